@@ -1,0 +1,123 @@
+/**
+ * Configuration from the environment, as a table: a program's `settings` name every variable, its form and its default.
+ * docs/configuration.md is checked against these tables.
+ */
+import { readFileSync } from 'node:fs';
+
+export interface Setting<T> {
+  /** Undefined where the text is no value of this form. */
+  readonly parse: (text: string) => T | undefined;
+  readonly form: string;
+  readonly doc: string;
+  /** Absent: the setting is required. */
+  readonly fallback?: { readonly value: T };
+}
+
+export type Settings = Readonly<Record<string, Setting<unknown>>>;
+export type Configuration<S extends Settings> = { readonly [K in keyof S]: S[K] extends Setting<infer T> ? T : never };
+
+export class ConfigurationError extends Error {
+  readonly faults: readonly string[];
+
+  constructor(faults: readonly string[]) {
+    super(`configuration: ${faults.join('; ')}`);
+    this.faults = faults;
+    this.name = 'ConfigurationError';
+  }
+}
+
+type Fallback<T> = { fallback?: T };
+
+function setting<T>(
+  form: string,
+  doc: string,
+  parse: (text: string) => T | undefined,
+  options: Fallback<T>,
+): Setting<T> {
+  return 'fallback' in options
+    ? { parse, form, doc, fallback: { value: options.fallback as T } }
+    : { parse, form, doc };
+}
+
+export const text = (doc: string, options: Fallback<string> = {}): Setting<string> =>
+  setting('text', doc, (value) => (value === '' ? undefined : value), options);
+
+export const optionalText = (doc: string): Setting<string | undefined> =>
+  setting<string | undefined>('text', doc, (value) => value, { fallback: undefined });
+
+export const integer = (doc: string, bounds: { min: number; max: number; fallback?: number }): Setting<number> =>
+  setting(
+    `integer ${bounds.min}–${bounds.max}`,
+    doc,
+    (value) => {
+      const number = Number(value);
+      return /^-?\d+$/.test(value) && number >= bounds.min && number <= bounds.max ? number : undefined;
+    },
+    bounds.fallback === undefined ? {} : { fallback: bounds.fallback },
+  );
+
+export const flag = (doc: string, fallback: boolean): Setting<boolean> =>
+  setting('true or false', doc, (value) => (value === 'true' ? true : value === 'false' ? false : undefined), {
+    fallback,
+  });
+
+export const choice = <const T extends string>(doc: string, values: readonly T[], fallback: T): Setting<T> =>
+  setting(values.join(' or '), doc, (value) => values.find((known) => known === value), { fallback });
+
+/** Comma-separated, without empty items. */
+export const list = (doc: string, options: Fallback<readonly string[]> = {}): Setting<readonly string[]> =>
+  setting(
+    'list, comma-separated',
+    doc,
+    (value) =>
+      value
+        .split(',')
+        .map((item) => item.trim())
+        .filter((item) => item !== ''),
+    options,
+  );
+
+export const number = (doc: string, bounds: { min: number; max: number; fallback: number }): Setting<number> =>
+  setting(
+    `number ${bounds.min}–${bounds.max}`,
+    doc,
+    (value) => {
+      const parsed = Number(value);
+      return value.trim() !== '' && parsed >= bounds.min && parsed <= bounds.max ? parsed : undefined;
+    },
+    { fallback: bounds.fallback },
+  );
+
+/**
+ * Reads every setting of the table; an empty variable counts as absent.
+ * @throws ConfigurationError that names all faults at once.
+ */
+export function readSettings<S extends Settings>(settings: S, env: NodeJS.ProcessEnv): Configuration<S> {
+  const faults: string[] = [];
+  const values: Record<string, unknown> = {};
+  for (const [name, { parse, form, fallback }] of Object.entries(settings)) {
+    const given = env[name];
+    if (given === undefined || given === '') {
+      if (fallback === undefined) faults.push(`${name} is required (${form})`);
+      else values[name] = fallback.value;
+      continue;
+    }
+    const value = parse(given);
+    if (value === undefined) faults.push(`${name} must be ${form}`);
+    else values[name] = value;
+  }
+  if (faults.length > 0) throw new ConfigurationError(faults);
+  return values as Configuration<S>;
+}
+
+/**
+ * The content of a file that a setting names, trimmed.
+ * @throws ConfigurationError where it can't be read.
+ */
+export function readSettingFile(name: string, path: string): string {
+  try {
+    return readFileSync(path, 'utf8').trim();
+  } catch (error) {
+    throw new ConfigurationError([`${name}: ${path} cannot be read (${(error as NodeJS.ErrnoException).code})`]);
+  }
+}

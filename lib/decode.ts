@@ -1,0 +1,36 @@
+/** One decoder for every boundary: bytes in, a trusted value out, or a DecodeError. */
+import { Settings } from 'typebox/system';
+import type { Static, TSchema } from 'typebox';
+import { Compile } from 'typebox/compile';
+
+// Eight by default; a body may be wrong in more places than that, and all are reported.
+Settings.Set({ maxErrors: 512 });
+
+export class DecodeError extends Error {
+  constructor(what: string, cause?: unknown) {
+    super(what, { cause });
+    this.name = 'DecodeError';
+  }
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** @throws DecodeError where the bytes are no UTF-8 or no JSON. */
+export function decodeJson(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(utf8.decode(bytes)) as unknown;
+  } catch (cause) {
+    throw new DecodeError('not JSON', cause);
+  }
+}
+
+/** A decoder for JSON of one schema. The decoder throws DecodeError, naming the first place that is wrong. */
+export function decoder<S extends TSchema>(schema: S): (bytes: Uint8Array) => Static<S> {
+  const compiled = Compile(schema);
+  return (bytes) => {
+    const value = decodeJson(bytes);
+    if (compiled.Check(value)) return value as Static<S>;
+    const [first] = compiled.Errors(value);
+    throw new DecodeError(`${first?.instancePath || '/'} ${first?.message ?? 'is invalid'}`);
+  };
+}

@@ -1,0 +1,69 @@
+/** The life of a program: start, run until a signal, stop in the reverse order, each step with a deadline. */
+import { ConfigurationError } from './config.ts';
+import { within } from './backoff.ts';
+import type { Log } from './log.ts';
+
+export interface Stoppable {
+  readonly name: string;
+  readonly deadlineMs: number;
+  stop(): Promise<void>;
+}
+
+export interface Lifecycle {
+  /** What was started last stops first. */
+  onStop(part: Stoppable): void;
+  /** Ends the program with exit code 1 after stopping: for what can't be mended from inside. */
+  fail(event: string, error: unknown): void;
+}
+
+/**
+ * Runs a program's `start`, then waits for SIGTERM or SIGINT. A second signal ends it at once. An error that nobody
+ * handled is a bug: it is logged and the process ends, for its state is in doubt (invariant A5 makes that safe).
+ */
+export async function runProgram(log: Log, start: (life: Lifecycle) => Promise<void>): Promise<void> {
+  const parts: Stoppable[] = [];
+  let stopping: Promise<void> | undefined;
+
+  const stop = (exitCode: number): Promise<void> =>
+    (stopping ??= (async () => {
+      for (const part of parts.toReversed()) {
+        try {
+          await within(part.stop(), part.deadlineMs, `stopping ${part.name}`);
+        } catch (error) {
+          log.error('stop_failed', { part: part.name, error });
+          exitCode = 1;
+        }
+      }
+      log.info('stopped', { exitCode });
+      process.exit(exitCode);
+    })());
+
+  const life: Lifecycle = {
+    onStop: (part) => parts.push(part),
+    fail: (event, error) => {
+      log.error(event, { error });
+      void stop(1);
+    },
+  };
+
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      if (stopping !== undefined) process.exit(1);
+      log.info('stopping', { signal });
+      void stop(0);
+    });
+  }
+  process.on('uncaughtException', (error) => {
+    log.error('uncaught', { error });
+    process.exit(1);
+  });
+
+  try {
+    await start(life);
+    log.info('started');
+  } catch (error) {
+    if (error instanceof ConfigurationError) for (const fault of error.faults) log.error('configuration', { fault });
+    else log.error('start_failed', { error });
+    await stop(1);
+  }
+}

@@ -1,0 +1,43 @@
+/**
+ * Structured logs: one JSON object a line on standard error. An event has a name in `event` and its data in fields; a
+ * failure is logged once, where it is handled. Tokens, query strings and bodies never go into a field.
+ */
+import pino from 'pino';
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+export interface Log {
+  debug(event: string, fields?: Fields): void;
+  info(event: string, fields?: Fields): void;
+  warn(event: string, fields?: Fields): void;
+  error(event: string, fields?: Fields): void;
+  child(fields: Fields): Log;
+}
+
+export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
+export type LogLevel = (typeof logLevels)[number];
+
+function wrap(logger: pino.Logger): Log {
+  const at =
+    (level: 'debug' | 'info' | 'warn' | 'error') =>
+    (event: string, fields: Fields = {}) =>
+      logger[level]({ event, ...fields });
+  return {
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+    child: (fields) => wrap(logger.child(fields)),
+  };
+}
+
+export function createLog(program: string, level: LogLevel, destinationFd = 2): Log {
+  const options: pino.LoggerOptions = {
+    level,
+    base: { program, pid: process.pid },
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label) => ({ level: label }) },
+    serializers: { error: pino.stdSerializers.errWithCause },
+  };
+  return wrap(pino(options, pino.destination({ fd: destinationFd, sync: true })));
+}

@@ -1,0 +1,92 @@
+/**
+ * Prometheus metrics of a program, and the listener that serves them. prom-client's default metrics do not pass
+ * `promtool check metrics`, so the few that matter are here under names of our own.
+ */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { Counter, Gauge, Registry } from 'prom-client';
+import type { Stoppable } from './lifecycle.ts';
+
+export function createRegistry(program: string, version: string): Registry {
+  const registers = [new Registry()] as const;
+  const [registry] = registers;
+  new Gauge({
+    name: 'longshore_build_info',
+    help: 'Always 1.',
+    labelNames: ['program', 'version'],
+    registers: [registry],
+  })
+    .labels(program, version)
+    .set(1);
+  new Gauge({
+    name: 'longshore_process_resident_memory_bytes',
+    help: 'Resident memory of the process.',
+    registers: [registry],
+    collect() {
+      this.set(process.memoryUsage.rss());
+    },
+  });
+  new Gauge({
+    name: 'longshore_process_start_time_seconds',
+    help: 'Start of the process, seconds since 1970.',
+    registers: [registry],
+  }).set(Math.round((Date.now() - process.uptime() * 1000) / 1000));
+  let cpuSeconds = 0;
+  new Counter({
+    name: 'longshore_process_cpu_seconds_total',
+    help: 'User and system CPU time of the process.',
+    registers: [registry],
+    collect() {
+      const { user, system } = process.cpuUsage();
+      const now = (user + system) / 1e6;
+      this.inc(now - cpuSeconds);
+      cpuSeconds = now;
+    },
+  });
+  const delay = monitorEventLoopDelay({ resolution: 10 });
+  delay.enable();
+  new Gauge({
+    name: 'longshore_event_loop_delay_seconds',
+    help: 'Delay of the event loop since the last scrape, by quantile.',
+    labelNames: ['quantile'],
+    registers: [registry],
+    collect() {
+      for (const quantile of [0.5, 0.99]) this.labels(String(quantile)).set(delay.percentile(quantile * 100) / 1e9);
+      delay.reset();
+    },
+  });
+  return registry;
+}
+
+/** Serves `GET /metrics`, and nothing else, on a listener of its own. */
+export async function serveMetrics(
+  registry: Registry,
+  address: { host: string; port: number },
+): Promise<Stoppable & { readonly url: string }> {
+  const server = createServer((request, response) => {
+    if (request.method !== 'GET' || request.url?.split('?')[0] !== '/metrics') {
+      response.writeHead(404).end();
+      return;
+    }
+    registry.metrics().then(
+      (body) => response.writeHead(200, { 'content-type': registry.contentType }).end(body),
+      () => response.writeHead(500).end(),
+    );
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(address.port, address.host, resolve);
+  });
+  const { address: host, port, family } = server.address() as AddressInfo;
+  return {
+    name: 'metrics listener',
+    deadlineMs: 2000,
+    url: `http://${family === 'IPv6' ? `[${host}]` : host}:${port}/metrics`,
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}

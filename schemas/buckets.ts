@@ -1,0 +1,41 @@
+/**
+ * Every bucket and stream, what is in it, and its one writing role (invariant A2). The owner of a partition is the actors
+ * process whose epoch is in the bucket; `gateway` writes nothing (A1), hosts write only log blocks (A7).
+ */
+import type { ContainerId, HostKey, TenantId } from './ids.ts';
+
+export const buckets = {
+  cluster: {
+    bucket: 'cluster',
+    writer: 'actors (once, by create)',
+    keys: { cluster: 'cluster id, number of partitions, format version' },
+  },
+  state: {
+    bucket: (partition: number) => `state-${partition}`,
+    writer: 'owner of the partition',
+    keys: {
+      epoch: 'who owns the partition; every other write is fenced by the revision of this key',
+      checkpoint: 'number of the last journal entry whose values are in their own keys',
+      'journal.<slot>': 'ring of commits; slot = entry number mod journalSlots',
+      'tenant.<tenant>': 'settings of a tenant: regions, caps, revocations',
+      'container.<tenant>.<id>': 'a container, or the tombstone of one',
+      'host.<key>': 'a fleet host: region, capacity, cordon, session',
+      'ops.<entry>': 'outcomes of the operations of a checkpoint, dropped by their TTL',
+    },
+  },
+} as const;
+
+export const streams = {
+  logs: { name: 'LOGS', subjects: ['host.*.log.>'], writer: 'the host named in the subject' },
+  events: { name: 'EVENTS', subjects: ['event.>'], writer: 'owner of the tenant’s partition (checkpointer)' },
+} as const;
+
+export const keys = {
+  epoch: 'epoch',
+  checkpoint: 'checkpoint',
+  journal: (slot: number) => `journal.${slot}`,
+  tenant: (tenant: TenantId) => `tenant.${tenant}`,
+  container: (tenant: TenantId, id: ContainerId) => `container.${tenant}.${id}`,
+  host: (host: HostKey) => `host.${host}`,
+  operations: (entry: number) => `ops.${entry}`,
+} as const;

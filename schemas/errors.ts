@@ -1,0 +1,44 @@
+/**
+ * Every outcome that an HTTP request can have, and its status. Actors and gateway name outcomes by code; only this table
+ * knows the numbers. docs/errors.md is checked against it.
+ */
+
+export const successStatus = { ok: 200, created: 201, accepted: 202, no_content: 204 } as const;
+
+export const errorStatus = {
+  bad_request: 400,
+  unauthenticated: 401,
+  forbidden: 403,
+  over_quota: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  conflict: 409,
+  too_large: 413,
+  unsupported_media_type: 415,
+  invalid: 422,
+  rate_limited: 429,
+  internal: 500,
+  unavailable: 503,
+  timeout: 504,
+} as const;
+
+export type SuccessCode = keyof typeof successStatus;
+export type ErrorCode = keyof typeof errorStatus;
+export type OutcomeCode = SuccessCode | ErrorCode;
+
+export const outcomeStatus: Readonly<Record<OutcomeCode, number>> = { ...successStatus, ...errorStatus };
+
+export const isOutcomeCode = (code: string): code is OutcomeCode => Object.hasOwn(outcomeStatus, code);
+
+/** Faults of a request, each under the field it is about; `_` is the body as a whole. */
+export type FieldErrors = Record<string, string[]>;
+
+/** The body of an error: `{"error": code}`, with `detail` (over_quota), `details` (invalid) or a plain `message`. */
+export type ErrorBody =
+  | { error: 'over_quota'; detail: { dimension: QuotaDimension; requested: number; max: number } }
+  | { error: 'invalid'; details: FieldErrors }
+  | { error: Exclude<ErrorCode, 'over_quota' | 'invalid'>; message?: string };
+
+/** In the order in which an exceeded cap is reported. */
+export const quotaDimensions = ['containers', 'cpu_millis', 'mem_bytes', 'vpn_peers'] as const;
+export type QuotaDimension = (typeof quotaDimensions)[number];

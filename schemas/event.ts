@@ -1,0 +1,40 @@
+/** What happened to a container, kept for `eventAgeMs`. */
+import Type, { type Static } from 'typebox';
+import { ContainerStatus, Reason } from './container.ts';
+import { ContainerId, HostKey } from './ids.ts';
+
+export const eventTypes = [
+  'created',
+  'start_requested',
+  'stop_requested',
+  'delete_requested',
+  'operator_changed',
+  'placed',
+  'unplaced',
+  'status',
+  'removed',
+] as const;
+export type EventType = (typeof eventTypes)[number];
+
+const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+
+export const Event = Type.Object(
+  {
+    id: Type.String({
+      description: '`<partition>-<journal entry>-<index>`: the same event has the same id wherever it is read.',
+    }),
+    ts: Type.String({ format: 'date-time' }),
+    type: Type.Enum([...eventTypes]),
+    container_id: ContainerId,
+    name: Type.String(),
+    generation: Type.Integer(),
+    host_key: nullable(HostKey),
+    status: ContainerStatus,
+    reason: nullable(Reason),
+    message: nullable(Type.String()),
+    exit_code: nullable(Type.Integer()),
+    request_id: nullable(Type.String()),
+  },
+  { additionalProperties: false },
+);
+export type Event = Static<typeof Event>;

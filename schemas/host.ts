@@ -1,0 +1,97 @@
+/** A fleet host, as the operator makes it, as its agent describes it, and as every actors process knows it. */
+import Type, { type Static } from 'typebox';
+import { HostKey, Region } from './ids.ts';
+
+/** What a host offers to containers. */
+export const Capacity = Type.Object(
+  {
+    cpu_millis: Type.Integer({ minimum: 0 }),
+    mem_bytes: Type.Integer({ minimum: 0 }),
+    containers: Type.Integer({ minimum: 0 }),
+  },
+  { additionalProperties: false },
+);
+export type Capacity = Static<typeof Capacity>;
+
+export const HostCreateBody = Type.Object({ key: HostKey, region: Region }, { additionalProperties: false });
+
+/** `PATCH /hosts/:key`: any of these; `drain` implies cordon. */
+export const HostUpdateBody = Type.Object(
+  {
+    cordoned: Type.Optional(Type.Boolean()),
+    draining: Type.Optional(Type.Boolean()),
+    /** The operator's word that this many held orphans may be removed (see `orphans_held`). */
+    remove_orphans: Type.Optional(Type.Boolean()),
+  },
+  { additionalProperties: false },
+);
+export type HostUpdate = Static<typeof HostUpdateBody>;
+
+/** `POST /api/v2/hosts/enrol`: the one call that a join token is good for. */
+export const EnrolBody = Type.Object(
+  {
+    join_token: Type.String({ pattern: '^lsj_[a-z0-9-]{1,63}_[A-Za-z0-9_-]{43}$' }),
+    public_key: Type.String({ pattern: '^U[A-Z2-7]{55}$', description: 'Public user nkey of the agent.' }),
+  },
+  { additionalProperties: false },
+);
+export type EnrolBody = Static<typeof EnrolBody>;
+
+export const hostStatuses = ['joining', 'up', 'unknown', 'lost'] as const;
+export type HostStatus = (typeof hostStatuses)[number];
+
+const Timestamp = Type.String({ format: 'date-time' });
+const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+
+export const HostView = Type.Object(
+  {
+    key: HostKey,
+    region: Region,
+    status: Type.Enum([...hostStatuses]),
+    cordoned: Type.Boolean(),
+    draining: Type.Boolean(),
+    capacity: nullable(Capacity),
+    used: nullable(Capacity),
+    orphans_held: Type.Integer(),
+    agent_version: nullable(Type.String()),
+    engine: nullable(Type.String()),
+    last_heard_at: nullable(Timestamp),
+    inserted_at: Timestamp,
+    updated_at: Timestamp,
+  },
+  { additionalProperties: false },
+);
+export type HostView = Static<typeof HostView>;
+
+export interface HostRecord {
+  readonly kind: 'host';
+  readonly key: HostKey;
+  readonly region: Region;
+  readonly cordoned: boolean;
+  readonly draining: boolean;
+  readonly capacity: Capacity | null;
+  readonly agentVersion: string | null;
+  /** The agent's public user nkey; null before it enrolled. */
+  readonly publicKey: string | null;
+  readonly join: { readonly tokenHash: string; readonly untilMs: number } | null;
+  /** Rises with every start of the agent. */
+  readonly session: number;
+  readonly lostSinceMs: number | null;
+  /** Counts the operator's words that held orphans may go; an agent acts on a number it has not seen before. */
+  readonly orphanWord: number;
+  readonly insertedAtMs: number;
+  readonly updatedAtMs: number;
+}
+
+/** What every actors process keeps of every host. */
+export interface DirectoryEntry {
+  readonly key: HostKey;
+  readonly region: Region;
+  readonly cordoned: boolean;
+  readonly draining: boolean;
+  readonly capacity: Capacity | null;
+  readonly state: 'known' | 'lost' | 'removed';
+  /** Of the host's record: an older entry never replaces a newer one. */
+  readonly epoch: number;
+  readonly revision: number;
+}

@@ -1,0 +1,258 @@
+/**
+ * What the programs say to one another.
+ *
+ * Gateway → owner of a partition: a batch of asks, a line of JSON each; the answers come in one or more parts, a line
+ * each: `<index>\t<outcome code>\t<body>`, in any order, the body being the JSON of the HTTP response (JSON.stringify
+ * never writes a raw newline or tab). A batch is answered when every index is. Both ends are ours and of one version, so
+ * an ask is not checked again field by field.
+ *
+ * Agent ↔ actors: checked on both sides, for a host is not trusted (invariant A7).
+ */
+import Type, { type Static } from 'typebox';
+import {
+  ConfigFile,
+  Observation,
+  Port,
+  PullPolicy,
+  SecretRef,
+  type ContainerSpec,
+  type Idempotency,
+  type OperatorFields,
+} from './container.ts';
+import { isOutcomeCode, type OutcomeCode } from './errors.ts';
+import { Capacity, type HostUpdate } from './host.ts';
+import { ContainerId, HostKey, TenantId, type OperationId, type Region } from './ids.ts';
+import { limits } from './limits.ts';
+import type { Revocation, TenantSettings } from './tenant.ts';
+
+/** Rides on every ask: the id of the HTTP request, and how long its sender still waits. */
+interface Ride {
+  readonly rid: string;
+  readonly budgetMs: number;
+}
+interface OfTenant {
+  readonly tenant: TenantId;
+}
+interface OfContainer extends OfTenant {
+  readonly id: ContainerId;
+}
+interface OfHost {
+  readonly host: HostKey;
+}
+interface Write {
+  readonly op: OperationId;
+}
+
+/** Where a page ended: the list goes on with what is older than this container, whether or not it is still there. */
+export interface ListCursor {
+  readonly insertedAtMs: number;
+  readonly id: ContainerId;
+}
+
+export type ReadAsk = Ride &
+  (
+    | ({ type: 'container.list'; limit: number; before: ListCursor | null } & OfTenant)
+    | ({ type: 'container.get' } & OfContainer)
+    | ({ type: 'container.status' } & OfContainer)
+    /** Body: `ContainerTrace`. Answers for seven days after the container is gone. */
+    | ({ type: 'container.trace' } & OfContainer)
+    | ({ type: 'container.inspect' } & OfContainer)
+    | ({ type: 'tenant.quota'; region: string } & OfTenant)
+    | ({ type: 'tenant.get' } & OfTenant)
+    | ({ type: 'host.get' } & OfHost)
+    /** Body: `{"data":[HostView...]}` of the hosts of one partition. */
+    | { type: 'host.list'; partition: number }
+    /** Body: `{"data":[Revocation...]}` of the tenants of one partition. */
+    | { type: 'revocation.list'; partition: number }
+  );
+
+export type WriteAsk = Ride &
+  Write &
+  (
+    | ({
+        type: 'container.create';
+        spec: ContainerSpec;
+        idempotency: Pick<Idempotency, 'key' | 'bodyHash'> | null;
+      } & OfContainer)
+    | ({ type: 'container.start' } & OfContainer)
+    | ({ type: 'container.stop' } & OfContainer)
+    | ({ type: 'container.delete' } & OfContainer)
+    | ({ type: 'container.operate'; fields: OperatorFields } & OfContainer)
+    | ({ type: 'tenant.put'; settings: TenantSettings } & OfTenant)
+    | ({ type: 'tenant.revoke'; revocation: Revocation } & OfTenant)
+    | ({ type: 'host.create'; region: Region; joinTokenHash: string } & OfHost)
+    | ({ type: 'host.join_token'; joinTokenHash: string } & OfHost)
+    | ({ type: 'host.update'; update: HostUpdate } & OfHost)
+    | ({ type: 'host.remove'; force: boolean } & OfHost)
+    /** Body: `{"data":Enrolment}`. */
+    | ({ type: 'host.enrol'; joinTokenHash: string; publicKey: string } & OfHost)
+  );
+
+export type Ask = ReadAsk | WriteAsk;
+
+/** The key whose partition an ask goes to, or the partition itself. */
+export const addressOf = (ask: Ask): string | number =>
+  'tenant' in ask ? ask.tenant : 'host' in ask ? ask.host : ask.partition;
+
+export interface ContainerTrace {
+  readonly history: readonly HostKey[];
+  readonly gone: boolean;
+}
+
+/** What a host gets for its join token. The JWT is a NATS user JWT of the HOSTS account for the agent's own nkey. */
+export interface Enrolment {
+  readonly host: HostKey;
+  readonly region: Region;
+  readonly cluster: string;
+  readonly natsUrls: readonly string[];
+  readonly jwt: string;
+}
+
+export interface Answer {
+  readonly index: number;
+  readonly code: OutcomeCode;
+  /** JSON of the HTTP response's body; empty for none. */
+  readonly body: string;
+}
+
+/** Instead of answers, by a subscriber that does not own the partition: nothing was executed. */
+export const notOwner = 'not_owner';
+
+export const encodeAsks = (asks: readonly string[]): string => asks.join('\n');
+export const encodeAsk = (ask: Ask): string => JSON.stringify(ask);
+export const decodeAsks = (payload: string): Ask[] => payload.split('\n').map((line) => JSON.parse(line) as Ask);
+
+export const encodeAnswer = (answer: Answer): string => `${answer.index}\t${answer.code}\t${answer.body}`;
+
+/** Throws where the payload is none of ours. */
+export function decodeAnswers(payload: string): Answer[] {
+  return payload.split('\n').map((line) => {
+    const code = line.indexOf('\t');
+    const body = line.indexOf('\t', code + 1);
+    const index = Number(line.slice(0, code));
+    const name = line.slice(code + 1, body);
+    if (code < 1 || body < 0 || !Number.isInteger(index) || !isOutcomeCode(name)) throw new Error('malformed answer');
+    return { index, code: name, body: line.slice(body + 1) };
+  });
+}
+
+// Agent ↔ actors
+
+const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+
+/** `host.<key>.hello` (request): an agent that starts asks for a session. Answered by the owner of the host's partition. */
+export const Hello = Type.Object({
+  v: Type.Literal(1),
+  agent_version: Type.String({ maxLength: 64 }),
+  capacity: Capacity,
+});
+export type Hello = Static<typeof Hello>;
+
+export const HelloAnswer = Type.Union([
+  Type.Object({
+    ok: Type.Literal(true),
+    cluster: Type.String(),
+    partitions: Type.Integer({ minimum: 1 }),
+    session: Count,
+    orphan_word: Count,
+  }),
+  Type.Object({ ok: Type.Literal(false), error: Type.Enum(['unknown_host', 'invalid', 'unavailable']) }),
+]);
+export type HelloAnswer = Static<typeof HelloAnswer>;
+
+/** `host.<key>.sync` (request, an answer in parts from the owner of every partition). */
+export const SyncAsk = Type.Object({
+  v: Type.Literal(1),
+  /** Only these partitions, where the bell named one; absent: all. */
+  partitions: Type.Optional(Type.Array(Type.Integer({ minimum: 0 }), { maxItems: 256 })),
+  /** What the agent holds, by partition: `[epoch, revision]`. */
+  held: Type.Record(Type.String({ pattern: '^\\d{1,3}$' }), Type.Tuple([Count, Count])),
+});
+export type SyncAsk = Static<typeof SyncAsk>;
+
+/** A container as its host should have it. */
+export const DesiredContainer = Type.Object({
+  tenant: TenantId,
+  id: ContainerId,
+  generation: Count,
+  /** Generation of the placement on this host; what was made under another is not this container (Placement.since). */
+  placement: Count,
+  desired: Type.Enum(['running', 'stopped', 'removed']),
+  name: Type.String(),
+  registry: Type.String(),
+  repository: Type.Union([Type.String(), Type.Null()]),
+  tag: Type.Union([Type.String(), Type.Null()]),
+  digest: Type.Union([Type.String(), Type.Null()]),
+  pull_policy: PullPolicy,
+  ports: Type.Array(Port),
+  env: Type.Record(Type.String(), Type.String()),
+  cpu_millis: Count,
+  mem_bytes: Count,
+  secret_refs: Type.Array(SecretRef),
+  config_files: Type.Array(ConfigFile),
+});
+export type DesiredContainer = Static<typeof DesiredContainer>;
+
+/**
+ * One part of one partition's answer. `same`: what the agent holds is what there is. `hold`: containers whose record is
+ * damaged, which every host leaves as they are.
+ */
+export const SyncAnswer = Type.Object({
+  v: Type.Literal(1),
+  cluster: Type.String(),
+  partitions: Type.Integer({ minimum: 1 }),
+  partition: Type.Integer({ minimum: 0 }),
+  epoch: Count,
+  revision: Count,
+  part: Type.Integer({ minimum: 0 }),
+  parts: Type.Integer({ minimum: 1 }),
+  same: Type.Boolean(),
+  containers: Type.Array(DesiredContainer),
+  hold: Type.Array(ContainerId),
+  /** From the owner of the host's own partition: see HostRecord.orphanWord. */
+  orphan_word: Type.Union([Count, Type.Null()]),
+});
+export type SyncAnswer = Static<typeof SyncAnswer>;
+
+/** `host.<key>.report` (request), the containers of one partition; answered by its owner after the commit. */
+export const Report = Type.Object({
+  v: Type.Literal(1),
+  partition: Type.Integer({ minimum: 0 }),
+  session: Count,
+  items: Type.Array(
+    Type.Object({
+      tenant: TenantId,
+      id: ContainerId,
+      generation: Count,
+      seq: Count,
+      /** `gone`: removed as asked, or refused at admission (then `observation.reason` is `rejected`). */
+      gone: Type.Boolean(),
+      observation: Observation,
+    }),
+    { minItems: 1, maxItems: limits.reportItems },
+  ),
+});
+export type Report = Static<typeof Report>;
+export type ReportItem = Report['items'][number];
+
+export const ReportAnswer = Type.Union([
+  Type.Object({ ok: Type.Literal(true) }),
+  Type.Object({ ok: Type.Literal(false), error: Type.Enum(['invalid', 'unavailable', 'stale_session']) }),
+]);
+export type ReportAnswer = Static<typeof ReportAnswer>;
+
+/** `host.<key>.beat`: not acknowledged; every actors process hears it. */
+export const Beat = Type.Object({
+  v: Type.Literal(1),
+  session: Count,
+  used: Capacity,
+  engine: Type.String({ maxLength: 128, description: '"docker 28.2.2", or "unavailable".' }),
+  orphans_held: Count,
+});
+export type Beat = Static<typeof Beat>;
+
+/** `directory.refresh` and the doorbells carry nothing; this is the payload of a doorbell, for people who watch. */
+export interface Doorbell {
+  readonly partition: number;
+  readonly rid: string;
+}

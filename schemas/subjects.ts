@@ -1,0 +1,45 @@
+/**
+ * Every NATS subject. Ids stand at fixed positions, so that an account's permissions can hold a host to its own
+ * (invariant A7): a host may publish `host.<its key>.>` and hear `desired.<its key>.>` and its own inbox.
+ */
+import type { ContainerId, HostKey, TenantId } from './ids.ts';
+
+/** FNV-1a, 32 bit: which partition a key belongs to. Part of a cluster's storage format; never change it. */
+export function partitionOf(key: string, partitions: number): number {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < key.length; index++) {
+    hash ^= key.charCodeAt(index);
+    hash = Math.imul(hash, 0x01000193);
+  }
+  return (hash >>> 0) % partitions;
+}
+
+export const subjects = {
+  /** Gateway → owner of a partition: a batch of asks, answered in one or more parts. */
+  partition: (partition: number) => `part.${partition}`,
+
+  /** After a commit that a `wait` may be looking for; no content. */
+  changed: (tenant: TenantId, id: ContainerId) => `changed.${tenant}.${id}`,
+
+  /** Owner of a host's partition → every actors process: the host's directory entry. */
+  directory: 'directory.entry',
+  /** Any actors process → all of them: send your directory entries again. */
+  directoryRefresh: 'directory.refresh',
+
+  /** Doorbell, actor → agent; no content that matters, may be lost. */
+  desired: (host: HostKey, partition: number) => `desired.${host}.${partition}`,
+  desiredOfHost: (host: HostKey) => `desired.${host}.*`,
+
+  hostHello: (host: HostKey | '*') => `host.${host}.hello`,
+  hostSync: (host: HostKey | '*') => `host.${host}.sync`,
+  hostReport: (host: HostKey | '*') => `host.${host}.report`,
+  hostBeat: (host: HostKey | '*') => `host.${host}.beat`,
+  hostLog: (host: HostKey | '*', tenant: TenantId, id: ContainerId) => `host.${host}.log.${tenant}.${id}`,
+  hostInbox: (host: HostKey) => `_INBOX_${host}`,
+
+  event: (tenant: TenantId, id: ContainerId) => `event.${tenant}.${id}`,
+  eventsOfTenant: (tenant: TenantId) => `event.${tenant}.>`,
+} as const;
+
+/** Where in `host.<key>.<verb>...` the host key stands. */
+export const hostKeyOfSubject = (subject: string): string => subject.split('.', 2)[1] ?? '';

@@ -1,0 +1,92 @@
+/** A tenant: the regions it may use, its caps, and what it uses of them. */
+import Type, { type Static } from 'typebox';
+import { quotaDimensions, type QuotaDimension } from './errors.ts';
+import { Region, TenantId, regionPattern } from './ids.ts';
+import { defaultCaps } from './limits.ts';
+
+const Cap = Type.Union([Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }), Type.Null()]);
+
+/** A cap per dimension; null is no cap, an absent dimension keeps its default. */
+export const Caps = Type.Object(
+  Object.fromEntries(quotaDimensions.map((dimension) => [dimension, Type.Optional(Cap)])) as Record<
+    QuotaDimension,
+    Type.TOptional<typeof Cap>
+  >,
+  { additionalProperties: false },
+);
+export type Caps = Static<typeof Caps>;
+
+export const TenantSettings = Type.Object(
+  {
+    regions: Type.Optional(Type.Array(Region, { maxItems: 64, uniqueItems: true })),
+    caps: Type.Optional(Caps),
+    region_caps: Type.Optional(
+      Type.Record(Type.String({ pattern: regionPattern }), Caps, { additionalProperties: false, maxProperties: 64 }),
+    ),
+  },
+  { additionalProperties: false },
+);
+export type TenantSettings = Static<typeof TenantSettings>;
+
+export const TenantView = Type.Object(
+  {
+    id: TenantId,
+    regions: Type.Array(Region),
+    caps: Type.Record(Type.String(), Cap),
+    region_caps: Type.Record(Type.String(), Type.Record(Type.String(), Cap)),
+  },
+  { additionalProperties: false },
+);
+export type TenantView = Static<typeof TenantView>;
+
+export type QuotaAmounts = Readonly<Record<QuotaDimension, number>>;
+export type QuotaCaps = Readonly<Record<QuotaDimension, number | null>>;
+
+/** `GET /quota` */
+export const QuotaView = Type.Object(
+  {
+    region: Type.String(),
+    usage: Type.Record(Type.String(), Type.Integer()),
+    caps: Type.Record(Type.String(), Cap),
+  },
+  { additionalProperties: false },
+);
+
+/** Which of a tenant's tokens are refused: one (`jti`), a subject's, or all that were issued before a time. */
+export const RevocationBody = Type.Object(
+  {
+    jti: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+    sub: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+  },
+  { additionalProperties: false },
+);
+
+export interface Revocation {
+  readonly tenant: TenantId;
+  readonly match: { readonly by: 'jti' | 'sub'; readonly value: string } | { readonly by: 'tenant' };
+  /** Tokens issued (`iat`) at or before this second are refused. */
+  readonly issuedUntilS: number;
+  /** When every token that it could meet has expired. */
+  readonly untilMs: number;
+}
+
+export interface TenantRecord {
+  readonly kind: 'tenant';
+  readonly tenant: TenantId;
+  readonly regions: readonly Region[];
+  readonly caps: QuotaCaps;
+  readonly regionCaps: Readonly<Record<string, Readonly<Partial<Record<QuotaDimension, number | null>>>>>;
+  readonly revocations: readonly Revocation[];
+  readonly updatedAtMs: number;
+}
+
+/** What a tenant is before anything was stored of it. */
+export const defaultTenant = (tenant: TenantId): TenantRecord => ({
+  kind: 'tenant',
+  tenant,
+  regions: ['default' as Region],
+  caps: defaultCaps,
+  regionCaps: {},
+  revocations: [],
+  updatedAtMs: 0,
+});
