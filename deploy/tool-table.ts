@@ -1,0 +1,103 @@
+/** Which servers and programs Longshore needs beside Node, and how each can be had. */
+import type { Suite } from './apt.ts';
+
+export type Version = readonly [major: number, minor: number];
+
+export interface ToolEntry {
+  /** Names the executable, before all else. */
+  readonly variable: string;
+  /** All must be found for the tool to count as found; the first is the tool itself. */
+  readonly executables: readonly string[];
+  readonly minimum: Version;
+  readonly versionArguments: readonly string[];
+  /** Its first two groups are the version. */
+  readonly versionPattern: RegExp;
+  /** Copied into container images, where there are no libraries. */
+  readonly static?: true;
+  readonly packages: readonly string[];
+  readonly suite: Suite;
+  /** What to do on a system without Debian packages. */
+  readonly elsewhere: string;
+}
+
+export const tools = {
+  'nats-server': {
+    variable: 'LONGSHORE_NATS_SERVER',
+    executables: ['nats-server'],
+    // Atomic batches, per-message TTL and a fence by another subject came with 2.12; older ones ignore them silently.
+    minimum: [2, 12],
+    versionArguments: ['--version'],
+    versionPattern: /v?(\d+)\.(\d+)\.\d+/,
+    packages: ['nats-server'],
+    suite: 'sid',
+    elsewhere: 'brew install nats-server, or the release page of the project nats-io/nats-server',
+  },
+  'redis-server': {
+    variable: 'LONGSHORE_REDIS_SERVER',
+    executables: ['redis-server'],
+    minimum: [6, 2],
+    versionArguments: ['--version'],
+    versionPattern: /v=(\d+)\.(\d+)/,
+    packages: ['redis-server'],
+    suite: 'release',
+    elsewhere: 'brew install redis, or the package "redis" of your distribution',
+  },
+  dockerd: {
+    variable: 'LONGSHORE_DOCKERD',
+    executables: ['dockerd', 'containerd', 'containerd-shim-runc-v2', 'runc', 'iptables'],
+    minimum: [20, 10],
+    versionArguments: ['--version'],
+    versionPattern: /version (\d+)\.(\d+)/,
+    packages: ['docker.io', 'iptables'],
+    suite: 'release',
+    elsewhere: 'install and start Docker Engine (or Docker Desktop), or point DOCKER_HOST at an engine',
+  },
+  'docker-registry': {
+    variable: 'LONGSHORE_REGISTRY',
+    executables: ['docker-registry'],
+    minimum: [2, 7],
+    versionArguments: ['--version'],
+    versionPattern: /v?(\d+)\.(\d+)\.\d+/,
+    packages: ['docker-registry'],
+    suite: 'release',
+    elsewhere: 'the release page of the project distribution/distribution (its program is named "registry")',
+  },
+  busybox: {
+    variable: 'LONGSHORE_BUSYBOX',
+    executables: ['busybox'],
+    minimum: [1, 30],
+    versionArguments: [],
+    versionPattern: /BusyBox v(\d+)\.(\d+)/,
+    static: true,
+    packages: ['busybox-static'],
+    suite: 'release',
+    elsewhere: 'a statically linked BusyBox for Linux, of the architecture that the Docker engine runs',
+  },
+  promtool: {
+    variable: 'LONGSHORE_PROMTOOL',
+    executables: ['promtool'],
+    minimum: [2, 40],
+    versionArguments: ['--version'],
+    versionPattern: /version (\d+)\.(\d+)/,
+    packages: ['prometheus'],
+    suite: 'release',
+    elsewhere: 'brew install prometheus, or the release page of the project prometheus/prometheus',
+  },
+} as const satisfies Record<string, ToolEntry>;
+
+export type ToolName = keyof typeof tools;
+export const toolNames = Object.keys(tools) as ToolName[];
+
+export const atLeast = (version: Version, minimum: Version): boolean =>
+  version[0] > minimum[0] || (version[0] === minimum[0] && version[1] >= minimum[1]);
+
+/** The one message for whoever must help: what is missing, why it could not be had, and the two ways to provide it. */
+export function missingToolMessage(name: ToolName, entry: ToolEntry, reasons: readonly string[]): string {
+  const { minimum, variable, packages, elsewhere, suite } = entry;
+  return [
+    `${name} ${minimum.join('.')} or newer${entry.static === true ? ', statically linked,' : ''} is needed and could not be had:`,
+    ...reasons.map((reason) => `  - ${reason}`),
+    `Install it and put it on PATH: Debian package ${packages.join(' ')}${suite === 'sid' ? ' (from sid)' : ''}; elsewhere: ${elsewhere}.`,
+    `Or name it: ${variable}=/path/to/${name}`,
+  ].join('\n');
+}
