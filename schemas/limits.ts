@@ -15,6 +15,10 @@ export const limits = {
   bodyBytes: 512 * KiB,
   headerBytes: 16 * KiB,
   urlBytes: 8 * KiB,
+  /** A body over `bodyBytes` is read on to here, so that its sender hears the 413, and then cut off. */
+  bodyDiscardBytes: 8 * MiB,
+  /** Bodies that are held at once, over all requests. */
+  bodiesHeldBytes: 128 * MiB,
   requestsInFlight: 4096,
   requestDeadlineMs: 10 * seconds,
   shutdownGraceMs: 15 * seconds,
@@ -22,9 +26,25 @@ export const limits = {
   tokenBytes: 8 * KiB,
   tokenCacheEntries: 20_000,
   tokenCacheTtlMs: 60 * seconds,
+  tokensVerifying: 256,
+  jwksBytes: 1 * MiB,
+  jwksFetchMs: 5 * seconds,
+  jwksFreshMs: 10 * minutes,
+  jwksUnknownKidMs: 30 * seconds,
+  jwksBackoffMinMs: 1 * seconds,
+  jwksBackoffMaxMs: 60 * seconds,
+  jwksFilePollMs: 1 * seconds,
+  revocationPollMs: 60 * seconds,
+  revocationsHeld: 100_000,
+  rateBuckets: 50_000,
+  rateShareMs: 200,
   streamsPerTenant: 32,
   streamHeartbeatMs: 15 * seconds,
   streamBufferBytes: 256 * KiB,
+  streamPollMs: 2 * seconds,
+  streamStalledMs: 60 * seconds,
+  streamReadMs: 5 * seconds,
+  streamReadMessages: 64,
   waitDefaultSeconds: 30,
   waitMaxSeconds: 300,
 
@@ -45,11 +65,18 @@ export const limits = {
 
   // Gateway to actor
   laneMessagesInFlight: 2,
+  /** A lane of its own for what waits and streams ask again and again. */
+  watchLaneMessagesInFlight: 1,
   laneQueuedItems: 10_000,
   batchBytes: 768 * KiB,
   batchItems: 512,
   answerPartBytes: 768 * KiB,
   attemptMs: 1 * seconds,
+  attemptMaxMs: 4 * seconds,
+  retryMinMs: 10,
+  retryMaxMs: 500,
+  /** NATS away for longer than this: asks are refused at once. */
+  natsAwayMs: 2 * seconds,
 
   // Partition
   journalSlots: 1024,

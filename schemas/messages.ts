@@ -21,7 +21,7 @@ import {
 } from './container.ts';
 import { isOutcomeCode, type OutcomeCode } from './errors.ts';
 import { Capacity, type HostUpdate } from './host.ts';
-import { ContainerId, HostKey, TenantId, type OperationId, type Region } from './ids.ts';
+import { ContainerId, HostKey, TenantId, isContainerId, type OperationId, type Region } from './ids.ts';
 import { limits } from './limits.ts';
 import type { Revocation, TenantSettings } from './tenant.ts';
 
@@ -47,6 +47,16 @@ interface Write {
 export interface ListCursor {
   readonly insertedAtMs: number;
   readonly id: ContainerId;
+}
+
+/** As it stands in `?cursor=` and `next_cursor`: base64url of `<insertedAtMs>.<id>`. */
+export const encodeCursor = ({ insertedAtMs, id }: ListCursor): string =>
+  Buffer.from(`${insertedAtMs}.${id}`).toString('base64url');
+
+/** Undefined where the text is none of ours. */
+export function decodeCursor(text: string): ListCursor | undefined {
+  const [, ms = '', id = ''] = /^(\d{1,15})\.(.+)$/.exec(Buffer.from(text, 'base64url').toString('latin1')) ?? [];
+  return isContainerId(id) ? { insertedAtMs: Number(ms), id } : undefined;
 }
 
 export type ReadAsk = Ride &
@@ -83,7 +93,7 @@ export type WriteAsk = Ride &
     | ({ type: 'host.create'; region: Region; joinTokenHash: string } & OfHost)
     | ({ type: 'host.join_token'; joinTokenHash: string } & OfHost)
     | ({ type: 'host.update'; update: HostUpdate } & OfHost)
-    | ({ type: 'host.remove'; force: boolean } & OfHost)
+    | ({ type: 'host.remove' } & OfHost)
     /** Body: `{"data":Enrolment}`. */
     | ({ type: 'host.enrol'; joinTokenHash: string; publicKey: string } & OfHost)
   );
@@ -255,4 +265,15 @@ export type Beat = Static<typeof Beat>;
 export interface Doorbell {
   readonly partition: number;
   readonly rid: string;
+}
+
+/** A list's cursor as a client sees it: base64url of `<insertedAtMs>.<id>`. */
+export const encodeCursor = ({ insertedAtMs, id }: ListCursor): string =>
+  btoa(`${insertedAtMs}.${id}`).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
+
+/** Undefined where the text is no cursor of ours. */
+export function decodeCursor(text: string): ListCursor | undefined {
+  if (!/^[A-Za-z0-9_-]{20,100}$/.test(text)) return undefined;
+  const [, ms, id] = /^(\d{1,15})\.(.+)$/.exec(atob(text.replaceAll('-', '+').replaceAll('_', '/'))) ?? [];
+  return ms !== undefined && id !== undefined && isContainerId(id) ? { insertedAtMs: Number(ms), id } : undefined;
 }
