@@ -1,6 +1,6 @@
 /** Where the tooling keeps things: caches that may be thrown away, and state that a second start finds again. */
 import { tmpdir } from 'node:os';
-import { existsSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 
 /** The repository: compiled code lies in dist/deploy/, the sources in deploy/, and the root is where package.json is. */
@@ -29,3 +29,13 @@ export const stateFolder = (env: NodeJS.ProcessEnv): string => chosen(env, 'LONG
  * and containerd's own paths need some 60 of them.
  */
 export const shortTemporaryRoot = (): string => (Buffer.byteLength(tmpdir()) <= 20 ? tmpdir() : '/tmp');
+
+/** A folder of this user alone, also where its name can be guessed and its parent is open to all. */
+export function ownFolder(path: string): string {
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  const found = lstatSync(path);
+  if (!found.isDirectory() || (process.getuid !== undefined && found.uid !== process.getuid())) {
+    throw new Error(`${path} belongs to somebody else`);
+  }
+  return path;
+}

@@ -18,6 +18,7 @@ import { basename, delimiter, dirname, join } from 'node:path';
 import { installPackages, unpackPackages } from './apt.ts';
 import { takeLock } from './lockdir.ts';
 import { run } from './run.ts';
+import { cacheFolder } from './paths.ts';
 import { atLeast, missingToolMessage, tools, type ToolEntry, type ToolName, type Version } from './tool-table.ts';
 
 const versionDeadlineMs = 20_000;
@@ -32,6 +33,9 @@ export interface Tool {
   /** Environment under which the tool and what it starts find their programs and libraries. */
   readonly env: NodeJS.ProcessEnv;
 }
+
+/** What starting a server needs of its tool. */
+export type ServerTool = Pick<Tool, 'path' | 'env'>;
 
 export class ToolMissing extends Error {}
 
@@ -181,7 +185,7 @@ async function probePath(name: ToolName, env: NodeJS.ProcessEnv, origin: Tool['o
  */
 export async function findTool(name: ToolName, options: FindOptions): Promise<Tool> {
   const entry: ToolEntry = tools[name];
-  const { env, cacheFolder } = options;
+  const { env } = options;
   const reasons: string[] = [];
   const take = (result: Probe): Tool | undefined => {
     if (result.ok) return result.tool;
@@ -201,14 +205,14 @@ export async function findTool(name: ToolName, options: FindOptions): Promise<To
   const onPath = take(await probePath(name, env, 'path'));
   if (onPath !== undefined) return onPath;
 
-  const prefix = join(cacheFolder, 'tools', name);
+  const prefix = join(options.cacheFolder, 'tools', name);
   const fromCache = async (): Promise<Tool | undefined> =>
     existsSync(prefix) ? take(await probePrefix(name, prefix, env, 'cache')) : undefined;
   const cached = await fromCache();
   if (cached !== undefined) return cached;
   if (options.fetch === false) throw new ToolMissing(missingToolMessage(name, entry, reasons));
 
-  const lock = await takeLock(join(cacheFolder, 'fetch.lock'), fetchLockDeadlineMs, `fetching ${name}`);
+  const lock = await takeLock(join(options.cacheFolder, 'fetch.lock'), fetchLockDeadlineMs, `fetching ${name}`);
   try {
     // Another process may have fetched it while this one waited.
     const meanwhile = await fromCache();
@@ -249,3 +253,7 @@ async function installTool(name: ToolName, entry: ToolEntry, options: FindOption
   }
   return probePath(name, options.env, 'installed');
 }
+
+/** The tool with this process's environment and cache: for tests and for whoever starts one server by hand. */
+export const toolHere = (name: ToolName): Promise<Tool> =>
+  findTool(name, { env: process.env, cacheFolder: cacheFolder(process.env) });

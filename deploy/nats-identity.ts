@@ -1,0 +1,206 @@
+/**
+ * Who may say what on NATS, as JWTs that the server checks by itself (decentralised mode): one operator, and two
+ * accounts that meet only in the exports below. `CP` holds JetStream and the control plane; `HOSTS` has none, and each
+ * host in it speaks of itself only (invariant A7). Why two accounts: subject permissions inside one do not protect it,
+ * for a host may ask JetStream's API of its own account with a `reply` of its choice.
+ */
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import {
+  encodeAccount,
+  encodeOperator,
+  encodeUser,
+  fmtCreds,
+  type Account,
+  type Export,
+  type Import,
+  type OperatorLimits,
+} from '@nats-io/jwt';
+import { createAccount, createOperator, createUser, fromSeed, type KeyPair } from '@nats-io/nkeys';
+
+export interface NatsIdentityFiles {
+  /** Credentials of a user of CP, for gateway and actors. */
+  readonly cpCredsFile: string;
+  /** Credentials of a user of the system account, for an operator's tools. */
+  readonly sysCredsFile: string;
+  /** Seed of the key that signs host users. */
+  readonly hostsSigningSeedFile: string;
+  /** Public key of the account HOSTS; a user JWT names it, since a signing key signs for it. */
+  readonly hostsAccount: string;
+}
+
+export interface NatsIdentity extends NatsIdentityFiles {
+  /** What the server's configuration must hold. */
+  readonly operatorJwt: string;
+  readonly systemAccount: string;
+  readonly accountJwts: Readonly<Record<string, string>>;
+}
+
+const keyNames = ['operator', 'sys', 'cp', 'hosts', 'hosts-signing', 'cp-user', 'sys-user'] as const;
+type KeyName = (typeof keyNames)[number];
+
+const createKey: Readonly<Record<KeyName, () => KeyPair>> = {
+  operator: createOperator,
+  sys: createAccount,
+  cp: createAccount,
+  hosts: createAccount,
+  'hosts-signing': createAccount,
+  'cp-user': createUser,
+  'sys-user': createUser,
+};
+
+const encoder = new TextEncoder();
+
+/** Whole or not at all: a seed cut short by a crash would lock the stack out of its own state. */
+export function writePrivateFile(path: string, content: string | Uint8Array): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const temporary = `${path}.new-${process.pid}`;
+  writeFileSync(temporary, content, { mode: 0o600 });
+  renameSync(temporary, path);
+}
+
+const seedFile = (folder: string, name: KeyName): string => join(folder, `${name}.seed`);
+
+/** The key of an earlier start, or a new one. */
+function keptKey(folder: string, name: KeyName): KeyPair {
+  const path = seedFile(folder, name);
+  let seed: string;
+  try {
+    seed = readFileSync(path, 'utf8').trim();
+  } catch {
+    const made = createKey[name]();
+    writePrivateFile(path, new TextDecoder().decode(made.getSeed()));
+    return made;
+  }
+  return fromSeed(encoder.encode(seed));
+}
+
+const unlimited = -1;
+const accountLimits: OperatorLimits = {
+  subs: unlimited,
+  data: unlimited,
+  payload: unlimited,
+  imports: unlimited,
+  exports: unlimited,
+  wildcards: true,
+  conn: unlimited,
+  leaf: unlimited,
+};
+const jetStreamLimits: OperatorLimits = {
+  mem_storage: unlimited,
+  disk_storage: unlimited,
+  streams: unlimited,
+  consumer: unlimited,
+  mem_max_stream_bytes: unlimited,
+  disk_max_stream_bytes: unlimited,
+  max_ack_pending: unlimited,
+};
+
+/** What crosses between the accounts, and which account offers it. */
+const crossings = [
+  // Every actors process answers a sync for its own partitions: many answers to one request.
+  { from: 'CP', type: 'service', subject: 'host.*.sync', responses: 'Stream' },
+  { from: 'CP', type: 'service', subject: 'host.*.report', responses: 'Singleton' },
+  { from: 'CP', type: 'service', subject: 'host.*.hello', responses: 'Singleton' },
+  // The answer is JetStream's acknowledgement.
+  { from: 'CP', type: 'service', subject: 'host.*.log.>', responses: 'Singleton' },
+  { from: 'CP', type: 'stream', subject: 'desired.>' },
+  { from: 'HOSTS', type: 'stream', subject: 'host.*.beat' },
+] as const;
+
+type AccountName = (typeof crossings)[number]['from'];
+
+const exportsOf = (account: AccountName): Export[] =>
+  crossings
+    .filter(({ from }) => from === account)
+    .map((crossing) => ({
+      name: crossing.subject,
+      subject: crossing.subject,
+      type: crossing.type,
+      ...(crossing.type === 'service' ? { response_type: crossing.responses } : {}),
+    }));
+
+const importsOf = (account: AccountName, keyOf: (name: AccountName) => KeyPair): Import[] =>
+  crossings
+    .filter(({ from }) => from !== account)
+    .map(({ from, subject, type }) => ({
+      name: subject,
+      subject,
+      type,
+      account: keyOf(from).getPublicKey(),
+      ...(type === 'service' ? { local_subject: subject } : {}),
+    }));
+
+/** Makes the identities, or loads those that `folder` holds from an earlier start. */
+export async function prepareNatsIdentity(folder: string): Promise<NatsIdentity> {
+  const keys = Object.fromEntries(keyNames.map((name) => [name, keptKey(folder, name)])) as Record<KeyName, KeyPair>;
+  const keyOf = (name: AccountName): KeyPair => ({ CP: keys.cp, HOSTS: keys.hosts })[name];
+  const account = (name: string, key: KeyPair, claims: Partial<Account>): Promise<string> =>
+    encodeAccount(name, key, claims, { signer: keys.operator });
+
+  const operatorJwt = await encodeOperator('longshore', keys.operator, { system_account: keys.sys.getPublicKey() });
+  const jwts = {
+    SYS: await account('SYS', keys.sys, { limits: accountLimits }),
+    CP: await account('CP', keys.cp, {
+      limits: { ...accountLimits, ...jetStreamLimits },
+      exports: exportsOf('CP'),
+      imports: importsOf('CP', keyOf),
+    }),
+    HOSTS: await account('HOSTS', keys.hosts, {
+      limits: accountLimits,
+      exports: exportsOf('HOSTS'),
+      imports: importsOf('HOSTS', keyOf),
+      signing_keys: [keys['hosts-signing'].getPublicKey()],
+    }),
+  };
+  const writeCreds = async (name: string, user: KeyPair, issuer: KeyPair): Promise<string> => {
+    const path = join(folder, `${name}.creds`);
+    writePrivateFile(path, fmtCreds(await encodeUser(name, user, issuer), user));
+    return path;
+  };
+  return {
+    operatorJwt,
+    systemAccount: keys.sys.getPublicKey(),
+    accountJwts: {
+      [keys.sys.getPublicKey()]: jwts.SYS,
+      [keys.cp.getPublicKey()]: jwts.CP,
+      [keys.hosts.getPublicKey()]: jwts.HOSTS,
+    },
+    cpCredsFile: await writeCreds('cp', keys['cp-user'], keys.cp),
+    sysCredsFile: await writeCreds('sys', keys['sys-user'], keys.sys),
+    hostsSigningSeedFile: seedFile(folder, 'hosts-signing'),
+    hostsAccount: keys.hosts.getPublicKey(),
+  };
+}
+
+/** A token in a subject: a host key that held `.`, `*` or `>` would reach beyond itself. */
+const hostKeyPattern = /^[a-zA-Z0-9_-]{1,64}$/;
+
+export interface HostUser {
+  readonly hostKey: string;
+  /** The host's own public user key (`U...`); its seed never leaves the host. */
+  readonly publicKey: string;
+  readonly hostsAccount: string;
+  readonly hostsSigningSeed: string;
+  /** Seconds since 1970; absent: does not expire. */
+  readonly expiresAtS?: number;
+}
+
+/** A user JWT with which one host speaks of itself: `host.<key>.>` out; its doorbells and its own inbox in. */
+export async function mintHostUserJwt(host: HostUser): Promise<string> {
+  const { hostKey } = host;
+  if (!hostKeyPattern.test(hostKey)) throw new Error(`not a host key: ${JSON.stringify(hostKey)}`);
+  return encodeUser(
+    `host ${hostKey}`,
+    host.publicKey,
+    host.hostsAccount,
+    {
+      pub: { allow: [`host.${hostKey}.>`], deny: [] },
+      sub: { allow: [`desired.${hostKey}.>`, `_INBOX_${hostKey}.>`], deny: [] },
+    },
+    {
+      signer: fromSeed(encoder.encode(host.hostsSigningSeed.trim())),
+      ...(host.expiresAtS === undefined ? {} : { exp: host.expiresAtS }),
+    },
+  );
+}

@@ -1,0 +1,201 @@
+import t, { type Test } from 'tap';
+import { readFileSync } from 'node:fs';
+import { connect, credsAuthenticator, jwtAuthenticator, type NatsConnection } from '@nats-io/transport-node';
+import { jetstream, jetstreamManager } from '@nats-io/jetstream';
+import { createUser } from '@nats-io/nkeys';
+import { startNats, type Nats } from '../../deploy/nats.ts';
+import { mintHostUserJwt } from '../../deploy/nats-identity.ts';
+import { sleep, within } from '../../lib/backoff.ts';
+
+const control = (nats: Nats): Promise<NatsConnection> =>
+  connect({ servers: nats.url, authenticator: credsAuthenticator(readFileSync(nats.credsFile)) });
+
+async function host(nats: Nats, hostKey: string): Promise<NatsConnection> {
+  const user = createUser();
+  const jwt = await mintHostUserJwt({
+    hostKey,
+    publicKey: user.getPublicKey(),
+    hostsAccount: nats.hostsAccount,
+    hostsSigningSeed: readFileSync(nats.hostsSigningSeedFile, 'utf8'),
+  });
+  return connect({
+    servers: nats.url,
+    authenticator: jwtAuthenticator(jwt, user.getSeed()),
+    inboxPrefix: `_INBOX_${hostKey}`,
+  });
+}
+
+/** The first permission error that the server sends for what `act` does. */
+async function refusal(nc: NatsConnection, act: () => void): Promise<string> {
+  const seen = (async () => {
+    for await (const status of nc.status()) if (status.type === 'error') return status.error.message;
+    return 'closed';
+  })();
+  act();
+  return within(seen, 3_000, 'a refusal');
+}
+
+async function stack(t: Test): Promise<{ nats: Nats; cp: NatsConnection; h1: NatsConnection }> {
+  const nats = await startNats({ dir: t.testdir() });
+  t.teardown(() => nats.stop());
+  const [cp, h1] = await Promise.all([control(nats), host(nats, 'h1')]);
+  t.teardown(() => Promise.all([cp.close(), h1.close()]));
+  return { nats, cp, h1 };
+}
+
+t.test('what a host may say and hear crosses between the accounts', async (t) => {
+  const { cp, h1 } = await stack(t);
+
+  t.test('several control-plane processes answer one sync', async (t) => {
+    for (const name of ['a', 'b', 'c']) {
+      cp.subscribe('host.*.sync', { callback: (_, message) => void message.respond(`${name} ${message.subject}`) });
+    }
+    await cp.flush();
+    const answers: string[] = [];
+    for await (const answer of await h1.requestMany('host.h1.sync', '{}', { strategy: 'count', maxMessages: 3 })) {
+      answers.push(answer.string());
+    }
+    t.same(answers.sort(), ['a host.h1.sync', 'b host.h1.sync', 'c host.h1.sync']);
+  });
+
+  for (const verb of ['report', 'hello']) {
+    t.test(`a ${verb} is acknowledged`, async (t) => {
+      cp.subscribe(`host.*.${verb}`, { callback: (_, message) => void message.respond('taken') });
+      await cp.flush();
+      t.equal((await h1.request(`host.h1.${verb}`, 'x', { timeout: 3_000 })).string(), 'taken');
+    });
+  }
+
+  t.test('a log block is captured by a stream, whose acknowledgement reaches the host', async (t) => {
+    const manager = await jetstreamManager(cp);
+    await manager.streams.add({ name: 'LOGS', subjects: ['host.*.log.>'] });
+    const acknowledgement = await h1.request('host.h1.log.t.c', 'line', { timeout: 3_000 });
+    t.match(acknowledgement.json(), { stream: 'LOGS', seq: 1 });
+    const stored = await manager.streams.getMessage('LOGS', { last_by_subj: 'host.h1.log.t.c' });
+    t.equal(stored?.string(), 'line');
+  });
+
+  t.test('heartbeats and doorbells cross', async (t) => {
+    const beats = cp.subscribe('host.*.beat', { max: 1 });
+    const bells = h1.subscribe('desired.h1.*', { max: 1 });
+    await Promise.all([cp.flush(), h1.flush()]);
+    h1.publish('host.h1.beat', 'up');
+    cp.publish('desired.h1.3', '');
+    const first = async (messages: AsyncIterable<{ subject: string }>): Promise<string> => {
+      for await (const message of messages) return message.subject;
+      return 'none';
+    };
+    t.equal(await within(first(beats), 3_000, 'a beat'), 'host.h1.beat');
+    t.equal(await within(first(bells), 3_000, 'a bell'), 'desired.h1.3');
+  });
+});
+
+t.test('a host reaches nothing but its own', async (t) => {
+  const { nats, cp, h1 } = await stack(t);
+  const manager = await jetstreamManager(cp);
+  await manager.streams.add({ name: 'KV_state-0', subjects: ['$KV.state-0.>'], allow_direct: true });
+  await jetstream(cp).publish('$KV.state-0.epoch', 'mine');
+  const leaked: string[] = [];
+  for (const subject of ['host.h2.>', 'part.>', 'desired.>', '$KV.>']) {
+    cp.subscribe(subject, { callback: (_, message) => void leaked.push(message.subject) });
+  }
+  await cp.flush();
+
+  const publications = [
+    'host.h2.sync',
+    'host.h2.beat',
+    'host.h2.log.t.c',
+    'desired.h1.0',
+    'desired.h2.0',
+    'part.0',
+    '$JS.API.INFO',
+    '$JS.API.STREAM.MSG.GET.KV_state-0',
+    '$KV.state-0.epoch',
+    '$SYS.REQ.SERVER.PING',
+    '_INBOX_h2.x',
+  ];
+  for (const subject of publications) {
+    t.test(`publishing ${subject} is refused`, async (t) => {
+      t.match(await refusal(h1, () => h1.publish(subject, 'x')), /permissions violation/i);
+    });
+  }
+  const subscriptions = [
+    'host.>',
+    'host.h2.sync',
+    'desired.>',
+    'desired.h2.*',
+    '_INBOX_h2.>',
+    '_INBOX.>',
+    'part.0',
+    '>',
+  ];
+  for (const subject of subscriptions) {
+    t.test(`subscribing to ${subject} is refused`, async (t) => {
+      t.match(
+        await refusal(h1, () => void h1.subscribe(subject, { callback: () => undefined })),
+        /permissions violation/i,
+      );
+    });
+  }
+  t.test('its own inbox prefix does not lead into JetStream', async (t) => {
+    await t.rejects(h1.request('$JS.API.INFO', '', { timeout: 500 }));
+    await t.rejects(jetstreamManager(h1, { timeout: 500 }));
+  });
+  t.test('nothing of it arrived, and the key is as it was', async (t) => {
+    await sleep(100);
+    t.same(leaked, []);
+    const kept = await manager.streams.getMessage('KV_state-0', { last_by_subj: '$KV.state-0.epoch' });
+    t.equal(kept?.string(), 'mine');
+  });
+  t.test('a host key that would widen the permissions is not signed', async (t) => {
+    for (const hostKey of ['*', '>', 'h1.x', '', 'h 1']) {
+      await t.rejects(
+        mintHostUserJwt({
+          hostKey,
+          publicKey: createUser().getPublicKey(),
+          hostsAccount: nats.hostsAccount,
+          hostsSigningSeed: readFileSync(nats.hostsSigningSeedFile, 'utf8'),
+        }),
+        /not a host key/,
+        JSON.stringify(hostKey),
+      );
+    }
+  });
+  t.test('a user signed by another key is turned away', async (t) => {
+    const other = await startNats({ dir: t.testdir() });
+    t.teardown(() => other.stop());
+    const user = createUser();
+    const jwt = await mintHostUserJwt({
+      hostKey: 'h1',
+      publicKey: user.getPublicKey(),
+      hostsAccount: nats.hostsAccount,
+      hostsSigningSeed: readFileSync(other.hostsSigningSeedFile, 'utf8'),
+    });
+    await t.rejects(
+      connect({ servers: nats.url, authenticator: jwtAuthenticator(jwt, user.getSeed()), reconnect: false }),
+      /authorization/i,
+    );
+  });
+});
+
+t.test('a server that is killed or restarted keeps its data, its identities and its port', async (t) => {
+  const dir = t.testdir();
+  const nats = await startNats({ dir });
+  t.teardown(() => nats.stop());
+  const before = await control(nats);
+  const manager = await jetstreamManager(before);
+  await manager.streams.add({ name: 'S', subjects: ['s'], allow_atomic: true });
+  t.ok((await manager.getAccountInfo()).api.level! >= 2, 'the API level that the journal needs');
+  await jetstream(before).publish('s', 'one');
+  await nats.kill9();
+  await before.close();
+  await nats.restart();
+  const after = await control(nats);
+  t.equal((await (await jetstreamManager(after)).streams.info('S')).state.messages, 1);
+  await after.close();
+  await nats.stop();
+  const second = await startNats({ dir });
+  t.teardown(() => second.stop());
+  t.equal(second.hostsAccount, nats.hostsAccount);
+  await (await control(second)).close();
+});
