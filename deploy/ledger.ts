@@ -109,8 +109,7 @@ export interface LedgerContent {
 
 export function readLedger(text: string): LedgerContent {
   let owner: ProcessName | undefined;
-  const left: Belonging[] = [];
-  const done = new Set<string>();
+  const left = new Map<string, Belonging>();
   for (const row of text.split('\n')) {
     let line: Line;
     try {
@@ -119,10 +118,10 @@ export function readLedger(text: string): LedgerContent {
       continue; // the last line of a process that was killed while it wrote
     }
     if ('owner' in line) owner = line.owner;
-    else if ('done' in line) done.add(line.done);
-    else left.push(line.add);
+    else if ('done' in line) left.delete(line.done);
+    else left.set(line.add.id, line.add);
   }
-  return { owner, left: left.filter(({ id }) => !done.has(id)) };
+  return { owner, left: [...left.values()] };
 }
 
 /** Ledgers of processes that are gone. */

@@ -24,6 +24,8 @@ export interface ServerSpec {
   readonly readyDeadlineMs: number;
   /** Between SIGTERM and SIGKILL. */
   readonly stopGraceMs: number;
+  /** Where what it started may outlive it and is taken over by its successor, both bear the same mark. */
+  readonly mark?: string;
 }
 
 export type Exit =
@@ -100,7 +102,7 @@ async function waitReady(server: Server, spec: ServerSpec): Promise<void> {
 }
 
 function spawnServer(spec: ServerSpec): Server {
-  const mark = newMark();
+  const mark = spec.mark ?? newMark();
   mkdirSync(spec.cwd, { recursive: true });
   mkdirSync(dirname(spec.logFile), { recursive: true });
   enter({ kind: 'server', id: mark, name: spec.name, graceMs: spec.stopGraceMs });

@@ -86,6 +86,10 @@ export function isStaticElf(path: string): boolean {
     .every((at) => head.readUInt32LE(at) !== interpreter);
 }
 
+/** Where programs lie that come with a tool or with the system. */
+export const executablesOf = (names: readonly string[], env: NodeJS.ProcessEnv): (string | undefined)[] =>
+  names.map((name) => findExecutable(name, searchFolders(env)));
+
 type Probe = { readonly ok: true; readonly tool: Tool } | { readonly ok: false; readonly reason: string };
 
 async function probe(name: ToolName, path: string, env: NodeJS.ProcessEnv, origin: Tool['origin']): Promise<Probe> {
