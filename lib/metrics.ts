@@ -59,20 +59,31 @@ export function createRegistry(program: string, version: string): Registry {
   return registry;
 }
 
-/** Serves `GET /metrics`, and nothing else, on a listener of its own. */
+/** Why a program can't do its work now; undefined when it can. */
+export type Readiness = () => string | undefined;
+
+/** Serves `/metrics`, `/healthz` and `/readyz`, and nothing else, on a listener of its own. */
 export async function serveMetrics(
   registry: Registry,
   address: { host: string; port: number },
+  notReady: Readiness = () => undefined,
 ): Promise<Stoppable & { readonly url: string }> {
   const server = createServer((request, response) => {
-    if (request.method !== 'GET' || request.url?.split('?')[0] !== '/metrics') {
-      response.writeHead(404).end();
-      return;
-    }
-    registry.metrics().then(
-      (body) => response.writeHead(200, { 'content-type': registry.contentType }).end(body),
-      () => response.writeHead(500).end(),
-    );
+    const json = (status: number, body: object): void => {
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    };
+    const path = request.method === 'GET' ? request.url?.split('?')[0] : undefined;
+    if (path === '/healthz') json(200, { status: 'ok' });
+    else if (path === '/readyz') {
+      const message = notReady();
+      if (message === undefined) json(200, { status: 'ready' });
+      else json(503, { error: 'unavailable', message });
+    } else if (path === '/metrics') {
+      registry.metrics().then(
+        (body) => response.writeHead(200, { 'content-type': registry.contentType }).end(body),
+        () => json(500, { error: 'internal' }),
+      );
+    } else json(404, { error: 'not_found' });
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);

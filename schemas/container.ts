@@ -3,8 +3,9 @@
  * tenant ever sees of one; operator-only fields live in `ContainerRecord.operator`.
  */
 import Type, { type Static } from 'typebox';
+import type { SuccessCode } from './errors.ts';
 import { ContainerId, HostKey, TenantId } from './ids.ts';
-import type { OperationId } from './ids.ts';
+import type { OperationId, Region } from './ids.ts';
 import { limits } from './limits.ts';
 import { cpuLimitPattern, memLimitPattern } from './quantity.ts';
 
@@ -256,6 +257,8 @@ export type Placement =
   | {
       readonly phase: 'placed';
       readonly host: HostKey;
+      /** The host's, when it was placed: what the caps of that region count. */
+      readonly region: Region;
       readonly since: number;
       readonly chosenBy: 'tenant' | 'platform';
     };
@@ -277,10 +280,15 @@ export interface TombstoneRecord {
   readonly idempotency: Idempotency | null;
 }
 
-/** The outcome of a write, kept for `operationTtlMs` under the operation's id. */
+/**
+ * The outcome of a write, kept for `operationTtlMs` under the operation's id: a retry gets the same answer. A body that is
+ * a container's view is not stored a second time, but made again from the record.
+ */
 export interface OperationRecord {
   readonly op: OperationId;
   readonly atMs: number;
-  readonly outcome: string;
-  readonly body: string;
+  readonly code: SuccessCode;
+  readonly answer:
+    | { readonly kind: 'container'; readonly tenant: TenantId; readonly id: ContainerId }
+    | { readonly kind: 'body'; readonly body: string };
 }

@@ -83,15 +83,12 @@ export interface HostRecord {
   readonly updatedAtMs: number;
 }
 
-/** What every actors process keeps of every host. */
+/** What every actors process keeps of every host; liveness it hears for itself. */
 export interface DirectoryEntry {
   readonly key: HostKey;
   readonly region: Region;
   readonly cordoned: boolean;
   readonly draining: boolean;
   readonly capacity: Capacity | null;
-  readonly state: 'known' | 'lost' | 'removed';
-  /** Of the host's record: an older entry never replaces a newer one. */
-  readonly epoch: number;
-  readonly revision: number;
+  readonly lost: boolean;
 }

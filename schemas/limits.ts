@@ -73,14 +73,16 @@ export const limits = {
   answerPartBytes: 768 * KiB,
   attemptMs: 1 * seconds,
   attemptMaxMs: 4 * seconds,
-  retryMinMs: 10,
-  retryMaxMs: 500,
+  laneRetryMinMs: 10,
+  laneRetryMaxMs: 500,
   /** NATS away for longer than this: asks are refused at once. */
   natsAwayMs: 2 * seconds,
 
   // Partition
   journalSlots: 1024,
   journalEntryBytes: 768 * KiB,
+  /** Of one record as it is stored; with half an entry before it, it still fits the entry. */
+  recordBytes: 320 * KiB,
   turnsQueued: 20_000,
   commitTimeoutMs: 2 * seconds,
   checkpointBatchMessages: 64,
@@ -103,6 +105,10 @@ export const limits = {
   syncTimeoutMs: 3 * seconds,
   reportTimeoutMs: 2 * seconds,
   reportItems: 200,
+  reportBytes: 512 * KiB,
+  retryMinMs: 250,
+  retryMaxMs: 15 * seconds,
+  enrolTimeoutMs: 10 * seconds,
   joinTokenTtlMs: 1 * hours,
   hostCredentialsTtlMs: 30 * days,
   rejectionTtlMs: 5 * minutes,
@@ -114,12 +120,27 @@ export const limits = {
   restartBackoffForgetMs: 10 * minutes,
   engineCallMs: 30 * seconds,
   enginePullMs: 10 * minutes,
+  engineProbeMs: 5 * seconds,
+  engineConnections: 128,
+  engineAnswerBytes: 64 * MiB,
+  engineLineBytes: 1 * MiB,
   concurrentPulls: 3,
+  concurrentStops: 64,
   concurrentSteps: 8,
   orphanFraction: 0.2,
   orphanCount: 5,
+  /** Orphans removed within this time count together, so that many small removals are one large one. */
+  orphanWindowMs: 10 * minutes,
+  /** Quick exits in a row before they are called a loop. */
+  crashLoopExits: 3,
+  containerPids: 1024,
+  /** A Linux bridge has 1,023 ports; all tenants' containers of a host are on one. */
+  containersPerHost: 500,
 
   // Logs and events
+  /** The engine's own rotated files: the ring on the host's disk that holds lines until they are captured. */
+  engineLogFileSize: '10m',
+  engineLogFiles: 3,
   logLineBytes: 16 * KiB,
   logBlockBytes: 64 * KiB,
   logBlockLines: 500,
@@ -130,6 +151,12 @@ export const limits = {
   logAckTimeoutMs: 5 * seconds,
   logDrainMs: 5 * seconds,
   logSpoolBytes: 64 * MiB,
+  /** How far apart the two streams of one container may be written out of order into the engine's log. */
+  logSkewMs: 2 * seconds,
+  /** With this much of one container read and not yet sent, an agent stops reading. */
+  logQueueBytes: 256 * KiB,
+  logFrameBytes: 1 * MiB,
+  logCursorFlushMs: 500,
   eventAgeMs: 7 * days,
   eventsPerContainer: 1000,
   eventStreamBytes: 4 * 1024 * MiB,

@@ -20,7 +20,7 @@ import {
   type OperatorFields,
 } from './container.ts';
 import { isOutcomeCode, type OutcomeCode } from './errors.ts';
-import { Capacity, type HostUpdate } from './host.ts';
+import { Capacity, type DirectoryEntry, type HostUpdate } from './host.ts';
 import { ContainerId, HostKey, TenantId, isContainerId, type OperationId, type Region } from './ids.ts';
 import { limits } from './limits.ts';
 import type { Revocation, TenantSettings } from './tenant.ts';
@@ -251,10 +251,23 @@ export const Beat = Type.Object({
 });
 export type Beat = Static<typeof Beat>;
 
-/** `directory.refresh` and the doorbells carry nothing; this is the payload of a doorbell, for people who watch. */
+/**
+ * Owner of a partition → every actors process: its hosts. `full`: all that it has; else those that changed. Ordered by
+ * (epoch, revision).
+ */
+export interface DirectoryMessage {
+  readonly partition: number;
+  readonly epoch: number;
+  readonly revision: number;
+  readonly full: boolean;
+  readonly entries: readonly DirectoryEntry[];
+  readonly removed: readonly HostKey[];
+}
+
+/** A doorbell says where to look, and for the sake of a log line whose request rang it; never what is desired. */
 export interface Doorbell {
   readonly partition: number;
-  readonly rid: string;
+  readonly rid: string | null;
 }
 
 /** A list's cursor as a client sees it: base64url of `<insertedAtMs>.<id>`. */

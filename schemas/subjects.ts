@@ -21,8 +21,8 @@ export const subjects = {
   /** After a commit that a `wait` may be looking for; no content. */
   changed: (tenant: TenantId, id: ContainerId) => `changed.${tenant}.${id}`,
 
-  /** Owner of a host's partition → every actors process: the host's directory entry. */
-  directory: 'directory.entry',
+  /** Owner of a host's partition → every actors process: its hosts (DirectoryMessage). */
+  directory: 'directory.hosts',
   /** Any actors process → all of them: send your directory entries again. */
   directoryRefresh: 'directory.refresh',
 

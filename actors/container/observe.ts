@@ -1,0 +1,124 @@
+/** What a container's record makes of its host's reports. Pure. */
+import type { ContainerRecord, Observation, ObservationOrder } from '../../schemas/container.ts';
+import type { HostKey } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
+import type { ReportItem } from '../../schemas/messages.ts';
+import type { PartitionView, TenantView } from '../state.ts';
+import { noChanges, type Changes, type TurnContext } from '../turn.ts';
+import { bury, changed, eventOf, findHost, placeOn, replace } from './transitions.ts';
+
+/** What an agent may say of a container; the other statuses are the control plane's. */
+const reportable: ReadonlySet<Observation['status']> = new Set([
+  'pulling',
+  'starting',
+  'running',
+  'backoff',
+  'stopping',
+  'stopped',
+  'failed',
+]);
+
+const isNewer = (order: ObservationOrder, than: ObservationOrder): boolean =>
+  order.generation !== than.generation
+    ? order.generation > than.generation
+    : order.session !== than.session
+      ? order.session > than.session
+      : order.seq > than.seq;
+
+/** A restart counts as news, so that every crash is an event. */
+const isNews = (before: Observation, after: Observation): boolean =>
+  before.status !== after.status ||
+  before.reason !== after.reason ||
+  before.exit_code !== after.exit_code ||
+  before.restart_count !== after.restart_count;
+
+/**
+ * One item of a report of `host`. Believed only where the record names that host (invariant A7), and only if it is newer
+ * than what is known: of the generation that is wanted now, or the answer to it is still to come.
+ */
+export function observe(
+  state: PartitionView,
+  host: HostKey,
+  session: number,
+  item: ReportItem,
+  context: TurnContext,
+): Changes {
+  const tenant = state.tenant(item.tenant);
+  const record = tenant.containers.get(item.id);
+  if (record === undefined || record.placement.phase !== 'placed' || record.placement.host !== host) return noChanges;
+  const order = { generation: item.generation, session, seq: item.seq };
+  if (item.generation !== record.generation || !isNewer(order, record.observedOrder)) return noChanges;
+
+  if (item.gone && record.desired === 'removed') return bury(record, context);
+  if (item.gone && item.observation.reason === 'rejected')
+    return rejected(state, record, host, item.observation, context);
+  if (item.gone || !reportable.has(item.observation.status)) return noChanges;
+
+  const next: ContainerRecord = {
+    ...record,
+    observed: item.observation,
+    observedOrder: order,
+    observedAtMs: context.nowMs,
+    updatedAtMs: record.observed.status === item.observation.status ? record.updatedAtMs : context.nowMs,
+  };
+  const events = isNews(record.observed, next.observed) ? [eventOf('status', next, context)] : [];
+  return {
+    records: [next],
+    deletes: [],
+    events,
+    effects: [{ kind: 'changed', tenant: record.tenant, id: record.id }],
+  };
+}
+
+/** Its host's admission refused it: the platform tries another, a tenant's own choice fails. */
+function rejected(
+  state: PartitionView,
+  record: ContainerRecord,
+  host: HostKey,
+  observation: Observation,
+  context: TurnContext,
+): Changes {
+  const rejections = [
+    ...record.rejections.filter(
+      (rejection) => rejection.host !== host && rejection.atMs + limits.rejectionTtlMs > context.nowMs,
+    ),
+    { host, atMs: context.nowMs },
+  ];
+  const refused = { ...record, rejections };
+  if (record.placement.phase === 'placed' && record.placement.chosenBy === 'platform') {
+    return replace(refused, state.tenant(record.tenant), context);
+  }
+  const failed: ContainerRecord = {
+    ...refused,
+    observed: { ...observation, status: 'failed', reason: 'rejected' },
+    observedAtMs: context.nowMs,
+    updatedAtMs: context.nowMs,
+  };
+  return changed(failed, [eventOf('status', failed, context)]);
+}
+
+/** A container that waits for a host, or whose host is gone or is being emptied. Called again and again by the sweep. */
+export function settle(state: PartitionView, record: ContainerRecord, context: TurnContext): Changes {
+  const tenant = state.tenant(record.tenant);
+  if (record.placement.phase === 'unplaced') {
+    return record.desired === 'running' ? moved(record, tenant, context) : noChanges;
+  }
+  const { host, chosenBy } = record.placement;
+  const standing = context.fleet.standing(host);
+  if (standing === 'lost' || standing === 'removed') {
+    if (record.desired === 'removed') return bury(record, context);
+    return chosenBy === 'platform' ? replace(record, tenant, context) : noChanges;
+  }
+  const leaving =
+    context.fleet.host(host)?.draining === true && chosenBy === 'platform' && record.desired === 'running';
+  return leaving ? moved(record, tenant, context) : noChanges;
+}
+
+/** To another host, if there is one: what runs is not stopped in order to wait for nothing. */
+function moved(record: ContainerRecord, tenant: TenantView, context: TurnContext): Changes {
+  const host = findHost(record, tenant, context);
+  if (host === undefined) return noChanges;
+  const next = placeOn(record, host, 'platform', context);
+  const left = record.placement.phase === 'placed' ? [{ kind: 'bell' as const, host: record.placement.host }] : [];
+  return changed(next, [eventOf('placed', next, context)], left);
+}

@@ -1,0 +1,198 @@
+/**
+ * The host directory: every actors process keeps a copy of every host, told by the owners of the hosts' partitions, and
+ * hears every heartbeat itself. Read by placement and by every status that is shown; written by messages only.
+ */
+import type { Clock } from '../lib/clock.ts';
+import type { Capacity, DirectoryEntry } from '../schemas/host.ts';
+import type { HostKey, Region } from '../schemas/ids.ts';
+import { limits } from '../schemas/limits.ts';
+import type { Beat, DirectoryMessage } from '../schemas/messages.ts';
+import { partitionOf } from '../schemas/subjects.ts';
+import type { PlacementLedger } from './state.ts';
+import type { FleetHost, FleetView, HostStanding } from './turn.ts';
+
+interface HeardBeat {
+  readonly used: Capacity;
+  readonly engine: string;
+  readonly orphansHeld: number;
+  readonly session: number;
+  readonly wallMs: number;
+  readonly monotonicMs: number;
+}
+
+interface Placed {
+  cpuMillis: number;
+  memBytes: number;
+  containers: number;
+}
+
+/** Where a partition's part of the directory stands; an older message never replaces a newer one. */
+interface Version {
+  readonly epoch: number;
+  readonly revision: number;
+}
+
+const isOlder = (version: Version, than: Version): boolean =>
+  version.epoch !== than.epoch ? version.epoch < than.epoch : version.revision < than.revision;
+
+export class Fleet implements FleetView, PlacementLedger {
+  readonly #clock: Clock;
+  readonly #partitions: number;
+  readonly #unknownMs: number;
+  readonly #entries = new Map<HostKey, DirectoryEntry>();
+  readonly #byRegion = new Map<Region, HostKey[]>();
+  readonly #versions = new Map<number, Version>();
+  readonly #beats = new Map<HostKey, HeardBeat>();
+  readonly #knownSinceMs = new Map<HostKey, number>();
+  readonly #placed = new Map<HostKey, Placed>();
+
+  constructor(options: { clock: Clock; partitions: number; hostUnknownMs: number }) {
+    this.#clock = options.clock;
+    this.#partitions = options.partitions;
+    this.#unknownMs = options.hostUnknownMs;
+  }
+
+  // FleetView
+
+  host(key: HostKey): FleetHost | undefined {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return undefined;
+    const placed = this.#placed.get(key);
+    const beat = this.#beats.get(key)?.used;
+    return {
+      key,
+      region: entry.region,
+      standing: this.standing(key),
+      schedulable: !entry.cordoned && !entry.draining,
+      draining: entry.draining,
+      capacity: entry.capacity,
+      // Other processes place there too: their part shows in the host's own count.
+      used: {
+        cpu_millis: Math.max(placed?.cpuMillis ?? 0, beat?.cpu_millis ?? 0),
+        mem_bytes: Math.max(placed?.memBytes ?? 0, beat?.mem_bytes ?? 0),
+        containers: Math.max(placed?.containers ?? 0, beat?.containers ?? 0),
+      },
+    };
+  }
+
+  standing(key: HostKey): HostStanding {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return this.#versions.has(partitionOf(key, this.#partitions)) ? 'removed' : 'unheard';
+    if (entry.lost) return 'lost';
+    return this.silentMs(key) >= this.#unknownMs ? 'silent' : 'up';
+  }
+
+  lastHeardMs(key: HostKey): number | null {
+    return this.#beats.get(key)?.wallMs ?? null;
+  }
+
+  beat(key: HostKey) {
+    return this.#beats.get(key) ?? null;
+  }
+
+  hostsIn(region: Region): readonly HostKey[] {
+    return this.#byRegion.get(region) ?? [];
+  }
+
+  /** Counted from no earlier than when this process came to know of the host: it may not have listened before. */
+  silentMs(key: HostKey): number {
+    const since = this.#beats.get(key)?.monotonicMs ?? this.#knownSinceMs.get(key);
+    return since === undefined ? 0 : this.#clock.monotonicMs() - since;
+  }
+
+  /**
+   * Is a third of the other hosts of its region silent too? Then it is more likely we who are cut off, and nobody is lost.
+   */
+  regionIsSilent(key: HostKey): boolean {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return false;
+    const others = this.hostsIn(entry.region).filter((other) => other !== key && this.#beats.has(other));
+    const silent = others.filter((other) => this.standing(other) === 'silent');
+    return others.length > 0 && silent.length * 3 >= others.length;
+  }
+
+  *hosts(): Iterable<{ readonly key: HostKey; readonly standing: HostStanding }> {
+    for (const key of this.#entries.keys()) yield { key, standing: this.standing(key) };
+  }
+
+  // What is heard
+
+  hear(key: HostKey, beat: Beat): void {
+    const before = this.#beats.get(key);
+    if (!this.#entries.has(key) || (before !== undefined && before.session > beat.session)) return;
+    this.#beats.set(key, {
+      used: beat.used,
+      engine: beat.engine,
+      orphansHeld: beat.orphans_held,
+      session: beat.session,
+      wallMs: this.#clock.nowMs(),
+      monotonicMs: this.#clock.monotonicMs(),
+    });
+  }
+
+  /** @returns false where the message is older than what is known. */
+  learn(message: DirectoryMessage): boolean {
+    const known = this.#versions.get(message.partition);
+    if (known !== undefined && isOlder(message, known)) return false;
+    this.#versions.set(message.partition, { epoch: message.epoch, revision: message.revision });
+    if (message.full) {
+      const named = new Set(message.entries.map(({ key }) => key));
+      for (const key of this.#entries.keys()) {
+        if (partitionOf(key, this.#partitions) === message.partition && !named.has(key)) this.#forget(key);
+      }
+    }
+    for (const key of message.removed) this.#forget(key);
+    for (const entry of message.entries) this.#put(entry);
+    return true;
+  }
+
+  // PlacementLedger
+
+  add(host: HostKey, cpuMillis: number, memBytes: number): void {
+    const placed = this.#placed.get(host);
+    if (placed === undefined) {
+      this.#placed.set(host, { cpuMillis, memBytes, containers: 1 });
+      return;
+    }
+    placed.cpuMillis += cpuMillis;
+    placed.memBytes += memBytes;
+    placed.containers++;
+  }
+
+  subtract(host: HostKey, cpuMillis: number, memBytes: number): void {
+    const placed = this.#placed.get(host);
+    if (placed === undefined) return;
+    placed.cpuMillis -= cpuMillis;
+    placed.memBytes -= memBytes;
+    placed.containers--;
+    if (placed.containers === 0) this.#placed.delete(host);
+  }
+
+  #put(entry: DirectoryEntry): void {
+    const before = this.#entries.get(entry.key);
+    this.#entries.set(entry.key, entry);
+    if (!this.#knownSinceMs.has(entry.key)) this.#knownSinceMs.set(entry.key, this.#clock.monotonicMs());
+    if (before?.region === entry.region) return;
+    if (before !== undefined) this.#leaveRegion(before);
+    this.#byRegion.set(entry.region, [...this.hostsIn(entry.region), entry.key]);
+  }
+
+  #forget(key: HostKey): void {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return;
+    this.#leaveRegion(entry);
+    this.#entries.delete(key);
+    this.#beats.delete(key);
+    this.#knownSinceMs.delete(key);
+  }
+
+  #leaveRegion({ key, region }: DirectoryEntry): void {
+    this.#byRegion.set(
+      region,
+      this.hostsIn(region).filter((other) => other !== key),
+    );
+  }
+}
+
+/** How often the whole of a partition's hosts is told again, for whoever missed a message. */
+export const directoryRefreshMs = limits.syncIntervalMs;

@@ -1,0 +1,176 @@
+/** A fleet host: made, enrolled, cordoned, drained, lost, removed. Pure. */
+import type { HostRecord, HostStatus, HostView } from '../../schemas/host.ts';
+import { keys } from '../../schemas/buckets.ts';
+import type { HostKey } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
+import type { Ask, Hello } from '../../schemas/messages.ts';
+import type { PartitionView } from '../state.ts';
+import { answer, data, noChanges, refuse, type Changes, type FleetView, type Turn, type TurnContext } from '../turn.ts';
+
+type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
+
+const timestamp = (ms: number): string => new Date(ms).toISOString();
+
+const stored = (record: HostRecord): Changes => ({
+  records: [record],
+  deletes: [],
+  events: [],
+  effects: [{ kind: 'directory', host: record.key }],
+});
+
+function statusOf(record: HostRecord, fleet: FleetView): HostStatus {
+  if (record.publicKey === null) return 'joining';
+  if (record.lostSinceMs !== null) return 'lost';
+  return fleet.standing(record.key) === 'silent' ? 'unknown' : 'up';
+}
+
+export function hostView(record: HostRecord, fleet: FleetView): HostView {
+  const beat = fleet.beat(record.key);
+  const heard = fleet.lastHeardMs(record.key);
+  return {
+    key: record.key,
+    region: record.region,
+    status: statusOf(record, fleet),
+    cordoned: record.cordoned,
+    draining: record.draining,
+    capacity: record.capacity,
+    used: beat?.used ?? null,
+    orphans_held: beat?.orphansHeld ?? 0,
+    agent_version: record.agentVersion,
+    engine: beat?.engine ?? null,
+    last_heard_at: heard === null ? null : timestamp(heard),
+    inserted_at: timestamp(record.insertedAtMs),
+    updated_at: timestamp(record.updatedAtMs),
+  };
+}
+
+const shown = (code: 'ok' | 'created' | 'accepted', record: HostRecord, context: TurnContext, changes: Changes): Turn =>
+  answer(data(code, hostView(record, context.fleet)), changes);
+
+export function create(state: PartitionView, ask: Of<'host.create'>, context: TurnContext): Turn {
+  if (state.host(ask.host) !== undefined) return refuse('conflict', 'a host of this key exists');
+  const record: HostRecord = {
+    kind: 'host',
+    key: ask.host,
+    region: ask.region,
+    cordoned: false,
+    draining: false,
+    capacity: null,
+    agentVersion: null,
+    publicKey: null,
+    join: { tokenHash: ask.joinTokenHash, untilMs: context.nowMs + limits.joinTokenTtlMs },
+    session: 0,
+    lostSinceMs: null,
+    orphanWord: 0,
+    insertedAtMs: context.nowMs,
+    updatedAtMs: context.nowMs,
+  };
+  return shown('created', record, context, stored(record));
+}
+
+export function get(state: PartitionView, ask: Of<'host.get'>, context: TurnContext): Turn {
+  const record = state.host(ask.host);
+  return record === undefined ? refuse('not_found') : shown('ok', record, context, noChanges);
+}
+
+export const list = (state: PartitionView, context: TurnContext): Turn =>
+  answer(
+    data(
+      'ok',
+      Array.from(state.hosts(), (record) => hostView(record, context.fleet)),
+    ),
+  );
+
+export function joinToken(state: PartitionView, ask: Of<'host.join_token'>, context: TurnContext): Turn {
+  const record = state.host(ask.host);
+  if (record === undefined) return refuse('not_found');
+  const next: HostRecord = {
+    ...record,
+    join: { tokenHash: ask.joinTokenHash, untilMs: context.nowMs + limits.joinTokenTtlMs },
+    updatedAtMs: context.nowMs,
+  };
+  return shown('created', next, context, stored(next));
+}
+
+export function update(state: PartitionView, ask: Of<'host.update'>, context: TurnContext): Turn {
+  const record = state.host(ask.host);
+  if (record === undefined) return refuse('not_found');
+  const { cordoned, draining, remove_orphans: removeOrphans } = ask.update;
+  const next: HostRecord = {
+    ...record,
+    draining: draining ?? record.draining,
+    cordoned: draining === true ? true : (cordoned ?? record.cordoned),
+    orphanWord: removeOrphans === true ? record.orphanWord + 1 : record.orphanWord,
+    updatedAtMs: context.nowMs,
+  };
+  const rung = stored(next);
+  const bell = removeOrphans === true ? [{ kind: 'bell' as const, host: record.key }] : [];
+  return shown('ok', next, context, { ...rung, effects: [...rung.effects, ...bell] });
+}
+
+export function remove(state: PartitionView, ask: Of<'host.remove'>, context: TurnContext): Turn {
+  const record = state.host(ask.host);
+  if (record === undefined) return refuse('not_found');
+  return shown('accepted', record, context, {
+    records: [],
+    deletes: [keys.host(record.key)],
+    events: [],
+    effects: [{ kind: 'directory', host: record.key }],
+  });
+}
+
+/** Is the token good for this host now? Asked before a key is signed for it, and decided again in the turn. */
+export function mayEnrol(state: PartitionView, ask: Of<'host.enrol'>, nowMs: number): boolean {
+  const join = state.host(ask.host)?.join;
+  return join != null && join.untilMs > nowMs && join.tokenHash === ask.joinTokenHash;
+}
+
+/** Spends the join token. `jwt` was signed before the turn; what it is good for begins with this commit. */
+export function enrol(
+  state: PartitionView,
+  ask: Of<'host.enrol'>,
+  enrolment: { readonly cluster: string; readonly natsUrls: readonly string[]; readonly jwt: string },
+  context: TurnContext,
+): Turn {
+  const record = state.host(ask.host);
+  if (record === undefined || !mayEnrol(state, ask, context.nowMs)) return refuse('unauthenticated');
+  const next: HostRecord = { ...record, publicKey: ask.publicKey, join: null, updatedAtMs: context.nowMs };
+  return answer(data('created', { host: record.key, region: record.region, ...enrolment }), stored(next));
+}
+
+/** An agent has started: it gets a session above all before it. */
+export function hello(
+  state: PartitionView,
+  key: HostKey,
+  { agent_version: agentVersion, capacity }: Hello,
+  context: TurnContext,
+): { readonly record: HostRecord; readonly changes: Changes } | undefined {
+  const before = state.host(key);
+  if (before === undefined) return undefined;
+  const record: HostRecord = {
+    ...before,
+    capacity,
+    agentVersion,
+    session: before.session + 1,
+    lostSinceMs: null,
+    updatedAtMs: context.nowMs,
+  };
+  return { record, changes: stored(record) };
+}
+
+/** Lost after long silence, found again by a heartbeat. Called by the sweep. */
+export function observeSilence(
+  record: HostRecord,
+  silentMs: number,
+  { lostMs, regionIsSilent }: { readonly lostMs: number; readonly regionIsSilent: boolean },
+  context: TurnContext,
+): Changes {
+  const isSilent = silentMs >= lostMs;
+  if (record.lostSinceMs === null && isSilent && record.publicKey !== null && !regionIsSilent) {
+    return stored({ ...record, lostSinceMs: context.nowMs, updatedAtMs: context.nowMs });
+  }
+  if (record.lostSinceMs !== null && !isSilent) {
+    return stored({ ...record, lostSinceMs: null, updatedAtMs: context.nowMs });
+  }
+  return noChanges;
+}

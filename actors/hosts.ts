@@ -1,0 +1,202 @@
+/**
+ * What hosts say and ask: hello, sync, report, heartbeat. A host's messages are checked like those of a stranger, and
+ * believed only about itself (invariant A7): its key is read from the subject, which the server holds it to.
+ */
+import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
+import { DecodeError, decoder } from '../lib/decode.ts';
+import type { Log } from '../lib/log.ts';
+import { isHostKey, type HostKey } from '../schemas/ids.ts';
+import { limits } from '../schemas/limits.ts';
+import {
+  Beat,
+  Hello,
+  Report,
+  SyncAsk,
+  type DesiredContainer,
+  type HelloAnswer,
+  type ReportAnswer,
+  type SyncAnswer,
+} from '../schemas/messages.ts';
+import { hostKeyOfSubject, partitionOf, subjects } from '../schemas/subjects.ts';
+import { observe } from './container/observe.ts';
+import { desiredOf } from './desired.ts';
+import type { Fleet } from './fleet.ts';
+import { hello } from './host/decide.ts';
+import type { Partition } from './runtime/partition.ts';
+
+export interface HostServerOptions {
+  readonly nc: NatsConnection;
+  readonly cluster: string;
+  readonly partitions: number;
+  /** Those that this process owns and serves. */
+  readonly owned: () => Iterable<Partition>;
+  readonly fleet: Fleet;
+  readonly log: Log;
+}
+
+const decodeHello = decoder(Hello);
+const decodeSync = decoder(SyncAsk);
+const decodeReport = decoder(Report);
+const decodeBeat = decoder(Beat);
+
+export function serveHosts(options: HostServerOptions): Subscription[] {
+  const { nc, log, fleet } = options;
+
+  /** Calls the handler with what a host sent; what is not well formed is answered `invalid`, where an answer is due. */
+  const serve = <T>(
+    subject: string,
+    decode: (bytes: Uint8Array) => T,
+    handle: (host: HostKey, value: T, message: Msg) => void,
+    onInvalid: (message: Msg) => void,
+  ): Subscription =>
+    nc.subscribe(subject, {
+      callback: (error, message) => {
+        if (error !== null) {
+          log.error('subscription_failed', { subject, error });
+          return;
+        }
+        const host = hostKeyOfSubject(message.subject);
+        if (!isHostKey(host)) return;
+        try {
+          handle(host, decode(message.data), message);
+        } catch (cause) {
+          log.warn('host_message_refused', { subject: message.subject, error: cause });
+          if (cause instanceof DecodeError) onInvalid(message);
+        }
+      },
+    });
+
+  const respond = (message: Msg, answer: HelloAnswer | ReportAnswer | SyncAnswer): void => {
+    message.respond(JSON.stringify(answer));
+  };
+  const invalid = (message: Msg): void => respond(message, { ok: false, error: 'invalid' });
+
+  return [
+    serve(
+      subjects.hostHello('*'),
+      decodeHello,
+      (host, value, message) => answerHello(options, host, value, (answer) => respond(message, answer)),
+      invalid,
+    ),
+    serve(
+      subjects.hostSync('*'),
+      decodeSync,
+      (host, ask, message) => answerSync(options, host, ask, (answer) => respond(message, answer)),
+      () => {},
+    ),
+    serve(
+      subjects.hostReport('*'),
+      decodeReport,
+      (host, report, message) => takeReport(options, host, report, (answer) => respond(message, answer)),
+      invalid,
+    ),
+    serve(
+      subjects.hostBeat('*'),
+      decodeBeat,
+      (host, beat) => fleet.hear(host, beat),
+      () => {},
+    ),
+  ];
+}
+
+const ownedPartition = ({ owned }: HostServerOptions, number: number): Partition | undefined => {
+  for (const partition of owned()) if (partition.number === number) return partition;
+  return undefined;
+};
+
+/** Answered by the owner of the host's partition alone; the others are silent. */
+function answerHello(
+  options: HostServerOptions,
+  host: HostKey,
+  value: Hello,
+  respond: (answer: HelloAnswer) => void,
+): void {
+  const partition = ownedPartition(options, partitionOf(host, options.partitions));
+  if (partition === undefined) return;
+  let answer: HelloAnswer = { ok: false, error: 'unknown_host' };
+  partition.change(
+    'hello',
+    (state, context) => {
+      const greeted = hello(state, host, value, context);
+      if (greeted === undefined) return [];
+      const { session, orphanWord } = greeted.record;
+      const { cluster, partitions } = options;
+      answer = { ok: true, cluster, partitions, session, orphan_word: orphanWord };
+      return [greeted.changes];
+    },
+    () => respond(answer),
+  );
+}
+
+/** Every owner answers for what it owns; the answer leaves when what it says is committed (invariant A3). */
+function answerSync(
+  options: HostServerOptions,
+  host: HostKey,
+  ask: SyncAsk,
+  respond: (answer: SyncAnswer) => void,
+): void {
+  const wanted = ask.partitions === undefined ? undefined : new Set(ask.partitions);
+  for (const partition of options.owned()) {
+    if (wanted !== undefined && !wanted.has(partition.number)) continue;
+    partition.project(
+      host,
+      (state) => {
+        const version = { epoch: partition.epoch, revision: partition.revisionOf(host) };
+        const held = ask.held[String(partition.number)];
+        const same = held !== undefined && held[0] === version.epoch && held[1] === version.revision;
+        const isHome = partition.number === partitionOf(host, options.partitions);
+        const common = {
+          v: 1 as const,
+          cluster: options.cluster,
+          partitions: options.partitions,
+          partition: partition.number,
+          ...version,
+          same,
+          hold: [...state.damagedContainers()],
+          orphan_word: isHome ? (state.host(host)?.orphanWord ?? null) : null,
+        };
+        const parts = same ? [[]] : inParts(desiredOf(state, host));
+        return parts.map((containers, part): SyncAnswer => ({ ...common, part, parts: parts.length, containers }));
+      },
+      (answers) => answers.forEach(respond),
+    );
+  }
+}
+
+/** As many containers as fit a message; one part at least. */
+export function inParts(containers: readonly DesiredContainer[]): DesiredContainer[][] {
+  const parts: DesiredContainer[][] = [[]];
+  let bytes = 0;
+  for (const container of containers) {
+    const size = Buffer.byteLength(JSON.stringify(container)) + 1;
+    if (bytes + size > limits.answerPartBytes && bytes > 0) {
+      parts.push([]);
+      bytes = 0;
+    }
+    parts.at(-1)?.push(container);
+    bytes += size;
+  }
+  return parts;
+}
+
+function takeReport(
+  options: HostServerOptions,
+  host: HostKey,
+  report: Report,
+  respond: (answer: ReportAnswer) => void,
+): void {
+  const partition = ownedPartition(options, report.partition);
+  if (partition === undefined) return;
+  const isTaken = partition.change(
+    'report',
+    function* (state, context) {
+      for (const item of report.items) {
+        // A container of another partition is not ours to write (invariant A2).
+        if (partitionOf(item.tenant, options.partitions) !== report.partition) continue;
+        yield observe(state, host, report.session, item, context);
+      }
+    },
+    () => respond({ ok: true }),
+  );
+  if (!isTaken) respond({ ok: false, error: 'unavailable' });
+}

@@ -1,0 +1,227 @@
+/**
+ * An actors process: it takes the partitions, serves what it owns, and lets go of what another has taken. All that
+ * happens at intervals happens here.
+ */
+import type { NatsConnection, Subscription } from '@nats-io/transport-node';
+import type { Clock } from '../lib/clock.ts';
+import { signHostJwt, type HostsAccount } from '../lib/host-credentials.ts';
+import type { Log } from '../lib/log.ts';
+import { buckets } from '../schemas/buckets.ts';
+import type { DirectoryEntry, HostRecord } from '../schemas/host.ts';
+import type { HostKey } from '../schemas/ids.ts';
+import { limits } from '../schemas/limits.ts';
+import type { DirectoryMessage, Doorbell, WriteAsk } from '../schemas/messages.ts';
+import { subjects } from '../schemas/subjects.ts';
+import { serveAsks } from './asks.ts';
+import type { Prepared } from './decide.ts';
+import { Fleet } from './fleet.ts';
+import { mayEnrol } from './host/decide.ts';
+import { serveHosts } from './hosts.ts';
+import type { OutgoingEffect } from './runtime/group.ts';
+import { createEventSink, createJetStreamStore } from './runtime/jetstream-store.ts';
+import { Partition, type PartitionObserver } from './runtime/partition.ts';
+import { expired, sweep } from './sweep.ts';
+
+export interface OwnerOptions {
+  readonly nc: NatsConnection;
+  readonly cluster: string;
+  readonly partitions: number;
+  readonly name: string;
+  readonly hostsAccount: HostsAccount;
+  readonly hostsNatsUrls: readonly string[];
+  readonly hostUnknownMs: number;
+  readonly hostLostMs: number;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly observer: PartitionObserver;
+  readonly newToken: () => string;
+  /** Another process has taken a partition of ours. */
+  readonly onLost: (partition: number) => void;
+}
+
+export interface Owner {
+  readonly fleet: Fleet;
+  serving(): number;
+  /** Takes every partition; resolves when all of them serve. */
+  start(): Promise<void>;
+  /** Answers what has arrived, commits it, and goes. */
+  stop(): Promise<void>;
+}
+
+/** Tombstones are looked for once in so many sweeps. */
+const sweepsBetweenExpiries = 60;
+
+export function createOwner(options: OwnerOptions): Owner {
+  const { nc, cluster, partitions: count, clock, log } = options;
+  const fleet = new Fleet({ clock, partitions: count, hostUnknownMs: options.hostUnknownMs });
+  const events = createEventSink(nc, options.newToken);
+  const partitions = new Map<number, { readonly partition: Partition; subscription: Subscription | undefined }>();
+  const subscriptions: Subscription[] = [];
+  const timers: NodeJS.Timeout[] = [];
+
+  function* owned(): Iterable<Partition> {
+    for (const { partition } of partitions.values()) if (partition.isServing) yield partition;
+  }
+
+  // The directory
+
+  const entryOf = ({ key, region, cordoned, draining, capacity, lostSinceMs }: HostRecord): DirectoryEntry => ({
+    key,
+    region,
+    cordoned,
+    draining,
+    capacity,
+    lost: lostSinceMs !== null,
+  });
+
+  function tellDirectory(partition: Partition, changed?: HostKey): void {
+    const records = changed === undefined ? [...partition.view.hosts()] : [partition.view.host(changed)];
+    const entries = records.filter((record) => record !== undefined).map(entryOf);
+    const message: DirectoryMessage = {
+      partition: partition.number,
+      epoch: partition.epoch,
+      revision: partition.last,
+      full: changed === undefined,
+      entries,
+      removed: changed !== undefined && entries.length === 0 ? [changed] : [],
+    };
+    fleet.learn(message);
+    nc.publish(subjects.directory, JSON.stringify(message));
+  }
+
+  const tellWholeDirectory = (): void => {
+    for (const partition of owned()) tellDirectory(partition);
+  };
+
+  // Effects: idempotent, after the commit, and any of them may be lost (invariant A3).
+
+  function carryOut(partition: Partition, effects: Iterable<OutgoingEffect>): void {
+    for (const effect of effects) {
+      switch (effect.kind) {
+        case 'bell': {
+          const bell: Doorbell = { partition: partition.number, rid: effect.requestId };
+          nc.publish(subjects.desired(effect.host, partition.number), JSON.stringify(bell));
+          break;
+        }
+        case 'changed':
+          nc.publish(subjects.changed(effect.tenant, effect.id));
+          break;
+        case 'directory':
+          tellDirectory(partition, effect.host);
+          break;
+      }
+    }
+  }
+
+  /** Keys are signed outside of turns, and only for a join token that is good. */
+  function prepare(partition: Partition, ask: WriteAsk): Promise<Prepared | undefined> | undefined {
+    if (ask.type !== 'host.enrol') return undefined;
+    const common = { cluster, natsUrls: options.hostsNatsUrls };
+    if (!mayEnrol(partition.view, ask, clock.nowMs())) return Promise.resolve({ enrolment: { ...common, jwt: '' } });
+    const expiresAtS = Math.floor((clock.nowMs() + limits.hostCredentialsTtlMs) / 1000);
+    return signHostJwt(options.hostsAccount, ask.host, ask.publicKey, expiresAtS).then((jwt) => ({
+      enrolment: { ...common, jwt },
+    }));
+  }
+
+  // Intervals
+
+  let sweeps = 0;
+  function sweepAll(): void {
+    sweeps++;
+    for (const partition of owned()) {
+      partition.change('sweep', (state, context) =>
+        sweep(state, {
+          ...context,
+          silentMs: (host) => fleet.silentMs(host),
+          regionIsSilent: (host) => fleet.regionIsSilent(host),
+          hostLostMs: options.hostLostMs,
+        }),
+      );
+      partition.expireOperations();
+      if (sweeps % sweepsBetweenExpiries === partition.number % sweepsBetweenExpiries) {
+        partition.change('sweep', (state, { nowMs }) => [expired(state, nowMs)]);
+      }
+    }
+  }
+
+  function listen(): void {
+    subscriptions.push(
+      ...serveHosts({ nc, cluster, partitions: count, owned, fleet, log }),
+      nc.subscribe(subjects.directory, {
+        callback: (error, message) => {
+          if (error === null) fleet.learn(message.json<DirectoryMessage>());
+        },
+      }),
+      nc.subscribe(subjects.directoryRefresh, {
+        callback: (error) => {
+          if (error === null) tellWholeDirectory();
+        },
+      }),
+    );
+    timers.push(setInterval(sweepAll, limits.sweepIntervalMs), setInterval(tellWholeDirectory, limits.syncIntervalMs));
+  }
+
+  function createPartition(number: number): Partition {
+    return new Partition({
+      number,
+      owner: options.name,
+      store: createJetStreamStore(nc, buckets.state.bucket(number), options.newToken),
+      events,
+      fleet,
+      ledger: fleet,
+      clock,
+      log,
+      newToken: options.newToken,
+      observer: options.observer,
+      onEffects: carryOut,
+      onLoaded: (partition) => {
+        tellDirectory(partition);
+        ringAll(partition);
+      },
+      onLost: ({ number: lost }) => {
+        partitions.get(lost)?.subscription?.unsubscribe();
+        partitions.delete(lost);
+        options.onLost(lost);
+      },
+    });
+  }
+
+  /** Bells may have been lost with the owner before: every host of the partition is asked to look. */
+  function ringAll(partition: Partition): void {
+    for (const host of partition.view.hostsWithContainers()) {
+      const bell: Doorbell = { partition: partition.number, rid: null };
+      nc.publish(subjects.desired(host, partition.number), JSON.stringify(bell));
+    }
+  }
+
+  return {
+    fleet,
+    serving: () => [...owned()].length,
+    async start() {
+      listen();
+      nc.publish(subjects.directoryRefresh);
+      await Promise.all(
+        Array.from({ length: count }, async (_, number) => {
+          const partition = createPartition(number);
+          const slot: { partition: Partition; subscription: Subscription | undefined } = {
+            partition,
+            subscription: undefined,
+          };
+          partitions.set(number, slot);
+          await partition.start();
+          // Only now: whoever subscribes is asked.
+          if (partition.isServing) slot.subscription = serveAsks(partition, { nc, log, prepare });
+        }),
+      );
+    },
+    async stop() {
+      for (const timer of timers) clearInterval(timer);
+      for (const subscription of subscriptions) subscription.unsubscribe();
+      // Draining hears what was sent before the server knew that we left.
+      await Promise.all([...partitions.values()].map(({ subscription }) => subscription?.drain()));
+      await Promise.all([...partitions.values()].map(({ partition }) => partition.stop()));
+      await nc.flush();
+    },
+  };
+}

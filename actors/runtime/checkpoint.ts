@@ -1,0 +1,149 @@
+/**
+ * Moves journalled values, in the order of the journal, to their own keys: small paced atomic batches, each fenced and
+ * each ending with the mark. Large ones delay the commits behind them. Events of the entries are published before the
+ * mark moves, so an event is as durable as the state that it tells of; a crash between the two publishes them again under
+ * the same ids.
+ */
+import { keys } from '../../schemas/buckets.ts';
+import type { OperationRecord } from '../../schemas/container.ts';
+import type { Event } from '../../schemas/event.ts';
+import { limits } from '../../schemas/limits.ts';
+import { backoffMs, sleep } from '../../lib/backoff.ts';
+import { encodeValue, type JournalEntry } from './codec.ts';
+import type { EventSink, Store, StoreWrite, WriteOutcome } from './store.ts';
+
+export interface Checkpointer {
+  /** The number of the last entry whose values are in their own keys. */
+  readonly mark: number;
+  offer(entry: JournalEntry): void;
+  /** No batch is started after this; resolves when the one under way has ended. */
+  stop(): Promise<void>;
+  /** Resolves when everything offered so far is below the mark. */
+  drained(): Promise<void>;
+}
+
+export interface CheckpointerOptions {
+  readonly store: Store;
+  readonly events: EventSink;
+  readonly epoch: number;
+  readonly mark: number;
+  readonly pending: readonly JournalEntry[];
+  /** The mark has moved. */
+  readonly onMark: (mark: number) => void;
+  /** The batch was refused, or its outcome is unknown: it may still land, so only a new epoch makes the next one safe. */
+  readonly onTrouble: (outcome: Exclude<WriteOutcome, { kind: 'written' }>) => void;
+  readonly onEventFailure: (error: unknown) => void;
+}
+
+/** As many entries as a batch holds; one at least. */
+export function takeBatch(entries: readonly JournalEntry[]): number {
+  const touched = new Set<string>();
+  let bytes = 0;
+  let taken = 0;
+  for (const { changes } of entries) {
+    for (const [key, value] of changes) {
+      touched.add(key);
+      bytes += key.length + (value?.length ?? 0);
+    }
+    const isOver = touched.size > limits.checkpointBatchMessages || bytes > limits.checkpointBatchBytes;
+    if (isOver && taken > 0) break;
+    taken++;
+  }
+  return taken;
+}
+
+/** The writes that bring the keys to where these entries left them. */
+export function batchWrites(entries: readonly JournalEntry[]): StoreWrite[] {
+  const newest = new Map<string, string | null>();
+  const operations: OperationRecord[] = [];
+  for (const entry of entries) {
+    for (const [key, value] of entry.changes) newest.set(key, value);
+    operations.push(...entry.operations);
+  }
+  const last = entries.at(-1)?.number ?? 0;
+  const writes: StoreWrite[] = Array.from(newest, ([key, value]) => ({ key, value }));
+  if (operations.length > 0) {
+    writes.push({ key: keys.operations(last), value: encodeValue(operations), ttlMs: limits.operationTtlMs });
+  }
+  writes.push({ key: keys.checkpoint, value: encodeValue(last) });
+  return writes;
+}
+
+/** One message for each container, so that its events are read without those of others. */
+export function eventMessages(entries: readonly JournalEntry[]): { subject: string; payload: string }[] {
+  const bySubject = new Map<string, Event[]>();
+  for (const { events } of entries) {
+    for (const { subject, event } of events) {
+      const events = bySubject.get(subject);
+      if (events === undefined) bySubject.set(subject, [event]);
+      else events.push(event);
+    }
+  }
+  return Array.from(bySubject, ([subject, events]) => ({ subject, payload: JSON.stringify(events) }));
+}
+
+export function startCheckpointer(options: CheckpointerOptions): Checkpointer {
+  const { store, events, epoch } = options;
+  let queue: JournalEntry[] = [...options.pending];
+  let mark = options.mark;
+  let running: Promise<void> | undefined;
+  const stopped = new AbortController();
+
+  async function publishEvents(batch: readonly JournalEntry[]): Promise<void> {
+    const messages = eventMessages(batch);
+    if (messages.length === 0) return;
+    for (let attempt = 0; !stopped.signal.aborted; attempt++) {
+      try {
+        await events.publish(messages);
+        return;
+      } catch (error) {
+        options.onEventFailure(error);
+        await sleep(backoffMs(attempt, { minMs: 100, maxMs: 5000 }), stopped.signal);
+      }
+    }
+  }
+
+  async function run(): Promise<void> {
+    while (queue.length > 0 && !stopped.signal.aborted) {
+      const batch = queue.slice(0, takeBatch(queue));
+      await publishEvents(batch);
+      if (stopped.signal.aborted) return;
+      const outcome = await store.putBatch(batchWrites(batch), epoch);
+      if (outcome.kind !== 'written') {
+        stopped.abort();
+        options.onTrouble(outcome);
+        return;
+      }
+      queue = queue.slice(batch.length);
+      mark = batch.at(-1)?.number ?? mark;
+      options.onMark(mark);
+      await sleep(limits.checkpointPaceMs, stopped.signal);
+    }
+  }
+
+  const wake = (): void => {
+    if (running !== undefined || stopped.signal.aborted) return;
+    running = run().finally(() => {
+      running = undefined;
+      if (queue.length > 0) wake();
+    });
+  };
+  wake();
+
+  return {
+    get mark() {
+      return mark;
+    },
+    offer(entry) {
+      queue.push(entry);
+      wake();
+    },
+    async stop() {
+      stopped.abort();
+      await running;
+    },
+    async drained() {
+      while (running !== undefined) await running;
+    },
+  };
+}

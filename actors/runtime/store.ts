@@ -1,0 +1,48 @@
+/**
+ * What a partition needs of storage. The runtime is written against this interface, so that the same code runs over
+ * JetStream (jetstream-store.ts) and over a model of it under a seeded scheduler.
+ *
+ * Every write but the taking of an epoch is fenced: the server refuses it when the bucket's epoch key is at another
+ * revision. Writes rest on this alone.
+ */
+
+/** A key's new value, or its deletion. `ttlMs`: the server drops the message by itself after that long. */
+export interface StoreWrite {
+  readonly key: string;
+  readonly value: string | null;
+  readonly ttlMs?: number;
+}
+
+export interface StoredValue {
+  readonly key: string;
+  /** Null: a delete marker. */
+  readonly value: string | null;
+  readonly revision: number;
+}
+
+export type WriteOutcome =
+  | { readonly kind: 'written' }
+  /** The epoch has moved: somebody else owns the partition. Nothing was written. */
+  | { readonly kind: 'fenced' }
+  /** No answer, or one that does not say. The write may have happened, or may yet happen. */
+  | { readonly kind: 'unknown'; readonly cause: unknown };
+
+export interface Store {
+  /** Revision and value of the epoch key; revision 0 where there is none yet. */
+  readEpoch(): Promise<{ readonly revision: number; readonly value: string | null }>;
+  /** Compare-and-set of the epoch key; undefined where it had moved. A retry after a failure is safe. */
+  takeEpoch(value: string, expectedRevision: number): Promise<number | undefined>;
+  put(write: StoreWrite, epoch: number): Promise<WriteOutcome>;
+  /** All or none. */
+  putBatch(writes: readonly StoreWrite[], epoch: number): Promise<WriteOutcome>;
+  /**
+   * The newest value of every key, as of `epoch` or later. A replica that has not got the epoch's own record lags: such a
+   * read is refused with an error, never given.
+   */
+  load(epoch: number): Promise<StoredValue[]>;
+}
+
+/** Where the events of a partition go: all of a call's events are stored when it resolves. */
+export interface EventSink {
+  publish(events: readonly { readonly subject: string; readonly payload: string }[]): Promise<void>;
+}

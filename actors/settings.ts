@@ -1,0 +1,36 @@
+/** What an actors process is told by its environment; docs/configuration.md describes the same table. */
+import { choice, integer, list, optionalText, text } from '../lib/config.ts';
+import { logLevels } from '../lib/log.ts';
+import { limits } from '../schemas/limits.ts';
+
+export const settings = {
+  NATS_URLS: list('NATS servers.', { fallback: ['nats://127.0.0.1:4222'] }),
+  NATS_CREDS_FILE: optionalText('Credentials of a user of the account CP.'),
+  NATS_CA_FILE: optionalText('Certificate authority of the NATS servers; TLS is then required.'),
+  PARTITIONS: integer('Partitions of a new cluster; must be the same for all, and for ever.', {
+    min: 1,
+    max: 256,
+    fallback: limits.partitions,
+  }),
+  REPLICAS: integer('Copies of state, logs and events in a new cluster: 1, or 3 on three servers.', {
+    min: 1,
+    max: 5,
+    fallback: 1,
+  }),
+  HOSTS_ACCOUNT: text('Public key of the account HOSTS.'),
+  HOSTS_SIGNING_SEED_FILE: text('File with the seed of a signing key of the account HOSTS.'),
+  HOSTS_NATS_URLS: list('NATS servers as hosts reach them; absent: NATS_URLS.', { fallback: [] }),
+  HOST_UNKNOWN_MS: integer('Silence after which what runs on a host is unknown.', {
+    min: 100,
+    max: 3_600_000,
+    fallback: limits.hostUnknownMs,
+  }),
+  HOST_LOST_MS: integer('Silence after which a host is lost, and its containers are placed elsewhere.', {
+    min: 1000,
+    max: 86_400_000,
+    fallback: limits.hostLostMs,
+  }),
+  METRICS_HOST: text('Address of the metrics listener.', { fallback: '127.0.0.1' }),
+  METRICS_PORT: integer('Port of the metrics listener; 0: any free one.', { min: 0, max: 65535, fallback: 9102 }),
+  LOG_LEVEL: choice('Least level that is logged.', logLevels, 'info'),
+} as const;

@@ -1,0 +1,251 @@
+/**
+ * What a partition holds in memory: its tenants with their containers, its hosts, and the indexes that decisions need.
+ * Decisions read it through `PartitionView`; only `PartitionState.apply` writes it, for commits and for loading alike.
+ */
+import type { ContainerRecord, TombstoneRecord } from '../schemas/container.ts';
+import { quotaDimensions, type QuotaDimension } from '../schemas/errors.ts';
+import type { HostRecord } from '../schemas/host.ts';
+import { isContainerId, isHostKey, isTenantId, type ContainerId, type HostKey, type TenantId } from '../schemas/ids.ts';
+import { cpuMillis, memBytes } from '../schemas/quantity.ts';
+import { keys } from '../schemas/buckets.ts';
+import { defaultTenant, type QuotaAmounts, type TenantRecord } from '../schemas/tenant.ts';
+
+export type StateRecord = ContainerRecord | TombstoneRecord | TenantRecord | HostRecord;
+
+export const recordKey = (record: StateRecord): string => {
+  switch (record.kind) {
+    case 'container':
+    case 'tombstone':
+      return keys.container(record.tenant, record.id);
+    case 'tenant':
+      return keys.tenant(record.tenant);
+    case 'host':
+      return keys.host(record.key);
+  }
+};
+
+export interface TenantView {
+  readonly record: TenantRecord;
+  /** In the order of their creation. */
+  readonly containers: ReadonlyMap<ContainerId, ContainerRecord>;
+  readonly tombstones: ReadonlyMap<ContainerId, TombstoneRecord>;
+  readonly names: ReadonlyMap<string, ContainerId>;
+  readonly idempotency: ReadonlyMap<string, ContainerId>;
+  /** Containers whose record is damaged: they count against the cap, and are reported as such. */
+  readonly damaged: ReadonlySet<ContainerId>;
+  /** The settings of the tenant are damaged: nothing of it is changed until an operator sets them anew. */
+  readonly settingsDamaged: boolean;
+  /** By region; `*` is all. */
+  usage(region: string): QuotaAmounts;
+}
+
+export interface PartitionView {
+  tenant(tenant: TenantId): TenantView;
+  tenants(): Iterable<TenantView>;
+  host(key: HostKey): HostRecord | undefined;
+  hosts(): Iterable<HostRecord>;
+  placedOn(host: HostKey): ReadonlyMap<ContainerId, ContainerRecord>;
+  hostsWithContainers(): Iterable<HostKey>;
+  unplaced(): Iterable<ContainerRecord>;
+  /** Every damaged container of the partition. */
+  damagedContainers(): Iterable<ContainerId>;
+}
+
+/** Told of what stands on hosts as the state changes: the sum over partitions is what placement goes by. */
+export interface PlacementLedger {
+  add(host: HostKey, cpuMillis: number, memBytes: number): void;
+  subtract(host: HostKey, cpuMillis: number, memBytes: number): void;
+}
+
+/** What a container takes, by the limits that its creation validated. */
+export const amountsOf = (record: ContainerRecord): { cpuMillis: number; memBytes: number } => ({
+  cpuMillis: cpuMillis(record.spec.cpu_limit) ?? 0,
+  memBytes: memBytes(record.spec.mem_limit) ?? 0,
+});
+
+type MutableAmounts = Record<QuotaDimension, number>;
+
+const noAmounts: QuotaAmounts = Object.freeze(
+  Object.fromEntries(quotaDimensions.map((dimension) => [dimension, 0])) as MutableAmounts,
+);
+const noContainers: ReadonlyMap<ContainerId, ContainerRecord> = new Map();
+
+class TenantState implements TenantView {
+  record: TenantRecord;
+  settingsDamaged = false;
+  readonly containers = new Map<ContainerId, ContainerRecord>();
+  readonly tombstones = new Map<ContainerId, TombstoneRecord>();
+  readonly names = new Map<string, ContainerId>();
+  readonly idempotency = new Map<string, ContainerId>();
+  readonly damaged = new Set<ContainerId>();
+  readonly #usage = new Map<string, MutableAmounts>();
+
+  constructor(tenant: TenantId) {
+    this.record = defaultTenant(tenant);
+  }
+
+  usage(region: string): QuotaAmounts {
+    const amounts = this.#usage.get(region) ?? noAmounts;
+    return region === '*' && this.damaged.size > 0
+      ? { ...amounts, containers: amounts.containers + this.damaged.size }
+      : amounts;
+  }
+
+  count(record: ContainerRecord, sign: 1 | -1): void {
+    const { cpuMillis, memBytes } = amountsOf(record);
+    const regions = record.placement.phase === 'placed' ? ['*', record.placement.region] : ['*'];
+    for (const region of regions) {
+      let amounts = this.#usage.get(region);
+      if (amounts === undefined) this.#usage.set(region, (amounts = { ...noAmounts }));
+      amounts.containers += sign;
+      amounts.cpu_millis += sign * cpuMillis;
+      amounts.mem_bytes += sign * memBytes;
+    }
+  }
+}
+
+export class PartitionState implements PartitionView {
+  readonly #tenants = new Map<TenantId, TenantState>();
+  readonly #hosts = new Map<HostKey, HostRecord>();
+  readonly #placed = new Map<HostKey, Map<ContainerId, ContainerRecord>>();
+  readonly #unplaced = new Map<ContainerId, ContainerRecord>();
+  readonly #damaged = new Set<ContainerId>();
+  readonly #ledger: PlacementLedger;
+
+  constructor(ledger: PlacementLedger) {
+    this.#ledger = ledger;
+  }
+
+  /** A tenant that nothing was stored of exists with its defaults; looking at it stores nothing. */
+  tenant(tenant: TenantId): TenantView {
+    return this.#tenants.get(tenant) ?? new TenantState(tenant);
+  }
+  tenants(): Iterable<TenantView> {
+    return this.#tenants.values();
+  }
+  host(key: HostKey): HostRecord | undefined {
+    return this.#hosts.get(key);
+  }
+  hosts(): Iterable<HostRecord> {
+    return this.#hosts.values();
+  }
+  placedOn(host: HostKey): ReadonlyMap<ContainerId, ContainerRecord> {
+    return this.#placed.get(host) ?? noContainers;
+  }
+  hostsWithContainers(): Iterable<HostKey> {
+    return this.#placed.keys();
+  }
+  unplaced(): Iterable<ContainerRecord> {
+    return this.#unplaced.values();
+  }
+  damagedContainers(): Iterable<ContainerId> {
+    return this.#damaged;
+  }
+
+  /** Puts a record in the place of the one under its key. */
+  put(record: StateRecord): void {
+    switch (record.kind) {
+      case 'container': {
+        const tenant = this.#own(record.tenant);
+        this.#forget(tenant, record.id);
+        tenant.containers.set(record.id, record);
+        tenant.names.set(record.spec.name, record.id);
+        if (record.idempotency !== null) tenant.idempotency.set(record.idempotency.key, record.id);
+        tenant.count(record, 1);
+        this.#place(record);
+        return;
+      }
+      case 'tombstone': {
+        const tenant = this.#own(record.tenant);
+        this.#remove(tenant, record.id);
+        tenant.tombstones.set(record.id, record);
+        if (record.idempotency !== null) tenant.idempotency.set(record.idempotency.key, record.id);
+        return;
+      }
+      case 'tenant': {
+        const tenant = this.#own(record.tenant);
+        tenant.record = record;
+        tenant.settingsDamaged = false;
+        return;
+      }
+      case 'host':
+        this.#hosts.set(record.key, record);
+        return;
+    }
+  }
+
+  delete(key: string): void {
+    const [kind, first = '', second = ''] = key.split('.');
+    if (kind === 'host' && isHostKey(first)) this.#hosts.delete(first);
+    if (kind === 'container' && isTenantId(first) && isContainerId(second)) this.#remove(this.#own(first), second);
+  }
+
+  /** The record under a key can't be read: what the key itself tells is kept (DESIGN: fail closed). */
+  quarantine(key: string): void {
+    const [kind, first = '', second = ''] = key.split('.');
+    if (kind === 'tenant' && isTenantId(first)) this.#own(first).settingsDamaged = true;
+    if (kind === 'container' && isTenantId(first) && isContainerId(second)) {
+      this.#own(first).damaged.add(second);
+      this.#damaged.add(second);
+    }
+  }
+
+  /** Takes everything off the ledger, for a partition that is no longer ours. */
+  release(): void {
+    for (const containers of this.#placed.values()) for (const record of containers.values()) this.#account(record, -1);
+    this.#placed.clear();
+  }
+
+  #own(tenant: TenantId): TenantState {
+    let state = this.#tenants.get(tenant);
+    if (state === undefined) this.#tenants.set(tenant, (state = new TenantState(tenant)));
+    return state;
+  }
+
+  /** Takes a container out of every index but the map that keeps the order of creation. */
+  #forget(tenant: TenantState, id: ContainerId): void {
+    const before = tenant.containers.get(id);
+    if (before === undefined) return;
+    tenant.names.delete(before.spec.name);
+    if (before.idempotency !== null) tenant.idempotency.delete(before.idempotency.key);
+    tenant.count(before, -1);
+    this.#unplaced.delete(id);
+    if (before.placement.phase !== 'placed') return;
+    const { host } = before.placement;
+    const placed = this.#placed.get(host);
+    if (placed?.delete(id) !== true) return;
+    if (placed.size === 0) this.#placed.delete(host);
+    this.#account(before, -1);
+  }
+
+  #remove(tenant: TenantState, id: ContainerId): void {
+    this.#forget(tenant, id);
+    tenant.containers.delete(id);
+    const tombstone = tenant.tombstones.get(id);
+    if (tombstone !== undefined) {
+      tenant.tombstones.delete(id);
+      if (tombstone.idempotency !== null) tenant.idempotency.delete(tombstone.idempotency.key);
+    }
+    tenant.damaged.delete(id);
+    this.#damaged.delete(id);
+  }
+
+  #place(record: ContainerRecord): void {
+    if (record.placement.phase === 'unplaced') {
+      this.#unplaced.set(record.id, record);
+      return;
+    }
+    const { host } = record.placement;
+    let placed = this.#placed.get(host);
+    if (placed === undefined) this.#placed.set(host, (placed = new Map()));
+    placed.set(record.id, record);
+    this.#account(record, 1);
+  }
+
+  #account(record: ContainerRecord, sign: 1 | -1): void {
+    if (record.placement.phase !== 'placed') return;
+    const { cpuMillis, memBytes } = amountsOf(record);
+    if (sign === 1) this.#ledger.add(record.placement.host, cpuMillis, memBytes);
+    else this.#ledger.subtract(record.placement.host, cpuMillis, memBytes);
+  }
+}

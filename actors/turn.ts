@@ -1,0 +1,109 @@
+/**
+ * What a decision is given and what it gives back. `decide(state, message, context)` is a pure function: it reads, and
+ * says what should change, what to answer, and what to do once the change is committed (invariant A3).
+ */
+import type { ContainerRecord, ContainerStatus } from '../schemas/container.ts';
+import {
+  successStatus,
+  type ErrorBody,
+  type ErrorCode,
+  type FieldErrors,
+  type SuccessCode,
+} from '../schemas/errors.ts';
+import type { EventType } from '../schemas/event.ts';
+import type { Capacity } from '../schemas/host.ts';
+import type { ContainerId, HostKey, Region, TenantId } from '../schemas/ids.ts';
+import type { StateRecord } from './state.ts';
+
+/**
+ * - `up`: heard from lately, or not yet given the time to be heard from.
+ * - `silent`: no heartbeat for `hostUnknownMs`.
+ * - `lost`: its actor has said so. - `removed`: the operator has taken it out.
+ * - `unheard`: nothing is known of it yet; decide nothing because of that.
+ */
+export type HostStanding = 'up' | 'silent' | 'lost' | 'removed' | 'unheard';
+
+export interface FleetHost {
+  readonly key: HostKey;
+  readonly region: Region;
+  readonly standing: HostStanding;
+  /** False while cordoned or draining. */
+  readonly schedulable: boolean;
+  readonly draining: boolean;
+  readonly capacity: Capacity | null;
+  /** What is placed there, as far as this process knows. */
+  readonly used: Capacity;
+}
+
+/** The read-only copy of the host directory that every actors process keeps. */
+export interface FleetView {
+  host(key: HostKey): FleetHost | undefined;
+  standing(key: HostKey): HostStanding;
+  /** Wall time of the last heartbeat; null when none was heard by this process. */
+  lastHeardMs(key: HostKey): number | null;
+  beat(key: HostKey): { readonly used: Capacity; readonly engine: string; readonly orphansHeld: number } | null;
+  hostsIn(region: Region): readonly HostKey[];
+}
+
+export interface TurnContext {
+  readonly nowMs: number;
+  readonly fleet: FleetView;
+  readonly requestId: string | null;
+}
+
+export interface EventDraft {
+  readonly type: EventType;
+  readonly container: ContainerRecord;
+  readonly status: ContainerStatus;
+}
+
+/** Done after the commit; all of them may be lost, and none is harmful twice. */
+export type Effect =
+  | { readonly kind: 'bell'; readonly host: HostKey }
+  | { readonly kind: 'changed'; readonly tenant: TenantId; readonly id: ContainerId }
+  | { readonly kind: 'directory'; readonly host: HostKey };
+
+export interface Changes {
+  readonly records: readonly StateRecord[];
+  readonly deletes: readonly string[];
+  readonly events: readonly EventDraft[];
+  readonly effects: readonly Effect[];
+}
+
+export const noChanges: Changes = { records: [], deletes: [], events: [], effects: [] };
+
+/** Nothing to commit; there may still be effects. */
+export const isEmpty = ({ records, deletes }: Changes): boolean => records.length === 0 && deletes.length === 0;
+
+/** `body` is the JSON of the HTTP response. `ofContainer`: the body is the view of that container, and nothing else. */
+export type Reply = SuccessReply | { readonly code: ErrorCode; readonly body: string };
+
+export interface SuccessReply {
+  readonly code: SuccessCode;
+  readonly body: string;
+  readonly ofContainer?: { readonly tenant: TenantId; readonly id: ContainerId };
+}
+
+export const isSuccess = (reply: Reply): reply is SuccessReply => Object.hasOwn(successStatus, reply.code);
+
+export interface Turn {
+  readonly reply: Reply;
+  readonly changes: Changes;
+}
+
+export const data = (code: SuccessCode, value: unknown): Reply => ({ code, body: JSON.stringify({ data: value }) });
+
+export const refuse = (code: Exclude<ErrorCode, 'over_quota' | 'invalid'>, message?: string): Turn => ({
+  reply: {
+    code,
+    body: JSON.stringify({ error: code, ...(message === undefined ? {} : { message }) } satisfies ErrorBody),
+  },
+  changes: noChanges,
+});
+
+export const invalid = (details: FieldErrors): Turn => ({
+  reply: { code: 'invalid', body: JSON.stringify({ error: 'invalid', details } satisfies ErrorBody) },
+  changes: noChanges,
+});
+
+export const answer = (reply: Reply, changes: Changes = noChanges): Turn => ({ reply, changes });

@@ -1,0 +1,81 @@
+/** What the runtime builds on, tried on the real server: the fence, atomic batches, TTLs, and loads. */
+import { randomUUID } from 'node:crypto';
+import t from 'tap';
+import { createJetStreamStore } from '../../actors/runtime/jetstream-store.ts';
+import { takeEpoch } from '../../actors/runtime/epoch.ts';
+import type { Store } from '../../actors/runtime/store.ts';
+import { buckets } from '../../schemas/buckets.ts';
+import { startCluster } from './support.ts';
+
+const take = async (store: Store, from?: number) =>
+  takeEpoch(
+    store,
+    { token: randomUUID(), owner: 'test', takenAtMs: 0 },
+    {
+      ...(from === undefined ? {} : { from }),
+      signal: AbortSignal.timeout(5000),
+      onFailure: (error) => t.fail(String(error)),
+    },
+  );
+
+t.test('a partition’s bucket', async (t) => {
+  const { nc } = await startCluster(t, 4);
+  const storeOf = (partition: number) => createJetStreamStore(nc, buckets.state.bucket(partition), randomUUID);
+
+  t.test('writes of a former epoch are refused, alone and in batches', async (t) => {
+    const store = storeOf(0);
+    const first = await take(store);
+    const second = await take(store);
+    t.equal(first.kind, 'taken');
+    t.equal(second.kind, 'taken');
+    if (first.kind !== 'taken' || second.kind !== 'taken') return;
+    t.match(await store.put({ key: 'journal.1', value: 'late' }, first.epoch), { kind: 'fenced' });
+    const batch = [
+      { key: 'tenant.a', value: 'late' },
+      { key: 'tenant.b', value: 'late' },
+    ];
+    t.match(await store.putBatch(batch, first.epoch), { kind: 'fenced' });
+    t.match(await store.put({ key: 'journal.1', value: 'mine' }, second.epoch), { kind: 'written' });
+    const values = new Map((await store.load(second.epoch)).map(({ key, value }) => [key, value]));
+    t.equal(values.get('journal.1'), 'mine');
+    t.notOk(values.has('tenant.a'));
+  });
+
+  t.test('a batch is written whole, deletions and outcomes with a TTL included', async (t) => {
+    const store = storeOf(1);
+    const taken = await take(store);
+    if (taken.kind !== 'taken') return t.fail();
+    const many = Array.from({ length: 64 }, (_, index) => ({ key: `container.t.${index}`, value: `v${index}` }));
+    t.match(await store.putBatch(many, taken.epoch), { kind: 'written' });
+    const next = [
+      { key: 'container.t.0', value: null },
+      { key: 'ops.1', value: 'outcomes', ttlMs: 1000 },
+      { key: 'checkpoint', value: '1' },
+    ];
+    t.match(await store.putBatch(next, taken.epoch), { kind: 'written' });
+    const values = new Map((await store.load(taken.epoch)).map(({ key, value }) => [key, value]));
+    t.equal(values.get('container.t.0'), null, 'a delete marker');
+    t.equal(values.get('container.t.63'), 'v63');
+    t.equal(values.get('checkpoint'), '1');
+    const isGone = async () =>
+      !(await store.load(taken.epoch)).some(({ key, value }) => key === 'ops.1' && value !== null);
+    for (let tries = 0; tries < 100 && !(await isGone()); tries++) await new Promise((done) => setTimeout(done, 100));
+    t.ok(await isGone(), 'the outcome has gone by itself');
+  });
+
+  t.test('an epoch is moved from the one that was seen, or not at all', async (t) => {
+    const store = storeOf(2);
+    const mine = await take(store);
+    if (mine.kind !== 'taken') return t.fail();
+    t.match(await take(store, mine.epoch), { kind: 'taken' });
+    t.match(await take(store, mine.epoch), { kind: 'refused' });
+  });
+
+  t.test('a load through an epoch that has moved is refused', async (t) => {
+    const store = storeOf(3);
+    const first = await take(store);
+    await take(store);
+    if (first.kind !== 'taken') return t.fail();
+    await t.rejects(store.load(first.epoch), { name: 'StoreError' });
+  });
+});
