@@ -9,8 +9,10 @@ import {
   mkdirSync,
   openSync,
   closeSync,
+  readFileSync,
   readSync,
   readdirSync,
+  renameSync,
   rmSync,
   symlinkSync,
 } from 'node:fs';
@@ -143,18 +145,47 @@ function prefixEnvironment(prefix: string, env: NodeJS.ProcessEnv): { folders: s
   };
 }
 
-/** What a package's installation scripts would have done for iptables: pick the variant that this kernel speaks. */
+/**
+ * What a package's installation scripts would have done: pick one of iptables' two variants. The machine's firewall
+ * has both beside each other, and a packet passes only where both let it, so rules belong where rules are already.
+ */
 async function linkIptables(prefix: string, env: NodeJS.ProcessEnv): Promise<void> {
   const folder = join(prefix, 'usr/sbin');
-  if (!existsSync(join(folder, 'iptables-nft')) || existsSync(join(folder, 'iptables'))) return;
-  const nft = await run(join(folder, 'iptables-nft'), ['-t', 'nat', '-S'], { deadlineMs: versionDeadlineMs, env });
-  // Not root: what can't be tried can't be used either.
-  const variant = nft.code === 0 ? 'nft' : 'legacy';
+  if (!existsSync(join(folder, 'iptables-nft'))) return;
+  // Root alone may ask, and root alone will use it.
+  if (process.getuid?.() !== 0 && existsSync(join(folder, 'iptables'))) return;
+  const legacyTables = readIfThere('/proc/net/ip_tables_names');
+  const rules = async (variant: string, table: string): Promise<string[] | undefined> => {
+    const ran = await run(join(folder, `iptables-${variant}`), ['-t', table, '-S'], {
+      deadlineMs: versionDeadlineMs,
+      env,
+    });
+    return ran.code === 0 ? ran.stdout.trim().split('\n') : undefined;
+  };
+  // To ask for the rules of the old variant makes its tables, so only where they are.
+  const legacyRules = /^filter$/m.test(legacyTables) ? ((await rules('legacy', 'filter')) ?? []) : [];
+  const legacyIsUsed = legacyRules.some((rule) => !/^-P \w+ ACCEPT$/.test(rule));
+  const variant = !legacyIsUsed && (await rules('nft', 'nat')) !== undefined ? 'nft' : 'legacy';
   for (const family of ['iptables', 'ip6tables']) {
-    for (const suffix of ['', '-save', '-restore']) {
-      symlinkSync(`${family}-${variant}${suffix}`, join(folder, family + suffix));
-    }
+    for (const suffix of ['', '-save', '-restore'])
+      relink(`${family}-${variant}${suffix}`, join(folder, family + suffix));
   }
+}
+
+function readIfThere(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+/** At no moment is there no link: another process may be starting the program. */
+function relink(target: string, path: string): void {
+  const temporary = `${path}.new-${process.pid}`;
+  rmSync(temporary, { force: true });
+  symlinkSync(target, temporary);
+  renameSync(temporary, path);
 }
 
 async function probePrefix(

@@ -1,0 +1,163 @@
+/**
+ * `npm test [files...]`: finds the tools, starts one container engine and one registry for the whole run, runs the
+ * compiled test files under tap, and leaves nothing behind. A file is named by its path or by a part of it.
+ */
+import { spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { sleep } from '../lib/backoff.ts';
+import { findEngine, startPrivateEngine, type Engine } from '../deploy/engine.ts';
+import { enter, markVariable, newMark, strike } from '../deploy/ledger.ts';
+import { cacheFolder, repositoryRoot, shortTemporaryRoot } from '../deploy/paths.ts';
+import { processesMarked } from '../deploy/proc.ts';
+import { endProcesses, reapAbandoned } from '../deploy/reap.ts';
+import { pushDemoImage, startRegistry, type Registry } from '../deploy/registry.ts';
+import { say, step, took } from '../deploy/steps.ts';
+import { toolNames, type ToolName } from '../deploy/tool-table.ts';
+import { findTool, type Tool } from '../deploy/tools.ts';
+import { tellingLines, testFiles, totalsOf, type Totals } from './support/tap-stream.ts';
+
+const fileTimeoutS = 180;
+const interruptGraceMs = 10_000;
+
+interface Verdict {
+  readonly totals: Totals;
+  readonly exitCode: number;
+}
+
+async function runTap(files: readonly string[], env: NodeJS.ProcessEnv, stopped: AbortSignal): Promise<Verdict> {
+  const mark = newMark();
+  // The test processes inherit the mark; when this process is killed, its guard ends them, and theirs their servers.
+  enter({ kind: 'server', id: mark, name: 'tap', graceMs: interruptGraceMs });
+  const tap = join(repositoryRoot, 'node_modules/.bin/tap');
+  const child = spawn(process.execPath, [tap, 'run', '--reporter=tap', `--timeout=${fileTimeoutS}`, ...files], {
+    cwd: repositoryRoot,
+    env: { ...env, [markVariable]: mark },
+    stdio: ['ignore', 'pipe', 'inherit'],
+    detached: true,
+  });
+  const everyTest = (): ReturnType<typeof processesMarked> => processesMarked(markVariable, mark);
+  stopped.addEventListener('abort', () => void endProcesses(everyTest, interruptGraceMs), { once: true });
+
+  let totals: Totals = { passed: 0, failed: 0, skipped: 0 };
+  let lines: string[] = [];
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    totals = totalsOf(line) ?? totals;
+    const result = /^(not )?ok \d+ - dist\/(.*)\.js(?: # time=([\d.]+)ms)?/.exec(line);
+    if (result === null) {
+      lines.push(line);
+      return;
+    }
+    const [, failed, name = '', ms = '0'] = result;
+    say(`${failed === undefined ? '✓' : '✗'} ${name}.ts … ${took(Number(ms))}`);
+    if (failed !== undefined) for (const telling of tellingLines(lines)) process.stdout.write(`${telling}\n`);
+    lines = [];
+  });
+  const exitCode = await new Promise<number>((resolve) => {
+    child.once('error', () => resolve(127));
+    child.once('close', (code) => resolve(code ?? 1));
+  });
+  await endProcesses(everyTest, 1_000);
+  strike(mark);
+  if (exitCode !== 0 && totals.failed === 0) {
+    process.stdout.write(`${tellingLines(lines).join('\n')}\n`);
+    totals = { ...totals, failed: 1 };
+  }
+  return { totals, exitCode };
+}
+
+async function findTools(): Promise<Record<ToolName, Tool>> {
+  const found: [ToolName, Tool][] = [];
+  for (const name of toolNames) {
+    const tool = await step(
+      name,
+      (report) => findTool(name, { env: process.env, cacheFolder: cacheFolder(process.env), report }),
+      ({ version, origin }) => `${version} (${origin})`,
+    );
+    found.push([name, tool]);
+  }
+  return Object.fromEntries(found) as Record<ToolName, Tool>;
+}
+
+/** A private engine where one can be started, so that a run neither sees nor leaves anything in the machine's own. */
+async function startEngine(dir: string, tool: Tool): Promise<Engine> {
+  if (process.platform === 'linux' && process.getuid?.() === 0) {
+    return startPrivateEngine({ dir, tool, firewall: true, throwaway: true });
+  }
+  const engine = await findEngine(process.env);
+  if (engine === undefined)
+    throw new Error('no Docker engine answers, and starting a private one needs Linux and root');
+  return engine;
+}
+
+async function main(selection: readonly string[]): Promise<number> {
+  const startMs = performance.now();
+  const interrupted = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => interrupted.abort());
+  const goOn = (): void => {
+    if (interrupted.signal.aborted) throw new Error('interrupted');
+  };
+
+  const files = testFiles(selection);
+  if (files.length === 0) throw new Error(`no test file matches ${selection.join(' ')}`);
+  await reapAbandoned();
+  const tools = await findTools();
+  goOn();
+
+  const folder = mkdtempSync(join(shortTemporaryRoot(), 'longshore-test-'));
+  enter({ kind: 'folder', id: folder, path: folder });
+  mkdirSync(join(folder, 'tmp'));
+  let engine: Engine | undefined;
+  let registry: Registry | undefined;
+  let verdict: Verdict | undefined;
+  try {
+    engine = await step(
+      'Docker engine',
+      () => startEngine(join(folder, 'engine'), tools.dockerd),
+      ({ version, origin }) => `${version} (${origin})`,
+    );
+    goOn();
+    registry = await step('registry', async () => {
+      const started = await startRegistry({ folder: join(folder, 'registry'), tool: tools['docker-registry'] });
+      await pushDemoImage(started.address);
+      return started;
+    });
+    goOn();
+    const env = {
+      ...process.env,
+      TMPDIR: join(folder, 'tmp'),
+      LONGSHORE_TEST_DOCKER_HOST: engine.host,
+      LONGSHORE_TEST_REGISTRY: registry.address,
+      LONGSHORE_TEST_NATS_SERVER: tools['nats-server'].path,
+      LONGSHORE_TEST_REDIS_SERVER: tools['redis-server'].path,
+      LONGSHORE_TEST_DOCKERD: tools.dockerd.path,
+      LONGSHORE_TEST_BUSYBOX: tools.busybox.path,
+      LONGSHORE_TEST_PROMTOOL: tools.promtool.path,
+    };
+    verdict = await runTap(files, env, interrupted.signal);
+  } finally {
+    await registry?.stop();
+    if (engine?.origin === 'private') await engine.stop();
+    // Of test processes that were ended: their servers. Their guards are at it, and this waits for the result.
+    await reapAbandoned();
+    rmSync(folder, { recursive: true, force: true });
+    strike(folder);
+  }
+  goOn();
+  const { passed, failed, skipped } = verdict.totals;
+  say(`${files.length} files, ${skipped} skipped … ${took(performance.now() - startMs)}`);
+  process.stdout.write(`${passed} passed, ${failed} failed\n`);
+  return verdict.exitCode;
+}
+
+try {
+  process.exitCode = await main(process.argv.slice(2));
+} catch (error) {
+  say((error as Error).message);
+  process.stdout.write('0 passed, 1 failed\n');
+  process.exitCode = 1;
+}
+// A connection that a library keeps must not keep the run.
+await sleep(0);
+process.exit();

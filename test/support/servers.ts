@@ -1,0 +1,50 @@
+/**
+ * The servers that a whole run shares: those that `npm test` started, or, when one file is run by hand, servers for
+ * this file alone. Name what you make on a shared one so that no other file's can be meant.
+ */
+import type { Test } from 'tap';
+import { join } from 'node:path';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { findEngine, startPrivateEngine } from '../../deploy/engine.ts';
+import { pushDemoImage, startRegistry } from '../../deploy/registry.ts';
+
+const given = (name: string): string | undefined => {
+  const value = process.env[name];
+  return value === '' ? undefined : value;
+};
+
+function temporaryFolder(t: Test): string {
+  const folder = mkdtempSync(join(tmpdir(), 'longshore-test-'));
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+export const canStartEngine = process.platform === 'linux' && process.getuid?.() === 0;
+
+/** Why a test that starts an engine of its own must be skipped here; false where it can run. */
+export const skipWithoutPrivateEngine = canStartEngine ? false : 'starting an engine needs Linux and root';
+
+/** A DOCKER_HOST value. */
+export async function sharedEngine(t: Test): Promise<string> {
+  const running = given('LONGSHORE_TEST_DOCKER_HOST');
+  if (running !== undefined) return running;
+  if (!canStartEngine) {
+    const engine = await findEngine(process.env);
+    if (engine === undefined) throw new Error('no Docker engine answers, and starting one needs Linux and root');
+    return engine.host;
+  }
+  const engine = await startPrivateEngine({ dir: temporaryFolder(t), firewall: true, throwaway: true });
+  t.teardown(() => engine.stop());
+  return engine.host;
+}
+
+/** `127.0.0.1:port` of a registry that holds the demo image. */
+export async function sharedRegistry(t: Test): Promise<string> {
+  const running = given('LONGSHORE_TEST_REGISTRY');
+  if (running !== undefined) return running;
+  const registry = await startRegistry({ folder: temporaryFolder(t) });
+  t.teardown(() => registry.stop());
+  await pushDemoImage(registry.address);
+  return registry.address;
+}
