@@ -10,7 +10,7 @@ export const devAudience = 'longshore';
 const algorithm = 'EdDSA';
 
 export interface TokenClaims {
-  /** Absent: a token without a tenant, for tests and for operators. */
+  /** Absent: a token without a tenant, for tests of its refusal. */
   readonly tenant?: string;
   readonly subject: string;
   /** `operator` opens the operator API. */
@@ -75,6 +75,14 @@ export async function mintDevTokens(issuer: TokenIssuer): Promise<DevTokens> {
   });
   return {
     tenants: { demo: await tenant('demo'), other: await tenant('other') },
-    operator: { token: await issuer.mint({ subject: 'operator', scope: 'operator', lifetimeS: devLifetimeS }) },
+    // A scope beside a tenant, not a tenant of its own kind.
+    operator: {
+      token: await issuer.mint({
+        tenant: 'operator',
+        subject: 'operator',
+        scope: 'operator',
+        lifetimeS: devLifetimeS,
+      }),
+    },
   };
 }

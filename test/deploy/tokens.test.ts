@@ -17,7 +17,9 @@ t.test('tokens verify against the JWKS and name tenant and scope', async (t) => 
   t.equal((await jwtVerify(tenants.other.token, keys, expected)).payload['tenant_id'], 'other');
   const operatorClaims = (await jwtVerify(operator.token, keys, expected)).payload;
   t.equal(operatorClaims['scope'], 'operator');
-  t.equal(operatorClaims['tenant_id'], undefined);
+  t.equal(operatorClaims['tenant_id'], 'operator');
+  const without = await issuer.mint({ subject: 's', lifetimeS: 60 });
+  t.equal((await jwtVerify(without, keys, expected)).payload['tenant_id'], undefined);
   t.equal(decodeProtectedHeader(operator.token).kid, keySet(issuer.jwksFile).keys[0]?.kid);
 });
 
