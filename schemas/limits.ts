@@ -134,7 +134,8 @@ export const limits = {
   /** Quick exits in a row before they are called a loop. */
   crashLoopExits: 3,
   containerPids: 1024,
-  /** A Linux bridge has 1,023 ports; all tenants' containers of a host are on one. */
+  /** Of one Linux bridge; all tenants' containers of a host are on one. */
+  bridgePorts: 1023,
   containersPerHost: 500,
 
   // Logs and events

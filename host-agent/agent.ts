@@ -1,0 +1,248 @@
+/** The agent put together: an identity, an engine, a control plane, and what goes on between them. */
+import { availableParallelism, totalmem } from 'node:os';
+import { jwtAuthenticator } from '@nats-io/transport-node';
+import type { Registry } from 'prom-client';
+import { sleep } from '../lib/backoff.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Lifecycle } from '../lib/lifecycle.ts';
+import type { Log } from '../lib/log.ts';
+import { connectNats } from '../lib/nats.ts';
+import { version } from '../lib/version.ts';
+import type { ContainerStatus } from '../schemas/container.ts';
+import { subjects } from '../schemas/subjects.ts';
+import { capacityOf, type Machine } from './capacity.ts';
+import { createControl } from './control.ts';
+import { createDesiredStore } from './desired-store.ts';
+import { createEngine } from './docker/engine.ts';
+import { createTransport } from './docker/transport.ts';
+import { createEngineMonitor, type EngineMonitor } from './engine-monitor.ts';
+import { createExecutor } from './execute.ts';
+import { expiryMs, type Identity } from './identity.ts';
+import { createCollector } from './logs/collector.ts';
+import { loadCursors } from './logs/cursors.ts';
+import { createPublish } from './logs/publish.ts';
+import { openSpool } from './logs/spool.ts';
+import { loadMemories } from './memory-store.ts';
+import { createMetrics, registerGauges } from './metrics.ts';
+import { createPulls } from './pulls.ts';
+import { createReconciler, type Reconciler } from './reconciler.ts';
+import { createReporter, type Reporter } from './reporter.ts';
+import type { AgentSettings } from './settings.ts';
+import type { Owner } from './spec.ts';
+
+export interface AgentParts {
+  readonly settings: AgentSettings;
+  readonly identity: Identity;
+  readonly seed: Uint8Array;
+  readonly registry: Registry;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly life: Lifecycle;
+}
+
+/** Works from the desired set on disk at once; the control plane and the engine may come later, or go. */
+export async function startAgent({ settings, identity, seed, registry, clock, log, life }: AgentParts): Promise<void> {
+  const { host, cluster } = identity;
+  const owner: Owner = { cluster, host };
+  const stateDir = settings.STATE_DIR;
+  const retry = { minMs: settings.RETRY_MIN_MS, maxMs: settings.RETRY_MAX_MS };
+  const ending = new AbortController();
+  const { signal } = ending;
+  const metrics = createMetrics(registry);
+
+  let machine: Machine = { cores: availableParallelism(), memBytes: totalmem() };
+  const capacity = () => capacityOf(settings, machine);
+  const engine = createEngine(
+    createTransport(settings.DOCKER_HOST, (name, seconds, outcome) => metrics.engineCall(name, outcome, seconds)),
+  );
+
+  const store = createDesiredStore(stateDir, cluster, log);
+  let desired = await store.load();
+
+  const control = createControl({
+    host,
+    target: {
+      host,
+      current: () => desired,
+      update: (next) => {
+        desired = next;
+        store.save(next);
+        reconciler.setDesired(next);
+      },
+      orphanWord: (word) => reconciler.setOrphanWord(word),
+    },
+    hello: { host, cluster, version, capacity, stateDir, backoff: retry, log },
+    beat: () => ({
+      used: reconciler.used(),
+      engine: engineWord(monitor),
+      orphans_held: reconciler.orphansHeld(),
+    }),
+    beatMs: settings.BEAT_INTERVAL_MS,
+    syncMs: settings.SYNC_INTERVAL_MS,
+    retry,
+    clock,
+    metrics,
+    log,
+  });
+
+  const reporter = createReporter({
+    host,
+    request: control.request,
+    backoff: retry,
+    metrics,
+    log,
+    signal,
+    onStaleSession: control.renewSession,
+    onContact: control.onContact,
+  });
+
+  const cursors = await loadCursors(stateDir, log);
+  const spool = await openSpool(stateDir, () => clock.nowMs(), metrics.logDropped, log);
+  const publish = createPublish(host, control.request, retry, metrics, log);
+  const logs = createCollector({ engine, cursors, spool, publish, backoff: retry, clock, metrics, log });
+  const pulls = createPulls(engine, metrics);
+  const executor = createExecutor({
+    engine,
+    owner,
+    pulls,
+    logs,
+    secretsDir: settings.SECRETS_DIR,
+    publishAddress: settings.PUBLISH_ADDRESS,
+    stopGraceMs: settings.STOP_GRACE_MS,
+    cpuMillis: () => machine.cores * 1000,
+  });
+  const reconciler: Reconciler = createReconciler({
+    engine,
+    owner,
+    monitor: () => monitor,
+    executor,
+    logs,
+    reporter,
+    memories: await loadMemories(stateDir, log),
+    capacity,
+    restartBackoff: { minMs: settings.RESTART_BACKOFF_MIN_MS, maxMs: settings.RESTART_BACKOFF_MAX_MS },
+    clock,
+    metrics,
+    log,
+  });
+  const monitor: EngineMonitor = createEngineMonitor({
+    engine,
+    owner,
+    probeIntervalMs: settings.BEAT_INTERVAL_MS,
+    backoff: retry,
+    clock,
+    log,
+    onUp: async () => {
+      const { NCPU, MemTotal } = await engine.info();
+      machine = { cores: NCPU, memBytes: MemTotal };
+      await reconciler.onEngineUp();
+    },
+    onAway: reconciler.onEngineAway,
+    onEvent: reconciler.onEvent,
+  });
+
+  registerGauges(
+    registry,
+    {
+      containers: () => countByStatus(reporter),
+      engineUp: () => monitor.status().phase === 'up',
+      sessionHeld: control.hasSession,
+      lastSyncMs: control.lastSyncMs,
+      orphansHeld: reconciler.orphansHeld,
+      credentialsExpiryMs: () => expiryMs(identity) ?? null,
+    },
+    () => clock.nowMs(),
+  );
+
+  reconciler.setDesired(desired);
+  const running = [
+    monitor.run(signal),
+    spool.run(publish, signal),
+    sweepEvery(settings.SYNC_INTERVAL_MS, reconciler, monitor, log, signal),
+    watchContact(settings, () => clock.monotonicMs() - control.lastContactMs(), reconciler, log, signal),
+  ];
+  void connect().catch((error: unknown) => life.fail('control_failed', error));
+
+  async function connect(): Promise<void> {
+    const nc = await connectNats(
+      {
+        servers: settings.NATS_URLS.length > 0 ? settings.NATS_URLS : identity.natsUrls,
+        name: `longshore-agent ${host}`,
+        authenticator: jwtAuthenticator(identity.jwt, seed),
+        inboxPrefix: subjects.hostInbox(host),
+        ...(settings.NATS_CA_FILE === undefined ? {} : { tlsCaFile: settings.NATS_CA_FILE }),
+      },
+      log,
+    );
+    await control.run(nc, reporter, signal);
+    await nc.close();
+  }
+
+  life.onStop({
+    name: 'agent',
+    deadlineMs: agentStopMs,
+    // Containers go on: the agent's end is none of theirs.
+    stop: async () => {
+      ending.abort();
+      pulls.stop();
+      await Promise.all([reconciler.stop(), logs.stop(), store.flush(), ...running]);
+      engine.close();
+    },
+  });
+}
+
+/** Longer than a log block waits for its acknowledgement. */
+const agentStopMs = 8000;
+
+const engineWord = (monitor: EngineMonitor): string => {
+  const status = monitor.status();
+  return status.phase === 'up' ? status.version : 'unavailable';
+};
+
+function countByStatus(reporter: Reporter): ReadonlyMap<ContainerStatus, number> {
+  const counts = new Map<ContainerStatus, number>();
+  for (const { description } of reporter.all()) {
+    const { status } = description.observation;
+    counts.set(status, (counts.get(status) ?? 0) + 1);
+  }
+  return counts;
+}
+
+/** Events may be lost; what they would have told is found here. */
+async function sweepEvery(
+  intervalMs: number,
+  reconciler: Reconciler,
+  monitor: EngineMonitor,
+  log: Log,
+  signal: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    await sleep(intervalMs, signal);
+    if (signal.aborted) return;
+    try {
+      await reconciler.sweep();
+    } catch (error) {
+      log.debug('sweep_failed', { error });
+      monitor.suspect();
+    }
+  }
+}
+
+/** STOP_ON_DISCONNECT_MS: opt-in, for containers that must not run in two places. */
+async function watchContact(
+  settings: AgentSettings,
+  silentMs: () => number,
+  reconciler: Reconciler,
+  log: Log,
+  signal: AbortSignal,
+): Promise<void> {
+  const allowedMs = settings.STOP_ON_DISCONNECT_MS;
+  if (allowedMs === 0) return;
+  for (let wasIsolated = false; !signal.aborted;) {
+    const isIsolated = silentMs() > allowedMs;
+    if (isIsolated !== wasIsolated) log.warn(isIsolated ? 'isolated' : 'isolation_ended', { silentMs: silentMs() });
+    reconciler.setIsolated(isIsolated);
+    wasIsolated = isIsolated;
+    await sleep(settings.BEAT_INTERVAL_MS, signal);
+  }
+}

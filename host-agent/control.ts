@@ -1,0 +1,190 @@
+/**
+ * The agent's side of the control plane: a session, the desired set, heartbeats. Each goes on by itself when the
+ * connection comes back; without a connection the agent works from what it knows.
+ */
+import type { NatsConnection } from '@nats-io/transport-node';
+import Type from 'typebox';
+import { backoffMs, jitter, sleep, type BackoffBounds } from '../lib/backoff.ts';
+import type { Clock } from '../lib/clock.ts';
+import { decoder } from '../lib/decode.ts';
+import type { Log } from '../lib/log.ts';
+import type { Capacity } from '../schemas/host.ts';
+import type { HostKey } from '../schemas/ids.ts';
+import type { Beat } from '../schemas/messages.ts';
+import { subjects } from '../schemas/subjects.ts';
+import { createLatch } from './latch.ts';
+import type { Request } from './logs/publish.ts';
+import type { Metrics } from './metrics.ts';
+import type { Reporter } from './reporter.ts';
+import { hello, type HelloParts } from './session.ts';
+import { sync, type SyncResult, type SyncTarget } from './sync.ts';
+
+const decodeBell = decoder(Type.Object({ partition: Type.Integer(), rid: Type.String() }));
+
+export interface Control {
+  /** Rejects while there is no connection. */
+  readonly request: Request;
+  /** Serves until the signal aborts. */
+  run(nc: NatsConnection, reporter: Reporter, signal: AbortSignal): Promise<void>;
+  /** A newer session of this host is known to the control plane: ask for another. */
+  renewSession(): void;
+  /** The control plane has answered. */
+  onContact(): void;
+  lastContactMs(): number;
+  lastSyncMs(): number | null;
+  hasSession(): boolean;
+}
+
+export interface ControlParts {
+  readonly host: HostKey;
+  readonly target: SyncTarget;
+  readonly hello: Omit<HelloParts, 'request'>;
+  readonly beat: () => { used: Capacity; engine: string; orphans_held: number };
+  readonly beatMs: number;
+  readonly syncMs: number;
+  readonly retry: BackoffBounds;
+  readonly clock: Clock;
+  readonly metrics: Pick<Metrics, 'sync'>;
+  readonly log: Log;
+}
+
+export function createControl(parts: ControlParts): Control {
+  const { host, target, clock, metrics, log } = parts;
+  const bell = createLatch();
+  const stale = createLatch();
+  let connection: NatsConnection | undefined;
+  let session: number | undefined;
+  let lastContactMs = clock.monotonicMs();
+  let lastSyncMs: number | null = null;
+  /** What is to be asked for next: partitions that a bell named, or all. */
+  let due: Set<number> | 'all' = 'all';
+
+  const onContact = (): void => {
+    lastContactMs = clock.monotonicMs();
+  };
+  const request: Request = async (subject, payload, timeoutMs) => {
+    if (connection === undefined) throw new Error('not connected');
+    return (await connection.request(subject, payload, { timeout: timeoutMs })).data;
+  };
+
+  const ring = (partition: number | 'all'): void => {
+    if (partition === 'all') due = 'all';
+    else if (due !== 'all') due.add(partition);
+    bell.wake();
+  };
+
+  const hearBells = (nc: NatsConnection): void => {
+    nc.subscribe(subjects.desiredOfHost(host), {
+      callback: (error, message) => {
+        if (error !== null) {
+          log.warn('bell_subscription_failed', { error });
+          return;
+        }
+        const partition = Number(message.subject.split('.')[2]);
+        log.info('bell', { partition, requestId: requestIdOf(message.data) });
+        ring(Number.isInteger(partition) && partition >= 0 ? partition : 'all');
+      },
+    });
+  };
+
+  const greet = async (reporter: Reporter, signal: AbortSignal): Promise<void> => {
+    while (!signal.aborted) {
+      const greeting = await hello({ ...parts.hello, request }, signal);
+      if (greeting === undefined) return;
+      onContact();
+      session = greeting.session;
+      log.info('session', { session, partitions: greeting.partitions });
+      target.orphanWord(greeting.orphan_word);
+      reporter.restart({ session: greeting.session, partitions: greeting.partitions });
+      ring('all');
+      await stale.wait(undefined, signal);
+      log.warn('session_stale', { session });
+    }
+  };
+
+  const keepSynced = async (nc: NatsConnection, signal: AbortSignal): Promise<void> => {
+    let fullAtMs = clock.monotonicMs();
+    for (let failures = 0; !signal.aborted;) {
+      if (clock.monotonicMs() >= fullAtMs) due = 'all';
+      if (!isDue()) {
+        await bell.wait(fullAtMs - clock.monotonicMs(), signal);
+        continue;
+      }
+      const asked = due;
+      due = new Set();
+      const result = await sync(nc, target, asked === 'all' ? undefined : [...asked], log);
+      metrics.sync(result.kind);
+      const isDone = takeResult(result, asked === 'all');
+      // Every host at its own time, and none in step with another.
+      if (isDone && asked === 'all') fullAtMs = clock.monotonicMs() + parts.syncMs * (0.75 + Math.random() / 2);
+      failures = isDone ? 0 : failures + 1;
+      // A bell is a sign of life: no need to wait longer.
+      if (!isDone) await bell.wait(jitter(backoffMs(failures - 1, parts.retry)), signal);
+    }
+  };
+  const isDue = (): boolean => due === 'all' || due.size > 0;
+
+  /** True: nothing is owed to us. What a bell named, and nobody answered for, stays due. */
+  const takeResult = (result: SyncResult, wasForAll: boolean): boolean => {
+    switch (result.kind) {
+      case 'complete':
+        onContact();
+        if (wasForAll) lastSyncMs = clock.nowMs();
+        return true;
+      case 'partial':
+        onContact();
+        if (due !== 'all') due = new Set([...due, ...result.missing]);
+        return false;
+      case 'silent':
+      case 'refused':
+        due = 'all';
+        return false;
+    }
+  };
+
+  const keepBeating = async (nc: NatsConnection, signal: AbortSignal): Promise<void> => {
+    while (!signal.aborted) {
+      if (session !== undefined) {
+        const beat: Beat = { v: 1, session, ...parts.beat() };
+        try {
+          nc.publish(subjects.hostBeat(host), JSON.stringify(beat));
+        } catch (error) {
+          log.debug('beat_not_sent', { error });
+        }
+      }
+      await sleep(parts.beatMs, signal);
+    }
+  };
+
+  const watchConnection = async (nc: NatsConnection, reporter: Reporter): Promise<void> => {
+    for await (const status of nc.status()) {
+      if (status.type !== 'reconnect') continue;
+      ring('all');
+      reporter.repeat();
+    }
+  };
+
+  return {
+    request,
+    run: async (nc, reporter, signal) => {
+      connection = nc;
+      hearBells(nc);
+      void watchConnection(nc, reporter);
+      await Promise.all([greet(reporter, signal), keepSynced(nc, signal), keepBeating(nc, signal)]);
+    },
+    renewSession: () => stale.wake(),
+    onContact,
+    lastContactMs: () => lastContactMs,
+    lastSyncMs: () => lastSyncMs,
+    hasSession: () => session !== undefined,
+  };
+}
+
+/** For the log alone: a request is followed by it from the gateway to here. */
+function requestIdOf(data: Uint8Array): string | undefined {
+  try {
+    return decodeBell(data).rid;
+  } catch {
+    return undefined;
+  }
+}

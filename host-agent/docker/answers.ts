@@ -1,0 +1,80 @@
+/** What the agent reads of the engine's answers (Docker Engine API v1.41 and later); the rest is let through unread. */
+import Type, { type Static, type TSchema } from 'typebox';
+import { decoder } from '../../lib/decode.ts';
+
+const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+const Labels = Type.Record(Type.String(), Type.String());
+
+/** `GET /version` */
+export const Version = Type.Object({
+  Version: Type.String(),
+  ApiVersion: Type.String({ pattern: '^\\d+\\.\\d+$' }),
+  MinAPIVersion: Type.Optional(Type.String({ pattern: '^\\d+\\.\\d+$' })),
+});
+
+/** `GET /info` */
+export const Info = Type.Object({ NCPU: Type.Integer(), MemTotal: Type.Integer() });
+export type Info = Static<typeof Info>;
+
+/** `GET /containers/json` */
+export const Summaries = Type.Array(
+  Type.Object({
+    Id: Type.String(),
+    State: Type.String(),
+    Status: Type.String(),
+    Labels: nullable(Labels),
+  }),
+);
+export type Summary = Static<typeof Summaries>[number];
+
+/** `GET /containers/{id}/json` */
+export const Inspection = Type.Object({
+  Id: Type.String(),
+  State: Type.Object({
+    Status: Type.String(),
+    OOMKilled: Type.Boolean(),
+    ExitCode: Type.Integer(),
+    Error: Type.String(),
+    StartedAt: Type.String(),
+    FinishedAt: Type.String(),
+    Health: Type.Optional(nullable(Type.Object({ Status: Type.String() }))),
+  }),
+  Config: Type.Object({ Labels: nullable(Labels) }),
+  NetworkSettings: Type.Object({
+    Ports: Type.Optional(
+      nullable(
+        Type.Record(
+          Type.String(),
+          nullable(Type.Array(Type.Object({ HostIp: Type.String(), HostPort: Type.String() }))),
+        ),
+      ),
+    ),
+  }),
+});
+export type Inspection = Static<typeof Inspection>;
+
+export const Image = Type.Object({ Id: Type.String() });
+export const Created = Type.Object({ Id: Type.String() });
+export const Failure = Type.Object({ message: Type.String() });
+
+/** A line of `POST /images/create`: progress, or the error that ends it (the HTTP status was 200 long before). */
+export const PullProgress = Type.Object({ error: Type.Optional(Type.String()) });
+
+/** A line of `GET /events`. */
+export const EngineEvent = Type.Object({
+  Action: Type.Optional(Type.String()),
+  Actor: Type.Optional(Type.Object({ ID: Type.String(), Attributes: Labels })),
+});
+export type EngineEvent = Static<typeof EngineEvent>;
+
+export const decode = {
+  version: decoder(Version),
+  info: decoder(Info),
+  summaries: decoder(Summaries),
+  inspection: decoder(Inspection),
+  image: decoder(Image),
+  created: decoder(Created),
+  failure: decoder(Failure),
+  pullProgress: decoder(PullProgress),
+  event: decoder(EngineEvent),
+} as const;

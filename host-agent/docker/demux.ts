@@ -1,0 +1,44 @@
+/**
+ * The raw log stream of a container without a terminal (Docker Engine API, "ContainerAttach", stream format): frames of an
+ * eight-byte header {stream, 0, 0, 0, size as big-endian uint32} and a payload, cut into chunks at any byte.
+ */
+
+export interface Frame {
+  readonly stream: 'stdout' | 'stderr';
+  readonly payload: Buffer;
+}
+
+const headerBytes = 8;
+
+/** Feeds chunks in, gets the frames out that they complete. Throws where the bytes are no such stream. */
+export class Demultiplexer {
+  readonly #maxFrameBytes: number;
+  #rest: Buffer = Buffer.alloc(0);
+
+  constructor(maxFrameBytes: number) {
+    this.#maxFrameBytes = maxFrameBytes;
+  }
+
+  push(chunk: Uint8Array): Frame[] {
+    const bytes = this.#rest.length === 0 ? Buffer.from(chunk) : Buffer.concat([this.#rest, chunk]);
+    const frames: Frame[] = [];
+    let from = 0;
+    while (bytes.length - from >= headerBytes) {
+      const kind = bytes[from];
+      const size = bytes.readUInt32BE(from + 4);
+      if (kind !== 0 && kind !== 1 && kind !== 2) throw new Error(`not a log frame: stream ${kind}`);
+      if (size > this.#maxFrameBytes) throw new Error(`a log frame of ${size} bytes`);
+      const end = from + headerBytes + size;
+      if (bytes.length < end) break;
+      frames.push({ stream: kind === 2 ? 'stderr' : 'stdout', payload: bytes.subarray(from + headerBytes, end) });
+      from = end;
+    }
+    this.#rest = bytes.subarray(from);
+    return frames;
+  }
+
+  /** Bytes of a frame that has not ended; not zero at the end of a stream means that the stream was cut. */
+  get pendingBytes(): number {
+    return this.#rest.length;
+  }
+}

@@ -1,0 +1,225 @@
+/**
+ * The calls of the Docker Engine API that the agent makes, each decoded where it comes in. Destructive calls name a
+ * container by the engine's own id, never by name: a call that ends late, after its deadline, must not hit a successor.
+ */
+import { limits } from '../../schemas/limits.ts';
+import { decode, type EngineEvent, type Info, type Inspection, type Summary } from './answers.ts';
+import { asEngineError, EngineError } from './errors.ts';
+import { lines } from './ndjson.ts';
+import { readWhole, type Call, type OpenReply, type Reply, type Transport } from './transport.ts';
+
+/** Older engines lack what the agent relies on; newer ones still speak the newest that the agent was tried with. */
+const oldestApi = '1.41';
+const newestApi = '1.51';
+
+export interface Engine {
+  /** Who is there; also negotiates the API version, anew after an engine was replaced. */
+  probe(deadlineMs: number): Promise<{ readonly version: string }>;
+  info(): Promise<Info>;
+  /** All containers, running or not, that bear every one of the labels. */
+  list(labels: Labels): Promise<Summary[]>;
+  /** Undefined: there is none. */
+  inspect(id: string): Promise<Inspection | undefined>;
+  create(name: string, body: object): Promise<CreateResult>;
+  upload(id: string, tar: Uint8Array): Promise<void>;
+  start(id: string): Promise<void>;
+  /** SIGTERM (or the image's stop signal), and SIGKILL after the grace; resolves when it is down. */
+  stop(id: string, graceMs: number): Promise<void>;
+  unpause(id: string): Promise<void>;
+  /** Gone already counts as removed. */
+  remove(id: string): Promise<void>;
+  /** The id of an image that is present. */
+  imageId(reference: string): Promise<string | undefined>;
+  pull(reference: string, signal: AbortSignal): Promise<void>;
+  ensureNetwork(name: string, body: object): Promise<void>;
+  logs(id: string, options: { follow: boolean; since: string }, signal: AbortSignal): Promise<OpenReply>;
+  events(labels: Labels, signal: AbortSignal): Promise<AsyncIterable<EngineEvent>>;
+  close(): void;
+}
+
+export type Labels = Readonly<Record<string, string>>;
+export type CreateResult = { kind: 'created'; id: string } | { kind: 'name_taken' } | { kind: 'no_image' };
+
+export function createEngine(transport: Transport): Engine {
+  let api: string | undefined;
+
+  const negotiate = async (deadlineMs: number): Promise<{ version: string; api: string }> => {
+    const name = 'version';
+    const reply = await transport.call({ name, method: 'GET', path: '/version', deadlineMs });
+    const { Version, ApiVersion, MinAPIVersion } = parse(name, decode.version, expect(name, reply, [200]));
+    const agreed = compareApi(ApiVersion, newestApi) > 0 ? newestApi : ApiVersion;
+    if (compareApi(agreed, oldestApi) < 0 || (MinAPIVersion !== undefined && compareApi(agreed, MinAPIVersion) < 0)) {
+      const theirs = `API ${MinAPIVersion ?? '?'} to ${ApiVersion}`;
+      throw new EngineError(
+        name,
+        { kind: 'malformed' },
+        `engine speaks ${theirs}, the agent ${oldestApi} to ${newestApi}`,
+      );
+    }
+    api = agreed;
+    return { version: `docker ${Version}`, api: agreed };
+  };
+  const prefixed = async (call: Call): Promise<Call> => ({
+    ...call,
+    path: `/v${api ?? (await negotiate(limits.engineProbeMs)).api}${call.path}`,
+  });
+  const ask = async (call: Call, accepted: readonly number[]): Promise<Reply> =>
+    expect(call.name, await transport.call(await prefixed(call)), accepted);
+  const open = async (call: Call): Promise<OpenReply> => {
+    const reply = await transport.open(await prefixed(call));
+    if (reply.status === 200) return reply;
+    throw refusal(call.name, reply.status, await readWhole(call.name, reply.stream));
+  };
+  const post = (name: string, path: string, accepted: readonly number[], deadlineMs?: number) =>
+    ask({ name, method: 'POST', path, ...(deadlineMs === undefined ? {} : { deadlineMs }) }, accepted);
+
+  return {
+    probe: async (deadlineMs) => ({ version: (await negotiate(deadlineMs)).version }),
+
+    info: async () => {
+      const reply = await ask({ name: 'info', method: 'GET', path: '/info' }, [200]);
+      return parse('info', decode.info, reply);
+    },
+
+    list: async (labels) => {
+      const name = 'container list';
+      const path = `/containers/json?all=1&filters=${labelFilter(labels)}`;
+      return parse(name, decode.summaries, await ask({ name, method: 'GET', path }, [200]));
+    },
+
+    inspect: async (id) => {
+      const name = 'container inspect';
+      const path = `/containers/${encodeURIComponent(id)}/json`;
+      const reply = await ask({ name, method: 'GET', path }, [200, 404]);
+      return reply.status === 404 ? undefined : parse(name, decode.inspection, reply);
+    },
+
+    create: async (containerName, body) => {
+      const name = 'container create';
+      const path = `/containers/create?name=${encodeURIComponent(containerName)}`;
+      const reply = await ask({ name, method: 'POST', path, body: json(body) }, [201, 404, 409]);
+      switch (reply.status) {
+        case 404:
+          return { kind: 'no_image' };
+        case 409:
+          return { kind: 'name_taken' };
+        default:
+          return { kind: 'created', id: parse(name, decode.created, reply).Id };
+      }
+    },
+
+    upload: async (id, tar) => {
+      const path = `/containers/${id}/archive?path=${encodeURIComponent('/')}`;
+      const body = { type: 'application/x-tar', bytes: tar };
+      await ask({ name: 'archive put', method: 'PUT', path, body }, [200]);
+    },
+
+    start: async (id) => void (await post('container start', `/containers/${id}/start`, [204, 304])),
+    stop: async (id, graceMs) => {
+      const path = `/containers/${id}/stop?t=${Math.ceil(graceMs / 1000)}`;
+      await post('container stop', path, [204, 304, 404], graceMs + limits.engineCallMs);
+    },
+    unpause: async (id) => void (await post('container unpause', `/containers/${id}/unpause`, [204, 404, 409])),
+    remove: async (id) => {
+      // 409: its removal is already under way.
+      const call = { name: 'container remove', method: 'DELETE', path: `/containers/${id}?v=1` } as const;
+      await ask(call, [204, 404, 409]);
+    },
+
+    imageId: async (reference) => {
+      const name = 'image inspect';
+      const reply = await ask({ name, method: 'GET', path: `/images/${reference}/json` }, [200, 404]);
+      return reply.status === 404 ? undefined : parse(name, decode.image, reply).Id;
+    },
+
+    pull: async (reference, signal) => {
+      const name = 'image pull';
+      const deadline = AbortSignal.timeout(limits.enginePullMs);
+      const path = `/images/create?fromImage=${encodeURIComponent(reference)}`;
+      const { stream } = await open({ name, method: 'POST', path, deadlineMs: limits.enginePullMs, signal });
+      const abort = () => stream.destroy();
+      for (const each of [deadline, signal]) each.addEventListener('abort', abort, { once: true });
+      try {
+        for await (const line of lines(stream, limits.engineLineBytes)) {
+          const { error } = decode.pullProgress(line);
+          if (error !== undefined) throw new EngineError(name, { kind: 'refused', status: 200 }, error);
+        }
+      } catch (error) {
+        if (signal.aborted) throw new EngineError(name, { kind: 'aborted' }, 'given up');
+        if (!deadline.aborted) throw asEngineError(name, error);
+        const ms = limits.enginePullMs;
+        throw new EngineError(name, { kind: 'deadline', ms }, `not done within ${ms} ms`, error);
+      } finally {
+        signal.removeEventListener('abort', abort);
+        stream.destroy();
+      }
+    },
+
+    ensureNetwork: async (networkName, body) => {
+      const path = `/networks/${encodeURIComponent(networkName)}`;
+      if ((await ask({ name: 'network inspect', method: 'GET', path }, [200, 404])).status === 200) return;
+      const create = { ...body, Name: networkName, CheckDuplicate: true };
+      const call = { name: 'network create', method: 'POST', path: '/networks/create', body: json(create) } as const;
+      await ask(call, [201, 409]);
+    },
+
+    logs: (id, { follow, since }, signal) => {
+      const query = `follow=${follow ? 1 : 0}&stdout=1&stderr=1&timestamps=1&since=${since}`;
+      return open({ name: 'container logs', method: 'GET', path: `/containers/${id}/logs?${query}`, signal });
+    },
+
+    events: async (labels, signal) => {
+      const path = `/events?filters=${labelFilter(labels, { type: ['container'] })}`;
+      const { stream } = await open({ name: 'events', method: 'GET', path, signal });
+      return decodeEvents(stream);
+    },
+
+    close: () => transport.close(),
+  };
+}
+
+async function* decodeEvents(stream: AsyncIterable<Buffer>): AsyncGenerator<EngineEvent> {
+  try {
+    for await (const line of lines(stream, limits.engineLineBytes)) yield decode.event(line);
+  } catch (error) {
+    throw asEngineError('events', error);
+  }
+}
+
+const json = (value: object) => ({ type: 'application/json', bytes: Buffer.from(JSON.stringify(value)) });
+
+const labelFilter = (labels: Labels, more: object = {}): string =>
+  encodeURIComponent(
+    JSON.stringify({ ...more, label: Object.entries(labels).map(([name, value]) => `${name}=${value}`) }),
+  );
+
+function expect(name: string, reply: Reply, accepted: readonly number[]): Reply {
+  if (accepted.includes(reply.status)) return reply;
+  throw refusal(name, reply.status, reply.body);
+}
+
+function refusal(name: string, status: number, body: Buffer): EngineError {
+  let detail = body.toString('utf8').slice(0, 300);
+  try {
+    detail = decode.failure(body).message;
+  } catch {
+    // Not the engine's JSON (a proxy's page, perhaps): the bytes as they are.
+  }
+  return new EngineError(name, { kind: 'refused', status }, detail || `status ${status}`);
+}
+
+function parse<T>(name: string, decoder: (bytes: Uint8Array) => T, reply: Reply): T {
+  try {
+    return decoder(reply.body);
+  } catch (error) {
+    const detail = error instanceof Error ? error.message : String(error);
+    throw new EngineError(name, { kind: 'malformed' }, detail, error);
+  }
+}
+
+/** "1.9" is older than "1.41": the parts are numbers. */
+export function compareApi(left: string, right: string): number {
+  const [leftMajor = 0, leftMinor = 0] = left.split('.').map(Number);
+  const [rightMajor = 0, rightMinor = 0] = right.split('.').map(Number);
+  return leftMajor - rightMajor || leftMinor - rightMinor;
+}

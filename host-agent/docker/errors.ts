@@ -1,0 +1,42 @@
+/** What can go wrong between the agent and the engine, told apart as far as the agent acts differently on it. */
+
+export type EngineFault =
+  /** No connection, or it broke before the answer was whole: whether the engine did the work is unknown. */
+  | { readonly kind: 'unreachable' }
+  /** No answer in time: whether the engine did the work is unknown, and it may yet do it. */
+  | { readonly kind: 'deadline'; readonly ms: number }
+  /** We gave up on purpose. */
+  | { readonly kind: 'aborted' }
+  /** The engine answered, and refused. */
+  | { readonly kind: 'refused'; readonly status: number }
+  /** The engine answered with something that is not in its API. */
+  | { readonly kind: 'malformed' };
+
+export class EngineError extends Error {
+  readonly fault: EngineFault;
+
+  constructor(call: string, fault: EngineFault, detail: string, cause?: unknown) {
+    super(`${call}: ${detail}`, { cause });
+    this.name = 'EngineError';
+    this.fault = fault;
+    this.detail = detail;
+  }
+
+  /** The engine's own words, or the network's. */
+  readonly detail: string;
+}
+
+export const isRefusal = (error: unknown, status: number): boolean =>
+  error instanceof EngineError && error.fault.kind === 'refused' && error.fault.status === status;
+
+/** The engine itself is away or hanging, as opposed to refusing this one call. */
+export const isOutage = (error: unknown): boolean =>
+  error instanceof EngineError && (error.fault.kind === 'unreachable' || error.fault.kind === 'deadline');
+
+export const detailOf = (error: unknown): string =>
+  error instanceof EngineError ? error.detail : error instanceof Error ? error.message : String(error);
+
+export const asEngineError = (call: string, error: unknown): EngineError =>
+  error instanceof EngineError
+    ? error
+    : new EngineError(call, { kind: 'unreachable' }, error instanceof Error ? error.message : String(error), error);

@@ -1,0 +1,149 @@
+/**
+ * HTTP to the engine, over its unix socket or TCP. Every call ends by its deadline: an engine that hangs (its process
+ * stopped, its disk full) must not hang the agent.
+ */
+import { Agent, request, type IncomingMessage, type OutgoingHttpHeaders, type RequestOptions } from 'node:http';
+import { limits } from '../../schemas/limits.ts';
+import { asEngineError, EngineError } from './errors.ts';
+
+/** Where an engine listens, from `DOCKER_HOST`. */
+export type EngineAddress =
+  | { readonly kind: 'unix'; readonly socketPath: string }
+  | { readonly kind: 'tcp'; readonly host: string; readonly port: number };
+
+/** `unix:///run/docker.sock`, `tcp://127.0.0.1:2375`; undefined for what is neither. TLS to an engine is not spoken. */
+export function parseEngineAddress(text: string): EngineAddress | undefined {
+  const unix = /^unix:\/\/(\/.+)$/.exec(text);
+  if (unix?.[1] !== undefined) return { kind: 'unix', socketPath: unix[1] };
+  const tcp = /^(?:tcp|http):\/\/(\[[0-9a-fA-F:]+\]|[^/:]+):(\d{1,5})\/?$/.exec(text);
+  if (tcp?.[1] === undefined) return undefined;
+  return { kind: 'tcp', host: tcp[1].replace(/^\[|\]$/g, ''), port: Number(tcp[2]) };
+}
+
+export interface Call {
+  /** For people and metrics: "container create". */
+  readonly name: string;
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE' | 'HEAD';
+  readonly path: string;
+  readonly body?: { readonly type: string; readonly bytes: Uint8Array };
+  readonly headers?: OutgoingHttpHeaders;
+  readonly deadlineMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface Reply {
+  readonly status: number;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: Buffer;
+}
+
+/** A reply whose body goes on. Destroy `stream` when done with it. */
+export interface OpenReply {
+  readonly status: number;
+  readonly headers: IncomingMessage['headers'];
+  readonly stream: IncomingMessage;
+}
+
+export interface Transport {
+  /** A whole answer within the deadline, whatever its status. */
+  call(call: Call): Promise<Reply>;
+  /** Headers within the deadline; the body for as long as the signal lets it. */
+  open(call: Call): Promise<OpenReply>;
+  close(): void;
+}
+
+export type ObserveCall = (name: string, seconds: number, outcome: 'ok' | 'refused' | 'failed') => void;
+
+export function createTransport(address: EngineAddress, observeCall: ObserveCall): Transport {
+  const target: RequestOptions =
+    address.kind === 'unix' ? { socketPath: address.socketPath } : { host: address.host, port: address.port };
+  // Calls share connections; each stream has one of its own, which ends with it.
+  const agent = new Agent({ keepAlive: true, maxSockets: limits.engineConnections });
+
+  const send = (call: Call, streaming: boolean): Promise<OpenReply> =>
+    new Promise((resolve, reject) => {
+      const outgoing = request({
+        ...target,
+        agent: streaming ? false : agent,
+        method: call.method,
+        path: call.path,
+        headers: {
+          host: 'docker',
+          ...call.headers,
+          ...(call.body === undefined
+            ? {}
+            : { 'content-type': call.body.type, 'content-length': call.body.bytes.byteLength }),
+        },
+      });
+      const lasting = lifetime(call, (error) => outgoing.destroy(error));
+      outgoing.once('response', (stream) => {
+        stream.once('close', lasting.end);
+        if (streaming) lasting.untimed();
+        resolve({ status: stream.statusCode ?? 0, headers: stream.headers, stream });
+      });
+      outgoing.on('error', (error) => {
+        lasting.end();
+        reject(asEngineError(call.name, error));
+      });
+      outgoing.end(call.body?.bytes);
+    });
+
+  const timed = async <T extends { status: number }>(call: Call, work: () => Promise<T>): Promise<T> => {
+    const startMs = performance.now();
+    const seconds = () => (performance.now() - startMs) / 1000;
+    try {
+      const reply = await work();
+      observeCall(call.name, seconds(), reply.status < 400 ? 'ok' : 'refused');
+      return reply;
+    } catch (error) {
+      observeCall(call.name, seconds(), 'failed');
+      throw error;
+    }
+  };
+
+  return {
+    call: (call) =>
+      timed(call, async () => {
+        const { status, headers, stream } = await send(call, false);
+        return { status, headers, body: await readWhole(call.name, stream) };
+      }),
+    open: (call) => timed(call, () => send(call, true)),
+    close: () => agent.destroy(),
+  };
+}
+
+export async function readWhole(name: string, stream: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  try {
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      bytes += chunk.byteLength;
+      if (bytes > limits.engineAnswerBytes)
+        throw new EngineError(name, { kind: 'malformed' }, 'the answer is too large');
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    throw asEngineError(name, error);
+  }
+  return Buffer.concat(chunks);
+}
+
+/** The deadline and the caller's signal on one call; `untimed` lifts the deadline and keeps the signal. */
+function lifetime(call: Call, destroy: (error: EngineError) => void) {
+  const ms = call.deadlineMs ?? limits.engineCallMs;
+  const timer = setTimeout(
+    () => destroy(new EngineError(call.name, { kind: 'deadline', ms }, `no answer within ${ms} ms`)),
+    ms,
+  );
+  const abort = () => destroy(new EngineError(call.name, { kind: 'aborted' }, 'given up'));
+  const untimed = () => clearTimeout(timer);
+  if (call.signal?.aborted === true) queueMicrotask(abort);
+  call.signal?.addEventListener('abort', abort, { once: true });
+  return {
+    untimed,
+    end: () => {
+      untimed();
+      call.signal?.removeEventListener('abort', abort);
+    },
+  };
+}

@@ -1,0 +1,148 @@
+/** Carries out one step on the engine, and says what came of it. Decides nothing: that is `plan.ts`. */
+import type { DesiredContainer } from '../schemas/messages.ts';
+import type { ContainerId } from '../schemas/ids.ts';
+import { limits } from '../schemas/limits.ts';
+import { tarOf } from './config-files.ts';
+import type { Engine } from './docker/engine.ts';
+import { EngineError, isRefusal } from './docker/errors.ts';
+import { clearFailure, createFailure, pullFailure, startFailure } from './failures.ts';
+import type { LogCollector } from './logs/collector.ts';
+import type { LogSource } from './logs/publish.ts';
+import type { Outcome } from './memory.ts';
+import { labels } from './observed.ts';
+import type { Step } from './plan.ts';
+import type { Pulls } from './pulls.ts';
+import { createSemaphore } from './semaphore.ts';
+import { resolveSecrets } from './secrets.ts';
+import { containerName, createBody, networkBody, networkName, type Owner } from './spec.ts';
+
+/** Steps that end within the deadline of a call. */
+export type ShortStep = Extract<Step, { kind: 'create' | 'start' | 'unpause' | 'remove' }>;
+/** Steps that take long, beside which other containers are worked on. */
+export type LongStep = Extract<Step, { kind: 'pull' | 'stop' | 'drain' }>;
+
+export interface Executor {
+  short(step: ShortStep, container: DesiredContainer | undefined): Promise<Outcome>;
+  long(step: LongStep, source: LogSource): Promise<Outcome>;
+  cancelPull(id: ContainerId): void;
+}
+
+export interface ExecutorParts {
+  readonly engine: Engine;
+  readonly owner: Owner;
+  readonly pulls: Pulls;
+  readonly logs: LogCollector;
+  readonly secretsDir: string | undefined;
+  readonly publishAddress: string;
+  readonly stopGraceMs: number;
+  /** Of the engine's host. */
+  readonly cpuMillis: () => number;
+}
+
+const done: Outcome = { kind: 'done' };
+const changed: Outcome = { kind: 'changed' };
+
+export function createExecutor(parts: ExecutorParts): Executor {
+  const { engine, owner, pulls, logs } = parts;
+  const stops = createSemaphore(limits.concurrentStops);
+
+  const create = async (
+    { reference, imageId }: Extract<Step, { kind: 'create' }>,
+    container: DesiredContainer,
+  ): Promise<Outcome> => {
+    const secrets = await resolveSecrets(parts.secretsDir, container.secret_refs);
+    if (secrets.kind === 'missing') {
+      const message = `the secret "${secrets.secret}" is not on this host`;
+      return { kind: 'failed', why: { reason: 'secret_missing', message, exitCode: null } };
+    }
+    await engine.ensureNetwork(networkName(owner), networkBody(owner));
+    const { publishAddress } = parts;
+    const hostCpuMillis = parts.cpuMillis();
+    const making = { owner, container, reference, imageId, secrets: secrets.env, publishAddress, hostCpuMillis };
+    const name = containerName(owner, container.id);
+    const result = await engine.create(name, createBody(making));
+    switch (result.kind) {
+      case 'created':
+        return done;
+      case 'no_image': {
+        const message = `the image ${reference} was removed from this host`;
+        return { kind: 'retry', why: { reason: 'create_failed', message, exitCode: null }, imageGone: true };
+      }
+      case 'name_taken':
+        return nameTaken(name);
+    }
+  };
+
+  /** By one of our own, made by a call that was thought lost: the next look finds it. Or by a stranger (A4). */
+  const nameTaken = async (name: string): Promise<Outcome> => {
+    const marks = (await engine.inspect(name))?.Config.Labels;
+    if (marks?.[labels.cluster] === owner.cluster && marks[labels.host] === owner.host) return changed;
+    const message = `the name ${name} is taken by a container that is not ours`;
+    return { kind: 'retry', why: { reason: 'create_failed', message, exitCode: null } };
+  };
+
+  const start = async (
+    { dockerId, prepare }: Extract<Step, { kind: 'start' }>,
+    container: DesiredContainer,
+  ): Promise<Outcome> => {
+    if (prepare && container.config_files.length > 0) {
+      await engine.upload(dockerId, await tarOf(container.config_files));
+    }
+    await engine.start(dockerId);
+    return done;
+  };
+
+  const attempt = async (work: () => Promise<Outcome>, explain: (error: EngineError) => Outcome): Promise<Outcome> => {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof EngineError)) throw error;
+      return explain(error);
+    }
+  };
+
+  return {
+    short: (step, container) => {
+      switch (step.kind) {
+        case 'create':
+          return attempt(
+            () => (container === undefined ? Promise.resolve(changed) : create(step, container)),
+            createFailure,
+          );
+        case 'start':
+          return attempt(
+            () => (container === undefined ? Promise.resolve(changed) : start(step, container)),
+            (error) =>
+              isRefusal(error, 404) && /no such container/i.test(error.detail) ? changed : startFailure(error),
+          );
+        case 'unpause':
+          return attempt(() => engine.unpause(step.dockerId).then(() => done), clearFailure);
+        case 'remove':
+          return attempt(() => engine.remove(step.dockerId).then(() => done), clearFailure);
+      }
+    },
+
+    long: (step, source) => {
+      switch (step.kind) {
+        case 'pull':
+          return attempt(
+            async () => ({ kind: 'done', imageId: await pulls.get(step.reference, step.policy, source.id) }),
+            pullFailure,
+          );
+        case 'stop':
+          return attempt(
+            () => stops.run(() => engine.stop(step.dockerId, parts.stopGraceMs)).then(() => done),
+            clearFailure,
+          );
+        case 'drain':
+          // Already gone, by another hand: its lines went with it.
+          return attempt(
+            () => logs.drain(source, step.dockerId).then(() => done),
+            (error) => (isRefusal(error, 404) ? changed : clearFailure(error)),
+          );
+      }
+    },
+
+    cancelPull: (id) => pulls.leave(id),
+  };
+}

@@ -1,0 +1,103 @@
+/**
+ * Who this host is: a NATS user key of its own, which never leaves the machine, and what the gateway gave for it against
+ * the join token. Both are kept in the state folder; with them on disk no token is needed.
+ */
+import { fromSeed, createUser, type KeyPair } from '@nats-io/nkeys';
+import Type, { type Static } from 'typebox';
+import { join } from 'node:path';
+import { backoffMs, jitter, sleep, type BackoffBounds } from '../lib/backoff.ts';
+import { decoder, decodeJson } from '../lib/decode.ts';
+import type { Log } from '../lib/log.ts';
+import { HostKey } from '../schemas/ids.ts';
+import { limits } from '../schemas/limits.ts';
+import { readDecoded, readIfPresent, writeAtomically } from './files.ts';
+
+/** `Enrolment` of schemas/messages.ts, as it comes over HTTP and as it is stored. */
+export const Identity = Type.Object({
+  host: HostKey,
+  region: Type.String(),
+  cluster: Type.String({ minLength: 1 }),
+  natsUrls: Type.Array(Type.String()),
+  jwt: Type.String({ minLength: 1 }),
+});
+export type Identity = Static<typeof Identity>;
+
+const decodeIdentity = decoder(Identity);
+const decodeEnrolled = decoder(Type.Object({ data: Identity }));
+
+const identityPath = (stateDir: string) => join(stateDir, 'identity.json');
+
+/** The seed of the agent's key, made at the first start. */
+export async function loadSeed(stateDir: string): Promise<Uint8Array> {
+  const path = join(stateDir, 'agent.nk');
+  const known = await readIfPresent(path);
+  if (known !== undefined) return new Uint8Array(Buffer.from(known.toString('utf8').trim()));
+  const seed = createUser().getSeed();
+  await writeAtomically(path, seed);
+  return seed;
+}
+
+export const keyFrom = (seed: Uint8Array): KeyPair => fromSeed(seed);
+
+export const loadIdentity = (stateDir: string, log: Log): Promise<Identity | undefined> =>
+  readDecoded(identityPath(stateDir), decodeIdentity, log);
+
+/** When the credentials end, in milliseconds since 1970; undefined where they have no end. */
+export function expiryMs({ jwt }: Identity): number | undefined {
+  try {
+    const claims = decodeJson(Buffer.from(jwt.split('.')[1] ?? '', 'base64url')) as { exp?: unknown };
+    return typeof claims.exp === 'number' ? claims.exp * 1000 : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The gateway refused the token: wrong, spent or expired. Nothing that this agent does again can mend it. */
+export class EnrolmentRefused extends Error {
+  constructor(status: number) {
+    super(`the gateway refused the join token (status ${status}): ask the operator for a new one`);
+    this.name = 'EnrolmentRefused';
+  }
+}
+
+export interface Enrolling {
+  readonly gatewayUrl: string;
+  readonly joinToken: string;
+  readonly publicKey: string;
+  readonly stateDir: string;
+  readonly backoff: BackoffBounds;
+}
+
+/**
+ * Trades the join token for an identity and stores it; tries again for as long as the gateway is away.
+ * @throws EnrolmentRefused
+ */
+export async function enrol(options: Enrolling, log: Log, signal: AbortSignal): Promise<Identity> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      const identity = await askGateway(options, signal);
+      await writeAtomically(identityPath(options.stateDir), JSON.stringify(identity));
+      log.info('enrolled', { host: identity.host, region: identity.region, cluster: identity.cluster });
+      return identity;
+    } catch (error) {
+      if (error instanceof EnrolmentRefused || signal.aborted) throw error;
+      log.warn('enrolment_delayed', { url: options.gatewayUrl, error });
+    }
+    await sleep(jitter(backoffMs(attempt, options.backoff)), signal);
+  }
+}
+
+async function askGateway({ gatewayUrl, joinToken, publicKey }: Enrolling, signal: AbortSignal): Promise<Identity> {
+  const response = await fetch(new URL('/api/v2/hosts/enrol', gatewayUrl), {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ join_token: joinToken, public_key: publicKey }),
+    redirect: 'error',
+    signal: AbortSignal.any([signal, AbortSignal.timeout(limits.enrolTimeoutMs)]),
+  });
+  const body = new Uint8Array(await response.arrayBuffer());
+  if (response.status === 201) return decodeEnrolled(body).data;
+  // 401: no such token; 422: not even the form of one.
+  if (response.status === 401 || response.status === 422) throw new EnrolmentRefused(response.status);
+  throw new Error(`the gateway answered ${response.status}`);
+}

@@ -1,0 +1,63 @@
+/** The cursors of all containers, kept on disk together; written in batches, since a line sent twice bears the same number. */
+import { join } from 'node:path';
+import Type from 'typebox';
+import { decoder } from '../../lib/decode.ts';
+import type { Log } from '../../lib/log.ts';
+import { isContainerId, type ContainerId } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
+import { createLazyFile, readDecoded } from '../files.ts';
+import type { Cursor } from './resume.ts';
+
+const decodeCursors = decoder(
+  Type.Object({
+    v: Type.Literal(1),
+    cursors: Type.Record(
+      Type.String(),
+      Type.Object({
+        dockerId: Type.String(),
+        place: Type.Union([
+          Type.Object({
+            ts: Type.String(),
+            stream: Type.Enum(['stdout', 'stderr']),
+            nth: Type.Integer({ minimum: 0 }),
+          }),
+          Type.Null(),
+        ]),
+        seq: Type.Integer({ minimum: 0 }),
+      }),
+    ),
+  }),
+);
+
+export interface Cursors {
+  /** Where to go on in this one of the engine's containers: its beginning, if it is another than before. */
+  of(id: ContainerId, dockerId: string): Cursor;
+  set(id: ContainerId, cursor: Cursor): void;
+  forget(id: ContainerId): void;
+  flush(): Promise<void>;
+}
+
+export async function loadCursors(stateDir: string, log: Log): Promise<Cursors> {
+  const path = join(stateDir, 'log-cursors.json');
+  const known = await readDecoded(path, decodeCursors, log);
+  const cursors = new Map<ContainerId, Cursor>();
+  for (const [id, cursor] of Object.entries(known?.cursors ?? {})) if (isContainerId(id)) cursors.set(id, cursor);
+  const content = () => JSON.stringify({ v: 1, cursors: Object.fromEntries(cursors) });
+  const file = createLazyFile(path, content, limits.logCursorFlushMs, log);
+
+  return {
+    of: (id, dockerId) => {
+      const cursor = cursors.get(id);
+      if (cursor?.dockerId === dockerId) return cursor;
+      return { dockerId, place: null, seq: cursor?.seq ?? 0 };
+    },
+    set: (id, cursor) => {
+      cursors.set(id, cursor);
+      file.touch();
+    },
+    forget: (id) => {
+      if (cursors.delete(id)) file.touch();
+    },
+    flush: () => file.flush(),
+  };
+}

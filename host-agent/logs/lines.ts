@@ -1,0 +1,83 @@
+/**
+ * From the engine's log frames to lines. With `timestamps=1` each frame is one record of the engine's log: a timestamp, a
+ * space, and at most 16 KiB of a line, with its newline unless the line goes on in the next record of the same stream.
+ * Pure but for the bytes of a character that a record cut in two.
+ */
+import { limits } from '../../schemas/limits.ts';
+import { Demultiplexer, type Frame } from '../docker/demux.ts';
+
+type StreamName = Frame['stream'];
+
+/** The place of a line in the log of one of the engine's containers. */
+export interface Place {
+  /** As the engine wrote it: RFC 3339, UTC, nanoseconds. */
+  readonly ts: string;
+  readonly stream: StreamName;
+  /** Among lines with the same timestamp and stream, which share one only as parts of a long line: 0, 1, ... */
+  readonly nth: number;
+}
+
+export interface Line extends Place {
+  readonly text: string;
+  readonly bytes: number;
+}
+
+const stamped = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z$/;
+const stampBytes = 40;
+const epochStamp = '1970-01-01T00:00:00.000000000Z';
+
+/** Microseconds since 1970; below 2^53 until the year 2255. */
+export function microsOf(ts: string): number {
+  const [, seconds, fraction = ''] = stamped.exec(ts) ?? [];
+  return seconds === undefined ? 0 : Date.parse(`${seconds}Z`) * 1000 + Number(fraction.padEnd(6, '0').slice(0, 6));
+}
+
+/** Same line, same number, after whatever restart: it depends on the line before and on the engine's timestamp alone. */
+export const nextSeq = (previous: number, ts: string): number => Math.max(previous + 1, microsOf(ts));
+
+/** Turns chunks of the raw stream into lines; one for each pass over a container's log. */
+export class LineReader {
+  readonly #demultiplexer = new Demultiplexer(limits.logFrameBytes);
+  readonly #streams = { stdout: new StreamState(), stderr: new StreamState() };
+
+  push(chunk: Uint8Array): Line[] {
+    return this.#demultiplexer.push(chunk).flatMap((frame) => this.#streams[frame.stream].lines(frame));
+  }
+
+  /** The stream ended in the middle of a frame. */
+  get isCut(): boolean {
+    return this.#demultiplexer.pendingBytes > 0;
+  }
+}
+
+class StreamState {
+  #decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+  #ts = epochStamp;
+  #nth = 0;
+
+  lines({ stream, payload }: Frame): Line[] {
+    const space = payload.subarray(0, stampBytes).indexOf(0x20);
+    const stamp = space < 0 ? '' : payload.toString('latin1', 0, space);
+    const isStamped = stamped.test(stamp);
+    const ts = isStamped ? stamp : this.#ts;
+    const content = isStamped ? payload.subarray(space + 1) : payload;
+    const ends = content.length > 0 && content[content.length - 1] === 0x0a;
+    const body = ends ? content.subarray(0, -1) : content;
+    const pieces = split(body, limits.logLineBytes);
+    return pieces.map((piece, index) => {
+      const isLast = ends && index === pieces.length - 1;
+      const text = this.#decoder.decode(piece, { stream: !isLast });
+      this.#nth = ts === this.#ts ? this.#nth + 1 : 0;
+      this.#ts = ts;
+      return { ts, stream, nth: this.#nth, text, bytes: piece.length };
+    });
+  }
+}
+
+function split(bytes: Buffer, maxBytes: number): Buffer[] {
+  const pieces: Buffer[] = [];
+  for (let from = 0; from === 0 || from < bytes.length; from += maxBytes) {
+    pieces.push(bytes.subarray(from, from + maxBytes));
+  }
+  return pieces;
+}

@@ -1,0 +1,106 @@
+/**
+ * One pass over the log of one of the engine's containers: from the cursor to the end of what the engine gives, into a
+ * sink that makes each block safe before the cursor moves over it.
+ */
+import type { Engine } from '../docker/engine.ts';
+import { EngineError } from '../docker/errors.ts';
+import { limits } from '../../schemas/limits.ts';
+import { BlockQueue, type Block } from './block.ts';
+import { LineReader } from './lines.ts';
+import { Resume, sinceOf, type Cursor } from './resume.ts';
+
+/** Resolves when the block is safe; rejects only when the signal aborts. */
+export type Sink = (block: Block, signal: AbortSignal) => Promise<void>;
+
+export interface PassOptions {
+  readonly engine: Engine;
+  readonly cursor: Cursor;
+  /** Go on for as long as the container runs. */
+  readonly follow: boolean;
+  readonly nowMs: number;
+  readonly sink: Sink;
+  readonly advance: (cursor: Cursor) => void;
+  readonly signal: AbortSignal;
+}
+
+export interface PassResult {
+  readonly lines: number;
+  readonly gaps: number;
+}
+
+/** How long the engine may be silent before lines that wait for the cursor's own line are taken as new. */
+const searchQuietMs = 1000;
+
+/** @throws EngineError where the engine broke off; what was safe by then stays safe. */
+export async function pass(options: PassOptions): Promise<PassResult> {
+  const { engine, cursor, follow, signal } = options;
+  const reply = await engine.logs(cursor.dockerId, { follow, since: sinceOf(cursor.place, options.nowMs) }, signal);
+  const resume = new Resume(cursor.place);
+  const queue = new BlockQueue(cursor.seq);
+  const failing = new AbortController();
+  const either = AbortSignal.any([signal, failing.signal]);
+  either.addEventListener('abort', () => reply.stream.destroy(), { once: true });
+
+  const sending = send(queue, options, either);
+  sending.catch(() => failing.abort());
+  // What was read goes out even if the reading breaks off.
+  const [reading, sent] = await Promise.allSettled([
+    read(reply.stream, resume, queue, either).finally(() => queue.end()),
+    sending,
+  ]);
+  reply.stream.destroy();
+  if (sent.status === 'rejected') throw sent.reason;
+  if (reading.status === 'rejected') throw reading.reason;
+  return { lines: sent.value, gaps: resume.gaps };
+}
+
+async function read(
+  stream: AsyncIterable<Buffer>,
+  resume: Resume,
+  queue: BlockQueue,
+  signal: AbortSignal,
+): Promise<void> {
+  const reader = new LineReader();
+  let quiet: NodeJS.Timeout | undefined;
+  try {
+    for await (const chunk of stream) {
+      clearTimeout(quiet);
+      queue.push(reader.push(chunk).flatMap((line) => resume.push(line)));
+      if (resume.isWaiting) quiet = setTimeout(() => queue.push(resume.release()), searchQuietMs);
+      while (queue.isFull && !signal.aborted) await queue.change(signal);
+      if (signal.aborted) return;
+    }
+  } catch (error) {
+    if (signal.aborted) return;
+    throw new EngineError('container logs', { kind: 'unreachable' }, 'the stream broke off', error);
+  } finally {
+    clearTimeout(quiet);
+  }
+  queue.push(resume.release());
+  if (reader.isCut) throw new EngineError('container logs', { kind: 'unreachable' }, 'the stream ended inside a frame');
+}
+
+/** One block in flight: the next is not sent before this one is safe. */
+async function send(queue: BlockQueue, options: PassOptions, signal: AbortSignal): Promise<number> {
+  let lines = 0;
+  for (;;) {
+    while (queue.isEmpty && !queue.isEnded && !signal.aborted) await queue.change(signal);
+    if (!queue.isReady && !signal.aborted) await gather(queue, signal);
+    const block = signal.aborted ? undefined : queue.take();
+    if (block === undefined) return lines;
+    await options.sink(block, signal);
+    if (signal.aborted) return lines;
+    options.advance({ dockerId: options.cursor.dockerId, place: block.place, seq: block.seq });
+    lines += block.lines.length;
+  }
+}
+
+/** A block goes out when it is full, or `logBlockDelayMs` after its first line. */
+async function gather(queue: BlockQueue, signal: AbortSignal): Promise<void> {
+  const endMs = performance.now() + limits.logBlockDelayMs;
+  for (;;) {
+    const leftMs = endMs - performance.now();
+    if (queue.isReady || signal.aborted || leftMs <= 0) return;
+    await queue.change(signal, leftMs);
+  }
+}

@@ -1,0 +1,75 @@
+/**
+ * Where a container's log was left off, and how to go on there exactly. The engine can be asked for lines since a time, but
+ * two streams are written a little out of order, so a time alone loses or repeats lines: we ask for a little
+ * earlier and pass over everything up to the very line that was acknowledged last. Pure.
+ */
+import { limits } from '../../schemas/limits.ts';
+import { microsOf, type Line, type Place } from './lines.ts';
+
+/** The last line that is safe, in the log of which of the engine's containers, and the number it bore. */
+export interface Cursor {
+  readonly dockerId: string;
+  readonly place: Place | null;
+  readonly seq: number;
+}
+
+/** The `since` of the Docker API: seconds and nanoseconds, inclusive; "0" is the beginning. */
+export function sinceOf(place: Place | null, nowMs: number): string {
+  if (place === null) return '0';
+  const micros = microsOf(place.ts) - limits.logSkewMs * 1000;
+  // The clock was set back: what is new bears an earlier time than what is known.
+  if (micros > nowMs * 1000 || micros <= 0) return '0';
+  return `${Math.floor(micros / 1_000_000)}.${String(micros % 1_000_000).padStart(6, '0')}000`;
+}
+
+const same = (left: Place, right: Place): boolean =>
+  left.ts === right.ts && left.stream === right.stream && left.nth === right.nth;
+
+export class Resume {
+  readonly #cursor: Place | null;
+  #phase: 'searching' | 'flowing';
+  #held: Line[] = [];
+  #heldBytes = 0;
+  #gaps = 0;
+
+  constructor(cursor: Place | null) {
+    this.#cursor = cursor;
+    this.#phase = cursor === null ? 'flowing' : 'searching';
+  }
+
+  /** The lines that are new, in order. */
+  push(line: Line): Line[] {
+    if (this.#phase === 'flowing' || this.#cursor === null) return [line];
+    if (same(line, this.#cursor)) {
+      this.#phase = 'flowing';
+      this.#held = [];
+      return [];
+    }
+    const aheadMicros = microsOf(line.ts) - microsOf(this.#cursor.ts);
+    if (aheadMicros <= 0 && line.ts <= this.#cursor.ts) return [];
+    // Later than the cursor: new, or written out of order just before it. Wait and see.
+    this.#held.push(line);
+    this.#heldBytes += line.bytes;
+    const isBeyond = aheadMicros > limits.logSkewMs * 1000 || this.#heldBytes > limits.logQueueBytes;
+    return isBeyond ? this.release() : [];
+  }
+
+  /** The stream has no more for now, and the cursor's line did not come: it was rotated away, and all that waits is new. */
+  release(): Line[] {
+    if (this.#phase === 'flowing' || this.#held.length === 0) return [];
+    const held = this.#held;
+    this.#phase = 'flowing';
+    this.#held = [];
+    this.#gaps += 1;
+    return held;
+  }
+
+  get isWaiting(): boolean {
+    return this.#held.length > 0;
+  }
+
+  /** How often the place was not found again: lines may have been lost there. */
+  get gaps(): number {
+    return this.#gaps;
+  }
+}

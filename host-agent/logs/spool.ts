@@ -1,0 +1,123 @@
+/**
+ * The last lines of containers that had to go before the control plane could take them: a file for each, ready to send.
+ * Bounded: the oldest files are dropped, and their lines counted.
+ */
+import { mkdir, readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import Type from 'typebox';
+import { decoder } from '../../lib/decode.ts';
+import type { Log } from '../../lib/log.ts';
+import { ContainerId, TenantId } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
+import { LogBlock } from '../../schemas/log.ts';
+import { removeFile, writeAtomically } from '../files.ts';
+import { createLatch } from '../latch.ts';
+import type { LogSource, Publish } from './publish.ts';
+
+const decodeHead = decoder(
+  Type.Object({ v: Type.Literal(1), tenant: TenantId, id: ContainerId, lines: Type.Integer() }),
+);
+const decodeBlock = decoder(LogBlock);
+
+export interface Spool {
+  /** Resolves when the blocks are on disk, and their sending is this spool's business. */
+  add(source: LogSource, blocks: readonly string[], lines: number): Promise<void>;
+  /** Nothing of this container waits here, so that newer lines of it may be sent. */
+  settled(source: LogSource, signal: AbortSignal): Promise<void>;
+  /** Sends what is there, oldest first, and what comes, until the signal aborts. */
+  run(publish: Publish, signal: AbortSignal): Promise<void>;
+}
+
+interface Entry {
+  readonly name: string;
+  readonly bytes: number;
+  readonly lines: number;
+  readonly source: LogSource;
+}
+
+export async function openSpool(
+  stateDir: string,
+  nowMs: () => number,
+  onDropped: (lines: number) => void,
+  log: Log,
+  maxBytes: number = limits.logSpoolBytes,
+): Promise<Spool> {
+  const folder = join(stateDir, 'spool');
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const entries = await list(folder, log);
+  const changed = createLatch();
+  let count = 0;
+
+  const drop = async (entry: Entry): Promise<void> => {
+    const index = entries.indexOf(entry);
+    if (index >= 0) entries.splice(index, 1);
+    await removeFile(join(folder, entry.name));
+    changed.wake();
+  };
+
+  const makeRoom = async (bytes: number): Promise<void> => {
+    let total = entries.reduce((sum, entry) => sum + entry.bytes, bytes);
+    for (const oldest of [...entries]) {
+      if (total <= maxBytes) return;
+      total -= oldest.bytes;
+      log.warn('log_spool_full', { container: oldest.source.id, droppedLines: oldest.lines });
+      onDropped(oldest.lines);
+      await drop(oldest);
+    }
+  };
+
+  return {
+    add: async (source, blocks, lines) => {
+      if (blocks.length === 0) return;
+      const content = [JSON.stringify({ v: 1, ...source, lines }), ...blocks].join('\n');
+      const bytes = Buffer.byteLength(content);
+      await makeRoom(bytes);
+      const name = `${String(nowMs()).padStart(15, '0')}-${String((count += 1)).padStart(6, '0')}.ndjson`;
+      await writeAtomically(join(folder, name), content);
+      entries.push({ name, bytes, lines, source });
+      changed.wake();
+    },
+
+    settled: async ({ id }, signal) => {
+      while (!signal.aborted && entries.some((entry) => entry.source.id === id)) await changed.wait(undefined, signal);
+    },
+
+    run: async (publish, signal) => {
+      while (!signal.aborted) {
+        const [oldest] = entries;
+        if (oldest === undefined) await changed.wait(undefined, signal);
+        else if (await sendFile(join(folder, oldest.name), oldest, publish, log, signal)) await drop(oldest);
+      }
+    },
+  };
+}
+
+/** True when all of it is safe, or nothing of it can be read. */
+async function sendFile(path: string, entry: Entry, publish: Publish, log: Log, signal: AbortSignal): Promise<boolean> {
+  try {
+    const [, ...blocks] = (await readFile(path, 'utf8')).split('\n');
+    for (const block of blocks) {
+      await publish(entry.source, block, decodeBlock(Buffer.from(block)).lines.length, signal);
+      if (signal.aborted) return false;
+    }
+  } catch (error) {
+    log.error('log_spool_unreadable', { path, error });
+  }
+  return true;
+}
+
+async function list(folder: string, log: Log): Promise<Entry[]> {
+  const entries: Entry[] = [];
+  for (const name of (await readdir(folder)).filter((each) => each.endsWith('.ndjson')).sort()) {
+    const path = join(folder, name);
+    try {
+      const [head = ''] = (await readFile(path, 'utf8')).split('\n', 1);
+      const { tenant, id, lines } = decodeHead(Buffer.from(head));
+      entries.push({ name, bytes: (await stat(path)).size, lines, source: { tenant, id } });
+    } catch (error) {
+      log.error('log_spool_unreadable', { path, error });
+      await removeFile(path);
+    }
+  }
+  return entries;
+}

@@ -1,0 +1,70 @@
+/** The host-agent: runs on every fleet host, and brings its containers to what the control plane desires. */
+import { mkdirSync } from 'node:fs';
+import { systemClock } from '../lib/clock.ts';
+import { ConfigurationError, readSettings } from '../lib/config.ts';
+import { runProgram, type Lifecycle } from '../lib/lifecycle.ts';
+import { createLog, logLevels, type Log, type LogLevel } from '../lib/log.ts';
+import { createRegistry, serveMetrics } from '../lib/metrics.ts';
+import { version } from '../lib/version.ts';
+import { startAgent } from './agent.ts';
+import { enrol, EnrolmentRefused, expiryMs, keyFrom, loadIdentity, loadSeed, type Identity } from './identity.ts';
+import { AlreadyRunning, lockStateDir } from './lock.ts';
+import { checkSettings, joinTokenOf, settings, type AgentSettings } from './settings.ts';
+
+const level = logLevels.find((known) => known === process.env['LOG_LEVEL']) ?? ('info' satisfies LogLevel);
+const log = createLog('host-agent', level);
+
+await runProgram(log, async (life) => {
+  const given = checkSettings(readSettings(settings, process.env));
+  mkdirSync(given.STATE_DIR, { recursive: true, mode: 0o700 });
+  life.onStop(await lockOrRefuse(given.STATE_DIR));
+
+  const registry = createRegistry('host-agent', version);
+  const listener = await serveMetrics(registry, { host: given.METRICS_HOST, port: given.METRICS_PORT });
+  life.onStop(listener);
+  log.info('metrics', { url: listener.url });
+
+  const seed = await loadSeed(given.STATE_DIR);
+  const identity = await identify(given, keyFrom(seed).getPublicKey(), life, log);
+  const agentLog = log.child({ host: identity.host });
+  await startAgent({ settings: given, identity, seed, registry, clock: systemClock, log: agentLog, life });
+});
+
+async function lockOrRefuse(stateDir: string) {
+  try {
+    return await lockStateDir(stateDir);
+  } catch (error) {
+    if (error instanceof AlreadyRunning) throw new ConfigurationError([`STATE_DIR: ${error.message}`]);
+    throw error;
+  }
+}
+
+/** From disk; by enrolment at the first start, and where the credentials have run out and there is a new token. */
+async function identify(given: AgentSettings, publicKey: string, life: Lifecycle, log: Log): Promise<Identity> {
+  const known = await loadIdentity(given.STATE_DIR, log);
+  const hasExpired = known !== undefined && (expiryMs(known) ?? Infinity) <= systemClock.nowMs();
+  if (known !== undefined && !hasExpired) return known;
+  const joinToken = joinTokenOf(given);
+  if (joinToken === undefined) {
+    if (known !== undefined) return known;
+    throw new ConfigurationError(['LONGSHORE_JOIN_TOKEN or LONGSHORE_JOIN_TOKEN_FILE is required for the first start']);
+  }
+  const ending = new AbortController();
+  life.onStop({ name: 'enrolment', deadlineMs: 1000, stop: () => Promise.resolve(ending.abort()) });
+  try {
+    return await enrol(
+      {
+        gatewayUrl: given.LONGSHORE_URL,
+        joinToken,
+        publicKey,
+        stateDir: given.STATE_DIR,
+        backoff: { minMs: given.RETRY_MIN_MS, maxMs: given.RETRY_MAX_MS },
+      },
+      log,
+      ending.signal,
+    );
+  } catch (error) {
+    if (error instanceof EnrolmentRefused) throw new ConfigurationError([`LONGSHORE_JOIN_TOKEN: ${error.message}`]);
+    throw error;
+  }
+}

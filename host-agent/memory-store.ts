@@ -1,0 +1,91 @@
+/** What the agent remembers, on disk: so that a restart of it neither forgives a crash loop nor forgets a word given. */
+import { join } from 'node:path';
+import Type from 'typebox';
+import { decoder } from '../lib/decode.ts';
+import type { Log } from '../lib/log.ts';
+import { Reason } from '../schemas/container.ts';
+import { ContainerId, isContainerId } from '../schemas/ids.ts';
+import { createLazyFile, readDecoded } from './files.ts';
+import { blank, lastingOf, type Memory } from './memory.ts';
+import { noOrphans, type OrphanMemory } from './orphans.ts';
+
+const Count = Type.Integer({ minimum: 0 });
+const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+
+const decodeMemories = decoder(
+  Type.Object({
+    v: Type.Literal(1),
+    containers: Type.Record(
+      Type.String(),
+      Type.Object({
+        generation: Type.Integer(),
+        want: Type.Enum(['running', 'stopped', 'removed', 'nothing', 'untouched']),
+        attempt: Type.Union([
+          Type.Object({ phase: Type.Literal('clear') }),
+          Type.Object({ phase: Type.Literal('waiting'), untilMs: Type.Number() }),
+          Type.Object({ phase: Type.Literal('failed') }),
+        ]),
+        why: nullable(Type.Object({ reason: Reason, message: Type.String(), exitCode: nullable(Type.Integer()) })),
+        failures: Count,
+        restarts: Count,
+        countedRun: nullable(Type.String()),
+        pullDue: Type.Boolean(),
+      }),
+    ),
+    orphans: Type.Object({
+      approved: Type.Array(ContainerId),
+      approvedAtMs: Type.Array(Type.Number()),
+      word: nullable(Count),
+    }),
+  }),
+);
+
+const flushMs = 500;
+
+export interface MemoryStore {
+  of(id: ContainerId): Memory;
+  set(id: ContainerId, memory: Memory): void;
+  forget(id: ContainerId): void;
+  orphans(): OrphanMemory;
+  setOrphans(memory: OrphanMemory): void;
+  ids(): Iterable<ContainerId>;
+  flush(): Promise<void>;
+}
+
+export async function loadMemories(stateDir: string, log: Log): Promise<MemoryStore> {
+  const path = join(stateDir, 'memory.json');
+  const known = await readDecoded(path, decodeMemories, log);
+  const memories = new Map<ContainerId, Memory>();
+  for (const [id, lasting] of Object.entries(known?.containers ?? {})) {
+    if (isContainerId(id)) memories.set(id, { ...blank, ...lasting });
+  }
+  let orphans: OrphanMemory =
+    known === undefined ? noOrphans : { ...known.orphans, approved: new Set(known.orphans.approved) };
+
+  const content = () =>
+    JSON.stringify({
+      v: 1,
+      containers: Object.fromEntries([...memories].map(([id, memory]) => [id, lastingOf(memory)])),
+      orphans: { ...orphans, approved: [...orphans.approved] },
+    });
+  const file = createLazyFile(path, content, flushMs, log);
+
+  return {
+    of: (id) => memories.get(id) ?? blank,
+    set: (id, memory) => {
+      if (memories.get(id) === memory) return;
+      memories.set(id, memory);
+      file.touch();
+    },
+    forget: (id) => {
+      if (memories.delete(id)) file.touch();
+    },
+    orphans: () => orphans,
+    setOrphans: (memory) => {
+      orphans = memory;
+      file.touch();
+    },
+    ids: () => memories.keys(),
+    flush: () => file.flush(),
+  };
+}

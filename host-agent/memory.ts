@@ -1,0 +1,211 @@
+/**
+ * What the agent remembers of one container between looks at it: what failed, how often, and when to try again. Pure; the
+ * part in `Lasting` is kept on disk, so that a restart of the agent does not forgive a crash loop.
+ */
+import { backoffMs, type BackoffBounds } from '../lib/backoff.ts';
+import type { Reason } from '../schemas/container.ts';
+import { limits } from '../schemas/limits.ts';
+import type { Observed, RunId } from './observed.ts';
+import type { Step } from './plan.ts';
+import type { Wanted } from './wanted.ts';
+
+/** Why it does not run. The first explanation stays until an attempt gets further. */
+export interface Why {
+  readonly reason: Reason;
+  readonly message: string;
+  readonly exitCode: number | null;
+}
+
+export type Attempt =
+  | { readonly phase: 'clear' }
+  | { readonly phase: 'waiting'; readonly untilMs: number }
+  /** Not tried again before a new generation. */
+  | { readonly phase: 'failed' };
+
+/** Work in flight that takes long; the container is looked at again when it ends. */
+export type Operation =
+  | { readonly kind: 'pull'; readonly generation: number; readonly reference: string }
+  | { readonly kind: 'stop'; readonly generation: number; readonly dockerId: string }
+  | { readonly kind: 'drain'; readonly generation: number; readonly dockerId: string };
+
+export interface Lasting {
+  readonly generation: number;
+  readonly want: Wanted['want'];
+  readonly attempt: Attempt;
+  readonly why: Why | null;
+  /** In a row; drives the back-off. */
+  readonly failures: number;
+  readonly restarts: number;
+  /** The run whose end is accounted for: as a crash, or as a stop that was asked for. */
+  readonly countedRun: RunId | null;
+  /** A start was asked for, and the image's policy is to look for a newer one first. */
+  readonly pullDue: boolean;
+}
+
+export interface Memory extends Lasting {
+  readonly image: { readonly reference: string; readonly id: string } | null;
+  /** The engine's container whose log lines are safe elsewhere. */
+  readonly drained: string | null;
+  readonly operation: Operation | null;
+}
+
+export const blank: Memory = {
+  generation: -1,
+  want: 'untouched',
+  attempt: { phase: 'clear' },
+  why: null,
+  failures: 0,
+  restarts: 0,
+  countedRun: null,
+  pullDue: false,
+  image: null,
+  drained: null,
+  operation: null,
+};
+
+export const lastingOf = (memory: Memory): Lasting => {
+  const { generation, want, attempt, why, failures, restarts, countedRun, pullDue } = memory;
+  return { generation, want, attempt, why, failures, restarts, countedRun, pullDue };
+};
+
+const generationOf = (wanted: Wanted): number => ('container' in wanted ? wanted.container.generation : -1);
+
+export const restartBackoff: BackoffBounds = { minMs: limits.restartBackoffMinMs, maxMs: limits.restartBackoffMaxMs };
+
+/** Takes in what is wanted and what is seen: a new wish starts afresh, a run that ended is counted once. */
+export function remember(
+  memory: Memory,
+  wanted: Wanted,
+  observed: Observed,
+  nowMs: number,
+  bounds: BackoffBounds,
+): Memory {
+  const generation = generationOf(wanted);
+  const state = observed.kind === 'present' ? observed.found.state : null;
+  if (generation !== memory.generation || wanted.want !== memory.want) {
+    const isUp = state?.phase === 'running' || state?.phase === 'paused';
+    return {
+      ...memory,
+      generation,
+      want: wanted.want,
+      attempt: { phase: 'clear' },
+      why: null,
+      failures: isUp ? memory.failures : 0,
+      restarts: isUp ? memory.restarts : 0,
+      countedRun: state?.phase === 'exited' ? state.run : memory.countedRun,
+      pullDue: wanted.want === 'running' && wanted.container.pull_policy === 'always' && !isUp,
+    };
+  }
+  if (wanted.want !== 'running' || state === null) return sane(memory, nowMs, bounds);
+  if (state.phase === 'running') {
+    const upMs = nowMs - state.startedAtMs;
+    return upMs >= limits.restartBackoffForgetMs ? { ...memory, failures: 0 } : memory;
+  }
+  if (state.phase !== 'exited' || state.run === memory.countedRun) return sane(memory, nowMs, bounds);
+  const { exit, run } = state;
+  const before = exit.upMs >= limits.restartBackoffForgetMs ? 0 : memory.failures;
+  return { ...failed({ ...memory, failures: before }, explainExit(exit, before + 1), nowMs, bounds), countedRun: run };
+}
+
+function explainExit(exit: { exitCode: number; oomKilled: boolean; error: string }, failures: number): Why {
+  const { exitCode, oomKilled, error } = exit;
+  const code = `exited with code ${exitCode}`;
+  if (oomKilled) return { reason: 'oom_killed', message: `out of memory: killed at its mem_limit, ${code}`, exitCode };
+  if (error !== '') return { reason: 'start_failed', message: error, exitCode };
+  if (failures < limits.crashLoopExits) return { reason: 'exited', message: code, exitCode };
+  return { reason: 'crash_loop', message: `${code}, ${failures} times in a row`, exitCode };
+}
+
+/** A clock that was set back must not turn seconds of waiting into years. */
+const sane = (memory: Memory, nowMs: number, { maxMs }: BackoffBounds): Memory =>
+  memory.attempt.phase === 'waiting' && memory.attempt.untilMs - nowMs > maxMs
+    ? { ...memory, attempt: { phase: 'waiting', untilMs: nowMs + maxMs } }
+    : memory;
+
+const failed = (memory: Memory, why: Why, nowMs: number, bounds: BackoffBounds): Memory => ({
+  ...memory,
+  failures: memory.failures + 1,
+  why,
+  attempt: { phase: 'waiting', untilMs: nowMs + backoffMs(memory.failures, bounds) },
+});
+
+export type Outcome =
+  | { readonly kind: 'done'; readonly imageId?: string }
+  /** Long work was begun; its own outcome follows. */
+  | { readonly kind: 'begun'; readonly operation: Operation }
+  /** Look again at once: what was acted on is no longer so. */
+  | { readonly kind: 'changed' }
+  /** `imageGone`: what was pulled is not there any more, and has to be asked for again. */
+  | { readonly kind: 'retry'; readonly why: Why; readonly imageGone?: true }
+  | { readonly kind: 'failed'; readonly why: Why }
+  /** The engine is away or hanging: nothing is known, nothing is counted. */
+  | { readonly kind: 'outage' };
+
+/** What is remembered of a step that was carried out, or of long work that ended (then `operation` is over). */
+export function settle(memory: Memory, step: Step, outcome: Outcome, nowMs: number, bounds: BackoffBounds): Memory {
+  switch (outcome.kind) {
+    case 'begun':
+      return { ...memory, operation: outcome.operation };
+    case 'outage':
+    case 'changed':
+      return memory;
+    case 'retry': {
+      const image = outcome.imageGone === true ? null : memory.image;
+      return { ...failed(memory, outcome.why, nowMs, bounds), image };
+    }
+    case 'failed':
+      return { ...memory, why: outcome.why, attempt: { phase: 'failed' } };
+    case 'done':
+      return done(memory, step, outcome.imageId);
+  }
+}
+
+function done(memory: Memory, step: Step, imageId: string | undefined): Memory {
+  switch (step.kind) {
+    case 'pull':
+      return {
+        ...memory,
+        image: imageId === undefined ? null : { reference: step.reference, id: imageId },
+        pullDue: false,
+        failures: 0,
+        why: null,
+        attempt: { phase: 'clear' },
+      };
+    case 'create':
+      return { ...memory, why: null, attempt: { phase: 'clear' } };
+    case 'start':
+      return {
+        ...memory,
+        why: null,
+        attempt: { phase: 'clear' },
+        restarts: memory.restarts + (step.again ? 1 : 0),
+        drained: null,
+      };
+    case 'drain':
+      return { ...memory, drained: step.dockerId };
+    case 'stop':
+    case 'remove':
+    case 'unpause':
+      return { ...memory, attempt: { phase: 'clear' } };
+    case 'cancel_pull':
+      return { ...memory, operation: null };
+    case 'none':
+    case 'wait':
+    case 'fail':
+      return memory;
+  }
+}
+
+/** Long work ended: forget it, and take in its outcome unless a newer generation has made it void. */
+export function endOperation(
+  memory: Memory,
+  step: Step,
+  outcome: Outcome,
+  nowMs: number,
+  bounds: BackoffBounds,
+): Memory {
+  const idle = { ...memory, operation: null };
+  const isVoid = memory.operation !== null && memory.operation.generation !== memory.generation;
+  const isFailure = outcome.kind === 'retry' || outcome.kind === 'failed';
+  return isVoid && isFailure ? idle : settle(idle, step, outcome, nowMs, bounds);
+}

@@ -1,0 +1,141 @@
+/** What Prometheus sees of an agent; docs/metrics.md is checked against these names. */
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { containerStatuses, type ContainerStatus } from '../schemas/container.ts';
+
+export interface Metrics {
+  engineCall(call: string, outcome: 'ok' | 'refused' | 'failed', seconds: number): void;
+  step(step: string, result: string): void;
+  pull(result: 'present' | 'pulled' | 'failed'): void;
+  restart(): void;
+  sync(result: string): void;
+  report(result: 'acknowledged' | 'refused' | 'failed', items: number): void;
+  logLines(count: number): void;
+  logBlocks(result: 'acknowledged' | 'retried'): void;
+  logDropped(lines: number): void;
+  logGaps(count: number): void;
+}
+
+/** What is read at each scrape. */
+export interface Gauges {
+  containers(): ReadonlyMap<ContainerStatus, number>;
+  engineUp(): boolean;
+  sessionHeld(): boolean;
+  /** Null before the first. */
+  lastSyncMs(): number | null;
+  orphansHeld(): number;
+  credentialsExpiryMs(): number | null;
+}
+
+export function createMetrics(registry: Registry): Metrics {
+  const registers = [registry];
+  const engineCalls = new Histogram({
+    name: 'longshore_agent_engine_call_duration_seconds',
+    help: 'Calls to the container engine, until the answer or, for streams and pulls, its headers.',
+    labelNames: ['call', 'outcome'],
+    buckets: [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 30],
+    registers,
+  });
+  const steps = new Counter({
+    name: 'longshore_agent_steps_total',
+    help: 'Steps taken to bring containers to what is desired.',
+    labelNames: ['step', 'result'],
+    registers,
+  });
+  const pulls = new Counter({
+    name: 'longshore_agent_pulls_total',
+    help: 'Images asked for, by what came of it.',
+    labelNames: ['result'],
+    registers,
+  });
+  const restarts = new Counter({
+    name: 'longshore_agent_restarts_total',
+    help: 'Containers started again after they ended by themselves.',
+    registers,
+  });
+  const syncs = new Counter({
+    name: 'longshore_agent_syncs_total',
+    help: 'Questions to the control plane for the desired set.',
+    labelNames: ['result'],
+    registers,
+  });
+  const reports = new Counter({
+    name: 'longshore_agent_reported_items_total',
+    help: 'Observations sent to the control plane.',
+    labelNames: ['result'],
+    registers,
+  });
+  const logLines = new Counter({
+    name: 'longshore_agent_log_lines_total',
+    help: 'Log lines that the control plane has acknowledged.',
+    registers,
+  });
+  const logBlocks = new Counter({
+    name: 'longshore_agent_log_blocks_total',
+    help: 'Attempts to send a block of log lines.',
+    labelNames: ['result'],
+    registers,
+  });
+  const logDropped = new Counter({
+    name: 'longshore_agent_log_dropped_lines_total',
+    help: 'Log lines of removed containers that were dropped because the spool was full.',
+    registers,
+  });
+  const logGaps = new Counter({
+    name: 'longshore_agent_log_gaps_total',
+    help: 'Times that the engine had rotated a log before it was captured: lines are missing there.',
+    registers,
+  });
+  return {
+    engineCall: (call, outcome, seconds) => engineCalls.labels(call, outcome).observe(seconds),
+    step: (step, result) => steps.labels(step, result).inc(),
+    pull: (result) => pulls.labels(result).inc(),
+    restart: () => restarts.inc(),
+    sync: (result) => syncs.labels(result).inc(),
+    report: (result, items) => reports.labels(result).inc(items),
+    logLines: (count) => logLines.inc(count),
+    logBlocks: (result) => logBlocks.labels(result).inc(),
+    logDropped: (lines) => logDropped.inc(lines),
+    logGaps: (count) => logGaps.inc(count),
+  };
+}
+
+export function registerGauges(registry: Registry, gauges: Gauges, nowMs: () => number): void {
+  const registers = [registry];
+  new Gauge({
+    name: 'longshore_agent_containers',
+    help: 'Containers of this host by observed status.',
+    labelNames: ['status'],
+    registers,
+    collect() {
+      const counts = gauges.containers();
+      for (const status of containerStatuses) this.labels(status).set(counts.get(status) ?? 0);
+    },
+  });
+  const simple = (name: string, help: string, value: () => number): void => {
+    new Gauge({
+      name,
+      help,
+      registers,
+      collect() {
+        this.set(value());
+      },
+    });
+  };
+  simple('longshore_agent_engine_up', 'Whether the container engine answers.', () => Number(gauges.engineUp()));
+  simple('longshore_agent_session_held', 'Whether the control plane has given a session since the start.', () =>
+    Number(gauges.sessionHeld()),
+  );
+  simple(
+    'longshore_agent_sync_age_seconds',
+    'Since the last complete answer of the control plane; -1: none yet.',
+    () => {
+      const ms = gauges.lastSyncMs();
+      return ms === null ? -1 : (nowMs() - ms) / 1000;
+    },
+  );
+  simple('longshore_agent_orphans_held', 'Orphans that wait for an operator’s word.', () => gauges.orphansHeld());
+  simple('longshore_agent_credentials_expiry_timestamp_seconds', 'When the NATS credentials end; 0: never.', () => {
+    const ms = gauges.credentialsExpiryMs();
+    return ms === null ? 0 : ms / 1000;
+  });
+}

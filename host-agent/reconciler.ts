@@ -1,0 +1,305 @@
+/**
+ * Looks at one container at a time: sees, remembers, plans, carries out, reports; and again until there is nothing to do.
+ * Runs on events and on timers alike; what it is told is only where to look (level, not edge).
+ */
+import type { BackoffBounds } from '../lib/backoff.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Log } from '../lib/log.ts';
+import type { Capacity } from '../schemas/host.ts';
+import type { ContainerId } from '../schemas/ids.ts';
+import { limits } from '../schemas/limits.ts';
+import { describe, describeAway } from './describe.ts';
+import type { DesiredSet } from './desired.ts';
+import { isOutage } from './docker/errors.ts';
+import type { Engine } from './docker/engine.ts';
+import type { EngineMonitor } from './engine-monitor.ts';
+import type { Executor, LongStep } from './execute.ts';
+import { createFleet } from './fleet.ts';
+import { inventory, observe } from './inventory.ts';
+import type { LogCollector } from './logs/collector.ts';
+import type { MemoryStore } from './memory-store.ts';
+import { endOperation, remember, settle, type Memory, type Operation, type Outcome } from './memory.ts';
+import type { Metrics } from './metrics.ts';
+import type { Observed } from './observed.ts';
+import { plan, type Step } from './plan.ts';
+import { createQueue } from './queue.ts';
+import type { Reporter } from './reporter.ts';
+import type { Owner } from './spec.ts';
+import type { Wanted } from './wanted.ts';
+
+export interface Reconciler {
+  setDesired(desired: DesiredSet): void;
+  /** An operator's word on held orphans. */
+  setOrphanWord(word: number): void;
+  /** Cut off for longer than the operator allows: nothing is to run until the control plane is back. */
+  setIsolated(isIsolated: boolean): void;
+  /** The engine answers (again): look at everything. */
+  onEngineUp(): Promise<void>;
+  onEngineAway(sinceMs: number): void;
+  onEvent(id: ContainerId): void;
+  /** Looks for what no event told of. */
+  sweep(): Promise<void>;
+  used(): Capacity;
+  orphansHeld(): number;
+  stop(): Promise<void>;
+}
+
+export interface ReconcilerParts {
+  readonly engine: Engine;
+  readonly owner: Owner;
+  readonly monitor: () => EngineMonitor;
+  readonly executor: Executor;
+  readonly logs: LogCollector;
+  readonly reporter: Reporter;
+  readonly memories: MemoryStore;
+  readonly capacity: () => Capacity;
+  readonly restartBackoff: BackoffBounds;
+  readonly clock: Clock;
+  readonly metrics: Pick<Metrics, 'step' | 'restart'>;
+  readonly log: Log;
+}
+
+/** Until a container is looked at again whose engine call ended without an answer, or in a bug. */
+const outageRetryMs = 1000;
+const bugRetryMs = 5000;
+
+export function createReconciler(parts: ReconcilerParts): Reconciler {
+  const { engine, owner, executor, logs, reporter, memories, clock, metrics, log } = parts;
+  const bounds = parts.restartBackoff;
+  const fleet = createFleet();
+  const timers = new Map<ContainerId, NodeJS.Timeout>();
+  let present: Map<ContainerId, string> | undefined;
+  let orphanWord: number | null = null;
+  let isIsolated = false;
+  let held = 0;
+  const queue = createQueue<ContainerId>(limits.concurrentSteps, (id) => turn(id));
+
+  const isUp = (): boolean => parts.monitor().status().phase === 'up' && present !== undefined;
+  const look = (ids: Iterable<ContainerId>): void => {
+    for (const id of ids) queue.enqueue(id);
+  };
+  const later = (id: ContainerId, ms: number): void => {
+    clearTimeout(timers.get(id));
+    timers.set(
+      id,
+      setTimeout(() => queue.enqueue(id), ms),
+    );
+  };
+
+  const judge = (): void => {
+    const { orphanMemory, changed } = fleet.judge({
+      capacity: parts.capacity(),
+      present: present === undefined ? undefined : new Set(present.keys()),
+      orphanMemory: memories.orphans(),
+      orphanWord,
+      isIsolated,
+      nowMs: clock.nowMs(),
+    });
+    memories.setOrphans(orphanMemory);
+    if (fleet.orphansHeld() !== held) {
+      held = fleet.orphansHeld();
+      log.warn('orphans_held', { orphans: held, present: present?.size });
+    }
+    look(changed);
+  };
+
+  const turn = async (id: ContainerId): Promise<void> => {
+    clearTimeout(timers.get(id));
+    timers.delete(id);
+    if (!isUp()) return;
+    try {
+      await reconcile(id);
+    } catch (error) {
+      if (isOutage(error)) {
+        parts.monitor().suspect();
+        later(id, outageRetryMs);
+        return;
+      }
+      log.error('reconcile_failed', { container: id, error });
+      later(id, bugRetryMs);
+    }
+  };
+
+  const reconcile = async (id: ContainerId): Promise<void> => {
+    const observed = await observe(engine, owner, id);
+    notePresence(id, observed);
+    const wanted = fleet.wanted(id);
+    if (observed.kind === 'absent' && !fleet.knows(id)) {
+      forget(id);
+      return;
+    }
+    const memory = remember(memories.of(id), wanted, observed, clock.nowMs(), bounds);
+    memories.set(id, memory);
+    followLogs(observed);
+    report(id, wanted, observed, memory);
+    await carryOut(id, wanted, observed, plan(wanted, observed, memory, clock.nowMs()));
+  };
+
+  const notePresence = (id: ContainerId, observed: Observed): void => {
+    if (present === undefined || present.has(id) === (observed.kind === 'present')) return;
+    if (observed.kind === 'present') present.set(id, '');
+    else present.delete(id);
+    judge();
+  };
+
+  const forget = (id: ContainerId): void => {
+    memories.forget(id);
+    reporter.forget(id);
+    logs.forget(id);
+  };
+
+  const followLogs = (observed: Observed): void => {
+    if (observed.kind === 'absent') return;
+    const { dockerId, state, tenant, id } = observed.found;
+    if ('run' in state) logs.follow({ tenant, id }, dockerId, state.run);
+  };
+
+  const report = (id: ContainerId, wanted: Wanted, observed: Observed, memory: Memory): void => {
+    const description = describe(wanted, observed, memory);
+    if (description === undefined || !('container' in wanted)) return;
+    const { tenant, generation } = wanted.container;
+    reporter.set({ tenant, id, generation, description });
+  };
+
+  const carryOut = async (id: ContainerId, wanted: Wanted, observed: Observed, step: Step): Promise<void> => {
+    switch (step.kind) {
+      case 'none':
+        return;
+      case 'wait':
+        later(id, Math.max(0, step.untilMs - clock.nowMs()));
+        return;
+      case 'fail':
+        finish(id, step, { kind: 'failed', why: step.why });
+        return;
+      case 'cancel_pull':
+        executor.cancelPull(id);
+        finish(id, step, { kind: 'done' });
+        return;
+      case 'pull':
+      case 'stop':
+      case 'drain':
+        begin(id, wanted, observed, step);
+        return;
+      case 'create':
+      case 'start':
+      case 'unpause':
+      case 'remove':
+        finish(id, step, await executor.short(step, 'container' in wanted ? wanted.container : undefined));
+        return;
+    }
+  };
+
+  const finish = (id: ContainerId, step: Step, outcome: Outcome): void => {
+    note(id, step, outcome);
+    memories.set(id, settle(memories.of(id), step, outcome, clock.nowMs(), bounds));
+    again(id, outcome);
+  };
+
+  /** Long work goes on beside the queue; when it ends the container is looked at again. */
+  const begin = (id: ContainerId, wanted: Wanted, observed: Observed, step: LongStep): void => {
+    const tenant = observed.kind === 'present' ? observed.found.tenant : tenantOf(wanted);
+    if (tenant === undefined) return;
+    const operation = operationOf(step, memories.of(id).generation);
+    memories.set(id, settle(memories.of(id), step, { kind: 'begun', operation }, clock.nowMs(), bounds));
+    report(id, wanted, observed, memories.of(id));
+    void executor
+      .long(step, { tenant, id })
+      .catch((error: unknown): Outcome => {
+        log.error('step_failed', { container: id, step: step.kind, error });
+        return { kind: 'outage' };
+      })
+      .then((outcome) => {
+        // Cancelled meanwhile, or forgotten with its container.
+        if (memories.of(id).operation !== operation) return;
+        note(id, step, outcome);
+        memories.set(id, endOperation(memories.of(id), step, outcome, clock.nowMs(), bounds));
+        again(id, outcome);
+      });
+  };
+
+  const again = (id: ContainerId, outcome: Outcome): void => {
+    if (outcome.kind !== 'outage') {
+      queue.enqueue(id);
+      return;
+    }
+    parts.monitor().suspect();
+    later(id, outageRetryMs);
+  };
+
+  const note = (id: ContainerId, step: Step, outcome: Outcome): void => {
+    metrics.step(step.kind, outcome.kind);
+    if (step.kind === 'start' && step.again && outcome.kind === 'done') metrics.restart();
+    const why = 'why' in outcome ? { reason: outcome.why.reason, message: outcome.why.message } : {};
+    log.info('step', { container: id, step: step.kind, result: outcome.kind, ...why });
+  };
+
+  const reportAway = (ids: Iterable<ContainerId>, sinceMs: number): void => {
+    const last = new Map([...reporter.all()].map(({ id, description }) => [id, description]));
+    for (const id of ids) {
+      const wanted = fleet.wanted(id);
+      if (!('container' in wanted)) continue;
+      const { tenant, generation } = wanted.container;
+      reporter.set({ tenant, id, generation, description: describeAway(last.get(id), sinceMs) });
+    }
+  };
+
+  const takeInventory = async (): Promise<ReadonlyMap<ContainerId, string>> => {
+    const before = present ?? new Map<ContainerId, string>();
+    present = new Map(await inventory(engine, owner));
+    judge();
+    return before;
+  };
+
+  return {
+    setDesired: (desired) => {
+      const changed = fleet.setDesired(desired);
+      judge();
+      look(changed);
+      const status = parts.monitor().status();
+      if (status.phase === 'away') reportAway(changed, status.sinceMs);
+    },
+    setOrphanWord: (word) => {
+      if (word === orphanWord) return;
+      orphanWord = word;
+      judge();
+    },
+    setIsolated: (next) => {
+      if (next === isIsolated) return;
+      isIsolated = next;
+      judge();
+    },
+    onEngineUp: async () => {
+      await takeInventory();
+      look([...fleet.ids(), ...(present?.keys() ?? []), ...memories.ids()]);
+    },
+    onEngineAway: (sinceMs) => reportAway(fleet.ids(), sinceMs),
+    onEvent: (id) => queue.enqueue(id),
+    sweep: async () => {
+      if (!isUp()) return;
+      const before = await takeInventory();
+      const after = present ?? new Map<ContainerId, string>();
+      look([...before.keys(), ...after.keys()].filter((id) => before.get(id) !== after.get(id)));
+      look(fleet.ids().filter((id) => !after.has(id)));
+    },
+    used: () => fleet.used(),
+    orphansHeld: () => fleet.orphansHeld(),
+    stop: async () => {
+      await queue.stop();
+      for (const timer of timers.values()) clearTimeout(timer);
+      await memories.flush();
+    },
+  };
+}
+
+const tenantOf = (wanted: Wanted) => ('container' in wanted ? wanted.container.tenant : undefined);
+
+function operationOf(step: LongStep, generation: number): Operation {
+  switch (step.kind) {
+    case 'pull':
+      return { kind: 'pull', generation, reference: step.reference };
+    case 'stop':
+      return { kind: 'stop', generation, dockerId: step.dockerId };
+    case 'drain':
+      return { kind: 'drain', generation, dockerId: step.dockerId };
+  }
+}

@@ -1,0 +1,106 @@
+/** Settings of the host-agent, from its environment. docs/configuration.md is checked against this table. */
+import {
+  choice,
+  ConfigurationError,
+  integer,
+  list,
+  number,
+  optionalText,
+  readSettingFile,
+  text,
+  type Configuration,
+  type Setting,
+} from '../lib/config.ts';
+import { logLevels } from '../lib/log.ts';
+import { limits } from '../schemas/limits.ts';
+import { parseEngineAddress, type EngineAddress } from './docker/transport.ts';
+
+const engineAddress: Setting<EngineAddress> = {
+  form: 'unix:///path/to/docker.sock or tcp://host:port',
+  doc: 'The container engine.',
+  parse: parseEngineAddress,
+  fallback: { value: { kind: 'unix', socketPath: '/var/run/docker.sock' } },
+};
+
+const ms = (doc: string, fallback: number, min = 1) =>
+  integer(`${doc} In milliseconds.`, { min, max: 86_400_000, fallback });
+const most = Number.MAX_SAFE_INTEGER;
+
+export const settings = {
+  LONGSHORE_URL: text('Base URL of a gateway, where this host enrols.', { fallback: 'http://127.0.0.1:8080' }),
+  LONGSHORE_JOIN_TOKEN: optionalText('One-time join token, for the first start.'),
+  LONGSHORE_JOIN_TOKEN_FILE: optionalText('A file that holds the join token.'),
+  STATE_DIR: text('Folder of the agent: identity, desired set, log positions.', {
+    fallback: '/var/lib/longshore-agent',
+  }),
+  DOCKER_HOST: engineAddress,
+  PUBLISH_ADDRESS: text("Address of this host on which containers' ports are published.", { fallback: '127.0.0.1' }),
+  NATS_URLS: list('NATS servers, in place of those that the gateway names.', { fallback: [] }),
+  NATS_CA_FILE: optionalText('Certificate authority of the NATS servers; TLS is then required.'),
+  CAPACITY_CPU_MILLIS: integer(
+    "CPU that containers' limits may add up to, in thousandths of a core; 0: cores × CPU_OVERCOMMIT.",
+    {
+      min: 0,
+      max: most,
+      fallback: 0,
+    },
+  ),
+  CAPACITY_MEM_BYTES: integer(
+    "Memory that containers' limits may add up to, in bytes; 0: nine tenths of what there is.",
+    {
+      min: 0,
+      max: most,
+      fallback: 0,
+    },
+  ),
+  CAPACITY_CONTAINERS: integer('How many containers this host takes.', {
+    min: 0,
+    max: limits.bridgePorts,
+    fallback: limits.containersPerHost,
+  }),
+  CPU_OVERCOMMIT: number('A cpu_limit is a limit, not a reservation: so many times the cores are given out.', {
+    min: 0.1,
+    max: 100,
+    fallback: 4,
+  }),
+  SECRETS_DIR: optionalText('Folder with a file for each secret that containers may refer to.'),
+  STOP_ON_DISCONNECT_MS: ms('Stops the containers after this long without the control plane; 0: never.', 0, 0),
+  METRICS_HOST: text('Address of the metrics listener.', { fallback: '127.0.0.1' }),
+  METRICS_PORT: integer('Port of the metrics listener; 0: any free one.', { min: 0, max: 65_535, fallback: 9464 }),
+  LOG_LEVEL: choice('Least severe level that is logged.', logLevels, 'info'),
+  BEAT_INTERVAL_MS: ms(
+    'Between heartbeats, and between questions to the engine whether it is there.',
+    limits.beatIntervalMs,
+  ),
+  SYNC_INTERVAL_MS: ms('Between full syncs of the desired set, without a bell.', limits.syncIntervalMs),
+  STOP_GRACE_MS: ms('From the stop signal to the kill.', limits.stopGraceMs, 0),
+  RESTART_BACKOFF_MIN_MS: ms('First pause before a restart.', limits.restartBackoffMinMs),
+  RESTART_BACKOFF_MAX_MS: ms('Longest pause before a restart.', limits.restartBackoffMaxMs),
+  RETRY_MIN_MS: ms('First pause before the control plane or the engine is asked again.', limits.retryMinMs),
+  RETRY_MAX_MS: ms('Longest pause before the control plane or the engine is asked again.', limits.retryMaxMs),
+} as const;
+
+export type AgentSettings = Configuration<typeof settings>;
+
+/** @throws ConfigurationError where its file can't be read. */
+export const joinTokenOf = (given: AgentSettings): string | undefined =>
+  given.LONGSHORE_JOIN_TOKEN ??
+  (given.LONGSHORE_JOIN_TOKEN_FILE === undefined
+    ? undefined
+    : readSettingFile('LONGSHORE_JOIN_TOKEN_FILE', given.LONGSHORE_JOIN_TOKEN_FILE));
+
+/** @throws ConfigurationError for settings that contradict one another. */
+export function checkSettings(given: AgentSettings): AgentSettings {
+  const faults: string[] = [];
+  if (given.RESTART_BACKOFF_MIN_MS > given.RESTART_BACKOFF_MAX_MS) {
+    faults.push('RESTART_BACKOFF_MIN_MS must not exceed RESTART_BACKOFF_MAX_MS');
+  }
+  if (given.RETRY_MIN_MS > given.RETRY_MAX_MS) faults.push('RETRY_MIN_MS must not exceed RETRY_MAX_MS');
+  if (given.STOP_ON_DISCONNECT_MS > 0 && given.STOP_ON_DISCONNECT_MS <= 2 * given.SYNC_INTERVAL_MS) {
+    faults.push(
+      'STOP_ON_DISCONNECT_MS must be more than twice SYNC_INTERVAL_MS, or a quiet control plane looks absent',
+    );
+  }
+  if (faults.length > 0) throw new ConfigurationError(faults);
+  return given;
+}

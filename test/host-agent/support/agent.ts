@@ -1,0 +1,106 @@
+/** The agent as it runs on a host: a process of its own, from the compiled main.ts. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Test } from 'tap';
+import { repositoryRoot } from '../../../deploy/paths.ts';
+import { joinToken, type ControlPlane } from './control-plane.ts';
+import { eventually } from './eventually.ts';
+
+export interface LogLine {
+  readonly level: string;
+  readonly event: string;
+  readonly [field: string]: unknown;
+}
+
+export interface AgentProcess {
+  readonly lines: LogLine[];
+  readonly child: ChildProcess;
+  /** Undefined while it runs. */
+  exitCode(): number | undefined;
+  exited(): Promise<number>;
+  kill9(): Promise<void>;
+  stop(): Promise<number>;
+  logged(event: string, check?: (line: LogLine) => boolean, deadlineMs?: number): Promise<LogLine>;
+  metrics(): Promise<string>;
+}
+
+export interface AgentOptions {
+  readonly dockerHost: string;
+  readonly stateDir: string;
+  readonly controlPlane: ControlPlane;
+  readonly env?: NodeJS.ProcessEnv;
+}
+
+const quick = {
+  BEAT_INTERVAL_MS: '300',
+  SYNC_INTERVAL_MS: '2000',
+  STOP_GRACE_MS: '2000',
+  RESTART_BACKOFF_MIN_MS: '200',
+  RESTART_BACKOFF_MAX_MS: '2000',
+  RETRY_MIN_MS: '50',
+  RETRY_MAX_MS: '500',
+  METRICS_PORT: '0',
+  LOG_LEVEL: 'debug',
+};
+
+export function startAgent(t: Test, { dockerHost, stateDir, controlPlane, env }: AgentOptions): AgentProcess {
+  const child = spawn(process.execPath, [join(repositoryRoot, 'dist/host-agent/main.js')], {
+    env: {
+      ...process.env,
+      ...quick,
+      DOCKER_HOST: dockerHost,
+      STATE_DIR: stateDir,
+      LONGSHORE_URL: controlPlane.gatewayUrl,
+      LONGSHORE_JOIN_TOKEN: joinToken,
+      ...env,
+    },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const lines: LogLine[] = [];
+  const bugs: string[] = [];
+  createInterface({ input: child.stderr }).on('line', (text) => {
+    try {
+      lines.push(JSON.parse(text) as LogLine);
+    } catch {
+      bugs.push(text);
+    }
+  });
+  const exit = once(child, 'exit').then(([code]) => (code as number | null) ?? -1);
+  const isRunning = () => child.exitCode === null && child.signalCode === null;
+  t.teardown(async () => {
+    if (isRunning()) child.kill('SIGKILL');
+    await exit;
+    if (t.passing()) return;
+    const tail = lines.slice(-60).map((line) => JSON.stringify(line));
+    t.comment([...tail, ...bugs].join('\n'));
+  });
+
+  const agent: AgentProcess = {
+    lines,
+    child,
+    exitCode: () => (isRunning() ? undefined : (child.exitCode ?? -1)),
+    exited: () => exit,
+    kill9: async () => {
+      child.kill('SIGKILL');
+      await exit;
+    },
+    stop: () => {
+      child.kill('SIGTERM');
+      return exit;
+    },
+    logged: (event, check = () => true, deadlineMs = 30_000) =>
+      eventually(
+        () => lines.find((line) => line.event === event && check(line)),
+        () => `log event ${event}; last: ${JSON.stringify(lines.slice(-5))} ${bugs.slice(-5).join('\n')}`,
+        deadlineMs,
+      ),
+    metrics: async () => {
+      const { url } = await agent.logged('metrics');
+      const answer = await fetch(String(url), { signal: AbortSignal.timeout(5000) });
+      return answer.text();
+    },
+  };
+  return agent;
+}

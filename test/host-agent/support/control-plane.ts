@@ -1,0 +1,335 @@
+/**
+ * The control plane, played by its protocol on a real nats-server with the two accounts: it enrols a host over HTTP,
+ * answers hello, sync and report over NATS, and holds the stream LOGS. What it was told is kept for the test to look at.
+ */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { readFileSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { jetstreamManager } from '@nats-io/jetstream';
+import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
+import type { Test } from 'tap';
+import { v7 } from 'uuid';
+import { mintHostUserJwt, startNats, type Nats } from '../../../deploy/nats.ts';
+import { createLog } from '../../../lib/log.ts';
+import { connectNats, credentialsFile } from '../../../lib/nats.ts';
+import { decoder } from '../../../lib/decode.ts';
+import type { ContainerId, HostKey, TenantId } from '../../../schemas/ids.ts';
+import { EnrolBody } from '../../../schemas/host.ts';
+import { LogBlock, type LogEntry } from '../../../schemas/log.ts';
+import {
+  Beat,
+  Hello,
+  Report,
+  SyncAsk,
+  type DesiredContainer,
+  type HelloAnswer,
+  type ReportAnswer,
+  type ReportItem,
+  type SyncAnswer,
+} from '../../../schemas/messages.ts';
+import { partitionOf, subjects } from '../../../schemas/subjects.ts';
+import { eventually } from './eventually.ts';
+
+export const host = 'h1' as HostKey;
+export const joinToken = `lsj_${host}_${'x'.repeat(43)}`;
+const partitions = 4;
+
+const decode = {
+  enrol: decoder(EnrolBody),
+  hello: decoder(Hello),
+  sync: decoder(SyncAsk),
+  report: decoder(Report),
+  beat: decoder(Beat),
+  block: decoder(LogBlock),
+};
+
+export interface Desire extends Partial<Omit<DesiredContainer, 'tenant' | 'id'>> {
+  readonly tenant?: string;
+  readonly id?: ContainerId;
+}
+
+export interface ControlPlane {
+  readonly cluster: string;
+  readonly nats: Nats;
+  readonly gatewayUrl: string;
+  /** Declares a container, or changes one: its generation rises, and the bell rings. */
+  desire(desire: Desire): DesiredContainer;
+  /** As `desire`, of several at once, with one bell a partition. */
+  desireAll(desires: readonly Desire[]): DesiredContainer[];
+  /** It is not this host's any more. */
+  drop(...ids: ContainerId[]): void;
+  hold(id: ContainerId): void;
+  setOrphanWord(word: number): void;
+  /** Nobody answers this host, as when every actors process is down. */
+  goAway(): void;
+  comeBack(): Promise<void>;
+  /** Every answer names another cluster from now on. */
+  impersonate(cluster: string): void;
+  /** The newest report of a container. */
+  last(id: ContainerId): ReportItem | undefined;
+  /** All reports, as they came. */
+  reports(id?: ContainerId): ReportItem[];
+  /** Waits for a report that the check accepts. */
+  reported(id: ContainerId, check: (item: ReportItem) => boolean, deadlineMs?: number): Promise<ReportItem>;
+  /** The statuses that were reported, without repetitions in a row. */
+  statuses(id: ContainerId): string[];
+  beats(): Beat[];
+  hellos(): Hello[];
+  /** Faults of the protocol: a `seq` that did not rise, a message that does not decode. */
+  faults(): string[];
+  /** Lines of LOGS in the order of the stream, with those sent twice. */
+  capturedLines(id: ContainerId): Promise<LogEntry[]>;
+}
+
+interface State {
+  readonly containers: Map<ContainerId, DesiredContainer>;
+  readonly held: Set<ContainerId>;
+  readonly revisions: number[];
+  session: number;
+  orphanWord: number;
+  answeringCluster: string;
+}
+
+export async function startControlPlane(t: Test, dir: string): Promise<ControlPlane> {
+  const nats = await startNats({ dir });
+  t.teardown(() => nats.stop());
+  const log = createLog('test', 'silent');
+  const nc = await connectNats(
+    { servers: [nats.url], name: 'test control plane', authenticator: credentialsFile(nats.credsFile) },
+    log,
+  );
+  t.teardown(() => nc.close());
+  const manager = await jetstreamManager(nc);
+  await manager.streams.add({ name: 'LOGS', subjects: ['host.*.log.>'] });
+
+  const cluster = randomUUID();
+  const state: State = {
+    containers: new Map(),
+    held: new Set(),
+    revisions: Array.from({ length: partitions }, () => 1),
+    session: 0,
+    orphanWord: 0,
+    answeringCluster: cluster,
+  };
+  const items: ReportItem[] = [];
+  const beats: Beat[] = [];
+  const hellos: Hello[] = [];
+  const faults: string[] = [];
+  const newest = new Map<ContainerId, ReportItem>();
+
+  const onHello = (message: Msg): HelloAnswer => {
+    hellos.push(decode.hello(message.data));
+    state.session += 1;
+    const { session, orphanWord, answeringCluster } = state;
+    return { ok: true, cluster: answeringCluster, partitions, session, orphan_word: orphanWord };
+  };
+
+  const onSync = (message: Msg): SyncAnswer[] => {
+    const ask = decode.sync(message.data);
+    const asked = ask.partitions ?? Array.from({ length: partitions }, (_, partition) => partition);
+    return asked.flatMap((partition) => answersFor(state, partition, ask.held[partition]));
+  };
+
+  let lastOrder = { session: 0, seq: 0 };
+  const onReport = (message: Msg): ReportAnswer => {
+    const report = decode.report(message.data);
+    if (report.session !== state.session) return { ok: false, error: 'stale_session' };
+    for (const item of report.items) {
+      const rises = report.session > lastOrder.session || item.seq > lastOrder.seq;
+      if (!rises) faults.push(`seq ${item.seq} after ${lastOrder.seq} in session ${report.session}`);
+      lastOrder = { session: report.session, seq: item.seq };
+      if (partitionOf(item.tenant, partitions) !== report.partition)
+        faults.push(`${item.tenant} in ${report.partition}`);
+      items.push(item);
+      newest.set(item.id, item);
+    }
+    return { ok: true };
+  };
+
+  const serve = async (): Promise<Subscription[]> => {
+    const on = (subject: string, handle: (message: Msg) => unknown[]): Subscription =>
+      nc.subscribe(subject, {
+        callback: (_, message) => {
+          try {
+            for (const answer of handle(message)) message.respond(JSON.stringify(answer));
+          } catch (error) {
+            faults.push(`${message.subject}: ${String(error)}`);
+          }
+        },
+      });
+    const subscriptions = [
+      on(subjects.hostHello('*'), (message) => [onHello(message)]),
+      on(subjects.hostSync('*'), onSync),
+      on(subjects.hostReport('*'), (message) => [onReport(message)]),
+      on(subjects.hostBeat('*'), (message) => {
+        beats.push(decode.beat(message.data));
+        return [];
+      }),
+    ];
+    await nc.flush();
+    return subscriptions;
+  };
+  let serving = await serve();
+
+  const change = (ids: readonly ContainerId[], act: () => void): void => {
+    const before = ids.map((id) => state.containers.get(id));
+    act();
+    const touched = [...before, ...ids.map((id) => state.containers.get(id))].flatMap((each) =>
+      each === undefined ? [] : [partitionOf(each.tenant, partitions)],
+    );
+    for (const partition of new Set(touched)) {
+      state.revisions[partition] = (state.revisions[partition] ?? 0) + 1;
+      nc.publish(subjects.desired(host, partition), JSON.stringify({ partition, rid: 'test-request' }));
+    }
+  };
+
+  const declare = (desire: Desire): DesiredContainer => {
+    const id = desire.id ?? (v7() as ContainerId);
+    const before = state.containers.get(id);
+    const generation = (before?.generation ?? 0) + 1;
+    const container = { ...(before ?? defaults(id)), ...desire, id, generation } as DesiredContainer;
+    state.containers.set(id, container);
+    return container;
+  };
+  const desireAll = (desires: readonly Desire[]): DesiredContainer[] => {
+    const named = desires.map((desire) => ({ ...desire, id: desire.id ?? (v7() as ContainerId) }));
+    let declared: DesiredContainer[] = [];
+    change(
+      named.map(({ id }) => id),
+      () => (declared = named.map(declare)),
+    );
+    return declared;
+  };
+
+  return {
+    cluster,
+    nats,
+    gatewayUrl: await startEnrolment(t, nats, cluster),
+    desire: (desire) => desireAll([desire])[0] as DesiredContainer,
+    desireAll,
+    drop: (...ids) => change(ids, () => ids.forEach((id) => state.containers.delete(id))),
+    hold: (id) =>
+      change([id], () => {
+        state.held.add(id);
+        state.containers.delete(id);
+      }),
+    setOrphanWord: (word) => {
+      state.orphanWord = word;
+      state.revisions.forEach((_, partition) => nc.publish(subjects.desired(host, partition), ''));
+    },
+    goAway: () => {
+      for (const subscription of serving) subscription.unsubscribe();
+    },
+    comeBack: async () => {
+      serving = await serve();
+    },
+    impersonate: (other) => {
+      state.answeringCluster = other;
+    },
+    last: (id) => newest.get(id),
+    reports: (id) => items.filter((item) => id === undefined || item.id === id),
+    reported: (id, check, deadlineMs = 60_000) =>
+      eventually(
+        () => {
+          const item = newest.get(id);
+          return item !== undefined && check(item) ? item : undefined;
+        },
+        () => `the awaited report; the last was ${JSON.stringify(newest.get(id))}`,
+        deadlineMs,
+      ),
+    statuses: (id) => {
+      const all = items.filter((item) => item.id === id).map(({ observation }) => observation.status);
+      return all.filter((status, index) => status !== all[index - 1]);
+    },
+    beats: () => beats,
+    hellos: () => hellos,
+    faults: () => faults,
+    capturedLines: (id) => capturedLines(nc, id),
+  };
+}
+
+function answersFor(state: State, partition: number, held: readonly number[] | undefined): SyncAnswer[] {
+  const epoch = 1;
+  const revision = state.revisions[partition] ?? 0;
+  const base = { v: 1, cluster: state.answeringCluster, partitions, partition, epoch, revision } as const;
+  const orphan_word = partition === partitionOf(host, partitions) ? state.orphanWord : null;
+  const isSame = held?.[0] === epoch && held[1] === revision;
+  if (isSame) return [{ ...base, part: 0, parts: 1, same: true, containers: [], hold: [], orphan_word }];
+  const containers = [...state.containers.values()].filter(
+    ({ tenant }) => partitionOf(tenant, partitions) === partition,
+  );
+  const hold = partition === 0 ? [...state.held] : [];
+  // In two parts wherever there is something to part.
+  const half = Math.ceil(containers.length / 2);
+  const parts = containers.length > 1 ? [containers.slice(0, half), containers.slice(half)] : [containers];
+  return parts.map((each, part) => ({
+    ...base,
+    part,
+    parts: parts.length,
+    same: false,
+    containers: each,
+    hold: part === 0 ? hold : [],
+    orphan_word,
+  }));
+}
+
+const defaults = (id: ContainerId): DesiredContainer => ({
+  tenant: 'acme' as TenantId,
+  id,
+  generation: 1,
+  placement: 1,
+  desired: 'running',
+  name: 'web',
+  registry: 'docker.io',
+  repository: null,
+  tag: 'latest',
+  digest: null,
+  pull_policy: 'if_not_present',
+  ports: [],
+  env: {},
+  cpu_millis: 500,
+  mem_bytes: 64 * 1024 * 1024,
+  secret_refs: [],
+  config_files: [],
+});
+
+/** The one route of the gateway that an agent calls. */
+async function startEnrolment(t: Test, nats: Nats, cluster: string): Promise<string> {
+  const hostsSigningSeed = readFileSync(nats.hostsSigningSeedFile, 'utf8');
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const { join_token, public_key } = decode.enrol(Buffer.concat(chunks));
+      if (request.url !== '/api/v2/hosts/enrol' || join_token !== joinToken) {
+        response.writeHead(401).end('{"error":"unauthenticated"}');
+        return;
+      }
+      void mintHostUserJwt({
+        hostKey: host,
+        publicKey: public_key,
+        hostsAccount: nats.hostsAccount,
+        hostsSigningSeed,
+      }).then((jwt) => {
+        const data = { host, region: 'default', cluster, natsUrls: [nats.url], jwt };
+        response.writeHead(201, { 'content-type': 'application/json' }).end(JSON.stringify({ data }));
+      });
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => new Promise((resolve) => server.close(resolve)));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+async function capturedLines(nc: NatsConnection, id: ContainerId): Promise<LogEntry[]> {
+  const manager = await jetstreamManager(nc);
+  const { state } = await manager.streams.info('LOGS');
+  const lines: LogEntry[] = [];
+  for (let seq = state.first_seq; seq <= state.last_seq; seq++) {
+    const message = await manager.streams.getMessage('LOGS', { seq });
+    if (message === null || !message.subject.endsWith(id)) continue;
+    lines.push(...decode.block(message.data).lines);
+  }
+  return lines;
+}

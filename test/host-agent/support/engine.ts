@@ -1,0 +1,57 @@
+/** The engine as the test sees it, by calls of its own: what really runs, whatever the agent says. */
+import type { Test } from 'tap';
+import { engineGet, engineRequest, parseEngineHost, type EngineAddress } from '../../../deploy/engine-api.ts';
+import { labels } from '../../../host-agent/observed.ts';
+import type { ContainerId } from '../../../schemas/ids.ts';
+
+const deadlineMs = 60_000;
+
+export interface Inspected {
+  readonly Id: string;
+  readonly Name: string;
+  readonly State: { Status: string; Running: boolean; StartedAt: string; ExitCode: number; OOMKilled: boolean };
+  readonly Config: { Env: string[]; Labels: Record<string, string> };
+  readonly HostConfig: Record<string, unknown>;
+  readonly NetworkSettings: { Ports: Record<string, { HostIp: string; HostPort: string }[] | null> };
+}
+
+export interface EngineView {
+  /** Containers of one id, or of the whole cluster. */
+  containers(id?: ContainerId): Promise<Inspected[]>;
+  /** The one container of this id. */
+  only(id: ContainerId): Promise<Inspected>;
+  call(method: 'GET' | 'POST' | 'DELETE', path: string, body?: unknown): Promise<{ status: number; text: string }>;
+}
+
+/** What bears the cluster's label is removed when the test ends, with the agent's network. */
+export function viewEngine(t: Test, dockerHost: string, cluster: string): EngineView {
+  const address = parseEngineHost(dockerHost) as EngineAddress;
+  const filter = (id?: ContainerId) => {
+    const label = [`${labels.cluster}=${cluster}`, ...(id === undefined ? [] : [`${labels.container}=${id}`])];
+    return encodeURIComponent(JSON.stringify({ label }));
+  };
+  const call: EngineView['call'] = (method, path, body) => engineRequest(address, method, path, { deadlineMs, body });
+  const containers = async (id?: ContainerId): Promise<Inspected[]> => {
+    const found = await engineGet<{ Id: string }[]>(
+      address,
+      `/containers/json?all=1&filters=${filter(id)}`,
+      deadlineMs,
+    );
+    const inspected = await Promise.all(found.map(({ Id }) => call('GET', `/containers/${Id}/json`)));
+    return inspected.flatMap(({ status, text }) => (status === 200 ? [JSON.parse(text) as Inspected] : []));
+  };
+  t.teardown(async () => {
+    for (const { Id } of await containers()) await call('DELETE', `/containers/${Id}?force=1&v=1`);
+    const networks = await engineGet<{ Id: string }[]>(address, `/networks?filters=${filter()}`, deadlineMs);
+    for (const { Id } of networks) await call('DELETE', `/networks/${Id}`);
+  });
+  return {
+    containers,
+    only: async (id) => {
+      const [container, ...others] = await containers(id);
+      if (container === undefined || others.length > 0) throw new Error(`${others.length + 1} containers, or none`);
+      return container;
+    },
+    call,
+  };
+}

@@ -1,0 +1,53 @@
+/** Everything that a test of a running agent stands on: engine, registry, control plane, and an agent that is enrolled. */
+import type { Test } from 'tap';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pushTestImage } from '../../../deploy/registry.ts';
+import { sharedEngine, sharedRegistry } from '../../support/servers.ts';
+import { startAgent, type AgentProcess } from './agent.ts';
+import { startControlPlane, type ControlPlane, type Desire } from './control-plane.ts';
+import { viewEngine, type EngineView } from './engine.ts';
+
+export interface Rig {
+  readonly controlPlane: ControlPlane;
+  readonly engine: EngineView;
+  readonly dockerHost: string;
+  readonly registry: string;
+  readonly stateDir: string;
+  /** Starts the agent (again). */
+  agent(env?: NodeJS.ProcessEnv): AgentProcess;
+  /** An image that runs a shell script, as the start of a desire. */
+  script(name: string, script: string): Promise<Desire>;
+}
+
+const images = new Map<string, Promise<string>>();
+
+export async function startRig(t: Test, dockerHost?: string): Promise<Rig> {
+  const dir = mkdtempSync(join(tmpdir(), 'longshore-agent-'));
+  t.teardown(() => rmSync(dir, { recursive: true, force: true }));
+  const engineHost = dockerHost ?? (await sharedEngine(t));
+  const registry = await sharedRegistry(t);
+  const controlPlane = await startControlPlane(t, join(dir, 'nats'));
+  const engine = viewEngine(t, engineHost, controlPlane.cluster);
+  const stateDir = join(dir, 'agent');
+  return {
+    controlPlane,
+    engine,
+    dockerHost: engineHost,
+    registry,
+    stateDir,
+    agent: (env = {}) => startAgent(t, { dockerHost: engineHost, stateDir, controlPlane, env }),
+    script: async (name, script) => {
+      const repository = `longshore/agent-${name}`;
+      const key = `${registry}/${repository}`;
+      const pushed = images.get(key) ?? pushTestImage(registry, { repository, tag: '1', cmd: ['sh', '-c', script] });
+      images.set(key, pushed);
+      await pushed;
+      return { registry, repository, tag: '1' };
+    },
+  };
+}
+
+/** Runs until it is told to stop, and stops at once. */
+export const steady = `trap 'echo bye; exit 0' TERM; echo up; while :; do sleep 1 & wait $!; done`;
