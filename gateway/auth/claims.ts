@@ -1,0 +1,99 @@
+/**
+ * What a token says, and what can be told of it without a key. Pure. Whatever is refused here is refused whether or not
+ * the keys can be had (a 401, never a 503).
+ */
+import Type, { type Static } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { isTenantId, type TenantId } from '../../schemas/ids.ts';
+
+export const algorithms = ['EdDSA', 'ES256', 'RS256'] as const;
+export type Algorithm = (typeof algorithms)[number];
+
+/** Whose tokens are accepted, and what they must say. */
+export interface Issuer {
+  readonly issuer: string;
+  readonly audience: string;
+  readonly algorithms: readonly Algorithm[];
+  readonly tenantClaim: string;
+}
+
+/** Who a request is from. `operator` is a scope, not another tenant. */
+export interface Identity {
+  readonly tenant: TenantId;
+  readonly subject: string;
+  readonly operator: boolean;
+  readonly tokenId: string | undefined;
+  /** 0 where the token does not say: then every revocation that matches covers it. */
+  readonly issuedAtS: number;
+  readonly expiresAtS: number;
+}
+
+const Header = Compile(Type.Object({ alg: Type.String(), kid: Type.String({ minLength: 1, maxLength: 256 }) }));
+const Claims = Type.Object({
+  iss: Type.String(),
+  aud: Type.Union([Type.String(), Type.Array(Type.String())]),
+  exp: Type.Number(),
+  sub: Type.String({ minLength: 1, maxLength: 256 }),
+  nbf: Type.Optional(Type.Number()),
+  iat: Type.Optional(Type.Number()),
+  jti: Type.Optional(Type.String({ maxLength: 256 })),
+  scope: Type.Optional(Type.String()),
+});
+export type Claims = Static<typeof Claims>;
+const claimsCheck = Compile(Claims);
+
+/** Issuer and gateway may disagree on the time by this much; not for `exp`, which is looked at on every request. */
+export const clockToleranceS = 5;
+
+export type Preview =
+  | { readonly kind: 'refused'; readonly why: string }
+  | { readonly kind: 'plausible'; readonly issuerIndex: number; readonly algorithm: Algorithm; readonly keyId: string };
+
+const refused = (why: string): Preview => ({ kind: 'refused', why });
+
+function decodePart(part: string): unknown {
+  try {
+    return JSON.parse(Buffer.from(part, 'base64url').toString('utf8')) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Looks at a token in its compact form without verifying it. */
+export function preview(token: string, issuers: readonly Issuer[], nowS: number): Preview {
+  const [headerPart = '', claimsPart = ''] = token.split('.', 2);
+  const header = decodePart(headerPart);
+  const claims = decodePart(claimsPart);
+  if (!Header.Check(header)) return refused('header');
+  if ('crit' in header) return refused('crit');
+  if (!claimsCheck.Check(claims)) return refused('claims');
+  const issuerIndex = issuers.findIndex(({ issuer }) => issuer === claims.iss);
+  const issuer = issuers[issuerIndex];
+  if (issuer === undefined) return refused('issuer');
+  const algorithm = issuer.algorithms.find((known) => known === header.alg);
+  if (algorithm === undefined) return refused('algorithm');
+  if (![claims.aud].flat().includes(issuer.audience)) return refused('audience');
+  if (claims.exp <= nowS) return refused('expired');
+  if (claims.nbf !== undefined && claims.nbf > nowS + clockToleranceS) return refused('not yet valid');
+  if (identityOf(claims, issuer) === undefined) return refused('tenant');
+  return { kind: 'plausible', issuerIndex, algorithm, keyId: header.kid };
+}
+
+/** Undefined where the tenant claim holds no tenant: it goes into NATS subjects, so its form is checked here. */
+export function identityOf(claims: Claims, issuer: Issuer): Identity | undefined {
+  const tenant: unknown = Object.hasOwn(claims, issuer.tenantClaim)
+    ? (claims as Record<string, unknown>)[issuer.tenantClaim]
+    : undefined;
+  if (typeof tenant !== 'string' || !isTenantId(tenant)) return undefined;
+  return {
+    tenant,
+    subject: claims.sub,
+    operator: claims.scope !== undefined && claims.scope.split(' ').includes('operator'),
+    tokenId: claims.jti,
+    issuedAtS: claims.iat ?? 0,
+    expiresAtS: claims.exp,
+  };
+}
+
+/** The payload of a token whose signature was verified, as claims; undefined where it is none of ours after all. */
+export const claimsOf = (payload: unknown): Claims | undefined => (claimsCheck.Check(payload) ? payload : undefined);

@@ -1,0 +1,161 @@
+/**
+ * An issuer's keys over time: fetched from its JWKS URL or read from a file, renewed in the background, and never
+ * forgotten because a renewal failed.
+ */
+import { readFile, stat } from 'node:fs/promises';
+import { backoffMs, jitter } from '../../lib/backoff.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Log } from '../../lib/log.ts';
+import { limits } from '../../schemas/limits.ts';
+import type { Algorithm } from './claims.ts';
+import { parseJwks, type KeySet, type VerificationKey } from './jwks.ts';
+
+export type KeySource =
+  { readonly kind: 'url'; readonly url: string } | { readonly kind: 'file'; readonly path: string };
+
+export type KeyAnswer =
+  | { readonly kind: 'key'; readonly key: VerificationKey }
+  /** The issuer's present keys hold none of that id. */
+  | { readonly kind: 'unknown' }
+  /** Whether the issuer has such a key can't be told now. */
+  | { readonly kind: 'unavailable' };
+
+/** Reads the set anew; undefined where it is known not to have changed. Rejects where it can't be had. */
+type Read = () => Promise<KeySet | undefined>;
+
+async function boundedText(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += (chunk as Uint8Array).byteLength;
+    if (bytes > limits.jwksBytes) throw new Error('the key set is too large');
+    chunks.push(chunk as Uint8Array);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+const fromUrl =
+  (url: string): Read =>
+  async () => {
+    const response = await fetch(url, {
+      headers: { accept: 'application/jwk-set+json, application/json' },
+      redirect: 'error',
+      signal: AbortSignal.timeout(limits.jwksFetchMs),
+    });
+    if (response.status !== 200) throw new Error(`status ${response.status}`);
+    return parseJwks(await boundedText(response));
+  };
+
+function fromFile(path: string): Read {
+  let seen = '';
+  return async () => {
+    const { mtimeMs, size, ino } = await stat(path);
+    const now = `${mtimeMs} ${size} ${ino}`;
+    if (now === seen) return undefined;
+    if (size > limits.jwksBytes) throw new Error('the key set is too large');
+    const keys = parseJwks(await readFile(path, 'utf8'));
+    seen = now;
+    return keys;
+  };
+}
+
+/** How often each kind of source is read: a file costs a `stat`, a URL costs somebody else's server a request. */
+const paceOf = (source: KeySource) =>
+  source.kind === 'file'
+    ? { read: fromFile(source.path), freshMs: limits.jwksFilePollMs, unknownKidMs: 0 }
+    : { read: fromUrl(source.url), freshMs: limits.jwksFreshMs, unknownKidMs: limits.jwksUnknownKidMs };
+
+export class IssuerKeys {
+  readonly #issuer: string;
+  readonly #log: Log;
+  readonly #clock: Clock;
+  readonly #pace: ReturnType<typeof paceOf>;
+  #keys: KeySet | undefined;
+  #readAtMs = -Infinity;
+  #failures = 0;
+  #notBeforeMs = 0;
+  #reading: Promise<boolean> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(issuer: string, source: KeySource, dependencies: { log: Log; clock: Clock }) {
+    this.#issuer = issuer;
+    this.#log = dependencies.log;
+    this.#clock = dependencies.clock;
+    this.#pace = paceOf(source);
+  }
+
+  loaded(): boolean {
+    return this.#keys !== undefined;
+  }
+
+  /** Reads once, and again in the background until `stop`. */
+  async start(): Promise<void> {
+    await this.#renew();
+    const tick = (): void => {
+      const nowMs = this.#clock.monotonicMs();
+      const dueMs = this.#failures > 0 ? this.#notBeforeMs : this.#readAtMs + this.#pace.freshMs;
+      if (nowMs >= dueMs) void this.#renew();
+    };
+    this.#timer = setInterval(tick, limits.jwksFilePollMs).unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  async find(keyId: string, algorithm: Algorithm): Promise<KeyAnswer> {
+    if (this.#keys === undefined && !(await this.#renewIfAllowed())) return { kind: 'unavailable' };
+    const known = await this.#lookUp(keyId, algorithm);
+    if (known !== undefined) return known;
+    // Perhaps a new key. Asking again at every such token would let anybody hammer the issuer through us.
+    const sinceReadMs = this.#clock.monotonicMs() - this.#readAtMs;
+    if (this.#failures === 0 && sinceReadMs < this.#pace.unknownKidMs) return { kind: 'unknown' };
+    if (!(await this.#renewIfAllowed())) return { kind: 'unavailable' };
+    return (await this.#lookUp(keyId, algorithm)) ?? { kind: 'unknown' };
+  }
+
+  async #lookUp(keyId: string, algorithm: Algorithm): Promise<KeyAnswer | undefined> {
+    const importing = this.#keys?.find(keyId, algorithm);
+    if (importing === undefined) return undefined;
+    try {
+      return { kind: 'key', key: await importing };
+    } catch (error) {
+      this.#log.warn('jwks_key_damaged', { issuer: this.#issuer, keyId, error });
+      return { kind: 'unknown' };
+    }
+  }
+
+  /** After a failure, not before its back-off has passed. */
+  async #renewIfAllowed(): Promise<boolean> {
+    const backingOff = this.#failures > 0 && this.#clock.monotonicMs() < this.#notBeforeMs;
+    return backingOff && this.#reading === undefined ? false : this.#renew();
+  }
+
+  /** One reading at a time; whoever comes meanwhile shares its outcome. */
+  #renew(): Promise<boolean> {
+    return (this.#reading ??= this.#readOnce().finally(() => {
+      this.#reading = undefined;
+    }));
+  }
+
+  async #readOnce(): Promise<boolean> {
+    try {
+      const keys = await this.#pace.read();
+      if (keys !== undefined) {
+        this.#keys = keys;
+        this.#log.info('jwks_loaded', { issuer: this.#issuer, keys: keys.size });
+      }
+      this.#failures = 0;
+      this.#readAtMs = this.#clock.monotonicMs();
+      return this.#keys !== undefined;
+    } catch (error) {
+      const pauseMs = jitter(
+        backoffMs(this.#failures, { minMs: limits.jwksBackoffMinMs, maxMs: limits.jwksBackoffMaxMs }),
+      );
+      this.#failures++;
+      this.#notBeforeMs = this.#clock.monotonicMs() + pauseMs;
+      this.#log.warn('jwks_unavailable', { issuer: this.#issuer, kept: this.#keys?.size ?? 0, error });
+      return false;
+    }
+  }
+}

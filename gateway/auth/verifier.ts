@@ -1,0 +1,130 @@
+/**
+ * From a token to the identity it proves. A verified token is remembered under its SHA-256 for a minute at most; whether
+ * it has expired or been revoked is looked at every time. What failed is not remembered: the cache can't be filled with it.
+ */
+import { hash } from 'node:crypto';
+import { errors, jwtVerify } from 'jose';
+import { LRUCache } from 'lru-cache';
+import type { Clock } from '../../lib/clock.ts';
+import type { Log } from '../../lib/log.ts';
+import { limits } from '../../schemas/limits.ts';
+import { claimsOf, clockToleranceS, identityOf, preview, type Identity, type Issuer } from './claims.ts';
+import type { IssuerKeys } from './keys.ts';
+import type { Revocations } from './revocations.ts';
+
+export type Verdict =
+  | { readonly kind: 'identity'; readonly identity: Identity }
+  | { readonly kind: 'refused'; readonly why: string }
+  /** The verdict needs what can't be had now. */
+  | { readonly kind: 'unavailable'; readonly why: string };
+
+export interface TrustedIssuer extends Issuer {
+  readonly keys: IssuerKeys;
+}
+
+interface Cached {
+  readonly verdict: Verdict & { readonly kind: 'identity' };
+  readonly untilMs: number;
+}
+
+const keyOf = (token: string): string => hash('sha256', token, 'base64');
+const refused = (why: string): Verdict => ({ kind: 'refused', why });
+const expired = refused('expired');
+const revoked = refused('revoked');
+const tooMany: Verdict = { kind: 'unavailable', why: 'too many tokens are being verified' };
+
+export class Verifier {
+  readonly #issuers: readonly TrustedIssuer[];
+  readonly #revocations: Revocations;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #cache = new LRUCache<string, Cached>({ max: limits.tokenCacheEntries });
+  readonly #verifying = new Map<string, Promise<Verdict>>();
+  readonly #counted: (result: 'hit' | 'miss') => void;
+
+  constructor(
+    issuers: readonly TrustedIssuer[],
+    revocations: Revocations,
+    dependencies: { clock: Clock; log: Log; counted?: (result: 'hit' | 'miss') => void },
+  ) {
+    this.#issuers = issuers;
+    this.#revocations = revocations;
+    this.#clock = dependencies.clock;
+    this.#log = dependencies.log;
+    this.#counted = dependencies.counted ?? (() => {});
+  }
+
+  cacheEntries(): number {
+    return this.#cache.size;
+  }
+
+  /** What is remembered of a token; undefined where it must be verified. */
+  recall(token: string): Verdict | undefined {
+    const cached = this.#cache.get(keyOf(token));
+    if (cached === undefined || this.#clock.nowMs() >= cached.untilMs) {
+      this.#counted('miss');
+      return undefined;
+    }
+    this.#counted('hit');
+    return this.stillGood(cached.verdict.identity) ? cached.verdict : this.#whyNot(cached.verdict.identity);
+  }
+
+  /** At once where the token can be refused as it stands. */
+  verify(token: string): Verdict | Promise<Verdict> {
+    const key = keyOf(token);
+    const glance = preview(token, this.#issuers, this.#clock.nowMs() / 1000);
+    if (glance.kind === 'refused') return refused(glance.why);
+    const under = this.#verifying.get(key);
+    if (under !== undefined) return under;
+    if (this.#verifying.size >= limits.tokensVerifying) return tooMany;
+    const verifying = this.#verifyAnew(token, key, glance).finally(() => this.#verifying.delete(key));
+    this.#verifying.set(key, verifying);
+    return verifying;
+  }
+
+  /** For whoever holds an identity longer than one request: a stream ends when its token does. */
+  stillGood(identity: Identity): boolean {
+    return identity.expiresAtS * 1000 > this.#clock.nowMs() && this.#revocations.standing(identity) === 'good';
+  }
+
+  #whyNot(identity: Identity): Verdict {
+    return identity.expiresAtS * 1000 > this.#clock.nowMs() ? revoked : expired;
+  }
+
+  async #verifyAnew(
+    token: string,
+    key: string,
+    glance: Extract<ReturnType<typeof preview>, { kind: 'plausible' }>,
+  ): Promise<Verdict> {
+    const issuer = this.#issuers[glance.issuerIndex];
+    if (issuer === undefined) return refused('issuer');
+    const found = await issuer.keys.find(glance.keyId, glance.algorithm);
+    if (found.kind === 'unavailable') return { kind: 'unavailable', why: 'the keys of the issuer' };
+    if (found.kind === 'unknown') return refused('unknown key');
+    try {
+      const { payload } = await jwtVerify(token, found.key, {
+        algorithms: [glance.algorithm],
+        issuer: issuer.issuer,
+        audience: issuer.audience,
+        requiredClaims: ['iss', 'aud', 'exp', 'sub', issuer.tenantClaim],
+        clockTolerance: clockToleranceS,
+        currentDate: new Date(this.#clock.nowMs()),
+      });
+      return this.#accept(key, payload, issuer);
+    } catch (error) {
+      // Anything but a jose error is a key that it would not use, such as RSA under 2048 bits.
+      if (!(error instanceof errors.JOSEError)) this.#log.warn('token_key_unfit', { keyId: glance.keyId, error });
+      return refused('signature');
+    }
+  }
+
+  #accept(key: string, payload: unknown, issuer: Issuer): Verdict {
+    const claims = claimsOf(payload);
+    const identity = claims === undefined ? undefined : identityOf(claims, issuer);
+    if (identity === undefined) return refused('claims');
+    if (!this.stillGood(identity)) return this.#whyNot(identity);
+    const verdict = { kind: 'identity', identity } as const;
+    this.#cache.set(key, { verdict, untilMs: this.#clock.nowMs() + limits.tokenCacheTtlMs });
+    return verdict;
+  }
+}

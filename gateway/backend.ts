@@ -1,0 +1,104 @@
+/**
+ * What the gateway stands on behind NATS: the cluster's record, the coalescer, the revocations, Redis. It comes up by
+ * itself while the process already listens and says "not ready"; asks made before that are answered `unavailable`.
+ */
+import type { NatsConnection } from '@nats-io/transport-node';
+import type { Clock } from '../lib/clock.ts';
+import type { Log } from '../lib/log.ts';
+import type { Revocation } from '../schemas/tenant.ts';
+import { RevocationFeed } from './auth/revocation-feed.ts';
+import type { Revocations } from './auth/revocations.ts';
+import { waitForCluster } from './cluster.ts';
+import { Coalescer, type LaneKind, type Outcome, type Question } from './coalescer.ts';
+import type { Meters } from './metrics.ts';
+import type { RateLimiter } from './rate-limits.ts';
+import { connectSharedMemory, type SharedMemory } from './redis.ts';
+
+export interface BackendOptions {
+  readonly redisUrl: string | undefined;
+  readonly requestDeadlineMs: number;
+  readonly revocations: Revocations;
+  readonly tenantRates: RateLimiter;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly meters: Meters;
+}
+
+interface Up {
+  readonly coalescer: Coalescer;
+  readonly feed: RevocationFeed;
+  readonly shared: SharedMemory | undefined;
+}
+
+const unavailable: Outcome = { code: 'unavailable', body: '' };
+
+export class Backend {
+  readonly #options: BackendOptions;
+  readonly #stop = new AbortController();
+  #up: Up | undefined;
+
+  constructor(options: BackendOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves once everything is there, however long that takes. */
+  async start(nc: NatsConnection): Promise<void> {
+    const { clock, log, meters, requestDeadlineMs, revocations } = this.#options;
+    const cluster = await waitForCluster(nc, log, this.#stop.signal);
+    if (cluster === undefined) return;
+    const { partitions } = cluster;
+    log.info('cluster', { cluster: cluster.id, partitions });
+    const coalescer = new Coalescer(nc, { partitions, requestDeadlineMs, clock, log, meters });
+    const feed = new RevocationFeed(coalescer, revocations, { clock, log });
+    this.#up = { coalescer, feed, shared: this.#connectRedis(cluster.id, feed) };
+    feed.start();
+  }
+
+  stop(): void {
+    this.#stop.abort();
+    this.#up?.feed.stop();
+    this.#up?.shared?.stop();
+    this.#up?.coalescer.stop();
+  }
+
+  ready(): boolean {
+    return this.#up !== undefined && this.#up.coalescer.connected() && this.#up.feed.complete();
+  }
+
+  ask(kind: LaneKind, question: Question, deadlineMs: number): Promise<Outcome> {
+    return this.#up?.coalescer.ask(kind, question, deadlineMs) ?? Promise.resolve(unavailable);
+  }
+
+  partitions(): number | undefined {
+    return this.#up?.coalescer.partitions;
+  }
+
+  queued(kind: LaneKind): number {
+    return this.#up?.coalescer.queued(kind) ?? 0;
+  }
+
+  revocationsKnown(tenant: string): boolean {
+    return this.#up?.feed.covers(tenant) === true;
+  }
+
+  announceRevocation(revocation: Revocation): void {
+    this.#up?.feed.add(revocation);
+    this.#up?.shared?.publish(revocation);
+  }
+
+  #connectRedis(clusterId: string, feed: RevocationFeed): SharedMemory | undefined {
+    const { redisUrl: url, tenantRates, log } = this.#options;
+    if (url === undefined) {
+      log.warn('redis_absent', { effect: 'rate limits are per gateway; revocations spread within a minute' });
+      return undefined;
+    }
+    return connectSharedMemory({
+      url,
+      clusterId,
+      tenantRates,
+      log,
+      onRevocation: (revocation) => feed.add(revocation),
+      onReconnect: () => feed.refresh(),
+    });
+  }
+}

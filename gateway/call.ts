@@ -1,0 +1,65 @@
+/** One request on its way through a handler, and what handlers have to work with. */
+import type { Clock } from '../lib/clock.ts';
+import type { Log } from '../lib/log.ts';
+import { errorStatus, outcomeStatus } from '../schemas/errors.ts';
+import type { ContainerId, HostKey, OperationId, TenantId } from '../schemas/ids.ts';
+import type { Revocation } from '../schemas/tenant.ts';
+import type { RouteName } from '../schemas/routes.ts';
+import type { Identity } from './auth/claims.ts';
+import type { LaneKind, Outcome, Question } from './coalescer.ts';
+import type { Exchange } from './http/engine.ts';
+import type { Result } from './respond.ts';
+import type { EventReader } from './streams/events.ts';
+import type { LogReader } from './streams/logs.ts';
+import type { StreamHost } from './streams/host.ts';
+import type { QueryValues } from './validate.ts';
+
+export interface Call {
+  readonly exchange: Exchange;
+  readonly route: RouteName;
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: QueryValues;
+  /** Validated by the route's schema, or undefined where the route has none. */
+  readonly body: unknown;
+  /** Undefined on public routes only. */
+  readonly identity: Identity | undefined;
+  readonly requestId: string;
+  /** Of the monotonic clock. */
+  readonly deadlineMs: number;
+}
+
+/** What a handler did: a result to send, or it has taken the exchange and streamed to its end. */
+export type Handled = Result | 'streamed';
+export type Handler = (call: Call) => Handled | Promise<Handled>;
+
+export interface Services {
+  ask(kind: LaneKind, question: Question, deadlineMs: number): Promise<Outcome>;
+  /** Undefined until the cluster is known. */
+  partitions(): number | undefined;
+  announceRevocation(revocation: Revocation): void;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly logs: LogReader;
+  readonly events: EventReader;
+  readonly streams: StreamHost;
+  newOperationId(): OperationId;
+  newContainerId(): ContainerId;
+  /** 32 random bytes, base64url. */
+  newSecret(): string;
+  /** An enrolment with a wrong token counts like a failed authentication. */
+  countAuthFailure(exchange: Exchange): void;
+}
+
+/** The tenant is the token's and no other (invariant A6). */
+export function tenantOf(call: Call): TenantId {
+  if (call.identity === undefined) throw new Error(`${call.route}: no identity`);
+  return call.identity.tenant;
+}
+
+// Path parameters are checked against their patterns before a handler runs.
+export const containerOf = (call: Call): ContainerId => call.params['id'] as ContainerId;
+export const tenantParameterOf = (call: Call): TenantId => call.params['tenant'] as TenantId;
+export const hostOf = (call: Call): HostKey => call.params['key'] as HostKey;
+
+const firstErrorStatus = Math.min(...Object.values(errorStatus));
+export const succeeded = ({ code }: Outcome | Result): boolean => outcomeStatus[code] < firstErrorStatus;

@@ -1,0 +1,217 @@
+/**
+ * A request's way: route, credentials, body, validity, permission, handler, reply. The order of refusals is the
+ * contract's: 401, 413, 415, 400, 404, 422, 403.
+ */
+import { Compile } from 'typebox/compile';
+import type { TSchema } from 'typebox';
+import { DecodeError, decodeJson } from '../lib/decode.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Log } from '../lib/log.ts';
+import { outcomeStatus, type FieldErrors, type OutcomeCode } from '../schemas/errors.ts';
+import { limits } from '../schemas/limits.ts';
+import { pathParameters, type Route, type RouteName } from '../schemas/routes.ts';
+import type { Gate } from './auth/gate.ts';
+import type { Identity } from './auth/claims.ts';
+import type { Call, Handled, Handler } from './call.ts';
+import { validateCreate, type Validated } from './create.ts';
+import type { BodyResult } from './http/body.ts';
+import type { Exchange, RequestHead } from './http/engine.ts';
+import type { Meters } from './metrics.ts';
+import { failure, invalid, replyOf, type Result } from './respond.ts';
+import { createRouter, type Router } from './router.ts';
+import { bodyValidator, queryReader, type QueryReader } from './validate.ts';
+
+/** A route of the table with everything that can be prepared for it. */
+interface AppRoute extends Route {
+  readonly name: RouteName;
+  readonly handler: Handler;
+  /** Tells whether what the path names is there, where a fault of the request would otherwise hide that it is not. */
+  readonly probe: Handler | undefined;
+  readonly readQuery: QueryReader;
+  readonly validateBody: ((body: unknown) => Validated<unknown>) | undefined;
+}
+
+export interface DispatcherOptions {
+  readonly routes: readonly (Route & { readonly name: RouteName })[];
+  readonly handlers: Readonly<Record<RouteName, Handler>>;
+  readonly probes: Readonly<Partial<Record<RouteName, Handler>>>;
+  readonly gate: Gate;
+  readonly meters: Meters;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly requestDeadlineMs: number;
+  /** Begins every request id made here; another in every process. */
+  readonly requestIdPrefix: string;
+  readonly inFlight: () => number;
+  /** False spares the work of a line that no one would see. */
+  readonly accessLog: boolean;
+}
+
+const requestIdPattern = /^[A-Za-z0-9._-]{1,64}$/;
+const jsonType = /^application\/json *(?:; *charset *= *"?utf-8"? *)?$/i;
+const parameterChecks = new Map(
+  Object.entries(pathParameters).map(([name, schema]) => [name, Compile(schema as TSchema)] as const),
+);
+
+const notFound = failure('not_found');
+const forbidden = failure('forbidden');
+const tooLarge = failure('too_large');
+const wrongType = failure('unsupported_media_type');
+const overloaded = failure('unavailable', 'too many requests are in flight');
+const wrongMethod = (allow: string): Result => ({ ...failure('method_not_allowed'), headers: ['allow', allow] });
+const options = (allow: string): Result => ({ code: 'no_content', body: '', headers: ['allow', allow] });
+
+/** What of a request is known before its handler: its body and query, or their faults. */
+type Checked =
+  | { readonly ok: true; readonly query: Call['query']; readonly body: unknown }
+  | { readonly ok: false; readonly faults: FieldErrors };
+
+const readBody = (exchange: Exchange): Promise<BodyResult> => new Promise((resolve) => exchange.readBody(resolve));
+
+/** A path parameter that can't name anything is a 404, whatever else is wrong. */
+const paramsCanBe = (params: Readonly<Record<string, string>>): boolean =>
+  Object.entries(params).every(([name, value]) => parameterChecks.get(name)?.Check(value) ?? true);
+
+/** The JSON of a body, or why there is none. */
+function parseBody(head: RequestHead, body: BodyResult): Result | { readonly value: unknown } {
+  if (body === 'too_large') return tooLarge;
+  if (body === 'no_room') return overloaded;
+  const { contentType } = head.headers;
+  if (contentType === undefined ? body.byteLength > 0 : !jsonType.test(contentType)) return wrongType;
+  try {
+    return { value: decodeJson(body) };
+  } catch (error) {
+    if (error instanceof DecodeError) return failure('bad_request', 'the body is not JSON in UTF-8');
+    throw error;
+  }
+}
+
+export class Dispatcher {
+  readonly #options: DispatcherOptions;
+  readonly #router: Router<AppRoute>;
+  #requests = 0;
+
+  constructor(dispatcherOptions: DispatcherOptions) {
+    this.#options = dispatcherOptions;
+    const { routes, handlers, probes } = dispatcherOptions;
+    const prepared = routes.map((route): AppRoute => ({
+      ...route,
+      handler: handlers[route.name],
+      probe: probes[route.name],
+      readQuery: queryReader(route),
+      validateBody:
+        route.name === 'container.create'
+          ? validateCreate
+          : route.body === undefined
+            ? undefined
+            : bodyValidator(route.body),
+    }));
+    this.#router = createRouter(prepared);
+  }
+
+  /** Answers every exchange, whatever happens; never throws. */
+  readonly dispatch = (exchange: Exchange): void => {
+    const startedMs = this.#options.clock.monotonicMs();
+    const requestId = this.#requestId(exchange.head.headers.requestId);
+    const trace: Trace = { route: 'none', tenant: undefined };
+    this.#serve(exchange, requestId, startedMs, trace)
+      .catch((error: unknown): Result => {
+        this.#options.log.error('request_failed', { requestId, route: trace.route, error });
+        return failure('internal');
+      })
+      .then((handled) => this.#finish(exchange, requestId, startedMs, trace, handled))
+      .catch((error: unknown) => this.#options.log.error('reply_failed', { requestId, error }));
+  };
+
+  async #serve(exchange: Exchange, requestId: string, startedMs: number, trace: Trace): Promise<Handled> {
+    const { head } = exchange;
+    if (this.#options.inFlight() > limits.requestsInFlight) return overloaded;
+    if (head.path.length + head.query.length > limits.urlBytes) return failure('bad_request', 'the URL is too long');
+    const match = this.#router.match(head.method, head.path);
+    if (match.kind === 'options') return options(match.allow);
+    if (match.kind === 'route') trace.route = match.route.name;
+
+    const access = match.kind === 'none' ? (match.guarded ? 'tenant' : 'public') : accessOf(match);
+    let identity: Identity | undefined;
+    let crossSite = false;
+    if (access !== 'public') {
+      const admitting = this.#options.gate.admit(head);
+      const admission = admitting instanceof Promise ? await admitting : admitting;
+      if (admission.kind === 'refused') return admission.result;
+      ({ identity, crossSite } = admission);
+      trace.tenant = identity.tenant;
+    }
+    if (match.kind === 'none') return notFound;
+    if (match.kind === 'method') return wrongMethod(match.allow);
+
+    const { route, params } = match;
+    const parsed = route.validateBody === undefined ? undefined : parseBody(head, await readBody(exchange));
+    if (parsed !== undefined && 'code' in parsed) return parsed;
+    if (!paramsCanBe(params)) return notFound;
+    const checked = check(route, head, parsed?.value);
+    const call: Call = {
+      exchange,
+      route: route.name,
+      params,
+      query: checked.ok ? checked.query : {},
+      body: checked.ok ? checked.body : undefined,
+      identity,
+      requestId,
+      deadlineMs: startedMs + this.#options.requestDeadlineMs,
+    };
+    const permitted = !crossSite && (access !== 'operator' || identity?.operator === true);
+    if (!checked.ok) return (permitted ? await missing(route, call) : undefined) ?? invalid(checked.faults);
+    return permitted ? route.handler(call) : forbidden;
+  }
+
+  #finish(exchange: Exchange, requestId: string, startedMs: number, trace: Trace, handled: Handled): void {
+    const { clock, meters, log, accessLog } = this.#options;
+    const streamed = handled === 'streamed';
+    const status = streamed ? 200 : outcomeStatus[handled.code];
+    if (!streamed) exchange.reply(replyOf(handled, requestId));
+    const ms = clock.monotonicMs() - startedMs;
+    meters.request(trace.route, status, ms / 1000, streamed || trace.route === 'container.wait');
+    if (!accessLog) return;
+    log.info('request', {
+      requestId,
+      method: exchange.head.method,
+      route: trace.route,
+      status,
+      ms: Math.round(ms * 100) / 100,
+      ...(trace.tenant === undefined ? {} : { tenant: trace.tenant }),
+      ...(streamed ? { streamed } : {}),
+      ...(exchange.aborted ? { aborted: true } : {}),
+    });
+  }
+
+  #requestId(given: string | undefined): string {
+    return given !== undefined && requestIdPattern.test(given)
+      ? given
+      : `${this.#options.requestIdPrefix}-${(this.#requests++).toString(36)}`;
+  }
+}
+
+/** What the log line of a request says of it, as far as it came. */
+interface Trace {
+  route: string;
+  tenant: string | undefined;
+}
+
+const accessOf = (
+  match: { readonly kind: 'route'; readonly route: AppRoute } | { readonly access: Route['access'] },
+) => ('route' in match ? match.route.access : match.access);
+
+function check(route: AppRoute, head: RequestHead, body: unknown): Checked {
+  const query = route.readQuery(head.query);
+  const valid: Validated<unknown> = route.validateBody?.(body) ?? { ok: true, value: undefined };
+  if (query.ok && valid.ok) return { ok: true, query: query.value, body: valid.value };
+  return { ok: false, faults: { ...(query.ok ? {} : query.faults), ...(valid.ok ? {} : valid.faults) } };
+}
+
+const notThere: OutcomeCode = 'not_found';
+
+/** A 404 comes before a 422: of a faulty request for what is not there, the latter is said. */
+async function missing(route: AppRoute, call: Call): Promise<Result | undefined> {
+  const found = await route.probe?.(call);
+  return found !== undefined && found !== 'streamed' && found.code === notThere ? found : undefined;
+}

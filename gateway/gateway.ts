@@ -1,0 +1,183 @@
+/** The gateway put together: everything but the process around it. */
+import { randomBytes, randomUUID } from 'node:crypto';
+import type { NatsConnection } from '@nats-io/transport-node';
+import type { Registry } from 'prom-client';
+import { v7 as uuidv7 } from 'uuid';
+import type { Clock } from '../lib/clock.ts';
+import type { Log } from '../lib/log.ts';
+import type { ContainerId, OperationId } from '../schemas/ids.ts';
+import { limits } from '../schemas/limits.ts';
+import { routes, type RouteName } from '../schemas/routes.ts';
+import { Gate } from './auth/gate.ts';
+import { IssuerKeys } from './auth/keys.ts';
+import { Revocations } from './auth/revocations.ts';
+import { Verifier } from './auth/verifier.ts';
+import { Backend } from './backend.ts';
+import type { Handler, Services } from './call.ts';
+import { Dispatcher } from './dispatch.ts';
+import { containerHandlers } from './handlers/containers.ts';
+import { hostHandlers } from './handlers/hosts.ts';
+import { observeHandlers } from './handlers/observe.ts';
+import { probesOf } from './handlers/probes.ts';
+import { publicHandlers } from './handlers/public.ts';
+import { tenantHandlers } from './handlers/tenants.ts';
+import { createEngine } from './http/choose.ts';
+import type { HttpEngine } from './http/engine.ts';
+import { drain } from './http/shutdown.ts';
+import { createMeters, registerGauges } from './metrics.ts';
+import { RateLimiter } from './rate-limits.ts';
+import { trustedProxies, type GatewayConfiguration, type IssuerSetting } from './settings.ts';
+import { EventReader } from './streams/events.ts';
+import { StreamHost } from './streams/host.ts';
+import { LogReader } from './streams/logs.ts';
+
+export interface GatewayDependencies {
+  readonly configuration: GatewayConfiguration;
+  readonly issuers: readonly IssuerSetting[];
+  /** May stay pending for as long as NATS is away. */
+  readonly nats: Promise<NatsConnection>;
+  readonly registry: Registry;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly version: string;
+}
+
+export interface Gateway {
+  readonly url: string;
+  readonly engine: HttpEngine['name'];
+  /** Fails no request that was accepted. */
+  stop(): Promise<void>;
+}
+
+/** A wait may still be answered while others are drained; it is given up a little before they are. */
+const waitsGraceMs = limits.shutdownGraceMs - 2_000;
+
+/** How long `stop` may take at most. */
+export const stopDeadlineMs = (configuration: GatewayConfiguration): number =>
+  configuration.SHUTDOWN_DELAY_MS + limits.shutdownGraceMs + 2_000;
+
+/** Listens at once; says "ready" when everything that it stands on is there. */
+export async function startGateway(dependencies: GatewayDependencies): Promise<Gateway> {
+  const { configuration, nats, clock, log, registry } = dependencies;
+  const meters = createMeters(registry);
+  const rate = (perSecond: number, burst: number, shared: boolean) =>
+    new RateLimiter({ perSecond, burst }, clock, { shared });
+  const tenantRates = rate(
+    configuration.RATE_LIMIT_TENANT_PER_SECOND,
+    configuration.RATE_LIMIT_TENANT_BURST,
+    configuration.REDIS_URL !== undefined,
+  );
+  const failureRates = rate(
+    configuration.RATE_LIMIT_AUTH_FAILURES_PER_SECOND,
+    configuration.RATE_LIMIT_AUTH_FAILURES_BURST,
+    false,
+  );
+
+  const issuers = dependencies.issuers.map((issuer) => ({
+    ...issuer,
+    keys: new IssuerKeys(issuer.issuer, issuer.source, { log, clock }),
+  }));
+  const revocations = new Revocations();
+  const verifier = new Verifier(issuers, revocations, { clock, log, counted: (result) => meters.token(result) });
+  const backend = new Backend({
+    redisUrl: configuration.REDIS_URL,
+    requestDeadlineMs: configuration.REQUEST_DEADLINE_MS,
+    revocations,
+    tenantRates,
+    clock,
+    log,
+    meters,
+  });
+  const gate = new Gate({
+    verifier,
+    tenantRates,
+    failureRates,
+    trustedProxies: trustedProxies(configuration.TRUSTED_PROXIES),
+    meters,
+    revocationsKnown: (tenant) => backend.revocationsKnown(tenant),
+  });
+
+  let connection: NatsConnection | undefined;
+  const streams = new StreamHost({
+    clock,
+    log,
+    meters,
+    stillGood: (identity) => verifier.stillGood(identity),
+    listen: (subject, ring) => {
+      const subscription = connection?.subscribe(subject, { callback: () => ring() });
+      return () => subscription?.unsubscribe();
+    },
+  });
+  let stopping = false;
+  const ready = (): boolean => !stopping && backend.ready() && issuers.every(({ keys }) => keys.loaded());
+
+  const services: Services = {
+    ask: (kind, question, deadlineMs) => backend.ask(kind, question, deadlineMs),
+    partitions: () => backend.partitions(),
+    announceRevocation: (revocation) => backend.announceRevocation(revocation),
+    clock,
+    log,
+    streams,
+    logs: new LogReader(nats, clock, () => meters.badLogBlock()),
+    events: new EventReader(nats, clock, () => meters.badLogBlock()),
+    newOperationId: () => randomUUID() as string as OperationId,
+    newContainerId: () => uuidv7() as ContainerId,
+    newSecret: () => randomBytes(32).toString('base64url'),
+    countAuthFailure: (exchange) => gate.countFailure(exchange.head),
+  };
+  const handlers: Record<RouteName, Handler> = {
+    ...containerHandlers(services),
+    ...observeHandlers(services),
+    ...tenantHandlers(services),
+    ...hostHandlers(services),
+    ...publicHandlers({ version: dependencies.version, ready }),
+  };
+
+  let inFlight = (): number => 0;
+  const dispatcher = new Dispatcher({
+    routes,
+    handlers,
+    probes: probesOf(services),
+    gate,
+    meters,
+    log,
+    clock,
+    requestDeadlineMs: configuration.REQUEST_DEADLINE_MS,
+    requestIdPrefix: randomBytes(6).toString('hex'),
+    inFlight: () => inFlight(),
+    accessLog: configuration.LOG_LEVEL === 'debug' || configuration.LOG_LEVEL === 'info',
+  });
+  const engine = await createEngine(configuration.HTTP_ENGINE, dispatcher.dispatch, log);
+  inFlight = () => engine.inFlight();
+  registerGauges(registry, {
+    queued: (kind) => backend.queued(kind),
+    tokenCacheEntries: () => verifier.cacheEntries(),
+    revocations: () => revocations.count(),
+    inFlight: () => engine.inFlight(),
+    ready,
+  });
+
+  const url = await engine.listen(configuration.HTTP_HOST, configuration.HTTP_PORT);
+  log.info('listening', { url, engine: engine.name });
+  for (const { keys } of issuers) void keys.start();
+  nats
+    .then((nc) => {
+      connection = nc;
+      return backend.start(nc);
+    })
+    .catch((error: unknown) => log.error('backend_failed', { error }));
+
+  return {
+    url,
+    engine: engine.name,
+    stop: async () => {
+      stopping = true;
+      // After the delay: a stream that ends before comes back to us, for we still listen.
+      setTimeout(() => streams.endStreams(), configuration.SHUTDOWN_DELAY_MS);
+      setTimeout(() => streams.endWaits(), configuration.SHUTDOWN_DELAY_MS + waitsGraceMs).unref();
+      await drain(engine, clock, { delayMs: configuration.SHUTDOWN_DELAY_MS, graceMs: limits.shutdownGraceMs });
+      backend.stop();
+      for (const { keys } of issuers) keys.stop();
+    },
+  };
+}

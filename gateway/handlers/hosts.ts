@@ -1,0 +1,113 @@
+/** The fleet: hosts, their join tokens, and the one call that a join token is good for. */
+import { createHash } from 'node:crypto';
+import type { EnrolBody, HostUpdate, HostView } from '../../schemas/host.ts';
+import { isHostKey, type HostKey, type Region } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
+import type { Enrolment } from '../../schemas/messages.ts';
+import { timestamp } from '../../lib/clock.ts';
+import type { Outcome } from '../coalescer.ts';
+import { hostOf, succeeded, type Call, type Handler, type Services } from '../call.ts';
+import { failure, ok, type Result } from '../respond.ts';
+
+/** `lsj_<host key>_<secret>`: the key says which partition can tell whether the secret is right. */
+const joinTokenPattern = /^lsj_([a-z0-9-]{1,63})_[A-Za-z0-9_-]{43}$/;
+
+/** What is stored of a join token. */
+const hashOf = (joinToken: string): string => createHash('sha256').update(joinToken).digest('hex');
+
+/** The host that a join token is for; undefined where it can't be one. */
+export function hostOfJoinToken(joinToken: string): HostKey | undefined {
+  const key = joinTokenPattern.exec(joinToken)?.[1];
+  return key !== undefined && isHostKey(key) ? key : undefined;
+}
+
+/** The answers of all partitions as one list by key; the first that failed where one did. */
+export function mergeHosts(outcomes: readonly Outcome[]): Result {
+  const failed = outcomes.find((outcome) => !succeeded(outcome));
+  if (failed !== undefined) return failed;
+  const hosts = outcomes.flatMap(({ body }) => (JSON.parse(body) as { data: HostView[] }).data);
+  return ok(hosts.toSorted((one, other) => (one.key < other.key ? -1 : 1)));
+}
+
+export function hostHandlers(services: Services) {
+  /** Adds the token to the actor's answer: shown here, once, and stored nowhere. */
+  const withToken = (outcome: Outcome, joinToken: string): Result => {
+    if (!succeeded(outcome)) return outcome;
+    const { data: host } = JSON.parse(outcome.body) as { data: HostView };
+    const expiresAt = timestamp(services.clock.nowMs() + limits.joinTokenTtlMs);
+    return {
+      code: 'created',
+      body: JSON.stringify({ data: { host, join_token: joinToken, expires_at: expiresAt } }),
+    };
+  };
+  const writeOf = (call: Call) => ({ rid: call.requestId, op: services.newOperationId() });
+
+  const list: Handler = async (call) => {
+    const partitions = services.partitions();
+    if (partitions === undefined) return failure('unavailable');
+    const asks = Array.from({ length: partitions }, (_, partition) =>
+      services.ask('read', { type: 'host.list', partition, rid: call.requestId }, call.deadlineMs),
+    );
+    return mergeHosts(await Promise.all(asks));
+  };
+
+  const create: Handler = async (call) => {
+    const { key: host, region } = call.body as { key: HostKey; region: Region };
+    const joinToken = `lsj_${host}_${services.newSecret()}`;
+    const question = { type: 'host.create', host, region, joinTokenHash: hashOf(joinToken), ...writeOf(call) } as const;
+    return withToken(await services.ask('write', question, call.deadlineMs), joinToken);
+  };
+
+  const joinToken: Handler = async (call) => {
+    const host = hostOf(call);
+    const token = `lsj_${host}_${services.newSecret()}`;
+    const question = { type: 'host.join_token', host, joinTokenHash: hashOf(token), ...writeOf(call) } as const;
+    return withToken(await services.ask('write', question, call.deadlineMs), token);
+  };
+
+  const enrol: Handler = async (call) => {
+    const { join_token: token, public_key: publicKey } = call.body as EnrolBody;
+    const host = hostOfJoinToken(token);
+    const outcome: Result =
+      host === undefined
+        ? failure('unauthenticated')
+        : await services.ask(
+            'write',
+            { type: 'host.enrol', host, joinTokenHash: hashOf(token), publicKey, ...writeOf(call) },
+            call.deadlineMs,
+          );
+    // A host that does not exist is not told apart from a token that is wrong.
+    if (outcome.code === 'unauthenticated' || outcome.code === 'not_found') {
+      services.countAuthFailure(call.exchange);
+      return failure('unauthenticated');
+    }
+    if (outcome.code !== 'ok' && outcome.code !== 'created') return outcome;
+    const { data } = JSON.parse(outcome.body) as { data: Enrolment };
+    return { code: 'created', body: JSON.stringify({ data }) };
+  };
+
+  return {
+    'host.list': list,
+    'host.create': create,
+    'host.get': ((call) =>
+      services.ask(
+        'read',
+        { type: 'host.get', host: hostOf(call), rid: call.requestId },
+        call.deadlineMs,
+      )) satisfies Handler,
+    'host.update': ((call) =>
+      services.ask(
+        'write',
+        { type: 'host.update', host: hostOf(call), update: call.body as HostUpdate, ...writeOf(call) },
+        call.deadlineMs,
+      )) satisfies Handler,
+    'host.join_token': joinToken,
+    'host.remove': ((call) =>
+      services.ask(
+        'write',
+        { type: 'host.remove', host: hostOf(call), ...writeOf(call) },
+        call.deadlineMs,
+      )) satisfies Handler,
+    'host.enrol': enrol,
+  };
+}

@@ -1,0 +1,71 @@
+/**
+ * What the gateway needs of an HTTP server, so that there can be two: uWebSockets.js where its binary loads, node:http
+ * elsewhere. The same contract tests run on both.
+ */
+import type { BodyResult } from './body.ts';
+import type { RequestHeaders } from './guard.ts';
+
+/** Everything of a request but its body, copied out of the engine before its callback returns. */
+export interface RequestHead {
+  readonly method: string;
+  /** As sent, percent-encoding intact, without the query. */
+  readonly path: string;
+  /** As sent, without the question mark. */
+  readonly query: string;
+  /** Of the socket's other end; IPv4 in its own form. */
+  readonly address: string;
+  readonly headers: RequestHeaders;
+}
+
+export interface Reply {
+  readonly status: number;
+  /** Name, value, name, value... Content-Length and Connection are the engine's. */
+  readonly headers: readonly string[];
+  readonly body: string | Uint8Array;
+}
+
+/** The writing side of a reply that goes on (Server-Sent Events). */
+export interface Sink {
+  /** False when the client is slower than we: write no more until `onDrain` calls. */
+  write(text: string): boolean;
+  onDrain(listener: () => void): void;
+  end(): void;
+}
+
+export interface Exchange {
+  readonly head: RequestHead;
+  /** Calls back once, with the whole body; never after an abort. */
+  readBody(done: (body: BodyResult) => void): void;
+  /** Once, unless `stream` was called. After an abort it does nothing. HEAD and 204 lose their body here. */
+  reply(reply: Reply): void;
+  stream(reply: Omit<Reply, 'body'>): Sink;
+  readonly aborted: boolean;
+  /** The client went away before the reply was whole. At most one listener. */
+  onAborted(listener: () => void): void;
+}
+
+/** Must not throw. */
+export type Dispatch = (exchange: Exchange) => void;
+
+export const engineNames = ['uws', 'node'] as const;
+export type EngineName = (typeof engineNames)[number];
+
+export interface HttpEngine {
+  readonly name: EngineName;
+  /** Requests whose reply is not yet whole. */
+  inFlight(): number;
+  /** Port 0: any free one. Resolves to the URL that was bound. */
+  listen(host: string, port: number): Promise<string>;
+  /** From now on every reply ends its connection. */
+  refuseKeepAlive(): void;
+  stopListening(): void;
+  /** Cuts what is left. */
+  close(): void;
+}
+
+export const boundUrl = (host: string, port: number): string =>
+  `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+
+/** A socket that listens on both families shows IPv4 peers as `::ffff:192.0.2.1`. */
+export const plainAddress = (address: string): string =>
+  address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address;

@@ -1,0 +1,112 @@
+/**
+ * Which requests are refused before anybody looks at them: those that two HTTP parsers could read differently (request
+ * smuggling, RFC 9112 section 11.2). Pure; both engines feed it every header that they saw.
+ */
+
+/** The headers that the gateway reads; every other one is dropped. */
+export interface RequestHeaders {
+  host?: string;
+  authorization?: string;
+  cookie?: string;
+  contentType?: string;
+  contentLength?: string;
+  transferEncoding?: string;
+  idempotencyKey?: string;
+  requestId?: string;
+  forwardedFor?: string;
+  secFetchSite?: string;
+  origin?: string;
+  lastEventId?: string;
+}
+
+/** Headers as they are gathered. `ambiguous`: one that may come once came twice. */
+export interface HeaderBag extends RequestHeaders {
+  ambiguous: boolean;
+}
+
+export const emptyBag = (): HeaderBag => ({ ambiguous: false });
+
+/** Takes one header as it came; names in lower case. */
+export function takeHeader(bag: HeaderBag, name: string, value: string): void {
+  switch (name) {
+    case 'host':
+      if (bag.host !== undefined) bag.ambiguous = true;
+      bag.host = value;
+      return;
+    case 'authorization':
+      if (bag.authorization !== undefined) bag.ambiguous = true;
+      bag.authorization = value;
+      return;
+    case 'content-length':
+      if (bag.contentLength !== undefined) bag.ambiguous = true;
+      bag.contentLength = value;
+      return;
+    case 'transfer-encoding':
+      if (bag.transferEncoding !== undefined) bag.ambiguous = true;
+      bag.transferEncoding = value;
+      return;
+    case 'idempotency-key':
+      if (bag.idempotencyKey !== undefined) bag.ambiguous = true;
+      bag.idempotencyKey = value;
+      return;
+    case 'cookie':
+      bag.cookie = bag.cookie === undefined ? value : `${bag.cookie}; ${value}`;
+      return;
+    case 'x-forwarded-for':
+      bag.forwardedFor = bag.forwardedFor === undefined ? value : `${bag.forwardedFor}, ${value}`;
+      return;
+    case 'content-type':
+      bag.contentType ??= value;
+      return;
+    case 'x-request-id':
+      bag.requestId ??= value;
+      return;
+    case 'sec-fetch-site':
+      bag.secFetchSite ??= value;
+      return;
+    case 'origin':
+      bag.origin ??= value;
+      return;
+    case 'last-event-id':
+      bag.lastEventId ??= value;
+      return;
+    default:
+      return;
+  }
+}
+
+export type Framing =
+  | { readonly kind: 'refused' }
+  | { readonly kind: 'empty' }
+  /**
+   * A method that has a body, without a word on how long it is: it is empty (curl sends `POST` without data so), and the
+   * connection ends with the reply, so that a hidden body can't run as a request of its own.
+   */
+  | { readonly kind: 'unframed' }
+  | { readonly kind: 'length'; readonly bytes: number }
+  | { readonly kind: 'chunked' };
+
+const refused: Framing = { kind: 'refused' };
+const empty: Framing = { kind: 'empty' };
+const unframed: Framing = { kind: 'unframed' };
+const chunked: Framing = { kind: 'chunked' };
+const lengthPattern = /^\d{1,15}$/;
+
+export function judgeFraming(method: string, bag: HeaderBag): Framing {
+  if (bag.ambiguous) return refused;
+  const { contentLength, transferEncoding } = bag;
+  if (transferEncoding !== undefined) {
+    return contentLength === undefined && transferEncoding.trim().toLowerCase() === 'chunked' ? chunked : refused;
+  }
+  if (contentLength === undefined) {
+    return method === 'POST' || method === 'PUT' || method === 'PATCH' ? unframed : empty;
+  }
+  if (!lengthPattern.test(contentLength)) return refused;
+  const bytes = Number(contentLength);
+  return bytes === 0 ? empty : { kind: 'length', bytes };
+}
+
+const unsafeInValue = /[\r\n\0]/g;
+
+/** uWS writes a value as it is: a line break in it would be a header, or a body, of its own. */
+export const safeHeaderValue = (value: string): string => value.replace(unsafeInValue, '');

@@ -1,0 +1,154 @@
+/** The engine on node:http: slower, stricter, and at home wherever Node is. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { limits } from '../../schemas/limits.ts';
+import { Body, type BodyResult, type BodyRoom } from './body.ts';
+import { boundUrl, plainAddress, type Dispatch, type Exchange, type HttpEngine, type RequestHead } from './engine.ts';
+import type { Reply, Sink } from './engine.ts';
+import { emptyBag, judgeFraming, takeHeader, type HeaderBag } from './guard.ts';
+
+const headersTimeoutMs = 10_000;
+const requestTimeoutMs = 30_000;
+
+function headersOf(request: IncomingMessage): HeaderBag {
+  const bag = emptyBag();
+  const { rawHeaders } = request;
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+    takeHeader(bag, (rawHeaders[at] ?? '').toLowerCase(), rawHeaders[at + 1] ?? '');
+  }
+  return bag;
+}
+
+function headOf(request: IncomingMessage, headers: HeaderBag): RequestHead {
+  const url = request.url ?? '/';
+  const mark = url.indexOf('?');
+  return {
+    method: request.method ?? '',
+    path: mark < 0 ? url : url.slice(0, mark),
+    query: mark < 0 ? '' : url.slice(mark + 1),
+    address: plainAddress(request.socket.remoteAddress ?? ''),
+    headers,
+  };
+}
+
+class NodeExchange implements Exchange {
+  readonly head: RequestHead;
+  readonly body: Body;
+  aborted = false;
+  readonly #response: ServerResponse;
+  readonly #lastOfConnection: () => boolean;
+  #onAborted: (() => void) | undefined;
+
+  constructor(head: RequestHead, body: Body, response: ServerResponse, lastOfConnection: () => boolean) {
+    this.head = head;
+    this.body = body;
+    this.#response = response;
+    this.#lastOfConnection = lastOfConnection;
+    response.once('close', () => {
+      if (response.writableFinished) return;
+      this.aborted = true;
+      body.abort();
+      this.#onAborted?.();
+    });
+  }
+
+  readBody(done: (body: BodyResult) => void): void {
+    this.body.whenEnded(() => done(this.body.result()));
+  }
+
+  reply(reply: Reply): void {
+    this.body.discard();
+    this.body.whenEnded(() => {
+      if (this.aborted) return;
+      const bytes = typeof reply.body === 'string' ? Buffer.from(reply.body) : reply.body;
+      const length = reply.status === 204 ? [] : ['content-length', String(bytes.byteLength)];
+      this.#response.writeHead(reply.status, [...reply.headers, ...length, ...this.#connection()]);
+      // node:http itself leaves the body of HEAD and 204 out.
+      this.#response.end(bytes);
+    });
+  }
+
+  stream(reply: Omit<Reply, 'body'>): Sink {
+    this.body.discard();
+    const response = this.#response;
+    response.writeHead(reply.status, [...reply.headers, ...this.#connection()]);
+    response.flushHeaders();
+    return {
+      write: (text) => response.write(text),
+      onDrain: (listener) => void response.on('drain', listener),
+      end: () => void response.end(),
+    };
+  }
+
+  onAborted(listener: () => void): void {
+    this.#onAborted = listener;
+  }
+
+  #connection(): string[] {
+    return !this.body.whole() || this.#lastOfConnection() ? ['connection', 'close'] : [];
+  }
+}
+
+const refusal = (status: string): string => `HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`;
+
+export function nodeEngine(dispatch: Dispatch): HttpEngine {
+  const room: BodyRoom = { heldBytes: 0 };
+  let inFlight = 0;
+  let keepAliveRefused = false;
+
+  const accept = (request: IncomingMessage, response: ServerResponse): void => {
+    const headers = headersOf(request);
+    const framing = judgeFraming(request.method ?? '', headers);
+    if (framing.kind === 'refused') {
+      request.socket.destroy();
+      return;
+    }
+    const framed = framing.kind === 'length' || framing.kind === 'chunked';
+    const body = new Body(room, framing.kind === 'length' ? framing.bytes : framed ? undefined : 0);
+    if (framed) {
+      request.on('data', (chunk: Buffer) => body.push(chunk, false));
+      request.on('end', () => body.push(new Uint8Array(0), true));
+      request.on('error', () => body.abort());
+    }
+    inFlight++;
+    response.once('close', () => inFlight--);
+    dispatch(
+      new NodeExchange(headOf(request, headers), body, response, () => keepAliveRefused || framing.kind === 'unframed'),
+    );
+  };
+
+  const server: Server = createServer(
+    {
+      maxHeaderSize: limits.headerBytes,
+      headersTimeout: headersTimeoutMs,
+      requestTimeout: requestTimeoutMs,
+      keepAliveTimeout: limits.idleTimeoutMs,
+      connectionsCheckingInterval: 2_000,
+      noDelay: true,
+    },
+    accept,
+  );
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    if (!socket.writable) return socket.destroy();
+    const tooLong = error.code === 'HPE_HEADER_OVERFLOW';
+    return socket.end(refusal(tooLong ? '431 Request Header Fields Too Large' : '400 Bad Request'));
+  });
+
+  return {
+    name: 'node',
+    inFlight: () => inFlight,
+    listen: (host, port) =>
+      new Promise((resolve, reject) => {
+        server.once('error', reject);
+        server.listen({ host, port, backlog: 1024 }, () => {
+          server.off('error', reject);
+          resolve(boundUrl(host, (server.address() as AddressInfo).port));
+        });
+      }),
+    refuseKeepAlive: () => {
+      keepAliveRefused = true;
+    },
+    stopListening: () => void server.close(),
+    close: () => server.closeAllConnections(),
+  };
+}

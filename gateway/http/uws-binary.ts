@@ -1,0 +1,49 @@
+/**
+ * The native binary of uWebSockets.js, checked before it is loaded: it comes from a repackaging on npm, so what is run is
+ * what was looked at, byte for byte. The lockfile pins the package; this pins the file.
+ */
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type * as Uws from 'uWebSockets.js';
+import { limits } from '../../schemas/limits.ts';
+
+export type UwsModule = typeof Uws;
+
+/** SHA-256 by `<platform>_<arch>_<ABI>`: ABI 115 is Node 20, 127 is Node 22. */
+const pinned: Readonly<Record<string, string>> = {
+  linux_x64_115: '6f8d96d761a64beddb060f1f7f0e617dd293ed127ec1d57507aa561a0083171e',
+  linux_x64_127: '8cabc918bbf9a07323e54f89a33882491080b2eb35df0607f473ccdb1f3c31af',
+  linux_arm64_115: 'c0e29fc143b46b584f3debec7910014ec228198fc1f17aaeacd1de7991bd3769',
+  linux_arm64_127: 'd4c4f8b2c28c5f6544b49e36d91b0beee238a5b90a07904a947f77061c8b814d',
+  linux_arm_115: 'b02d5bc5ab08f040b6b9b818c3eb92806611f77a4dc2439a8f14cac827d498be',
+  linux_arm_127: '0e1d4024b629a1fe17ec76cde8fe7e320101eb8bdcf7b2c4086933932e3cea23',
+  darwin_arm64_115: '5d523bccbe80d3d8fa59422ff81801b8179212b9a8a5da28bff6926a95a65701',
+  darwin_arm64_127: 'abbeea53d48e21c01808203e9f9835728f2cea720d2e5b154837ee3045b513be',
+  darwin_x64_115: '3dc10babf35b3ce5d4edc7deaddf912a5a72a0ac7ad52b098dbe430c3c540313',
+  darwin_x64_127: 'afd992dc1ca1e33cdc7ce0c72a60baf236e590a257fcecbbbce7bc1a35451387',
+};
+
+export type UwsLoad =
+  | { readonly ok: true; readonly uws: UwsModule }
+  | { readonly ok: false; readonly why: string; readonly error?: unknown };
+
+const sha256Of = (path: string): string => createHash('sha256').update(readFileSync(path)).digest('hex');
+
+/** Loads the module; where there is no binary for this machine, or another than the pinned one, says why not. */
+export async function loadUws(pins: Readonly<Record<string, string>> = pinned): Promise<UwsLoad> {
+  const machine = `${process.platform}_${process.arch}_${process.versions.modules}`;
+  const expected = pins[machine];
+  if (expected === undefined) return { ok: false, why: `no binary is pinned for ${machine}` };
+  try {
+    const binary = new URL(`./bin/uws_${machine}.node`, import.meta.resolve('uWebSockets.js'));
+    if (sha256Of(fileURLToPath(binary)) !== expected) {
+      return { ok: false, why: `the binary for ${machine} is not the pinned one` };
+    }
+    // Read once, when the binary loads; 4096 bytes otherwise.
+    process.env['UWS_HTTP_MAX_HEADERS_SIZE'] = String(limits.headerBytes);
+    return { ok: true, uws: await import('uWebSockets.js') };
+  } catch (error) {
+    return { ok: false, why: `the binary for ${machine} does not load`, error };
+  }
+}

@@ -1,0 +1,216 @@
+/**
+ * The engine on uWebSockets.js. Its rules, each of them a crash or a hang when broken: `onAborted` first, nothing of the
+ * request after the callback returns, nothing of the response after it ended or aborted, writes inside `cork`, no
+ * Content-Length of our own.
+ */
+import { STATUS_CODES } from 'node:http';
+import type { HttpRequest, HttpResponse, us_listen_socket } from 'uWebSockets.js';
+import { Body, type BodyResult, type BodyRoom } from './body.ts';
+import { boundUrl, plainAddress, type Dispatch, type Exchange, type HttpEngine, type RequestHead } from './engine.ts';
+import type { Reply, Sink } from './engine.ts';
+import { emptyBag, judgeFraming, safeHeaderValue, takeHeader, type HeaderBag } from './guard.ts';
+import type { UwsModule } from './uws-binary.ts';
+
+/** Larger replies are handed over as the socket takes them, instead of being copied into its buffer whole. */
+const tryEndBytes = 64 * 1024;
+const listenExclusively = 1;
+
+const statusLines = new Map(Object.entries(STATUS_CODES).map(([code, text]) => [Number(code), `${code} ${text}`]));
+const text = (bytes: ArrayBuffer): string => Buffer.from(bytes).toString('latin1');
+
+function headersOf(request: HttpRequest): HeaderBag {
+  const bag = emptyBag();
+  request.forEach((name, value) => takeHeader(bag, name, value));
+  return bag;
+}
+
+class UwsExchange implements Exchange {
+  readonly head: RequestHead;
+  readonly body: Body;
+  aborted = false;
+  readonly #response: HttpResponse;
+  readonly #lastOfConnection: () => boolean;
+  readonly #finished: () => void;
+  #onAborted: (() => void) | undefined;
+
+  constructor(
+    response: HttpResponse,
+    head: RequestHead,
+    body: Body,
+    lastOfConnection: () => boolean,
+    finished: () => void,
+  ) {
+    this.#response = response;
+    this.head = head;
+    this.body = body;
+    this.#lastOfConnection = lastOfConnection;
+    this.#finished = finished;
+  }
+
+  abort(): void {
+    this.aborted = true;
+    this.body.abort();
+    this.#onAborted?.();
+    this.#finished();
+  }
+
+  readBody(done: (body: BodyResult) => void): void {
+    this.body.whenEnded(() => done(this.body.result()));
+  }
+
+  reply(reply: Reply): void {
+    this.body.discard();
+    this.body.whenEnded(() => {
+      if (!this.aborted) this.#response.cork(() => this.#send(reply));
+    });
+  }
+
+  #send(reply: Reply): void {
+    const response = this.#response;
+    const close = !this.body.whole() || this.#lastOfConnection();
+    this.#writeHead(reply);
+    if (reply.status === 204) {
+      response.endWithoutBody(undefined, close);
+    } else if (this.head.method === 'HEAD') {
+      response.endWithoutBody(Buffer.byteLength(reply.body), close);
+    } else if (close || reply.body.length < tryEndBytes) {
+      response.end(reply.body, close);
+    } else {
+      this.#sendLarge(typeof reply.body === 'string' ? Buffer.from(reply.body) : reply.body);
+      return;
+    }
+    this.#finished();
+  }
+
+  #sendLarge(bytes: Uint8Array): void {
+    const response = this.#response;
+    const [, done] = response.tryEnd(bytes, bytes.byteLength);
+    if (done) {
+      this.#finished();
+      return;
+    }
+    response.onWritable((offset) => {
+      const [taken, whole] = response.tryEnd(bytes.subarray(offset), bytes.byteLength);
+      if (whole) this.#finished();
+      return taken;
+    });
+  }
+
+  stream(reply: Omit<Reply, 'body'>): Sink {
+    this.body.discard();
+    const response = this.#response;
+    let ended = false;
+    response.cork(() => {
+      this.#writeHead(reply);
+    });
+    return {
+      write: (chunk) => {
+        if (ended || this.aborted) return true;
+        let room = true;
+        response.cork(() => {
+          room = response.write(chunk);
+        });
+        return room;
+      },
+      onDrain: (listener) =>
+        void response.onWritable(() => {
+          listener();
+          return true;
+        }),
+      end: () => {
+        if (ended || this.aborted) return;
+        ended = true;
+        response.cork(() => response.end(undefined, this.#lastOfConnection()));
+        this.#finished();
+      },
+    };
+  }
+
+  onAborted(listener: () => void): void {
+    this.#onAborted = listener;
+  }
+
+  #writeHead(reply: Omit<Reply, 'body'>): void {
+    const response = this.#response;
+    response.writeStatus(statusLines.get(reply.status) ?? String(reply.status));
+    for (let at = 0; at + 1 < reply.headers.length; at += 2) {
+      response.writeHeader(reply.headers[at] ?? '', safeHeaderValue(reply.headers[at + 1] ?? ''));
+    }
+  }
+}
+
+export function uwsEngine(uws: UwsModule, dispatch: Dispatch): HttpEngine {
+  const room: BodyRoom = { heldBytes: 0 };
+  let inFlight = 0;
+  let keepAliveRefused = false;
+  let listening: us_listen_socket | undefined;
+  const refusesKeepAlive = (): boolean => keepAliveRefused;
+  const always = (): boolean => true;
+  const finished = (): void => void inFlight--;
+
+  const accept = (response: HttpResponse, request: HttpRequest): void => {
+    // Also called when we close a request that we refuse, before there is an exchange.
+    let abort = (): void => {};
+    response.onAborted(() => abort());
+    const method = request.getCaseSensitiveMethod();
+    const headers = headersOf(request);
+    const framing = judgeFraming(method, headers);
+    if (framing.kind === 'refused') {
+      // Not a reply: after one, uWS would run what follows in the same packet as a request.
+      response.close();
+      return;
+    }
+    const framed = framing.kind === 'length' || framing.kind === 'chunked';
+    const body = new Body(room, framing.kind === 'length' ? framing.bytes : framed ? undefined : 0);
+    const head: RequestHead = {
+      method,
+      path: request.getUrl(),
+      query: request.getQuery() ?? '',
+      address: plainAddress(text(response.getRemoteAddressAsText())),
+      headers,
+    };
+    inFlight++;
+    const exchange = new UwsExchange(
+      response,
+      head,
+      body,
+      framing.kind === 'unframed' ? always : refusesKeepAlive,
+      finished,
+    );
+    abort = () => exchange.abort();
+    if (framed) response.onData((chunk, last) => body.push(new Uint8Array(chunk), last));
+    dispatch(exchange);
+  };
+
+  const app = uws.App().any('/*', accept);
+  return {
+    name: 'uws',
+    inFlight: () => inFlight,
+    listen: (host, port) =>
+      new Promise((resolve, reject) => {
+        // The typings lack this form; the module has it.
+        const listen = app.listen.bind(app) as unknown as (
+          host: string,
+          port: number,
+          options: number,
+          done: (socket: us_listen_socket | false) => void,
+        ) => void;
+        listen(host, port, listenExclusively, (socket) => {
+          if (socket === false) {
+            reject(new Error(`cannot listen on ${host}:${port}`));
+            return;
+          }
+          listening = socket;
+          resolve(boundUrl(host, uws.us_socket_local_port(socket)));
+        });
+      }),
+    refuseKeepAlive: () => {
+      keepAliveRefused = true;
+    },
+    stopListening: () => {
+      if (listening !== undefined) uws.us_listen_socket_close(listening);
+      listening = undefined;
+    },
+    close: () => void app.close(),
+  };
+}

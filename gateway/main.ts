@@ -1,0 +1,55 @@
+/** The gateway's process. */
+import type { NatsConnection } from '@nats-io/transport-node';
+import { readSettings } from '../lib/config.ts';
+import { systemClock } from '../lib/clock.ts';
+import { runProgram } from '../lib/lifecycle.ts';
+import { createLog, logLevels } from '../lib/log.ts';
+import { createRegistry, serveMetrics } from '../lib/metrics.ts';
+import { connectNats, credentialsFile } from '../lib/nats.ts';
+import { version } from '../lib/version.ts';
+import { startGateway, stopDeadlineMs } from './gateway.ts';
+import { issuersOf, settings } from './settings.ts';
+
+const level = logLevels.find((known) => known === process.env['LOG_LEVEL']) ?? 'info';
+const log = createLog('gateway', level);
+
+await runProgram(log, async (life) => {
+  const configuration = readSettings(settings, process.env);
+  const issuers = issuersOf(configuration);
+  const registry = createRegistry('gateway', version);
+  const metrics = await serveMetrics(registry, {
+    host: configuration.METRICS_HOST,
+    port: configuration.METRICS_PORT,
+  });
+  life.onStop(metrics);
+  log.info('metrics', { url: metrics.url });
+
+  const { NATS_CREDS_FILE: credsFile, NATS_TLS_CA_FILE: tlsCaFile } = configuration;
+  const nats = connectNats(
+    {
+      servers: configuration.NATS_URLS,
+      name: 'gateway',
+      ...(credsFile === undefined ? {} : { authenticator: credentialsFile(credsFile) }),
+      ...(tlsCaFile === undefined ? {} : { tlsCaFile }),
+    },
+    log,
+  );
+  let connected: NatsConnection | undefined;
+  nats.then(
+    (nc) => {
+      connected = nc;
+    },
+    (error: unknown) => life.fail('nats_failed', error),
+  );
+  life.onStop({ name: 'nats', deadlineMs: 2000, stop: async () => connected?.close() });
+  const gateway = await startGateway({
+    configuration,
+    issuers,
+    nats,
+    registry,
+    clock: systemClock,
+    log,
+    version,
+  });
+  life.onStop({ name: 'http', deadlineMs: stopDeadlineMs(configuration), stop: () => gateway.stop() });
+});

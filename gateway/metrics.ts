@@ -1,0 +1,140 @@
+/** The gateway's metrics. Labels are route names and codes, never a tenant, an id or a path. */
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { CoalescerMeters } from './coalescer.ts';
+import { laneKinds, type LaneKind } from './lane.ts';
+
+export interface Meters extends CoalescerMeters {
+  /** Cheap enough for every request: the child metrics are looked up once. */
+  request(route: string, status: number, seconds: number, waited: boolean): void;
+  token(result: 'hit' | 'miss'): void;
+  authFailure(why: string): void;
+  rateLimited(what: 'tenant' | 'address' | 'streams'): void;
+  streamOpened(route: string): void;
+  streamClosed(route: string): void;
+  badLogBlock(): void;
+}
+
+/** Read when Prometheus comes. */
+export interface Gauges {
+  queued(kind: LaneKind): number;
+  tokenCacheEntries(): number;
+  revocations(): number;
+  inFlight(): number;
+  ready(): boolean;
+}
+
+const durationBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const batchBuckets = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
+
+export function createMeters(registry: Registry): Meters {
+  const registers = [registry];
+  const requests = new Counter({
+    name: 'longshore_gateway_requests_total',
+    help: 'HTTP requests by route and status.',
+    labelNames: ['route', 'status'],
+    registers,
+  });
+  const duration = new Histogram({
+    name: 'longshore_gateway_request_duration_seconds',
+    help: 'Time from a request’s headers to its reply, by route; streams and waits are not in it.',
+    labelNames: ['route'],
+    buckets: durationBuckets,
+    registers,
+  });
+  const batches = new Histogram({
+    name: 'longshore_gateway_batch_items',
+    help: 'Asks in one message to the owner of a partition, by lane.',
+    labelNames: ['lane'],
+    buckets: batchBuckets,
+    registers,
+  });
+  const retries = new Counter({
+    name: 'longshore_gateway_retries_total',
+    help: 'Asks that were sent again, by reason.',
+    labelNames: ['reason'],
+    registers,
+  });
+  const tokens = new Counter({
+    name: 'longshore_gateway_token_cache_lookups_total',
+    help: 'Look-ups of a token among the verified ones, by result.',
+    labelNames: ['result'],
+    registers,
+  });
+  const authFailures = new Counter({
+    name: 'longshore_gateway_auth_failures_total',
+    help: 'Requests answered 401 or, for want of keys, 503, by what was wrong.',
+    labelNames: ['why'],
+    registers,
+  });
+  const rateLimited = new Counter({
+    name: 'longshore_gateway_rate_limited_total',
+    help: 'Requests answered 429, by whose limit.',
+    labelNames: ['limit'],
+    registers,
+  });
+  const streams = new Gauge({
+    name: 'longshore_gateway_open_streams',
+    help: 'Server-Sent Events streams and waits that are open, by route.',
+    labelNames: ['route'],
+    registers,
+  });
+  const badBlocks = new Counter({
+    name: 'longshore_gateway_malformed_log_blocks_total',
+    help: 'Messages of the log or event stream that could not be read and were passed over.',
+    registers,
+  });
+
+  const requestChildren = new Map<string, Counter.Internal>();
+  const durationChildren = new Map<string, Histogram.Internal<'route'>>();
+  const batchChildren = new Map(laneKinds.map((kind) => [kind, batches.labels(kind)]));
+  const tokenChildren = { hit: tokens.labels('hit'), miss: tokens.labels('miss') };
+  const remembered = <T>(children: Map<string, T>, key: string, make: () => T): T => {
+    const known = children.get(key);
+    if (known !== undefined) return known;
+    const made = make();
+    children.set(key, made);
+    return made;
+  };
+
+  return {
+    request(route, status, seconds, waited) {
+      remembered(requestChildren, `${route} ${status}`, () => requests.labels(route, String(status))).inc();
+      if (!waited) remembered(durationChildren, route, () => duration.labels(route)).observe(seconds);
+    },
+    token: (result) => tokenChildren[result].inc(),
+    authFailure: (why) => authFailures.labels(why).inc(),
+    rateLimited: (what) => rateLimited.labels(what).inc(),
+    streamOpened: (route) => streams.labels(route).inc(),
+    streamClosed: (route) => streams.labels(route).dec(),
+    badLogBlock: () => badBlocks.inc(),
+    batch: (lane, items) => batchChildren.get(lane)?.observe(items),
+    retry: (reason, items) => retries.labels(reason).inc(items),
+  };
+}
+
+export function registerGauges(registry: Registry, gauges: Gauges): void {
+  const registers = [registry];
+  new Gauge({
+    name: 'longshore_gateway_lane_queue_length',
+    help: 'Asks that wait for a message, by lane, over all partitions.',
+    labelNames: ['lane'],
+    registers,
+    collect() {
+      for (const kind of laneKinds) this.labels(kind).set(gauges.queued(kind));
+    },
+  });
+  const simple = (name: string, help: string, read: () => number): void => {
+    new Gauge({
+      name,
+      help,
+      registers,
+      collect() {
+        this.set(read());
+      },
+    });
+  };
+  simple('longshore_gateway_token_cache_entries', 'Verified tokens that are remembered.', gauges.tokenCacheEntries);
+  simple('longshore_gateway_revocations', 'Revocations that are held.', gauges.revocations);
+  simple('longshore_gateway_requests_in_flight', 'Requests whose reply is not yet whole.', gauges.inFlight);
+  simple('longshore_gateway_ready', '1 when /readyz says yes.', () => (gauges.ready() ? 1 : 0));
+}

@@ -1,0 +1,69 @@
+/** From an outcome to an HTTP reply: status, headers, body. Pure. */
+import {
+  outcomeStatus,
+  type ErrorBody,
+  type ErrorCode,
+  type FieldErrors,
+  type OutcomeCode,
+} from '../schemas/errors.ts';
+import type { Reply } from './http/engine.ts';
+
+/** What a handler gives back; the body may be empty for an error, which then has its code for a body. */
+export interface Result {
+  readonly code: OutcomeCode;
+  readonly body: string;
+  readonly retryAfterSeconds?: number;
+  /** More headers, and ones that stand in place of the usual: name, value, name, value... */
+  readonly headers?: readonly string[];
+}
+
+const error = (body: ErrorBody): Result => ({ code: body.error, body: JSON.stringify(body) });
+
+/** The codes whose body is the bare code, or the code and a message. */
+type PlainCode = Exclude<ErrorCode, 'over_quota' | 'invalid'>;
+
+export const failure = (code: PlainCode, message?: string): Result =>
+  error(message === undefined ? { error: code } : { error: code, message });
+
+export const invalid = (details: FieldErrors): Result => error({ error: 'invalid', details });
+
+export const rateLimited = (retryAfterSeconds: number): Result => ({ ...failure('rate_limited'), retryAfterSeconds });
+
+export const ok = (data: unknown): Result => ({ code: 'ok', body: JSON.stringify({ data }) });
+
+const defaultRetryAfterSeconds = 1;
+const noStore = ['cache-control', 'no-store'];
+const json = ['content-type', 'application/json'];
+const none: readonly string[] = [];
+
+const bareErrors = new Map<string, string>();
+/** `{"error":"not_found"}`, made once for each code. */
+function bareError(code: OutcomeCode): string {
+  const known = bareErrors.get(code);
+  if (known !== undefined) return known;
+  const body = JSON.stringify({ error: code });
+  bareErrors.set(code, body);
+  return body;
+}
+
+function retryAfter({ code, retryAfterSeconds }: Result): readonly string[] {
+  if (code !== 'rate_limited' && code !== 'unavailable') return none;
+  return ['retry-after', String(retryAfterSeconds ?? defaultRetryAfterSeconds)];
+}
+
+export function replyOf(result: Result, requestId: string): Reply {
+  const status = outcomeStatus[result.code];
+  const body = result.body === '' && status !== 204 ? bareError(result.code) : result.body;
+  return {
+    status,
+    body,
+    headers: [
+      'x-request-id',
+      requestId,
+      ...(result.headers?.includes('cache-control') === true ? none : noStore),
+      ...(status === 204 || result.headers?.includes('content-type') === true ? none : json),
+      ...retryAfter(result),
+      ...(result.headers ?? none),
+    ],
+  };
+}

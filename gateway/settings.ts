@@ -1,0 +1,148 @@
+/** The gateway's configuration. docs/configuration.md is checked against this table. */
+import Type, { type Static } from 'typebox';
+import { BlockList, isIP } from 'node:net';
+import { ConfigurationError, choice, integer, list, optionalText, readSettingFile, text } from '../lib/config.ts';
+import type { Configuration } from '../lib/config.ts';
+import { DecodeError, decoder } from '../lib/decode.ts';
+import { logLevels } from '../lib/log.ts';
+import { limits } from '../schemas/limits.ts';
+import { algorithms, type Algorithm, type Issuer } from './auth/claims.ts';
+import type { KeySource } from './auth/keys.ts';
+import { engineNames } from './http/engine.ts';
+
+export const settings = {
+  HTTP_HOST: text('Address the API listens on.', { fallback: '127.0.0.1' }),
+  HTTP_PORT: integer('Port the API listens on; 0 takes a free one.', { min: 0, max: 65535, fallback: 8080 }),
+  HTTP_ENGINE: choice('HTTP server: uWebSockets.js where its binary loads, or node:http.', engineNames, 'uws'),
+  NATS_URLS: list('NATS servers.', { fallback: ['nats://127.0.0.1:4222'] }),
+  NATS_CREDS_FILE: optionalText('Credentials of a user of the account CP.'),
+  NATS_TLS_CA_FILE: optionalText('Certificate authority of the NATS servers; TLS is then required.'),
+  REDIS_URL: optionalText('Redis; absent: rate limits are each gateway’s own, and revocations spread by the poll.'),
+  AUTH_ISSUERS_FILE: optionalText(
+    'Token issuers: JSON, a list of {issuer, audience, algorithms, jwks_url or jwks_file, tenant_claim}.',
+  ),
+  AUTH_ISSUER: optionalText('The one issuer, where there is no AUTH_ISSUERS_FILE: its `iss`.'),
+  AUTH_AUDIENCE: optionalText('Its `aud`.'),
+  AUTH_JWKS_URL: optionalText('Where its keys are fetched.'),
+  AUTH_JWKS_FILE: optionalText('Or the file they are in; reloaded when it changes.'),
+  AUTH_ALGORITHMS: list('Signature algorithms it may use: EdDSA, ES256, RS256.', { fallback: algorithms }),
+  AUTH_TENANT_CLAIM: text('The claim that holds the tenant.', { fallback: 'tenant_id' }),
+  RATE_LIMIT_TENANT_PER_SECOND: integer('Requests a second of one tenant.', {
+    min: 1,
+    max: 10_000_000,
+    fallback: 1000,
+  }),
+  RATE_LIMIT_TENANT_BURST: integer('Requests of one tenant at once.', { min: 1, max: 10_000_000, fallback: 5000 }),
+  RATE_LIMIT_AUTH_FAILURES_PER_SECOND: integer('Failed authentications a second of one address.', {
+    min: 1,
+    max: 10_000_000,
+    fallback: 50,
+  }),
+  RATE_LIMIT_AUTH_FAILURES_BURST: integer('Failed authentications of one address at once.', {
+    min: 1,
+    max: 10_000_000,
+    fallback: 1000,
+  }),
+  TRUSTED_PROXIES: list('Networks (CIDR) whose X-Forwarded-For is believed.', { fallback: [] }),
+  REQUEST_DEADLINE_MS: integer('How long a request may take.', {
+    min: 100,
+    max: 60_000,
+    fallback: limits.requestDeadlineMs,
+  }),
+  METRICS_HOST: text('Address /metrics listens on.', { fallback: '127.0.0.1' }),
+  METRICS_PORT: integer('Port /metrics listens on; 0 takes a free one.', { min: 0, max: 65535, fallback: 9101 }),
+  LOG_LEVEL: choice('From which level on events are logged; `info` has a line for every request.', logLevels, 'info'),
+  SHUTDOWN_DELAY_MS: integer('Between "not ready" and the end of listening, for load balancers to notice.', {
+    min: 0,
+    max: 120_000,
+    fallback: 250,
+  }),
+};
+
+export type GatewayConfiguration = Configuration<typeof settings>;
+
+export interface IssuerSetting extends Issuer {
+  readonly source: KeySource;
+}
+
+const IssuerEntry = Type.Object(
+  {
+    issuer: Type.String({ minLength: 1 }),
+    audience: Type.String({ minLength: 1 }),
+    algorithms: Type.Array(Type.Enum([...algorithms]), { minItems: 1 }),
+    jwks_url: Type.Optional(Type.String({ pattern: '^https?://' })),
+    jwks_file: Type.Optional(Type.String({ minLength: 1 })),
+    tenant_claim: Type.Optional(Type.String({ minLength: 1 })),
+  },
+  { additionalProperties: false },
+);
+type IssuerEntry = Static<typeof IssuerEntry>;
+const decodeIssuers = decoder(Type.Array(IssuerEntry, { minItems: 1 }));
+
+function issuerSetting(entry: IssuerEntry, from: string): IssuerSetting {
+  const { jwks_url: url, jwks_file: path } = entry;
+  if ((url === undefined) === (path === undefined)) {
+    throw new ConfigurationError([`${from}: ${entry.issuer} needs either a JWKS URL or a JWKS file`]);
+  }
+  return {
+    issuer: entry.issuer,
+    audience: entry.audience,
+    algorithms: entry.algorithms,
+    tenantClaim: entry.tenant_claim ?? 'tenant_id',
+    source: url === undefined ? { kind: 'file', path: path ?? '' } : { kind: 'url', url },
+  };
+}
+
+function issuersOfFile(path: string): IssuerSetting[] {
+  const content = readSettingFile('AUTH_ISSUERS_FILE', path);
+  try {
+    return decodeIssuers(Buffer.from(content)).map((entry) => issuerSetting(entry, 'AUTH_ISSUERS_FILE'));
+  } catch (error) {
+    if (error instanceof DecodeError) throw new ConfigurationError([`AUTH_ISSUERS_FILE: ${error.message}`]);
+    throw error;
+  }
+}
+
+/** @throws ConfigurationError */
+export function issuersOf(configuration: GatewayConfiguration): IssuerSetting[] {
+  const { AUTH_ISSUERS_FILE: file, AUTH_ISSUER: issuer, AUTH_AUDIENCE: audience } = configuration;
+  if (file !== undefined) {
+    const issuers = issuersOfFile(file);
+    if (new Set(issuers.map((entry) => entry.issuer)).size < issuers.length) {
+      throw new ConfigurationError(['AUTH_ISSUERS_FILE: one issuer, two entries']);
+    }
+    return issuers;
+  }
+  if (issuer === undefined || audience === undefined) {
+    throw new ConfigurationError(['AUTH_ISSUERS_FILE, or AUTH_ISSUER and AUTH_AUDIENCE, are required']);
+  }
+  const given = configuration.AUTH_ALGORITHMS.map((name) => algorithms.find((known) => known === name));
+  if (given.length === 0 || given.includes(undefined)) {
+    throw new ConfigurationError([`AUTH_ALGORITHMS must be of ${algorithms.join(', ')}`]);
+  }
+  const { AUTH_JWKS_URL: url, AUTH_JWKS_FILE: path, AUTH_TENANT_CLAIM: claim } = configuration;
+  const entry = {
+    issuer,
+    audience,
+    algorithms: given as Algorithm[],
+    tenant_claim: claim,
+    ...(url === undefined ? {} : { jwks_url: url }),
+    ...(path === undefined ? {} : { jwks_file: path }),
+  };
+  return [issuerSetting(entry, 'AUTH_ISSUER')];
+}
+
+/** @throws ConfigurationError */
+export function trustedProxies(networks: readonly string[]): BlockList {
+  const proxies = new BlockList();
+  for (const network of networks) {
+    const [address = '', bits] = network.split('/', 2);
+    const version = isIP(address);
+    const prefix = bits === undefined ? (version === 4 ? 32 : 128) : Number(bits);
+    if (version === 0 || !Number.isInteger(prefix) || prefix < 0 || prefix > (version === 4 ? 32 : 128)) {
+      throw new ConfigurationError([`TRUSTED_PROXIES: ${network} is no network`]);
+    }
+    proxies.addSubnet(address, prefix, version === 4 ? 'ipv4' : 'ipv6');
+  }
+  return proxies;
+}

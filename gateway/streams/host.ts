@@ -1,0 +1,207 @@
+/**
+ * The life of streams and waits: how many a tenant may have, what wakes them, and what ends them. A bell (a message on a
+ * core NATS subject) only says "look now"; what there is to see is always read from the source (level, not edge), and
+ * looked at by the clock too, since a bell may be lost.
+ */
+import type { Clock } from '../../lib/clock.ts';
+import type { Log } from '../../lib/log.ts';
+import type { TenantId } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
+import type { Identity } from '../auth/claims.ts';
+import type { Exchange, Sink } from '../http/engine.ts';
+import type { Meters } from '../metrics.ts';
+import { encodeFrame, endFrame, heartbeat, preamble, sseHeaders, type EndReason, type Frame } from './sse.ts';
+
+/** What a source has to show now. `more`: ask again at once. `ended`: there will never be more. */
+export interface Showing {
+  readonly frames: readonly Frame[];
+  readonly more: boolean;
+  readonly ended: boolean;
+}
+
+export interface FollowOptions {
+  readonly exchange: Exchange;
+  readonly requestId: string;
+  readonly identity: Identity;
+  /** Subjects whose messages are the bell. */
+  readonly bell: string;
+  /** Shows what came since it was called last. May reject: then it is asked again later. */
+  readonly show: () => Promise<Showing>;
+}
+
+/** Wakes whoever waits; a ring while nobody waits is kept for the next wait. */
+export class Bell {
+  #rung = false;
+  #wake: (() => void) | undefined;
+
+  ring(): void {
+    this.#rung = true;
+    this.#wake?.();
+  }
+
+  /** Forgets a ring that nobody waited for. */
+  hush(): void {
+    this.#rung = false;
+  }
+
+  /** Until it rings, or `ms` have passed; whether it rang. */
+  async wait(ms: number): Promise<boolean> {
+    if (!this.#rung) {
+      let timer: NodeJS.Timeout | undefined;
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+        timer = setTimeout(resolve, ms);
+      });
+      clearTimeout(timer);
+      this.#wake = undefined;
+    }
+    const rung = this.#rung;
+    this.#rung = false;
+    return rung;
+  }
+}
+
+export interface StreamHostDependencies {
+  /** Rings at every message on a subject, until the returned function is called. */
+  readonly listen: (subject: string, ring: () => void) => () => void;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly meters: Meters;
+  /** Whether a token that opened a stream still would. */
+  readonly stillGood: (identity: Identity) => boolean;
+}
+
+export class StreamHost {
+  readonly #dependencies: StreamHostDependencies;
+  readonly #open = new Map<TenantId, number>();
+  readonly #bells = new Set<Bell>();
+  #stopping = false;
+  #waitsOver = false;
+
+  constructor(dependencies: StreamHostDependencies) {
+    this.#dependencies = dependencies;
+  }
+
+  /** Every stream ends with its next look, which is now. */
+  endStreams(): void {
+    this.#stopping = true;
+    this.#ringAll();
+  }
+
+  /** Every wait is answered with its next look, which is now. */
+  endWaits(): void {
+    this.#waitsOver = true;
+    this.#ringAll();
+  }
+
+  waitsOver(): boolean {
+    return this.#waitsOver;
+  }
+
+  #ringAll(): void {
+    for (const bell of this.#bells) bell.ring();
+  }
+
+  /** Holds a place among the tenant's streams and waits while `work` runs; undefined where there is none. */
+  async withPlace<T>(tenant: TenantId, route: string, work: () => Promise<T>): Promise<T | undefined> {
+    const { meters } = this.#dependencies;
+    const open = this.#open.get(tenant) ?? 0;
+    if (open >= limits.streamsPerTenant) {
+      meters.rateLimited('streams');
+      return undefined;
+    }
+    this.#open.set(tenant, open + 1);
+    meters.streamOpened(route);
+    try {
+      return await work();
+    } finally {
+      meters.streamClosed(route);
+      const left = (this.#open.get(tenant) ?? 1) - 1;
+      if (left === 0) this.#open.delete(tenant);
+      else this.#open.set(tenant, left);
+    }
+  }
+
+  /** A bell for a subject while `work` runs. */
+  async withBell<T>(subject: string, exchange: Exchange, work: (bell: Bell) => Promise<T>): Promise<T> {
+    const bell = new Bell();
+    this.#bells.add(bell);
+    exchange.onAborted(() => bell.ring());
+    const silence = this.#dependencies.listen(subject, () => bell.ring());
+    try {
+      return await work(bell);
+    } finally {
+      silence();
+      this.#bells.delete(bell);
+    }
+  }
+
+  /** Streams until the client leaves, the source ends, the token is no longer good or the process stops. */
+  follow(options: FollowOptions): Promise<void> {
+    return this.withBell(options.bell, options.exchange, (bell) => this.#follow(options, bell));
+  }
+
+  async #follow({ exchange, requestId, identity, show }: FollowOptions, bell: Bell): Promise<void> {
+    const { clock, log } = this.#dependencies;
+    const sink = exchange.stream({ status: 200, headers: ['x-request-id', requestId, ...sseHeaders] });
+    const writer = new PacedWriter(sink, clock, () => exchange.aborted || this.#stopping);
+    await writer.write(preamble);
+    while (!exchange.aborted) {
+      const end = this.#endReason(identity);
+      if (end !== undefined) return finish(writer, sink, end);
+      const shown = await show().catch((error: unknown): undefined => {
+        log.debug('stream_source', { requestId, error });
+        return undefined;
+      });
+      if (shown !== undefined && shown.frames.length > 0) {
+        if (!(await writer.write(shown.frames.map(encodeFrame).join('')))) return sink.end();
+      }
+      if (shown?.ended === true) return finish(writer, sink, 'done');
+      if (shown?.more === true || exchange.aborted) continue;
+      await bell.wait(limits.streamPollMs);
+      if (writer.idleMs() >= limits.streamHeartbeatMs) await writer.write(heartbeat);
+    }
+  }
+
+  #endReason(identity: Identity): EndReason | undefined {
+    if (this.#stopping) return 'stopping';
+    return this.#dependencies.stillGood(identity) ? undefined : 'unauthenticated';
+  }
+}
+
+async function finish(writer: PacedWriter, sink: Sink, reason: EndReason): Promise<void> {
+  await writer.write(endFrame(reason));
+  sink.end();
+}
+
+/** Writes no faster than the client reads: an engine buffers without bound. */
+class PacedWriter {
+  readonly #sink: Sink;
+  readonly #clock: Clock;
+  readonly #gone: () => boolean;
+  readonly #drained = new Bell();
+  #lastWriteMs: number;
+
+  constructor(sink: Sink, clock: Clock, gone: () => boolean) {
+    this.#sink = sink;
+    this.#clock = clock;
+    this.#gone = gone;
+    this.#lastWriteMs = clock.monotonicMs();
+    sink.onDrain(() => this.#drained.ring());
+  }
+
+  idleMs(): number {
+    return this.#clock.monotonicMs() - this.#lastWriteMs;
+  }
+
+  /** False where nobody will read it: the client has left, or has not read for so long that it is given up. */
+  async write(text: string): Promise<boolean> {
+    this.#drained.hush();
+    this.#lastWriteMs = this.#clock.monotonicMs();
+    if (this.#sink.write(text)) return true;
+    while (this.idleMs() < limits.streamStalledMs && !this.#gone()) {
+      if (await this.#drained.wait(limits.streamPollMs)) return true;
+    }
+    return false;
+  }
+}

@@ -1,0 +1,34 @@
+/** Server-Sent Events (HTML Living Standard, section 9.2): the frames. Pure. */
+
+export interface Frame {
+  /** What a client sends back as `Last-Event-ID`. */
+  readonly id?: string;
+  readonly event?: string;
+  /** JSON: no line break in it. */
+  readonly data: string;
+}
+
+export const encodeFrame = ({ id, event, data }: Frame): string =>
+  `${id === undefined ? '' : `id: ${id}\n`}${event === undefined ? '' : `event: ${event}\n`}data: ${data}\n\n`;
+
+/** A comment: says that the stream is alive, and means nothing. */
+export const heartbeat = ':\n\n';
+
+const retryMs = 2000;
+/** Sent first: how long a client waits before it resumes, and that it was heard. */
+export const preamble = `retry: ${retryMs}\n\n`;
+
+/** Why a stream ended, as its last frame says it. A client that resumes after `done` gets the same again, and nothing else. */
+export type EndReason = 'done' | 'unauthenticated' | 'stopping';
+
+export const endFrame = (reason: EndReason): string => encodeFrame({ event: 'end', data: JSON.stringify({ reason }) });
+
+export const sseHeaders = [
+  'content-type',
+  'text/event-stream',
+  'cache-control',
+  'no-store',
+  // nginx would hold frames back otherwise.
+  'x-accel-buffering',
+  'no',
+] as const;
