@@ -175,7 +175,7 @@ function spawnServer(spec: ServerSpec): Server {
 const portRange = { first: 20_000, last: 32_000 } as const;
 const portAttempts = 50;
 
-const isFree = (port: number): Promise<boolean> =>
+export const isFree = (port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const probe = createServer();
     probe.once('error', () => resolve(false));

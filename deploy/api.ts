@@ -1,0 +1,82 @@
+/** Longshore's HTTP API, as the tooling calls it: the same calls that a tenant or an operator makes. */
+import Type from 'typebox';
+import { sleep } from '../lib/backoff.ts';
+import { decoder } from '../lib/decode.ts';
+import { Container, ContainerStatusView } from '../schemas/container.ts';
+import { HostView } from '../schemas/host.ts';
+import { LogEntry } from '../schemas/log.ts';
+import { QuotaView } from '../schemas/tenant.ts';
+
+const requestDeadlineMs = 10_000;
+const hostDeadlineMs = 30_000;
+const pollMs = 50;
+
+const dataOf = <T extends Type.TSchema>(schema: T) => decoder(Type.Object({ data: schema }));
+const decodeContainer = dataOf(Container);
+const decodeContainers = dataOf(Type.Array(Container));
+const decodeStatus = dataOf(ContainerStatusView);
+const decodeLogs = dataOf(Type.Array(LogEntry));
+const decodeQuota = dataOf(QuotaView);
+const decodeHost = dataOf(HostView);
+const decodeJoin = dataOf(Type.Object({ join_token: Type.String() }));
+
+export class ApiError extends Error {
+  readonly status: number;
+
+  constructor(what: string, status: number, body: string) {
+    super(`${what}: ${status} ${body.slice(0, 500)}`);
+    this.status = status;
+  }
+}
+
+export type Api = ReturnType<typeof createApi>;
+
+export function createApi(baseUrl: string) {
+  const call = async (token: string, method: string, path: string, body?: unknown): Promise<Uint8Array> => {
+    const answer = await fetch(baseUrl + path, {
+      method,
+      signal: AbortSignal.timeout(requestDeadlineMs),
+      headers: {
+        authorization: `Bearer ${token}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    if (!answer.ok) throw new ApiError(`${method} ${path}`, answer.status, await answer.text());
+    return new Uint8Array(await answer.arrayBuffer());
+  };
+  const compute = '/api/v2/compute';
+  const hosts = '/api/v2/operator/hosts';
+
+  return {
+    baseUrl,
+    containers: async (token: string) => decodeContainers(await call(token, 'GET', compute)).data,
+    create: async (token: string, body: object) => decodeContainer(await call(token, 'POST', compute, body)).data,
+    status: async (token: string, id: string) => decodeStatus(await call(token, 'GET', `${compute}/${id}/status`)).data,
+    logs: async (token: string, id: string, limit: number) =>
+      decodeLogs(await call(token, 'GET', `${compute}/${id}/logs?limit=${limit}`)).data,
+    quota: async (token: string) => decodeQuota(await call(token, 'GET', `${compute}/quota`)).data,
+
+    /** A one-time token for the host, which is made at the first call. */
+    async joinToken(token: string, host: { readonly key: string; readonly region: string }): Promise<string> {
+      try {
+        return decodeJoin(await call(token, 'POST', hosts, host)).data.join_token;
+      } catch (error) {
+        if (!(error instanceof ApiError) || error.status !== 409) throw error;
+        return decodeJoin(await call(token, 'POST', `${hosts}/${host.key}/join-token`)).data.join_token;
+      }
+    },
+
+    /** Resolves when the host's agent has reported; rejects after a deadline or when the signal aborts. */
+    async hostIsUp(token: string, key: string, signal: AbortSignal): Promise<void> {
+      const end = performance.now() + hostDeadlineMs;
+      for (;;) {
+        const { status } = decodeHost(await call(token, 'GET', `${hosts}/${key}`)).data;
+        if (status === 'up') return;
+        if (performance.now() > end) throw new Error(`host ${key} is still ${status} after ${hostDeadlineMs} ms`);
+        await sleep(pollMs, signal);
+        signal.throwIfAborted();
+      }
+    },
+  };
+}

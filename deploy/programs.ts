@@ -1,0 +1,41 @@
+/** Longshore's own programs as children: which settings each gets (see the programs' settings.ts), and when it is ready. */
+import { join } from 'node:path';
+import { repositoryRoot } from './paths.ts';
+import { startServer, type Server } from './process.ts';
+
+const readyDeadlineMs = 30_000;
+/** Longer than a program takes to hand over what it is doing. */
+const stopGraceMs = 30_000;
+
+export type ProgramName = 'actors' | 'gateway' | 'host-agent';
+
+export interface Program {
+  readonly name: ProgramName;
+  readonly settings: Readonly<Record<string, string>>;
+  /** Answers 200 once the program can do its work. */
+  readonly readyUrl: string;
+  readonly logFile: string;
+}
+
+/** Nothing of this process's environment but what Node and the system need: a stray setting would be a riddle. */
+const inherited = ['PATH', 'HOME', 'TMPDIR', 'LANG', 'LC_ALL', 'TZ', 'NODE_OPTIONS', 'NODE_EXTRA_CA_CERTS'];
+
+export function startProgram(program: Program, env: NodeJS.ProcessEnv): Promise<Server> {
+  const base = Object.fromEntries(
+    inherited.flatMap((name) => {
+      const value = env[name];
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+  return startServer({
+    name: program.name,
+    command: process.execPath,
+    args: ['--enable-source-maps', join(repositoryRoot, 'dist', program.name, 'main.js')],
+    env: { ...base, ...program.settings },
+    cwd: repositoryRoot,
+    logFile: program.logFile,
+    ready: async (signal) => (await fetch(program.readyUrl, { signal })).ok,
+    readyDeadlineMs,
+    stopGraceMs,
+  });
+}

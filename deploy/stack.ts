@@ -1,0 +1,223 @@
+/**
+ * The whole of Longshore on one machine: servers and programs, each started when what it stands on is ready, and stopped
+ * in the reverse order. `npm start` runs one; so may an end-to-end test, in a folder of its own.
+ */
+import { join } from 'node:path';
+import { createApi, type Api } from './api.ts';
+import { findEngine, startPrivateEngine, type Engine } from './engine.ts';
+import { startNats, type Nats } from './nats.ts';
+import { keptPorts, type Ports } from './ports.ts';
+import { describeExit, logTail, type Server } from './process.ts';
+import { startProgram, type Program } from './programs.ts';
+import { startRedis } from './redis.ts';
+import { demoImage, pushDemoImage, startRegistry } from './registry.ts';
+import { step } from './steps.ts';
+import { devAudience, devIssuer, mintDevTokens, prepareTokenIssuer, type DevTokens } from './tokens.ts';
+import { findTool, type Tool } from './tools.ts';
+import type { ToolName } from './tool-table.ts';
+
+export const localHost = { key: 'local', region: 'default' } as const;
+
+export interface StackOptions {
+  readonly env: NodeJS.ProcessEnv;
+  readonly stateFolder: string;
+  readonly cacheFolder: string;
+  /** Aborted: go no further; what was started is stopped. */
+  readonly signal: AbortSignal;
+}
+
+export interface Stack {
+  readonly api: Api;
+  readonly tokens: DevTokens;
+  readonly engine: Engine;
+  readonly nats: Nats;
+  readonly image: { readonly registry: string; readonly repository: string; readonly tag: string };
+  readonly metricsUrls: readonly string[];
+  /** Resolves, with what to tell, when something ended that should run. */
+  readonly broken: Promise<string>;
+  stop(): Promise<void>;
+}
+
+interface Part {
+  readonly name: string;
+  stop(): Promise<unknown>;
+}
+
+/** Where state of each part lies, and logs. */
+const layOut = (stateFolder: string) => ({
+  logs: join(stateFolder, 'logs'),
+  ports: join(stateFolder, 'ports.json'),
+  engine: join(stateFolder, 'engine'),
+  nats: join(stateFolder, 'nats'),
+  redis: join(stateFolder, 'redis'),
+  registry: join(stateFolder, 'registry'),
+  tokens: join(stateFolder, 'tokens'),
+  agent: join(stateFolder, 'agent'),
+});
+
+export async function startStack(options: StackOptions): Promise<Stack> {
+  const parts: Part[] = [];
+  const stop = async (): Promise<void> => {
+    for (const part of parts.splice(0).toReversed()) await step(`stopping ${part.name}`, () => part.stop());
+  };
+  try {
+    return await startParts(options, parts, stop);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function startParts(options: StackOptions, parts: Part[], stop: () => Promise<void>): Promise<Stack> {
+  const { env, cacheFolder, signal } = options;
+  const folders = layOut(options.stateFolder);
+  const servers: Server[] = [];
+  /** Starts a part, unless the whole was called off meanwhile. */
+  const start = async <T>(
+    name: string,
+    work: () => Promise<T>,
+    own: (result: T) => { part: Part; server?: Server } | undefined,
+    detail?: (result: T) => string,
+  ): Promise<T> => {
+    signal.throwIfAborted();
+    // Called off, what is half started is nobody's here: it is in the ledger, and ends with this process.
+    const result = await unlessAborted(step(name, work, detail), signal);
+    const owned = own(result);
+    if (owned !== undefined) parts.push(owned.part);
+    if (owned?.server !== undefined) servers.push(owned.server);
+    return result;
+  };
+  const tool = (name: ToolName): Promise<Tool> =>
+    start(
+      `find ${name}`,
+      () => findTool(name, { env, cacheFolder, report: (what) => process.stdout.write(`· ${what} …\n`) }),
+      () => undefined,
+      ({ version, origin }) => `${version} (${origin})`,
+    );
+  const program = (settings: Program): Promise<Server> =>
+    start(
+      settings.name,
+      () => startProgram(settings, env),
+      (server) => ({ part: { name: settings.name, stop: () => server.stop() }, server }),
+    );
+
+  const found = await findEngine(env);
+  const natsTool = await tool('nats-server');
+  const redisTool = await tool('redis-server');
+  const registryTool = await tool('docker-registry');
+  await tool('busybox');
+  const ports = await keptPorts(folders.ports);
+  const tokenIssuer = await prepareTokenIssuer(folders.tokens);
+  const tokens = await mintDevTokens(tokenIssuer);
+
+  const engine: Engine =
+    found ??
+    (await (async () => {
+      const dockerd = await tool('dockerd');
+      return start(
+        'Docker engine (private)',
+        () => startPrivateEngine({ dir: folders.engine, tool: dockerd, firewall: true, throwaway: false }),
+        (made) => ({ part: { name: 'Docker engine', stop: () => made.stop() }, server: made.server() }),
+        ({ version }) => version,
+      );
+    })());
+  const redis = await start(
+    'Redis',
+    () => startRedis({ tool: redisTool, folder: folders.redis, port: ports.redis }),
+    (made) => ({ part: { name: 'Redis', stop: () => made.stop() }, server: made.server }),
+  );
+  const registry = await start(
+    'registry',
+    () => startRegistry({ tool: registryTool, folder: folders.registry, port: ports.registry }),
+    (made) => ({ part: { name: 'registry', stop: () => made.stop() }, server: made.server }),
+    ({ address }) => address,
+  );
+  await start(
+    `image ${demoImage.repository}:${demoImage.tag}`,
+    () => pushDemoImage(registry.address),
+    () => undefined,
+  );
+  const nats = await start(
+    'NATS with JetStream',
+    () => startNats({ tool: natsTool, dir: folders.nats, port: ports.nats }),
+    (made) => ({ part: { name: 'NATS', stop: () => made.stop() }, server: made.server() }),
+    ({ url }) => url,
+  );
+
+  const logFile = (name: string): string => join(folders.logs, `${name}.log`);
+  const metrics = metricsUrls(ports);
+  const natsSettings = { NATS_URLS: nats.url, NATS_CREDS_FILE: nats.credsFile };
+  await program({
+    name: 'actors',
+    settings: {
+      ...natsSettings,
+      HOSTS_ACCOUNT: nats.hostsAccount,
+      HOSTS_SIGNING_SEED_FILE: nats.hostsSigningSeedFile,
+      METRICS_PORT: String(ports.actorsMetrics),
+    },
+    readyUrl: readyUrlOf(ports.actorsMetrics),
+    logFile: logFile('actors'),
+  });
+  await program({
+    name: 'gateway',
+    settings: {
+      ...natsSettings,
+      HTTP_PORT: String(ports.api),
+      REDIS_URL: redis.url,
+      AUTH_ISSUER: devIssuer,
+      AUTH_AUDIENCE: devAudience,
+      AUTH_JWKS_FILE: tokenIssuer.jwksFile,
+      METRICS_PORT: String(ports.gatewayMetrics),
+    },
+    readyUrl: readyUrlOf(ports.api),
+    logFile: logFile('gateway'),
+  });
+  const api = createApi(`http://127.0.0.1:${ports.api}`);
+  await program({
+    name: 'host-agent',
+    settings: {
+      LONGSHORE_URL: api.baseUrl,
+      LONGSHORE_JOIN_TOKEN: await api.joinToken(tokens.operator.token, localHost),
+      STATE_DIR: folders.agent,
+      DOCKER_HOST: engine.host,
+      NATS_URLS: nats.url,
+      METRICS_PORT: String(ports.agentMetrics),
+    },
+    readyUrl: readyUrlOf(ports.agentMetrics),
+    logFile: logFile('host-agent'),
+  });
+  await start(
+    'host in the fleet',
+    () => api.hostIsUp(tokens.operator.token, localHost.key, signal),
+    () => undefined,
+  );
+
+  const broken = Promise.race(
+    servers.map(async (server) => {
+      const exit = await server.exited;
+      return `${server.name} ${describeExit(exit)}; the end of ${server.logFile}:\n${logTail(server.logFile)}`;
+    }),
+  );
+  const image = { registry: registry.address, ...demoImage };
+  return { api, tokens, engine, nats, image, metricsUrls: metrics, broken, stop };
+}
+
+/** The promise's outcome, or the abort's, whichever comes first. */
+async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  let stopWaiting = (): void => undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    stopWaiting = () => reject(new Error('interrupted'));
+    signal.addEventListener('abort', stopWaiting, { once: true });
+  });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener('abort', stopWaiting);
+    promise.catch(() => undefined);
+  }
+}
+
+const readyUrlOf = (port: number): string => `http://127.0.0.1:${port}/readyz`;
+
+const metricsUrls = (ports: Ports): string[] =>
+  [ports.gatewayMetrics, ports.actorsMetrics, ports.agentMetrics].map((port) => `http://127.0.0.1:${port}/metrics`);

@@ -1,0 +1,101 @@
+/** `npm start`: the whole stack with a demo container, until Ctrl-C. */
+import { mkdirSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { declareDemo, demoLines, demoSettled, showDemo } from './demo.ts';
+import { lockState, tryLock } from './lockdir.ts';
+import { writePrivateFile } from './nats-identity.ts';
+import { cacheFolder, stateFolder } from './paths.ts';
+import { reapAbandoned } from './reap.ts';
+import { startStack, type Stack } from './stack.ts';
+import { say, step, took } from './steps.ts';
+
+/** What scripts need to use the stack while it runs. */
+function writeDevFile(path: string, stack: Stack): void {
+  const { api, tokens, engine, image, nats, metricsUrls } = stack;
+  const content = {
+    baseUrl: api.baseUrl,
+    tenants: tokens.tenants,
+    operator: tokens.operator,
+    docker: { host: engine.host },
+    image,
+    nats: { url: nats.url },
+    metrics: metricsUrls,
+    pid: process.pid,
+  };
+  writePrivateFile(path, `${JSON.stringify(content, undefined, 2)}\n`);
+}
+
+/** The last start's logs are kept beside this one's, and no older ones. */
+function turnLogs(state: string): void {
+  const [logs, previous] = [join(state, 'logs'), join(state, 'logs.previous')];
+  rmSync(previous, { recursive: true, force: true });
+  try {
+    renameSync(logs, previous);
+  } catch {
+    // The first start.
+  }
+}
+
+async function main(env: NodeJS.ProcessEnv): Promise<number> {
+  const startMs = performance.now();
+  const state = stateFolder(env);
+  mkdirSync(state, { recursive: true, mode: 0o700 });
+  const lockPath = join(state, 'start.lock');
+  const lock = tryLock(lockPath);
+  if (lock === undefined) {
+    const owner = lockState(lockPath, Date.now());
+    const pid = owner.held && owner.pid !== undefined ? ` (process ${owner.pid})` : '';
+    say(`Longshore already runs on ${state}${pid}. Stop it, or name another folder with LONGSHORE_STATE.`);
+    return 1;
+  }
+  const stopping = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(signal, () => {
+      if (!stopping.signal.aborted) say('');
+      stopping.abort();
+    });
+  }
+  const devFile = join(state, 'dev.json');
+  let stack: Stack | undefined;
+  try {
+    await reapAbandoned();
+    turnLogs(state);
+    stack = await startStack({ env, stateFolder: state, cacheFolder: cacheFolder(env), signal: stopping.signal });
+    writeDevFile(devFile, stack);
+    await present(stack, stopping.signal);
+    say(`Up after ${took(performance.now() - startMs)}. Logs are in ${join(state, 'logs')}; Ctrl-C stops it all.`);
+    const trouble = await Promise.race([stack.broken, aborted(stopping.signal)]);
+    if (trouble === undefined) return 0;
+    say(trouble);
+    return 1;
+  } catch (error) {
+    if (stopping.signal.aborted) return 0;
+    say((error as Error).message);
+    return 1;
+  } finally {
+    rmSync(devFile, { force: true });
+    await stack?.stop();
+    lock.release();
+  }
+}
+
+const aborted = (signal: AbortSignal): Promise<undefined> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve(undefined);
+    signal.addEventListener('abort', () => resolve(undefined), { once: true });
+  });
+
+async function present(stack: Stack, signal: AbortSignal): Promise<void> {
+  const { api } = stack;
+  const { token } = stack.tokens.tenants.demo;
+  const container = await step('demo container declared', () => declareDemo(stack));
+  const status = await step(
+    'demo container',
+    () => demoSettled(api, token, container.id, signal),
+    (seen) => seen.status,
+  );
+  const lines = await step('its first log lines', () => demoLines(api, token, container.id, signal));
+  await showDemo(stack, container.id, status, lines);
+}
+
+process.exit(await main(process.env));
