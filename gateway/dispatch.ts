@@ -13,7 +13,7 @@ import { pathParameters, type Route, type RouteName } from '../schemas/routes.ts
 import type { Gate } from './auth/gate.ts';
 import type { Identity } from './auth/claims.ts';
 import type { Call, Handled, Handler } from './call.ts';
-import { validateCreate, type Validated } from './create.ts';
+import type { Validated } from './create.ts';
 import type { BodyResult } from './http/body.ts';
 import type { Exchange, RequestHead } from './http/engine.ts';
 import type { Meters } from './metrics.ts';
@@ -35,6 +35,8 @@ export interface DispatcherOptions {
   readonly routes: readonly (Route & { readonly name: RouteName })[];
   readonly handlers: Readonly<Record<RouteName, Handler>>;
   readonly probes: Readonly<Partial<Record<RouteName, Handler>>>;
+  /** In place of the schema alone. */
+  readonly validators: Readonly<Partial<Record<RouteName, (body: unknown) => Validated<unknown>>>>;
   readonly gate: Gate;
   readonly meters: Meters;
   readonly log: Log;
@@ -93,18 +95,13 @@ export class Dispatcher {
 
   constructor(dispatcherOptions: DispatcherOptions) {
     this.#options = dispatcherOptions;
-    const { routes, handlers, probes } = dispatcherOptions;
+    const { routes, handlers, probes, validators } = dispatcherOptions;
     const prepared = routes.map((route): AppRoute => ({
       ...route,
       handler: handlers[route.name],
       probe: probes[route.name],
       readQuery: queryReader(route),
-      validateBody:
-        route.name === 'container.create'
-          ? validateCreate
-          : route.body === undefined
-            ? undefined
-            : bodyValidator(route.body),
+      validateBody: validators[route.name] ?? (route.body === undefined ? undefined : bodyValidator(route.body)),
     }));
     this.#router = createRouter(prepared);
   }

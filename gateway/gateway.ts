@@ -14,9 +14,10 @@ import { Revocations } from './auth/revocations.ts';
 import { Verifier } from './auth/verifier.ts';
 import { Backend } from './backend.ts';
 import type { Handler, Services } from './call.ts';
+import { validateCreate } from './create.ts';
 import { Dispatcher } from './dispatch.ts';
 import { containerHandlers } from './handlers/containers.ts';
-import { hostHandlers } from './handlers/hosts.ts';
+import { hostHandlers, validateEnrol } from './handlers/hosts.ts';
 import { observeHandlers } from './handlers/observe.ts';
 import { probesOf } from './handlers/probes.ts';
 import { publicHandlers } from './handlers/public.ts';
@@ -138,6 +139,7 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
     routes,
     handlers,
     probes: probesOf(services),
+    validators: { 'container.create': validateCreate, 'host.enrol': validateEnrol },
     gate,
     meters,
     log,

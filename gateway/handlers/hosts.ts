@@ -1,13 +1,15 @@
 /** The fleet: hosts, their join tokens, and the one call that a join token is good for. */
 import { createHash } from 'node:crypto';
-import type { EnrolBody, HostUpdate, HostView } from '../../schemas/host.ts';
+import { EnrolBody, type HostUpdate, type HostView } from '../../schemas/host.ts';
 import { isHostKey, type HostKey, type Region } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Enrolment } from '../../schemas/messages.ts';
 import { timestamp } from '../../lib/clock.ts';
 import type { Outcome } from '../coalescer.ts';
 import { hostOf, succeeded, type Call, type Handler, type Services } from '../call.ts';
+import type { Validated } from '../create.ts';
 import { failure, ok, type Result } from '../respond.ts';
+import { bodyValidator } from '../validate.ts';
 
 /** `lsj_<host key>_<secret>`: the key says which partition can tell whether the secret is right. */
 const joinTokenPattern = /^lsj_([a-z0-9-]{1,63})_[A-Za-z0-9_-]{43}$/;
@@ -19,6 +21,17 @@ const hashOf = (joinToken: string): string => createHash('sha256').update(joinTo
 export function hostOfJoinToken(joinToken: string): HostKey | undefined {
   const key = joinTokenPattern.exec(joinToken)?.[1];
   return key !== undefined && isHostKey(key) ? key : undefined;
+}
+
+const validateSchema = bodyValidator(EnrolBody);
+
+/** A text that can't be a join token is a wrong token (401), not a wrong body (422): nothing is told about its form. */
+export function validateEnrol(body: unknown): Validated<unknown> {
+  const valid = validateSchema(body);
+  if (valid.ok) return valid;
+  const isText = typeof (body as { join_token?: unknown } | null)?.join_token === 'string';
+  const others = Object.keys(valid.faults).filter((field) => field !== 'join_token');
+  return isText && others.length === 0 ? { ok: true, value: body } : valid;
 }
 
 /** The answers of all partitions as one list by key; the first that failed where one did. */

@@ -2,8 +2,7 @@
  * Reads one subject of a JetStream stream without a consumer, by direct batch gets: from a position on, or the newest of
  * it. A consumer per reader would cost the server more than all the reading.
  */
-import { jetstreamManager, type DirectStreamAPI, type StoredMsg } from '@nats-io/jetstream';
-import type { NatsConnection } from '@nats-io/transport-node';
+import { createInbox, type NatsConnection } from '@nats-io/transport-node';
 import { within } from '../../lib/backoff.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -29,7 +28,6 @@ export class SubjectReader {
   readonly #nc: Promise<NatsConnection>;
   readonly #stream: string;
   readonly #clock: Clock;
-  #direct: Promise<DirectStreamAPI> | undefined;
 
   constructor(nc: Promise<NatsConnection>, stream: string, clock: Clock) {
     this.#nc = nc;
@@ -87,21 +85,48 @@ export class SubjectReader {
   }
 
   async #batch(subject: string, from: From, batch: number): Promise<Page> {
-    const options = { ...from, next_by_subj: subject, batch, max_bytes: limits.streamBufferBytes };
-    return within(this.#collect(options), limits.streamReadMs, `reading ${this.#stream}`);
+    const request = { ...from, next_by_subj: subject, batch, max_bytes: limits.streamBufferBytes };
+    const nc = await within(this.#nc, limits.streamReadMs, 'NATS');
+    return directBatch(nc, this.#stream, JSON.stringify(request));
   }
+}
 
-  async #collect(options: Parameters<DirectStreamAPI['getBatch']>[1]): Promise<Page> {
-    const direct = await (this.#direct ??= this.#openDirect());
-    const messages: StoredMsg[] = [];
-    for await (const message of await direct.getBatch(this.#stream, options)) messages.push(message);
-    return { messages, more: (messages.at(-1)?.pending ?? 0) > 0 };
-  }
+const status = { endOfBatch: 204, noResults: 404 } as const;
 
-  async #openDirect(): Promise<DirectStreamAPI> {
-    const manager = await jetstreamManager(await this.#nc, { checkAPI: false, timeout: limits.streamReadMs });
-    return manager.direct;
+/** A direct batch get (NATS ADR-31). The client's own call treats "nothing there" as an error, hence this one. */
+async function directBatch(nc: NatsConnection, stream: string, request: string): Promise<Page> {
+  const messages: StoredMessage[] = [];
+  let pending = 0;
+  const inbox = createInbox();
+  const { promise, resolve, reject } = withResolvers();
+  const subscription = nc.subscribe(inbox, {
+    callback: (error, { headers, data }) => {
+      if (error !== null) return reject(error);
+      const code = headers?.code ?? 0;
+      if (code === status.endOfBatch || code === status.noResults) return resolve();
+      if (headers === undefined || code !== 0) return reject(new Error(`${stream}: ${code} ${headers?.description}`));
+      messages.push({ seq: Number(headers.get('Nats-Sequence')), data });
+      pending = Number(headers.get('Nats-Num-Pending'));
+      return undefined;
+    },
+  });
+  try {
+    nc.publish(`$JS.API.DIRECT.GET.${stream}`, request, { reply: inbox });
+    await within(promise, limits.streamReadMs, `reading ${stream}`);
+    return { messages, more: pending > 0 };
+  } finally {
+    subscription.unsubscribe();
   }
+}
+
+function withResolvers() {
+  let resolve = (): void => {};
+  let reject = (_error: Error): void => {};
+  const promise = new Promise<void>((yes, no) => {
+    resolve = yes;
+    reject = no;
+  });
+  return { promise, resolve, reject };
 }
 
 async function* none(): AsyncGenerator<readonly StoredMessage[]> {

@@ -1,0 +1,237 @@
+/**
+ * A gateway on a real nats-server, with the test in the place of the partitions' owners: it answers `part.<p>` by speaking
+ * the protocol of schemas/messages.ts.
+ */
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { connect, credsAuthenticator, type NatsConnection, type Msg } from '@nats-io/transport-node';
+import { Registry } from 'prom-client';
+import type { Test } from 'tap';
+import { joinCluster } from '../../actors/cluster.ts';
+import { startNats, type Nats } from '../../deploy/nats.ts';
+import type { EngineName } from '../../gateway/http/engine.ts';
+import { startGateway, type Gateway } from '../../gateway/gateway.ts';
+import { issuersOf, settings } from '../../gateway/settings.ts';
+import { sleep } from '../../lib/backoff.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { readSettings } from '../../lib/config.ts';
+import type { Fields, Log } from '../../lib/log.ts';
+import { connectNats, credentialsFile } from '../../lib/nats.ts';
+import type { Container } from '../../schemas/container.ts';
+import { decodeAsks, encodeAnswer, type Ask } from '../../schemas/messages.ts';
+import type { OutcomeCode } from '../../schemas/errors.ts';
+import { createIssuer, type TestIssuer } from './tokens.ts';
+
+export const quietLog: Log = { debug() {}, info() {}, warn() {}, error() {}, child: () => quietLog };
+
+/** Keeps every event, for tests that look at what was said. */
+export function recordingLog(): Log & { readonly events: { event: string; fields: Fields }[] } {
+  const events: { event: string; fields: Fields }[] = [];
+  const say = (event: string, fields: Fields = {}): void => void events.push({ event, fields });
+  const log = { events, debug: say, info: say, warn: say, error: say, child: () => log };
+  return log;
+}
+
+export const controlPlane = (nats: Nats): Promise<NatsConnection> =>
+  connect({
+    servers: nats.url,
+    authenticator: credsAuthenticator(readFileSync(nats.credsFile)),
+    maxReconnectAttempts: -1,
+    reconnectTimeWait: 50,
+    noAsyncTraces: true,
+  });
+
+export interface AnswerOf {
+  readonly code: OutcomeCode;
+  readonly body: string;
+}
+
+/** Undefined: no answer to this ask, ever. */
+export type Owner = (ask: Ask, message: Msg) => AnswerOf | undefined | Promise<AnswerOf | undefined>;
+
+/** Answers every partition's asks, each by itself and in one message where the owner answers at once. */
+export function serveOwner(nc: NatsConnection, owner: Owner): { stop(): void } {
+  const answer = async (message: Msg): Promise<void> => {
+    const asks = decodeAsks(message.string());
+    const lines: string[] = [];
+    await Promise.all(
+      asks.map(async (ask, index) => {
+        const given = await owner(ask, message);
+        if (given !== undefined) lines.push(encodeAnswer({ index, ...given }));
+      }),
+    );
+    if (lines.length > 0) message.respond(lines.join('\n'));
+  };
+  const subscription = nc.subscribe('part.*', {
+    callback: (error, message) => {
+      if (error === null) void answer(message);
+    },
+  });
+  return { stop: () => subscription.unsubscribe() };
+}
+
+export const okData = (data: unknown, code: OutcomeCode = 'ok'): AnswerOf => ({ code, body: JSON.stringify({ data }) });
+export const refusal = (code: OutcomeCode): AnswerOf => ({ code, body: '' });
+
+const timestamps = { inserted_at: '2026-01-01T00:00:00.000Z', updated_at: '2026-01-01T00:00:00.000Z' };
+
+/** An owner with containers in memory: enough of one to have every route answered. */
+export function memoryOwner(): Owner & { readonly asks: Ask[]; readonly containers: Map<string, Container> } {
+  const asks: Ask[] = [];
+  const containers = new Map<string, Container>();
+  const owner = (ask: Ask): AnswerOf => {
+    asks.push(ask);
+    const found = 'id' in ask ? containers.get(`${ask.tenant} ${ask.id}`) : undefined;
+    switch (ask.type) {
+      case 'revocation.list':
+      case 'host.list':
+        return okData([]);
+      case 'container.create': {
+        const { id, tenant: tenant_id, spec } = ask;
+        const made = { id, tenant_id, ...spec, status: 'pending', ...timestamps } as unknown as Container;
+        containers.set(`${tenant_id} ${id}`, made);
+        return okData(made, 'created');
+      }
+      case 'container.list':
+        return okData([...containers.values()].filter((one) => one.tenant_id === ask.tenant));
+      case 'container.get':
+      case 'container.start':
+      case 'container.stop':
+        return found === undefined ? refusal('not_found') : okData(found);
+      case 'container.delete':
+        return found === undefined ? refusal('not_found') : okData({ ...found, status: 'removing' }, 'accepted');
+      case 'container.trace':
+        return found === undefined ? refusal('not_found') : okData({ history: [], gone: false });
+      case 'container.status':
+        return found === undefined ? refusal('not_found') : okData(statusView(ask.id, found.status));
+      case 'tenant.quota':
+        return okData({ region: ask.region, usage: {}, caps: {} });
+      case 'tenant.get':
+      case 'tenant.put':
+        return okData({ id: ask.tenant, regions: ['default'], caps: {}, region_caps: {} });
+      case 'tenant.revoke':
+        return okData({}, 'created');
+      case 'host.create':
+        return okData({ key: ask.host, region: ask.region, status: 'joining' }, 'created');
+      case 'host.enrol':
+        return refusal('unauthenticated');
+      default:
+        return refusal('not_found');
+    }
+  };
+  return Object.assign(owner, { asks, containers });
+}
+
+export const statusView = (id: string, status: string) => ({
+  id,
+  status,
+  desired: 'running',
+  generation: 1,
+  host_key: null,
+  observed_status: null,
+  observed_at: null,
+  reason: null,
+  message: null,
+  exit_code: null,
+  restart_count: 0,
+  next_retry_at: null,
+  started_at: null,
+  addresses: [],
+});
+
+export interface Ground {
+  readonly nats: Nats;
+  readonly nc: NatsConnection;
+  readonly issuer: TestIssuer;
+  readonly partitions: number;
+}
+
+/** A server with an initialised cluster, and nobody who answers yet. */
+export async function startGround(t: Test, partitions = 4): Promise<Ground> {
+  const folder = t.testdir();
+  const nats = await startNats({ dir: join(folder, 'nats') });
+  t.teardown(() => nats.stop());
+  const nc = await controlPlane(nats);
+  t.teardown(() => nc.close());
+  await joinCluster(nc, { partitions, replicas: 1, newId: randomUUID });
+  return { nats, nc, issuer: await createIssuer(join(folder, 'issuer')), partitions };
+}
+
+export type Environment = Readonly<Record<string, string>>;
+
+export const environmentOf = ({ nats, issuer }: Ground, more: Environment = {}): Environment => ({
+  HTTP_PORT: '0',
+  METRICS_PORT: '0',
+  NATS_URLS: nats.url,
+  NATS_CREDS_FILE: nats.credsFile,
+  AUTH_ISSUER: issuer.name,
+  AUTH_AUDIENCE: issuer.audience,
+  AUTH_JWKS_FILE: issuer.jwksFile,
+  SHUTDOWN_DELAY_MS: '0',
+  LOG_LEVEL: 'info',
+  RATE_LIMIT_AUTH_FAILURES_PER_SECOND: '100000',
+  RATE_LIMIT_AUTH_FAILURES_BURST: '1000000',
+  ...more,
+});
+
+export type RunningGateway = Gateway & { readonly registry: Registry; readonly nc: NatsConnection };
+
+/** In this process; ready when it returns, unless told otherwise. */
+export async function runGateway(
+  t: Test,
+  ground: Ground,
+  options: { engine?: EngineName; env?: Environment; log?: Log; untilReady?: boolean } = {},
+): Promise<RunningGateway> {
+  const env = environmentOf(ground, { HTTP_ENGINE: options.engine ?? 'uws', ...options.env });
+  const configuration = readSettings(settings, env);
+  const log = options.log ?? quietLog;
+  const nats = connectNats(
+    {
+      servers: configuration.NATS_URLS,
+      name: 'gateway',
+      authenticator: credentialsFile(configuration.NATS_CREDS_FILE ?? ''),
+    },
+    log,
+  );
+  const registry = new Registry();
+  const gateway = await startGateway({
+    configuration,
+    issuers: issuersOf(configuration),
+    nats,
+    registry,
+    clock: systemClock,
+    log,
+    version: '0.0.0',
+  });
+  let stopping: Promise<void> | undefined;
+  const stop = (): Promise<void> => (stopping ??= gateway.stop());
+  t.teardown(async () => {
+    await stop();
+    await (await nats).close();
+  });
+  const nc = await nats;
+  if (options.untilReady !== false) await untilReady(gateway.url);
+  return { ...gateway, stop, registry, nc };
+}
+
+export async function untilReady(url: string, deadlineMs = 10_000): Promise<void> {
+  const endMs = performance.now() + deadlineMs;
+  for (;;) {
+    const response = await fetch(`${url}/readyz`).catch(() => undefined);
+    await response?.text();
+    if (response?.status === 200) return;
+    if (performance.now() > endMs) throw new Error(`not ready within ${deadlineMs} ms`);
+    await sleep(20);
+  }
+}
+
+export async function until(what: string, check: () => boolean | Promise<boolean>, deadlineMs = 10_000): Promise<void> {
+  const endMs = performance.now() + deadlineMs;
+  while (!(await check())) {
+    if (performance.now() > endMs) throw new Error(`${what}: not within ${deadlineMs} ms`);
+    await sleep(10);
+  }
+}
+
+export const engines: readonly EngineName[] = ['uws', 'node'];
