@@ -59,7 +59,7 @@ export function createEngineMonitor(parts: MonitorParts): EngineMonitor {
     parts.onAway(status.sinceMs);
   };
 
-  const hear = async (signal: AbortSignal): Promise<void> => {
+  const hear = async (signal: AbortSignal): Promise<never> => {
     for await (const event of await engine.events(ownerLabels(parts.owner), signal)) {
       const id = subjectOf(event);
       if (id !== undefined) parts.onEvent(id);
@@ -67,9 +67,9 @@ export function createEngineMonitor(parts: MonitorParts): EngineMonitor {
     throw new Error('the event stream ended');
   };
 
-  /** Resolves when the engine has failed to answer, with the error; never while it answers. */
-  const watch = async (signal: AbortSignal): Promise<unknown> => {
-    for (let failures = 0; !signal.aborted;) {
+  /** Rejects when the engine has failed to answer; resolves when the signal aborts. */
+  const watch = async (signal: AbortSignal): Promise<void> => {
+    for (let failures = 0; !signal.aborted; ) {
       if (!isDoubted) await doubt.wait(parts.probeIntervalMs, signal);
       isDoubted = false;
       try {
@@ -77,10 +77,9 @@ export function createEngineMonitor(parts: MonitorParts): EngineMonitor {
         failures = 0;
       } catch (error) {
         failures += 1;
-        if (failures >= probesToDistrust) return error;
+        if (failures >= probesToDistrust) throw error;
       }
     }
-    return undefined;
   };
 
   /** From the first answer to the loss of events or of answers. Events are heard before the look at everything. */
@@ -91,8 +90,7 @@ export function createEngineMonitor(parts: MonitorParts): EngineMonitor {
       const hearing = hear(either);
       hearing.catch(() => undefined);
       await parts.onUp();
-      const error = await Promise.race([watch(either), hearing]);
-      if (error !== undefined) throw error;
+      await Promise.race([watch(either), hearing]);
     } finally {
       leaving.abort();
     }

@@ -1,0 +1,242 @@
+import fc from 'fast-check';
+import t from 'tap';
+import { Demultiplexer, type Frame } from '../../host-agent/docker/demux.ts';
+import { lines as ndjson } from '../../host-agent/docker/ndjson.ts';
+import { BlockQueue } from '../../host-agent/logs/block.ts';
+import { LineReader, microsOf, nextSeq, type Line, type Place } from '../../host-agent/logs/lines.ts';
+import { Resume, sinceOf } from '../../host-agent/logs/resume.ts';
+import { limits } from '../../schemas/limits.ts';
+
+const seed = Number(process.env['LONGSHORE_TEST_SEED'] ?? 20_260_102);
+
+const frameBytes = ({ stream, payload }: { stream: 'stdout' | 'stderr'; payload: Uint8Array }): Buffer => {
+  const header = Buffer.alloc(8);
+  header[0] = stream === 'stderr' ? 2 : 1;
+  header.writeUInt32BE(payload.byteLength, 4);
+  return Buffer.concat([header, payload]);
+};
+
+/** Cuts bytes at the given fractions. */
+const cut = (bytes: Buffer, at: readonly number[]): Buffer[] => {
+  const places = [0, ...at.map((fraction) => Math.floor(fraction * bytes.length)).sort((a, b) => a - b), bytes.length];
+  return places.slice(1).map((end, index) => bytes.subarray(places[index], end));
+};
+
+const stamp = (micros: number): string => {
+  const nanos = String(micros % 1_000_000).padStart(6, '0');
+  return `${new Date(Math.floor(micros / 1_000_000) * 1000).toISOString().slice(0, 19)}.${nanos}000Z`;
+};
+const base = Date.parse('2026-01-02T03:04:05Z') * 1000;
+
+const anyStream = fc.constantFrom('stdout' as const, 'stderr' as const);
+const fractions = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 20 });
+
+t.test('frames come out as they went in, however the bytes are cut', (t) => {
+  const anyFrame = fc.record({ stream: anyStream, payload: fc.uint8Array({ maxLength: 300 }) });
+  fc.assert(
+    fc.property(fc.array(anyFrame, { maxLength: 20 }), fractions, (frames, at) => {
+      const demultiplexer = new Demultiplexer(1000);
+      const out: Frame[] = [];
+      for (const chunk of cut(Buffer.concat(frames.map(frameBytes)), at)) out.push(...demultiplexer.push(chunk));
+      t.same(
+        out.map(({ stream, payload }) => [stream, payload.toString('hex')]),
+        frames.map(({ stream, payload }) => [stream, Buffer.from(payload).toString('hex')]),
+      );
+      t.equal(demultiplexer.pendingBytes, 0);
+    }),
+    { numRuns: 200, seed },
+  );
+  t.end();
+});
+
+t.test('bytes that are no frames are an error, and never a hang or a large buffer', (t) => {
+  fc.assert(
+    fc.property(fc.uint8Array({ minLength: 8, maxLength: 200 }), (bytes) => {
+      const demultiplexer = new Demultiplexer(1000);
+      try {
+        demultiplexer.push(bytes);
+      } catch (error) {
+        return error instanceof Error;
+      }
+      return demultiplexer.pendingBytes <= 1008;
+    }),
+    { numRuns: 2000, seed },
+  );
+  t.throws(() => new Demultiplexer(1000).push(frameBytes({ stream: 'stdout', payload: Buffer.alloc(1001) })));
+  t.end();
+});
+
+const read = (...frames: [number, 'stdout' | 'stderr', string | Uint8Array][]): Line[] => {
+  const reader = new LineReader();
+  return frames.flatMap(([micros, stream, content]) =>
+    reader.push(
+      frameBytes({ stream, payload: Buffer.concat([Buffer.from(`${stamp(micros)} `), Buffer.from(content)]) }),
+    ),
+  );
+};
+
+t.test('a record is a line, with the engine’s time and without its newline', (t) => {
+  t.match(read([base, 'stdout', 'hello\n'], [base + 5, 'stderr', '\n'], [base + 6, 'stdout', 'a b\tc \n']), [
+    { ts: stamp(base), stream: 'stdout', text: 'hello', nth: 0 },
+    { stream: 'stderr', text: '' },
+    { text: 'a b\tc ' },
+  ]);
+  t.end();
+});
+
+t.test('parts of a long line are lines of their own, and a character that was cut in two is whole', (t) => {
+  const euro = Buffer.from('€');
+  const lines = read(
+    [base, 'stdout', Buffer.concat([Buffer.from('x'), euro.subarray(0, 2)])],
+    [base + 1, 'stderr', 'between\n'],
+    [base, 'stdout', Buffer.concat([euro.subarray(2), Buffer.from('y\n')])],
+  );
+  t.same(
+    lines.map(({ text, nth }) => [text, nth]),
+    [
+      ['x', 0],
+      ['between', 0],
+      ['€y', 1],
+    ],
+  );
+  t.end();
+});
+
+t.test('over 16 KiB is split, bytes that are no UTF-8 are replaced', (t) => {
+  const long = read([base, 'stdout', `${'a'.repeat(limits.logLineBytes * 2 + 3)}\n`]);
+  t.same(
+    long.map(({ text, nth }) => [text.length, nth]),
+    [
+      [limits.logLineBytes, 0],
+      [limits.logLineBytes, 1],
+      [3, 2],
+    ],
+  );
+  t.match(read([base, 'stdout', Buffer.from([0x61, 0xff, 0x62, 0x0a])]), [{ text: 'a\ufffdb' }]);
+  t.end();
+});
+
+t.test('seq: microseconds, made to rise', (t) => {
+  t.equal(microsOf('2026-01-02T03:04:05.123456789Z'), base + 123_456);
+  t.equal(microsOf('2026-01-02T03:04:05Z'), base);
+  t.equal(nextSeq(0, stamp(base)), base);
+  t.equal(nextSeq(base, stamp(base)), base + 1);
+  t.equal(nextSeq(base + 10, stamp(base)), base + 11, 'after a clock that was set back');
+  t.end();
+});
+
+// What an engine has in its log: two streams, a little out of order, parts of long lines sharing a time.
+const anyLog: fc.Arbitrary<Line[]> = fc
+  .array(
+    fc.record({
+      stream: anyStream,
+      step: fc.integer({ min: 0, max: 500_000 }),
+      late: fc.integer({ min: 0, max: 300_000 }),
+      parts: fc.integer({ min: 1, max: 3 }),
+    }),
+    { minLength: 1, maxLength: 40 },
+  )
+  .map((records) => {
+    const at = { stdout: base, stderr: base };
+    let clock = base;
+    return records.flatMap(({ stream, step, late, parts }, record) => {
+      clock += step;
+      // One stream's own times never fall; against the other it may be late.
+      at[stream] = Math.max(at[stream] + 1, clock - late);
+      return Array.from({ length: parts }, (_, nth) => {
+        const text = `${record}.${nth}`;
+        return { ts: stamp(at[stream]), stream, nth, text, bytes: text.length };
+      });
+    });
+  });
+
+const numbered = (lines: readonly Line[], after = 0): { text: string; seq: number }[] => {
+  const queue = new BlockQueue(after);
+  queue.push(lines);
+  queue.end();
+  const entries: { text: string; seq: number }[] = [];
+  for (let block = queue.take(); block !== undefined; block = queue.take()) {
+    entries.push(...block.lines.map(({ line, seq }) => ({ text: line, seq })));
+  }
+  return entries;
+};
+
+t.test('going on from any line: nothing lost, nothing twice, and every line bears the number it had', (t) => {
+  fc.assert(
+    fc.property(anyLog, fc.double({ min: 0, max: 1, noNaN: true }), (log, fraction) => {
+      const whole = numbered(log);
+      const last = Math.min(log.length - 1, Math.floor(fraction * log.length));
+      const place = log[last] as Place;
+      const since = Number(sinceOf(place, base / 1000 + 3_600_000)) * 1_000_000;
+      // The engine gives what is not before `since`, in the order of its file.
+      const given = log.filter(({ ts }) => microsOf(ts) >= since - 1);
+      const resume = new Resume(place);
+      const rest = given.flatMap((line) => resume.push(line));
+      rest.push(...resume.release());
+      t.same(numbered(rest, whole[last]?.seq), whole.slice(last + 1));
+    }),
+    { numRuns: 500, seed },
+  );
+  t.end();
+});
+
+t.test('a place that was rotated away: what is later counts as new, and the gap is counted', (t) => {
+  const log = [5_000_000, 5_000_001, 9_000_000].map((micros): Line => ({
+    ts: stamp(base + micros),
+    stream: 'stdout',
+    nth: 0,
+    text: String(micros),
+    bytes: 1,
+  }));
+  const resume = new Resume({ ts: stamp(base), stream: 'stdout', nth: 0 });
+  t.same(log.flatMap((line) => resume.push(line)).length, 3);
+  t.equal(resume.gaps, 1);
+
+  const quiet = new Resume({ ts: stamp(base + 4_999_999), stream: 'stdout', nth: 0 });
+  t.same(quiet.push(log[0] as Line), [], 'perhaps it was written out of order');
+  t.equal(quiet.release().length, 1, 'no: the engine has nothing more');
+  t.end();
+});
+
+t.test('since: a little earlier, from the beginning after a clock that was set back', (t) => {
+  const place = { ts: stamp(base + 5_000_000), stream: 'stdout', nth: 0 } as const;
+  t.equal(sinceOf(null, 0), '0');
+  t.equal(sinceOf(place, base / 1000 + 10_000), `${base / 1_000_000 + 3}.000000000`);
+  t.equal(sinceOf(place, base / 1000 - 10_000), '0');
+  t.end();
+});
+
+t.test('blocks are bounded in lines and bytes, and take all', (t) => {
+  const line = (text: string): Line => ({ ts: stamp(base), stream: 'stdout', nth: 0, text, bytes: text.length });
+  const queue = new BlockQueue(0);
+  queue.push(Array.from({ length: 1200 }, () => line('x')));
+  queue.push(Array.from({ length: 10 }, () => line('y'.repeat(limits.logLineBytes))));
+  t.equal(queue.isFull, true);
+  const sizes: number[] = [];
+  for (let block = queue.take(); block !== undefined; block = queue.take()) {
+    t.ok(block.lines.length <= limits.logBlockLines);
+    t.ok(JSON.stringify(block.lines).length < limits.logBlockBytes + limits.logLineBytes);
+    sizes.push(block.lines.length);
+  }
+  t.equal(
+    sizes.reduce((sum, size) => sum + size, 0),
+    1210,
+  );
+  t.equal(queue.isFull, false);
+  t.end();
+});
+
+t.test('lines of JSON, however the bytes are cut', async (t) => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.json(), { maxLength: 10 }), fractions, async (values, at) => {
+      const bytes = Buffer.from(values.map((value) => `${value}\n`).join(''));
+      const out: string[] = [];
+      async function* chunks() {
+        for (const chunk of cut(bytes, at)) yield await Promise.resolve(chunk);
+      }
+      for await (const line of ndjson(chunks(), 100_000)) out.push(line.toString());
+      t.same(out, values);
+    }),
+    { numRuns: 100, seed },
+  );
+});

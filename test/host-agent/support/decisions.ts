@@ -1,0 +1,85 @@
+/** The inputs of a decision, each with everything ordinary but what a test is about. */
+import type { DesiredContainer } from '../../../schemas/messages.ts';
+import type { ContainerId, HostKey, TenantId } from '../../../schemas/ids.ts';
+import { blank, type Memory } from '../../../host-agent/memory.ts';
+import type { EngineState, Found, Observed } from '../../../host-agent/observed.ts';
+import { specHash, type Owner } from '../../../host-agent/spec.ts';
+import type { Wanted } from '../../../host-agent/wanted.ts';
+
+export const nowMs = Date.parse('2026-01-02T03:04:05Z');
+export const id = '0190a000-0000-7000-8000-000000000001' as ContainerId;
+export const tenant = 'acme' as TenantId;
+export const owner: Owner = { cluster: 'c1', host: 'h1' as HostKey };
+export const reference = 'docker.io/longshore/web:1';
+
+export const container = (changes: Partial<DesiredContainer> = {}): DesiredContainer => ({
+  tenant,
+  id,
+  generation: 3,
+  placement: 1,
+  desired: 'running',
+  name: 'web',
+  registry: 'docker.io',
+  repository: 'longshore/web',
+  tag: '1',
+  digest: null,
+  pull_policy: 'if_not_present',
+  ports: [],
+  env: {},
+  cpu_millis: 500,
+  mem_bytes: 64 * 1024 * 1024,
+  secret_refs: [],
+  config_files: [],
+  ...changes,
+});
+
+export const wanted = (
+  want: 'running' | 'stopped' | 'removed',
+  changes: Partial<DesiredContainer> = {},
+  admitted = true,
+): Wanted => {
+  const desired = container({ desired: want, ...changes });
+  return { want, container: desired, spec: specHash(desired), admitted };
+};
+
+export const up: Extract<EngineState, { phase: 'running' }> = {
+  phase: 'running',
+  run: 'd1:1',
+  startedAtMs: nowMs - 60_000,
+  health: 'none',
+  addresses: [],
+};
+export const down = (changes: Partial<Extract<EngineState, { phase: 'exited' }>['exit']> = {}): EngineState => ({
+  phase: 'exited',
+  run: 'd1:1',
+  exit: { exitCode: 1, oomKilled: false, upMs: 1000, error: '', ...changes },
+});
+export const created: EngineState = { phase: 'created' };
+export const paused: EngineState = { phase: 'paused', run: 'd1:1' };
+
+export const found = (state: EngineState, changes: Partial<Found> = {}): Found => ({
+  dockerId: 'd1',
+  tenant,
+  id,
+  placement: 1,
+  spec: specHash(container()),
+  imageId: 'sha256:one',
+  state,
+  ...changes,
+});
+
+export const seen = (state: EngineState, changes: Partial<Found> = {}, extra: readonly Found[] = []): Observed => ({
+  kind: 'present',
+  found: found(state, changes),
+  extra,
+});
+
+/** As it is in the middle of a life: this generation is known, nothing is in the way. */
+export const memory = (changes: Partial<Memory> = {}): Memory => ({
+  ...blank,
+  generation: 3,
+  want: 'running',
+  ...changes,
+});
+
+export const image = { reference, id: 'sha256:one' };
