@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { systemClock } from '../lib/clock.ts';
 import { readSettingFile, readSettings } from '../lib/config.ts';
 import { runProgram } from '../lib/lifecycle.ts';
-import { createLog } from '../lib/log.ts';
+import { createLog, logLevelOf } from '../lib/log.ts';
 import { createRegistry, serveMetrics } from '../lib/metrics.ts';
 import { connectNats, credentialsFile } from '../lib/nats.ts';
 import { version } from '../lib/version.ts';
@@ -12,7 +12,7 @@ import { createObserver, observeFleet, observePartitions } from './metrics.ts';
 import { createOwner } from './owner.ts';
 import { settings } from './settings.ts';
 
-const log = createLog('actors', 'info');
+const log = createLog('actors', logLevelOf(process.env));
 
 await runProgram(log, async (life) => {
   const config = readSettings(settings, process.env);

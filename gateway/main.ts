@@ -3,15 +3,14 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import { readSettings } from '../lib/config.ts';
 import { systemClock } from '../lib/clock.ts';
 import { runProgram } from '../lib/lifecycle.ts';
-import { createLog, logLevels } from '../lib/log.ts';
+import { createLog, logLevelOf } from '../lib/log.ts';
 import { createRegistry, serveMetrics } from '../lib/metrics.ts';
 import { connectNats, credentialsFile } from '../lib/nats.ts';
 import { version } from '../lib/version.ts';
 import { startGateway, stopDeadlineMs } from './gateway.ts';
 import { issuersOf, settings } from './settings.ts';
 
-const level = logLevels.find((known) => known === process.env['LOG_LEVEL']) ?? 'info';
-const log = createLog('gateway', level);
+const log = createLog('gateway', logLevelOf(process.env));
 
 await runProgram(log, async (life) => {
   const configuration = readSettings(settings, process.env);

@@ -41,3 +41,7 @@ export function createLog(program: string, level: LogLevel, destinationFd = 2): 
   };
   return wrap(pino(options, pino.destination({ fd: destinationFd, sync: true })));
 }
+
+/** Read before the rest of the configuration, so that its faults can be logged. */
+export const logLevelOf = (env: NodeJS.ProcessEnv): LogLevel =>
+  logLevels.find((known) => known === env['LOG_LEVEL']) ?? 'info';

@@ -1,6 +1,8 @@
 /** A real nats-server with a cluster on it, and asks sent as a gateway sends them. */
 import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { connect, credsAuthenticator, type NatsConnection } from '@nats-io/transport-node';
 import type { Test } from 'tap';
 import { checkServer, joinCluster } from '../../actors/cluster.ts';
@@ -36,8 +38,15 @@ export interface Ground {
   readonly cluster: Cluster;
 }
 
+/** Removed after everything that was started in it has stopped: teardowns run last in, first out. */
+export function temporaryFolder(t: Test): string {
+  const folder = mkdtempSync(join(tmpdir(), 'longshore-'));
+  t.teardown(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
+  return folder;
+}
+
 export async function startCluster(t: Test, partitions: number): Promise<Ground> {
-  const nats = await startNats({ dir: t.testdir() });
+  const nats = await startNats({ dir: temporaryFolder(t) });
   t.teardown(() => nats.stop());
   const nc = await controlPlane(nats);
   t.teardown(() => nc.close());

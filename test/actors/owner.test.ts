@@ -1,0 +1,429 @@
+/** An actors process on a real nats-server: asked as gateways ask, told by hosts as agents tell. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import t, { type Test } from 'tap';
+import { createUser } from '@nats-io/nkeys';
+import { Registry } from 'prom-client';
+import { createObserver } from '../../actors/metrics.ts';
+import { createOwner, type Owner } from '../../actors/owner.ts';
+import { sleep } from '../../lib/backoff.ts';
+import { systemClock } from '../../lib/clock.ts';
+import type { Container, ContainerStatusView, Observation } from '../../schemas/container.ts';
+import type { Capacity, HostView } from '../../schemas/host.ts';
+import type { HostKey, Region } from '../../schemas/ids.ts';
+import type { HelloAnswer, Report, ReportAnswer, SyncAnswer } from '../../schemas/messages.ts';
+import { partitionOf, subjects } from '../../schemas/subjects.ts';
+import {
+  containerId,
+  controlPlane,
+  createAsker,
+  hostKey,
+  operation,
+  quietLog,
+  specOf,
+  startCluster,
+  tenantId,
+  type Ground,
+} from './support.ts';
+
+const partitions = 4;
+
+function ownerOn(
+  { nats, cluster }: Ground,
+  nc: Ground['nc'],
+  more: Partial<Parameters<typeof createOwner>[0]> = {},
+): Owner {
+  return createOwner({
+    nc,
+    cluster: cluster.id,
+    partitions,
+    name: randomUUID(),
+    hostsAccount: {
+      publicKey: nats.hostsAccount,
+      signingSeed: readFileSync(nats.hostsSigningSeedFile, 'utf8').trim(),
+    },
+    hostsNatsUrls: [nats.url],
+    hostUnknownMs: 60_000,
+    hostLostMs: 300_000,
+    clock: systemClock,
+    log: quietLog,
+    observer: createObserver(new Registry()),
+    newToken: randomUUID,
+    onLost: () => {},
+    ...more,
+  });
+}
+
+async function startOwner(t: Test, ground: Ground) {
+  const nc = await controlPlane(ground.nats);
+  t.teardown(() => nc.close());
+  const owner = ownerOn(ground, nc);
+  await owner.start();
+  t.teardown(() => owner.stop());
+  return owner;
+}
+
+/** The program itself, for the tests that kill it. */
+async function spawnActors(t: Test, { nats, nc }: Ground): Promise<ChildProcess> {
+  const program = fileURLToPath(new URL('../../actors/main.js', import.meta.url));
+  const child = spawn(process.execPath, [program], {
+    env: {
+      NATS_URLS: nats.url,
+      NATS_CREDS_FILE: nats.credsFile,
+      PARTITIONS: String(partitions),
+      HOSTS_ACCOUNT: nats.hostsAccount,
+      HOSTS_SIGNING_SEED_FILE: nats.hostsSigningSeedFile,
+      METRICS_PORT: '0',
+      LOG_LEVEL: 'warn',
+    },
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  t.teardown(() => child.kill('SIGKILL'));
+  const ask = createAsker(nc, partitions);
+  for (let partition = 0; partition < partitions; partition++) {
+    for (let tries = 0; tries < 200; tries++) {
+      const answer = await ask({ type: 'host.list', partition }).catch(() => undefined);
+      if (answer !== undefined) break;
+      await sleep(50);
+    }
+  }
+  return child;
+}
+
+const roomy: Capacity = { cpu_millis: 64_000, mem_bytes: 64 * 1024 ** 3, containers: 500 };
+
+/** A host's agent, as far as the control plane sees of one. */
+function createHost({ nc }: Ground, key: HostKey) {
+  let session = 0;
+  let seq = 0;
+  return {
+    async hello(capacity = roomy): Promise<HelloAnswer> {
+      const hello = JSON.stringify({ v: 1, agent_version: '0', capacity });
+      const answer = (await nc.request(subjects.hostHello(key), hello, { timeout: 3000 })).json<HelloAnswer>();
+      if (answer.ok) session = answer.session;
+      nc.publish(
+        subjects.hostBeat(key),
+        JSON.stringify({
+          v: 1,
+          session,
+          used: { cpu_millis: 0, mem_bytes: 0, containers: 0 },
+          engine: 'test',
+          orphans_held: 0,
+        }),
+      );
+      return answer;
+    },
+    async sync(held: Record<string, [number, number]> = {}): Promise<SyncAnswer[]> {
+      const answers: SyncAnswer[] = [];
+      const options = { strategy: 'count' as const, maxMessages: partitions, maxWait: 3000 };
+      for await (const message of await nc.requestMany(
+        subjects.hostSync(key),
+        JSON.stringify({ v: 1, held }),
+        options,
+      )) {
+        answers.push(message.json<SyncAnswer>());
+      }
+      return answers;
+    },
+    async report(
+      tenant: string,
+      item: Partial<Report['items'][number]>,
+      observation: Partial<Observation>,
+    ): Promise<ReportAnswer> {
+      const report = {
+        v: 1,
+        partition: partitionOf(tenant, partitions),
+        session,
+        items: [
+          {
+            tenant,
+            seq: ++seq,
+            gone: false,
+            ...item,
+            observation: {
+              status: 'running',
+              reason: null,
+              message: null,
+              exit_code: null,
+              restart_count: 0,
+              next_retry_at: null,
+              started_at: null,
+              addresses: [],
+              ...observation,
+            },
+          },
+        ],
+      };
+      return (
+        await nc.request(subjects.hostReport(key), JSON.stringify(report), { timeout: 3000 })
+      ).json<ReportAnswer>();
+    },
+  };
+}
+
+async function withHost(ground: Ground, key: HostKey) {
+  const ask = createAsker(ground.nc, partitions);
+  await ask({ type: 'host.create', host: key, region: 'default' as Region, joinTokenHash: 'hash', op: operation() });
+  const host = createHost(ground, key);
+  await host.hello();
+  return { ask, host };
+}
+
+const dataOf = <T>(answer: { json: unknown }): T => (answer.json as { data: T }).data;
+
+t.test('a container’s life: created, placed, run, stopped, started, deleted', async (t) => {
+  const ground = await startCluster(t, partitions);
+  await startOwner(t, ground);
+  const { ask, host } = await withHost(ground, hostKey('h1'));
+  const tenant = tenantId('acme');
+  const id = containerId();
+
+  const created = await ask({
+    type: 'container.create',
+    tenant,
+    id,
+    op: operation(),
+    spec: specOf('web'),
+    idempotency: null,
+  });
+  t.equal(created.code, 'created');
+  t.match(dataOf<Container>(created), { id, tenant_id: 'acme', name: 'web', host_key: 'h1', status: 'pending' });
+  t.equal(Object.keys(dataOf<Container>(created)).length, 16);
+
+  const [desired] = (await host.sync()).flatMap(({ containers }) => containers);
+  t.match(desired, { id, tenant: 'acme', generation: 2, placement: 2, desired: 'running', cpu_millis: 100 });
+
+  t.match(await host.report(tenant, { id, generation: 2 }, { status: 'running' }), { ok: true });
+  t.equal(dataOf<Container>(await ask({ type: 'container.get', tenant, id })).status, 'running');
+
+  t.match(await host.report(tenant, { id, generation: 1 }, { status: 'failed' }), { ok: true });
+  t.equal(
+    dataOf<Container>(await ask({ type: 'container.get', tenant, id })).status,
+    'running',
+    'an older generation is ignored',
+  );
+
+  await ask({ type: 'container.stop', tenant, id, op: operation() });
+  await host.report(tenant, { id, generation: 3 }, { status: 'stopped', exit_code: 0 });
+  t.match(dataOf<ContainerStatusView>(await ask({ type: 'container.status', tenant, id })), {
+    status: 'stopped',
+    desired: 'stopped',
+    exit_code: 0,
+  });
+
+  const again = await ask({ type: 'container.start', tenant, id, op: operation() });
+  t.equal(dataOf<Container>(again).status, 'pending');
+
+  const deleted = await ask({ type: 'container.delete', tenant, id, op: operation() });
+  t.equal(deleted.code, 'accepted');
+  t.equal(dataOf<Container>(deleted).status, 'removing');
+  t.equal((await ask({ type: 'container.start', tenant, id, op: operation() })).code, 'conflict');
+  const taken = await ask({
+    type: 'container.create',
+    tenant,
+    id: containerId(),
+    op: operation(),
+    spec: specOf('web'),
+    idempotency: null,
+  });
+  t.same(
+    taken.json,
+    { error: 'invalid', details: { name: ['has already been taken'] } },
+    'the name is held until it is gone',
+  );
+
+  await host.report(tenant, { id, generation: 5, gone: true }, { status: 'stopped' });
+  t.equal((await ask({ type: 'container.get', tenant, id })).code, 'not_found');
+  t.same(dataOf(await ask({ type: 'container.trace', tenant, id })), { history: ['h1'], gone: true });
+  t.same(
+    (await host.sync()).flatMap(({ containers }) => containers),
+    [],
+  );
+});
+
+t.test('a sync says “same” for what the agent holds, and rings a bell for what it does not', async (t) => {
+  const ground = await startCluster(t, partitions);
+  await startOwner(t, ground);
+  const { ask, host } = await withHost(ground, hostKey('h1'));
+  const answers = await host.sync();
+  t.equal(answers.length, partitions);
+  const held = Object.fromEntries(
+    answers.map(({ partition, epoch, revision }): [string, [number, number]] => [String(partition), [epoch, revision]]),
+  );
+  t.ok((await host.sync(held)).every(({ same }) => same));
+
+  const bell = ground.nc.subscribe('desired.h1.*', { max: 1 });
+  const tenant = tenantId('acme');
+  await ask({
+    type: 'container.create',
+    tenant,
+    id: containerId(),
+    op: operation(),
+    spec: specOf('web'),
+    idempotency: null,
+  });
+  for await (const message of bell) t.equal(message.subject, `desired.h1.${partitionOf(tenant, partitions)}`);
+  const changed = (await host.sync(held)).filter(({ same }) => !same);
+  t.same(
+    changed.map(({ partition }) => partition),
+    [partitionOf(tenant, partitions)],
+  );
+});
+
+t.test('an operation that is sent again is not done again', async (t) => {
+  const ground = await startCluster(t, partitions);
+  await startOwner(t, ground);
+  const ask = createAsker(ground.nc, partitions);
+  const tenant = tenantId('acme');
+  const create = {
+    type: 'container.create',
+    tenant,
+    id: containerId(),
+    op: operation(),
+    spec: specOf('web'),
+    idempotency: null,
+  } as const;
+  const first = await ask(create);
+  t.same(await ask(create), first);
+  const start = { type: 'container.start', tenant, id: create.id, op: operation() } as const;
+  await ask({ type: 'container.stop', tenant, id: create.id, op: operation() });
+  await ask(start);
+  await ask({ type: 'container.stop', tenant, id: create.id, op: operation() });
+  await ask(start);
+  t.equal(
+    dataOf<ContainerStatusView>(await ask({ type: 'container.status', tenant, id: create.id })).desired,
+    'stopped',
+  );
+});
+
+t.test('what was acknowledged is there after the process is gone, and so are outcomes of operations', async (t) => {
+  const ground = await startCluster(t, partitions);
+  const actors = await spawnActors(t, ground);
+  const ask = createAsker(ground.nc, partitions);
+  const creates = Array.from({ length: 60 }, (_, index) => ({
+    type: 'container.create' as const,
+    tenant: tenantId(`t${index % 5}`),
+    id: containerId(),
+    op: operation(),
+    spec: specOf(`c${index}`),
+    idempotency: null,
+  }));
+  const answers = await Promise.all(creates.map(async (create) => ask(create)));
+  t.ok(answers.every(({ code }) => code === 'created'));
+  const [first] = creates;
+  if (first === undefined) return t.fail();
+  const deleted = await ask({ type: 'container.delete', tenant: first.tenant, id: first.id, op: operation() });
+  t.equal(deleted.code, 'accepted');
+  actors.kill('SIGKILL');
+  await once(actors, 'exit');
+
+  await startOwner(t, ground);
+  for (const create of creates.slice(1)) {
+    t.equal((await ask({ type: 'container.get', tenant: create.tenant, id: create.id })).code, 'ok');
+    t.equal((await ask(create)).code, 'created', 'a retry of the create is the same create');
+  }
+  t.equal((await ask({ type: 'container.get', tenant: first.tenant, id: first.id })).code, 'not_found');
+  const listed = dataOf<Container[]>(
+    await ask({ type: 'container.list', tenant: tenantId('t1'), limit: 100, before: null }),
+  );
+  t.equal(listed.length, 12);
+  const times = listed.map(({ inserted_at, id }) => `${inserted_at} ${id}`);
+  t.same(times, [...times].sort().reverse(), 'newest first');
+});
+
+t.test('creates at the edge of a cap: never over it, none lost', async (t) => {
+  const ground = await startCluster(t, partitions);
+  await startOwner(t, ground);
+  const ask = createAsker(ground.nc, partitions);
+  const tenant = tenantId('edge');
+  const answers = await Promise.all(
+    Array.from({ length: 40 }, async (_, index) =>
+      ask({
+        type: 'container.create',
+        tenant,
+        id: containerId(),
+        op: operation(),
+        spec: specOf(`c${index}`),
+        idempotency: null,
+      }),
+    ),
+  );
+  t.equal(answers.filter(({ code }) => code === 'created').length, 20);
+  const refused = answers.filter(({ code }) => code === 'over_quota');
+  t.equal(refused.length, 20);
+  t.same(refused[0]?.json, { error: 'over_quota', detail: { dimension: 'containers', requested: 21, max: 20 } });
+  const { usage } = dataOf<{ usage: Record<string, number> }>(await ask({ type: 'tenant.quota', tenant, region: '*' }));
+  t.same(usage, { containers: 20, cpu_millis: 2000, mem_bytes: 20 * 16 * 1024 ** 2, vpn_peers: 0 });
+});
+
+t.test('a host is enrolled once by its token, cordoned, removed', async (t) => {
+  const ground = await startCluster(t, partitions);
+  await startOwner(t, ground);
+  const ask = createAsker(ground.nc, partitions);
+  const host = hostKey('h9');
+  const made = await ask({
+    type: 'host.create',
+    host,
+    region: 'default' as Region,
+    joinTokenHash: 'right',
+    op: operation(),
+  });
+  t.match(dataOf<HostView>(made), { key: 'h9', region: 'default', status: 'joining' });
+  t.equal(
+    (await ask({ type: 'host.create', host, region: 'default' as Region, joinTokenHash: 'x', op: operation() })).code,
+    'conflict',
+  );
+  const publicKey = createUser().getPublicKey();
+  const enrol = { type: 'host.enrol', host, publicKey } as const;
+  t.equal((await ask({ ...enrol, joinTokenHash: 'wrong', op: operation() })).code, 'unauthenticated');
+  const enrolled = await ask({ ...enrol, joinTokenHash: 'right', op: operation() });
+  t.match(dataOf(enrolled), { host: 'h9', region: 'default', cluster: ground.cluster.id, jwt: /^ey/ });
+  t.equal(
+    (await ask({ ...enrol, joinTokenHash: 'right', op: operation() })).code,
+    'unauthenticated',
+    'the token is spent',
+  );
+
+  t.match(await createHost(ground, host).hello(), { ok: true, session: 1 });
+  t.match(await createHost(ground, host).hello(), { ok: true, session: 2 });
+  t.match(await createHost(ground, hostKey('stranger')).hello(), { ok: false, error: 'unknown_host' });
+
+  await ask({ type: 'host.update', host, update: { cordoned: true }, op: operation() });
+  const tenant = tenantId('acme');
+  const waiting = await ask({
+    type: 'container.create',
+    tenant,
+    id: containerId(),
+    op: operation(),
+    spec: specOf('web'),
+    idempotency: null,
+  });
+  t.match(dataOf<Container>(waiting), { host_key: null, status: 'pending' });
+  const pinned = await ask({
+    type: 'container.create',
+    tenant,
+    id: containerId(),
+    op: operation(),
+    spec: specOf('pinned', { host_key: host }),
+    idempotency: null,
+  });
+  t.match(dataOf<Container>(pinned), { host_key: 'h9' });
+  const nowhere = await ask({
+    type: 'container.create',
+    tenant,
+    id: containerId(),
+    op: operation(),
+    spec: specOf('x', { host_key: hostKey('nope') }),
+    idempotency: null,
+  });
+  t.same(nowhere.json, { error: 'invalid', details: { host_key: ['is not a host in an allocated region'] } });
+
+  t.equal((await ask({ type: 'host.remove', host, op: operation() })).code, 'accepted');
+  t.equal((await ask({ type: 'host.get', host })).code, 'not_found');
+  t.match(dataOf<Container>(await ask({ type: 'container.get', tenant, id: dataOf<Container>(pinned).id })), {
+    status: 'lost',
+  });
+});
