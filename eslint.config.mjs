@@ -6,7 +6,8 @@ export default defineConfig(
   globalIgnores(['dist/', '.cache/', '.longshore/', '.tap/', 'node_modules/']),
   {
     rules: {
-      eqeqeq: 'error',
+      // `== null` asks for null and undefined at once.
+      eqeqeq: ['error', 'always', { null: 'ignore' }],
       'for-direction': 'error',
       'no-async-promise-executor': 'error',
       'no-case-declarations': 'error',
@@ -35,7 +36,6 @@ export default defineConfig(
       'prefer-const': 'error',
       'no-constant-binary-expression': 'error',
       'no-self-compare': 'error',
-      'no-implicit-coercion': 'error',
     },
   },
   {

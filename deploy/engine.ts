@@ -213,15 +213,19 @@ async function clearStalePids(layout: Layout): Promise<void> {
   rmSync(layout.pidFile, { force: true });
 }
 
+/** @throws EngineUnavailable where a private engine can't be started, before anything is fetched for it. */
+export function requirePrivateEngine(): void {
+  if (process.platform === 'linux' && process.getuid?.() === 0) return;
+  throw new EngineUnavailable(
+    [
+      `No Docker engine answers at ${usualSockets(process.env)[0]}, and starting a private one needs Linux and root.`,
+      'Install Docker Engine and start it (on Debian: the package docker.io), or name one: DOCKER_HOST=unix:///path/to/docker.sock',
+    ].join('\n'),
+  );
+}
+
 export async function startPrivateEngine(options: PrivateEngineOptions): Promise<PrivateEngine> {
-  if (process.platform !== 'linux' || process.getuid?.() !== 0) {
-    throw new EngineUnavailable(
-      [
-        `No Docker engine answers at ${usualSockets(process.env)[0]}, and starting a private one needs Linux and root.`,
-        'Install Docker Engine and start it (on Debian: the package docker.io), or name one: DOCKER_HOST=unix:///path/to/docker.sock',
-      ].join('\n'),
-    );
-  }
+  requirePrivateEngine();
   const tool = options.tool ?? (await toolHere('dockerd'));
   const layout = layOut(resolve(options.dir));
   const { mark } = layout.identity;

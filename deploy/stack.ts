@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path';
 import { createApi, type Api } from './api.ts';
-import { findEngine, startPrivateEngine, type Engine } from './engine.ts';
+import { findEngine, requirePrivateEngine, startPrivateEngine, type Engine } from './engine.ts';
 import { startNats, type Nats } from './nats.ts';
 import { keptPorts, type Ports } from './ports.ts';
 import { describeExit, logTail, type Server } from './process.ts';
@@ -102,6 +102,7 @@ async function startParts(options: StackOptions, parts: Part[], stop: () => Prom
     );
 
   const found = await findEngine(env);
+  if (found === undefined) requirePrivateEngine();
   const natsTool = await tool('nats-server');
   const redisTool = await tool('redis-server');
   const registryTool = await tool('docker-registry');

@@ -16,6 +16,7 @@ import { pushDemoImage, startRegistry, type Registry } from '../deploy/registry.
 import { say, step, took } from '../deploy/steps.ts';
 import { toolNames, type ToolName } from '../deploy/tool-table.ts';
 import { findTool, type Tool } from '../deploy/tools.ts';
+import { canStartEngine } from './support/servers.ts';
 import { tellingLines, testFiles, totalsOf, type Totals } from './support/tap-stream.ts';
 
 const fileTimeoutS = 180;
@@ -50,6 +51,8 @@ async function runTap(files: readonly string[], env: NodeJS.ProcessEnv, stopped:
       return;
     }
     const [, failed, name = '', ms = '0'] = result;
+    // What an interrupt broke off is no failure to tell of.
+    if (failed !== undefined && stopped.aborted) return;
     say(`${failed === undefined ? '✓' : '✗'} ${name}.ts … ${took(Number(ms))}`);
     if (failed !== undefined) for (const telling of tellingLines(lines)) process.stdout.write(`${telling}\n`);
     lines = [];
@@ -60,7 +63,7 @@ async function runTap(files: readonly string[], env: NodeJS.ProcessEnv, stopped:
   });
   await endProcesses(everyTest, 1_000);
   strike(mark);
-  if (exitCode !== 0 && totals.failed === 0) {
+  if (exitCode !== 0 && totals.failed === 0 && !stopped.aborted) {
     process.stdout.write(`${tellingLines(lines).join('\n')}\n`);
     totals = { ...totals, failed: 1 };
   }
@@ -82,13 +85,8 @@ async function findTools(): Promise<Record<ToolName, Tool>> {
 
 /** A private engine where one can be started, so that a run neither sees nor leaves anything in the machine's own. */
 async function startEngine(dir: string, tool: Tool): Promise<Engine> {
-  if (process.platform === 'linux' && process.getuid?.() === 0) {
-    return startPrivateEngine({ dir, tool, firewall: true, throwaway: true });
-  }
-  const engine = await findEngine(process.env);
-  if (engine === undefined)
-    throw new Error('no Docker engine answers, and starting a private one needs Linux and root');
-  return engine;
+  const running = canStartEngine ? undefined : await findEngine(process.env);
+  return running ?? startPrivateEngine({ dir, tool, firewall: true, throwaway: true });
 }
 
 async function main(selection: readonly string[]): Promise<number> {
