@@ -1,11 +1,11 @@
 /** The engine on node:http: slower, stricter, and at home wherever Node is. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { limits } from '../../schemas/limits.ts';
 import { Body, type BodyResult, type BodyRoom } from './body.ts';
 import { boundUrl, plainAddress, type Dispatch, type Exchange, type HttpEngine, type RequestHead } from './engine.ts';
 import type { Reply, Sink } from './engine.ts';
-import { emptyBag, judgeFraming, takeHeader, type HeaderBag } from './guard.ts';
+import { emptyBag, judgeFraming, safeHeaderValue, takeHeader, type HeaderBag } from './guard.ts';
 
 const headersTimeoutMs = 10_000;
 const requestTimeoutMs = 30_000;
@@ -62,7 +62,7 @@ class NodeExchange implements Exchange {
       if (this.aborted) return;
       const bytes = typeof reply.body === 'string' ? Buffer.from(reply.body) : reply.body;
       const length = reply.status === 204 ? [] : ['content-length', String(bytes.byteLength)];
-      this.#response.writeHead(reply.status, [...reply.headers, ...length, ...this.#connection()]);
+      this.#response.writeHead(reply.status, [...reply.headers.map(safeHeaderValue), ...length, ...this.#connection()]);
       // node:http itself leaves the body of HEAD and 204 out.
       this.#response.end(bytes);
     });
@@ -96,11 +96,17 @@ export function nodeEngine(dispatch: Dispatch): HttpEngine {
   let inFlight = 0;
   let keepAliveRefused = false;
 
+  // Connections whose last request has come: what the parser finds behind it in the same packet is not run.
+  const over = new WeakSet<Socket>();
+
   const accept = (request: IncomingMessage, response: ServerResponse): void => {
+    const { socket } = request;
+    if (over.has(socket)) return;
     const headers = headersOf(request);
     const framing = judgeFraming(request.method ?? '', headers);
+    if (framing.kind === 'refused' || framing.kind === 'unframed') over.add(socket);
     if (framing.kind === 'refused') {
-      request.socket.destroy();
+      socket.destroy();
       return;
     }
     const framed = framing.kind === 'length' || framing.kind === 'chunked';
@@ -149,6 +155,9 @@ export function nodeEngine(dispatch: Dispatch): HttpEngine {
       keepAliveRefused = true;
     },
     stopListening: () => void server.close(),
-    close: () => server.closeAllConnections(),
+    close: () => {
+      server.close();
+      server.closeAllConnections();
+    },
   };
 }

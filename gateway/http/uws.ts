@@ -24,34 +24,45 @@ function headersOf(request: HttpRequest): HeaderBag {
   return bag;
 }
 
+/** How a connection goes on after a reply. */
+type Ending = 'kept' | 'ended';
+
 class UwsExchange implements Exchange {
   readonly head: RequestHead;
   readonly body: Body;
   aborted = false;
   readonly #response: HttpResponse;
-  readonly #lastOfConnection: () => boolean;
-  readonly #finished: () => void;
+  readonly #unframed: boolean;
+  readonly #keepAliveRefused: () => boolean;
+  readonly #onFinished: () => void;
   #onAborted: (() => void) | undefined;
+  #isFinished = false;
 
   constructor(
     response: HttpResponse,
-    head: RequestHead,
-    body: Body,
-    lastOfConnection: () => boolean,
-    finished: () => void,
+    request: { readonly head: RequestHead; readonly body: Body; readonly unframed: boolean },
+    server: { readonly keepAliveRefused: () => boolean; readonly onFinished: () => void },
   ) {
     this.#response = response;
-    this.head = head;
-    this.body = body;
-    this.#lastOfConnection = lastOfConnection;
-    this.#finished = finished;
+    this.head = request.head;
+    this.body = request.body;
+    this.#unframed = request.unframed;
+    this.#keepAliveRefused = server.keepAliveRefused;
+    this.#onFinished = server.onFinished;
   }
 
+  /** The engine also calls this for a connection that a reply has ended. */
   abort(): void {
+    if (this.#isFinished) return;
     this.aborted = true;
     this.body.abort();
     this.#onAborted?.();
-    this.#finished();
+    this.#finish();
+  }
+
+  #finish(): void {
+    this.#isFinished = true;
+    this.#onFinished();
   }
 
   readBody(done: (body: BodyResult) => void): void {
@@ -61,37 +72,56 @@ class UwsExchange implements Exchange {
   reply(reply: Reply): void {
     this.body.discard();
     this.body.whenEnded(() => {
-      if (!this.aborted) this.#response.cork(() => this.#send(reply));
+      // Answered at once, what follows in the same packet would run before the connection is closed; while a request is
+      // unanswered, it closes the connection.
+      if (this.#unframed) setImmediate(() => this.#corked(reply));
+      else this.#corked(reply);
     });
+  }
+
+  #corked(reply: Reply): void {
+    if (!this.aborted) this.#response.cork(() => this.#send(reply));
   }
 
   #send(reply: Reply): void {
     const response = this.#response;
-    const close = !this.body.whole() || this.#lastOfConnection();
+    const ending: Ending = this.#unframed || this.#keepAliveRefused() || !this.body.whole() ? 'ended' : 'kept';
     this.#writeHead(reply);
-    if (reply.status === 204) {
-      response.endWithoutBody(undefined, close);
-    } else if (this.head.method === 'HEAD') {
-      response.endWithoutBody(Buffer.byteLength(reply.body), close);
-    } else if (close || reply.body.length < tryEndBytes) {
-      response.end(reply.body, close);
+    if (reply.status === 204 || this.head.method === 'HEAD') {
+      this.#sendNoBody(reply, ending);
+    } else if (ending === 'ended' || reply.body.length < tryEndBytes) {
+      response.end(reply.body, ending === 'ended');
     } else {
       this.#sendLarge(typeof reply.body === 'string' ? Buffer.from(reply.body) : reply.body);
       return;
     }
-    this.#finished();
+    this.#finish();
+  }
+
+  /**
+   * Told a length, uWS waits for that many bytes and closes the connection at the next request; told `undefined`, it
+   * writes a length of its own invention. So the length of HEAD is a header of ours, and nothing is told.
+   */
+  #sendNoBody(reply: Reply, ending: Ending): void {
+    const response = this.#response;
+    if (ending === 'ended') {
+      response.endWithoutBody(reply.status === 204 ? 0 : Buffer.byteLength(reply.body), true);
+      return;
+    }
+    if (reply.status !== 204) response.writeHeader('Content-Length', String(Buffer.byteLength(reply.body)));
+    response.endWithoutBody();
   }
 
   #sendLarge(bytes: Uint8Array): void {
     const response = this.#response;
     const [, done] = response.tryEnd(bytes, bytes.byteLength);
     if (done) {
-      this.#finished();
+      this.#finish();
       return;
     }
     response.onWritable((offset) => {
       const [taken, whole] = response.tryEnd(bytes.subarray(offset), bytes.byteLength);
-      if (whole) this.#finished();
+      if (whole) this.#finish();
       return taken;
     });
   }
@@ -120,8 +150,8 @@ class UwsExchange implements Exchange {
       end: () => {
         if (ended || this.aborted) return;
         ended = true;
-        response.cork(() => response.end(undefined, this.#lastOfConnection()));
-        this.#finished();
+        response.cork(() => response.end(undefined, this.#unframed || this.#keepAliveRefused()));
+        this.#finish();
       },
     };
   }
@@ -144,9 +174,7 @@ export function uwsEngine(uws: UwsModule, dispatch: Dispatch): HttpEngine {
   let inFlight = 0;
   let keepAliveRefused = false;
   let listening: us_listen_socket | undefined;
-  const refusesKeepAlive = (): boolean => keepAliveRefused;
-  const always = (): boolean => true;
-  const finished = (): void => void inFlight--;
+  const server = { keepAliveRefused: () => keepAliveRefused, onFinished: () => void inFlight-- };
 
   const accept = (response: HttpResponse, request: HttpRequest): void => {
     // Also called when we close a request that we refuse, before there is an exchange.
@@ -170,13 +198,7 @@ export function uwsEngine(uws: UwsModule, dispatch: Dispatch): HttpEngine {
       headers,
     };
     inFlight++;
-    const exchange = new UwsExchange(
-      response,
-      head,
-      body,
-      framing.kind === 'unframed' ? always : refusesKeepAlive,
-      finished,
-    );
+    const exchange = new UwsExchange(response, { head, body, unframed: framing.kind === 'unframed' }, server);
     abort = () => exchange.abort();
     if (framed) response.onData((chunk, last) => body.push(new Uint8Array(chunk), last));
     dispatch(exchange);

@@ -1,0 +1,270 @@
+/** What two HTTP parsers could read differently, and bodies that don't fit: raw bytes on real sockets, on both engines. */
+import { connect, type Socket } from 'node:net';
+import t, { type Test } from 'tap';
+import { createEngine } from '../../gateway/http/choose.ts';
+import type { Exchange, HttpEngine } from '../../gateway/http/engine.ts';
+import { drain } from '../../gateway/http/shutdown.ts';
+import { loadUws } from '../../gateway/http/uws-binary.ts';
+import { sleep } from '../../lib/backoff.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { limits } from '../../schemas/limits.ts';
+import { engines, quietLog, recordingLog, until } from './support.ts';
+
+interface Stage {
+  readonly engine: HttpEngine;
+  readonly port: number;
+  /** Method and path of all that was dispatched. */
+  readonly seen: string[];
+}
+
+/** An engine with a program that echoes bodies, holds `/slow` for a while and answers `/large` with five megabytes. */
+async function stage(t: Test, name: 'uws' | 'node'): Promise<Stage> {
+  const seen: string[] = [];
+  const engine = await createEngine(
+    name,
+    (exchange: Exchange) => {
+      const { head } = exchange;
+      seen.push(`${head.method} ${head.path}`);
+      const reply = (body: string, status = 200): void =>
+        exchange.reply({ status, headers: ['x-echo', `${head.query} ${head.address}`], body });
+      if (head.path === '/slow') setTimeout(() => reply('slow'), 200);
+      else if (head.path === '/large') reply('x'.repeat(5_000_000));
+      else if (head.path === '/unread') reply('no', 401);
+      else if (head.path === '/inject') exchange.reply({ status: 200, headers: ['x-a', 'b\r\nx-evil: 1\0'], body: '' });
+      else if (head.path === '/stream') {
+        const sink = exchange.stream({ status: 200, headers: ['content-type', 'text/event-stream'] });
+        sink.write('one');
+        setTimeout(() => {
+          sink.write('two');
+          sink.end();
+        }, 20);
+      } else
+        exchange.readBody((body) =>
+          typeof body === 'string' ? reply(body, 413) : reply(`${head.path}=${Buffer.from(body).toString()}`),
+        );
+    },
+    quietLog,
+  );
+  const url = await engine.listen('127.0.0.1', 0);
+  t.teardown(() => engine.close());
+  return { engine, port: Number(new URL(url).port), seen };
+}
+
+interface Talk {
+  readonly text: string;
+  readonly closed: boolean;
+}
+
+/** Sends the pieces, a little apart, and returns what came back until it closed or was quiet. */
+async function talk(port: number, pieces: readonly string[], quietMs = 150): Promise<Talk> {
+  const socket: Socket = connect(port, '127.0.0.1');
+  let text = '';
+  let closed = false;
+  let heardMs = performance.now();
+  socket.on('data', (data) => {
+    text += data.toString('latin1');
+    heardMs = performance.now();
+  });
+  socket.on('close', () => (closed = true));
+  socket.on('error', () => (closed = true));
+  for (const piece of pieces) {
+    socket.write(piece);
+    await sleep(10);
+  }
+  heardMs = performance.now();
+  while (!closed && performance.now() - heardMs < quietMs) await sleep(10);
+  socket.destroy();
+  return { text, closed };
+}
+
+const statusesOf = ({ text }: Talk): string[] =>
+  [...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, code]) => code ?? '');
+const hidden = 'GET /hidden HTTP/1.1\r\nHost: a\r\n\r\n';
+
+/** Every one of them must not run what is hidden in it, and must not leave the connection open. */
+const ambiguous: readonly (readonly [name: string, request: string])[] = [
+  [
+    'two lengths',
+    `POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nContent-Length: ${hidden.length}\r\n\r\n${hidden}`,
+  ],
+  ['the same length twice', `POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nContent-Length: 0\r\n\r\n${hidden}`],
+  ['a list of lengths', `POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 0, ${hidden.length}\r\n\r\n${hidden}`],
+  ['a signed length', `POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: +0\r\n\r\n${hidden}`],
+  [
+    'length and chunks',
+    `POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: ${5 + hidden.length}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${hidden}`,
+  ],
+  ['gzip, chunked', `POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n${hidden}`],
+  ['identity', `POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: identity\r\n\r\n${hidden}`],
+  [
+    'encoding twice',
+    `POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n${hidden}`,
+  ],
+  ['two hosts', `GET /x HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n${hidden}`],
+  [
+    'two authorizations',
+    `GET /x HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer a\r\nAuthorization: Bearer b\r\n\r\n${hidden}`,
+  ],
+  [
+    'two idempotency keys',
+    `POST /x HTTP/1.1\r\nHost: a\r\nIdempotency-Key: a\r\nIdempotency-Key: b\r\nContent-Length: 0\r\n\r\n${hidden}`,
+  ],
+];
+
+for (const name of engines) {
+  t.test(`on ${name}`, async (t) => {
+    await t.test('what is ambiguous is refused, and nothing hidden in it runs', async (t) => {
+      const { port, seen } = await stage(t, name);
+      for (const [what, request] of ambiguous) {
+        seen.length = 0;
+        const answer = await talk(port, [request]);
+        t.ok(answer.closed, `${what}: closed`);
+        t.notOk(seen.includes('GET /hidden'), `${what}: nothing hidden ran`);
+        t.notMatch(answer.text, /HTTP\/1\.1 2/, `${what}: no success`);
+      }
+    });
+
+    await t.test('a POST without framing is empty and the last of its connection', async (t) => {
+      const { port, seen } = await stage(t, name);
+      const answer = await talk(port, [`POST /start HTTP/1.1\r\nHost: a\r\n\r\n`]);
+      t.same(statusesOf(answer), ['200']);
+      t.match(answer.text, /\/start=$/);
+      t.match(answer.text, /connection: close/i);
+      t.ok(answer.closed);
+      for (const pieces of [
+        [`POST /start HTTP/1.1\r\nHost: a\r\n\r\n${hidden}`],
+        ['POST /slow HTTP/1.1\r\nHost: a\r\n\r\n', hidden],
+      ]) {
+        const smuggled = await talk(port, pieces, 400);
+        t.ok(smuggled.closed);
+        t.ok(statusesOf(smuggled).length <= 1);
+        t.notOk(seen.includes('GET /hidden'));
+      }
+    });
+
+    await t.test('bodies: whole, chunked, in pieces, on one connection', async (t) => {
+      const { port } = await stage(t, name);
+      const chunked =
+        'POST /b HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n';
+      const answer = await talk(port, [
+        'POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhel',
+        'lo',
+        chunked,
+        'GET /c?x=1 HTTP/1.1\r\nHost: a\r\n\r\n',
+      ]);
+      t.same(statusesOf(answer), ['200', '200', '200']);
+      for (const part of ['/a=hello', '/b=abcde', '/c=', 'x=1 127.0.0.1']) t.ok(answer.text.includes(part), part);
+      t.notOk(answer.closed, 'kept alive');
+    });
+
+    await t.test('a reply before the whole body was read does not let the rest run', async (t) => {
+      const { port, seen } = await stage(t, name);
+      const answer = await talk(port, [
+        `POST /unread HTTP/1.1\r\nHost: a\r\nContent-Length: ${hidden.length}\r\n\r\n`,
+        hidden,
+        'GET /after HTTP/1.1\r\nHost: a\r\n\r\n',
+      ]);
+      t.same(statusesOf(answer), ['401', '200']);
+      t.same(seen, ['POST /unread', 'GET /after']);
+    });
+
+    await t.test('a body over the bound is refused, and far over it cut off', async (t) => {
+      const { port } = await stage(t, name);
+      const url = `http://127.0.0.1:${port}/x`;
+      for (const [bytes, status] of [
+        [limits.bodyBytes, 200],
+        [limits.bodyBytes + 1, 413],
+        [3 * limits.bodyBytes, 413],
+      ] as const) {
+        const response = await fetch(url, { method: 'POST', body: 'x'.repeat(bytes) });
+        t.equal(response.status, status, `${bytes} bytes`);
+        await response.text();
+      }
+      const declared = await talk(port, [`POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: ${10 ** 10}\r\n\r\n`]);
+      t.same(statusesOf(declared), ['413']);
+      t.ok(declared.closed);
+    });
+
+    await t.test('HEAD, 204-like replies, large replies, header values', async (t) => {
+      const { port } = await stage(t, name);
+      const head = await talk(port, ['HEAD /large HTTP/1.1\r\nHost: a\r\n\r\n', 'GET /x HTTP/1.1\r\nHost: a\r\n\r\n']);
+      t.match(head.text, /content-length: 5000000\r\n/i);
+      t.same(statusesOf(head), ['200', '200']);
+      const large = await fetch(`http://127.0.0.1:${port}/large`);
+      t.equal((await large.text()).length, 5_000_000);
+      const injected = await talk(port, ['GET /inject HTTP/1.1\r\nHost: a\r\n\r\n']);
+      t.notMatch(injected.text, /\r\nx-evil/i);
+    });
+
+    await t.test('headers over the bound, an overlong URL and rubbish end the connection only', async (t) => {
+      const { port } = await stage(t, name);
+      const long = await talk(port, [`GET /x HTTP/1.1\r\nHost: a\r\nX-A: ${'a'.repeat(limits.headerBytes)}\r\n\r\n`]);
+      t.ok(long.closed);
+      t.notMatch(long.text, /HTTP\/1\.1 2/);
+      const within = await talk(port, [`GET /x HTTP/1.1\r\nHost: a\r\nX-A: ${'a'.repeat(8 * 1024)}\r\n\r\n`]);
+      t.same(statusesOf(within), ['200'], '8 KiB of headers are fine');
+      for (const rubbish of [
+        '\x16\x03\x01\x02\x00\x01',
+        'GET\r\n\r\n',
+        'GET /x HTTP/9.9\r\n\r\n',
+        '\0\0\0\0\r\n\r\n',
+      ]) {
+        const answer = await talk(port, [rubbish]);
+        t.notMatch(answer.text, /HTTP\/1\.1 2/);
+      }
+      t.equal((await fetch(`http://127.0.0.1:${port}/x`)).status, 200);
+    });
+
+    await t.test('a stream is written piece by piece', async (t) => {
+      const { port, engine } = await stage(t, name);
+      t.equal(await (await fetch(`http://127.0.0.1:${port}/stream`)).text(), 'onetwo');
+      await until('nothing in flight', () => engine.inFlight() === 0);
+    });
+
+    await t.test('a client that goes away is counted out', async (t) => {
+      const { port, engine } = await stage(t, name);
+      const socket = connect(port, '127.0.0.1');
+      socket.write('GET /slow HTTP/1.1\r\nHost: a\r\n\r\n');
+      await until('in flight', () => engine.inFlight() === 1);
+      socket.destroy();
+      await until('counted out', () => engine.inFlight() === 0);
+      await sleep(250);
+      t.equal(engine.inFlight(), 0, 'and its late reply does nothing');
+      const half = connect(port, '127.0.0.1');
+      half.write('POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc');
+      await until('in flight', () => engine.inFlight() === 1);
+      half.destroy();
+      await until('counted out', () => engine.inFlight() === 0);
+    });
+
+    await t.test('draining answers what is in flight and ends connections', async (t) => {
+      const { port, engine } = await stage(t, name);
+      const slow = talk(port, ['GET /slow HTTP/1.1\r\nHost: a\r\n\r\n'], 500);
+      await until('in flight', () => engine.inFlight() === 1);
+      await drain(engine, systemClock, { delayMs: 10, graceMs: 5000 });
+      const answer = await slow;
+      t.same(statusesOf(answer), ['200']);
+      t.match(answer.text, /connection: close/i);
+      t.ok(answer.closed);
+      await t.rejects(fetch(`http://127.0.0.1:${port}/x`));
+    });
+  });
+}
+
+t.test('a port that is taken is an error', async (t) => {
+  for (const name of engines) {
+    const { port } = await stage(t, name);
+    const other = await createEngine(name, () => {}, quietLog);
+    await t.rejects(other.listen('127.0.0.1', port), name);
+  }
+});
+
+t.test('another binary than the pinned one is not loaded', async (t) => {
+  const machine = `${process.platform}_${process.arch}_${process.versions.modules}`;
+  t.match(await loadUws({ [machine]: '0'.repeat(64) }), { ok: false, why: /not the pinned one/ });
+  t.match(await loadUws({}), { ok: false, why: /no binary is pinned/ });
+  t.match(await loadUws(), { ok: true });
+  const log = recordingLog();
+  t.equal((await createEngine('node', () => {}, log)).name, 'node');
+  t.same(log.events, []);
+});
