@@ -48,11 +48,11 @@ export function createRegistry(program: string, version: string): Registry {
   delay.enable();
   new Gauge({
     name: 'longshore_event_loop_delay_seconds',
-    help: 'Delay of the event loop since the last scrape, by quantile.',
-    labelNames: ['quantile'],
+    help: 'Delay of the event loop since the last scrape, by percentile.',
+    labelNames: ['percentile'],
     registers: [registry],
     collect() {
-      for (const quantile of [0.5, 0.99]) this.labels(String(quantile)).set(delay.percentile(quantile * 100) / 1e9);
+      for (const percentile of [50, 99]) this.labels(String(percentile)).set(delay.percentile(percentile) / 1e9);
       delay.reset();
     },
   });

@@ -19,7 +19,8 @@ const stored = (record: HostRecord): Changes => ({
 });
 
 function statusOf(record: HostRecord, fleet: FleetView): HostStatus {
-  if (record.publicKey === null) return 'joining';
+  // Enrolled is not enough: what it offers is known when its agent has said hello.
+  if (record.publicKey === null || record.capacity === null) return 'joining';
   if (record.lostSinceMs !== null) return 'lost';
   return fleet.standing(record.key) === 'silent' ? 'unknown' : 'up';
 }

@@ -1,0 +1,72 @@
+/** Two tenants who try every way to reach each other's containers: a foreign one is as good as none. */
+import t from 'tap';
+import { routes } from '../../schemas/routes.ts';
+import { startRig } from './rig.ts';
+
+const compute = '/api/v2/compute';
+const absent = '01890000-0000-7000-8000-000000000000';
+
+t.test('tenants', async (t) => {
+  const rig = await startRig(t);
+  const alice = await rig.client('alice');
+  const mallory = await rig.client('mallory');
+  const { body } = await alice.create({ name: 'private', env: { SECRET: 'alices-secret' } });
+  const { id } = body.data;
+
+  t.test('every route with an id answers for a foreign container as for none', async (t) => {
+    for (const { method, path } of routes.filter(({ path }) => path.startsWith(`${compute}/:id`))) {
+      const foreign = await mallory.call(method, path.replace(':id', id));
+      const none = await mallory.call(method, path.replace(':id', absent));
+      t.equal(foreign.status, 404, `${method} ${path}`);
+      t.same(foreign.body, { error: 'not_found' });
+      t.equal(none.text, foreign.text);
+    }
+    t.equal((await alice.get({ id })).status, 200, 'and its owner still has it');
+  });
+
+  t.test('ids in other forms do not get through', async (t) => {
+    const forms = [id.toUpperCase(), `${id}%00`, `${id}/`, `..%2f${id}`, `alice.${id}`, `${id}.x`, '*', '>', '%2e%2e'];
+    for (const form of forms) {
+      const { status, text } = await mallory.call('GET', `${compute}/${form}`);
+      t.ok([400, 404].includes(status), `${form} → ${status}`);
+      t.notMatch(text, /alices-secret/);
+    }
+  });
+
+  t.test('the tenant is the token’s, whatever else says otherwise', async (t) => {
+    const tricks = await mallory.create(
+      { name: 'private', tenant_id: 'alice', tenant: 'alice' },
+      { 'x-tenant-id': 'alice', 'x-forwarded-user': 'alice' },
+    );
+    t.equal(tricks.status, 201, 'names are unique in a tenant, not beyond');
+    t.equal(tricks.body.data.tenant_id, 'mallory');
+    const listed = await mallory.call('GET', `${compute}?tenant=alice&tenant_id=alice`);
+    t.notMatch(listed.text, /alices-secret/);
+    t.notMatch((await mallory.call('GET', `${compute}/events?tenant=alice`)).text, new RegExp(id));
+    t.equal((await alice.list()).body.data.length, 1);
+  });
+
+  t.test('a tenant’s token opens nothing of the operator', async (t) => {
+    const host = { key: 'h2', region: 'default' };
+    for (const { name, method, path } of routes.filter(({ access }) => access === 'operator')) {
+      const filled = path.replace(':tenant', 'alice').replace(':id', id).replace(':key', 'h1');
+      const body = method === 'GET' ? undefined : name === 'host.create' ? host : {};
+      t.equal((await mallory.call(method, filled, body)).status, 403, `${method} ${path}`);
+    }
+  });
+
+  t.test('a tenant id that would mean something in a subject is no tenant', async (t) => {
+    for (const tenant of ['*', '>', 'alice.>', 'a b', '', 'alice/../x', 'x'.repeat(65)]) {
+      const trickster = await rig.client(tenant);
+      t.equal((await trickster.list()).status, 401, JSON.stringify(tenant));
+    }
+  });
+
+  t.test('an operation of one tenant is nothing to another', async (t) => {
+    const key = { 'idempotency-key': 'shared-key' };
+    const hers = await alice.create({ name: 'idem' }, key);
+    const his = await mallory.create({ name: 'idem' }, key);
+    t.equal(his.status, 201);
+    t.not(his.body.data.id, hers.body.data.id);
+  });
+});

@@ -1,0 +1,270 @@
+/** The whole of Longshore for one test file: its own NATS, Redis and programs, on the run's engine and registry. */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { jetstreamManager } from '@nats-io/jetstream';
+import { connect, credsAuthenticator } from '@nats-io/transport-node';
+import type { Test } from 'tap';
+import { createApi } from '../../deploy/api.ts';
+import { startNats, type Nats } from '../../deploy/nats.ts';
+import { freePort, type Server } from '../../deploy/process.ts';
+import { startProgram, type ProgramName } from '../../deploy/programs.ts';
+import { startRedis, type Redis } from '../../deploy/redis.ts';
+import { demoImage } from '../../deploy/registry.ts';
+import { devAudience, devIssuer, prepareTokenIssuer } from '../../deploy/tokens.ts';
+import { sleep } from '../../lib/backoff.ts';
+import { buckets } from '../../schemas/buckets.ts';
+import { clusterKey, type Cluster } from '../../schemas/cluster.ts';
+import type { Container, ContainerStatusView } from '../../schemas/container.ts';
+import { viewEngine, type EngineView } from '../host-agent/support/engine.ts';
+import { sharedEngine, sharedRegistry } from '../support/servers.ts';
+
+export interface Reply<T = unknown> {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  readonly body: T;
+}
+
+/** A program that can be killed and started again with the same settings. */
+export interface Running {
+  server(): Server;
+  kill9(): Promise<void>;
+  stop(): Promise<void>;
+  start(): Promise<void>;
+}
+
+export interface Rig {
+  readonly baseUrl: string;
+  readonly dockerHost: string;
+  readonly engine: EngineView;
+  readonly nats: Nats;
+  readonly redis: Redis;
+  readonly actors: Running;
+  readonly gateway: Running;
+  readonly agent: Running;
+  readonly metricsUrls: Readonly<Record<ProgramName, string>>;
+  readonly image: { readonly registry: string; readonly repository: string; readonly tag: string };
+  readonly mint: Awaited<ReturnType<typeof prepareTokenIssuer>>['mint'];
+  client(tenant: string, scope?: string): Promise<Client>;
+}
+
+export type Client = Awaited<ReturnType<typeof clientOf>>;
+
+const compute = '/api/v2/compute';
+
+async function clientOf(baseUrl: string, token: string) {
+  const call = async <T>(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
+    const response = await fetch(baseUrl + path, {
+      method,
+      signal: AbortSignal.timeout(30_000),
+      headers: {
+        authorization: `Bearer ${token}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
+    const reply: Reply<T> = {
+      status: response.status,
+      headers: response.headers,
+      text,
+      body: (isJson && text !== '' ? JSON.parse(text) : undefined) as T,
+    };
+    return reply;
+  };
+  const id = (container: { id: string }): string => `${compute}/${container.id}`;
+  return {
+    token,
+    call,
+    create: async (body: object, headers?: Record<string, string>) =>
+      call<{ data: Container }>('POST', compute, body, headers),
+    get: async (container: { id: string }) => call<{ data: Container }>('GET', id(container)),
+    status: async (container: { id: string }) => call<{ data: ContainerStatusView }>('GET', `${id(container)}/status`),
+    start: async (container: { id: string }) => call<{ data: Container }>('POST', `${id(container)}/start`),
+    stop: async (container: { id: string }) => call<{ data: Container }>('POST', `${id(container)}/stop`),
+    remove: async (container: { id: string }) => call<{ data: Container }>('DELETE', id(container)),
+    wait: async (container: { id: string }, status: string, timeoutS = 25) =>
+      call<{ data: ContainerStatusView }>('GET', `${id(container)}/wait?status=${status}&timeout=${timeoutS}`),
+    list: async () => call<{ data: Container[] }>('GET', compute),
+  };
+}
+
+async function startRunning(
+  t: Test,
+  name: ProgramName,
+  settings: Record<string, string>,
+  readyUrl: string,
+  folder: string,
+): Promise<Running> {
+  const launch = async (): Promise<Server> =>
+    startProgram({ name, settings, readyUrl, logFile: join(folder, `${name}.log`) }, process.env);
+  let server = await launch();
+  t.teardown(async () => {
+    if (server.exit() === undefined) await server.stop();
+  });
+  return {
+    server: () => server,
+    kill9: async () => void (await server.kill9()),
+    stop: async () => void (await server.stop()),
+    start: async () => {
+      server = await launch();
+    },
+  };
+}
+
+/** What makes an agent quick enough for a test; what it waits for is the same. */
+const quickAgent = {
+  BEAT_INTERVAL_MS: '300',
+  SYNC_INTERVAL_MS: '2000',
+  STOP_GRACE_MS: '3000',
+  RESTART_BACKOFF_MIN_MS: '200',
+  RESTART_BACKOFF_MAX_MS: '2000',
+  RETRY_MIN_MS: '50',
+  RETRY_MAX_MS: '500',
+};
+
+async function clusterOf(nats: Nats): Promise<string> {
+  const nc = await connect({
+    servers: nats.url,
+    authenticator: credsAuthenticator(readFileSync(nats.credsFile)),
+  });
+  try {
+    const jsm = await jetstreamManager(nc);
+    const bucket = `KV_${buckets.cluster.bucket}`;
+    const message = await jsm.streams.getMessage(bucket, {
+      last_by_subj: `$KV.${buckets.cluster.bucket}.${clusterKey}`,
+    });
+    if (message === null) throw new Error('no cluster record');
+    return message.json<Cluster>().id;
+  } finally {
+    await nc.close();
+  }
+}
+
+export interface RigOptions {
+  readonly gateway?: Record<string, string>;
+  readonly actors?: Record<string, string>;
+  readonly agent?: Record<string, string>;
+}
+
+export const hostKey = 'h1';
+
+export async function startRig(t: Test, options: RigOptions = {}): Promise<Rig> {
+  const folder = mkdtempSync(join(tmpdir(), 'longshore-e2e-'));
+  t.teardown(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
+  const dockerHost = await sharedEngine(t);
+  const registry = await sharedRegistry(t);
+  const nats = await startNats({ dir: join(folder, 'nats') });
+  t.teardown(() => nats.stop());
+  const redis = await startRedis({ folder: join(folder, 'redis') });
+  t.teardown(() => redis.stop());
+  const issuer = await prepareTokenIssuer(join(folder, 'tokens'));
+  const ports = { actors: await freePort(), gateway: await freePort(), api: await freePort(), agent: await freePort() };
+  const natsSettings = { NATS_URLS: nats.url, NATS_CREDS_FILE: nats.credsFile };
+  const url = (port: number, path: string): string => `http://127.0.0.1:${port}${path}`;
+
+  const actors = await startRunning(
+    t,
+    'actors',
+    {
+      ...natsSettings,
+      HOSTS_ACCOUNT: nats.hostsAccount,
+      HOSTS_SIGNING_SEED_FILE: nats.hostsSigningSeedFile,
+      METRICS_PORT: String(ports.actors),
+      HOST_UNKNOWN_MS: '3000',
+      ...options.actors,
+    },
+    url(ports.actors, '/readyz'),
+    folder,
+  );
+  // Containers outlive their agent by design; a test's must not outlive the test. Registered before the agent: torn
+  // down after it.
+  const engine = viewEngine(t, dockerHost, await clusterOf(nats));
+  const gateway = await startRunning(
+    t,
+    'gateway',
+    {
+      ...natsSettings,
+      HTTP_PORT: String(ports.api),
+      REDIS_URL: redis.url,
+      AUTH_ISSUER: devIssuer,
+      AUTH_AUDIENCE: devAudience,
+      AUTH_JWKS_FILE: issuer.jwksFile,
+      METRICS_PORT: String(ports.gateway),
+      ...options.gateway,
+    },
+    url(ports.api, '/readyz'),
+    folder,
+  );
+  const baseUrl = url(ports.api, '');
+  const operatorToken = await issuer.mint({ tenant: 'ops', subject: 'op', scope: 'operator', lifetimeS: 3600 });
+  const api = createApi(baseUrl);
+  const agent = await startRunning(
+    t,
+    'host-agent',
+    {
+      LONGSHORE_URL: baseUrl,
+      LONGSHORE_JOIN_TOKEN: await api.joinToken(operatorToken, { key: hostKey, region: 'default' }),
+      STATE_DIR: join(folder, 'agent'),
+      DOCKER_HOST: dockerHost,
+      METRICS_PORT: String(ports.agent),
+      CAPACITY_CPU_MILLIS: '1000000',
+      CAPACITY_MEM_BYTES: String(1024 ** 4),
+      ...quickAgent,
+      ...options.agent,
+    },
+    url(ports.agent, '/readyz'),
+    folder,
+  );
+  await api.hostIsUp(operatorToken, hostKey, AbortSignal.timeout(30_000));
+
+  return {
+    baseUrl,
+    dockerHost,
+    engine,
+    nats,
+    redis,
+    actors,
+    gateway,
+    agent,
+    metricsUrls: {
+      actors: url(ports.actors, '/metrics'),
+      gateway: url(ports.gateway, '/metrics'),
+      'host-agent': url(ports.agent, '/metrics'),
+    },
+    image: { registry, ...demoImage },
+    mint: issuer.mint,
+    client: async (tenant, scope) =>
+      clientOf(
+        baseUrl,
+        await issuer.mint({
+          tenant,
+          subject: `${tenant}-user`,
+          lifetimeS: 3600,
+          ...(scope === undefined ? {} : { scope }),
+        }),
+      ),
+  };
+}
+
+/** Calls until `check` is true of the result; fails with the last one after the deadline. */
+export async function eventually<T>(
+  what: string,
+  look: () => Promise<T>,
+  check: (value: T) => boolean,
+  deadlineMs = 60_000,
+): Promise<T> {
+  const endMs = performance.now() + deadlineMs;
+  for (;;) {
+    const value = await look().catch((error: unknown) => error as T);
+    if (!(value instanceof Error) && check(value)) return value;
+    if (performance.now() > endMs) throw new Error(`${what}: not within ${deadlineMs} ms; last ${show(value)}`);
+    await sleep(100);
+  }
+}
+
+const show = (value: unknown): string =>
+  value instanceof Error ? value.message : JSON.stringify(value).slice(0, 2000);

@@ -1,0 +1,135 @@
+/** What goes wrong around the stack, and what a client sees of it. */
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
+import t from 'tap';
+import { findTool } from '../../deploy/tools.ts';
+import { cacheFolder } from '../../deploy/paths.ts';
+import { eventually, startRig } from './rig.ts';
+
+const small = { cpu_limit: '0.1', mem_limit: '16m' };
+
+t.test('trouble', async (t) => {
+  const rig = await startRig(t, { gateway: { REQUEST_DEADLINE_MS: '3000' } });
+  const acme = await rig.client('acme');
+  const { body } = await acme.create({ name: 'steady', ...rig.image, ...small });
+  t.equal((await acme.wait(body.data, 'running')).status, 200);
+
+  t.test('NATS away: 503 with Retry-After within the deadline, and recovery without a restart', async (t) => {
+    await rig.nats.kill9();
+    const away = await acme.list();
+    t.equal(away.status, 503);
+    t.same(away.body, { error: 'unavailable' });
+    t.match(away.headers.get('retry-after'), /^\d+$/);
+    await eventually(
+      'not ready',
+      async () => (await fetch(`${rig.baseUrl}/readyz`)).status,
+      (status) => status === 503,
+    );
+    t.equal((await fetch(`${rig.baseUrl}/healthz`)).status, 200);
+    t.equal((await fetch(`${rig.baseUrl}/api/v2/compute`)).status, 401, 'what needs no answer from NATS has one');
+    await rig.nats.restart();
+    await eventually(
+      'back',
+      async () => acme.list(),
+      ({ status }) => status === 200,
+    );
+    t.equal((await acme.create({ name: 'after-nats', ...small })).status, 201);
+  });
+
+  t.test('a host that falls silent: unknown, with the time it was last heard; then true again', async (t) => {
+    await rig.agent.kill9();
+    const silent = await eventually(
+      'unknown',
+      async () => acme.status(body.data),
+      (reply) => reply.body.data.status === 'unknown',
+    );
+    t.match(silent.body.data, { observed_status: 'running', reason: 'host_silent' });
+    t.equal((await rig.engine.only(body.data.id)).State.Running, true, 'it runs on');
+    await rig.agent.start();
+    await eventually(
+      'running',
+      async () => acme.status(body.data),
+      (reply) => reply.body.data.status === 'running',
+    );
+  });
+
+  t.test('a crash while the control plane is away is mended by the agent alone', async (t) => {
+    await rig.actors.kill9();
+    const before = await rig.engine.only(body.data.id);
+    await rig.engine.call('POST', `/containers/${before.Id}/kill`);
+    await eventually(
+      'started again',
+      async () => rig.engine.only(body.data.id),
+      ({ State }) => State.Running && State.StartedAt !== before.State.StartedAt,
+    );
+    await rig.actors.start();
+    const status = await eventually(
+      'reported',
+      async () => acme.status(body.data),
+      (reply) => reply.body.data?.restart_count > 0 && reply.body.data.status === 'running',
+    );
+    t.equal(status.body.data.restart_count, 1);
+  });
+
+  t.test('a request’s id is on its log lines from gateway to agent', async (t) => {
+    const rid = 'follow-me-17';
+    const stopped = await acme.call('POST', `/api/v2/compute/${body.data.id}/stop`, undefined, { 'x-request-id': rid });
+    t.equal(stopped.headers.get('x-request-id'), rid);
+    for (const program of [rig.gateway, rig.agent]) {
+      await eventually(
+        `${program.server().name} logs it`,
+        async () => readFileSync(program.server().logFile, 'utf8'),
+        (text) => text.includes(rid),
+      );
+    }
+    t.ok(true);
+  });
+
+  t.test('metrics of all three programs pass promtool', async (t) => {
+    const promtool = await findTool('promtool', {
+      env: process.env,
+      cacheFolder: cacheFolder(process.env),
+      report: () => {},
+    });
+    for (const [program, url] of Object.entries(rig.metricsUrls)) {
+      const text = await (await fetch(url, { signal: AbortSignal.timeout(5000) })).text();
+      t.match(text, /^longshore_build_info\{/m, program);
+      const check = promisify(execFile)(promtool.path, ['check', 'metrics'], {
+        env: { ...process.env, ...promtool.env },
+      });
+      check.child.stdin?.end(text);
+      const { stdout, stderr } = await check.catch((error: { stdout: string; stderr: string }) => error);
+      t.equal(stdout + stderr, '', program);
+    }
+  });
+
+  t.test('SIGTERM of the gateway fails no accepted request', async (t) => {
+    let asking = true;
+    const outcomes: string[] = [];
+    const askers = Array.from({ length: 8 }, async () => {
+      while (asking) {
+        try {
+          outcomes.push(String((await acme.list()).status));
+        } catch (error) {
+          // Refused before it was accepted: nobody listens any more.
+          const { code } = (error as { cause?: { code?: string } }).cause ?? {};
+          outcomes.push(code === 'ECONNREFUSED' ? 'refused' : String(code));
+          if (code === 'ECONNREFUSED') return;
+        }
+      }
+    });
+    await eventually(
+      'under load',
+      async () => outcomes.length,
+      (count) => count > 50,
+    );
+    await rig.gateway.stop();
+    asking = false;
+    await Promise.all(askers);
+    t.same(
+      [...new Set(outcomes)].filter((outcome) => outcome !== '200' && outcome !== 'refused'),
+      [],
+    );
+  });
+});
