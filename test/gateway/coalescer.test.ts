@@ -1,0 +1,323 @@
+/** Asks to owners over a real nats-server, with the test as the owner: whole, in parts, twice, never, and refused. */
+import { randomUUID } from 'node:crypto';
+import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
+import t, { type Test } from 'tap';
+import { Coalescer, type Outcome, type Question, type RetryReason } from '../../gateway/coalescer.ts';
+import { gather, ItemQueue, settle, verdictAtDeadline, type Item } from '../../gateway/lane.ts';
+import { sleep } from '../../lib/backoff.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { connectNats, credentialsFile } from '../../lib/nats.ts';
+import type { ContainerId, OperationId, TenantId } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
+import { decodeAsks, encodeAnswer, notOwner, type Ask } from '../../schemas/messages.ts';
+import { startNats, type Nats } from '../../deploy/nats.ts';
+import { controlPlane, quietLog, until } from './support.ts';
+
+const tenant = 'acme' as TenantId;
+const readOf = (id: string): Question => ({ type: 'container.get', tenant, id: id as ContainerId, rid: id });
+const writeOf = (id: string): Question => ({
+  type: 'container.start',
+  tenant,
+  id: id as ContainerId,
+  rid: id,
+  op: randomUUID() as string as OperationId,
+});
+const nowMs = (): number => systemClock.monotonicMs();
+
+interface Stage {
+  readonly coalescer: Coalescer;
+  readonly owner: NatsConnection;
+  readonly retries: Map<RetryReason, number>;
+  readonly batches: number[];
+  ask(question: Question, withinMs?: number): Promise<Outcome>;
+  /** Takes every batch from now on. */
+  answerWith(handler: (asks: Ask[], message: Msg) => void): Subscription;
+}
+
+async function stage(t: Test, nats: Nats, partitions = 1): Promise<Stage> {
+  const nc = await connectNats(
+    { servers: [nats.url], name: 'gateway', authenticator: credentialsFile(nats.credsFile) },
+    quietLog,
+  );
+  const owner = await controlPlane(nats);
+  const retries = new Map<RetryReason, number>();
+  const batches: number[] = [];
+  const coalescer = new Coalescer(nc, {
+    partitions,
+    requestDeadlineMs: 10_000,
+    clock: systemClock,
+    log: quietLog,
+    meters: {
+      batch: (_lane, items) => batches.push(items),
+      retry: (reason, items) => retries.set(reason, (retries.get(reason) ?? 0) + items),
+    },
+  });
+  t.teardown(async () => {
+    coalescer.stop();
+    await Promise.all([nc.close(), owner.close()]);
+  });
+  return {
+    coalescer,
+    owner,
+    retries,
+    batches,
+    ask: (question, withinMs = 5000) =>
+      coalescer.ask('op' in question ? 'write' : 'read', question, nowMs() + withinMs),
+    answerWith: (handler) =>
+      owner.subscribe('part.*', {
+        callback: (error, message) => {
+          if (error === null) handler(decodeAsks(message.string()), message);
+        },
+      }),
+  };
+}
+
+const echo = (ask: Ask): string => JSON.stringify({ data: 'id' in ask ? ask.id : ask.type });
+const answerAll = (asks: readonly Ask[], message: Msg): void =>
+  void message.respond(asks.map((ask, index) => encodeAnswer({ index, code: 'ok', body: echo(ask) })).join('\n'));
+
+const nats = await startNats({ dir: t.testdir() });
+t.teardown(() => nats.stop());
+
+t.test('what arrives in one turn goes in one message, two messages at most under way', async (t) => {
+  const { ask, answerWith, batches } = await stage(t, nats);
+  const held: [Ask[], Msg][] = [];
+  let hold = true;
+  answerWith((asks, message) => (hold ? held.push([asks, message]) : answerAll(asks, message)));
+  const asked: Promise<Outcome>[] = [];
+  for (let turn = 0; turn < 4; turn++) {
+    for (let n = 0; n < 10; n++) asked.push(ask(readOf(`${turn}-${n}`)));
+    await sleep(20);
+  }
+  await until('two messages', () => held.length === 2);
+  t.same(batches, [10, 10]);
+  hold = false;
+  for (const [asks, message] of held) answerAll(asks, message);
+  const outcomes = await Promise.all(asked);
+  t.same(batches, [10, 10, 20], 'the rest was gathered meanwhile');
+  t.same(
+    outcomes.map(({ body }) => body),
+    Array.from({ length: 40 }, (_, at) => `{"data":"${Math.floor(at / 10)}-${at % 10}"}`),
+    'each got its own answer',
+  );
+});
+
+t.test('a batch closes at its bounds', async (t) => {
+  const { ask, answerWith, batches } = await stage(t, nats);
+  answerWith(answerAll);
+  await Promise.all(Array.from({ length: limits.batchItems + 1 }, (_, at) => ask(readOf(String(at)))));
+  t.same(batches, [limits.batchItems, 1]);
+  batches.length = 0;
+  const big = (id: string): Question => ({ ...readOf(id), rid: 'x'.repeat(limits.batchBytes / 2) }) as Question;
+  await Promise.all([ask(big('a')), ask(big('b')), ask(big('c'))]);
+  t.same(batches, [1, 1, 1]);
+});
+
+t.test('answers in parts, in any order, twice, and to nobody', async (t) => {
+  const { ask, answerWith } = await stage(t, nats);
+  answerWith((asks, message) => {
+    const lines = asks.map((one, index) => encodeAnswer({ index, code: 'ok', body: echo(one) })).toReversed();
+    for (const line of [...lines, ...lines]) message.respond(line);
+    message.respond(encodeAnswer({ index: 99, code: 'ok', body: '' }));
+    message.respond('rubbish');
+  });
+  const outcomes = await Promise.all(['a', 'b', 'c'].map((id) => ask(readOf(id))));
+  t.same(
+    outcomes.map(({ body }) => body),
+    ['{"data":"a"}', '{"data":"b"}', '{"data":"c"}'],
+  );
+});
+
+t.test('a budget rides on each ask, and shrinks', async (t) => {
+  const { ask, answerWith } = await stage(t, nats);
+  const budgets: number[] = [];
+  answerWith((asks, message) => {
+    budgets.push(...asks.map(({ budgetMs }) => budgetMs));
+    if (budgets.length > 1) answerAll(asks, message);
+  });
+  await ask(readOf('a'), 3000);
+  const [first = 0, second = 0] = budgets;
+  t.ok(first <= 3000 && first > 2800, `${first}`);
+  t.ok(second <= first - limits.attemptMs + 50, `${second}`);
+});
+
+t.test('no responders: tried again until there is one; 503 at the deadline', async (t) => {
+  const { ask, answerWith, retries } = await stage(t, nats);
+  for (const question of [readOf('a'), writeOf('a')]) {
+    const startedMs = nowMs();
+    t.match(await ask(question, 300), { code: 'unavailable' });
+    t.ok(nowMs() - startedMs >= 290, 'not before its deadline');
+    t.ok(nowMs() - startedMs < 600);
+  }
+  const asked = ask(writeOf('b'));
+  await sleep(200);
+  answerWith(answerAll);
+  t.match(await asked, { code: 'ok' });
+  t.ok((retries.get('no_responders') ?? 0) > 3);
+  t.ok((retries.get('no_responders') ?? 0) < 60, 'with a back-off');
+  t.equal(retries.get('lost'), undefined);
+});
+
+t.test('not_owner: nothing was executed, so it is tried again', async (t) => {
+  const { ask, answerWith, retries } = await stage(t, nats);
+  let refusals = 3;
+  const ops = new Set<string>();
+  answerWith((asks, message) => {
+    for (const one of asks) if ('op' in one) ops.add(one.op);
+    if (refusals-- > 0) message.respond(notOwner);
+    else answerAll(asks, message);
+  });
+  t.match(await ask(writeOf('a')), { code: 'ok' });
+  t.equal(retries.get('not_owner'), 3);
+  t.equal(ops.size, 1);
+  refusals = Infinity;
+  t.match(await ask(writeOf('b'), 300), { code: 'unavailable' }, 'and 503 at the deadline, for a write too');
+});
+
+t.test('two subscribers of which one owns: its answer counts whichever comes first', async (t) => {
+  const { ask, answerWith } = await stage(t, nats);
+  answerWith((_asks, message) => void message.respond(notOwner));
+  answerWith((asks, message) => void setTimeout(() => answerAll(asks, message), 30));
+  t.match(await ask(writeOf('a')), { code: 'ok' });
+});
+
+t.test('a lost answer: sent again under the same operation id', async (t) => {
+  const { ask, answerWith, retries } = await stage(t, nats);
+  const seen: Ask[] = [];
+  let lose = 1;
+  answerWith((asks, message) => {
+    seen.push(...asks);
+    if (lose-- <= 0) answerAll(asks, message);
+  });
+  t.match(await ask(writeOf('a')), { code: 'ok' });
+  t.equal(seen.length, 2);
+  const [first, second] = seen;
+  t.ok(first !== undefined && second !== undefined && 'op' in first && 'op' in second && first.op === second.op);
+  t.equal(retries.get('lost'), 1);
+});
+
+t.test('an answer that comes after it was given up still counts', async (t) => {
+  const { ask, answerWith } = await stage(t, nats);
+  let held: [Ask[], Msg] | undefined;
+  answerWith((asks, message) => (held ??= [asks, message]));
+  const asked = ask(writeOf('a'), 4000);
+  await sleep(limits.attemptMs + 300);
+  if (held !== undefined) answerAll(...held);
+  t.match(await asked, { code: 'ok' });
+});
+
+t.test('at the deadline: a write that may have been executed is a timeout, a read is unavailable', async (t) => {
+  const { ask, answerWith } = await stage(t, nats);
+  answerWith(() => {});
+  const [write, read] = await Promise.all([ask(writeOf('a'), 400), ask(readOf('a'), 400)]);
+  t.match(write, { code: 'timeout' });
+  t.match(read, { code: 'unavailable' });
+});
+
+t.test('one slow item holds up nobody else', async (t) => {
+  const { ask, answerWith } = await stage(t, nats);
+  answerWith((asks, message) => {
+    asks.forEach((one, index) => {
+      if ('id' in one && one.id !== 'slow') message.respond(encodeAnswer({ index, code: 'ok', body: echo(one) }));
+    });
+  });
+  const slow = ask(writeOf('slow'), 1500);
+  const startedMs = nowMs();
+  await Promise.all(Array.from({ length: 50 }, (_, at) => ask(writeOf(String(at)))));
+  t.ok(nowMs() - startedMs < 500);
+  t.match(await slow, { code: 'timeout' });
+});
+
+t.test('reads do not wait for writes, nor either for watchers', async (t) => {
+  const { coalescer, answerWith } = await stage(t, nats);
+  answerWith((asks, message) => {
+    if (asks.every((one) => one.type === 'container.get')) answerAll(asks, message);
+  });
+  for (let n = 0; n < 10; n++) {
+    void coalescer.ask('write', writeOf('w'), nowMs() + 3000);
+    void coalescer.ask('watch', { ...readOf('x'), type: 'container.status' } as Question, nowMs() + 3000);
+    await sleep(5);
+  }
+  t.match(await coalescer.ask('read', readOf('r'), nowMs() + 500), { code: 'ok' });
+});
+
+t.test('a full queue refuses at once', async (t) => {
+  const { ask, answerWith, coalescer } = await stage(t, nats);
+  answerWith(() => {});
+  const asked = Array.from({ length: limits.laneQueuedItems + 10 }, (_, at) => ask(readOf(String(at)), 700));
+  t.match(await asked.at(-1), { code: 'unavailable' });
+  t.ok(coalescer.queued('read') > 0);
+  const outcomes = await Promise.all(asked);
+  t.ok(outcomes.every(({ code }) => code === 'unavailable'));
+  t.equal(coalescer.queued('read'), 0);
+});
+
+t.test('the server killed and started again: 503 meanwhile, then everything as before', async (t) => {
+  const own = await startNats({ dir: t.testdir() });
+  t.teardown(() => own.stop());
+  const { ask, answerWith, coalescer } = await stage(t, own);
+  const executed = new Map<string, number>();
+  let silent = false;
+  answerWith((asks, message) => {
+    for (const one of asks) if ('op' in one) executed.set(one.op, (executed.get(one.op) ?? 0) + 1);
+    if (!silent) answerAll(asks, message);
+  });
+  t.match(await ask(writeOf('before')), { code: 'ok' });
+
+  // Under way when the server dies: unknown to us, and sent again when it is back.
+  silent = true;
+  const underWay = ask(writeOf('under way'), 8000);
+  await sleep(50);
+  await own.kill9();
+  await until('noticed', () => !coalescer.connected());
+  t.match(await ask(readOf('a'), 500), { code: 'unavailable' });
+  t.match(await ask(writeOf('b'), 500), { code: 'unavailable' }, 'never sent, so not a timeout');
+  await sleep(limits.natsAwayMs);
+  const startedMs = nowMs();
+  t.match(await ask(readOf('c'), 5000), { code: 'unavailable' });
+  t.ok(nowMs() - startedMs < 100, 'away for long: refused at once');
+
+  silent = false;
+  await own.restart();
+  await until('back', () => coalescer.connected());
+  t.match(await underWay, { code: 'ok' });
+  t.match(await ask(writeOf('after')), { code: 'ok' });
+});
+
+t.test('what goes into a message, and what is said at the deadline', async (t) => {
+  const itemOf = (question: Question, deadlineMs: number, told: string[]): Item => ({
+    question,
+    deadlineMs,
+    settle: ({ code }) => told.push(code),
+    settled: false,
+    lostAttempts: 0,
+    perhapsExecuted: false,
+  });
+  const queue = new ItemQueue();
+  const told: string[] = [];
+  const expired = itemOf(readOf('a'), 100, told);
+  const settled = itemOf(readOf('b'), 1000, told);
+  const good = itemOf(writeOf('c'), 1000, told);
+  settle(settled, { code: 'ok', body: '' });
+  for (const item of [expired, settled, good]) queue.push(item);
+  const batch = gather(queue, 200);
+  t.same(batch?.items, [good]);
+  t.match(decodeAsks(batch?.payload ?? ''), [{ id: 'c', budgetMs: 800 }]);
+  t.same(told, ['ok', 'unavailable']);
+  t.equal(gather(queue, 200), undefined);
+  settle(settled, { code: 'internal', body: '' });
+  t.equal(told.length, 2, 'the first outcome counts');
+
+  const perhaps = (question: Question): Item => ({ ...itemOf(question, 0, []), perhapsExecuted: true });
+  t.equal(verdictAtDeadline(perhaps(writeOf('a'))).code, 'timeout');
+  t.equal(verdictAtDeadline(perhaps(readOf('a'))).code, 'unavailable');
+  t.equal(verdictAtDeadline(good).code, 'unavailable');
+
+  const long = new ItemQueue();
+  for (let n = 0; n < 5000; n++) long.push(itemOf(readOf(String(n)), 1, []));
+  for (let n = 0; n < 4000; n++) long.shift();
+  long.putBack([good]);
+  t.equal(long.length, 1001);
+  t.equal(long.shift(), good);
+  t.match(long.shift()?.question, { id: '4000' });
+});
