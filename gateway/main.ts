@@ -23,7 +23,7 @@ await runProgram(log, async (life) => {
   life.onStop(metrics);
   log.info('metrics', { url: metrics.url });
 
-  const { NATS_CREDS_FILE: credsFile, NATS_TLS_CA_FILE: tlsCaFile } = configuration;
+  const { NATS_CREDS_FILE: credsFile, NATS_CA_FILE: tlsCaFile } = configuration;
   const nats = connectNats(
     {
       servers: configuration.NATS_URLS,

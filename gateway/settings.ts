@@ -16,7 +16,7 @@ export const settings = {
   HTTP_ENGINE: choice('HTTP server: uWebSockets.js where its binary loads, or node:http.', engineNames, 'uws'),
   NATS_URLS: list('NATS servers.', { fallback: ['nats://127.0.0.1:4222'] }),
   NATS_CREDS_FILE: optionalText('Credentials of a user of the account CP.'),
-  NATS_TLS_CA_FILE: optionalText('Certificate authority of the NATS servers; TLS is then required.'),
+  NATS_CA_FILE: optionalText('Certificate authority of the NATS servers; TLS is then required.'),
   REDIS_URL: optionalText('Redis; absent: rate limits are each gateway’s own, and revocations spread by the poll.'),
   AUTH_ISSUERS_FILE: optionalText(
     'Token issuers: JSON, a list of {issuer, audience, algorithms, jwks_url or jwks_file, tenant_claim}.',
