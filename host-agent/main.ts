@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { systemClock } from '../lib/clock.ts';
 import { ConfigurationError, readSettings } from '../lib/config.ts';
 import { runProgram, type Lifecycle } from '../lib/lifecycle.ts';
-import { createLog, logLevels, type Log, type LogLevel } from '../lib/log.ts';
+import { createLog, logLevelOf, type Log } from '../lib/log.ts';
 import { createRegistry, serveMetrics } from '../lib/metrics.ts';
 import { version } from '../lib/version.ts';
 import { startAgent } from './agent.ts';
@@ -11,8 +11,7 @@ import { enrol, EnrolmentRefused, expiryMs, keyFrom, loadIdentity, loadSeed, typ
 import { AlreadyRunning, lockStateDir } from './lock.ts';
 import { checkSettings, joinTokenOf, settings, type AgentSettings } from './settings.ts';
 
-const level = logLevels.find((known) => known === process.env['LOG_LEVEL']) ?? ('info' satisfies LogLevel);
-const log = createLog('host-agent', level);
+const log = createLog('host-agent', logLevelOf(process.env));
 
 await runProgram(log, async (life) => {
   const given = checkSettings(readSettings(settings, process.env));
