@@ -69,6 +69,7 @@ export async function startAgent({ settings, identity, seed, registry, clock, lo
         store.save(next);
         reconciler.setDesired(next);
       },
+      settled: () => reconciler.desiredSettled(),
       orphanWord: (word) => reconciler.setOrphanWord(word),
     },
     hello: { host, cluster, version, capacity, stateDir, backoff: retry, log },

@@ -98,7 +98,7 @@ export function createControl(parts: ControlParts): Control {
       reporter.restart({ session: greeting.session, partitions: greeting.partitions });
       ring('all');
       await stale.wait(undefined, signal);
-      log.warn('session_stale', { session });
+      if (!signal.aborted) log.warn('session_stale', { session });
     }
   };
 

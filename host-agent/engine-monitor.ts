@@ -69,7 +69,7 @@ export function createEngineMonitor(parts: MonitorParts): EngineMonitor {
 
   /** Rejects when the engine has failed to answer; resolves when the signal aborts. */
   const watch = async (signal: AbortSignal): Promise<void> => {
-    for (let failures = 0; !signal.aborted; ) {
+    for (let failures = 0; !signal.aborted;) {
       if (!isDoubted) await doubt.wait(parts.probeIntervalMs, signal);
       isDoubted = false;
       try {

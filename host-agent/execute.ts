@@ -9,12 +9,13 @@ import { clearFailure, createFailure, pullFailure, startFailure } from './failur
 import type { LogCollector } from './logs/collector.ts';
 import type { LogSource } from './logs/publish.ts';
 import type { Outcome } from './memory.ts';
+import { createNetworkKeeper } from './network.ts';
 import { labels } from './observed.ts';
 import type { Step } from './plan.ts';
 import type { Pulls } from './pulls.ts';
 import { createSemaphore } from './semaphore.ts';
 import { resolveSecrets } from './secrets.ts';
-import { containerName, createBody, networkBody, networkName, type Owner } from './spec.ts';
+import { containerName, createBody, type Owner } from './spec.ts';
 
 /** Steps that end within the deadline of a call. */
 export type ShortStep = Extract<Step, { kind: 'create' | 'start' | 'unpause' | 'remove' }>;
@@ -45,6 +46,7 @@ const changed: Outcome = { kind: 'changed' };
 export function createExecutor(parts: ExecutorParts): Executor {
   const { engine, owner, pulls, logs } = parts;
   const stops = createSemaphore(limits.concurrentStops);
+  const ensureNetwork = createNetworkKeeper(engine, owner);
 
   const create = async (
     { reference, imageId }: Extract<Step, { kind: 'create' }>,
@@ -55,7 +57,7 @@ export function createExecutor(parts: ExecutorParts): Executor {
       const message = `the secret "${secrets.secret}" is not on this host`;
       return { kind: 'failed', why: { reason: 'secret_missing', message, exitCode: null } };
     }
-    await engine.ensureNetwork(networkName(owner), networkBody(owner));
+    await ensureNetwork();
     const { publishAddress } = parts;
     const hostCpuMillis = parts.cpuMillis();
     const making = { owner, container, reference, imageId, secrets: secrets.env, publishAddress, hostCpuMillis };
@@ -135,10 +137,10 @@ export function createExecutor(parts: ExecutorParts): Executor {
             clearFailure,
           );
         case 'drain':
-          // Already gone, by another hand: its lines went with it.
+          // Gone, or going, by another hand: its lines went with it.
           return attempt(
             () => logs.drain(source, step.dockerId).then(() => done),
-            (error) => (isRefusal(error, 404) ? changed : clearFailure(error)),
+            (error) => (isRefusal(error, 404) || isRefusal(error, 409) ? changed : clearFailure(error)),
           );
       }
     },

@@ -24,6 +24,11 @@ export interface FleetInput {
   readonly orphanMemory: OrphanMemory;
   readonly orphanWord: number | null;
   readonly isIsolated: boolean;
+  /**
+   * No answers are under way. Before that nothing new is judged an orphan: many that are lost together must be seen
+   * together, or the first partitions' would pass for a few.
+   */
+  readonly isSettled: boolean;
   readonly nowMs: number;
 }
 
@@ -90,12 +95,16 @@ export function createFleet(): Fleet {
     // Who was admitted keeps its place, also while its image is still being pulled.
     const keepsPlace = (id: ContainerId) => present?.has(id) === true || beforeAdmitted.has(id);
     admission = admit(containers, keepsPlace, input.capacity);
-    const verdict = judgeOrphans(orphanMemory, orphansAmong(present), present?.size ?? 0, orphanWord, nowMs);
-    approved = verdict.memory.approved;
-    held = verdict.held;
+    let after = orphanMemory;
+    if (input.isSettled) {
+      const verdict = judgeOrphans(orphanMemory, orphansAmong(present), present?.size ?? 0, orphanWord, nowMs);
+      after = verdict.memory;
+      approved = after.approved;
+      held = verdict.held;
+    }
     const changed = [...difference(approved, beforeApproved), ...difference(admission.admitted, beforeAdmitted)];
     if (wasIsolated !== isIsolated) changed.push(...entries.keys());
-    return { orphanMemory: verdict.memory, changed };
+    return { orphanMemory: after, changed };
   };
 
   const wanted = (id: ContainerId): Wanted => {

@@ -29,6 +29,8 @@ import type { Wanted } from './wanted.ts';
 
 export interface Reconciler {
   setDesired(desired: DesiredSet): void;
+  /** No more of it is on its way: what is absent now may be judged an orphan. */
+  desiredSettled(): void;
   /** An operator's word on held orphans. */
   setOrphanWord(word: number): void;
   /** Cut off for longer than the operator allows: nothing is to run until the control plane is back. */
@@ -71,6 +73,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
   let present: Map<ContainerId, string> | undefined;
   let orphanWord: number | null = null;
   let isIsolated = false;
+  let isSettled = false;
   let held = 0;
   const queue = createQueue<ContainerId>(limits.concurrentSteps, (id) => turn(id));
 
@@ -93,6 +96,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
       orphanMemory: memories.orphans(),
       orphanWord,
       isIsolated,
+      isSettled,
       nowMs: clock.nowMs(),
     });
     memories.setOrphans(orphanMemory);
@@ -130,7 +134,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
     }
     const memory = remember(memories.of(id), wanted, observed, clock.nowMs(), bounds);
     memories.set(id, memory);
-    followLogs(observed);
+    followLogs(observed, memory);
     report(id, wanted, observed, memory);
     await carryOut(id, wanted, observed, plan(wanted, observed, memory, clock.nowMs()));
   };
@@ -148,10 +152,10 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
     logs.forget(id);
   };
 
-  const followLogs = (observed: Observed): void => {
+  const followLogs = (observed: Observed, memory: Memory): void => {
     if (observed.kind === 'absent') return;
     const { dockerId, state, tenant, id } = observed.found;
-    if ('run' in state) logs.follow({ tenant, id }, dockerId, state.run);
+    if ('run' in state && memory.drained !== dockerId) logs.follow({ tenant, id }, dockerId, state.run);
   };
 
   const report = (id: ContainerId, wanted: Wanted, observed: Observed, memory: Memory): void => {
@@ -252,11 +256,17 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
 
   return {
     setDesired: (desired) => {
+      isSettled = false;
       const changed = fleet.setDesired(desired);
       judge();
       look(changed);
       const status = parts.monitor().status();
       if (status.phase === 'away') reportAway(changed, status.sinceMs);
+    },
+    desiredSettled: () => {
+      if (isSettled) return;
+      isSettled = true;
+      judge();
     },
     setOrphanWord: (word) => {
       if (word === orphanWord) return;

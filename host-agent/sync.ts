@@ -28,6 +28,8 @@ export interface SyncTarget {
   readonly host: HostKey;
   current(): DesiredSet;
   update(next: DesiredSet): void;
+  /** All that was asked for has been answered. */
+  settled(): void;
   orphanWord(word: number): void;
 }
 
@@ -79,7 +81,9 @@ export function sync(
       if (next !== target.current()) target.update(next);
       const isDone =
         only === undefined ? answered.size === partitions : only.every((partition) => answered.has(partition));
-      if (isDone) finish({ kind: 'complete' });
+      if (!isDone) return;
+      target.settled();
+      finish({ kind: 'complete' });
     };
 
     const subscription: Subscription = nc.subscribe(inbox, {

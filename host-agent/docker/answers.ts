@@ -53,6 +53,10 @@ export const Inspection = Type.Object({
 });
 export type Inspection = Static<typeof Inspection>;
 
+/** `GET /networks` */
+export const Networks = Type.Array(Type.Object({ Id: Type.String(), Name: Type.String(), Created: Type.String() }));
+export type Network = Static<typeof Networks>[number];
+
 export const Image = Type.Object({ Id: Type.String() });
 export const Created = Type.Object({ Id: Type.String() });
 export const Failure = Type.Object({ message: Type.String() });
@@ -72,6 +76,7 @@ export const decode = {
   info: decoder(Info),
   summaries: decoder(Summaries),
   inspection: decoder(Inspection),
+  networks: decoder(Networks),
   image: decoder(Image),
   created: decoder(Created),
   failure: decoder(Failure),

@@ -3,7 +3,7 @@
  * container by the engine's own id, never by name: a call that ends late, after its deadline, must not hit a successor.
  */
 import { limits } from '../../schemas/limits.ts';
-import { decode, type EngineEvent, type Info, type Inspection, type Summary } from './answers.ts';
+import { decode, type EngineEvent, type Info, type Inspection, type Network, type Summary } from './answers.ts';
 import { asEngineError, EngineError } from './errors.ts';
 import { lines } from './ndjson.ts';
 import { readWhole, type Call, type OpenReply, type Reply, type Transport } from './transport.ts';
@@ -31,7 +31,11 @@ export interface Engine {
   /** The id of an image that is present. */
   imageId(reference: string): Promise<string | undefined>;
   pull(reference: string, signal: AbortSignal): Promise<void>;
-  ensureNetwork(name: string, body: object): Promise<void>;
+  /** Networks that bear every one of the labels. */
+  networks(labels: Labels): Promise<Network[]>;
+  createNetwork(name: string, body: object): Promise<void>;
+  /** False: containers are on it. Gone already counts as removed. */
+  removeNetwork(id: string): Promise<boolean>;
   logs(id: string, options: { follow: boolean; since: string }, signal: AbortSignal): Promise<OpenReply>;
   events(labels: Labels, signal: AbortSignal): Promise<AsyncIterable<EngineEvent>>;
   close(): void;
@@ -155,12 +159,18 @@ export function createEngine(transport: Transport): Engine {
       }
     },
 
-    ensureNetwork: async (networkName, body) => {
-      const path = `/networks/${encodeURIComponent(networkName)}`;
-      if ((await ask({ name: 'network inspect', method: 'GET', path }, [200, 404])).status === 200) return;
-      const create = { ...body, Name: networkName, CheckDuplicate: true };
-      const call = { name: 'network create', method: 'POST', path: '/networks/create', body: json(create) } as const;
-      await ask(call, [201, 409]);
+    networks: async (labels) => {
+      const name = 'network list';
+      const path = `/networks?filters=${labelFilter(labels)}`;
+      return parse(name, decode.networks, await ask({ name, method: 'GET', path }, [200]));
+    },
+    createNetwork: async (networkName, body) => {
+      const call = { name: 'network create', method: 'POST', path: '/networks/create' } as const;
+      await ask({ ...call, body: json({ ...body, Name: networkName }) }, [201]);
+    },
+    removeNetwork: async (id) => {
+      const call = { name: 'network remove', method: 'DELETE', path: `/networks/${id}` } as const;
+      return (await ask(call, [204, 404, 403, 409])).status < 400;
     },
 
     logs: (id, { follow, since }, signal) => {

@@ -81,7 +81,8 @@ export function createCollector(parts: CollectorParts): LogCollector {
         failures = 0;
         if (lines === 0 && run === follower.run) return;
       } catch (error) {
-        if (isRefusal(error, 404)) return;
+        // Gone, or on its way out: nobody can read it any more.
+        if (isRefusal(error, 404) || isRefusal(error, 409)) return;
         if (!signal.aborted) log.debug('log_follow_interrupted', { container: source.id, error });
         await sleep(jitter(backoffMs(failures, parts.backoff)), signal);
         failures += 1;

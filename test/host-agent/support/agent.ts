@@ -16,6 +16,7 @@ export interface LogLine {
 
 export interface AgentProcess {
   readonly lines: LogLine[];
+  readonly stateDir: string;
   readonly child: ChildProcess;
   /** Undefined while it runs. */
   exitCode(): number | undefined;
@@ -79,6 +80,7 @@ export function startAgent(t: Test, { dockerHost, stateDir, controlPlane, env }:
 
   const agent: AgentProcess = {
     lines,
+    stateDir,
     child,
     exitCode: () => (isRunning() ? undefined : (child.exitCode ?? -1)),
     exited: () => exit,

@@ -84,7 +84,8 @@ export interface ControlPlane {
 
 interface State {
   readonly containers: Map<ContainerId, DesiredContainer>;
-  readonly held: Set<ContainerId>;
+  /** Damaged records: the partition that each is in. */
+  readonly held: Map<ContainerId, number>;
   readonly revisions: number[];
   session: number;
   orphanWord: number;
@@ -106,7 +107,7 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
   const cluster = randomUUID();
   const state: State = {
     containers: new Map(),
-    held: new Set(),
+    held: new Map(),
     revisions: Array.from({ length: partitions }, () => 1),
     session: 0,
     orphanWord: 0,
@@ -211,7 +212,8 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
     drop: (...ids) => change(ids, () => ids.forEach((id) => state.containers.delete(id))),
     hold: (id) =>
       change([id], () => {
-        state.held.add(id);
+        const tenant = state.containers.get(id)?.tenant ?? '';
+        state.held.set(id, partitionOf(tenant, partitions));
         state.containers.delete(id);
       }),
     setOrphanWord: (word) => {
@@ -259,7 +261,7 @@ function answersFor(state: State, partition: number, held: readonly number[] | u
   const containers = [...state.containers.values()].filter(
     ({ tenant }) => partitionOf(tenant, partitions) === partition,
   );
-  const hold = partition === 0 ? [...state.held] : [];
+  const hold = [...state.held].filter(([, each]) => each === partition).map(([id]) => id);
   // In two parts wherever there is something to part.
   const half = Math.ceil(containers.length / 2);
   const parts = containers.length > 1 ? [containers.slice(0, half), containers.slice(half)] : [containers];

@@ -1,0 +1,25 @@
+/**
+ * The one network of this host's containers. The engine takes two networks of one name without complaint, and then
+ * starts no container on either: so one caller makes it while the others wait, and what an earlier agent made twice (a
+ * call that was thought lost) is mended.
+ */
+import type { Engine } from './docker/engine.ts';
+import { networkBody, networkName, ownerLabels, type Owner } from './spec.ts';
+
+/** @returns a function that resolves when the network is there. */
+export function createNetworkKeeper(engine: Engine, owner: Owner): () => Promise<void> {
+  const name = networkName(owner);
+  let pending: Promise<void> | undefined;
+
+  const ensure = async (): Promise<void> => {
+    const named = (await engine.networks(ownerLabels(owner))).filter(({ Name }) => Name === name);
+    const [oldest, ...twins] = named.sort((left, right) => (left.Created < right.Created ? -1 : 1));
+    if (oldest === undefined) await engine.createNetwork(name, networkBody(owner));
+    for (const { Id } of twins) await engine.removeNetwork(Id);
+  };
+
+  return () =>
+    (pending ??= ensure().finally(() => {
+      pending = undefined;
+    }));
+}
