@@ -77,7 +77,10 @@ export const refusal = (code: OutcomeCode): AnswerOf => ({ code, body: '' });
 const timestamps = { inserted_at: '2026-01-01T00:00:00.000Z', updated_at: '2026-01-01T00:00:00.000Z' };
 
 /** An owner with containers in memory: enough of one to have every route answered. */
-export function memoryOwner(): Owner & { readonly asks: Ask[]; readonly containers: Map<string, Container> } {
+export function memoryOwner(): ((ask: Ask) => AnswerOf) & {
+  readonly asks: Ask[];
+  readonly containers: Map<string, Container>;
+} {
   const asks: Ask[] = [];
   const containers = new Map<string, Container>();
   const owner = (ask: Ask): AnswerOf => {
