@@ -1,0 +1,183 @@
+/** How much a tenant and an address may, alone and with other gateways through Redis; and news of revocations. */
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { startRedis } from '../../deploy/redis.ts';
+import { RateLimiter } from '../../gateway/rate-limits.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Revocation } from '../../schemas/tenant.ts';
+import {
+  memoryOwner,
+  okData,
+  recordingLog,
+  runGateway,
+  serveOwner,
+  startGround,
+  until,
+  type AnswerOf,
+} from './support.ts';
+import { createKey } from './tokens.ts';
+
+const compute = '/api/v2/compute';
+
+t.test('a bucket', async (t) => {
+  let nowMs = 0;
+  const clock: Clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
+  const limiter = new RateLimiter({ perSecond: 10, burst: 3 }, clock, { shared: true });
+  t.same(
+    [1, 2, 3, 4].map(() => limiter.take('a')),
+    [0, 0, 0, 1],
+  );
+  t.equal(limiter.take('b'), 0, 'another key');
+  nowMs += 100;
+  t.equal(limiter.peek('a'), 0);
+  t.same([limiter.take('a'), limiter.take('a')], [0, 1], 'one came back');
+  t.same(
+    [...limiter.tellUntold()],
+    [
+      ['a', 4],
+      ['b', 1],
+    ],
+  );
+  t.same([...limiter.tellUntold()], []);
+  nowMs += 10_000;
+  limiter.charge('a', 2);
+  t.same([limiter.take('a'), limiter.take('a')], [0, 1], 'what others took is gone');
+  limiter.charge('a', 1000);
+  t.equal(limiter.take('a'), 1);
+  nowMs += 700;
+  t.equal(limiter.take('a'), 0, 'the debt is bounded by one burst');
+  const slow = new RateLimiter({ perSecond: 0.1, burst: 1 }, clock, { shared: false });
+  slow.take('x');
+  t.equal(slow.take('x'), 10, 'in how many seconds');
+  t.equal(slow.peek('nobody'), 0);
+});
+
+const ground = await startGround(t);
+const owner = memoryOwner();
+const revocations: Revocation[] = [];
+let revocationsAnswer: (() => AnswerOf) | undefined;
+serveOwner(ground.nc, (ask) => {
+  if (ask.type === 'revocation.list') {
+    if (revocationsAnswer !== undefined) return revocationsAnswer();
+    return okData(ask.partition === 0 ? revocations : []);
+  }
+  if (ask.type === 'tenant.revoke') revocations.push(ask.revocation);
+  return owner(ask);
+});
+const get = async (url: string, token: string): Promise<Response> => {
+  const response = await fetch(`${url}${compute}`, { headers: { authorization: `Bearer ${token}` } });
+  await response.text();
+  return response;
+};
+const revoke = async (url: string, tenant: string, body: unknown): Promise<number> => {
+  const response = await fetch(`${url}/api/v2/operator/tenants/${tenant}/revocations`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${await ground.issuer.mint({ tenant_id: 'ops', scope: 'operator' })}`,
+      'content-type': 'application/json',
+    },
+    body: JSON.stringify(body),
+  });
+  await response.text();
+  return response.status;
+};
+
+t.test('a tenant over its rate hears 429, others do not', async (t) => {
+  const env = { RATE_LIMIT_TENANT_PER_SECOND: '1', RATE_LIMIT_TENANT_BURST: '5' };
+  const { url, registry } = await runGateway(t, ground, { env });
+  const token = await ground.issuer.mint();
+  const statuses: number[] = [];
+  for (let n = 0; n < 7; n++) {
+    const response = await get(url, token);
+    statuses.push(response.status);
+    if (response.status === 429) t.equal(response.headers.get('retry-after'), '1');
+  }
+  t.same(statuses, [200, 200, 200, 200, 200, 429, 429]);
+  t.equal((await get(url, await ground.issuer.mint({ tenant_id: 'other' }))).status, 200);
+  t.match(await registry.metrics(), /longshore_gateway_rate_limited_total\{limit="tenant"\} 2/);
+});
+
+t.test('an address that fails too often is refused before its tokens are verified', async (t) => {
+  const env = {
+    RATE_LIMIT_AUTH_FAILURES_PER_SECOND: '1',
+    RATE_LIMIT_AUTH_FAILURES_BURST: '3',
+    TRUSTED_PROXIES: '127.0.0.0/8',
+  };
+  const { url } = await runGateway(t, ground, { env });
+  const good = await ground.issuer.mint();
+  t.equal((await get(url, good)).status, 200);
+  const bad = await ground.issuer.mint({}, { key: await createKey('EdDSA', ground.issuer.keys.EdDSA.kid) });
+  const statuses: number[] = [];
+  for (let n = 0; n < 5; n++) statuses.push((await get(url, bad)).status);
+  t.same(statuses, [401, 401, 401, 429, 429]);
+  t.equal((await get(url, good)).status, 200, 'a token that is known to be good goes on');
+  const elsewhere = await fetch(`${url}${compute}`, {
+    headers: { authorization: `Bearer ${bad}`, 'x-forwarded-for': '192.0.2.7' },
+  });
+  t.equal(elsewhere.status, 401, 'another client of the same proxy');
+  t.equal((await fetch(`${url}${compute}`)).status, 401, 'no credentials are never limited');
+});
+
+t.test('without Redis: a revocation holds here at once, and is known after a start', async (t) => {
+  const { url } = await runGateway(t, ground);
+  const token = await ground.issuer.mint({ tenant_id: 'leak', sub: 'mallory' });
+  t.equal((await get(url, token)).status, 200);
+  t.equal(await revoke(url, 'leak', { sub: 'mallory' }), 201);
+  t.equal((await get(url, token)).status, 401);
+  const other = await runGateway(t, ground);
+  t.equal((await get(other.url, token)).status, 401, 'asked of the owners at start');
+});
+
+t.test('until the owners have said what is revoked, no token is served', async (t) => {
+  revocationsAnswer = () => ({ code: 'unavailable', body: '' });
+  const { url } = await runGateway(t, ground, { untilReady: false });
+  const token = await ground.issuer.mint();
+  await until('listening', async () => (await fetch(`${url}/healthz`)).status === 200);
+  const response = await get(url, token);
+  t.equal(response.status, 503);
+  t.ok(response.headers.get('retry-after'));
+  t.equal((await fetch(`${url}/readyz`)).status, 503);
+  t.equal((await get(url, await ground.issuer.mint({ exp: 1 }))).status, 401, 'what needs no one is still refused');
+  revocationsAnswer = () => ({ code: 'ok', body: '{"data":[{"nonsense":1}]}' });
+  t.equal((await get(url, token)).status, 503);
+  revocationsAnswer = undefined;
+  await until('ready', async () => (await fetch(`${url}/readyz`)).status === 200);
+  t.equal((await get(url, token)).status, 200);
+});
+
+t.test('with Redis', async (t) => {
+  const folder = join(t.testdir(), 'redis');
+  mkdirSync(folder);
+  const redis = await startRedis({ folder });
+  t.teardown(() => redis.stop());
+  const env = { REDIS_URL: redis.url, RATE_LIMIT_TENANT_PER_SECOND: '2', RATE_LIMIT_TENANT_BURST: '40' };
+  const log = recordingLog();
+  const one = await runGateway(t, ground, { env, log });
+  const other = await runGateway(t, ground, { env, log });
+  await until('connected', () => log.events.filter(({ event }) => event === 'redis_ready').length === 4);
+
+  const token = await ground.issuer.mint({ tenant_id: 'spread', jti: 'stolen' });
+  t.equal((await get(other.url, token)).status, 200);
+  t.equal(await revoke(one.url, 'spread', { jti: 'stolen' }), 201);
+  await until('heard by the other', async () => (await get(other.url, token)).status === 401, 2000);
+
+  // Both know the tenant; then each spends, and what one spends the other does not have.
+  const busy = await ground.issuer.mint({ tenant_id: 'busy' });
+  let served = 0;
+  let refusals = 0;
+  const endMs = performance.now() + 3000;
+  while (refusals < 20 && performance.now() < endMs) {
+    const statuses = await Promise.all([one, other].map(async ({ url }) => (await get(url, busy)).status));
+    for (const status of statuses) status === 200 ? served++ : refusals++;
+    await new Promise((resolve) => setTimeout(resolve, 30));
+  }
+  t.ok(served < 70, `two gateways served ${served} of a burst of 40 in common`);
+
+  await redis.server.kill9();
+  await until('noticed', () => log.events.some(({ event }) => event === 'redis_away'));
+  t.equal((await get(one.url, await ground.issuer.mint({ tenant_id: 'calm' }))).status, 200, 'goes on alone');
+  t.equal(await revoke(one.url, 'calm', {}), 201);
+  await new Promise((resolve) => setTimeout(resolve, 600));
+  t.ok(log.events.filter(({ event }) => event === 'redis_away').length <= 4, 'said once for each connection');
+});
