@@ -39,7 +39,8 @@ export interface EngineRemains {
 
 type Line = { readonly add: Belonging } | { readonly done: string } | { readonly owner: ProcessName };
 
-const ledgerFolder = (): string => join(shortTemporaryRoot(), `longshore-ledgers-${process.getuid?.() ?? 0}`);
+/** Ledgers of this user; a file is named after the pid of its process. */
+export const ledgerFolder = (): string => join(shortTemporaryRoot(), `longshore-ledgers-${process.getuid?.() ?? 0}`);
 
 interface Ledger {
   readonly file: string;

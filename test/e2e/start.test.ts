@@ -1,0 +1,268 @@
+/** `npm start` as a user runs it: one command, a stack that works, Ctrl-C, and again. */
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import t, { type Test } from 'tap';
+import { ledgerFolder } from '../../deploy/ledger.ts';
+import { cacheFolder, repositoryRoot } from '../../deploy/paths.ts';
+import { allProcesses } from '../../deploy/proc.ts';
+import { demoImage } from '../../deploy/registry.ts';
+import { executablesOf } from '../../deploy/tools.ts';
+import type { Container, ContainerStatusView } from '../../schemas/container.ts';
+import { viewEngine, type EngineView } from '../host-agent/support/engine.ts';
+import { sharedEngine } from '../support/servers.ts';
+import { eventually } from './rig.ts';
+
+const upDeadlineMs = 120_000;
+const stopDeadlineMs = 60_000;
+
+interface Dev {
+  readonly baseUrl: string;
+  readonly tenants: { readonly demo: { readonly token: string }; readonly other: { readonly token: string } };
+  readonly operator: { readonly token: string };
+  readonly docker: { readonly host: string };
+  readonly image: { readonly registry: string; readonly repository: string; readonly tag: string };
+  readonly nats: { readonly url: string };
+  readonly metrics: readonly string[];
+  readonly pid: number;
+}
+
+interface Started {
+  readonly pid: number;
+  output(): string;
+  /** Resolves when the output holds the text; rejects where the program ends before. */
+  says(text: string, deadlineMs?: number): Promise<void>;
+  /** Ctrl-C, and the exit code. */
+  interrupt(): Promise<number | null>;
+  ended(): Promise<number | null>;
+}
+
+function launch(t: Test, env: NodeJS.ProcessEnv): Started {
+  const program = join(repositoryRoot, 'dist/deploy/start.js');
+  const child: ChildProcess = spawn(process.execPath, ['--enable-source-maps', program], {
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+  }
+  const exited = once(child, 'close').then(([code]) => code as number | null);
+  const hasEnded = (): boolean => child.exitCode !== null || child.signalCode !== null;
+  const ended = async (): Promise<number | null> => {
+    const late = AbortSignal.timeout(stopDeadlineMs);
+    const tooLate = once(late, 'abort').then(() => Promise.reject(new Error(`still there:\n${output}`)));
+    return Promise.race([exited, tooLate]);
+  };
+  t.teardown(async () => {
+    if (hasEnded()) return;
+    child.kill('SIGTERM');
+    await ended();
+  });
+  return {
+    pid: child.pid ?? 0,
+    output: () => output,
+    says: async (text, deadlineMs = upDeadlineMs) => {
+      await eventually(
+        `"${text}"`,
+        async () => ({ hasEnded: hasEnded(), output }),
+        (seen) => seen.hasEnded || seen.output.includes(text),
+        deadlineMs,
+      );
+      if (!output.includes(text)) throw new Error(`ended before it said "${text}":\n${output}`);
+    },
+    interrupt: async () => {
+      child.kill('SIGINT');
+      return ended();
+    },
+    ended,
+  };
+}
+
+/** Whatever runs that has to do with the folder: by its command line, its environment or where it works. */
+function processesAbout(folder: string): string[] {
+  const read = (path: string): string => {
+    try {
+      return path.endsWith('/cwd') ? readlinkSync(path) : readFileSync(path, 'utf8').replaceAll('\0', ' ');
+    } catch {
+      return ''; // gone meanwhile
+    }
+  };
+  return allProcesses()
+    .filter(({ pid }) => ['cmdline', 'environ', 'cwd'].some((name) => read(`/proc/${pid}/${name}`).includes(folder)))
+    .map(({ pid }) => `${pid} ${read(`/proc/${pid}/cmdline`)}`);
+}
+
+const ledgersOf = (pid: number): string[] =>
+  existsSync(ledgerFolder()) ? readdirSync(ledgerFolder()).filter((name) => name.startsWith(`${pid}-`)) : [];
+
+const shell = async (script: string): Promise<string> =>
+  (await promisify(execFile)('/bin/sh', ['-c', script], { timeout: 30_000 })).stdout;
+
+async function ask<T>(dev: Dev, path: string): Promise<T> {
+  const answer = await fetch(`${dev.baseUrl}/api/v2/compute${path}`, {
+    headers: { authorization: `Bearer ${dev.tenants.demo.token}` },
+    signal: AbortSignal.timeout(10_000),
+  });
+  if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+  return ((await answer.json()) as { data: T }).data;
+}
+
+const demoOf = async (dev: Dev): Promise<Container> => {
+  const found = (await ask<Container[]>(dev, '')).filter(({ name }) => name === 'demo');
+  if (found.length !== 1) throw new Error(`${found.length} containers are named demo`);
+  return found[0]!;
+};
+
+const skipWithoutCurl = executablesOf(['curl'], process.env)[0] === undefined ? 'there is no curl here' : false;
+
+t.test('npm start', async (whole) => {
+  const folder = mkdtempSync(join(tmpdir(), 'longshore-start-'));
+  whole.teardown(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
+  const state = join(folder, 'state');
+  const devFile = join(state, 'dev.json');
+  const dockerHost = await sharedEngine(whole);
+  const env = {
+    ...process.env,
+    DOCKER_HOST: dockerHost,
+    LONGSHORE_STATE: state,
+    LONGSHORE_CACHE: cacheFolder(process.env),
+  };
+  const readDev = (): Dev => JSON.parse(readFileSync(devFile, 'utf8')) as Dev;
+  const gone = async (t: Test, started: Started): Promise<void> => {
+    t.notOk(existsSync(devFile), 'dev.json went with it');
+    t.notOk(existsSync(join(state, 'start.lock')), 'the folder is free');
+    await eventually(
+      'its guard and its servers end',
+      async () => processesAbout(state),
+      ({ length }) => length === 0,
+      5000,
+    );
+    t.same(ledgersOf(started.pid), [], 'nothing is left in its ledger');
+  };
+
+  let engine: EngineView | undefined;
+  let container: Container | undefined;
+  let dockerId: string | undefined;
+
+  await whole.test('the first start comes up, and shows a container that runs', async (t) => {
+    const started = launch(t, env);
+    await started.says('Up after');
+    const { cluster } = JSON.parse(readFileSync(join(state, 'agent/identity.json'), 'utf8')) as { cluster: string };
+    engine = viewEngine(whole, dockerHost, cluster);
+
+    t.test('dev.json', async (t) => {
+      t.equal(statSync(devFile).mode & 0o777, 0o600);
+      const dev = readDev();
+      const token = /^[\w-]+\.[\w-]+\.[\w-]+$/;
+      t.match(dev, {
+        baseUrl: /^http:\/\/127\.0\.0\.1:\d+$/,
+        tenants: { demo: { token }, other: { token } },
+        operator: { token },
+        docker: { host: dockerHost },
+        image: { registry: /^127\.0\.0\.1:\d+$/, ...demoImage },
+        nats: { url: /^nats:\/\/127\.0\.0\.1:\d+$/ },
+        pid: started.pid,
+      });
+      const fieldsOf = (value: object): string[] => Object.keys(value).sort();
+      t.same(fieldsOf(dev), ['baseUrl', 'docker', 'image', 'metrics', 'nats', 'operator', 'pid', 'tenants']);
+      t.same(fieldsOf(dev.tenants), ['demo', 'other']);
+      t.same(fieldsOf(dev.image), ['registry', 'repository', 'tag']);
+      for (const url of dev.metrics) t.match(await (await fetch(url)).text(), /^longshore_build_info\{/m, url);
+      t.equal(dev.metrics.length, 3, 'gateway, actors, agent');
+    });
+
+    t.test('what it shows', async (t) => {
+      const dev = readDev();
+      container = await demoOf(dev);
+      const status = await ask<ContainerStatusView>(dev, `/${container.id}/status`);
+      t.equal(status.status, 'running');
+      dockerId = (await engine?.only(container.id))?.Id;
+      const output = started.output();
+      t.match(output, `demo (${container.id}) is running`);
+      t.match(output, `at http://${status.addresses[0]?.address}`);
+      const [shown] = output.match(/^ {2}log {8}(.*)$/m)?.slice(1) ?? [];
+      const lines = await ask<{ line: string }[]>(dev, `/${container.id}/logs`);
+      t.ok(
+        lines.some(({ line }) => line === shown),
+        `a line of its log: ${shown}`,
+      );
+      t.match(
+        output,
+        /^ {2}quota {6}containers 1 of 20, cpu_millis 250 of 8000, mem_bytes 67108864 of \d+, vpn_peers 0 of 10$/m,
+      );
+      t.match(output, `  API        ${dev.baseUrl}`);
+      t.match(output, /^· NATS with JetStream .* … \d+\.\d s$/m, 'each step with how long it took');
+    });
+
+    await t.test('its three curl lines do what they say', { skip: skipWithoutCurl }, async (t) => {
+      const [, setToken] = /^ {2}token {6}(export TOKEN=\S+)$/m.exec(started.output()) ?? [];
+      const curls = [...started.output().matchAll(/^ {2}(curl .*)$/gm)].map(([, line]) => line);
+      t.equal(curls.length, 3);
+      const [list, logs, stop] = await curls.reduce<Promise<{ data: unknown }[]>>(
+        async (before, line) => [
+          ...(await before),
+          JSON.parse(await shell(`${setToken}\n${line}`)) as { data: unknown },
+        ],
+        Promise.resolve([]),
+      );
+      t.match(list, { data: [{ name: 'demo', status: 'running' }] });
+      t.match(logs, { data: [{ stream: /^std/, line: String }] });
+      t.match(stop, { data: { id: container?.id } });
+      const { baseUrl, tenants } = readDev();
+      const stopped = await ask<ContainerStatusView>(readDev(), `/${container?.id}/wait?status=stopped&timeout=30`);
+      t.equal(stopped.status, 'stopped');
+      const again = await fetch(`${baseUrl}/api/v2/compute/${container?.id}/start`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${tenants.demo.token}` },
+      });
+      t.equal(again.status, 200);
+      t.equal((await ask<ContainerStatusView>(readDev(), `/${container?.id}/wait?timeout=30`)).status, 'running');
+    });
+
+    await t.test('another start on the same folder is refused, and disturbs nothing', async (t) => {
+      const before = readFileSync(devFile, 'utf8');
+      const other = launch(t, env);
+      t.equal(await other.ended(), 1);
+      t.equal(
+        other.output().trim(),
+        `Longshore already runs on ${state} (process ${started.pid}). Stop it, or name another folder with LONGSHORE_STATE.`,
+      );
+      t.equal(readFileSync(devFile, 'utf8'), before);
+      t.equal((await demoOf(readDev())).status, 'running');
+    });
+
+    await t.test('Ctrl-C stops all that it started', async (t) => {
+      const servers = processesAbout(state);
+      t.ok(servers.length >= 7, 'itself, Redis, the registry, NATS, actors, gateway, agent', { found: servers });
+      t.equal(await started.interrupt(), 0);
+      await gone(t, started);
+    });
+  });
+
+  await whole.test('the next start finds the same container running', async (t) => {
+    const startMs = performance.now();
+    const started = launch(t, env);
+    await started.says('Up after');
+    t.ok(performance.now() - startMs < 30_000, 'in seconds');
+    const found = await demoOf(readDev());
+    t.match(found, { id: container?.id, inserted_at: container?.inserted_at, status: 'running' });
+    t.equal((await engine?.only(found.id))?.Id, dockerId, 'the engine’s container is the same too');
+    t.equal(readDev().pid, started.pid);
+    t.ok(existsSync(join(state, 'logs.previous/gateway.log')), 'the logs of the start before are kept');
+    t.equal(await started.interrupt(), 0);
+    await gone(t, started);
+  });
+
+  await whole.test('Ctrl-C half-way leaves nothing either', async (t) => {
+    const started = launch(t, env);
+    await started.says('NATS with JetStream');
+    t.equal(await started.interrupt(), 0);
+    await gone(t, started);
+  });
+});
