@@ -17,17 +17,22 @@ export interface Log {
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
-function wrap(logger: pino.Logger): Log {
-  const at =
-    (level: 'debug' | 'info' | 'warn' | 'error') =>
-    (event: string, fields: Fields = {}) =>
-      logger[level]({ event, ...fields });
+/** Lines wait together for one write: at most this much, and this long. What is a warning or worse goes out at once. */
+const bufferedBytes = 16 * 1024;
+const flushIntervalMs = 200;
+
+function wrap(logger: pino.Logger, flush: () => void): Log {
+  const quiet = (level: 'debug' | 'info') => (event: string, fields?: Fields) => logger[level]({ event, ...fields });
+  const loud = (level: 'warn' | 'error') => (event: string, fields?: Fields) => {
+    logger[level]({ event, ...fields });
+    flush();
+  };
   return {
-    debug: at('debug'),
-    info: at('info'),
-    warn: at('warn'),
-    error: at('error'),
-    child: (fields) => wrap(logger.child(fields)),
+    debug: quiet('debug'),
+    info: quiet('info'),
+    warn: loud('warn'),
+    error: loud('error'),
+    child: (fields) => wrap(logger.child(fields), flush),
   };
 }
 
@@ -39,7 +44,11 @@ export function createLog(program: string, level: LogLevel, destinationFd = 2): 
     formatters: { level: (label) => ({ level: label }) },
     serializers: { error: pino.stdSerializers.errWithCause },
   };
-  return wrap(pino(options, pino.destination({ fd: destinationFd, sync: true })));
+  const destination = pino.destination({ fd: destinationFd, sync: true, minLength: bufferedBytes });
+  const flush = (): void => destination.flushSync();
+  setInterval(flush, flushIntervalMs).unref();
+  process.on('exit', flush);
+  return wrap(pino(options, destination), flush);
 }
 
 /** Read before the rest of the configuration, so that its faults can be logged. */
