@@ -18,7 +18,7 @@ export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
 /** Lines wait together for one write: at most this much, and this long. What is a warning or worse goes out at once. */
-const bufferedBytes = 16 * 1024;
+const bufferedBytes = 8 * 1024;
 const flushIntervalMs = 200;
 
 function wrap(logger: pino.Logger, flush: () => void): Log {
