@@ -1,5 +1,5 @@
 /** Longshore's HTTP API, as the tooling calls it: the same calls that a tenant or an operator makes. */
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { sleep } from '../lib/backoff.ts';
 import { decoder } from '../lib/decode.ts';
 import { Container, ContainerStatusView } from '../schemas/container.ts';
@@ -13,7 +13,8 @@ const pollMs = 50;
 
 const dataOf = <T extends Type.TSchema>(schema: T) => decoder(Type.Object({ data: schema }));
 const decodeContainer = dataOf(Container);
-const decodeContainers = dataOf(Type.Array(Container));
+const ContainerPage = Type.Object({ data: Type.Array(Container), next_cursor: Type.Optional(Type.String()) });
+const decodePage = decoder(ContainerPage);
 const decodeStatus = dataOf(ContainerStatusView);
 const decodeLogs = dataOf(Type.Array(LogEntry));
 const decodeQuota = dataOf(QuotaView);
@@ -50,7 +51,16 @@ export function createApi(baseUrl: string) {
 
   return {
     baseUrl,
-    containers: async (token: string) => decodeContainers(await call(token, 'GET', compute)).data,
+    /** The tenant's container of this name, looked for page by page. */
+    async containerNamed(token: string, name: string): Promise<Container | undefined> {
+      for (let path: string | undefined = compute; path !== undefined;) {
+        const page: Static<typeof ContainerPage> = decodePage(await call(token, 'GET', path));
+        const found = page.data.find((container) => container.name === name);
+        if (found !== undefined) return found;
+        path = page.next_cursor === undefined ? undefined : `${compute}?cursor=${page.next_cursor}`;
+      }
+      return undefined;
+    },
     create: async (token: string, body: object) => decodeContainer(await call(token, 'POST', compute, body)).data,
     status: async (token: string, id: string) => decodeStatus(await call(token, 'GET', `${compute}/${id}/status`)).data,
     logs: async (token: string, id: string, limit: number) =>

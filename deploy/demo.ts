@@ -14,7 +14,7 @@ const name = 'demo';
 /** The demo container of an earlier start, or a new one. */
 export async function declareDemo({ api, image, tokens }: Stack): Promise<Container> {
   const { token } = tokens.tenants.demo;
-  const known = (await api.containers(token)).find((container) => container.name === name);
+  const known = await api.containerNamed(token, name);
   return (
     known ??
     api.create(token, {

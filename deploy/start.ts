@@ -62,7 +62,11 @@ async function main(env: NodeJS.ProcessEnv): Promise<number> {
     turnLogs(state);
     stack = await startStack({ env, stateFolder: state, cacheFolder: cacheFolder(env), signal: stopping.signal });
     writeDevFile(devFile, stack);
-    await present(stack, stopping.signal);
+    await present(stack, stopping.signal).catch((error: unknown) => {
+      if (stopping.signal.aborted) throw error;
+      // What became of the demo is its tenant's business: the stack serves all the same.
+      say((error as Error).message);
+    });
     say(`Up after ${took(performance.now() - startMs)}. Logs are in ${join(state, 'logs')}; Ctrl-C stops it all.`);
     const trouble = await Promise.race([stack.broken, aborted(stopping.signal)]);
     if (trouble === undefined) return 0;
