@@ -78,6 +78,8 @@ export interface ControlPlane {
   hellos(): Hello[];
   /** Faults of the protocol: a `seq` that did not rise, a message that does not decode. */
   faults(): string[];
+  /** Whether log blocks are taken and acknowledged. */
+  capture(isOn: boolean): Promise<void>;
   /** Lines of LOGS in the order of the stream, with those sent twice. */
   capturedLines(id: ContainerId): Promise<LogEntry[]>;
 }
@@ -247,6 +249,9 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
     beats: () => beats,
     hellos: () => hellos,
     faults: () => faults,
+    capture: async (isOn) => {
+      await manager.streams.update('LOGS', { subjects: [isOn ? 'host.*.log.>' : 'nothing.>'] });
+    },
     capturedLines: (id) => capturedLines(nc, id),
   };
 }
@@ -328,7 +333,7 @@ async function capturedLines(nc: NatsConnection, id: ContainerId): Promise<LogEn
   const manager = await jetstreamManager(nc);
   const { state } = await manager.streams.info('LOGS');
   const lines: LogEntry[] = [];
-  for (let seq = state.first_seq; seq <= state.last_seq; seq++) {
+  for (let seq = Math.max(1, state.first_seq); seq <= state.last_seq; seq++) {
     const message = await manager.streams.getMessage('LOGS', { seq });
     if (message === null || !message.subject.endsWith(id)) continue;
     lines.push(...decode.block(message.data).lines);

@@ -1,0 +1,60 @@
+import t from 'tap';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { type Registry } from 'prom-client';
+import { toolHere } from '../../deploy/tools.ts';
+import { createMetrics, registerGauges } from '../../host-agent/metrics.ts';
+import { createRegistry } from '../../lib/metrics.ts';
+import { version } from '../../lib/version.ts';
+
+function everything(): Registry {
+  const registry = createRegistry('host-agent', version);
+  const metrics = createMetrics(registry);
+  metrics.engineCall('container create', 'ok', 0.1);
+  metrics.step('create', 'done');
+  metrics.pull('pulled');
+  metrics.restart();
+  metrics.sync('complete');
+  metrics.report('acknowledged', 3);
+  metrics.logLines(1);
+  metrics.logBlocks('retried');
+  metrics.logDropped(1);
+  metrics.logGaps(1);
+  registerGauges(
+    registry,
+    {
+      containers: () => new Map([['running', 2]]),
+      engineUp: () => true,
+      sessionHeld: () => true,
+      lastSyncMs: () => 1000,
+      orphansHeld: () => 0,
+      credentialsExpiryMs: () => null,
+    },
+    () => 3500,
+  );
+  return registry;
+}
+
+t.test('promtool finds nothing to say about the metrics', async (t) => {
+  const { path, env } = await toolHere('promtool');
+  const child = spawn(path, ['check', 'metrics'], { env, stdio: ['pipe', 'pipe', 'pipe'] });
+  const said: Buffer[] = [];
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => said.push(chunk));
+  child.stdin.end(await everything().metrics());
+  const [code] = (await once(child, 'close')) as [number];
+  t.equal(Buffer.concat(said).toString(), '');
+  t.equal(code, 0);
+});
+
+t.test('every metric of the agent bears its prefix, and gauges are read at the scrape', async (t) => {
+  const registry = everything();
+  const names = registry.getMetricsAsArray().map(({ name }) => name);
+  t.same(
+    names.filter((name) => !/^longshore_(agent|build|process|event_loop)_/.test(name)),
+    [],
+  );
+  const text = await registry.metrics();
+  t.match(text, 'longshore_agent_containers{status="running"} 2');
+  t.match(text, 'longshore_agent_sync_age_seconds 2.5');
+  t.match(text, 'longshore_agent_reported_items_total{result="acknowledged"} 3');
+});

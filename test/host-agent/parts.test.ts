@@ -1,0 +1,283 @@
+/** The small parts that everything else leans on. */
+import t, { type Test } from 'tap';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { createLazyFile, readDecoded, writeAtomically } from '../../host-agent/files.ts';
+import { openSpool } from '../../host-agent/logs/spool.ts';
+import { createPulls } from '../../host-agent/pulls.ts';
+import { createQueue } from '../../host-agent/queue.ts';
+import { createReporter, type ReporterParts } from '../../host-agent/reporter.ts';
+import { createSemaphore } from '../../host-agent/semaphore.ts';
+import type { Engine } from '../../host-agent/docker/engine.ts';
+import { createLog } from '../../lib/log.ts';
+import type { ContainerId, HostKey, TenantId } from '../../schemas/ids.ts';
+import type { ReportAnswer } from '../../schemas/messages.ts';
+import { describe } from '../../host-agent/describe.ts';
+import { absent } from '../../host-agent/observed.ts';
+import { id, memory, tenant, wanted } from './support/decisions.ts';
+import { eventually } from './support/eventually.ts';
+
+const log = createLog('test', 'silent');
+
+function folder(t: Test): string {
+  const path = mkdtempSync(join(tmpdir(), 'longshore-parts-'));
+  t.teardown(() => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
+
+t.test('queue: one worker a key, and nothing that came meanwhile is missed', async (t) => {
+  const working = new Set<string>();
+  const seen: string[] = [];
+  let most = 0;
+  const queue = createQueue<string>(2, async (key) => {
+    t.notOk(working.has(key));
+    working.add(key);
+    most = Math.max(most, working.size);
+    seen.push(key);
+    await delay(10);
+    working.delete(key);
+  });
+  for (const key of ['a', 'b', 'c', 'a', 'a']) queue.enqueue(key);
+  await delay(5);
+  queue.enqueue('a');
+  await eventually(
+    () => (working.size === 0 && seen.length === 4) || undefined,
+    () => 'four looks',
+  );
+  t.same(seen.toSorted(), ['a', 'a', 'b', 'c']);
+  t.equal(most, 2);
+  await queue.stop();
+  queue.enqueue('d');
+  t.equal(seen.length, 4, 'after a stop nothing is begun');
+});
+
+t.test('semaphore: so many at a time, also after failures', async (t) => {
+  const places = createSemaphore(2);
+  let now = 0;
+  let most = 0;
+  const work = (fails: boolean) =>
+    places.run(async () => {
+      most = Math.max(most, ++now);
+      await delay(5);
+      now -= 1;
+      if (fails) throw new Error('as told');
+    });
+  await Promise.allSettled([true, false, true, false, true].map(work));
+  t.equal(most, 2);
+  await work(false);
+});
+
+t.test('pulls of one image are one pull, and end when nobody waits', async (t) => {
+  let pulls = 0;
+  const aborted: boolean[] = [];
+  const engine = {
+    imageId: (reference: string) => Promise.resolve(pulls > 0 ? `id of ${reference}` : undefined),
+    pull: async (_: string, signal: AbortSignal) => {
+      await delay(50, undefined, { signal }).catch(() => undefined);
+      aborted.push(signal.aborted);
+      pulls += 1;
+    },
+  } as unknown as Engine;
+  const all = createPulls(engine, { pull: () => undefined });
+  const ids = ['a', 'b', 'c'] as ContainerId[];
+  t.same(await Promise.all(ids.map((each) => all.get('x:1', 'always', each))), Array(3).fill('id of x:1'));
+  t.equal(pulls, 1);
+  const left = Promise.all(ids.map((each) => all.get('x:1', 'always', each)));
+  await delay(10);
+  ids.slice(1).forEach((each) => all.leave(each));
+  t.same(aborted, [false], 'one still waits');
+  all.leave('a' as ContainerId);
+  await left;
+  t.same(aborted, [false, true]);
+});
+
+t.test('files: whole or not at all, private, and set aside where unreadable', async (t) => {
+  const dir = folder(t);
+  const path = join(dir, 'a.json');
+  await writeAtomically(path, 'one');
+  await writeAtomically(path, 'two');
+  t.equal(readFileSync(path, 'utf8'), 'two');
+  t.equal(statSync(path).mode & 0o777, 0o600);
+  const fail = (): never => {
+    throw new Error('unreadable');
+  };
+  t.equal(await readDecoded(path, fail, log), undefined);
+  t.same(readdirSync(dir), ['a.json.unreadable']);
+  t.equal(await readDecoded(path, fail, log), undefined, 'and goes on without');
+
+  let content = 0;
+  const lazy = createLazyFile(path, () => String(content), 1000, log);
+  for (content = 1; content < 100; content++) lazy.touch();
+  await lazy.flush();
+  t.equal(readFileSync(path, 'utf8'), '100', 'the newest content, however long the pause');
+});
+
+t.test('spool: bounded, the oldest dropped and counted, sent in order', async (t) => {
+  const dir = folder(t);
+  let dropped = 0;
+  const open = () =>
+    openSpool(
+      dir,
+      () => 1,
+      (lines) => (dropped += lines),
+      log,
+      1000,
+    );
+  const block = (text: string) =>
+    JSON.stringify({ v: 1, lines: [{ ts: '2026-01-02T03:04:05Z', stream: 'stdout', line: text, seq: 1 }] });
+  const source = (name: string) => ({ tenant, id: name as ContainerId });
+  const one = '0190a000-0000-7000-8000-00000000000';
+  const spool = await open();
+  for (const digit of ['1', '2', '3']) await spool.add(source(one + digit), [block(digit.repeat(250))], 1);
+  t.equal(dropped, 1);
+  writeFileSync(join(dir, 'spool', '0-0.ndjson'), 'garbage');
+
+  const again = await open();
+  const sent: string[] = [];
+  const ending = new AbortController();
+  const running = again.run((each) => {
+    sent.push(each.id);
+    return Promise.resolve();
+  }, ending.signal);
+  await again.settled(source(`${one}3`), ending.signal);
+  t.same(sent, [`${one}2`, `${one}3`]);
+  t.same(readdirSync(join(dir, 'spool')), []);
+  ending.abort();
+  await running;
+});
+
+t.test('reports', async (t) => {
+  interface Sent {
+    session: number;
+    partition: number;
+    items: { id: string; seq: number; observation: { status: string } }[];
+  }
+  const start = (t: Test, answer: (sent: Sent, count: number) => ReportAnswer | 'silence') => {
+    const sent: Sent[] = [];
+    const stale: number[] = [];
+    const ending = new AbortController();
+    t.teardown(() => ending.abort());
+    const parts: ReporterParts = {
+      host: 'h1' as HostKey,
+      backoff: { minMs: 5, maxMs: 20 },
+      metrics: { report: () => undefined },
+      log,
+      signal: ending.signal,
+      onStaleSession: () => stale.push(1),
+      onContact: () => undefined,
+      request: (_, payload) => {
+        const report = JSON.parse(payload) as Sent;
+        sent.push(report);
+        const answered = answer(report, sent.length);
+        if (answered === 'silence') return Promise.reject(new Error('timeout'));
+        return Promise.resolve(Buffer.from(JSON.stringify(answered)));
+      },
+    };
+    return { reporter: createReporter(parts), sent, stale };
+  };
+  const observed = (name: string, status: 'stopped' | 'running' = 'running', of = 'acme') => {
+    const description = describe(wanted(status), absent, memory());
+    if (description === undefined) throw new Error('described');
+    return { tenant: of as TenantId, id: name as ContainerId, generation: 3, description };
+  };
+  const ids = (sent: Sent[]) => sent.map(({ items }) => items.map((item) => item.id));
+
+  await t.test('what is set together goes together; the unchanged is not said again', async (t) => {
+    const { reporter, sent } = start(t, () => ({ ok: true }));
+    reporter.restart({ session: 7, partitions: 1 });
+    reporter.set(observed('a'));
+    reporter.set(observed('b'));
+    await eventually(
+      () => sent.length === 1 || undefined,
+      () => 'a report',
+    );
+    t.same(ids(sent), [['a', 'b']]);
+    reporter.set(observed('a'));
+    reporter.set(observed('b', 'stopped'));
+    await eventually(
+      () => sent.length === 2 || undefined,
+      () => 'another',
+    );
+    t.same(ids(sent).at(-1), ['b']);
+    reporter.repeat();
+    await eventually(
+      () => sent.length === 3 || undefined,
+      () => 'everything again',
+    );
+    t.same(ids(sent).at(-1), ['a', 'b']);
+    t.same(
+      sent.flatMap(({ items }) => items.map(({ seq }) => seq)),
+      [1, 2, 3, 4, 5],
+    );
+  });
+
+  await t.test('unanswered → again, with the newest and a higher seq', async (t) => {
+    const { reporter, sent } = start(t, ({ items }) =>
+      items[0]?.observation.status === 'stopped' ? { ok: true } : 'silence',
+    );
+    reporter.restart({ session: 1, partitions: 1 });
+    reporter.set(observed('a', 'running'));
+    await eventually(
+      () => sent.length > 2 || undefined,
+      () => 'several attempts',
+    );
+    reporter.set(observed('a', 'stopped'));
+    await eventually(
+      () => sent.at(-1)?.items[0]?.observation.status === 'stopped' || undefined,
+      () => 'the newest',
+    );
+    const count = sent.length;
+    await delay(50);
+    t.equal(sent.length, count, 'acknowledged, and not said again');
+    t.same(
+      sent.flatMap(({ items }) => items.map(({ seq }) => seq)),
+      Array.from({ length: count }, (_, index) => index + 1),
+    );
+  });
+
+  await t.test('partitions do not wait for one another', async (t) => {
+    const { reporter, sent } = start(t, ({ partition }) => (partition === 0 ? 'silence' : { ok: true }));
+    reporter.restart({ session: 1, partitions: 2 });
+    for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) reporter.set(observed(name, 'running', name));
+    await eventually(
+      () => sent.some(({ partition }) => partition === 1) || undefined,
+      () => 'the other partition',
+    );
+  });
+
+  await t.test('one that is refused holds up no other', async (t) => {
+    const { reporter, sent } = start(t, ({ items }) =>
+      items.some((item) => item.id === 'bad') ? { ok: false, error: 'invalid' } : { ok: true },
+    );
+    reporter.restart({ session: 1, partitions: 1 });
+    for (const name of ['a', 'bad', 'c']) reporter.set(observed(name));
+    await eventually(
+      () => sent.length === 4 || undefined,
+      () => 'four reports',
+    );
+    await delay(50);
+    t.same(ids(sent), [['a', 'bad', 'c'], ['a'], ['bad'], ['c']]);
+  });
+
+  await t.test('a stale session → a new one is asked for, and all is said in it from seq 1', async (t) => {
+    const { reporter, sent, stale } = start(t, ({ session }) =>
+      session === 1 ? { ok: false, error: 'stale_session' } : { ok: true },
+    );
+    reporter.restart({ session: 1, partitions: 1 });
+    reporter.set(observed('a'));
+    await eventually(
+      () => stale.length > 0 || undefined,
+      () => 'word of it',
+    );
+    reporter.restart({ session: 2, partitions: 1 });
+    const last = await eventually(
+      () => sent.find(({ session }) => session === 2),
+      () => 'a report in the new session',
+    );
+    t.match(last.items, [{ id: 'a', seq: 1 }]);
+  });
+
+  t.equal(id.length, 36);
+});
