@@ -150,7 +150,8 @@ class UwsExchange implements Exchange {
       end: () => {
         if (ended || this.aborted) return;
         ended = true;
-        response.cork(() => response.end(undefined, this.#unframed || this.#keepAliveRefused()));
+        // Not with "close the connection": uWS would write that header into the body.
+        response.cork(() => response.end());
         this.#finish();
       },
     };

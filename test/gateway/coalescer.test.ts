@@ -108,7 +108,7 @@ t.test('a batch closes at its bounds', async (t) => {
   await Promise.all(Array.from({ length: limits.batchItems + 1 }, (_, at) => ask(readOf(String(at)))));
   t.same(batches, [limits.batchItems, 1]);
   batches.length = 0;
-  const big = (id: string): Question => ({ ...readOf(id), rid: 'x'.repeat(limits.batchBytes / 2) }) as Question;
+  const big = (id: string): Question => ({ ...readOf(id), rid: 'x'.repeat(limits.batchBytes / 2) });
   await Promise.all([ask(big('a')), ask(big('b')), ask(big('c'))]);
   t.same(batches, [1, 1, 1]);
 });
