@@ -1,0 +1,128 @@
+/**
+ * The commits of one epoch: what turns change collects in groups, one group's journal entry is in flight at a time, and
+ * whoever waits for a commit is told when it is settled (invariant A3). Another epoch has another of these, so that a late
+ * answer to a former one touches nothing.
+ */
+import type { Clock } from '../../lib/clock.ts';
+import { keys } from '../../schemas/buckets.ts';
+import { limits } from '../../schemas/limits.ts';
+import type { Checkpointer } from './checkpoint.ts';
+import { Dirt, Group, type Waiter } from './group.ts';
+import type { Store, WriteOutcome } from './store.ts';
+
+export interface CommitsOptions {
+  readonly store: Store;
+  readonly epoch: number;
+  /** Number of the last entry that the load found. */
+  readonly last: number;
+  readonly checkpointer: Checkpointer;
+  readonly clock: Clock;
+  /** Before the waiters of the group are told. */
+  readonly onCommitted: (group: Group, seconds: number) => void;
+  /** The entry was refused, or its outcome is unknown: nothing is committed after it under this epoch. */
+  readonly onTrouble: (outcome: Exclude<WriteOutcome, { kind: 'written' }>) => void;
+}
+
+export class Commits {
+  readonly #options: CommitsOptions;
+  readonly #dirt = new Dirt();
+  /** Groups that are not committed, oldest first; turns go into the last. */
+  #groups: Group[] = [];
+  #committed: number;
+  #last: number;
+  #inFlight: Group | undefined;
+  #isPumping = false;
+  #isClosed = false;
+
+  constructor(options: CommitsOptions) {
+    this.#options = options;
+    this.#committed = options.last;
+    this.#last = options.last;
+  }
+
+  /** Number of the newest group, committed or not. */
+  get last(): number {
+    return this.#last;
+  }
+  get isIdle(): boolean {
+    return this.#groups.length === 0;
+  }
+  get entriesAboveMark(): number {
+    return this.#last - this.#options.checkpointer.mark;
+  }
+
+  hasRoom(): boolean {
+    // One slot stays free: the loader tells by it whether an entry after the last can have been lost.
+    const isRingFull = this.entriesAboveMark >= limits.journalSlots - 2;
+    const queued = this.#groups.reduce((sum, group) => sum + group.waiters.length, 0);
+    return !isRingFull && queued < limits.turnsQueued;
+  }
+
+  /** The group that the changes of a turn go into. It is committed after the tick in which it was asked for. */
+  open(): Group {
+    const open = this.#groups.at(-1);
+    this.#pump();
+    if (open !== undefined && open !== this.#inFlight && !open.isFull) return open;
+    const group = new Group(++this.#last);
+    this.#groups.push(group);
+    return group;
+  }
+
+  /** A reader of this key has to wait for the group. */
+  soil(key: string, group: Group): void {
+    this.#dirt.mark(key, group);
+  }
+
+  /** Number of the commit that a reader of this key has to wait for; 0 for none. */
+  dirtyUntil(key: string): number {
+    return this.#dirt.until(key);
+  }
+
+  /** Calls the waiter when commit number `commit` is settled: at once, if it is behind us. */
+  after(commit: number, waiter: Waiter): void {
+    const group = commit <= this.#committed ? undefined : this.#groups.find(({ number }) => number === commit);
+    if (group === undefined) waiter(true);
+    else group.waiters.push(waiter);
+  }
+
+  /** Nothing is committed any more. @returns who still waits. */
+  close(): Waiter[] {
+    this.#isClosed = true;
+    const unanswered = this.#groups.flatMap(({ waiters }) => waiters);
+    this.#groups = [];
+    return unanswered;
+  }
+
+  #pump(): void {
+    if (this.#isPumping) return;
+    this.#isPumping = true;
+    // What else arrived in this tick joins the group.
+    setImmediate(() => void this.#commitAll());
+  }
+
+  async #commitAll(): Promise<void> {
+    const { store, epoch, checkpointer, clock, onCommitted, onTrouble } = this.#options;
+    for (;;) {
+      const [group] = this.#groups;
+      if (group === undefined) break;
+      const startedMs = clock.monotonicMs();
+      this.#inFlight = group;
+      const { entry, text } = group.entry();
+      const slot = group.number % limits.journalSlots;
+      const outcome = await store.put({ key: keys.journal(slot), value: text }, epoch);
+      if (this.#isClosed) return;
+      if (outcome.kind !== 'written') {
+        onTrouble(outcome);
+        return;
+      }
+      this.#groups.shift();
+      this.#committed = group.number;
+      this.#dirt.committed(group);
+      checkpointer.offer(entry);
+      onCommitted(group, (clock.monotonicMs() - startedMs) / 1000);
+      for (const waiter of group.waiters) waiter(true);
+    }
+    this.#inFlight = undefined;
+    this.#isPumping = false;
+  }
+}
