@@ -165,7 +165,7 @@ export const routes = [
     path: `${compute}/:id/wait`,
     access: 'tenant',
     summary:
-      'Answers when the container has the status (504 when it has not by the timeout); `removed`: when it is gone.',
+      'Answers when the container has the status; 504 when it has not by the timeout, 409 when it is being removed. `removed`: when it is gone, with the last that was seen of it.',
     query: {
       status: {
         schema: Type.Enum([...ContainerStatus.enum, 'removed'], { default: 'running' }),
