@@ -66,7 +66,7 @@ export const settings = {
   SECRETS_DIR: optionalText('Folder with a file for each secret that containers may refer to.'),
   STOP_ON_DISCONNECT_MS: ms('Stops the containers after this long without the control plane; 0: never.', 0, 0),
   METRICS_HOST: text('Address of the metrics listener.', { fallback: '127.0.0.1' }),
-  METRICS_PORT: integer('Port of the metrics listener; 0: any free one.', { min: 0, max: 65_535, fallback: 9464 }),
+  METRICS_PORT: integer('Port of the metrics listener; 0: any free one.', { min: 0, max: 65_535, fallback: 9103 }),
   LOG_LEVEL: choice('Least severe level that is logged.', logLevels, 'info'),
   BEAT_INTERVAL_MS: ms(
     'Between heartbeats, and between questions to the engine whether it is there.',
