@@ -1,9 +1,9 @@
 /**
- * What `npm start`, `npm test`, `npm run check` and `npm run build` call: from a fresh clone to a compiled program,
- * then that program. Plain JavaScript without dependencies, for it runs before there are any.
+ * What package.json's scripts call: from a fresh clone to a compiled program, then that program. Plain JavaScript
+ * without dependencies, for it runs before there are any.
  */
 import { spawn } from 'node:child_process';
-import { existsSync, rmSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { constants } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -102,7 +102,7 @@ async function check(args) {
   const checks = [
     ['format', [bin('prettier'), '--check', '--log-level', 'warn', '.']],
     ['lint', [bin('eslint'), '--cache', '--cache-location', join(root, '.cache', 'eslint'), ...args, '.']],
-    // With output: the test of the house rules, which follows, runs what is compiled.
+    // With output: the tests of the house rules, which follow, run what is compiled.
     ['types', [bin('tsc'), '-p', '.']],
   ];
   const results = await Promise.all(
@@ -114,16 +114,28 @@ async function check(args) {
       return [name, code];
     }),
   );
-  const houseStartMs = performance.now();
-  const house = await run(process.execPath, [join(root, 'dist/test/house/imports.test.js')], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  say(`${house.code === 0 ? '✓' : '✗'} import directions … ${seconds(houseStartMs)}`);
-  if (house.code !== 0) process.stderr.write(house.output);
-  results.push(['import directions', house.code]);
+  results.push(...(await checkHouse()));
   const failed = results.filter(([, code]) => code !== 0).map(([name]) => name);
   say(failed.length === 0 ? `check passed in ${seconds(startMs)}` : `check failed: ${failed.join(', ')}`);
   process.exit(failed.length === 0 ? 0 : 1);
+}
+
+/** The house rules are tests that need nothing but the sources: one process each, and all told. */
+function checkHouse() {
+  const names = readdirSync(join(root, 'test/house'))
+    .filter((name) => name.endsWith('.test.ts'))
+    .map((name) => name.slice(0, -'.test.ts'.length));
+  return Promise.all(
+    names.map(async (name) => {
+      const startMs = performance.now();
+      const { code, output } = await run(process.execPath, [join(root, 'dist/test/house', `${name}.test.js`)], {
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
+      say(`${code === 0 ? '✓' : '✗'} house: ${name} … ${seconds(startMs)}`);
+      if (code !== 0) process.stderr.write(output);
+      return [`house: ${name}`, code];
+    }),
+  );
 }
 
 async function execute(program, args) {
@@ -137,15 +149,17 @@ switch (command) {
   case 'start':
   case 'test':
   case 'build':
+  case 'docs':
     await installDependencies();
     await compile();
     if (command === 'start') await execute('deploy/start.js', args);
     if (command === 'test') await execute('test/run.js', args);
+    if (command === 'docs') await execute('deploy/docs.js', args);
     break;
   case 'check':
     await installDependencies();
     await check(args);
     break;
   default:
-    fail('usage: node deploy/bootstrap.mjs start|test|check|build [arguments]');
+    fail('usage: node deploy/bootstrap.mjs start|test|check|build|docs [arguments]');
 }

@@ -1,0 +1,301 @@
+/** What the tables of docs/ say by hand, beside what the code says itself. The types ask for a word on each. */
+import type { ContainerStatus, Reason } from '../../schemas/container.ts';
+import type { ErrorCode } from '../../schemas/errors.ts';
+import type { ToolName } from '../tool-table.ts';
+
+interface ErrorWords {
+  readonly when: string;
+  readonly client: string;
+}
+
+export const errorWords: Readonly<Record<ErrorCode, ErrorWords>> = {
+  bad_request: {
+    when: 'The body is not JSON in UTF-8, or the URL is longer than 8 KiB.',
+    client: 'Mend the request; the same one is refused again.',
+  },
+  unauthenticated: {
+    when: 'No credentials, or a token that is malformed, expired, revoked, not signed by a known key, of a foreign issuer or audience, or without a tenant. All look alike. At enrolment: a join token that is wrong, spent or expired.',
+    client: 'Get a new token from the issuer. An agent needs a new join token from an operator.',
+  },
+  forbidden: {
+    when: 'An operator route without the scope `operator`; or a cookie that came along with an unsafe request of another site.',
+    client: 'Use a token with the scope, or send the token as `Authorization: Bearer`.',
+  },
+  over_quota: {
+    when: 'The create would exceed a cap, of the tenant or of the tenant in the region. `dimension` is the first that is exceeded, `requested` the total that would be reached, `max` the cap.',
+    client: 'Delete containers (stopping frees nothing), declare less, or ask the operator for a higher cap.',
+  },
+  not_found: {
+    when: 'No such path; or no such container, tenant or host. Another tenant’s container is not told apart from a missing one, nor is an id that is no UUID.',
+    client: 'Look at the id. After a delete this is the sign that it is done.',
+  },
+  method_not_allowed: {
+    when: 'The path exists, the method does not. The header `Allow` lists those that do.',
+    client: 'Use one of them.',
+  },
+  conflict: {
+    when: 'Start, stop or an operator’s change while the container is being removed; a wait for a status that a container being removed cannot reach; an `Idempotency-Key` whose container is gone; a host key that is taken; more than 1,000 revocations of one tenant in force.',
+    client: 'Read the `message`; do not send the same request again.',
+  },
+  too_large: { when: 'The body is over 512 KiB.', client: 'Send less.' },
+  unsupported_media_type: {
+    when: 'A body without `Content-Type: application/json`.',
+    client: 'Set the header.',
+  },
+  invalid: {
+    when: 'Fields or query parameters are not as they must be. `details` has every fault at once, under the field’s name; `_` is the body as a whole.',
+    client: 'Mend the fields that are named.',
+  },
+  rate_limited: {
+    when: 'Too many requests of the tenant, too many failed authentications from the address, or more than 32 open streams and waits of the tenant. Nothing was executed.',
+    client: 'Wait for as long as `Retry-After` says, then send it again.',
+  },
+  internal: {
+    when: 'A bug of ours, or a container whose record is damaged. What the request asked for was not done.',
+    client: 'Report it with the `X-Request-Id`. Sending it again seldom helps.',
+  },
+  unavailable: {
+    when: 'NATS, the owner of the tenant’s partition or the token issuer’s keys cannot be reached; a partition’s journal is full; the gateway has too much in flight, or stops. A write answered so was not executed.',
+    client: 'Send it again after `Retry-After` seconds, then at growing intervals.',
+  },
+  timeout: {
+    when: 'A write was sent to its owner and no answer came within the deadline: it may have been executed, or may yet be. A wait’s time was over before its status was reached.',
+    client:
+      'A create: send it again with the same `Idempotency-Key`. Start, stop and delete may be repeated as they are. A wait: ask again.',
+  },
+};
+
+interface StatusWords {
+  readonly meaning: string;
+  readonly next: string;
+}
+
+export const statusWords: Readonly<Record<ContainerStatus, StatusWords>> = {
+  pending: {
+    meaning: 'Declared, and no host has taken it up. Reason `no_host`: there is none for it now.',
+    next: 'pulling, starting, failed, stopped',
+  },
+  pulling: { meaning: 'Its image is being pulled.', next: 'starting, backoff, failed, stopping' },
+  starting: { meaning: 'Made, and not yet up, or not yet healthy.', next: 'running, backoff, failed, stopping' },
+  running: { meaning: 'Its process is up.', next: 'stopping, backoff, failed' },
+  backoff: {
+    meaning: 'It ended or could not be made, and is tried again at `next_retry_at`; a start tries at once.',
+    next: 'pulling, starting, failed, stopping',
+  },
+  stopping: { meaning: 'Asked to stop; the grace runs, then it is killed.', next: 'stopped, failed' },
+  stopped: { meaning: 'Not running, as asked.', next: 'pending' },
+  failed: { meaning: 'Not tried again by itself; a start tries again.', next: 'pending, stopped' },
+  unknown: {
+    meaning: 'Its host is silent. The last that was seen is `observed_status`; most likely it still holds.',
+    next: 'any, with the host’s next report',
+  },
+  lost: {
+    meaning: 'Its host is lost or was removed.',
+    next: 'pending, where the platform had chosen the host',
+  },
+  removing: { meaning: 'Being removed.', next: 'gone: 404' },
+};
+
+interface ReasonWords {
+  readonly meaning: string;
+  readonly todo: string;
+}
+
+export const reasonWords: Readonly<Record<Reason, ReasonWords>> = {
+  no_host: {
+    meaning: 'No host of an allocated region is up, schedulable and has room.',
+    todo: 'Wait: it is placed as soon as one fits. Operator: add a host, uncordon one, or look at capacities.',
+  },
+  exited: {
+    meaning: 'The process ended by itself; `exit_code` says how. Also after 0: desired running means running.',
+    todo: 'Look at the logs. It is started again with back-off.',
+  },
+  crash_loop: {
+    meaning: 'It ended quickly at least three times in a row.',
+    todo: 'Look at the logs of the last runs; mend image, command or environment. The back-off grows to a minute.',
+  },
+  oom_killed: {
+    meaning: 'The kernel killed it at its `mem_limit`.',
+    todo: 'Declare it with more memory, or use less. It is started again with back-off.',
+  },
+  image_missing: {
+    meaning: 'The container names no repository.',
+    todo: 'Declare it anew with `repository`.',
+  },
+  image_not_found: {
+    meaning: 'The registry answers, and has no such repository, tag or digest.',
+    todo: 'Look at registry, repository and tag; push the image, then start.',
+  },
+  image_auth: {
+    meaning: 'The registry refuses access. Docker Hub says so of repositories that do not exist, too.',
+    todo: 'Look at the name; make the image public to the hosts, then start.',
+  },
+  image_pull: {
+    meaning: 'The pull failed for a cause that may pass: the network, a rate limit, the registry’s own trouble.',
+    todo: 'Wait: it is tried again with back-off. Operator: look at the host’s way to the registry.',
+  },
+  image_invalid: {
+    meaning:
+      'No reference that the engine accepts, no image for this platform, or content that does not match its digest.',
+    todo: 'Mend the reference, or build the image for the hosts’ platform.',
+  },
+  create_failed: {
+    meaning: 'The engine refused to make the container; `message` has its words.',
+    todo: 'Read the message. Refused for good: `failed`. Otherwise it is tried again.',
+  },
+  start_failed: {
+    meaning: 'The engine made the container and could not start it: no such command, for example.',
+    todo: 'Read the message; mend image or command. It is tried again with back-off.',
+  },
+  secret_missing: {
+    meaning: 'A secret that the operator’s fields name is not in the host’s secrets folder.',
+    todo: 'Operator: put the file into `SECRETS_DIR` of the host. Then start.',
+  },
+  port_unavailable: {
+    meaning: 'The engine found no free port on the host, or `PUBLISH_ADDRESS` is not an address of the host.',
+    todo: 'Operator: look at `PUBLISH_ADDRESS` and at what else listens there. It is tried again.',
+  },
+  rejected: {
+    meaning: 'The host that the tenant chose has no room for its limits.',
+    todo: 'Choose another host or none, or start again when there is room.',
+  },
+  engine_unavailable: {
+    meaning: 'The host’s container engine does not answer; the status is the last that was seen.',
+    todo: 'Wait. Operator: see the runbook, “The engine hangs”.',
+  },
+  unhealthy: {
+    meaning: 'It runs, and its image’s own health check fails.',
+    todo: 'Look at the logs. Longshore does not restart it for that.',
+  },
+  host_silent: {
+    meaning: 'Nothing was heard of its host for 8 seconds. Most likely it still runs.',
+    todo: 'Wait. Operator: see the runbook, “A host is silent or lost”.',
+  },
+  host_lost: {
+    meaning: 'Nothing was heard of its host for 5 minutes.',
+    todo: 'Where the platform chose the host it is placed elsewhere by itself; one that a tenant pinned waits for its host.',
+  },
+  host_removed: {
+    meaning: 'The operator removed the host that the tenant had chosen.',
+    todo: 'Delete the container and declare it elsewhere.',
+  },
+  damaged: {
+    meaning: 'Kept for a container whose stored record cannot be read. Today such a one is answered `internal`.',
+    todo: 'Operator: see the runbook, “Records in quarantine”.',
+  },
+};
+
+/** What to look at in a metric, and when it should wake somebody. */
+export const metricWords: Readonly<Record<string, string>> = {
+  longshore_build_info: 'Which versions run: more than one for long is a roll-out that stopped half-way.',
+  longshore_event_loop_delay_seconds:
+    'The 99th percentile over 0.1 for minutes: the process is short of CPU, and every latency shows it.',
+  longshore_process_cpu_seconds_total: 'A rate near 1 is a full core: a program computes on one.',
+  longshore_process_resident_memory_bytes: 'Steady after hours of the same load; a straight rise is a leak.',
+  longshore_process_start_time_seconds: 'Many changes in an hour: it dies and is started again.',
+
+  longshore_gateway_auth_failures_total:
+    '`why="unavailable"` or `"revocations unknown"` are ours (503); a burst of the others is a client with an old token, or somebody who tries.',
+  longshore_gateway_batch_items: 'How well asks share messages; rises with the load, and is no cause for alarm.',
+  longshore_gateway_lane_queue_length: 'Near 10,000 asks are refused: an owner is slow or away.',
+  longshore_gateway_malformed_log_blocks_total: 'Any: an agent of another version, or damage in the stream.',
+  longshore_gateway_open_streams: '32 for each tenant at most; beyond, 429.',
+  longshore_gateway_rate_limited_total: 'By `limit`: `tenant`, `address` (failed authentications) or `streams`.',
+  longshore_gateway_ready: '0 for longer than a minute, and not stopping: see the runbook, “NATS is away”.',
+  longshore_gateway_request_duration_seconds:
+    'The 99th percentile of creates and of reads; the first thing that users feel.',
+  longshore_gateway_requests_in_flight: 'At 4,096 new ones are refused with 503.',
+  longshore_gateway_requests_total: 'The share of 5xx. 503 and 504 are trouble behind the gateway; 500 is a bug.',
+  longshore_gateway_retries_total:
+    '`no_responders` and `not_owner` while a partition moves; `lost` are attempts that had no answer in time.',
+  longshore_gateway_revocations: 'Near 100,000 the oldest design limit is reached: shorten the life of tokens.',
+  longshore_gateway_token_cache_entries: 'At 20,000 tokens are verified again and again.',
+  longshore_gateway_token_cache_lookups_total:
+    'The share of `hit`; low means many short-lived tokens, and CPU spent on signatures.',
+
+  longshore_actors_commit_duration_seconds:
+    'The disk under JetStream: a 99th percentile over 0.25 makes every write slow. Over 2 s a commit’s outcome is unknown and the partition loads again.',
+  longshore_actors_commit_turns: 'Rises with the load: that is the grouping at work.',
+  longshore_actors_hosts: 'By `standing`: `up`, `silent`, `lost`. Any `lost` wakes the operator.',
+  longshore_actors_journal_entries:
+    'Steadily over 500 of 1,024: the checkpoint falls behind. At 1,022 writes are refused: see the runbook, “A journal is full”.',
+  longshore_actors_loads_total: '`unknown_outcome` again and again: NATS answers too slowly, or loses its leader.',
+  longshore_actors_partitions: 'Summed over all processes less than the cluster has: somebody’s tenants get 503.',
+  longshore_actors_quarantined_records: 'Over 0: see the runbook, “Records in quarantine”.',
+  longshore_actors_turns_total: 'What the cluster is asked to do, by kind.',
+
+  longshore_agent_containers: '`failed` and `backoff` are mostly the tenants’ own; many at once on one host are not.',
+  longshore_agent_credentials_expiry_timestamp_seconds:
+    'Less than a week away: give the host a new join token before they end.',
+  longshore_agent_engine_call_duration_seconds:
+    '`outcome="failed"` are outages and deadlines: see the runbook, “The engine hangs”.',
+  longshore_agent_engine_up: '0 for a minute: see the runbook, “The engine hangs”.',
+  longshore_agent_log_blocks_total: 'Mostly `retried`: NATS or the stream LOGS does not take them.',
+  longshore_agent_log_dropped_lines_total: 'Any: lines of removed containers are lost; the host was cut off for long.',
+  longshore_agent_log_gaps_total:
+    'Any: a container writes faster than its lines are captured, or the host was cut off.',
+  longshore_agent_log_lines_total: 'A rate of 0 while containers run and write: capture is stuck.',
+  longshore_agent_orphans_held: 'Over 0: see the runbook, “Orphans are held back”.',
+  longshore_agent_pulls_total: 'A rising share of `failed`: the way to a registry.',
+  longshore_agent_reported_items_total:
+    '`failed` for long: statuses are old. `refused`: the session is stale, or a bug.',
+  longshore_agent_restarts_total:
+    'A rate well above its usual: many crash at once, which is seldom the tenants’ doing.',
+  longshore_agent_session_held: '0 for a minute after a start: see the runbook, “A host is silent or lost”.',
+  longshore_agent_steps_total: '`outage` and `retry` by step.',
+  longshore_agent_sync_age_seconds: 'Over 120: the host works from what it last heard.',
+  longshore_agent_syncs_total: '`refused`: another cluster answers, or another number of partitions.',
+};
+
+/** Words on a setting where its one line in the code is too short for whoever sets it. */
+export const settingWords: Readonly<Record<string, string>> = {
+  'gateway HTTP_HOST': 'Behind a proxy on the same machine leave it; otherwise an address that only the proxy reaches.',
+  'gateway TRUSTED_PROXIES': 'Without it all clients behind a proxy share one limit of failed authentications.',
+  'gateway REQUEST_DEADLINE_MS': 'A proxy’s own time-out must be longer, and for streams and waits much longer.',
+  'gateway SHUTDOWN_DELAY_MS': 'Longer than the proxy’s interval between health checks.',
+  'gateway REDIS_URL': 'Several gateways want it.',
+  'actors REPLICAS': 'Looked at when streams are made; later it is changed with `nats stream edit`.',
+  'actors HOST_LOST_MS': 'Shorter: sooner elsewhere, and more often in two places at once.',
+  'host-agent LONGSHORE_JOIN_TOKEN': 'Good for an hour, and once.',
+  'host-agent STOP_ON_DISCONNECT_MS':
+    'For containers that must not run in two places: set it below `HOST_LOST_MS` of the actors.',
+  'host-agent PUBLISH_ADDRESS': 'An address that the containers’ clients reach.',
+  'host-agent SECRETS_DIR': 'Readable by the agent alone.',
+};
+
+interface ToolingWords {
+  readonly form: string;
+  readonly fallback: string;
+  readonly meaning: string;
+}
+
+/** What the commands of this repository read from the environment, beside the variables that name a tool. */
+export const toolingWords: Readonly<Record<string, ToolingWords>> = {
+  LONGSHORE_CACHE: {
+    form: 'folder',
+    fallback: '.cache',
+    meaning: 'Downloads and unpacked tools; may be deleted while nothing runs.',
+  },
+  LONGSHORE_STATE: {
+    form: 'folder',
+    fallback: '.longshore',
+    meaning:
+      'What `npm start` finds again: keys, JetStream’s files, the private engine’s images and containers, logs, and `dev.json` while it runs. Two starts need two folders.',
+  },
+  DOCKER_HOST: {
+    form: 'unix:///path/to/docker.sock or tcp://host:port',
+    fallback: 'the usual sockets',
+    meaning:
+      'The engine that `npm start` uses. It must answer: another is not taken in its place. Without one that answers, a private engine is started (Linux, root). `npm test` takes it only where it cannot start a private one.',
+  },
+};
+
+export const toolWords: Readonly<Record<ToolName, string>> = {
+  'nats-server': 'The nats-server to run.',
+  'redis-server': 'The Redis to run.',
+  dockerd:
+    'The dockerd of the private engine; `containerd`, `runc` and `iptables` are looked for beside it and on PATH.',
+  'docker-registry': 'The OCI registry that holds the demo image.',
+  busybox: 'The statically linked BusyBox that the demo image is made of.',
+  promtool: 'Checks metrics, rules and configuration in the tests; `npm start` does without.',
+};

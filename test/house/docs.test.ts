@@ -1,0 +1,179 @@
+/** What docs/ says is what the code says, and every link leads somewhere. */
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import t from 'tap';
+import { anchorOf, anchorsOf, fillTables, relativeLinks, table, tableNames } from '../../deploy/docs/markdown.ts';
+import { pages, programSettings, tables } from '../../deploy/docs/pages.ts';
+import { programMetrics } from '../../deploy/docs/program-metrics.ts';
+import { defaultText } from '../../deploy/docs/tables.ts';
+import {
+  errorWords,
+  metricWords,
+  reasonWords,
+  settingWords,
+  statusWords,
+  toolWords,
+  toolingWords,
+} from '../../deploy/docs/words.ts';
+import { repositoryRoot } from '../../deploy/paths.ts';
+import { tools } from '../../deploy/tool-table.ts';
+import { readSettings, type Settings } from '../../lib/config.ts';
+import { containerStatuses, reasons } from '../../schemas/container.ts';
+import { errorStatus } from '../../schemas/errors.ts';
+
+const read = (path: string): string => readFileSync(join(repositoryRoot, path), 'utf8');
+const below = (folder: string, ending: string): string[] =>
+  existsSync(join(repositoryRoot, folder))
+    ? readdirSync(join(repositoryRoot, folder), { recursive: true, encoding: 'utf8' })
+        .filter((name) => name.endsWith(ending))
+        .map((name) => join(folder, name))
+        .sort()
+    : [];
+
+const allPages = ['README.md', 'ARCHITECTURE.md', 'CHANGELOG.md', ...below('docs', '.md')].filter((path) =>
+  existsSync(join(repositoryRoot, path)),
+);
+const sources = ['schemas', 'lib', 'gateway', 'actors', 'host-agent', 'cli', 'deploy']
+  .flatMap((folder) => below(folder, '.ts'))
+  .filter((path) => !path.startsWith('deploy/docs/'));
+const code = sources.map(read).join('\n');
+const metrics = programMetrics();
+const allMetrics = Object.values(metrics).flat();
+const tooling = [...Object.keys(toolingWords), ...Object.values(tools).map(({ variable }) => variable)];
+
+t.test('the tables are those that `npm run docs` would write', (t) => {
+  for (const page of pages) t.equal(read(page), fillTables(read(page), tables), page);
+  const placed = pages.flatMap((page) => tableNames(read(page)));
+  t.same([...placed].sort(), [...tables.keys()].sort(), 'each table stands on one page');
+  t.end();
+});
+
+t.test('whatever has a name has words', (t) => {
+  const filled = (words: object): string[] =>
+    Object.entries(words).flatMap(([name, word]: [string, unknown]) => {
+      const texts = typeof word === 'object' && word !== null ? Object.values(word) : [word];
+      return texts.every((text) => typeof text === 'string' && text.trim().length > 3) ? [name] : [];
+    });
+  t.same(filled(errorWords).sort(), Object.keys(errorStatus).sort(), 'error codes');
+  t.same(filled(statusWords).sort(), [...containerStatuses].sort(), 'statuses');
+  t.same(filled(reasonWords).sort(), [...reasons].sort(), 'reasons');
+  t.same(filled(toolWords).sort(), Object.keys(tools).sort(), 'tools');
+  t.same(filled(metricWords).sort(), allMetrics.map(({ name }) => name).sort(), 'metrics');
+  const settingNames = Object.entries(programSettings).flatMap(([program, settings]) =>
+    Object.keys(settings).map((name) => `${program} ${name}`),
+  );
+  t.same(
+    filled(settingWords).filter((name) => !settingNames.includes(name)),
+    [],
+    'words of settings that are no more',
+  );
+  t.end();
+});
+
+t.test('the code says what each metric and each setting is', (t) => {
+  for (const { name, help } of allMetrics) t.match(help, /^.{8,}[.]$/, name);
+  for (const [program, settings] of Object.entries(programSettings)) {
+    for (const [name, { doc, form }] of Object.entries(settings)) {
+      t.match(doc, /^.{5,}[.]$/, `${program} ${name}`);
+      t.ok(form.length > 0, `${program} ${name}`);
+    }
+  }
+  t.end();
+});
+
+t.test('a default that is shown is one that may be given', (t) => {
+  for (const [program, settings] of Object.entries(programSettings)) {
+    for (const [name, setting] of Object.entries(settings)) {
+      if (setting.fallback === undefined) continue;
+      const shown = defaultText(setting.fallback.value);
+      const one: Settings = { [name]: setting };
+      t.same(readSettings(one, { [name]: shown }), { [name]: setting.fallback.value }, `${program} ${name}`);
+    }
+  }
+  t.end();
+});
+
+t.test('links lead somewhere', (t) => {
+  const faults = allPages.flatMap((page) =>
+    relativeLinks(read(page)).flatMap((link) => {
+      const [path = '', anchor] = link.split('#', 2);
+      const target = path === '' ? page : normalize(join(dirname(page), path));
+      if (!existsSync(join(repositoryRoot, target))) return [`${page}: ${link}`];
+      const isPage = target.endsWith('.md') && statSync(join(repositoryRoot, target)).isFile();
+      return anchor === undefined || !isPage || anchorsOf(read(target)).has(anchor) ? [] : [`${page}: ${link}`];
+    }),
+  );
+  t.same(faults, []);
+  t.end();
+});
+
+t.test('pages name metrics, settings and events that there are', (t) => {
+  const names = new Set(allMetrics.flatMap(({ name }) => ['', '_bucket', '_sum', '_count'].map((end) => name + end)));
+  const settings = new Set([...Object.values(programSettings).flatMap((table) => Object.keys(table)), ...tooling]);
+  const rules = [...below('docs', '.md'), ...below('deploy/prometheus', '.yml')];
+  const metricFaults = rules.flatMap((page) =>
+    [...read(page).matchAll(/\blongshore_(?:gateway|actors|agent|process|event|build)_\w+/g)]
+      .filter(([name]) => !names.has(name))
+      .map(([name]) => `${page}: ${name}`),
+  );
+  t.same(metricFaults, [], 'metrics');
+  const guides = ['docs/runbook.md', 'docs/deploy.md', 'docs/configuration.md', 'docs/metrics.md'];
+  const settingFaults = guides.flatMap((page) =>
+    [...read(page).matchAll(/`([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)(?:=[^`]*)?`/g)]
+      .filter(([, name = '']) => !settings.has(name))
+      .map(([, name]) => `${page}: ${name}`),
+  );
+  t.same(settingFaults, [], 'settings');
+  const events = [...read('docs/runbook.md').matchAll(/event `([a-z]+(?:_[a-z]+)*)`/g)].map(([, name = '']) => name);
+  t.ok(events.length > 10, 'the runbook names events of the log');
+  // Some names are put together where they are logged, as `nats_${status}` is.
+  const isLogged = (name: string): boolean =>
+    code.includes(`'${name}'`) || code.includes(`\`${name.split('_')[0]}_\${`);
+  t.same(
+    events.filter((name) => !isLogged(name)),
+    [],
+    'events of the log',
+  );
+  t.end();
+});
+
+t.test('comments cite pages and headings that there are', (t) => {
+  const inOneLine = (text: string): string => text.replaceAll(/\s*\n\s*(?:\*|\/\/) /g, ' ');
+  const faults = sources.flatMap((path) =>
+    [...inOneLine(read(path)).matchAll(/\b(docs\/[\w/-]+\.md|ARCHITECTURE\.md)(?:, "([^"]+)")?/g)].flatMap(
+      ([, page = '', heading]) => {
+        if (!existsSync(join(repositoryRoot, page))) return [`${path}: ${page}`];
+        return heading === undefined || anchorsOf(read(page)).has(anchorOf(heading)) ? [] : [`${path}: ${heading}`];
+      },
+    ),
+  );
+  t.same(faults, []);
+  const quoted = [...Object.values(metricWords), ...Object.values(reasonWords).map(({ todo }) => todo)]
+    .flatMap((text) => [...text.matchAll(/see the runbook, “([^”]+)”/g)])
+    .map(([, heading = '']) => heading);
+  const headings = anchorsOf(read('docs/runbook.md'));
+  t.same(
+    quoted.filter((heading) => !headings.has(anchorOf(heading))),
+    [],
+    'the runbook',
+  );
+  t.end();
+});
+
+t.test('tables, anchors and links are read and written as they are meant', (t) => {
+  t.equal(table(['a', 'b'], [['x|y', 'two\nlines']]), '| a | b |\n| --- | --- |\n| x\\|y | two lines |');
+  const page = 'before\n<!-- table: one -->\nold\n<!-- end -->\nafter';
+  const filled = fillTables(page, new Map([['one', () => 'new']]));
+  t.equal(filled, 'before\n<!-- table: one -->\n\nnew\n\n<!-- end -->\nafter');
+  t.equal(fillTables(filled, new Map([['one', () => 'new']])), filled, 'twice is once');
+  t.throws(() => fillTables(page, new Map()), /no table "one"/);
+  t.equal(anchorOf('NATS is away: what to do?'), 'nats-is-away-what-to-do');
+  t.same([...anchorsOf('# A b\n```\n# no\n```\n## A b\n')], ['a-b', 'a-b-1']);
+  t.same(relativeLinks('[a](x.md) [b](https://x) `[c](y.md)` [d](#e) ![f](g.png "h")\n[i]: j.md\n'), [
+    'x.md',
+    '#e',
+    'g.png',
+    'j.md',
+  ]);
+  t.end();
+});
