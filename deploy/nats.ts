@@ -36,10 +36,19 @@ export interface Nats {
   restart(): Promise<void>;
 }
 
+/** Who may connect, as lines of a nats-server's configuration. */
+export const accountsConfiguration = (identity: NatsIdentity): string[] => [
+  `operator: "${identity.operatorJwt}"`,
+  `system_account: ${identity.systemAccount}`,
+  'resolver: MEMORY',
+  'resolver_preload: {',
+  ...Object.entries(identity.accountJwts).map(([key, jwt]) => `  ${key}: "${jwt}"`),
+  '}',
+];
+
 /** The text of a nats-server configuration file. */
-export function natsConfiguration(identity: NatsIdentity, folder: string, port: number): string {
-  const preload = Object.entries(identity.accountJwts).map(([key, jwt]) => `  ${key}: "${jwt}"`);
-  return [
+export const natsConfiguration = (identity: NatsIdentity, folder: string, port: number): string =>
+  [
     'server_name: longshore',
     `listen: "127.0.0.1:${port}"`,
     'jetstream {',
@@ -47,15 +56,9 @@ export function natsConfiguration(identity: NatsIdentity, folder: string, port: 
     // The default of two minutes loses acknowledged writes when the machine goes down.
     '  sync_interval: always',
     '}',
-    `operator: "${identity.operatorJwt}"`,
-    `system_account: ${identity.systemAccount}`,
-    'resolver: MEMORY',
-    'resolver_preload: {',
-    ...preload,
-    '}',
+    ...accountsConfiguration(identity),
     '',
   ].join('\n');
-}
 
 /** The server greets whoever connects with an INFO line; before JetStream is ready it does not listen. */
 async function natsAnswers(port: number, signal: AbortSignal): Promise<boolean> {

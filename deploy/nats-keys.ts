@@ -1,0 +1,22 @@
+/**
+ * `node dist/deploy/nats-keys.js <folder>`: makes the NATS identities of a cluster, or reads those that the folder holds,
+ * and writes what the servers' configuration includes. docs/deploy.md says where each file goes.
+ */
+import { join, resolve } from 'node:path';
+import { prepareNatsIdentity, writePrivateFile } from './nats-identity.ts';
+import { accountsConfiguration } from './nats.ts';
+import { say } from './steps.ts';
+
+const [folder] = process.argv.slice(2);
+if (folder === undefined) {
+  say('usage: node dist/deploy/nats-keys.js <folder>');
+  process.exit(2);
+}
+const identity = await prepareNatsIdentity(resolve(folder));
+const accounts = join(resolve(folder), 'accounts.conf');
+writePrivateFile(accounts, `${accountsConfiguration(identity).join('\n')}\n`);
+say(`NATS servers include     ${accounts}`);
+say(`NATS_CREDS_FILE          ${identity.cpCredsFile}`);
+say(`HOSTS_ACCOUNT            ${identity.hostsAccount}`);
+say(`HOSTS_SIGNING_SEED_FILE  ${identity.hostsSigningSeedFile}`);
+say(`for the nats tool        ${identity.sysCredsFile} (system account)`);
