@@ -34,9 +34,7 @@ function setting<T>(
   parse: (text: string) => T | undefined,
   options: Fallback<T>,
 ): Setting<T> {
-  return 'fallback' in options
-    ? { parse, form, doc, fallback: { value: options.fallback as T } }
-    : { parse, form, doc };
+  return 'fallback' in options ? { parse, form, doc, fallback: { value: options.fallback } } : { parse, form, doc };
 }
 
 export const text = (doc: string, options: Fallback<string> = {}): Setting<string> =>

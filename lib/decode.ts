@@ -29,7 +29,7 @@ export function decoder<S extends TSchema>(schema: S): (bytes: Uint8Array) => St
   const compiled = Compile(schema);
   return (bytes) => {
     const value = decodeJson(bytes);
-    if (compiled.Check(value)) return value as Static<S>;
+    if (compiled.Check(value)) return value;
     const [first] = compiled.Errors(value);
     throw new DecodeError(`${first?.instancePath || '/'} ${first?.message ?? 'is invalid'}`);
   };

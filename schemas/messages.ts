@@ -21,7 +21,7 @@ import {
 } from './container.ts';
 import { isOutcomeCode, type OutcomeCode } from './errors.ts';
 import { Capacity, type DirectoryEntry, type HostUpdate } from './host.ts';
-import { ContainerId, HostKey, TenantId, isContainerId, type OperationId, type Region } from './ids.ts';
+import { ContainerId, type HostKey, TenantId, isContainerId, type OperationId, type Region } from './ids.ts';
 import { limits } from './limits.ts';
 import type { Revocation, TenantSettings } from './tenant.ts';
 
