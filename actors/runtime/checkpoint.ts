@@ -9,7 +9,7 @@ import type { OperationRecord } from '../../schemas/container.ts';
 import type { Event } from '../../schemas/event.ts';
 import { limits } from '../../schemas/limits.ts';
 import { backoffMs, sleep } from '../../lib/backoff.ts';
-import { encodeValue, type JournalEntry } from './codec.ts';
+import { encodeValue, eventBytes, operationBytes, type JournalEntry } from './codec.ts';
 import type { EventSink, Store, StoreWrite, WriteOutcome } from './store.ts';
 
 export interface Checkpointer {
@@ -35,17 +35,26 @@ export interface CheckpointerOptions {
   readonly onEventFailure: (error: unknown) => void;
 }
 
-/** As many entries as a batch holds; one at least. */
+/**
+ * As many entries as a batch holds; one at least. The outcomes of all of them go into one message, and so may the events
+ * of one container: a container that is started and stopped a thousand times makes neither too large for the server.
+ */
 export function takeBatch(entries: readonly JournalEntry[]): number {
   const touched = new Set<string>();
-  let bytes = 0;
+  let [bytes, outcomes, told] = [0, 0, 0];
   let taken = 0;
-  for (const { changes } of entries) {
+  for (const { changes, operations, events } of entries) {
     for (const [key, value] of changes) {
       touched.add(key);
       bytes += key.length + (value?.length ?? 0);
     }
-    const isOver = touched.size > limits.checkpointBatchMessages || bytes > limits.checkpointBatchBytes;
+    for (const operation of operations) outcomes += operationBytes(operation);
+    for (const event of events) told += eventBytes(event);
+    const isOver =
+      touched.size > limits.checkpointBatchMessages ||
+      bytes > limits.checkpointBatchBytes ||
+      outcomes > limits.journalEntryBytes ||
+      told > limits.journalEntryBytes;
     if (isOver && taken > 0) break;
     taken++;
   }

@@ -46,6 +46,12 @@ export interface OutgoingEvent {
   readonly event: Event;
 }
 
+// How much of a message these take, at most; a group and a checkpoint are bounded by it. An answer is JSON inside JSON.
+export const operationBytes = ({ answer }: OperationRecord): number =>
+  300 + (answer.kind === 'body' ? Buffer.byteLength(JSON.stringify(answer.body)) : 0);
+export const eventBytes = ({ event }: OutgoingEvent): number =>
+  800 + (event.message === null ? 0 : Buffer.byteLength(JSON.stringify(event.message)));
+
 /** What one commit changed. `number` counts commits from 1 without a gap. */
 export interface JournalEntry {
   readonly number: number;

@@ -19,6 +19,8 @@ export interface CommitsOptions {
   readonly clock: Clock;
   /** Before the waiters of the group are told. */
   readonly onCommitted: (group: Group, seconds: number) => void;
+  /** One who was told failed: a fault of ours, which keeps nobody else from being told, and no commit from following. */
+  readonly onFault: (error: unknown) => void;
   /** The entry was refused, or its outcome is unknown: nothing is committed after it under this epoch. */
   readonly onTrouble: (outcome: Exclude<WriteOutcome, { kind: 'written' }>) => void;
 }
@@ -101,7 +103,7 @@ export class Commits {
   }
 
   async #commitAll(): Promise<void> {
-    const { store, epoch, checkpointer, clock, onCommitted, onTrouble } = this.#options;
+    const { store, epoch, checkpointer, clock, onTrouble } = this.#options;
     for (;;) {
       const [group] = this.#groups;
       if (group === undefined) break;
@@ -119,10 +121,21 @@ export class Commits {
       this.#committed = group.number;
       this.#dirt.committed(group);
       checkpointer.offer(entry);
-      onCommitted(group, (clock.monotonicMs() - startedMs) / 1000);
-      for (const waiter of group.waiters) waiter(true);
+      this.#tell(group, (clock.monotonicMs() - startedMs) / 1000);
     }
     this.#inFlight = undefined;
     this.#isPumping = false;
+  }
+
+  #tell(group: Group, seconds: number): void {
+    const { onCommitted, onFault } = this.#options;
+    const listeners = [() => onCommitted(group, seconds), ...group.waiters.map((waiter) => () => waiter(true))];
+    for (const listener of listeners) {
+      try {
+        listener();
+      } catch (error) {
+        onFault(error);
+      }
+    }
   }
 }

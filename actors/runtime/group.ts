@@ -4,8 +4,9 @@
  */
 import { limits } from '../../schemas/limits.ts';
 import type { OperationRecord } from '../../schemas/container.ts';
-import type { Effect } from '../turn.ts';
-import { encodeEntry, type Change, type OutgoingEvent } from './codec.ts';
+import { subjects } from '../../schemas/subjects.ts';
+import type { Effect, EventDraft } from '../turn.ts';
+import { encodeEntry, eventBytes, operationBytes, type Change, type OutgoingEvent } from './codec.ts';
 
 /** Waits for a commit. `settled(false)`: the commit's outcome is unknown or it was refused; run the turn again. */
 export type Waiter = (committed: boolean) => void;
@@ -15,6 +16,31 @@ export type OutgoingEffect = Effect & { readonly requestId: string | null };
 
 const effectKey = (effect: Effect): string =>
   effect.kind === 'changed' ? `changed ${effect.tenant} ${effect.id}` : `${effect.kind} ${effect.host}`;
+
+/** The event as it is told; its id is the same however often it is. */
+export function outgoingEvent(
+  { type, container, status }: EventDraft,
+  { id, nowMs, requestId }: { readonly id: string; readonly nowMs: number; readonly requestId: string | null },
+): OutgoingEvent {
+  const { observed, placement } = container;
+  return {
+    subject: subjects.event(container.tenant, container.id),
+    event: {
+      id,
+      ts: new Date(nowMs).toISOString(),
+      type,
+      container_id: container.id,
+      name: container.spec.name,
+      generation: container.generation,
+      host_key: placement.phase === 'placed' ? placement.host : null,
+      status,
+      reason: observed.reason,
+      message: observed.message,
+      exit_code: observed.exit_code,
+      request_id: requestId,
+    },
+  };
+}
 
 export class Group {
   readonly number: number;
@@ -45,12 +71,12 @@ export class Group {
 
   operation(record: OperationRecord): void {
     this.#operations.push(record);
-    this.#bytes += 200 + (record.answer.kind === 'body' ? record.answer.body.length : 0);
+    this.#bytes += operationBytes(record);
   }
 
   event(outgoing: OutgoingEvent): void {
     this.#events.push(outgoing);
-    this.#bytes += 600;
+    this.#bytes += eventBytes(outgoing);
   }
 
   effect(effect: OutgoingEffect): void {

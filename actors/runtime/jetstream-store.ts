@@ -125,7 +125,11 @@ export function createJetStreamStore(nc: NatsConnection, bucket: string, newBatc
       });
       const commit = numbered.pop();
       if (commit === undefined) return { kind: 'written' };
-      for (const { subject, payload, head } of numbered) nc.publish(subject, payload, { headers: head });
+      try {
+        for (const { subject, payload, head } of numbered) nc.publish(subject, payload, { headers: head });
+      } catch (cause) {
+        return { kind: 'unknown', cause };
+      }
       return acknowledged(request(commit.subject, commit.payload, commit.head, limits.checkpointTimeoutMs));
     },
 

@@ -92,16 +92,14 @@ export class Ownership {
     this.#end();
   }
 
-  /** Runs a turn: now, or when the partition serves again, unless its sender waits no longer by then. */
-  whenServing(budgetMs: number, run: (serving: Serving) => void): void {
+  /** Runs a turn: now, or when the partition serves again, unless its sender waits no longer by then (monotonic). */
+  whenServing(untilMs: number, run: (serving: Serving) => void): void {
     switch (this.#phase.kind) {
       case 'serving':
         run(this.#phase.serving);
         return;
       case 'loading':
-        if (this.#held.length < limits.turnsQueued) {
-          this.#held.push({ untilMs: this.#options.clock.monotonicMs() + budgetMs, run });
-        }
+        if (this.#held.length < limits.turnsQueued) this.#held.push({ untilMs, run });
         return;
       case 'ended':
         return;
@@ -187,10 +185,12 @@ export class Ownership {
       onTrouble,
       onEventFailure: (error) => log.warn('events_not_published', { partition: number, error }),
     });
-    const commits = new Commits({ store, epoch, last: loaded.last, checkpointer, clock, onCommitted, onTrouble });
+    const onFault = (error: unknown): void => log.error('answer_failed', { partition: number, error });
+    const { last } = loaded;
+    const commits = new Commits({ store, epoch, last, checkpointer, clock, onCommitted, onFault, onTrouble });
     this.#phase = {
       kind: 'serving',
-      serving: { epoch, state, operations, commits, checkpointer, loadedLast: loaded.last },
+      serving: { epoch, state, operations, commits, checkpointer, loadedLast: last },
     };
   }
 

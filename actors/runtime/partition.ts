@@ -13,22 +13,13 @@ import type { OutcomeCode } from '../../schemas/errors.ts';
 import type { HostKey } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Ask, ReadAsk, WriteAsk } from '../../schemas/messages.ts';
-import { subjects } from '../../schemas/subjects.ts';
 import { againBody } from '../container/decide.ts';
 import { decideRead, decideWrite, type Prepared } from '../decide.ts';
 import { recordKey, type PartitionView, type PlacementLedger, type StateRecord } from '../state.ts';
-import {
-  isEmpty,
-  isSuccess,
-  refuse,
-  type Changes,
-  type EventDraft,
-  type FleetView,
-  type Turn,
-  type TurnContext,
-} from '../turn.ts';
-import { encodeValue, type OutgoingEvent } from './codec.ts';
-import type { Group, OutgoingEffect, Waiter } from './group.ts';
+import { isEmpty, isSuccess, refuse, type Changes, type FleetView, type Turn, type TurnContext } from '../turn.ts';
+import { encodeValue } from './codec.ts';
+import { outgoingEvent, type Group, type OutgoingEffect, type Waiter } from './group.ts';
+import type { KnownOperation } from './operations.ts';
 import { Ownership, type OwnershipObserver, type Serving } from './ownership.ts';
 import type { EventSink, Store } from './store.ts';
 
@@ -63,6 +54,11 @@ export type Respond = (code: OutcomeCode, body: string) => void;
 const allDirt = '*';
 const tenantDirt = (tenant: string): string => `of ${tenant}`;
 const hostDirt = (host: HostKey): string => `on ${host}`;
+
+const dirtOf = (ask: ReadAsk): string =>
+  'id' in ask ? keys.container(ask.tenant, ask.id) : 'tenant' in ask ? tenantDirt(ask.tenant) : allDirt;
+
+const isTooLarge = (encoded: string): boolean => Buffer.byteLength(encoded) > limits.recordBytes;
 
 export class Partition {
   readonly number: number;
@@ -126,50 +122,11 @@ export class Partition {
   }
 
   read(ask: ReadAsk, respond: Respond): void {
-    this.#ownership.whenServing(ask.budgetMs, (serving) => {
-      this.#options.observer.turn(ask.type);
-      const turn = this.#turnOf(() => decideRead(serving.state, ask, this.#context(ask.rid)), ask.rid);
-      this.#answerRead(serving, ask, turn, respond);
-    });
+    this.#read(ask, this.#deadlineOf(ask), respond);
   }
 
   write(ask: WriteAsk, prepared: Prepared | undefined, respond: Respond): void {
-    this.#ownership.whenServing(ask.budgetMs, (serving) => {
-      const { state, operations, commits } = serving;
-      this.#options.observer.turn(ask.type);
-      const known = operations.get(ask.op);
-      const again: Waiter = (committed) => {
-        if (committed) this.#respondKnown(serving, ask, respond);
-        else this.write(ask, prepared, respond);
-      };
-      if (known !== undefined) {
-        commits.after(known.commit, again);
-        return;
-      }
-      if (!commits.hasRoom()) {
-        respond('unavailable', JSON.stringify({ error: 'unavailable' }));
-        return;
-      }
-      const turn = this.#turnOf(() => decideWrite(state, ask, this.#context(ask.rid), prepared), ask.rid);
-      const { code, body } = turn.reply;
-      const waiter: Waiter = (committed) => (committed ? respond(code, body) : this.write(ask, prepared, respond));
-      if (isEmpty(turn.changes)) {
-        this.#options.onEffects(
-          this,
-          turn.changes.effects.map((effect) => ({ ...effect, requestId: ask.rid })),
-        );
-        commits.after(commits.dirtyUntil('tenant' in ask ? tenantDirt(ask.tenant) : allDirt), waiter);
-        return;
-      }
-      const encoded = turn.changes.records.map(encodeValue);
-      if (encoded.some((value) => Buffer.byteLength(value) > limits.recordBytes)) {
-        respond('too_large', JSON.stringify({ error: 'too_large' }));
-        return;
-      }
-      const group = this.#apply(serving, turn.changes, encoded, ask.rid);
-      this.#remember(serving, ask, turn, group);
-      group.waiters.push(waiter);
-    });
+    this.#write(ask, prepared, this.#deadlineOf(ask), respond);
   }
 
   /**
@@ -187,10 +144,25 @@ export class Partition {
     if (serving?.commits.hasRoom() !== true) return false;
     const { state, commits } = serving;
     this.#options.observer.turn(kind);
-    for (const changes of decide(state, this.#context(null))) {
-      if (isEmpty(changes)) continue;
-      this.#apply(serving, changes, changes.records.map(encodeValue), null);
-      if (!commits.hasRoom()) return false;
+    try {
+      for (const changes of decide(state, this.#context(null))) {
+        if (isEmpty(changes)) continue;
+        const encoded = changes.records.map(encodeValue);
+        if (encoded.some(isTooLarge)) {
+          // It would fill a message that the server refuses for ever. What a host reports is not worth that.
+          this.#options.log.error('record_too_large', {
+            partition: this.number,
+            kind,
+            keys: changes.records.map(recordKey),
+          });
+          continue;
+        }
+        this.#apply(serving, changes, encoded, null);
+        if (!commits.hasRoom()) return false;
+      }
+    } catch (error) {
+      this.#options.log.error('turn_failed', { partition: this.number, kind, error });
+      return false;
     }
     commits.after(commits.last, (committed) => {
       if (committed) then();
@@ -215,6 +187,76 @@ export class Partition {
 
   // Turns
 
+  #deadlineOf({ budgetMs }: Ask): number {
+    return this.#options.clock.monotonicMs() + budgetMs;
+  }
+
+  #read(ask: ReadAsk, untilMs: number, respond: Respond): void {
+    this.#ownership.whenServing(untilMs, ({ state, commits }) => {
+      this.#options.observer.turn(ask.type);
+      const { code, body } = this.#turnOf(() => decideRead(state, ask, this.#context(ask.rid)), ask.rid).reply;
+      commits.after(commits.dirtyUntil(dirtOf(ask)), (committed) => {
+        if (committed) respond(code, body);
+        else this.#read(ask, untilMs, respond);
+      });
+    });
+  }
+
+  #write(ask: WriteAsk, prepared: Prepared | undefined, untilMs: number, respond: Respond): void {
+    this.#ownership.whenServing(untilMs, (serving) => {
+      const { state, operations, commits } = serving;
+      const again = (): void => this.#write(ask, prepared, untilMs, respond);
+      this.#options.observer.turn(ask.type);
+      const known = operations.get(ask.op);
+      if (known !== undefined) {
+        this.#answerKnown(serving, ask, known, { respond, again });
+        return;
+      }
+      // Its sender has given it up, and may have said something else since.
+      if (this.#options.clock.monotonicMs() > untilMs) return;
+      if (!commits.hasRoom()) {
+        respond('unavailable', JSON.stringify({ error: 'unavailable' }));
+        return;
+      }
+      const turn = this.#turnOf(() => decideWrite(state, ask, this.#context(ask.rid), prepared), ask.rid);
+      const { code, body } = turn.reply;
+      const waiter: Waiter = (committed) => (committed ? respond(code, body) : again());
+      if (isEmpty(turn.changes)) {
+        this.#options.onEffects(
+          this,
+          turn.changes.effects.map((effect) => ({ ...effect, requestId: ask.rid })),
+        );
+        commits.after(commits.dirtyUntil('tenant' in ask ? tenantDirt(ask.tenant) : allDirt), waiter);
+        return;
+      }
+      const encoded = turn.changes.records.map(encodeValue);
+      if (encoded.some(isTooLarge)) {
+        respond('too_large', JSON.stringify({ error: 'too_large' }));
+        return;
+      }
+      const group = this.#apply(serving, turn.changes, encoded, ask.rid);
+      this.#remember(serving, ask, turn, group);
+      group.waiters.push(waiter);
+    });
+  }
+
+  /** The answer of the first time. A container is shown as it is now, so its newest change has to be committed too. */
+  #answerKnown(
+    { state, commits }: Serving,
+    ask: WriteAsk,
+    { record: { code, answer }, commit }: KnownOperation,
+    { respond, again }: { readonly respond: Respond; readonly again: () => void },
+  ): void {
+    const body =
+      answer.kind === 'body' ? answer.body : againBody(state, answer.tenant, answer.id, this.#context(ask.rid));
+    const dirty = answer.kind === 'body' ? 0 : commits.dirtyUntil(keys.container(answer.tenant, answer.id));
+    commits.after(Math.max(commit, dirty), (committed) => {
+      if (!committed) again();
+      else if (body === undefined) respond('not_found', JSON.stringify({ error: 'not_found' }));
+      else respond(code, body);
+    });
+  }
+
   #now(): number {
     // Never back: the order of creation is the order of these times.
     this.#nowMs = Math.max(this.#nowMs, this.#options.clock.nowMs());
@@ -233,25 +275,6 @@ export class Partition {
       this.#options.log.error('turn_failed', { partition: this.number, rid, error });
       return refuse('internal');
     }
-  }
-
-  #answerRead({ commits }: Serving, ask: ReadAsk, turn: Turn, respond: Respond): void {
-    const { code, body } = turn.reply;
-    const key = 'id' in ask ? keys.container(ask.tenant, ask.id) : 'tenant' in ask ? tenantDirt(ask.tenant) : allDirt;
-    commits.after(commits.dirtyUntil(key), (committed) => (committed ? respond(code, body) : this.read(ask, respond)));
-  }
-
-  #respondKnown({ state, operations }: Serving, ask: WriteAsk, respond: Respond): void {
-    const known = operations.get(ask.op);
-    if (known === undefined) {
-      respond('internal', JSON.stringify({ error: 'internal' }));
-      return;
-    }
-    const { code, answer } = known.record;
-    const body =
-      answer.kind === 'body' ? answer.body : againBody(state, answer.tenant, answer.id, this.#context(ask.rid));
-    if (body === undefined) respond('not_found', JSON.stringify({ error: 'not_found' }));
-    else respond(code, body);
   }
 
   #remember({ operations }: Serving, ask: WriteAsk, { reply }: Turn, group: Group): void {
@@ -283,7 +306,10 @@ export class Partition {
       group.change(key, null);
     }
     commits.soil(allDirt, group);
-    for (const draft of changes.events) group.event(this.#event(draft, group, requestId));
+    for (const draft of changes.events) {
+      const id = `${this.number}-${group.number}-${group.events}`;
+      group.event(outgoingEvent(draft, { id, nowMs: this.#now(), requestId }));
+    }
     for (const effect of changes.effects) group.effect({ ...effect, requestId });
     return group;
   }
@@ -291,7 +317,11 @@ export class Partition {
   /** Marks what a change makes dirty, and raises the revision of the hosts whose desired set it changes. */
   #touch({ state, commits }: Serving, record: StateRecord, group: Group): void {
     commits.soil(recordKey(record), group);
-    if (record.kind === 'host') return;
+    if (record.kind === 'host') {
+      // A sync of this host tells the operator's word about its orphans.
+      commits.soil(hostDirt(record.key), group);
+      return;
+    }
     commits.soil(tenantDirt(record.tenant), group);
     if (record.kind === 'tenant') return;
     const before = state.tenant(record.tenant).containers.get(record.id);
@@ -302,26 +332,5 @@ export class Partition {
       commits.soil(hostDirt(side.placement.host), group);
       this.#revisions.set(side.placement.host, group.number);
     }
-  }
-
-  #event({ type, container, status }: EventDraft, group: Group, requestId: string | null): OutgoingEvent {
-    const { observed, placement } = container;
-    return {
-      subject: subjects.event(container.tenant, container.id),
-      event: {
-        id: `${this.number}-${group.number}-${group.events}`,
-        ts: new Date(this.#now()).toISOString(),
-        type,
-        container_id: container.id,
-        name: container.spec.name,
-        generation: container.generation,
-        host_key: placement.phase === 'placed' ? placement.host : null,
-        status,
-        reason: observed.reason,
-        message: observed.message,
-        exit_code: observed.exit_code,
-        request_id: requestId,
-      },
-    };
   }
 }

@@ -1,0 +1,65 @@
+/** A partition over any store, asked by function calls. */
+import { randomUUID } from 'node:crypto';
+import { Fleet } from '../../../actors/fleet.ts';
+import { Partition, type PartitionOptions } from '../../../actors/runtime/partition.ts';
+import { within } from '../../../lib/backoff.ts';
+import { systemClock, type Clock } from '../../../lib/clock.ts';
+import type { OutcomeCode } from '../../../schemas/errors.ts';
+import type { ReadAsk, WriteAsk } from '../../../schemas/messages.ts';
+import { quietLog } from '../support.ts';
+
+type Loose<T> = T extends { rid: string } ? Omit<T, 'rid' | 'budgetMs'> : never;
+export type LooseRead = Loose<ReadAsk>;
+export type LooseWrite = Loose<WriteAsk>;
+
+export interface Answered {
+  readonly code: OutcomeCode;
+  readonly body: string;
+}
+
+export const quietObserver: PartitionOptions['observer'] = {
+  turn: () => {},
+  commit: () => {},
+  quarantined: () => {},
+  journal: () => {},
+  reload: () => {},
+};
+
+export function createPartition(
+  parts: Pick<PartitionOptions, 'store' | 'events'> & Partial<PartitionOptions>,
+  clock: Clock = systemClock,
+): Partition {
+  const fleet = new Fleet({ clock, partitions: 1, hostUnknownMs: 60_000 });
+  return new Partition({
+    number: 0,
+    owner: 'test',
+    fleet,
+    ledger: fleet,
+    clock,
+    log: quietLog,
+    newToken: randomUUID,
+    onEffects: () => {},
+    onLoaded: () => {},
+    onLost: () => {},
+    observer: quietObserver,
+    ...parts,
+  });
+}
+
+export const readOf = async (partition: Partition, ask: LooseRead): Promise<Answered> =>
+  within(
+    new Promise((resolve) =>
+      partition.read({ rid: 'r', budgetMs: 10_000, ...ask }, (code, body) => resolve({ code, body })),
+    ),
+    10_000,
+    ask.type,
+  );
+
+export const writeOf = async (partition: Partition, ask: LooseWrite, budgetMs = 10_000): Promise<Answered> =>
+  within(
+    new Promise((resolve) =>
+      partition.write({ rid: 'r', budgetMs, ...ask }, undefined, (code, body) => resolve({ code, body })),
+    ),
+    budgetMs,
+    ask.type,
+  );
