@@ -208,7 +208,8 @@ export const metricWords: Readonly<Record<string, string>> = {
   longshore_gateway_requests_total: 'The share of 5xx. 503 and 504 are trouble behind the gateway; 500 is a bug.',
   longshore_gateway_retries_total:
     '`no_responders` and `not_owner` while a partition moves; `lost` are attempts that had no answer in time.',
-  longshore_gateway_revocations: 'Near 100,000 the oldest design limit is reached: shorten the life of tokens.',
+  longshore_gateway_revocations:
+    'Near 100,000: at the bound (event `revocations_full`) a gateway can no longer tell what is revoked, and is not ready. Revoke whole tenants rather than single tokens.',
   longshore_gateway_token_cache_entries: 'At 20,000 tokens are verified again and again.',
   longshore_gateway_token_cache_lookups_total:
     'The share of `hit`; low means many short-lived tokens, and CPU spent on signatures.',
@@ -242,7 +243,8 @@ export const metricWords: Readonly<Record<string, string>> = {
   longshore_agent_restarts_total:
     'A rate well above its usual: many crash at once, which is seldom the tenants’ doing.',
   longshore_agent_session_held: '0 for a minute after a start: see the runbook, “A host is silent or lost”.',
-  longshore_agent_steps_total: '`outage` and `retry` by step.',
+  longshore_agent_steps_total:
+    '`retry` and `failed` by step: what the host fails at. `outage`: the engine did not answer.',
   longshore_agent_sync_age_seconds: 'Over 120: the host works from what it last heard.',
   longshore_agent_syncs_total: '`refused`: another cluster answers, or another number of partitions.',
 };

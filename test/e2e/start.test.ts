@@ -141,7 +141,7 @@ t.test('npm start', async (whole) => {
       'its guard and its servers end',
       async () => processesAbout(state),
       ({ length }) => length === 0,
-      5000,
+      15_000,
     );
     t.same(ledgersOf(started.pid), [], 'nothing is left in its ledger');
   };
@@ -249,7 +249,7 @@ t.test('npm start', async (whole) => {
     const startMs = performance.now();
     const started = launch(t, env);
     await started.says('Up after');
-    t.ok(performance.now() - startMs < 30_000, 'in seconds');
+    t.ok(performance.now() - startMs < 60_000, 'in seconds, or in tens of them on a busy machine');
     const found = await demoOf(readDev());
     t.match(found, { id: container?.id, inserted_at: container?.inserted_at, status: 'running' });
     t.equal((await engine?.only(found.id))?.Id, dockerId, 'the engine’s container is the same too');
