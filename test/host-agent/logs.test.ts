@@ -69,7 +69,7 @@ t.test('both streams, long lines, strange bytes', async (t) => {
 
 t.test('nothing is lost or doubled over kills of the agent and a restart of NATS', async (t) => {
   const { controlPlane, agent, script } = await startRig(t);
-  const total = 3000;
+  const total = 2000;
   const count = [
     'n=0',
     `while [ $n -lt ${total} ]; do n=$((n+1)); echo "out $n"; echo "err $n" >&2; [ $((n % 100)) -eq 0 ] && sleep 0.3; done`,
