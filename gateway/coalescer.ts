@@ -264,15 +264,17 @@ export class Coalescer {
     this.#plan(flight.lane);
   }
 
-  /** Settles what has reached its deadline, and forgets flights that nobody can answer any more. */
+  /** Settles what has reached its deadline, wakes lanes, and forgets flights that nobody can answer any more. */
   #sweep(): void {
     const nowMs = this.#options.clock.monotonicMs();
     for (const lanes of this.#lanes.values()) {
-      for (const { queue } of lanes) {
-        if (queue.length === 0) continue;
-        for (const item of queue.takeOut((candidate) => candidate.settled || candidate.deadlineMs <= nowMs)) {
+      for (const lane of lanes) {
+        if (lane.queue.length === 0) continue;
+        for (const item of lane.queue.takeOut((candidate) => candidate.settled || candidate.deadlineMs <= nowMs)) {
           settle(item, verdictAtDeadline(item));
         }
+        // Whatever should have woken the lane: a timer that fires a little before the end of a pause wakes nobody.
+        if (lane.queue.length > 0) this.#plan(lane);
       }
     }
     for (const [id, flight] of this.#flights) {

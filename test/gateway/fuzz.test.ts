@@ -104,7 +104,7 @@ for (const engine of engines) {
         const escaped = (part: string): string =>
           part.startsWith('%') || part.startsWith('.') ? part : encodeURIComponent(part);
         let at = 0;
-        const path = route.path.replaceAll(/:\w+/g, () => escaped(parts[at++ % 3] ?? '').replaceAll('%EF%BF%BD', 'x'));
+        const path = route.path.replaceAll(/:\w+/g, () => escaped(parts[at++ % 3] || 'x').replaceAll('%EF%BF%BD', 'x'));
         const query = new URLSearchParams({
           ...request.query,
           ...(route.name === 'container.wait' ? { timeout: '1' } : {}),

@@ -191,7 +191,7 @@ for (const engine of engines) {
       t.ok(first.response.headers.get('x-request-id'));
       await until('the tail', () => first.frames.length === 4);
       await publishLines(id, 'h1', range(11, 12));
-      await until('the bell', () => first.frames.length === 6, 1500);
+      await until('the bell', () => first.frames.length === 6, 1900);
       t.same(seqsOf(first.frames), range(7, 12));
       t.equal(first.frames.at(-1)?.id, '12');
       first.leave();
@@ -245,7 +245,7 @@ for (const engine of engines) {
       const first = await listen(t, url, ofTenant);
       await until('the tail', () => first.frames.length === 2);
       await publishEvents(one, ['1-8-0', '1-8-1'], tenant);
-      await until('the bell', () => first.frames.length === 4, 1500);
+      await until('the bell', () => first.frames.length === 4, 1900);
       const [, , middle] = first.frames;
       t.match(middle, { event: 'event', data: { id: '1-8-0' } });
       first.leave();
@@ -336,13 +336,19 @@ for (const engine of engines) {
       t.match(await wait('status=pending'), { status: 200, json: { data: { status: 'pending' } } });
       t.match(await wait('status=running&timeout=1'), { status: 504, json: { error: 'timeout' } });
 
-      const startedMs = performance.now();
-      const waiting = wait('timeout=10');
-      await sleep(100);
-      statuses.set(id, 'running');
-      ground.nc.publish(subjects.changed(acme, id));
-      t.match(await waiting, { status: 200, json: { data: { status: 'running' } } });
-      t.ok(performance.now() - startedMs < 900, 'the bell is heard');
+      // The fastest of three: between two looks of its own it waits a second.
+      const tookMs: number[] = [];
+      for (let attempt = 0; attempt < 3; attempt++) {
+        statuses.set(id, 'pending');
+        const waiting = wait('timeout=10');
+        await sleep(100);
+        const rungMs = performance.now();
+        statuses.set(id, 'running');
+        ground.nc.publish(subjects.changed(acme, id));
+        t.match(await waiting, { status: 200, json: { data: { status: 'running' } } });
+        tookMs.push(performance.now() - rungMs);
+      }
+      t.ok(Math.min(...tookMs) < 500, 'the bell is heard');
 
       const gone = wait('status=removed&timeout=10');
       await sleep(50);

@@ -19,6 +19,7 @@ import { readSettings } from '../../lib/config.ts';
 import type { Fields, Log } from '../../lib/log.ts';
 import { connectNats, credentialsFile } from '../../lib/nats.ts';
 import type { Container } from '../../schemas/container.ts';
+import { limits } from '../../schemas/limits.ts';
 import { decodeAsks, encodeAnswer, type Ask } from '../../schemas/messages.ts';
 import type { OutcomeCode } from '../../schemas/errors.ts';
 import { createIssuer, type TestIssuer } from './tokens.ts';
@@ -50,7 +51,7 @@ export interface AnswerOf {
 /** Undefined: no answer to this ask, ever. */
 export type Owner = (ask: Ask, message: Msg) => AnswerOf | undefined | Promise<AnswerOf | undefined>;
 
-/** Answers every partition's asks, each by itself and in one message where the owner answers at once. */
+/** Answers every partition's asks, as many of a batch in one message as fit. */
 export function serveOwner(nc: NatsConnection, owner: Owner): { stop(): void } {
   const answer = async (message: Msg): Promise<void> => {
     const asks = decodeAsks(message.string());
@@ -61,7 +62,18 @@ export function serveOwner(nc: NatsConnection, owner: Owner): { stop(): void } {
         if (given !== undefined) lines.push(encodeAnswer({ index, ...given }));
       }),
     );
-    if (lines.length > 0) message.respond(lines.join('\n'));
+    let part: string[] = [];
+    let bytes = 0;
+    for (const line of lines) {
+      if (part.length > 0 && bytes + Buffer.byteLength(line) > limits.answerPartBytes) {
+        message.respond(part.join('\n'));
+        part = [];
+        bytes = 0;
+      }
+      part.push(line);
+      bytes += Buffer.byteLength(line) + 1;
+    }
+    if (part.length > 0) message.respond(part.join('\n'));
   };
   const subscription = nc.subscribe('part.*', {
     callback: (error, message) => {
