@@ -64,3 +64,20 @@ export async function engineAnswers(address: EngineAddress, deadlineMs: number):
     return false;
   }
 }
+
+const stopGraceS = 5;
+const stopDeadlineMs = 30_000;
+
+/** Stops what runs and bears all these labels, as `docker stop` does; what has ended meanwhile is as good as stopped. */
+export async function stopContainers(host: string, labels: Readonly<Record<string, string>>): Promise<void> {
+  const address = parseEngineHost(host);
+  if (address === undefined) return;
+  const label = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
+  const filters = encodeURIComponent(JSON.stringify({ label, status: ['running'] }));
+  const running = await engineGet<{ Id: string }[]>(address, `/containers/json?filters=${filters}`, stopDeadlineMs);
+  await Promise.all(
+    running.map(({ Id }) =>
+      engineRequest(address, 'POST', `/containers/${Id}/stop?t=${stopGraceS}`, { deadlineMs: stopDeadlineMs }),
+    ),
+  );
+}

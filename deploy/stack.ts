@@ -2,8 +2,11 @@
  * The whole of Longshore on one machine: servers and programs, each started when what it stands on is ready, and stopped
  * in the reverse order. `npm start` runs one; so may an end-to-end test, in a folder of its own.
  */
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { labels } from '../host-agent/observed.ts';
 import { createApi, type Api } from './api.ts';
+import { stopContainers } from './engine-api.ts';
 import { findEngine, requirePrivateEngine, startPrivateEngine, type Engine } from './engine.ts';
 import { startNats, type Nats } from './nats.ts';
 import { keptPorts, type Ports } from './ports.ts';
@@ -177,6 +180,10 @@ async function startParts(options: StackOptions, parts: Part[], stop: () => Prom
     logFile: logFile('gateway'),
   });
   const api = createApi(`http://127.0.0.1:${ports.api}`);
+  if (engine === found) {
+    // An agent leaves its containers running, and this engine is not ours to stop; so they are stopped after the agent.
+    parts.push({ name: 'containers', stop: () => stopOwnContainers(engine, folders.agent) });
+  }
   await program({
     name: 'host-agent',
     settings: {
@@ -204,6 +211,14 @@ async function startParts(options: StackOptions, parts: Part[], stop: () => Prom
   );
   const image = { registry: registry.address, ...demoImage };
   return { api, tokens, engine, nats, image, metricsUrls: metrics, broken, stop };
+}
+
+/** Those of this stack's agent, which knows by its identity what it is called; see host-agent/observed.ts. */
+async function stopOwnContainers(engine: Engine, agentFolder: string): Promise<void> {
+  const identityFile = join(agentFolder, 'identity.json');
+  if (!existsSync(identityFile)) return; // interrupted before it enrolled
+  const { cluster, host } = JSON.parse(readFileSync(identityFile, 'utf8')) as { cluster: string; host: string };
+  await stopContainers(engine.host, { [labels.cluster]: cluster, [labels.host]: host });
 }
 
 /** The promise's outcome, or the abort's, whichever comes first. */

@@ -67,8 +67,11 @@ t.test('compute API', async (t) => {
     const [address] = running.body.data.addresses;
     t.equal(address?.port, '8080/tcp');
     t.match(address?.address, /^127\.0\.0\.1:\d+$/);
-    const page = await fetch(`http://${address?.address}/`, { signal: AbortSignal.timeout(5000) });
-    t.equal(page.status, 200, 'the published port reaches the container');
+    await eventually(
+      'the published port reaches the container',
+      async () => fetch(`http://${address?.address}/`, { signal: AbortSignal.timeout(5000) }),
+      (page) => page.status === 200,
+    );
 
     t.equal((await acme.get(container)).body.data.status, 'running');
     const logs = await eventually(

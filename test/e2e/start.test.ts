@@ -242,6 +242,8 @@ t.test('npm start', async (whole) => {
       t.ok(servers.length >= 7, 'itself, Redis, the registry, NATS, actors, gateway, agent', { found: servers });
       t.equal(await started.interrupt(), 0);
       await gone(t, started);
+      const running = (await engine?.containers())?.filter(({ State }) => State.Running);
+      t.same(running, [], 'its containers too, though the engine is not its own');
     });
   });
 
