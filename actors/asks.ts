@@ -2,7 +2,7 @@
 import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
 import type { Log } from '../lib/log.ts';
 import { limits } from '../schemas/limits.ts';
-import { decodeAsks, encodeAnswer, type Ask, type WriteAsk } from '../schemas/messages.ts';
+import { decodeAsks, encodeAnswer, type Answer, type Ask, type WriteAsk } from '../schemas/messages.ts';
 import { subjects } from '../schemas/subjects.ts';
 import { isWrite, type Prepared } from './decide.ts';
 import type { Partition } from './runtime/partition.ts';
@@ -43,31 +43,52 @@ export function serveAsks(partition: Partition, { nc, log, prepare }: AskOptions
         log.error('subscription_failed', { subject, error });
         return;
       }
-      const answers = collectAnswers(message);
+      const answers = collectAnswers(message, nc.info?.max_payload ?? limits.answerPartBytes, log);
+      let asks: Ask[];
       try {
-        for (const [index, ask] of decodeAsks(message.string()).entries()) {
-          run(ask, (code, body) => answers.add(encodeAnswer({ index, code, body })));
-        }
+        asks = decodeAsks(message.string());
       } catch (cause) {
         log.error('malformed_batch', { subject, error: cause });
+        return;
       }
+      for (const [index, ask] of asks.entries()) run(ask, (code, body) => answers.add({ index, code, body }));
     },
   });
 }
 
-/** Everything that is answered in one tick goes out together, in parts that fit a message. */
-function collectAnswers(message: Msg): { add(line: string): void } {
+/**
+ * Everything that is answered in one tick goes out together, in parts that fit a message. Never throws: an answer that
+ * can't be sent is logged, for whoever asked asks again.
+ */
+export function collectAnswers(
+  message: Pick<Msg, 'respond'>,
+  maxPayloadBytes: number,
+  log: Pick<Log, 'error'>,
+): { add(answer: Answer): void } {
   let lines: string[] = [];
   let bytes = 0;
   let scheduled = false;
   const flush = (): void => {
     scheduled = false;
-    if (lines.length > 0) message.respond(lines.join('\n'));
+    const payload = lines.join('\n');
     lines = [];
     bytes = 0;
+    if (payload === '') return;
+    try {
+      message.respond(payload);
+    } catch (error) {
+      log.error('answer_not_sent', { bytes: payload.length, error });
+    }
+  };
+  const encode = (answer: Answer): string => {
+    const line = encodeAnswer(answer);
+    if (Buffer.byteLength(line) <= maxPayloadBytes) return line;
+    log.error('answer_too_large', { bytes: line.length, maxPayloadBytes });
+    return encodeAnswer({ ...answer, code: 'internal', body: JSON.stringify({ error: 'internal' }) });
   };
   return {
-    add(line) {
+    add(answer) {
+      const line = encode(answer);
       const size = Buffer.byteLength(line) + 1;
       if (bytes + size > limits.answerPartBytes) flush();
       lines.push(line);

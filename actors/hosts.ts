@@ -23,6 +23,7 @@ import { desiredOf } from './desired.ts';
 import type { Fleet } from './fleet.ts';
 import { hello } from './host/decide.ts';
 import type { Partition } from './runtime/partition.ts';
+import type { Changes } from './turn.ts';
 
 export interface HostServerOptions {
   readonly nc: NatsConnection;
@@ -114,7 +115,7 @@ function answerHello(
   const partition = ownedPartition(options, partitionOf(host, options.partitions));
   if (partition === undefined) return;
   let answer: HelloAnswer = { ok: false, error: 'unknown_host' };
-  partition.change(
+  const isTaken = partition.change(
     'hello',
     (state, context) => {
       const greeted = hello(state, host, value, context);
@@ -126,6 +127,7 @@ function answerHello(
     },
     () => respond(answer),
   );
+  if (!isTaken) respond({ ok: false, error: 'unavailable' });
 }
 
 /** Every owner answers for what it owns; the answer leaves when what it says is committed (invariant A3). */
@@ -193,7 +195,15 @@ function takeReport(
       for (const item of report.items) {
         // A container of another partition is not ours to write (invariant A2).
         if (partitionOf(item.tenant, options.partitions) !== report.partition) continue;
-        yield observe(state, host, report.session, item, context);
+        let changes: Changes;
+        try {
+          changes = observe(state, host, report.session, item, context);
+        } catch (error) {
+          // A bug of ours with this item; the others are none the worse for it.
+          options.log.error('turn_failed', { kind: 'report', host, container: item.id, error });
+          continue;
+        }
+        yield changes;
       }
     },
     () => respond({ ok: true }),

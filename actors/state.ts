@@ -7,6 +7,7 @@ import { quotaDimensions, type QuotaDimension } from '../schemas/errors.ts';
 import type { HostRecord } from '../schemas/host.ts';
 import { isContainerId, isHostKey, isTenantId, type ContainerId, type HostKey, type TenantId } from '../schemas/ids.ts';
 import { cpuMillis, memBytes } from '../schemas/quantity.ts';
+import type { ListCursor } from '../schemas/messages.ts';
 import { keys } from '../schemas/buckets.ts';
 import { defaultTenant, type QuotaAmounts, type TenantRecord } from '../schemas/tenant.ts';
 
@@ -31,6 +32,8 @@ export interface TenantView {
   readonly tombstones: ReadonlyMap<ContainerId, TombstoneRecord>;
   readonly names: ReadonlyMap<string, ContainerId>;
   readonly idempotency: ReadonlyMap<string, ContainerId>;
+  /** Of all that were ever created here, as far as memory goes, the last in the order of the list. */
+  readonly newest: ListCursor | null;
   /** Containers whose record is damaged: they count against the cap, and are reported as such. */
   readonly damaged: ReadonlySet<ContainerId>;
   /** The settings of the tenant are damaged: nothing of it is changed until an operator sets them anew. */
@@ -47,8 +50,12 @@ export interface PartitionView {
   placedOn(host: HostKey): ReadonlyMap<ContainerId, ContainerRecord>;
   hostsWithContainers(): Iterable<HostKey>;
   unplaced(): Iterable<ContainerRecord>;
+  /** Oldest first. */
+  tombstones(): Iterable<TombstoneRecord>;
   /** Every damaged container of the partition. */
   damagedContainers(): Iterable<ContainerId>;
+  /** Hosts whose record is damaged: that they can't be read says nothing of what runs there. */
+  damagedHosts(): Iterable<HostKey>;
 }
 
 /** Told of what stands on hosts as the state changes: the sum over partitions is what placement goes by. */
@@ -77,6 +84,7 @@ class TenantState implements TenantView {
   readonly tombstones = new Map<ContainerId, TombstoneRecord>();
   readonly names = new Map<string, ContainerId>();
   readonly idempotency = new Map<string, ContainerId>();
+  newest: ListCursor | null = null;
   readonly damaged = new Set<ContainerId>();
   readonly #usage = new Map<string, MutableAmounts>();
 
@@ -89,6 +97,27 @@ class TenantState implements TenantView {
     return region === '*' && this.damaged.size > 0
       ? { ...amounts, containers: amounts.containers + this.damaged.size }
       : amounts;
+  }
+
+  /** A key that was used again after its time belongs to the newer container; the older one's changes leave it there. */
+  claimKey({ id, idempotency }: ContainerRecord | TombstoneRecord): void {
+    if (idempotency === null) return;
+    const holder = this.idempotency.get(idempotency.key);
+    const held = holder === undefined ? undefined : (this.containers.get(holder) ?? this.tombstones.get(holder));
+    if (held === undefined || held.id === id || (held.idempotency?.untilMs ?? 0) < idempotency.untilMs) {
+      this.idempotency.set(idempotency.key, id);
+    }
+  }
+
+  releaseKey({ id, idempotency }: ContainerRecord | TombstoneRecord): void {
+    if (idempotency !== null && this.idempotency.get(idempotency.key) === id) this.idempotency.delete(idempotency.key);
+  }
+
+  note({ insertedAtMs, id }: ContainerRecord): void {
+    const { newest } = this;
+    const isNewer =
+      newest === null || insertedAtMs > newest.insertedAtMs || (insertedAtMs === newest.insertedAtMs && id > newest.id);
+    if (isNewer) this.newest = { insertedAtMs, id };
   }
 
   count(record: ContainerRecord, sign: 1 | -1): void {
@@ -109,7 +138,9 @@ export class PartitionState implements PartitionView {
   readonly #hosts = new Map<HostKey, HostRecord>();
   readonly #placed = new Map<HostKey, Map<ContainerId, ContainerRecord>>();
   readonly #unplaced = new Map<ContainerId, ContainerRecord>();
+  readonly #tombstones = new Map<ContainerId, TombstoneRecord>();
   readonly #damaged = new Set<ContainerId>();
+  readonly #damagedHosts = new Set<HostKey>();
   readonly #ledger: PlacementLedger;
 
   constructor(ledger: PlacementLedger) {
@@ -138,8 +169,14 @@ export class PartitionState implements PartitionView {
   unplaced(): Iterable<ContainerRecord> {
     return this.#unplaced.values();
   }
+  tombstones(): Iterable<TombstoneRecord> {
+    return this.#tombstones.values();
+  }
   damagedContainers(): Iterable<ContainerId> {
     return this.#damaged;
+  }
+  damagedHosts(): Iterable<HostKey> {
+    return this.#damagedHosts;
   }
 
   /** Puts a record in the place of the one under its key. */
@@ -150,7 +187,8 @@ export class PartitionState implements PartitionView {
         this.#forget(tenant, record.id);
         tenant.containers.set(record.id, record);
         tenant.names.set(record.spec.name, record.id);
-        if (record.idempotency !== null) tenant.idempotency.set(record.idempotency.key, record.id);
+        tenant.claimKey(record);
+        tenant.note(record);
         tenant.count(record, 1);
         this.#place(record);
         return;
@@ -159,7 +197,8 @@ export class PartitionState implements PartitionView {
         const tenant = this.#own(record.tenant);
         this.#remove(tenant, record.id);
         tenant.tombstones.set(record.id, record);
-        if (record.idempotency !== null) tenant.idempotency.set(record.idempotency.key, record.id);
+        this.#tombstones.set(record.id, record);
+        tenant.claimKey(record);
         return;
       }
       case 'tenant': {
@@ -170,13 +209,17 @@ export class PartitionState implements PartitionView {
       }
       case 'host':
         this.#hosts.set(record.key, record);
+        this.#damagedHosts.delete(record.key);
         return;
     }
   }
 
   delete(key: string): void {
     const [kind, first = '', second = ''] = key.split('.');
-    if (kind === 'host' && isHostKey(first)) this.#hosts.delete(first);
+    if (kind === 'host' && isHostKey(first)) {
+      this.#hosts.delete(first);
+      this.#damagedHosts.delete(first);
+    }
     if (kind === 'container' && isTenantId(first) && isContainerId(second)) this.#remove(this.#own(first), second);
   }
 
@@ -184,6 +227,7 @@ export class PartitionState implements PartitionView {
   quarantine(key: string): void {
     const [kind, first = '', second = ''] = key.split('.');
     if (kind === 'tenant' && isTenantId(first)) this.#own(first).settingsDamaged = true;
+    if (kind === 'host' && isHostKey(first)) this.#damagedHosts.add(first);
     if (kind === 'container' && isTenantId(first) && isContainerId(second)) {
       this.#own(first).damaged.add(second);
       this.#damaged.add(second);
@@ -207,7 +251,7 @@ export class PartitionState implements PartitionView {
     const before = tenant.containers.get(id);
     if (before === undefined) return;
     tenant.names.delete(before.spec.name);
-    if (before.idempotency !== null) tenant.idempotency.delete(before.idempotency.key);
+    tenant.releaseKey(before);
     tenant.count(before, -1);
     this.#unplaced.delete(id);
     if (before.placement.phase !== 'placed') return;
@@ -224,7 +268,8 @@ export class PartitionState implements PartitionView {
     const tombstone = tenant.tombstones.get(id);
     if (tombstone !== undefined) {
       tenant.tombstones.delete(id);
-      if (tombstone.idempotency !== null) tenant.idempotency.delete(tombstone.idempotency.key);
+      this.#tombstones.delete(id);
+      tenant.releaseKey(tombstone);
     }
     tenant.damaged.delete(id);
     this.#damaged.delete(id);

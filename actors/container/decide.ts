@@ -1,5 +1,5 @@
 /** What a tenant or an operator asks of a container. Pure: see turn.ts. */
-import type { ContainerRecord, ContainerSpec } from '../../schemas/container.ts';
+import type { ContainerRecord } from '../../schemas/container.ts';
 import type { FieldErrors } from '../../schemas/errors.ts';
 import type { ContainerId, TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -36,7 +36,18 @@ export function againBody(state: PartitionView, tenant: TenantId, id: ContainerI
   return record === undefined ? undefined : `{"data":${containerJson(record, context.fleet)}}`;
 }
 
-function newRecord(ask: Of<'container.create'>, spec: ContainerSpec, context: TurnContext): ContainerRecord {
+/**
+ * Above every other of the tenant in the order of the list, whatever the clock and the gateways' ids do: a page that ended
+ * before it was made never has to hold it.
+ */
+function insertionMs({ newest }: TenantView, id: ContainerId, { nowMs }: TurnContext): number {
+  if (newest === null || nowMs > newest.insertedAtMs) return nowMs;
+  return id > newest.id ? newest.insertedAtMs : newest.insertedAtMs + 1;
+}
+
+function newRecord(ask: Of<'container.create'>, tenant: TenantView, context: TurnContext): ContainerRecord {
+  const { spec } = ask;
+  const insertedAtMs = insertionMs(tenant, ask.id, context);
   return {
     kind: 'container',
     id: ask.id,
@@ -52,8 +63,8 @@ function newRecord(ask: Of<'container.create'>, spec: ContainerSpec, context: Tu
     observed: unobserved('pending', null),
     observedOrder: { generation: 0, session: 0, seq: 0 },
     observedAtMs: null,
-    insertedAtMs: context.nowMs,
-    updatedAtMs: context.nowMs,
+    insertedAtMs,
+    updatedAtMs: insertedAtMs,
     idempotency:
       ask.idempotency === null ? null : { ...ask.idempotency, untilMs: context.nowMs + limits.idempotencyTtlMs },
   };
@@ -99,10 +110,14 @@ export function create(state: PartitionView, ask: Of<'container.create'>, contex
   if (tenant.names.has(ask.spec.name)) faults['name'] = ['has already been taken'];
   const pinned = ask.spec.host_key === null ? undefined : context.fleet.host(ask.spec.host_key);
   const known = pinned !== undefined && pinned.standing !== 'removed' && tenant.record.regions.includes(pinned.region);
-  if (ask.spec.host_key !== null && !known) Object.assign(faults, unknownHost);
+  if (ask.spec.host_key !== null && !known) {
+    // Nobody has told of this host yet: that is no reason to say that there is none.
+    if (context.fleet.standing(ask.spec.host_key) === 'unheard') return refuse('unavailable');
+    Object.assign(faults, unknownHost);
+  }
   if (Object.keys(faults).length > 0) return invalid(faults);
 
-  const declared = newRecord(ask, ask.spec, context);
+  const declared = newRecord(ask, tenant, context);
   const where = whereTo(declared, pinned, tenant, context);
   switch (where.kind) {
     case 'excess':
@@ -259,14 +274,25 @@ export function inspect(state: PartitionView, ask: Of<'container.inspect'>, cont
 const isBefore = (record: ContainerRecord, cursor: ListCursor): boolean =>
   record.insertedAtMs < cursor.insertedAtMs || (record.insertedAtMs === cursor.insertedAtMs && record.id < cursor.id);
 
-/** Newest first. The order of creation is the order of `insertedAtMs`, then of the id. */
+/**
+ * Newest first. The order of creation is the order of `insertedAtMs`, then of the id. A page ends at the limit, or before
+ * its answer would outgrow a message: a hundred environments of 64 KiB are more than one holds.
+ */
 export function list(state: PartitionView, ask: Of<'container.list'>, context: TurnContext): Turn {
   const all = [...state.tenant(ask.tenant).containers.values()].reverse();
-  const rest = ask.before === null ? all : all.filter((record) => isBefore(record, ask.before as ListCursor));
-  const page = rest.slice(0, ask.limit);
-  const items = page.map((record) => containerJson(record, context.fleet)).join(',');
-  const last = page.at(-1);
-  const more = last !== undefined && rest.length > page.length;
+  const { before } = ask;
+  const rest = before === null ? all : all.filter((record) => isBefore(record, before));
+  const items: string[] = [];
+  let bytes = 0;
+  for (const record of rest) {
+    if (items.length === ask.limit) break;
+    const item = containerJson(record, context.fleet);
+    bytes += Buffer.byteLength(item) + 1;
+    if (bytes > limits.answerPartBytes && items.length > 0) break;
+    items.push(item);
+  }
+  const last = rest[items.length - 1];
+  const more = last !== undefined && rest.length > items.length;
   const cursor = more ? `,"next_cursor":${JSON.stringify(encodeCursor(last))}` : '';
-  return answer({ code: 'ok', body: `{"data":[${items}]${cursor}}` });
+  return answer({ code: 'ok', body: `{"data":[${items.join(',')}]${cursor}}` });
 }

@@ -25,6 +25,18 @@ const isNewer = (order: ObservationOrder, than: ObservationOrder): boolean =>
       ? order.session > than.session
       : order.seq > than.seq;
 
+/** What is stored of a report: its own fields alone, for a host may send anything beside them. */
+const observationOf = (given: Observation): Observation => ({
+  status: given.status,
+  reason: given.reason,
+  message: given.message,
+  exit_code: given.exit_code,
+  restart_count: given.restart_count,
+  next_retry_at: given.next_retry_at,
+  started_at: given.started_at,
+  addresses: given.addresses.map(({ port, address }) => ({ port, address })),
+});
+
 /** A restart counts as news, so that every crash is an event. */
 const isNews = (before: Observation, after: Observation): boolean =>
   before.status !== after.status ||
@@ -51,12 +63,12 @@ export function observe(
 
   if (item.gone && record.desired === 'removed') return bury(record, context);
   if (item.gone && item.observation.reason === 'rejected')
-    return rejected(state, record, host, item.observation, context);
+    return rejected(state, record, order, item.observation, context);
   if (item.gone || !reportable.has(item.observation.status)) return noChanges;
 
   const next: ContainerRecord = {
     ...record,
-    observed: item.observation,
+    observed: observationOf(item.observation),
     observedOrder: order,
     observedAtMs: context.nowMs,
     updatedAtMs: record.observed.status === item.observation.status ? record.updatedAtMs : context.nowMs,
@@ -74,10 +86,12 @@ export function observe(
 function rejected(
   state: PartitionView,
   record: ContainerRecord,
-  host: HostKey,
+  order: ObservationOrder,
   observation: Observation,
   context: TurnContext,
 ): Changes {
+  if (record.placement.phase !== 'placed') return noChanges;
+  const { host, chosenBy } = record.placement;
   const rejections = [
     ...record.rejections.filter(
       (rejection) => rejection.host !== host && rejection.atMs + limits.rejectionTtlMs > context.nowMs,
@@ -85,12 +99,13 @@ function rejected(
     { host, atMs: context.nowMs },
   ];
   const refused = { ...record, rejections };
-  if (record.placement.phase === 'placed' && record.placement.chosenBy === 'platform') {
+  if (chosenBy === 'platform') {
     return replace(refused, state.tenant(record.tenant), context);
   }
   const failed: ContainerRecord = {
     ...refused,
-    observed: { ...observation, status: 'failed', reason: 'rejected' },
+    observed: { ...observationOf(observation), status: 'failed', reason: 'rejected' },
+    observedOrder: order,
     observedAtMs: context.nowMs,
     updatedAtMs: context.nowMs,
   };

@@ -107,12 +107,10 @@ export function want(record: ContainerRecord, desired: DesiredState, context: Tu
   switch (desired) {
     case 'running': {
       const rests = status === 'stopped' || status === 'failed' || !onHost;
+      const pending = again(record.observed, 'pending');
+      const waiting: Observation = record.placement.phase === 'unplaced' ? { ...pending, reason: 'no_host' } : pending;
       const rejected = record.observed.reason === 'rejected' ? { rejections: [] } : {};
-      return withNext(record, context, {
-        desired,
-        observed: rests ? again(record.observed, 'pending') : record.observed,
-        ...rejected,
-      });
+      return withNext(record, context, { desired, observed: rests ? waiting : record.observed, ...rejected });
     }
     case 'stopped':
       return withNext(record, context, {

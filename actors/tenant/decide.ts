@@ -28,7 +28,7 @@ const view = (record: TenantRecord): TenantView => ({
   id: record.tenant,
   regions: [...record.regions],
   caps: record.caps,
-  region_caps: record.regionCaps as TenantView['region_caps'],
+  region_caps: record.regionCaps,
 });
 
 export const get = (state: PartitionView, ask: Of<'tenant.get'>): Turn =>

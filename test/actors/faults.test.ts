@@ -63,7 +63,7 @@ type Loose<T> = T extends { rid: string } ? Omit<T, 'rid' | 'budgetMs'> : never;
 const read = async (partition: Partition, ask: Loose<ReadAsk>): Promise<Answered> =>
   within(
     new Promise((resolve) =>
-      partition.read({ rid: 'r', budgetMs: 10_000, ...ask } as ReadAsk, (code, body) => resolve({ code, body })),
+      partition.read({ rid: 'r', budgetMs: 10_000, ...ask }, (code, body) => resolve({ code, body })),
     ),
     10_000,
     ask.type,
@@ -72,9 +72,7 @@ const read = async (partition: Partition, ask: Loose<ReadAsk>): Promise<Answered
 const write = async (partition: Partition, ask: Loose<WriteAsk>): Promise<Answered> =>
   within(
     new Promise((resolve) =>
-      partition.write({ rid: 'r', budgetMs: 10_000, ...ask } as WriteAsk, undefined, (code, body) =>
-        resolve({ code, body }),
-      ),
+      partition.write({ rid: 'r', budgetMs: 10_000, ...ask }, undefined, (code, body) => resolve({ code, body })),
     ),
     10_000,
     ask.type,
