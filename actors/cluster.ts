@@ -20,6 +20,9 @@ const decodeCluster = decoder(Cluster);
 /** Atomic batches, per-message TTL and a fence by another subject: nats-server 2.12. Older ones ignore them in silence. */
 const apiLevelNeeded = 2;
 
+/** A journal entry and a batch of asks fit into it, with what the protocol adds. The server's own default. */
+const payloadNeededBytes = 1024 * 1024;
+
 export class ClusterError extends Error {
   constructor(what: string) {
     super(what);
@@ -27,7 +30,7 @@ export class ClusterError extends Error {
   }
 }
 
-/** @throws ClusterError where the server is too old, or has no JetStream. */
+/** @throws ClusterError where the server is too old, has no JetStream, or takes no message as large as ours. */
 export async function checkServer(nc: NatsConnection): Promise<void> {
   const answer = await nc.request('$JS.API.INFO', '', { timeout: 5000 });
   const info = answer.json<{ api?: { level?: number }; error?: { description: string } }>();
@@ -35,6 +38,10 @@ export async function checkServer(nc: NatsConnection): Promise<void> {
   const level = info.api?.level ?? 0;
   if (level < apiLevelNeeded) {
     throw new ClusterError(`nats-server 2.12 or newer is needed: JetStream API level ${level}, not ${apiLevelNeeded}`);
+  }
+  const payload = nc.info?.max_payload ?? 0;
+  if (payload < payloadNeededBytes) {
+    throw new ClusterError(`the NATS server takes messages of ${payload} bytes; ${payloadNeededBytes} are needed`);
   }
 }
 

@@ -44,12 +44,15 @@ export class Fleet implements FleetView, PlacementLedger {
   readonly #versions = new Map<number, Version>();
   readonly #beats = new Map<HostKey, HeardBeat>();
   readonly #knownSinceMs = new Map<HostKey, number>();
+  readonly #unreadable = new Set<HostKey>();
+  #listeningSinceMs: number;
   readonly #placed = new Map<HostKey, Placed>();
 
   constructor(options: { clock: Clock; partitions: number; hostUnknownMs: number }) {
     this.#clock = options.clock;
     this.#partitions = options.partitions;
     this.#unknownMs = options.hostUnknownMs;
+    this.#listeningSinceMs = options.clock.monotonicMs();
   }
 
   // FleetView
@@ -77,7 +80,10 @@ export class Fleet implements FleetView, PlacementLedger {
 
   standing(key: HostKey): HostStanding {
     const entry = this.#entries.get(key);
-    if (entry === undefined) return this.#versions.has(partitionOf(key, this.#partitions)) ? 'removed' : 'unheard';
+    if (entry === undefined) {
+      const isKnown = this.#versions.has(partitionOf(key, this.#partitions)) && !this.#unreadable.has(key);
+      return isKnown ? 'removed' : 'unheard';
+    }
     if (entry.lost) return 'lost';
     return this.silentMs(key) >= this.#unknownMs ? 'silent' : 'up';
   }
@@ -94,10 +100,10 @@ export class Fleet implements FleetView, PlacementLedger {
     return this.#byRegion.get(region) ?? [];
   }
 
-  /** Counted from no earlier than when this process came to know of the host: it may not have listened before. */
+  /** Counted from no earlier than when this process came to know of the host, or could hear again at all. */
   silentMs(key: HostKey): number {
     const since = this.#beats.get(key)?.monotonicMs ?? this.#knownSinceMs.get(key);
-    return since === undefined ? 0 : this.#clock.monotonicMs() - since;
+    return since === undefined ? 0 : this.#clock.monotonicMs() - Math.max(since, this.#listeningSinceMs);
   }
 
   /**
@@ -106,7 +112,9 @@ export class Fleet implements FleetView, PlacementLedger {
   regionIsSilent(key: HostKey): boolean {
     const entry = this.#entries.get(key);
     if (entry === undefined) return false;
-    const others = this.hostsIn(entry.region).filter((other) => other !== key && this.#beats.has(other));
+    // One that never said hello was never to be heard.
+    const hasStarted = (other: HostKey): boolean => (this.#entries.get(other)?.capacity ?? null) !== null;
+    const others = this.hostsIn(entry.region).filter((other) => other !== key && hasStarted(other));
     const silent = others.filter((other) => this.standing(other) === 'silent');
     return others.length > 0 && silent.length * 3 >= others.length;
   }
@@ -116,6 +124,11 @@ export class Fleet implements FleetView, PlacementLedger {
   }
 
   // What is heard
+
+  /** This process was deaf until now: what it did not hear since says nothing of any host. */
+  listen(): void {
+    this.#listeningSinceMs = this.#clock.monotonicMs();
+  }
 
   hear(key: HostKey, beat: Beat): void {
     const before = this.#beats.get(key);
@@ -130,16 +143,23 @@ export class Fleet implements FleetView, PlacementLedger {
     });
   }
 
-  /** @returns false where the message is older than what is known. */
+  /**
+   * @returns false where the message is older than what is known, or tells of one host while the others of its partition
+   * are not known: they would seem to have been removed.
+   */
   learn(message: DirectoryMessage): boolean {
     const known = this.#versions.get(message.partition);
-    if (known !== undefined && isOlder(message, known)) return false;
+    if (known === undefined ? !message.full : isOlder(message, known)) return false;
     this.#versions.set(message.partition, { epoch: message.epoch, revision: message.revision });
     if (message.full) {
       const named = new Set(message.entries.map(({ key }) => key));
       for (const key of this.#entries.keys()) {
         if (partitionOf(key, this.#partitions) === message.partition && !named.has(key)) this.#forget(key);
       }
+      for (const key of this.#unreadable) {
+        if (partitionOf(key, this.#partitions) === message.partition) this.#unreadable.delete(key);
+      }
+      for (const key of message.unreadable) this.#unreadable.add(key);
     }
     for (const key of message.removed) this.#forget(key);
     for (const entry of message.entries) this.#put(entry);
@@ -170,6 +190,7 @@ export class Fleet implements FleetView, PlacementLedger {
 
   #put(entry: DirectoryEntry): void {
     const before = this.#entries.get(entry.key);
+    this.#unreadable.delete(entry.key);
     this.#entries.set(entry.key, entry);
     if (!this.#knownSinceMs.has(entry.key)) this.#knownSinceMs.set(entry.key, this.#clock.monotonicMs());
     if (before?.region === entry.region) return;
@@ -178,6 +199,7 @@ export class Fleet implements FleetView, PlacementLedger {
   }
 
   #forget(key: HostKey): void {
+    this.#unreadable.delete(key);
     const entry = this.#entries.get(key);
     if (entry === undefined) return;
     this.#leaveRegion(entry);

@@ -7,20 +7,21 @@ import type { Clock } from '../lib/clock.ts';
 import { signHostJwt, type HostsAccount } from '../lib/host-credentials.ts';
 import type { Log } from '../lib/log.ts';
 import { buckets } from '../schemas/buckets.ts';
-import type { DirectoryEntry, HostRecord } from '../schemas/host.ts';
-import type { HostKey } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
 import type { DirectoryMessage, Doorbell, WriteAsk } from '../schemas/messages.ts';
 import { subjects } from '../schemas/subjects.ts';
 import { serveAsks } from './asks.ts';
 import type { Prepared } from './decide.ts';
+import { HostDirectory } from './directory.ts';
 import { Fleet } from './fleet.ts';
 import { mayEnrol } from './host/decide.ts';
 import { serveHosts } from './hosts.ts';
 import type { OutgoingEffect } from './runtime/group.ts';
 import { createEventSink, createJetStreamStore } from './runtime/jetstream-store.ts';
 import { Partition, type PartitionObserver } from './runtime/partition.ts';
+import type { PartitionView } from './state.ts';
 import { expired, sweep } from './sweep.ts';
+import type { Changes, TurnContext } from './turn.ts';
 
 export interface OwnerOptions {
   readonly nc: NatsConnection;
@@ -48,14 +49,20 @@ export interface Owner {
   stop(): Promise<void>;
 }
 
-/** Tombstones are looked for once in so many sweeps. */
-const sweepsBetweenExpiries = 60;
+/** A process that was stopped for so many intervals has heard nothing meanwhile. */
+const sweepsMissed = 3;
+
+interface Owned {
+  readonly partition: Partition;
+  readonly directory: HostDirectory;
+  subscription: Subscription | undefined;
+}
 
 export function createOwner(options: OwnerOptions): Owner {
   const { nc, cluster, partitions: count, clock, log } = options;
   const fleet = new Fleet({ clock, partitions: count, hostUnknownMs: options.hostUnknownMs });
   const events = createEventSink(nc, options.newToken);
-  const partitions = new Map<number, { readonly partition: Partition; subscription: Subscription | undefined }>();
+  const partitions = new Map<number, Owned>();
   const subscriptions: Subscription[] = [];
   const timers: NodeJS.Timeout[] = [];
 
@@ -65,32 +72,17 @@ export function createOwner(options: OwnerOptions): Owner {
 
   // The directory
 
-  const entryOf = ({ key, region, cordoned, draining, capacity, lostSinceMs }: HostRecord): DirectoryEntry => ({
-    key,
-    region,
-    cordoned,
-    draining,
-    capacity,
-    lost: lostSinceMs !== null,
-  });
+  const versionOf = ({ number, epoch, committed }: Partition) => ({ partition: number, epoch, revision: committed });
 
-  function tellDirectory(partition: Partition, changed?: HostKey): void {
-    const records = changed === undefined ? [...partition.view.hosts()] : [partition.view.host(changed)];
-    const entries = records.filter((record) => record !== undefined).map(entryOf);
-    const message: DirectoryMessage = {
-      partition: partition.number,
-      epoch: partition.epoch,
-      revision: partition.last,
-      full: changed === undefined,
-      entries,
-      removed: changed !== undefined && entries.length === 0 ? [changed] : [],
-    };
+  function tell(message: DirectoryMessage): void {
     fleet.learn(message);
     nc.publish(subjects.directory, JSON.stringify(message));
   }
 
   const tellWholeDirectory = (): void => {
-    for (const partition of owned()) tellDirectory(partition);
+    for (const { partition, directory } of partitions.values()) {
+      if (partition.isServing) tell(directory.whole(versionOf(partition)));
+    }
   };
 
   // Effects: idempotent, after the commit, and any of them may be lost (invariant A3).
@@ -107,7 +99,10 @@ export function createOwner(options: OwnerOptions): Owner {
           nc.publish(subjects.changed(effect.tenant, effect.id));
           break;
         case 'directory':
-          tellDirectory(partition, effect.host);
+          {
+            const directory = partitions.get(partition.number)?.directory;
+            if (directory !== undefined) tell(directory.change(versionOf(partition), effect.host, effect.entry));
+          }
           break;
       }
     }
@@ -126,22 +121,39 @@ export function createOwner(options: OwnerOptions): Owner {
 
   // Intervals
 
-  let sweeps = 0;
+  let isConnected = true;
+  let sweptMs = clock.monotonicMs();
+
+  function* allThatTimeChanges(state: PartitionView, context: TurnContext): Generator<Changes, void, void> {
+    yield expired(state, context.nowMs);
+    yield* sweep(state, {
+      ...context,
+      silentMs: (host) => fleet.silentMs(host),
+      regionIsSilent: (host) => fleet.regionIsSilent(host),
+      hostLostMs: options.hostLostMs,
+      onFault: ({ id }, error) => log.error('turn_failed', { kind: 'sweep', container: id, error }),
+    });
+  }
+
   function sweepAll(): void {
-    sweeps++;
+    const nowMs = clock.monotonicMs();
+    if (nowMs - sweptMs > sweepsMissed * limits.sweepIntervalMs) fleet.listen();
+    sweptMs = nowMs;
+    // Whoever is cut off hears no host; what it would decide would be committed when it is back.
+    if (!isConnected) return;
     for (const partition of owned()) {
-      partition.change('sweep', (state, context) =>
-        sweep(state, {
-          ...context,
-          silentMs: (host) => fleet.silentMs(host),
-          regionIsSilent: (host) => fleet.regionIsSilent(host),
-          hostLostMs: options.hostLostMs,
-        }),
-      );
+      partition.change('sweep', allThatTimeChanges);
       partition.expireOperations();
-      if (sweeps % sweepsBetweenExpiries === partition.number % sweepsBetweenExpiries) {
-        partition.change('sweep', (state, { nowMs }) => [expired(state, nowMs)]);
-      }
+    }
+  }
+
+  async function watchConnection(): Promise<void> {
+    for await (const { type } of nc.status()) {
+      if (type === 'disconnect') isConnected = false;
+      if (type !== 'reconnect') continue;
+      isConnected = true;
+      fleet.listen();
+      nc.publish(subjects.directoryRefresh);
     }
   }
 
@@ -150,7 +162,12 @@ export function createOwner(options: OwnerOptions): Owner {
       ...serveHosts({ nc, cluster, partitions: count, owned, fleet, log }),
       nc.subscribe(subjects.directory, {
         callback: (error, message) => {
-          if (error === null) fleet.learn(message.json<DirectoryMessage>());
+          if (error !== null) return;
+          try {
+            fleet.learn(message.json<DirectoryMessage>());
+          } catch (cause) {
+            log.error('malformed_directory', { error: cause });
+          }
         },
       }),
       nc.subscribe(subjects.directoryRefresh, {
@@ -176,7 +193,9 @@ export function createOwner(options: OwnerOptions): Owner {
       observer: options.observer,
       onEffects: carryOut,
       onLoaded: (partition) => {
-        tellDirectory(partition);
+        const directory = partitions.get(number)?.directory;
+        directory?.load(partition.view);
+        if (directory !== undefined) tell(directory.whole(versionOf(partition)));
         ringAll(partition);
       },
       onLost: ({ number: lost }) => {
@@ -200,14 +219,12 @@ export function createOwner(options: OwnerOptions): Owner {
     serving: () => [...owned()].length,
     async start() {
       listen();
+      void watchConnection();
       nc.publish(subjects.directoryRefresh);
       await Promise.all(
         Array.from({ length: count }, async (_, number) => {
           const partition = createPartition(number);
-          const slot: { partition: Partition; subscription: Subscription | undefined } = {
-            partition,
-            subscription: undefined,
-          };
+          const slot: Owned = { partition, directory: new HostDirectory(), subscription: undefined };
           partitions.set(number, slot);
           await partition.start();
           // Only now: whoever subscribes is asked.
@@ -219,7 +236,7 @@ export function createOwner(options: OwnerOptions): Owner {
       for (const timer of timers) clearInterval(timer);
       for (const subscription of subscriptions) subscription.unsubscribe();
       // Draining hears what was sent before the server knew that we left.
-      await Promise.all([...partitions.values()].map(({ subscription }) => subscription?.drain()));
+      await Promise.all([...partitions.values()].map(async ({ subscription }) => subscription?.drain()));
       await Promise.all([...partitions.values()].map(({ partition }) => partition.stop()));
       await nc.flush();
     },

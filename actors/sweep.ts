@@ -3,6 +3,7 @@
  * revocations expire. Level-triggered: it looks at all that may want something and takes no input but the clock. Pure.
  */
 import { keys } from '../schemas/buckets.ts';
+import type { ContainerRecord } from '../schemas/container.ts';
 import type { HostKey } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
 import { settle } from './container/observe.ts';
@@ -15,30 +16,39 @@ export interface SweepContext extends TurnContext {
   readonly silentMs: (host: HostKey) => number;
   readonly regionIsSilent: (host: HostKey) => boolean;
   readonly hostLostMs: number;
+  /** A decision about one container threw, which is a bug of ours; the others are decided all the same. */
+  readonly onFault: (record: ContainerRecord, error: unknown) => void;
 }
 
 /** Each yielded change is decided on the state that the one before it made, so the caller applies them one by one. */
 export function* sweep(state: PartitionView, context: SweepContext): Generator<Changes, void, void> {
   for (const record of [...state.hosts()]) {
-    yield observeSilence(
-      record,
-      context.silentMs(record.key),
-      { lostMs: context.hostLostMs, regionIsSilent: context.regionIsSilent(record.key) },
-      context,
-    );
+    yield observeSilence(record, { ...context, regionIsSilent: () => context.regionIsSilent(record.key) });
   }
   let budget: number = limits.sweepChanges;
   // What found no room a moment ago finds none now: ten thousand that wait cost one look for each kind of them.
   const noRoom = new Set<string>();
   for (const record of unsettled(state, context)) {
     if (budget === 0) return;
-    const kind = `${record.tenant} ${record.spec.cpu_limit} ${record.spec.mem_limit} ${record.placement.phase}`;
+    const kind = kindOf(record);
     if (noRoom.has(kind)) continue;
-    const changes = settle(state, record, context);
+    let changes: Changes;
+    try {
+      changes = settle(state, record, context);
+    } catch (error) {
+      context.onFault(record, error);
+      continue;
+    }
     if (changes !== noChanges) budget--;
-    else if (record.rejections.length === 0 && record.placement.phase === 'unplaced') noRoom.add(kind);
+    else noRoom.add(kind);
     yield changes;
   }
+}
+
+/** All that says where a container may go, and whether it wants to. */
+function kindOf({ tenant, spec, desired, placement, rejections }: ContainerRecord): string {
+  const from = placement.phase === 'placed' ? `${placement.host} ${placement.chosenBy}` : '-';
+  return [tenant, spec.cpu_limit, spec.mem_limit, desired, from, ...rejections.map(({ host }) => host)].join(' ');
 }
 
 function unsettled(state: PartitionView, context: TurnContext) {
@@ -51,15 +61,12 @@ function unsettled(state: PartitionView, context: TurnContext) {
   return records;
 }
 
-/** Tombstones whose time has come; looked for less often than the rest. */
+/** Tombstones whose time has come. They stand in the order in which they were made. */
 export function expired(state: PartitionView, nowMs: number): Changes {
   const deletes: string[] = [];
-  for (const tenant of state.tenants()) {
-    for (const tombstone of tenant.tombstones.values()) {
-      if (tombstone.goneAtMs + limits.tombstoneTtlMs > nowMs) break;
-      deletes.push(keys.container(tombstone.tenant, tombstone.id));
-      if (deletes.length >= limits.sweepChanges) return { ...noChanges, deletes };
-    }
+  for (const tombstone of state.tombstones()) {
+    if (tombstone.goneAtMs + limits.tombstoneTtlMs > nowMs || deletes.length >= limits.sweepChanges) break;
+    deletes.push(keys.container(tombstone.tenant, tombstone.id));
   }
   return deletes.length === 0 ? noChanges : { ...noChanges, deletes };
 }

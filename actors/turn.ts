@@ -11,7 +11,7 @@ import {
   type SuccessCode,
 } from '../schemas/errors.ts';
 import type { EventType } from '../schemas/event.ts';
-import type { Capacity } from '../schemas/host.ts';
+import type { Capacity, DirectoryEntry } from '../schemas/host.ts';
 import type { ContainerId, HostKey, Region, TenantId } from '../schemas/ids.ts';
 import type { StateRecord } from './state.ts';
 
@@ -19,7 +19,7 @@ import type { StateRecord } from './state.ts';
  * - `up`: heard from lately, or not yet given the time to be heard from.
  * - `silent`: no heartbeat for `hostUnknownMs`.
  * - `lost`: its actor has said so. - `removed`: the operator has taken it out.
- * - `unheard`: nothing is known of it yet; decide nothing because of that.
+ * - `unheard`: nothing is known of it yet, or its record is damaged; decide nothing because of that.
  */
 export type HostStanding = 'up' | 'silent' | 'lost' | 'removed' | 'unheard';
 
@@ -61,7 +61,7 @@ export interface EventDraft {
 export type Effect =
   | { readonly kind: 'bell'; readonly host: HostKey }
   | { readonly kind: 'changed'; readonly tenant: TenantId; readonly id: ContainerId }
-  | { readonly kind: 'directory'; readonly host: HostKey };
+  | { readonly kind: 'directory'; readonly host: HostKey; readonly entry: DirectoryEntry | null };
 
 export interface Changes {
   readonly records: readonly StateRecord[];

@@ -262,6 +262,8 @@ export interface DirectoryMessage {
   readonly full: boolean;
   readonly entries: readonly DirectoryEntry[];
   readonly removed: readonly HostKey[];
+  /** In a full one: hosts whose record is damaged. Nothing is decided about what runs there. */
+  readonly unreadable: readonly HostKey[];
 }
 
 /** A doorbell says where to look, and for the sake of a log line whose request rang it; never what is desired. */

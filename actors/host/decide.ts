@@ -1,5 +1,5 @@
 /** A fleet host: made, enrolled, cordoned, drained, lost, removed. Pure. */
-import type { HostRecord, HostStatus, HostView } from '../../schemas/host.ts';
+import type { DirectoryEntry, HostRecord, HostStatus, HostView } from '../../schemas/host.ts';
 import { keys } from '../../schemas/buckets.ts';
 import type { HostKey } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -11,11 +11,21 @@ type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
 const timestamp = (ms: number): string => new Date(ms).toISOString();
 
+/** What every actors process keeps of it. */
+export const directoryEntry = (record: HostRecord): DirectoryEntry => ({
+  key: record.key,
+  region: record.region,
+  cordoned: record.cordoned,
+  draining: record.draining,
+  capacity: record.capacity,
+  lost: record.lostSinceMs !== null,
+});
+
 const stored = (record: HostRecord): Changes => ({
   records: [record],
   deletes: [],
   events: [],
-  effects: [{ kind: 'directory', host: record.key }],
+  effects: [{ kind: 'directory', host: record.key, entry: directoryEntry(record) }],
 });
 
 function statusOf(record: HostRecord, fleet: FleetView): HostStatus {
@@ -60,7 +70,8 @@ export function create(state: PartitionView, ask: Of<'host.create'>, context: Tu
     agentVersion: null,
     publicKey: null,
     join: { tokenHash: ask.joinTokenHash, untilMs: context.nowMs + limits.joinTokenTtlMs },
-    session: 0,
+    // Above every session of an earlier host of this key, whose reports the containers remember.
+    session: context.nowMs,
     lostSinceMs: null,
     orphanWord: 0,
     insertedAtMs: context.nowMs,
@@ -116,7 +127,7 @@ export function remove(state: PartitionView, ask: Of<'host.remove'>, context: Tu
     records: [],
     deletes: [keys.host(record.key)],
     events: [],
-    effects: [{ kind: 'directory', host: record.key }],
+    effects: [{ kind: 'directory', host: record.key, entry: null }],
   });
 }
 
@@ -135,6 +146,8 @@ export function enrol(
 ): Turn {
   const record = state.host(ask.host);
   if (record === undefined || !mayEnrol(state, ask, context.nowMs)) return refuse('unauthenticated');
+  // Before the turn the token was not known to be good, and nothing was signed: it is not spent for that.
+  if (enrolment.jwt === '') return refuse('unavailable');
   const next: HostRecord = { ...record, publicKey: ask.publicKey, join: null, updatedAtMs: context.nowMs };
   return answer(data('created', { host: record.key, region: record.region, ...enrolment }), stored(next));
 }
@@ -159,19 +172,21 @@ export function hello(
   return { record, changes: stored(record) };
 }
 
-/** Lost after long silence, found again by a heartbeat. Called by the sweep. */
-export function observeSilence(
-  record: HostRecord,
-  silentMs: number,
-  { lostMs, regionIsSilent }: { readonly lostMs: number; readonly regionIsSilent: boolean },
-  context: TurnContext,
-): Changes {
-  const isSilent = silentMs >= lostMs;
-  if (record.lostSinceMs === null && isSilent && record.publicKey !== null && !regionIsSilent) {
-    return stored({ ...record, lostSinceMs: context.nowMs, updatedAtMs: context.nowMs });
+export interface Silence extends TurnContext {
+  readonly silentMs: (host: HostKey) => number;
+  /** Asked only where it matters, for it looks at a whole region. */
+  readonly regionIsSilent: () => boolean;
+  readonly hostLostMs: number;
+}
+
+/** Lost after long silence, found again by a heartbeat: that an owner is new here is none. Called by the sweep. */
+export function observeSilence(record: HostRecord, context: Silence): Changes {
+  const { nowMs, fleet, silentMs, regionIsSilent, hostLostMs } = context;
+  const isSilent = silentMs(record.key) >= hostLostMs;
+  if (record.lostSinceMs === null) {
+    const isLost = isSilent && record.publicKey !== null && !regionIsSilent();
+    return isLost ? stored({ ...record, lostSinceMs: nowMs, updatedAtMs: nowMs }) : noChanges;
   }
-  if (record.lostSinceMs !== null && !isSilent) {
-    return stored({ ...record, lostSinceMs: null, updatedAtMs: context.nowMs });
-  }
-  return noChanges;
+  const isFound = !isSilent && fleet.lastHeardMs(record.key) !== null;
+  return isFound ? stored({ ...record, lostSinceMs: null, updatedAtMs: nowMs }) : noChanges;
 }

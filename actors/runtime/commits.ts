@@ -46,6 +46,9 @@ export class Commits {
   get last(): number {
     return this.#last;
   }
+  get committed(): number {
+    return this.#committed;
+  }
   get isIdle(): boolean {
     return this.#groups.length === 0;
   }

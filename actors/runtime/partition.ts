@@ -98,6 +98,9 @@ export class Partition {
   get last(): number {
     return this.#ownership.serving?.commits.last ?? 0;
   }
+  get committed(): number {
+    return this.#ownership.serving?.commits.committed ?? 0;
+  }
   get isServing(): boolean {
     return this.#ownership.serving !== undefined;
   }

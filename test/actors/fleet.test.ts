@@ -1,0 +1,140 @@
+/** The host directory: which messages count, and what is made of silence. */
+import t from 'tap';
+import { HostDirectory } from '../../actors/directory.ts';
+import { Fleet } from '../../actors/fleet.ts';
+import { directoryEntry } from '../../actors/host/decide.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { HostKey } from '../../schemas/ids.ts';
+import type { DirectoryMessage } from '../../schemas/messages.ts';
+import { h1, h2, h3, hostRecord, none, region, roomy, stateOf } from './support/records.ts';
+
+function fleetAt(startMs = 0) {
+  let nowMs = startMs;
+  const clock: Clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
+  const fleet = new Fleet({ clock, partitions: 1, hostUnknownMs: 100 });
+  const beat = (key: HostKey, session = 1): void =>
+    fleet.hear(key, { v: 1, session, used: none, engine: 'test', orphans_held: 0 });
+  return { fleet, beat, pass: (ms: number) => void (nowMs += ms) };
+}
+
+const message = (more: Partial<DirectoryMessage>): DirectoryMessage => ({
+  partition: 0,
+  epoch: 1,
+  revision: 1,
+  full: true,
+  entries: [],
+  removed: [],
+  unreadable: [],
+  ...more,
+});
+const entries = (...keys: HostKey[]) => keys.map((key) => directoryEntry(hostRecord(key)));
+
+t.test('an older message never replaces a newer one', (t) => {
+  const { fleet } = fleetAt();
+  t.equal(fleet.standing(h1), 'unheard', 'nothing was told');
+  t.ok(fleet.learn(message({ epoch: 2, revision: 5, entries: entries(h1) })));
+  const rows: [string, Partial<DirectoryMessage>, boolean, string][] = [
+    ['older epoch', { epoch: 1, revision: 9 }, false, 'up'],
+    ['older revision', { epoch: 2, revision: 4 }, false, 'up'],
+    ['the same revision, another host', { epoch: 2, revision: 5, full: false, entries: entries(h2) }, true, 'up'],
+    ['newer, removed', { epoch: 2, revision: 6, full: false, removed: [h1] }, true, 'removed'],
+    ['newer, full, back', { epoch: 2, revision: 7, entries: entries(h1) }, true, 'up'],
+    ['newer epoch, full, without it', { epoch: 3, revision: 1 }, true, 'removed'],
+  ];
+  for (const [name, more, isTaken, standing] of rows) {
+    t.equal(fleet.learn(message(more)), isTaken, name);
+    t.equal(fleet.standing(h1), standing, name);
+  }
+  t.same(fleet.hostsIn(region('default')), []);
+  t.end();
+});
+
+t.test('a message about one host does not say that the others are gone', (t) => {
+  const { fleet } = fleetAt();
+  t.notOk(fleet.learn(message({ full: false, entries: entries(h1) })));
+  t.equal(fleet.standing(h2), 'unheard');
+  t.end();
+});
+
+t.test('a host whose record is damaged is unheard of, and not removed, until it is made again', (t) => {
+  const { fleet } = fleetAt();
+  const state = stateOf(hostRecord(h1));
+  state.quarantine(`host.${h2}`);
+  const directory = new HostDirectory();
+  directory.load(state);
+  const version = { partition: 0, epoch: 1, revision: 1 };
+  fleet.learn(directory.whole(version));
+  t.equal(fleet.standing(h1), 'up');
+  t.equal(fleet.standing(h2), 'unheard');
+  t.equal(fleet.standing(h3), 'removed');
+  fleet.learn(directory.change({ ...version, revision: 2 }, h2, directoryEntry(hostRecord(h2))));
+  t.equal(fleet.standing(h2), 'up');
+  fleet.learn(directory.change({ ...version, revision: 3 }, h2, null));
+  t.equal(fleet.standing(h2), 'removed');
+  fleet.learn(directory.whole({ ...version, revision: 3 }));
+  t.same([fleet.standing(h1), fleet.standing(h2)], ['up', 'removed']);
+  t.end();
+});
+
+t.test('what is told of a host is what was committed last, not what memory says', (t) => {
+  const state = stateOf(hostRecord(h1));
+  const directory = new HostDirectory();
+  directory.load(state);
+  state.delete(`host.${h1}`);
+  t.same(
+    directory.whole({ partition: 0, epoch: 1, revision: 1 }).entries.map(({ key }) => key),
+    [h1],
+  );
+  t.end();
+});
+
+t.test('silence', (t) => {
+  const { fleet, beat, pass } = fleetAt();
+  fleet.learn(message({ entries: entries(h1, h2) }));
+  pass(99);
+  t.equal(fleet.standing(h1), 'up', 'it has not had the time to be heard');
+  pass(1);
+  t.equal(fleet.standing(h1), 'silent');
+  beat(h1);
+  t.equal(fleet.standing(h1), 'up');
+  beat(h1, 0);
+  pass(60);
+  beat(h1, 0);
+  pass(60);
+  t.equal(fleet.standing(h1), 'silent', 'a heartbeat of a session that is over says nothing');
+  fleet.listen();
+  t.equal(fleet.standing(h1), 'up', 'after we were deaf, silence counts anew');
+  beat(h3);
+  t.equal(fleet.beat(h3), null, 'a stranger’s heartbeat is not kept');
+  t.equal(fleet.lastHeardMs(h2), null);
+  t.end();
+});
+
+t.test('a third of a region silent', (t) => {
+  const { fleet, beat, pass } = fleetAt();
+  const joining = directoryEntry(hostRecord('h9' as HostKey, { capacity: null }));
+  const many = Array.from({ length: 6 }, (_, index) => `n${index}` as HostKey);
+  fleet.learn(message({ entries: [...entries(...many), joining] }));
+  pass(200);
+  const [n0, n1, n2, ...others] = many as [HostKey, HostKey, HostKey, ...HostKey[]];
+  t.ok(fleet.regionIsSilent(n0), 'a new owner that hears nobody blames no host');
+  for (const key of others) beat(key);
+  t.ok(fleet.regionIsSilent(n0), 'two of the five others');
+  beat(n2);
+  t.notOk(fleet.regionIsSilent(n0), 'one of them; who never said hello does not count');
+  t.ok(fleet.standing(n1) === 'silent');
+  t.end();
+});
+
+t.test('use is what we placed or what the host says, whichever is more', (t) => {
+  const { fleet } = fleetAt();
+  fleet.learn(message({ entries: entries(h1) }));
+  fleet.add(h1, 100, 10);
+  fleet.add(h1, 100, 10);
+  fleet.hear(h1, { v: 1, session: 1, used: { ...none, cpu_millis: 150, mem_bytes: 50 }, engine: '', orphans_held: 0 });
+  t.match(fleet.host(h1), { capacity: roomy, used: { cpu_millis: 200, mem_bytes: 50, containers: 2 } });
+  fleet.subtract(h1, 100, 10);
+  fleet.subtract(h1, 100, 10);
+  t.match(fleet.host(h1), { used: { cpu_millis: 150, mem_bytes: 50, containers: 0 } });
+  t.end();
+});

@@ -1,0 +1,309 @@
+/** Decisions about a host, a tenant, a placement, and what time alone changes. */
+import t from 'tap';
+import { desiredOf } from '../../actors/desired.ts';
+import * as host from '../../actors/host/decide.ts';
+import { inParts } from '../../actors/hosts.ts';
+import { choose, fits } from '../../actors/placement.ts';
+import { expired, sweep, type SweepContext } from '../../actors/sweep.ts';
+import * as tenantDecide from '../../actors/tenant/decide.ts';
+import { noChanges, type Changes } from '../../actors/turn.ts';
+import type { ContainerRecord, TombstoneRecord } from '../../schemas/container.ts';
+import type { HostRecord } from '../../schemas/host.ts';
+import type { HostKey } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
+import { defaultTenant, type Revocation } from '../../schemas/tenant.ts';
+import { containerId, operation, specOf } from './support.ts';
+import {
+  acme,
+  apply,
+  container,
+  contextOf,
+  fleetHost,
+  fleetOf,
+  h1,
+  h2,
+  hostRecord,
+  none,
+  observation,
+  placedOn,
+  region,
+  roomy,
+  stateOf,
+  unplaced,
+} from './support/records.ts';
+
+const ride = { rid: 'r', budgetMs: 1000, op: operation() };
+const context = contextOf(fleetOf());
+const recordOf = ({ changes }: { readonly changes: Changes }) => changes.records[0] as HostRecord;
+
+t.test('host: made, enrolled, greeted, changed, removed', (t) => {
+  const state = stateOf();
+  const create = { type: 'host.create', host: h1, region: region('default'), joinTokenHash: 'right', ...ride } as const;
+  const made = host.create(state, create, context);
+  t.match(recordOf(made), { publicKey: null, capacity: null, session: context.nowMs });
+  t.match(made.changes.effects, [{ kind: 'directory', host: h1, entry: { key: h1, lost: false } }]);
+  apply(state, made.changes);
+  t.equal(host.create(state, create, context).reply.code, 'conflict');
+
+  const enrolment = { cluster: 'c', natsUrls: ['nats://x'], jwt: 'jwt' };
+  const enrol = { type: 'host.enrol', host: h1, joinTokenHash: 'right', publicKey: 'U', ...ride } as const;
+  const late = contextOf(fleetOf(), context.nowMs + limits.joinTokenTtlMs);
+  t.equal(host.enrol(state, { ...enrol, joinTokenHash: 'wrong' }, enrolment, context).reply.code, 'unauthenticated');
+  t.equal(host.enrol(state, { ...enrol, host: h2 }, enrolment, context).reply.code, 'unauthenticated');
+  t.equal(host.enrol(state, enrol, enrolment, late).reply.code, 'unauthenticated', 'the token has expired');
+  const unsigned = host.enrol(state, enrol, { ...enrolment, jwt: '' }, context);
+  t.match(
+    unsigned,
+    { reply: { code: 'unavailable' }, changes: noChanges },
+    'nothing was signed → the token is not spent',
+  );
+  apply(state, host.enrol(state, enrol, enrolment, context).changes);
+  t.match(state.host(h1), { publicKey: 'U', join: null });
+  t.equal(host.enrol(state, enrol, enrolment, context).reply.code, 'unauthenticated', 'spent');
+
+  const greeting = { v: 1 as const, agent_version: '1', capacity: roomy };
+  for (const session of [1, 2]) {
+    const greeted = host.hello(state, h1, greeting, context);
+    t.match(greeted?.record, { session: context.nowMs + session, capacity: roomy });
+    if (greeted !== undefined) apply(state, greeted.changes);
+  }
+  t.equal(host.hello(state, h2, greeting, context), undefined, 'a host that is not there');
+
+  const updates: [object, object][] = [
+    [{ draining: true }, { draining: true, cordoned: true }],
+    [
+      { draining: true, cordoned: false },
+      { draining: true, cordoned: true },
+    ],
+    [{ cordoned: true }, { draining: false, cordoned: true }],
+    [{ remove_orphans: true }, { orphanWord: 1 }],
+    [{}, { draining: false, cordoned: false, orphanWord: 0 }],
+  ];
+  for (const [update, next] of updates) {
+    const turn = host.update(state, { type: 'host.update', host: h1, update, ...ride }, context);
+    t.match(recordOf(turn), next, JSON.stringify(update));
+  }
+  const removed = host.remove(state, { type: 'host.remove', host: h1, ...ride }, context);
+  t.match(removed.changes, { deletes: ['host.h1'], effects: [{ kind: 'directory', host: h1, entry: null }] });
+  t.end();
+});
+
+t.test('host: lost after silence, found by a heartbeat', (t) => {
+  const heard = { ...fleetOf(), lastHeardMs: () => 1 };
+  const rows: [string, Partial<HostRecord>, number, boolean, boolean, number | null | undefined][] = [
+    ['silent for the whole grace → lost', {}, 100, false, true, context.nowMs],
+    ['not yet → as it was', {}, 99, false, true, undefined],
+    ['its region is silent too → as it was', {}, 100, true, true, undefined],
+    ['never enrolled → as it was', { publicKey: null }, 100, false, true, undefined],
+    ['lost, heard again → found', { lostSinceMs: 5 }, 0, false, true, null],
+    ['lost, still silent → as it was', { lostSinceMs: 5 }, 100, false, true, undefined],
+    ['lost, and a new owner has not heard it → as it was', { lostSinceMs: 5 }, 0, false, false, undefined],
+  ];
+  for (const [name, record, silentMs, isRegionSilent, isHeard, lostSinceMs] of rows) {
+    const { records } = host.observeSilence(hostRecord(h1, record), {
+      ...contextOf(isHeard ? heard : fleetOf()),
+      silentMs: () => silentMs,
+      regionIsSilent: () => isRegionSilent,
+      hostLostMs: 100,
+    });
+    t.same(
+      records.map((changed) => (changed as HostRecord).lostSinceMs),
+      lostSinceMs === undefined ? [] : [lostSinceMs],
+      name,
+    );
+  }
+  t.end();
+});
+
+t.test('tenant: quota, settings, revocations', (t) => {
+  const pinned = container({ placement: placedOn(h1) });
+  const waiting = container({ placement: unplaced }, 'waiting');
+  const state = stateOf(pinned, waiting);
+  const quota = (name: string) =>
+    JSON.parse(tenantDecide.quota(state, { type: 'tenant.quota', tenant: acme, region: name, ...ride }).reply.body) as {
+      data?: { usage: object; caps: object };
+      details?: object;
+    };
+  t.match(quota('*').data, { usage: { containers: 2, cpu_millis: 200 }, caps: { containers: 20 } });
+  t.match(quota('default').data, { usage: { containers: 1, cpu_millis: 100 }, caps: { containers: null } });
+  t.same(quota('eu').details, { region: ['is not an allocated region'] });
+
+  const put = (settings: object) =>
+    tenantDecide.put(state, { type: 'tenant.put', tenant: acme, settings, ...ride }, context).changes.records[0];
+  t.match(put({ regions: ['eu'], caps: { containers: 1, mem_bytes: null } }), {
+    regions: ['eu'],
+    caps: { containers: 1, cpu_millis: 8000, mem_bytes: null },
+    regionCaps: {},
+  });
+  t.match(put({}), { regions: ['default'], caps: { containers: 20 } }, 'what is absent has its default again');
+  state.quarantine('tenant.acme');
+  const healed = put({});
+  if (healed !== undefined) state.put(healed);
+  t.notOk(state.tenant(acme).settingsDamaged, 'settings that are set anew are whole');
+
+  const revocation: Revocation = { tenant: acme, match: { by: 'tenant' }, issuedUntilS: 1, untilMs: context.nowMs + 1 };
+  const many = { ...defaultTenant(acme), revocations: Array.from({ length: 1000 }, () => revocation) };
+  const revoke = (nowMs: number) =>
+    tenantDecide.revoke(
+      stateOf(many),
+      { type: 'tenant.revoke', tenant: acme, revocation, ...ride },
+      contextOf(fleetOf(), nowMs),
+    );
+  t.equal(revoke(context.nowMs).reply.code, 'conflict', 'bounded');
+  t.match(
+    revoke(context.nowMs + 1).changes.records,
+    [{ revocations: { length: 1 } }],
+    'those that are over are dropped',
+  );
+  t.end();
+});
+
+t.test('placement: fits', (t) => {
+  const need = { id: containerId(), cpuMillis: 100, memBytes: 100 };
+  const tight = { cpu_millis: 100, mem_bytes: 100, containers: 1 };
+  const rows: [string, Parameters<typeof fleetHost>[1], boolean][] = [
+    ['exactly full', { capacity: tight }, true],
+    ['cpu short', { capacity: { ...tight, cpu_millis: 99 } }, false],
+    ['memory short', { capacity: tight, used: { ...none, mem_bytes: 1 } }, false],
+    ['as many containers as it may have', { capacity: tight, used: { ...none, containers: 1 } }, false],
+    ['cordoned', { schedulable: false }, false],
+    ['silent', { standing: 'silent' }, false],
+    ['lost', { standing: 'lost' }, false],
+    ['not started yet', { capacity: null }, false],
+  ];
+  for (const [name, more, expected] of rows) t.equal(fits(fleetHost(h1, more), need), expected, name);
+  t.end();
+});
+
+t.test('placement: choose', (t) => {
+  const need = { id: containerId(), cpuMillis: 100, memBytes: 100 };
+  const used = { cpu_millis: 32_000, mem_bytes: 0, containers: 0 };
+  const two = fleetOf(fleetHost(h1, { used }), fleetHost(h2));
+  const here = [region('default')];
+  t.equal(choose(two, here, need, new Set())?.key, h2, 'the emptier');
+  t.equal(choose(two, here, need, new Set([h2]))?.key, h1, 'without the excluded');
+  t.equal(choose(two, [region('eu')], need, new Set()), undefined, 'in the regions given');
+  t.equal(choose(two, [], need, new Set()), undefined);
+  const full = Array.from({ length: 300 }, (_, index) =>
+    fleetHost(`n${index}` as HostKey, index === 7 ? {} : { schedulable: false }),
+  );
+  for (let tries = 0; tries < 20; tries++) {
+    t.equal(choose(fleetOf(...full), here, { ...need, id: containerId() }, new Set())?.key, 'n7', 'the one that fits');
+  }
+  t.end();
+});
+
+const sweepContext = (
+  fleet = fleetOf(fleetHost(h1), fleetHost(h2)),
+  more: Partial<SweepContext> = {},
+): SweepContext => ({
+  ...contextOf(fleet),
+  silentMs: () => 0,
+  regionIsSilent: () => false,
+  hostLostMs: 1000,
+  onFault: (_, error) => {
+    throw error;
+  },
+  ...more,
+});
+
+t.test('sweep: bounded, fair to kinds, and unharmed by a record that it can’t decide', (t) => {
+  const waiting = (index: number, more: Partial<ContainerRecord> = {}) =>
+    container({ placement: unplaced, observed: observation('pending'), ...more }, `c${index}`);
+  const many = Array.from({ length: limits.sweepChanges + 50 }, (_, index) => waiting(index));
+  const placed = [...sweep(stateOf(...many), sweepContext())].filter(({ records }) => records.length > 0);
+  t.equal(placed.length, limits.sweepChanges, 'no more at a time than this');
+
+  let looks = 0;
+  const small = fleetHost(h1, { capacity: { cpu_millis: 50, mem_bytes: 16 * 1024 ** 2, containers: 10 } });
+  const fleet = { ...fleetOf(small), hostsIn: () => (looks++, [h1]) };
+  const tiny = { spec: specOf('tiny', { cpu_limit: '0.05' }) };
+  const changes = [...sweep(stateOf(...many, waiting(999, tiny)), sweepContext(fleet))];
+  t.equal(changes.filter(({ records }) => records.length > 0).length, 1, 'what fits is placed behind what does not');
+  t.equal(looks, 2, 'and what does not costs one look for all of its kind');
+
+  looks = 0;
+  const refused = many.map((record) => ({ ...record, rejections: [{ host: h2, atMs: 999_999 }] }));
+  t.same(
+    [...sweep(stateOf(...refused), sweepContext(fleet))].filter(({ records }) => records.length > 0),
+    [],
+  );
+  t.equal(looks, 1, 'those that were refused too');
+
+  const outcomes: string[] = [];
+  const [poisoned, sound] = [waiting(1), waiting(2, { desired: 'running', tenant: 'sound' as typeof acme })];
+  const state = stateOf(poisoned, sound);
+  const faulty = Object.assign(Object.create(state) as typeof state, {
+    unplaced: () => [poisoned, sound],
+    tenant: (tenant: typeof acme) => {
+      if (tenant === acme) throw new Error('a bug');
+      return state.tenant(tenant);
+    },
+  });
+  const onFault = ({ id }: ContainerRecord): void => void outcomes.push(`fault ${id}`);
+  faulty.hosts = () => [];
+  faulty.hostsWithContainers = () => [];
+  for (const { records } of sweep(faulty, sweepContext(undefined, { onFault }))) {
+    for (const record of records) outcomes.push(`placed ${(record as ContainerRecord).id}`);
+  }
+  t.same(outcomes, [`fault ${poisoned.id}`, `placed ${sound.id}`]);
+  t.end();
+});
+
+t.test('sweep: at rest it changes nothing', (t) => {
+  const state = stateOf(hostRecord(h1), hostRecord(h2), container(), container({ placement: placedOn(h2) }, 'b'));
+  t.same(
+    [...sweep(state, sweepContext())].filter((changes) => changes !== noChanges),
+    [],
+  );
+  t.end();
+});
+
+t.test('tombstones expire in the order in which they were made, across tenants', (t) => {
+  const state = stateOf();
+  const tombstone = (index: number): TombstoneRecord => ({
+    kind: 'tombstone',
+    id: containerId(),
+    tenant: `t${index % 7}` as TombstoneRecord['tenant'],
+    history: [],
+    goneAtMs: index,
+    idempotency: null,
+  });
+  const all = Array.from({ length: 500 }, (_, index) => tombstone(index));
+  for (const record of all) state.put(record);
+  const dueMs = limits.tombstoneTtlMs + 449;
+  let deleted = 0;
+  for (let sweeps = 0; sweeps < 10; sweeps++) {
+    const changes = expired(state, dueMs);
+    t.ok(changes.deletes.length <= limits.sweepChanges);
+    apply(state, changes);
+    deleted += changes.deletes.length;
+  }
+  t.equal(deleted, 450);
+  t.equal([...state.tombstones()].length, 50);
+  t.equal(state.tenant('t0' as TombstoneRecord['tenant']).tombstones.size, 7);
+  t.end();
+});
+
+t.test('desired: what is placed on a host, in parts that fit a message', (t) => {
+  const big = (index: number) =>
+    container({ spec: specOf(`c${index}`, { env: { BIG: 'x'.repeat(64 * 1024) } }) }, `c${index}`);
+  const all = Array.from({ length: 40 }, (_, index) => big(index));
+  const state = stateOf(
+    ...all,
+    container({ placement: placedOn(h2) }, 'other'),
+    container({ placement: unplaced }, 'w'),
+  );
+  const desired = desiredOf(state, h1);
+  t.same(
+    desired.map(({ id }) => id),
+    all.map(({ id }) => id),
+  );
+  t.match(desired[0], { generation: 2, placement: 2, desired: 'running', cpu_millis: 100, mem_bytes: 16 * 1024 ** 2 });
+  const parts = inParts(desired);
+  t.ok(parts.length > 1);
+  for (const part of parts) t.ok(JSON.stringify(part).length < 1024 * 1024);
+  t.same(parts.flat(), desired);
+  t.same(inParts([]), [[]], 'one part at least');
+  t.end();
+});
