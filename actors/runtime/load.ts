@@ -45,12 +45,17 @@ function readMark(values: readonly StoredValue[]): number {
 /** Entries above the mark in order. */
 function readJournal(values: readonly StoredValue[], mark: number): JournalEntry[] {
   const entries: JournalEntry[] = [];
+  const found = new Set<number>();
   const damaged = new Set<number>();
   for (const { key, value } of values) {
     if (value === null || !key.startsWith('journal.')) continue;
     const decoded = decodeEntry(value);
-    if (!decoded.ok) damaged.add(Number(key.slice('journal.'.length)));
-    else if (decoded.value.number > mark) entries.push(decoded.value);
+    if (!decoded.ok) {
+      damaged.add(Number(key.slice('journal.'.length)));
+      continue;
+    }
+    found.add(decoded.value.number);
+    if (decoded.value.number > mark) entries.push(decoded.value);
   }
   entries.sort((a, b) => a.number - b.number);
   for (const [index, { number }] of entries.entries()) {
@@ -59,6 +64,9 @@ function readJournal(values: readonly StoredValue[], mark: number): JournalEntry
   // The slot where the next entry would be: if what is in it can't be read, it may be an acknowledged one.
   const next = mark + entries.length + 1;
   if (damaged.has(next % limits.journalSlots)) throw new LoadError(`journal entry ${next} may be damaged`);
+  // And from the second round on it holds the entry of the round before, unless a later one was there and is lost.
+  const replaced = next - limits.journalSlots;
+  if (replaced > 0 && !found.has(replaced)) throw new LoadError(`journal entry ${next} may be lost`);
   return entries;
 }
 
