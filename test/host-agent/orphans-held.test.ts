@@ -16,7 +16,7 @@ t.test('what is not desired any more goes; what is not ours stays', async (t) =>
   );
   const ids = declared.map(({ id }) => id);
 
-  const reference = `${registry}/${image.repository}:1`;
+  const reference = `${registry}/${image.repository}:${image.tag}`;
   const foreign = async (name: string, marks: Record<string, string>): Promise<string> => {
     const path = `/containers/create?name=${name}-${controlPlane.cluster}`;
     const { text } = await engine.call('POST', path, {

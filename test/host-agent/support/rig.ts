@@ -1,5 +1,6 @@
 /** Everything that a test of a running agent stands on: engine, registry, control plane, and an agent that is enrolled. */
 import type { Test } from 'tap';
+import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -40,11 +41,13 @@ export async function startRig(t: Test, dockerHost?: string): Promise<Rig> {
     agent: (env = {}) => startAgent(t, { dockerHost: engineHost, stateDir, controlPlane, env }),
     script: async (name, script) => {
       const repository = `longshore/agent-${name}`;
-      const key = `${registry}/${repository}`;
-      const pushed = images.get(key) ?? pushTestImage(registry, { repository, tag: '1', cmd: ['sh', '-c', script] });
+      // Named by its content: an engine that lives longer than a run keeps what an earlier version of a test made.
+      const tag = createHash('sha256').update(script).digest('hex').slice(0, 12);
+      const key = `${registry}/${repository}:${tag}`;
+      const pushed = images.get(key) ?? pushTestImage(registry, { repository, tag, cmd: ['sh', '-c', script] });
       images.set(key, pushed);
       await pushed;
-      return { registry, repository, tag: '1' };
+      return { registry, repository, tag };
     },
   };
 }
