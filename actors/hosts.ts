@@ -29,6 +29,8 @@ export interface HostServerOptions {
   readonly nc: NatsConnection;
   readonly cluster: string;
   readonly partitions: number;
+  /** Signs NATS credentials for an enrolled host's key. */
+  readonly signJwt: (host: HostKey, publicKey: string) => Promise<string>;
   /** Those that this process owns and serves. */
   readonly owned: () => Iterable<Partition>;
   readonly fleet: Fleet;
@@ -76,7 +78,11 @@ export function serveHosts(options: HostServerOptions): Subscription[] {
     serve(
       subjects.hostHello('*'),
       decodeHello,
-      (host, value, message) => answerHello(options, host, value, (answer) => respond(message, answer)),
+      (host, value, message) => {
+        answerHello(options, host, value, (answer) => respond(message, answer)).catch((error: unknown) =>
+          log.error('hello_failed', { host, error }),
+        );
+      },
       invalid,
     ),
     serve(
@@ -106,14 +112,18 @@ const ownedPartition = ({ owned }: HostServerOptions, number: number): Partition
 };
 
 /** Answered by the owner of the host's partition alone; the others are silent. */
-function answerHello(
+async function answerHello(
   options: HostServerOptions,
   host: HostKey,
   value: Hello,
   respond: (answer: HelloAnswer) => void,
-): void {
+): Promise<void> {
   const partition = ownedPartition(options, partitionOf(host, options.partitions));
   if (partition === undefined) return;
+  // A key that is no longer the enrolled one gets nothing new: a host that was enrolled again leaves its old key behind.
+  const { renew_key: key } = value;
+  const mayRenew = key !== undefined && partition.view.host(host)?.publicKey === key;
+  const renewed = mayRenew ? { jwt: await options.signJwt(host, key) } : {};
   let answer: HelloAnswer = { ok: false, error: 'unknown_host' };
   const isTaken = partition.change(
     'hello',
@@ -122,7 +132,7 @@ function answerHello(
       if (greeted === undefined) return [];
       const { session, orphanWord } = greeted.record;
       const { cluster, partitions } = options;
-      answer = { ok: true, cluster, partitions, session, orphan_word: orphanWord };
+      answer = { ok: true, cluster, partitions, session, orphan_word: orphanWord, ...renewed };
       return [greeted.changes];
     },
     () => respond(answer),
@@ -156,6 +166,7 @@ function answerSync(
           same,
           hold: [...state.damagedContainers()],
           orphan_word: isHome ? (state.host(host)?.orphanWord ?? null) : null,
+          draining: isHome ? (state.host(host)?.draining ?? null) : null,
         };
         const parts = same ? [[]] : inParts(desiredOf(state, host));
         return parts.map((containers, part): SyncAnswer => ({ ...common, part, parts: parts.length, containers }));

@@ -45,6 +45,7 @@ await runProgram(log, async (life) => {
       signingSeed: readSettingFile('HOSTS_SIGNING_SEED_FILE', config.HOSTS_SIGNING_SEED_FILE),
     },
     hostsNatsUrls: config.HOSTS_NATS_URLS.length > 0 ? config.HOSTS_NATS_URLS : config.NATS_URLS,
+    hostCredentialsTtlMs: config.HOST_CREDENTIALS_TTL_MS,
     hostUnknownMs: config.HOST_UNKNOWN_MS,
     hostLostMs: config.HOST_LOST_MS,
     clock: systemClock,

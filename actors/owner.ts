@@ -7,6 +7,7 @@ import type { Clock } from '../lib/clock.ts';
 import { signHostJwt, type HostsAccount } from '../lib/host-credentials.ts';
 import type { Log } from '../lib/log.ts';
 import { buckets } from '../schemas/buckets.ts';
+import type { HostKey } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
 import type { DirectoryMessage, Doorbell, WriteAsk } from '../schemas/messages.ts';
 import { subjects } from '../schemas/subjects.ts';
@@ -30,6 +31,7 @@ export interface OwnerOptions {
   readonly name: string;
   readonly hostsAccount: HostsAccount;
   readonly hostsNatsUrls: readonly string[];
+  readonly hostCredentialsTtlMs: number;
   readonly hostUnknownMs: number;
   readonly hostLostMs: number;
   readonly clock: Clock;
@@ -113,11 +115,16 @@ export function createOwner(options: OwnerOptions): Owner {
     if (ask.type !== 'host.enrol') return undefined;
     const common = { cluster, natsUrls: options.hostsNatsUrls };
     if (!mayEnrol(partition.view, ask, clock.nowMs())) return Promise.resolve({ enrolment: { ...common, jwt: '' } });
-    const expiresAtS = Math.floor((clock.nowMs() + limits.hostCredentialsTtlMs) / 1000);
-    return signHostJwt(options.hostsAccount, ask.host, ask.publicKey, expiresAtS).then((jwt) => ({
-      enrolment: { ...common, jwt },
-    }));
+    return signJwt(ask.host, ask.publicKey).then((jwt) => ({ enrolment: { ...common, jwt } }));
   }
+
+  const signJwt = async (host: HostKey, publicKey: string): Promise<string> =>
+    signHostJwt(
+      options.hostsAccount,
+      host,
+      publicKey,
+      Math.floor((clock.nowMs() + options.hostCredentialsTtlMs) / 1000),
+    );
 
   // Intervals
 
@@ -159,7 +166,7 @@ export function createOwner(options: OwnerOptions): Owner {
 
   function listen(): void {
     subscriptions.push(
-      ...serveHosts({ nc, cluster, partitions: count, owned, fleet, log }),
+      ...serveHosts({ nc, cluster, partitions: count, signJwt, owned, fleet, log }),
       nc.subscribe(subjects.directory, {
         callback: (error, message) => {
           if (error !== null) return;

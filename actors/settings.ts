@@ -20,6 +20,11 @@ export const settings = {
   HOSTS_ACCOUNT: text('Public key of the account HOSTS.'),
   HOSTS_SIGNING_SEED_FILE: text('File with the seed of a signing key of the account HOSTS.'),
   HOSTS_NATS_URLS: list('NATS servers as hosts reach them; absent: NATS_URLS.', { fallback: [] }),
+  HOST_CREDENTIALS_TTL_MS: integer('How long the credentials of a host are good; its agent renews them in time.', {
+    min: 5000,
+    max: 366 * 86_400_000,
+    fallback: limits.hostCredentialsTtlMs,
+  }),
   HOST_UNKNOWN_MS: integer('Silence after which what runs on a host is unknown.', {
     min: 100,
     max: 3_600_000,

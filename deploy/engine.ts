@@ -186,7 +186,7 @@ function daemonArguments(layout: Layout, firewall: boolean): string[] {
     ['pidfile', layout.pidFile],
     // No default network: whoever runs containers makes a network for them.
     ['bridge', 'none'],
-    ['default-address-pool', `base=${layout.identity.addressPool},size=26`],
+    ['default-address-pool', `base=${layout.identity.addressPool},size=22`],
     ['insecure-registry', '127.0.0.0/8'],
     // By name, so that the sweep finds its processes; the systemd driver would want a slice.
     ['cgroup-parent', `/${cgroupOf(layout.identity)}`],

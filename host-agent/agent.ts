@@ -12,12 +12,13 @@ import type { ContainerStatus } from '../schemas/container.ts';
 import { subjects } from '../schemas/subjects.ts';
 import { capacityOf, type Machine } from './capacity.ts';
 import { createControl } from './control.ts';
+import { createCredentials } from './credentials.ts';
 import { createDesiredStore } from './desired-store.ts';
 import { createEngine } from './docker/engine.ts';
 import { createTransport } from './docker/transport.ts';
 import { createEngineMonitor, type EngineMonitor } from './engine-monitor.ts';
 import { createExecutor } from './execute.ts';
-import { expiryMs, type Identity } from './identity.ts';
+import { keyFrom, type Identity } from './identity.ts';
 import { createCollector } from './logs/collector.ts';
 import { loadCursors } from './logs/cursors.ts';
 import { createPublish } from './logs/publish.ts';
@@ -43,6 +44,12 @@ export interface AgentParts {
 /** Works from the desired set on disk at once; the control plane and the engine may come later, or go. */
 export async function startAgent({ settings, identity, seed, registry, clock, log, life }: AgentParts): Promise<void> {
   const { host, cluster } = identity;
+  const credentials = createCredentials(identity, {
+    publicKey: keyFrom(seed).getPublicKey(),
+    stateDir: settings.STATE_DIR,
+    clock,
+    log,
+  });
   const owner: Owner = { cluster, host };
   const stateDir = settings.STATE_DIR;
   const retry = { minMs: settings.RETRY_MIN_MS, maxMs: settings.RETRY_MAX_MS };
@@ -70,9 +77,9 @@ export async function startAgent({ settings, identity, seed, registry, clock, lo
         reconciler.setDesired(next);
       },
       settled: () => reconciler.desiredSettled(),
-      orphanWord: (word) => reconciler.setOrphanWord(word),
+      leave: (given) => reconciler.setLeave(given),
     },
-    hello: { host, cluster, version, capacity, stateDir, backoff: retry, log },
+    hello: { host, cluster, version, capacity, stateDir, credentials, backoff: retry, log },
     beat: () => ({
       used: reconciler.used(),
       engine: engineWord(monitor),
@@ -150,7 +157,7 @@ export async function startAgent({ settings, identity, seed, registry, clock, lo
       sessionHeld: control.hasSession,
       lastSyncMs: control.lastSyncMs,
       orphansHeld: reconciler.orphansHeld,
-      credentialsExpiryMs: () => expiryMs(identity) ?? null,
+      credentialsExpiryMs: () => credentials.expiryMs(),
     },
     () => clock.nowMs(),
   );
@@ -169,7 +176,7 @@ export async function startAgent({ settings, identity, seed, registry, clock, lo
       {
         servers: settings.NATS_URLS.length > 0 ? settings.NATS_URLS : identity.natsUrls,
         name: `longshore-agent ${host}`,
-        authenticator: jwtAuthenticator(identity.jwt, seed),
+        authenticator: jwtAuthenticator(() => credentials.jwt(), seed),
         inboxPrefix: subjects.hostInbox(host),
         ...(settings.NATS_CA_FILE === undefined ? {} : { tlsCaFile: settings.NATS_CA_FILE }),
       },

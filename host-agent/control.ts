@@ -12,6 +12,7 @@ import type { Capacity } from '../schemas/host.ts';
 import type { HostKey } from '../schemas/ids.ts';
 import type { Beat } from '../schemas/messages.ts';
 import { subjects } from '../schemas/subjects.ts';
+import type { Credentials } from './credentials.ts';
 import { createLatch } from './latch.ts';
 import type { Request } from './logs/publish.ts';
 import type { Metrics } from './metrics.ts';
@@ -19,7 +20,7 @@ import type { Reporter } from './reporter.ts';
 import { hello, type HelloParts } from './session.ts';
 import { sync, type SyncResult, type SyncTarget } from './sync.ts';
 
-const decodeBell = decoder(Type.Object({ partition: Type.Integer(), rid: Type.String() }));
+const decodeBell = decoder(Type.Object({ partition: Type.Integer(), rid: Type.Union([Type.String(), Type.Null()]) }));
 
 export interface Control {
   /** Rejects while there is no connection. */
@@ -38,7 +39,7 @@ export interface Control {
 export interface ControlParts {
   readonly host: HostKey;
   readonly target: SyncTarget;
-  readonly hello: Omit<HelloParts, 'request'>;
+  readonly hello: Omit<HelloParts, 'request' | 'credentials'> & { readonly credentials: Credentials };
   readonly beat: () => { used: Capacity; engine: string; orphans_held: number };
   readonly beatMs: number;
   readonly syncMs: number;
@@ -94,11 +95,11 @@ export function createControl(parts: ControlParts): Control {
       onContact();
       session = greeting.session;
       log.info('session', { session, partitions: greeting.partitions });
-      target.orphanWord(greeting.orphan_word);
+      target.leave({ word: greeting.orphan_word });
       reporter.restart({ session: greeting.session, partitions: greeting.partitions });
       ring('all');
       await stale.wait(undefined, signal);
-      if (!signal.aborted) log.warn('session_stale', { session });
+      if (!signal.aborted) log.info('session_again', { session });
     }
   };
 
@@ -164,13 +165,26 @@ export function createControl(parts: ControlParts): Control {
     }
   };
 
+  /** Credentials that come to their end are renewed by a new hello. */
+  const keepCredentials = async (signal: AbortSignal): Promise<void> => {
+    while (!signal.aborted) {
+      await sleep(parts.hello.credentials.checkEveryMs, signal);
+      if (parts.hello.credentials.renewKey() !== undefined) stale.wake();
+    }
+  };
+
   return {
     request,
     run: async (nc, reporter, signal) => {
       connection = nc;
       hearBells(nc);
       void watchConnection(nc, reporter);
-      await Promise.all([greet(reporter, signal), keepSynced(nc, signal), keepBeating(nc, signal)]);
+      await Promise.all([
+        greet(reporter, signal),
+        keepSynced(nc, signal),
+        keepBeating(nc, signal),
+        keepCredentials(signal),
+      ]);
     },
     renewSession: () => stale.wake(),
     onContact,
@@ -183,7 +197,7 @@ export function createControl(parts: ControlParts): Control {
 /** For the log alone: a request is followed by it from the gateway to here. */
 function requestIdOf(data: Uint8Array): string | undefined {
   try {
-    return decodeBell(data).rid;
+    return decodeBell(data).rid ?? undefined;
   } catch {
     return undefined;
   }

@@ -8,7 +8,7 @@ import type { ContainerId } from '../schemas/ids.ts';
 import type { DesiredContainer } from '../schemas/messages.ts';
 import { admit, type Admission } from './admission.ts';
 import { containersOf, heldIdsOf, isComplete, isConfirmed, type DesiredSet } from './desired.ts';
-import { judgeOrphans, type OrphanMemory } from './orphans.ts';
+import { judgeOrphans, type OperatorLeave, type OrphanMemory } from './orphans.ts';
 import { specHash } from './spec.ts';
 import type { Wanted } from './wanted.ts';
 
@@ -22,7 +22,7 @@ export interface FleetInput {
   /** Every container of ours that the engine has, as last seen; undefined before the first look. */
   readonly present: ReadonlySet<ContainerId> | undefined;
   readonly orphanMemory: OrphanMemory;
-  readonly orphanWord: number | null;
+  readonly leave: OperatorLeave;
   readonly isIsolated: boolean;
   /**
    * No answers are under way. Before that nothing new is judged an orphan: many that are lost together must be seen
@@ -86,7 +86,7 @@ export function createFleet(): Fleet {
   };
 
   const judge: Fleet['judge'] = (input) => {
-    const { present, orphanMemory, orphanWord, nowMs } = input;
+    const { present, orphanMemory, leave, nowMs } = input;
     const beforeAdmitted = admission.admitted;
     const beforeApproved = approved;
     const wasIsolated = isIsolated;
@@ -97,7 +97,7 @@ export function createFleet(): Fleet {
     admission = admit(containers, keepsPlace, input.capacity);
     let after = orphanMemory;
     if (input.isSettled) {
-      const verdict = judgeOrphans(orphanMemory, orphansAmong(present), present?.size ?? 0, orphanWord, nowMs);
+      const verdict = judgeOrphans(orphanMemory, orphansAmong(present), present?.size ?? 0, leave, nowMs);
       after = verdict.memory;
       approved = after.approved;
       held = verdict.held;

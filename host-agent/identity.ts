@@ -42,15 +42,19 @@ export const keyFrom = (seed: Uint8Array): KeyPair => fromSeed(seed);
 export const loadIdentity = (stateDir: string, log: Log): Promise<Identity | undefined> =>
   readDecoded(identityPath(stateDir), decodeIdentity, log);
 
-/** When the credentials end, in milliseconds since 1970; undefined where they have no end. */
-export function expiryMs({ jwt }: Identity): number | undefined {
+/** From when and until when the credentials are good, in milliseconds since 1970; undefined where they have no end. */
+export function lifetimeOf({ jwt }: Identity): { readonly sinceMs: number; readonly untilMs: number } | undefined {
   try {
-    const claims = decodeJson(Buffer.from(jwt.split('.')[1] ?? '', 'base64url')) as { exp?: unknown };
-    return typeof claims.exp === 'number' ? claims.exp * 1000 : undefined;
+    const { iat, exp } = decodeJson(Buffer.from(jwt.split('.')[1] ?? '', 'base64url')) as Record<string, unknown>;
+    if (typeof exp !== 'number') return undefined;
+    return { sinceMs: (typeof iat === 'number' ? iat : exp) * 1000, untilMs: exp * 1000 };
   } catch {
     return undefined;
   }
 }
+
+export const storeIdentity = (stateDir: string, identity: Identity): Promise<void> =>
+  writeAtomically(identityPath(stateDir), JSON.stringify(identity));
 
 /** The gateway refused the token: wrong, spent or expired. Nothing that this agent does again can mend it. */
 export class EnrolmentRefused extends Error {
@@ -76,7 +80,7 @@ export async function enrol(options: Enrolling, log: Log, signal: AbortSignal): 
   for (let attempt = 0; ; attempt++) {
     try {
       const identity = await askGateway(options, signal);
-      await writeAtomically(identityPath(options.stateDir), JSON.stringify(identity));
+      await storeIdentity(options.stateDir, identity);
       log.info('enrolled', { host: identity.host, region: identity.region, cluster: identity.cluster });
       return identity;
     } catch (error) {

@@ -17,6 +17,11 @@ export interface OrphanMemory {
 
 export const noOrphans: OrphanMemory = { approved: new Set(), approvedAtMs: [], word: null };
 
+export interface OperatorLeave {
+  readonly word: number | null;
+  readonly isDraining: boolean;
+}
+
 export interface OrphanVerdict {
   readonly memory: OrphanMemory;
   readonly held: ReadonlySet<ContainerId>;
@@ -25,13 +30,14 @@ export interface OrphanVerdict {
 /**
  * @param orphans all that are there now, approved or not
  * @param present how many containers of ours there are, orphans included
- * @param word the operator's latest, null when it has not been heard
+ * @param leave what the operator allows: the latest word (null when it has not been heard), and whether the host is being
+ *   emptied
  */
 export function judgeOrphans(
   memory: OrphanMemory,
   orphans: ReadonlySet<ContainerId>,
   present: number,
-  word: number | null,
+  { word, isDraining }: OperatorLeave,
   nowMs: number,
 ): OrphanVerdict {
   const approved = new Set([...memory.approved].filter((id) => orphans.has(id)));
@@ -44,9 +50,9 @@ export function judgeOrphans(
   const gone = recent.length - approved.size;
   const count = recent.length + fresh.length;
   const isMany = count > limits.orphanCount && count > limits.orphanFraction * (present + Math.max(0, gone));
-  if (fresh.length > 0 && isMany && !hasNewWord) {
+  if (fresh.length > 0 && isMany && !hasNewWord && !isDraining) {
     return { memory: { approved, approvedAtMs: recent, word: heard }, held: new Set(fresh) };
   }
-  const approvedAtMs = hasNewWord ? recent : [...recent, ...fresh.map(() => nowMs)];
+  const approvedAtMs = hasNewWord || isDraining ? recent : [...recent, ...fresh.map(() => nowMs)];
   return { memory: { approved: new Set([...approved, ...fresh]), approvedAtMs, word: heard }, held: new Set() };
 }

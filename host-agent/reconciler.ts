@@ -21,6 +21,7 @@ import type { MemoryStore } from './memory-store.ts';
 import { endOperation, remember, settle, type Memory, type Operation, type Outcome } from './memory.ts';
 import type { Metrics } from './metrics.ts';
 import type { Observed } from './observed.ts';
+import type { OperatorLeave } from './orphans.ts';
 import { plan, type Step } from './plan.ts';
 import { createQueue } from './queue.ts';
 import type { Reporter } from './reporter.ts';
@@ -32,7 +33,7 @@ export interface Reconciler {
   /** No more of it is on its way: what is absent now may be judged an orphan. */
   desiredSettled(): void;
   /** An operator's word on held orphans. */
-  setOrphanWord(word: number): void;
+  setLeave(given: Partial<OperatorLeave>): void;
   /** Cut off for longer than the operator allows: nothing is to run until the control plane is back. */
   setIsolated(isIsolated: boolean): void;
   /** The engine answers (again): look at everything. */
@@ -71,7 +72,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
   const fleet = createFleet();
   const timers = new Map<ContainerId, NodeJS.Timeout>();
   let present: Map<ContainerId, string> | undefined;
-  let orphanWord: number | null = null;
+  let leave: OperatorLeave = { word: null, isDraining: false };
   let isIsolated = false;
   let isSettled = false;
   let held = 0;
@@ -94,7 +95,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
       capacity: parts.capacity(),
       present: present === undefined ? undefined : new Set(present.keys()),
       orphanMemory: memories.orphans(),
-      orphanWord,
+      leave,
       isIsolated,
       isSettled,
       nowMs: clock.nowMs(),
@@ -268,9 +269,10 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
       isSettled = true;
       judge();
     },
-    setOrphanWord: (word) => {
-      if (word === orphanWord) return;
-      orphanWord = word;
+    setLeave: (next) => {
+      const { word, isDraining } = { ...leave, ...next };
+      if (word === leave.word && isDraining === leave.isDraining) return;
+      leave = { word, isDraining };
       judge();
     },
     setIsolated: (next) => {

@@ -9,6 +9,7 @@ import type { HostKey } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
 import { HelloAnswer, type Hello } from '../schemas/messages.ts';
 import { subjects } from '../schemas/subjects.ts';
+import type { Credentials } from './credentials.ts';
 import { readDecoded, writeAtomically } from './files.ts';
 import type { Request } from './logs/publish.ts';
 
@@ -23,6 +24,7 @@ export interface HelloParts {
   readonly version: string;
   readonly capacity: () => Capacity;
   readonly stateDir: string;
+  readonly credentials: Pick<Credentials, 'renewKey' | 'renewed'>;
   readonly request: Request;
   readonly backoff: BackoffBounds;
   readonly log: Log;
@@ -42,6 +44,7 @@ export async function hello(parts: HelloParts, signal: AbortSignal): Promise<Gre
       const fault = faultOf(answer, parts.cluster, highest);
       if (answer.ok && fault === undefined) {
         await writeAtomically(path, JSON.stringify({ v: 1, session: answer.session }));
+        if (answer.jwt !== undefined) await parts.credentials.renewed(answer.jwt);
         return answer;
       }
       log.error('hello_refused', { why: fault, answer });
@@ -59,7 +62,13 @@ function faultOf(answer: HelloAnswer, cluster: string, highest: number): string 
   return answer.session <= highest ? `session ${answer.session} is not above ${highest}` : undefined;
 }
 
-async function ask({ host, version, capacity, request }: HelloParts): Promise<HelloAnswer> {
-  const message: Hello = { v: 1, agent_version: version, capacity: capacity() };
+async function ask({ host, version, capacity, credentials, request }: HelloParts): Promise<HelloAnswer> {
+  const renewKey = credentials.renewKey();
+  const message: Hello = {
+    v: 1,
+    agent_version: version,
+    capacity: capacity(),
+    ...(renewKey === undefined ? {} : { renew_key: renewKey }),
+  };
   return decodeAnswer(await request(subjects.hostHello(host), JSON.stringify(message), limits.reportTimeoutMs));
 }

@@ -11,6 +11,7 @@ import { limits } from '../schemas/limits.ts';
 import { SyncAnswer, type SyncAsk } from '../schemas/messages.ts';
 import { subjects } from '../schemas/subjects.ts';
 import { accept, Assembly, refuse, type DesiredSet } from './desired.ts';
+import type { OperatorLeave } from './orphans.ts';
 
 const decodeAnswer = decoder(SyncAnswer);
 
@@ -30,7 +31,7 @@ export interface SyncTarget {
   update(next: DesiredSet): void;
   /** All that was asked for has been answered. */
   settled(): void;
-  orphanWord(word: number): void;
+  leave(given: Partial<OperatorLeave>): void;
 }
 
 /** One question. `only`: the partitions that a bell named; undefined for all. */
@@ -73,7 +74,8 @@ export function sync(
         return;
       }
       partitions = answer.partitions;
-      if (answer.orphan_word !== null) target.orphanWord(answer.orphan_word);
+      if (answer.orphan_word !== null) target.leave({ word: answer.orphan_word });
+      if (answer.draining !== null) target.leave({ isDraining: answer.draining });
       const whole = assembly.add(answer);
       if (whole === undefined) return;
       answered.add(whole.partition);

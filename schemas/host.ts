@@ -73,7 +73,8 @@ export interface HostRecord {
   readonly agentVersion: string | null;
   /** The agent's public user nkey; null before it enrolled. */
   readonly publicKey: string | null;
-  readonly join: { readonly tokenHash: string; readonly untilMs: number } | null;
+  /** `spentBy`: the key that was enrolled with it; nobody else can use it after that. */
+  readonly join: { readonly tokenHash: string; readonly untilMs: number; readonly spentBy: string | null } | null;
   /** Rises with every start of the agent. */
   readonly session: number;
   readonly lostSinceMs: number | null;

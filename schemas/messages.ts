@@ -145,6 +145,8 @@ export const Hello = Type.Object({
   v: Type.Literal(1),
   agent_version: Type.String({ maxLength: 64 }),
   capacity: Capacity,
+  /** Asks for new credentials for this key, which must be the one that is enrolled. */
+  renew_key: Type.Optional(Type.String({ pattern: '^U[A-Z2-7]{55}$' })),
 });
 export type Hello = Static<typeof Hello>;
 
@@ -155,6 +157,8 @@ export const HelloAnswer = Type.Union([
     partitions: Type.Integer({ minimum: 1 }),
     session: Count,
     orphan_word: Count,
+    /** New credentials, where they were asked for and are due to this key. */
+    jwt: Type.Optional(Type.String({ minLength: 1 })),
   }),
   Type.Object({ ok: Type.Literal(false), error: Type.Enum(['unknown_host', 'invalid', 'unavailable']) }),
 ]);
@@ -211,6 +215,8 @@ export const SyncAnswer = Type.Object({
   hold: Type.Array(ContainerId),
   /** From the owner of the host's own partition: see HostRecord.orphanWord. */
   orphan_word: Type.Union([Count, Type.Null()]),
+  /** From the same: the operator empties this host, so many orphans at once are what is wanted. */
+  draining: Type.Union([Type.Boolean(), Type.Null()]),
 });
 export type SyncAnswer = Static<typeof SyncAnswer>;
 

@@ -69,7 +69,7 @@ export function create(state: PartitionView, ask: Of<'host.create'>, context: Tu
     capacity: null,
     agentVersion: null,
     publicKey: null,
-    join: { tokenHash: ask.joinTokenHash, untilMs: context.nowMs + limits.joinTokenTtlMs },
+    join: { tokenHash: ask.joinTokenHash, untilMs: context.nowMs + limits.joinTokenTtlMs, spentBy: null },
     // Above every session of an earlier host of this key, whose reports the containers remember.
     session: context.nowMs,
     lostSinceMs: null,
@@ -98,7 +98,7 @@ export function joinToken(state: PartitionView, ask: Of<'host.join_token'>, cont
   if (record === undefined) return refuse('not_found');
   const next: HostRecord = {
     ...record,
-    join: { tokenHash: ask.joinTokenHash, untilMs: context.nowMs + limits.joinTokenTtlMs },
+    join: { tokenHash: ask.joinTokenHash, untilMs: context.nowMs + limits.joinTokenTtlMs, spentBy: null },
     updatedAtMs: context.nowMs,
   };
   return shown('created', next, context, stored(next));
@@ -116,7 +116,9 @@ export function update(state: PartitionView, ask: Of<'host.update'>, context: Tu
     updatedAtMs: context.nowMs,
   };
   const rung = stored(next);
-  const bell = removeOrphans === true ? [{ kind: 'bell' as const, host: record.key }] : [];
+  // The agent needs to know both: the word, and that its host is being emptied.
+  const concernsAgent = removeOrphans === true || next.draining !== record.draining;
+  const bell = concernsAgent ? [{ kind: 'bell' as const, host: record.key }] : [];
   return shown('ok', next, context, { ...rung, effects: [...rung.effects, ...bell] });
 }
 
@@ -134,7 +136,9 @@ export function remove(state: PartitionView, ask: Of<'host.remove'>, context: Tu
 /** Is the token good for this host now? Asked before a key is signed for it, and decided again in the turn. */
 export function mayEnrol(state: PartitionView, ask: Of<'host.enrol'>, nowMs: number): boolean {
   const join = state.host(ask.host)?.join;
-  return join != null && join.untilMs > nowMs && join.tokenHash === ask.joinTokenHash;
+  if (join == null || join.untilMs <= nowMs || join.tokenHash !== ask.joinTokenHash) return false;
+  // An agent whose answer was lost asks again with the same key, and gets it again.
+  return join.spentBy === null || join.spentBy === ask.publicKey;
 }
 
 /** Spends the join token. `jwt` was signed before the turn; what it is good for begins with this commit. */
@@ -148,7 +152,8 @@ export function enrol(
   if (record === undefined || !mayEnrol(state, ask, context.nowMs)) return refuse('unauthenticated');
   // Before the turn the token was not known to be good, and nothing was signed: it is not spent for that.
   if (enrolment.jwt === '') return refuse('unavailable');
-  const next: HostRecord = { ...record, publicKey: ask.publicKey, join: null, updatedAtMs: context.nowMs };
+  const join = record.join === null ? null : { ...record.join, spentBy: ask.publicKey };
+  const next: HostRecord = { ...record, publicKey: ask.publicKey, join, updatedAtMs: context.nowMs };
   return answer(data('created', { host: record.key, region: record.region, ...enrolment }), stored(next));
 }
 

@@ -46,6 +46,7 @@ function ownerOn(
       signingSeed: readFileSync(nats.hostsSigningSeedFile, 'utf8').trim(),
     },
     hostsNatsUrls: [nats.url],
+    hostCredentialsTtlMs: 3_600_000,
     hostUnknownMs: 60_000,
     hostLostMs: 300_000,
     clock: systemClock,

@@ -43,9 +43,12 @@ export interface Rig {
   readonly actors: Running;
   readonly gateway: Running;
   readonly agent: Running;
+  agentFolder(key: string): string;
   readonly metricsUrls: Readonly<Record<ProgramName, string>>;
   readonly image: { readonly registry: string; readonly repository: string; readonly tag: string };
   readonly mint: Awaited<ReturnType<typeof prepareTokenIssuer>>['mint'];
+  /** Another host, whose agent works on the same engine. */
+  addHost(key: string): Promise<Running>;
   client(tenant: string, scope?: string): Promise<Client>;
 }
 
@@ -200,26 +203,31 @@ export async function startRig(t: Test, options: RigOptions = {}): Promise<Rig> 
     folder,
   );
   const baseUrl = url(ports.api, '');
+  const agentFolder = (key: string): string => join(folder, `agent-${key}`);
   const operatorToken = await issuer.mint({ tenant: 'ops', subject: 'op', scope: 'operator', lifetimeS: 3600 });
   const api = createApi(baseUrl);
-  const agent = await startRunning(
-    t,
-    'host-agent',
-    {
-      LONGSHORE_URL: baseUrl,
-      LONGSHORE_JOIN_TOKEN: await api.joinToken(operatorToken, { key: hostKey, region: 'default' }),
-      STATE_DIR: join(folder, 'agent'),
-      DOCKER_HOST: dockerHost,
-      METRICS_PORT: String(ports.agent),
-      CAPACITY_CPU_MILLIS: '1000000',
-      CAPACITY_MEM_BYTES: String(1024 ** 4),
-      ...quickAgent,
-      ...options.agent,
-    },
-    url(ports.agent, '/readyz'),
-    folder,
-  );
-  await api.hostIsUp(operatorToken, hostKey, AbortSignal.timeout(30_000));
+  const startAgent = async (key: string, metricsPort: number): Promise<Running> => {
+    const agent = await startRunning(
+      t,
+      'host-agent',
+      {
+        LONGSHORE_URL: baseUrl,
+        LONGSHORE_JOIN_TOKEN: await api.joinToken(operatorToken, { key, region: 'default' }),
+        STATE_DIR: agentFolder(key),
+        DOCKER_HOST: dockerHost,
+        METRICS_PORT: String(metricsPort),
+        CAPACITY_CPU_MILLIS: '1000000',
+        CAPACITY_MEM_BYTES: String(1024 ** 4),
+        ...quickAgent,
+        ...options.agent,
+      },
+      url(metricsPort, '/readyz'),
+      folder,
+    );
+    await api.hostIsUp(operatorToken, key, AbortSignal.timeout(30_000));
+    return agent;
+  };
+  const agent = await startAgent(hostKey, ports.agent);
 
   return {
     baseUrl,
@@ -230,6 +238,8 @@ export async function startRig(t: Test, options: RigOptions = {}): Promise<Rig> 
     actors,
     gateway,
     agent,
+    agentFolder,
+    addHost: async (key) => startAgent(key, await freePort()),
     metricsUrls: {
       actors: url(ports.actors, '/metrics'),
       gateway: url(ports.gateway, '/metrics'),

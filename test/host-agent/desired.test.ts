@@ -27,6 +27,7 @@ const answer = (changes: Partial<SyncAnswer> = {}): SyncAnswer => ({
   containers: [],
   hold: [],
   orphan_word: null,
+  draining: null,
   ...changes,
 });
 const whole = (changes: Partial<SyncAnswer> = {}): PartitionAnswer => {

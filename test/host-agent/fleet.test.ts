@@ -28,6 +28,7 @@ function answered(containers: DesiredContainer[], hold: ContainerId[] = []): Des
       containers: first ? containers : [],
       hold: first ? hold : [],
       orphan_word: null,
+      draining: null,
     });
     if (answer !== undefined) desired = accept(desired, 2, answer, new Map());
   }
@@ -38,7 +39,7 @@ const input = (changes: Partial<FleetInput> = {}): FleetInput => ({
   capacity: { cpu_millis: 1000, mem_bytes: 1024 ** 3, containers: 10 },
   present: ids(),
   orphanMemory: { ...noOrphans, word: 0 },
-  orphanWord: 0,
+  leave: { word: 0, isDraining: false },
   isIsolated: false,
   isSettled: true,
   nowMs,
@@ -96,8 +97,19 @@ t.test('too many orphans are held, and are left alone', (t) => {
   fleet.judge(input({ present: ids('1', '2', '3', '4', '5', '6') }));
   t.equal(fleet.orphansHeld(), 6);
   t.equal(wantOf(fleet, '1'), 'untouched');
-  const { changed } = fleet.judge(input({ present: ids('1', '2', '3', '4', '5', '6'), orphanWord: 1 }));
+  const { changed } = fleet.judge(
+    input({ present: ids('1', '2', '3', '4', '5', '6'), leave: { word: 1, isDraining: false } }),
+  );
   t.equal(changed.length, 6);
+  t.equal(wantOf(fleet, '1'), 'nothing');
+  t.end();
+});
+
+t.test('many orphans of a host that is being emptied go', (t) => {
+  const fleet = fleetOf(answered([]));
+  const leave = { word: 0, isDraining: true };
+  fleet.judge(input({ present: ids('1', '2', '3', '4', '5', '6'), leave }));
+  t.equal(fleet.orphansHeld(), 0);
   t.equal(wantOf(fleet, '1'), 'nothing');
   t.end();
 });

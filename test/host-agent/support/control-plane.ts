@@ -260,9 +260,11 @@ function answersFor(state: State, partition: number, held: readonly number[] | u
   const epoch = 1;
   const revision = state.revisions[partition] ?? 0;
   const base = { v: 1, cluster: state.answeringCluster, partitions, partition, epoch, revision } as const;
-  const orphan_word = partition === partitionOf(host, partitions) ? state.orphanWord : null;
+  const isHome = partition === partitionOf(host, partitions);
+  const orphan_word = isHome ? state.orphanWord : null;
+  const draining = isHome ? false : null;
   const isSame = held?.[0] === epoch && held[1] === revision;
-  if (isSame) return [{ ...base, part: 0, parts: 1, same: true, containers: [], hold: [], orphan_word }];
+  if (isSame) return [{ ...base, part: 0, parts: 1, same: true, containers: [], hold: [], orphan_word, draining }];
   const containers = [...state.containers.values()].filter(
     ({ tenant }) => partitionOf(tenant, partitions) === partition,
   );
@@ -278,6 +280,7 @@ function answersFor(state: State, partition: number, held: readonly number[] | u
     containers: each,
     hold: part === 0 ? hold : [],
     orphan_word,
+    draining,
   }));
 }
 

@@ -1,0 +1,65 @@
+/** Hosts over their life: credentials that are renewed, a host that is emptied, a host that is taken out. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { labels } from '../../host-agent/observed.ts';
+import type { Container } from '../../schemas/container.ts';
+import type { HostView } from '../../schemas/host.ts';
+import { eventually, hostKey, startRig } from './rig.ts';
+
+const small = { cpu_limit: '0.1', mem_limit: '16m' };
+const hosts = '/api/v2/operator/hosts';
+
+t.test('credentials are renewed before they end, and the host goes on', async (t) => {
+  const rig = await startRig(t, { actors: { HOST_CREDENTIALS_TTL_MS: '12000' } });
+  const acme = await rig.client('acme');
+  const jwt = (): string =>
+    (JSON.parse(readFileSync(join(rig.agentFolder(hostKey), 'identity.json'), 'utf8')) as { jwt: string }).jwt;
+  const seen = new Set<string>();
+  await eventually(
+    'two renewals',
+    async () => seen.add(jwt()).size,
+    (count) => count >= 3,
+  );
+  const { body } = await acme.create({ name: 'later', ...rig.image, ...small });
+  t.equal((await acme.wait(body.data, 'running')).status, 200, 'the first credentials have ended by now');
+});
+
+t.test('a host is emptied, and then taken out', async (t) => {
+  const rig = await startRig(t);
+  const acme = await rig.client('acme');
+  const operator = await rig.client('ops', 'operator');
+  const made: Container[] = [];
+  for (let count = 0; count < 8; count++) {
+    const { body } = await acme.create({ name: `c${count}`, ...rig.image, ...small });
+    made.push(body.data);
+  }
+  const pinned = await acme.create({ name: 'pinned', ...rig.image, ...small, host_key: hostKey });
+  for (const container of [...made, pinned.body.data]) t.equal((await acme.wait(container, 'running')).status, 200);
+
+  await rig.addHost('h2');
+  t.equal((await operator.call('PATCH', `${hosts}/${hostKey}`, { draining: true })).status, 200);
+  const moved = await eventually(
+    'all that the platform placed runs on the other host',
+    async () => acme.list(),
+    ({ body }) =>
+      body.data.every(({ name, host_key, status }) => name === 'pinned' || (host_key === 'h2' && status === 'running')),
+  );
+  t.equal(moved.body.data.find(({ name }) => name === 'pinned')?.host_key, hostKey, 'what a tenant pinned stays');
+  const byHost = await eventually(
+    'none is left behind, though they are many',
+    async () => (await rig.engine.containers()).map(({ Config }) => String(Config.Labels[labels.host])).sort(),
+    (keys) => keys.filter((key) => key === hostKey).length === 1,
+  );
+  t.equal(byHost.filter((key) => key === 'h2').length, 8);
+  const view = await operator.call<{ data: HostView }>('GET', `${hosts}/${hostKey}`);
+  t.match(view.body.data, { draining: true, cordoned: true, orphans_held: 0 });
+
+  await rig.agent.stop();
+  t.equal((await operator.call('DELETE', `${hosts}/${hostKey}`)).status, 202);
+  t.equal((await operator.call('GET', `${hosts}/${hostKey}`)).status, 404);
+  const lost = await acme.status(pinned.body.data);
+  t.match(lost.body.data, { status: 'lost', reason: 'host_removed' });
+  t.equal((await acme.remove(pinned.body.data)).status, 202);
+  t.equal((await acme.get(pinned.body.data)).status, 404, 'no host can have it: gone at once');
+});
