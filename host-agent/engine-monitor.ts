@@ -14,7 +14,8 @@ import { labels } from './observed.ts';
 import { ownerLabels, type Owner } from './spec.ts';
 
 export type EngineStatus =
-  { readonly phase: 'up'; readonly version: string } | { readonly phase: 'away'; readonly sinceMs: number };
+  | { readonly phase: 'up'; readonly version: string; readonly sinceMs: number }
+  | { readonly phase: 'away'; readonly sinceMs: number };
 
 export interface EngineMonitor {
   status(): EngineStatus;
@@ -48,7 +49,7 @@ export function createEngineMonitor(parts: MonitorParts): EngineMonitor {
 
   const goUp = (version: string): void => {
     log.info('engine_up', { engine: version });
-    status = { phase: 'up', version };
+    status = { phase: 'up', version, sinceMs: clock.nowMs() };
     isAwayTold = false;
   };
   const goAway = (error: unknown): void => {

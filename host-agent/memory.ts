@@ -72,13 +72,19 @@ const generationOf = (wanted: Wanted): number => ('container' in wanted ? wanted
 
 export const restartBackoff: BackoffBounds = { minMs: limits.restartBackoffMinMs, maxMs: limits.restartBackoffMaxMs };
 
-/** Takes in what is wanted and what is seen: a new wish starts afresh, a run that ended is counted once. */
+/**
+ * Takes in what is wanted and what is seen: a new wish starts afresh, a run that ended is counted once.
+ *
+ * A run that ended before `watchedSinceMs` ended while the agent or the engine was away: most likely it went down with its
+ * engine, as at a reboot. That is no failure of its own: it is started again at once, and its back-off stays as it was.
+ */
 export function remember(
   memory: Memory,
   wanted: Wanted,
   observed: Observed,
   nowMs: number,
   bounds: BackoffBounds,
+  watchedSinceMs: number,
 ): Memory {
   const generation = generationOf(wanted);
   const state = observed.kind === 'present' ? observed.found.state : null;
@@ -103,6 +109,13 @@ export function remember(
   }
   if (state.phase !== 'exited' || state.run === memory.countedRun) return sane(memory, nowMs, bounds);
   const { exit, run } = state;
+  // A start that failed never ran, and its end has no time.
+  const isUnwatched = exit.error === '' && exit.endedAtMs < watchedSinceMs;
+  if (isUnwatched) {
+    // A restart all the same; where there are failures, the start that follows is counted as one.
+    const restarts = memory.failures > 0 ? memory.restarts : memory.restarts + 1;
+    return sane({ ...memory, restarts, countedRun: run }, nowMs, bounds);
+  }
   const before = exit.upMs >= limits.restartBackoffForgetMs ? 0 : memory.failures;
   return { ...failed({ ...memory, failures: before }, explainExit(exit, before + 1), nowMs, bounds), countedRun: run };
 }

@@ -36,6 +36,8 @@ export interface Exit {
   readonly exitCode: number;
   readonly oomKilled: boolean;
   readonly upMs: number;
+  /** By the engine's clock, which is this machine's. */
+  readonly endedAtMs: number;
   /** The engine's word on a start that failed; empty for an ordinary end. */
   readonly error: string;
 }
@@ -90,8 +92,9 @@ function stateFrom({ Id, State, NetworkSettings }: Inspection): EngineState {
     case 'paused':
       return { phase: 'paused', run };
     case 'exited': {
-      const upMs = Math.max(0, Date.parse(State.FinishedAt) - startedAtMs);
-      const exit = { exitCode: State.ExitCode, oomKilled: State.OOMKilled, upMs, error: State.Error };
+      const endedAtMs = Date.parse(State.FinishedAt);
+      const upMs = Math.max(0, endedAtMs - startedAtMs);
+      const exit = { exitCode: State.ExitCode, oomKilled: State.OOMKilled, upMs, endedAtMs, error: State.Error };
       return { phase: 'exited', run, exit };
     }
     case 'removing':

@@ -133,7 +133,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
       forget(id);
       return;
     }
-    const memory = remember(memories.of(id), wanted, observed, clock.nowMs(), bounds);
+    const memory = remember(memories.of(id), wanted, observed, clock.nowMs(), bounds, parts.monitor().status().sinceMs);
     memories.set(id, memory);
     followLogs(observed, memory);
     report(id, wanted, observed, memory);

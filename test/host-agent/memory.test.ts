@@ -5,9 +5,10 @@ import { limits } from '../../schemas/limits.ts';
 import { down, image, memory, nowMs, reference, seen, up, wanted } from './support/decisions.ts';
 
 const bounds = { minMs: 1000, maxMs: 60_000 };
+const watchedSinceMs = nowMs - 3_600_000;
 const running = wanted('running');
 const look = (before: Memory, observed: Observed, want = running, atMs = nowMs): Memory =>
-  remember(before, want, observed, atMs, bounds);
+  remember(before, want, observed, atMs, bounds, watchedSinceMs);
 const crash = (run: string, exit = {}): Observed => {
   const state = down(exit);
   return seen(state.phase === 'exited' ? { ...state, run } : state);
@@ -18,6 +19,16 @@ t.test('an exit is counted once, however often it is seen', (t) => {
   const once = look(memory(), crash('r1'));
   t.match(once, { failures: 1, attempt: { phase: 'waiting', untilMs: nowMs + 1000 }, why: { reason: 'exited' } });
   t.same(look(once, crash('r1')), once);
+  t.end();
+});
+
+t.test('an exit while nobody watched is no failure, and is started again at once', (t) => {
+  const unwatched = look(memory({ failures: 3 }), crash('r1', { endedAtMs: watchedSinceMs - 1 }));
+  t.match(unwatched, { failures: 3, attempt: { phase: 'clear' }, why: null, countedRun: 'r1' });
+  t.match(look(memory(), crash('r1', { endedAtMs: watchedSinceMs - 1 })), { failures: 0, restarts: 1 });
+  const never = crash('r1', { endedAtMs: -62_135_596_800_000, error: 'no such file' });
+  t.match(look(memory(), never), { failures: 1, why: { reason: 'start_failed' } }, 'a start that failed has no end');
+  t.match(look(unwatched, crash('r2')), { failures: 4, attempt: { phase: 'waiting' } });
   t.end();
 });
 

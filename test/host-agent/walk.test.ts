@@ -30,6 +30,7 @@ const anyState: fc.Arbitrary<EngineState> = fc.oneof(
       exitCode: fc.integer({ min: 0, max: 255 }),
       oomKilled: fc.boolean(),
       upMs: fc.nat(1_000_000),
+      endedAtMs: fc.nat(1_000_000),
     })
     .map(({ run, ...exit }): EngineState => ({ phase: 'exited', run, exit: { ...exit, error: '' } })),
 );
@@ -116,7 +117,11 @@ function apply(world: World, step: Step, luck: Luck): void {
     world.engine = world.engine.map((each) => (each.dockerId === dockerId ? { ...each, state } : each));
   };
   const run = `run ${world.made++}`;
-  const exited: EngineState = { phase: 'exited', run, exit: { exitCode: 1, oomKilled: false, upMs: 10, error: '' } };
+  const exited: EngineState = {
+    phase: 'exited',
+    run,
+    exit: { exitCode: 1, oomKilled: false, upMs: 10, endedAtMs: world.atMs, error: '' },
+  };
   switch (step.kind) {
     case 'create':
       if (world.engine.length > 0) throw new Error('a second container beside the first');
@@ -151,7 +156,7 @@ const isLong = (step: Step): step is Extract<Step, { kind: 'pull' | 'stop' | 'dr
 /** One look, as the reconciler makes it. Answers the step. */
 function turn(world: World, want: Wanted, luck: Luck): Step {
   const observed = observedFrom(world.engine);
-  world.memory = remember(world.memory, want, observed, world.atMs, bounds);
+  world.memory = remember(world.memory, want, observed, world.atMs, bounds, 0);
   describe(want, observed, world.memory);
   const step = plan(want, observed, world.memory, world.atMs);
   switch (step.kind) {

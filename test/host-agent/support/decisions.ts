@@ -52,7 +52,7 @@ export const up: Extract<EngineState, { phase: 'running' }> = {
 export const down = (changes: Partial<Extract<EngineState, { phase: 'exited' }>['exit']> = {}): EngineState => ({
   phase: 'exited',
   run: 'd1:1',
-  exit: { exitCode: 1, oomKilled: false, upMs: 1000, error: '', ...changes },
+  exit: { exitCode: 1, oomKilled: false, upMs: 1000, endedAtMs: nowMs, error: '', ...changes },
 });
 export const created: EngineState = { phase: 'created' };
 export const paused: EngineState = { phase: 'paused', run: 'd1:1' };
