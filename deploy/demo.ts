@@ -1,7 +1,7 @@
 /** The container that `npm start` declares through the API, as a tenant would, and what it shows of it. */
 import { sleep } from '../lib/backoff.ts';
 import type { Container, ContainerStatusView } from '../schemas/container.ts';
-import { ApiError, type Api } from './api.ts';
+import type { Api } from './api.ts';
 import { say } from './steps.ts';
 import type { Stack } from './stack.ts';
 
@@ -66,13 +66,7 @@ export async function demoSettled(
 export async function demoLines(api: Api, token: string, id: string, signal: AbortSignal): Promise<string[]> {
   const end = performance.now() + logsDeadlineMs;
   for (;;) {
-    const lines = await api.logs(token, id, 3).then(
-      (entries) => entries.map(({ line }) => line),
-      (error: unknown) => {
-        if (error instanceof ApiError && error.status === 503) return []; // "again later"
-        throw error;
-      },
-    );
+    const lines = (await api.logs(token, id, 3)).map(({ line }) => line);
     if (lines.length > 0 || performance.now() > end) return lines;
     await sleep(pollMs, signal);
     signal.throwIfAborted();

@@ -2,7 +2,8 @@
  * Reading a stream without a consumer: batched direct reads (NATS ADR-31). Plain requests that any replica answers, so a
  * read may be stale; who needs to know that it is not looks for something in it that was written last.
  */
-import { createInbox, type Msg, type NatsConnection } from '@nats-io/transport-node';
+import { createInbox, type NatsConnection, type Subscription } from '@nats-io/transport-node';
+import { within } from './backoff.ts';
 
 export interface ReadMessage {
   readonly subject: string;
@@ -20,12 +21,14 @@ export class StreamReadError extends Error {
   }
 }
 
+/** Where a read begins: at a sequence (1 is the oldest), or at the first message of a time on (RFC 3339). */
+export type ReadFrom = { readonly seq: number } | { readonly start_time: string };
+
 export interface StreamRead {
   readonly stream: string;
   /** Subject filter; wildcards allowed. */
   readonly filter: string;
-  /** Sequence to begin at; 1 is the oldest. */
-  readonly from: number;
+  readonly from: ReadFrom;
   /** Bounds of one request to the server. */
   readonly batchMessages: number;
   readonly batchBytes: number;
@@ -33,55 +36,62 @@ export interface StreamRead {
   readonly timeoutMs: number;
 }
 
+export interface Batch {
+  readonly messages: readonly ReadMessage[];
+  /** There is more after them. */
+  readonly more: boolean;
+}
+
+const status = { endOfBatch: 204, nothing: 404 } as const;
+
 /**
- * Every retained message under the filter, oldest first, as many requests as it takes. The caller may stop at any time.
+ * One request: the oldest messages from a place on, as many as its bounds hold, one at least. The client's own call
+ * treats "nothing there" as an error, hence this one.
  * @throws StreamReadError where the server refuses, or does not answer in time.
  */
-export async function* readStream(nc: NatsConnection, read: StreamRead): AsyncGenerator<ReadMessage, void, void> {
-  let from = read.from;
-  for (;;) {
-    let hasMore = false;
-    for await (const message of request(nc, read, from)) {
-      const head = message.headers;
-      if (head === undefined) throw new StreamReadError('a message without headers');
-      if (head.code === 404) return;
-      if (head.code === 204) {
-        hasMore = Number(head.get('Nats-Num-Pending')) > 0;
-        break;
-      }
-      if (head.code !== 0) throw new StreamReadError(`${head.code} ${head.description}`);
-      const sequence = Number(head.get('Nats-Sequence'));
-      from = sequence + 1;
-      yield { subject: head.get('Nats-Subject'), sequence, operation: head.get('KV-Operation'), data: message.data };
-    }
-    if (!hasMore) return;
+export async function readBatch(nc: NatsConnection, read: StreamRead): Promise<Batch> {
+  const messages: ReadMessage[] = [];
+  let pending = 0;
+  const inbox = createInbox();
+  let subscription: Subscription | undefined;
+  const ended = new Promise<void>((resolve, reject) => {
+    subscription = nc.subscribe(inbox, {
+      callback: (error, { headers, data }) => {
+        if (error !== null) return reject(error);
+        const code = headers?.code ?? 0;
+        if (code === status.endOfBatch || code === status.nothing) return resolve();
+        if (headers === undefined || code !== 0) {
+          return reject(new StreamReadError(`${read.stream}: ${code} ${headers?.description ?? 'without headers'}`));
+        }
+        pending = Number(headers.get('Nats-Num-Pending'));
+        messages.push({
+          subject: headers.get('Nats-Subject'),
+          sequence: Number(headers.get('Nats-Sequence')),
+          operation: headers.get('KV-Operation'),
+          data,
+        });
+        return undefined;
+      },
+    });
+  });
+  try {
+    const request = { ...read.from, next_by_subj: read.filter, batch: read.batchMessages, max_bytes: read.batchBytes };
+    nc.publish(`$JS.API.DIRECT.GET.${read.stream}`, JSON.stringify(request), { reply: inbox });
+    await within(ended, read.timeoutMs, `reading ${read.stream}`);
+    return { messages, more: pending > 0 };
+  } finally {
+    subscription?.unsubscribe();
   }
 }
 
-/** The answers to one request; the last of them bears the status 204 (or 404: there is nothing). */
-async function* request(nc: NatsConnection, read: StreamRead, from: number): AsyncGenerator<Msg, void, void> {
-  const inbox = createInbox();
-  const answers = nc.subscribe(inbox);
-  let isLate = false;
-  const deadline = setTimeout(() => {
-    isLate = true;
-    answers.unsubscribe();
-  }, read.timeoutMs);
-  try {
-    nc.publish(
-      `$JS.API.DIRECT.GET.${read.stream}`,
-      JSON.stringify({
-        seq: from,
-        next_by_subj: read.filter,
-        batch: read.batchMessages,
-        max_bytes: read.batchBytes,
-      }),
-      { reply: inbox },
-    );
-    yield* answers;
-    throw new StreamReadError(isLate ? `no end of an answer within ${read.timeoutMs} ms` : 'the connection closed');
-  } finally {
-    clearTimeout(deadline);
-    answers.unsubscribe();
+/** Every retained message from a place on, oldest first, in as many requests as it takes; the caller may stop at any time. */
+export async function* readStream(nc: NatsConnection, read: StreamRead): AsyncGenerator<ReadMessage, void, void> {
+  let { from } = read;
+  for (;;) {
+    const { messages, more } = await readBatch(nc, { ...read, from });
+    yield* messages;
+    const last = messages.at(-1);
+    if (!more || last === undefined) return;
+    from = { seq: last.sequence + 1 };
   }
 }

@@ -138,15 +138,14 @@ export const reasons = [
   'host_silent',
   'host_lost',
   'host_removed',
-  'damaged',
 ] as const;
 export type Reason = (typeof reasons)[number];
 export const Reason = Type.Enum([...reasons]);
 
 /** Where a published port can be reached. */
 export const PortAddress = Type.Object({
-  port: Type.String({ description: 'Container port with its protocol: "80/tcp".' }),
-  address: Type.String({ description: 'Host address and port: "192.0.2.7:32768".' }),
+  port: Type.String({ maxLength: 16, description: 'Container port with its protocol: "80/tcp".' }),
+  address: Type.String({ maxLength: 128, description: 'Host address and port: "192.0.2.7:32768".' }),
 });
 export type PortAddress = Static<typeof PortAddress>;
 

@@ -19,6 +19,8 @@ export interface CommitsOptions {
   readonly clock: Clock;
   /** Before the waiters of the group are told. */
   readonly onCommitted: (group: Group, seconds: number) => void;
+  /** Writes are refused from now on, or taken again. */
+  readonly onRoom: (hasRoom: boolean, load: { readonly entries: number; readonly queued: number }) => void;
   /** One who was told failed: a fault of ours, which keeps nobody else from being told, and no commit from following. */
   readonly onFault: (error: unknown) => void;
   /** The entry was refused, or its outcome is unknown: nothing is committed after it under this epoch. */
@@ -35,6 +37,7 @@ export class Commits {
   #inFlight: Group | undefined;
   #isPumping = false;
   #isClosed = false;
+  #hadRoom = true;
 
   constructor(options: CommitsOptions) {
     this.#options = options;
@@ -60,7 +63,10 @@ export class Commits {
     // One slot stays free: the loader tells by it whether an entry after the last can have been lost.
     const isRingFull = this.entriesAboveMark >= limits.journalSlots - 2;
     const queued = this.#groups.reduce((sum, group) => sum + group.waiters.length, 0);
-    return !isRingFull && queued < limits.turnsQueued;
+    const hasRoom = !isRingFull && queued < limits.turnsQueued;
+    if (hasRoom !== this.#hadRoom) this.#options.onRoom(hasRoom, { entries: this.entriesAboveMark, queued });
+    this.#hadRoom = hasRoom;
+    return hasRoom;
   }
 
   /** The group that the changes of a turn go into. It is committed after the tick in which it was asked for. */

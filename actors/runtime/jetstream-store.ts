@@ -138,7 +138,7 @@ export function createJetStreamStore(nc: NatsConnection, bucket: string, newBatc
       const read = {
         stream,
         filter: `${prefix}>`,
-        from: 1,
+        from: { seq: 1 },
         batchMessages: readBatchMessages,
         batchBytes: readBatchBytes,
         timeoutMs: limits.checkpointTimeoutMs,

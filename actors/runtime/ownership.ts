@@ -187,7 +187,9 @@ export class Ownership {
     });
     const onFault = (error: unknown): void => log.error('answer_failed', { partition: number, error });
     const { last } = loaded;
-    const commits = new Commits({ store, epoch, last, checkpointer, clock, onCommitted, onFault, onTrouble });
+    const onRoom = (hasRoom: boolean, load: { readonly entries: number; readonly queued: number }): void =>
+      log.warn(hasRoom ? 'writes_taken_again' : 'writes_refused', { partition: number, ...load });
+    const commits = new Commits({ store, epoch, last, checkpointer, clock, onCommitted, onRoom, onFault, onTrouble });
     this.#phase = {
       kind: 'serving',
       serving: { epoch, state, operations, commits, checkpointer, loadedLast: last },

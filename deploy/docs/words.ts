@@ -179,10 +179,6 @@ export const reasonWords: Readonly<Record<Reason, ReasonWords>> = {
     meaning: 'The operator removed the host that the tenant had chosen.',
     todo: 'Delete the container and declare it elsewhere.',
   },
-  damaged: {
-    meaning: 'Kept for a container whose stored record cannot be read. Today such a one is answered `internal`.',
-    todo: 'Operator: see the runbook, “Records in quarantine”.',
-  },
 };
 
 /** What to look at in a metric, and when it should wake somebody. */
@@ -227,7 +223,7 @@ export const metricWords: Readonly<Record<string, string>> = {
 
   longshore_agent_containers: '`failed` and `backoff` are mostly the tenants’ own; many at once on one host are not.',
   longshore_agent_credentials_expiry_timestamp_seconds:
-    'Less than a week away: give the host a new join token before they end.',
+    "Less than a week away: the agent could not renew them, which it begins to try with ten days left. See the runbook, “A host's identity is lost”.",
   longshore_agent_engine_call_duration_seconds:
     '`outcome="failed"` are outages and deadlines: see the runbook, “The engine hangs”.',
   longshore_agent_engine_up: '0 for a minute: see the runbook, “The engine hangs”.',

@@ -3,9 +3,10 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import Type from 'typebox';
 import type { Clock } from '../../lib/clock.ts';
 import { DecodeError, decoder } from '../../lib/decode.ts';
+import type { ReadMessage } from '../../lib/stream-read.ts';
 import { streams } from '../../schemas/buckets.ts';
 import { Event } from '../../schemas/event.ts';
-import { SubjectReader, type StoredMessage } from './subject-reader.ts';
+import { SubjectReader } from './subject-reader.ts';
 
 const decodeEvents = decoder(Type.Array(Event));
 
@@ -91,7 +92,7 @@ export class EventReader {
 
   /** The newest events of a subject, oldest first, and where a follower goes on from there. */
   newest(subject: string, limit: number): Promise<EventPage> {
-    const read = async (pages: AsyncIterable<readonly StoredMessage[]>): Promise<EventPage> => {
+    const read = async (pages: AsyncIterable<readonly ReadMessage[]>): Promise<EventPage> => {
       let events: readonly PlacedEvent[] = [];
       let position = beginning;
       for await (const messages of pages) {
@@ -113,7 +114,7 @@ export class EventReader {
   async positionAfter(subject: string, frame: FrameId): Promise<EventPosition> {
     const entry = entryOf(frame.eventId);
     const { messages } = await this.#reader.page(subject, Math.max(1, frame.seq - resumeLookBack));
-    const known = messages.filter(({ seq }) => seq <= frame.seq).flatMap((message) => this.#place(message));
+    const known = messages.filter(({ sequence }) => sequence <= frame.seq).flatMap((message) => this.#place(message));
     const at = known.findIndex(({ event }) => event.id === frame.eventId);
     // Expired, or a stream that began anew: from its beginning, with what the event's number still tells.
     if (entry === undefined || at < 0)
@@ -122,15 +123,15 @@ export class EventReader {
     return { next: frame.seq, entry, givenOfEntry: new Set(given.map(({ event }) => event.id)) };
   }
 
-  #unseen(messages: readonly StoredMessage[], from: EventPosition): Omit<EventPage, 'more'> {
+  #unseen(messages: readonly ReadMessage[], from: EventPosition): Omit<EventPage, 'more'> {
     const { events, position } = unseen(
       messages.flatMap((message) => this.#place(message)),
       from,
     );
-    return { events, position: { ...position, next: (messages.at(-1)?.seq ?? from.next - 1) + 1 } };
+    return { events, position: { ...position, next: (messages.at(-1)?.sequence ?? from.next - 1) + 1 } };
   }
 
-  #place({ seq, data }: StoredMessage): PlacedEvent[] {
+  #place({ sequence: seq, data }: ReadMessage): PlacedEvent[] {
     try {
       return decodeEvents(data).map((event) => ({ seq, event }));
     } catch (error) {

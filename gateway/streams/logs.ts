@@ -5,11 +5,12 @@
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Clock } from '../../lib/clock.ts';
 import { decoder, DecodeError } from '../../lib/decode.ts';
+import type { ReadMessage } from '../../lib/stream-read.ts';
 import { streams } from '../../schemas/buckets.ts';
 import type { ContainerId, HostKey, TenantId } from '../../schemas/ids.ts';
 import { LogBlock, type LogEntry } from '../../schemas/log.ts';
 import { subjects } from '../../schemas/subjects.ts';
-import { SubjectReader, type StoredMessage } from './subject-reader.ts';
+import { SubjectReader } from './subject-reader.ts';
 
 const decodeBlock = decoder(LogBlock);
 
@@ -31,7 +32,7 @@ export interface LogPage {
 
 /** The entries of one host's blocks that are above the last given, in the order of the stream. */
 export function entriesAbove(
-  messages: readonly StoredMessage[],
+  messages: readonly ReadMessage[],
   lastSeq: number,
   onMalformed: () => void,
 ): { entries: LogEntry[]; lastSeq: number } {
@@ -47,7 +48,7 @@ export function entriesAbove(
   return { entries, lastSeq: last };
 }
 
-function linesOf(message: StoredMessage, onMalformed: () => void): readonly LogEntry[] {
+function linesOf(message: ReadMessage, onMalformed: () => void): readonly LogEntry[] {
   try {
     return decodeBlock(message.data).lines;
   } catch (error) {
@@ -110,7 +111,7 @@ export class LogReader {
       const from = position.get(host) ?? { next: 1, lastSeq: -1 };
       const page = await this.#reader.page(subjects.hostLog(host, tenant, id), from.next);
       const { entries, lastSeq } = entriesAbove(page.messages, from.lastSeq, this.#onMalformed);
-      const next = (page.messages.at(-1)?.seq ?? from.next - 1) + 1;
+      const next = (page.messages.at(-1)?.sequence ?? from.next - 1) + 1;
       return { host, entries, more: page.more, at: { next, lastSeq } };
     });
     const pages = await Promise.all(reads);
@@ -122,14 +123,14 @@ export class LogReader {
   }
 
   async #newestOfHost(host: HostKey, tenant: TenantId, id: ContainerId, limit: number) {
-    const read = async (pages: AsyncIterable<readonly StoredMessage[]>) => {
+    const read = async (pages: AsyncIterable<readonly ReadMessage[]>) => {
       let entries: LogEntry[] = [];
       let next = 1;
       for await (const messages of pages) {
         // Only what could still be among the newest is kept: memory is bounded by the limit, not by the subject.
         const found = messages.flatMap((message) => linesOf(message, this.#onMalformed));
         entries = newestOf([...entries, ...found], limit);
-        next = (messages.at(-1)?.seq ?? next - 1) + 1;
+        next = (messages.at(-1)?.sequence ?? next - 1) + 1;
       }
       return { entries, position: { next, lastSeq: entries.at(-1)?.seq ?? -1 } };
     };

@@ -2,24 +2,11 @@
  * Reads one subject of a JetStream stream without a consumer, by direct batch gets: from a position on, or the newest of
  * it. A consumer per reader would cost the server more than all the reading.
  */
-import { createInbox, type NatsConnection } from '@nats-io/transport-node';
+import type { NatsConnection } from '@nats-io/transport-node';
 import { within } from '../../lib/backoff.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { readBatch, type Batch, type ReadFrom, type ReadMessage } from '../../lib/stream-read.ts';
 import { limits } from '../../schemas/limits.ts';
-
-export interface StoredMessage {
-  /** Position in the stream. */
-  readonly seq: number;
-  readonly data: Uint8Array;
-}
-
-export interface Page {
-  readonly messages: readonly StoredMessage[];
-  /** Whether the subject has more after them. */
-  readonly more: boolean;
-}
-
-type From = { readonly seq: number } | { readonly start_time: string };
 
 const firstWindowMs = 4_000;
 const windowGrowth = 8;
@@ -36,7 +23,7 @@ export class SubjectReader {
   }
 
   /** The next messages from a position on. */
-  page(subject: string, seq: number): Promise<Page> {
+  page(subject: string, seq: number): Promise<Batch> {
     return this.#batch(subject, { seq }, limits.streamReadMessages);
   }
 
@@ -47,7 +34,7 @@ export class SubjectReader {
    */
   async newest<T>(
     subject: string,
-    take: (pages: AsyncIterable<readonly StoredMessage[]>) => Promise<T>,
+    take: (pages: AsyncIterable<readonly ReadMessage[]>) => Promise<T>,
     enough: (taken: T) => boolean,
   ): Promise<T> {
     const first = await this.#batch(subject, { seq: 1 }, 1);
@@ -59,76 +46,44 @@ export class SubjectReader {
       if (enough(taken)) return taken;
       if (!first.more) break;
     }
-    return take(this.#pages(subject, { seq: oldest.seq }));
+    return take(this.#pages(subject, { seq: oldest.sequence }));
   }
 
   /** The oldest position that is certain to have nothing wanted before it: `before(message)` is true of it, or it is the first. */
-  async positionBefore(subject: string, before: (message: StoredMessage) => boolean): Promise<number> {
+  async positionBefore(subject: string, before: (message: ReadMessage) => boolean): Promise<number> {
     const nowMs = this.#clock.nowMs();
     for (let windowMs = firstWindowMs; windowMs < limits.logAgeMs; windowMs *= windowGrowth) {
       const from = { start_time: new Date(nowMs - windowMs).toISOString() };
       const [message] = (await this.#batch(subject, from, 1)).messages;
-      if (message !== undefined && before(message)) return message.seq;
+      if (message !== undefined && before(message)) return message.sequence;
     }
     return 1;
   }
 
-  async *#pages(subject: string, from: From): AsyncGenerator<readonly StoredMessage[]> {
-    let next: From = from;
+  async *#pages(subject: string, from: ReadFrom): AsyncGenerator<readonly ReadMessage[]> {
+    let next: ReadFrom = from;
     for (;;) {
       const { messages, more } = await this.#batch(subject, next, limits.streamReadMessages);
       yield messages;
       const last = messages.at(-1);
       if (!more || last === undefined) return;
-      next = { seq: last.seq + 1 };
+      next = { seq: last.sequence + 1 };
     }
   }
 
-  async #batch(subject: string, from: From, batch: number): Promise<Page> {
-    const request = { ...from, next_by_subj: subject, batch, max_bytes: limits.streamBufferBytes };
+  async #batch(subject: string, from: ReadFrom, batch: number): Promise<Batch> {
     const nc = await within(this.#nc, limits.streamReadMs, 'NATS');
-    return directBatch(nc, this.#stream, JSON.stringify(request));
+    return readBatch(nc, {
+      stream: this.#stream,
+      filter: subject,
+      from,
+      batchMessages: batch,
+      batchBytes: limits.streamBufferBytes,
+      timeoutMs: limits.streamReadMs,
+    });
   }
 }
 
-const status = { endOfBatch: 204, noResults: 404 } as const;
-
-/** A direct batch get (NATS ADR-31). The client's own call treats "nothing there" as an error, hence this one. */
-async function directBatch(nc: NatsConnection, stream: string, request: string): Promise<Page> {
-  const messages: StoredMessage[] = [];
-  let pending = 0;
-  const inbox = createInbox();
-  const { promise, resolve, reject } = withResolvers();
-  const subscription = nc.subscribe(inbox, {
-    callback: (error, { headers, data }) => {
-      if (error !== null) return reject(error);
-      const code = headers?.code ?? 0;
-      if (code === status.endOfBatch || code === status.noResults) return resolve();
-      if (headers === undefined || code !== 0) return reject(new Error(`${stream}: ${code} ${headers?.description}`));
-      messages.push({ seq: Number(headers.get('Nats-Sequence')), data });
-      pending = Number(headers.get('Nats-Num-Pending'));
-      return undefined;
-    },
-  });
-  try {
-    nc.publish(`$JS.API.DIRECT.GET.${stream}`, request, { reply: inbox });
-    await within(promise, limits.streamReadMs, `reading ${stream}`);
-    return { messages, more: pending > 0 };
-  } finally {
-    subscription.unsubscribe();
-  }
-}
-
-function withResolvers() {
-  let resolve = (): void => {};
-  let reject = (_error: Error): void => {};
-  const promise = new Promise<void>((yes, no) => {
-    resolve = yes;
-    reject = no;
-  });
-  return { promise, resolve, reject };
-}
-
-async function* none(): AsyncGenerator<readonly StoredMessage[]> {
+async function* none(): AsyncGenerator<readonly ReadMessage[]> {
   yield [];
 }

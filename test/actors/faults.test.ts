@@ -165,7 +165,7 @@ t.test(
     const everything = {
       stream: streams.events.name,
       filter: subjects.eventsOfTenant(tenant),
-      from: 1,
+      from: { seq: 1 },
       batchMessages: 100,
       batchBytes: 1024 * 1024,
       timeoutMs: 5000,

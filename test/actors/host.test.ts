@@ -58,8 +58,10 @@ t.test('host: made, enrolled, greeted, changed, removed', (t) => {
     'nothing was signed → the token is not spent',
   );
   apply(state, host.enrol(state, enrol, enrolment, context).changes);
-  t.match(state.host(h1), { publicKey: 'U', join: null });
-  t.equal(host.enrol(state, enrol, enrolment, context).reply.code, 'unauthenticated', 'spent');
+  t.match(state.host(h1), { publicKey: 'U', join: { spentBy: 'U' } });
+  t.equal(host.enrol(state, enrol, enrolment, context).reply.code, 'created', 'an answer that was lost is given again');
+  const thief = { ...enrol, publicKey: 'UTHIEF' };
+  t.equal(host.enrol(state, thief, enrolment, context).reply.code, 'unauthenticated', 'spent for any other key');
 
   const greeting = { v: 1 as const, agent_version: '1', capacity: roomy };
   for (const session of [1, 2]) {

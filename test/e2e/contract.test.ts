@@ -139,6 +139,8 @@ t.test('compute API', async (t) => {
     });
     const failed = await acme.wait(body.data, 'failed');
     t.match(failed.body.data, { status: 'failed', reason: 'image_missing' });
+    const logs = await acme.call('GET', `${compute}/${body.data.id}/logs`);
+    t.same([logs.status, logs.body], [200, { data: [] }], 'what never ran has no lines');
     t.equal((await acme.stop(body.data)).status, 200);
     t.equal((await acme.wait(body.data, 'stopped')).status, 200, 'what failed can be stopped');
   });

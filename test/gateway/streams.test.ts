@@ -371,7 +371,12 @@ t.test('pure parts', async (t) => {
     newestOf([entry(3), entry(1), entry(2), entry(3)], 2).map(({ seq }) => seq),
     [2, 3],
   );
-  const message = (lines: unknown) => ({ seq: 1, data: Buffer.from(JSON.stringify({ v: 1, lines })) });
+  const message = (lines: unknown) => ({
+    subject: 'host.h1.log.t.c',
+    sequence: 1,
+    operation: '',
+    data: Buffer.from(JSON.stringify({ v: 1, lines })),
+  });
   let malformed = 0;
   const above = entriesAbove(
     [message([entry(1), entry(2)]), message('x'), message([entry(2), entry(4)])],
