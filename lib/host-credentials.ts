@@ -4,7 +4,7 @@
  * which its account does not have.
  */
 import { encodeUser } from '@nats-io/jwt';
-import { fromSeed } from '@nats-io/nkeys';
+import { fromPublic, fromSeed } from '@nats-io/nkeys';
 import { isHostKey, type HostKey } from '../schemas/ids.ts';
 import { subjects } from '../schemas/subjects.ts';
 
@@ -13,6 +13,15 @@ export interface HostsAccount {
   readonly publicKey: string;
   /** Seed of one of its signing keys (`SA...`). */
   readonly signingSeed: string;
+}
+
+/** Its form is the schema's to check; this is its checksum. */
+export function isPublicUserKey(text: string): boolean {
+  try {
+    return fromPublic(text).getPublicKey() === text && text.startsWith('U');
+  } catch {
+    return false;
+  }
 }
 
 /** @param publicKey the agent's public user nkey (`U...`); its seed never leaves the host. */

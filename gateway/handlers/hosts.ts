@@ -5,6 +5,7 @@ import { isHostKey, type HostKey, type Region } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Enrolment } from '../../schemas/messages.ts';
 import { timestamp } from '../../lib/clock.ts';
+import { isPublicUserKey } from '../../lib/host-credentials.ts';
 import type { Outcome } from '../coalescer.ts';
 import { hostOf, succeeded, type Call, type Handler, type Services } from '../call.ts';
 import type { Validated } from '../create.ts';
@@ -28,7 +29,10 @@ const validateSchema = bodyValidator(EnrolBody);
 /** A text that can't be a join token is a wrong token (401), not a wrong body (422): nothing is told about its form. */
 export function validateEnrol(body: unknown): Validated<unknown> {
   const valid = validateSchema(body);
-  if (valid.ok) return valid;
+  if (valid.ok) {
+    const isKey = isPublicUserKey((body as EnrolBody).public_key);
+    return isKey ? valid : { ok: false, faults: { public_key: ['is not a public user key'] } };
+  }
   const isText = typeof (body as { join_token?: unknown } | null)?.join_token === 'string';
   const others = Object.keys(valid.faults).filter((field) => field !== 'join_token');
   return isText && others.length === 0 ? { ok: true, value: body } : valid;

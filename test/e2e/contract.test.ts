@@ -1,8 +1,11 @@
 /** The API document's tables for area A, and what the contract adds, row by row on real parts. */
+import fc from 'fast-check';
 import t from 'tap';
 import type { Container, ContainerStatusView } from '../../schemas/container.ts';
 import type { Event } from '../../schemas/event.ts';
 import type { LogEntry } from '../../schemas/log.ts';
+import { routes, type Route } from '../../schemas/routes.ts';
+import { bodies } from '../support/bodies.ts';
 import { eventually, hostKey, startRig } from './rig.ts';
 
 const sixteen = [
@@ -25,6 +28,8 @@ const sixteen = [
 ];
 
 const compute = '/api/v2/compute';
+const absent = '01890000-0000-7000-8000-000000000000';
+const takesBody = (route: Route): boolean => route.body !== undefined;
 
 t.test('compute API', async (t) => {
   const rig = await startRig(t);
@@ -303,5 +308,22 @@ t.test('compute API', async (t) => {
     t.equal((await operator.call('PATCH', `${hosts}/${hostKey}`, { cordoned: false })).status, 200);
     t.equal((await acme.wait(waiting.body.data, 'running')).status, 200, 'it is placed when a host fits');
     t.equal((await operator.call('GET', `${hosts}/none`)).status, 404);
+  });
+
+  t.test('bodies at random are created or refused, and never a 500', async (t) => {
+    const anybody = await rig.client('anybody');
+    const seen = new Set<number>();
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom<Route>(...routes.filter(takesBody)), bodies, async (route, body) => {
+        const client = route.access === 'operator' ? operator : anybody;
+        // The host that the other tests stand on is not for changing.
+        const path = route.path.replace(':tenant', 'anybody').replace(':key', 'h0').replace(':id', absent);
+        const { status, text } = await client.call(route.method, path, body);
+        seen.add(status);
+        if (status >= 500) throw new Error(`${route.method} ${path}: ${status} ${text}`);
+      }),
+      { numRuns: 600 },
+    );
+    t.ok(seen.has(422) && seen.size >= 3, [...seen].join(' '));
   });
 });

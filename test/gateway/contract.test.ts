@@ -1,4 +1,5 @@
 /** The contract's statuses and bodies over real sockets, on both engines. */
+import { createUser } from '@nats-io/nkeys';
 import t, { type Test } from 'tap';
 import { v4 as uuid } from 'uuid';
 import { limits } from '../../schemas/limits.ts';
@@ -223,11 +224,16 @@ function operatorRoutes(t: Test, url: string) {
     t.match(asked, { host: 'h1', region: 'eu', joinTokenHash: /^[0-9a-f]{64}$/ });
     t.notMatch(JSON.stringify(asked), data.join_token, 'only the hash leaves the gateway');
 
-    const body = { join_token: data.join_token, public_key: `U${'A'.repeat(55)}` };
+    const body = { join_token: data.join_token, public_key: createUser().getPublicKey() };
     const enrol = (given: unknown) => call(url, '/api/v2/hosts/enrol', post(given, jsonType));
     t.match(await enrol(body), { status: 401, json: { error: 'unauthenticated' } });
     t.equal((await enrol({ ...body, join_token: 'nonsense' })).status, 401);
     t.equal((await enrol({ public_key: 'x' })).status, 422);
+    const unsummed = await enrol({ ...body, public_key: `U${'A'.repeat(55)}` });
+    t.same(
+      [unsummed.status, unsummed.json],
+      [422, { error: 'invalid', details: { public_key: ['is not a public user key'] } }],
+    );
 
     const caps = { caps: { containers: -1, nope: 1 }, regions: ['EU'] };
     const wrong = await call(url, '/api/v2/operator/tenants/acme', {

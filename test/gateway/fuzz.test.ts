@@ -7,6 +7,7 @@ import t from 'tap';
 import { v4 as uuid } from 'uuid';
 import { errorStatus, successStatus, type ErrorCode } from '../../schemas/errors.ts';
 import { authErrors, commonErrors, routes, type Route } from '../../schemas/routes.ts';
+import { bodies as json } from '../support/bodies.ts';
 import { engines, memoryOwner, recordingLog, runGateway, serveOwner, startGround } from './support.ts';
 
 const ground = await startGround(t);
@@ -43,34 +44,6 @@ const odd = fc.oneof(
     uuid(),
   ),
 );
-const json = fc.oneof(
-  fc.jsonValue(),
-  fc.record(
-    {
-      name: fc.oneof(fc.constantFrom('web', '', 7), fc.string()),
-      env: fc.oneof(fc.dictionary(fc.string(), fc.string()), fc.jsonValue()),
-      ports: fc.oneof(fc.array(fc.oneof(fc.integer(), fc.string(), fc.jsonValue())), fc.jsonValue()),
-      host_key: fc.oneof(fc.constantFrom('h1', null), fc.jsonValue()),
-      repository: fc.oneof(fc.constant('a/b'), fc.jsonValue()),
-      cpu_limit: fc.constantFrom('0.5', '1', 1, null),
-      mem_limit: fc.constantFrom('256m', 'x', 1, null),
-      regions: fc.jsonValue(),
-      caps: fc.oneof(fc.dictionary(fc.constantFrom('containers', 'cpu_millis', 'x'), fc.jsonValue()), fc.jsonValue()),
-      region_caps: fc.jsonValue(),
-      key: fc.oneof(fc.constant('h1'), fc.jsonValue()),
-      region: fc.oneof(fc.constant('eu'), fc.jsonValue()),
-      cordoned: fc.jsonValue(),
-      jti: fc.jsonValue(),
-      secret_refs: fc.jsonValue(),
-      config_files: fc.jsonValue(),
-      join_token: fc.oneof(fc.constant(`lsj_h1_${'a'.repeat(43)}`), fc.jsonValue()),
-      public_key: fc.oneof(fc.constant(`U${'A'.repeat(55)}`), fc.jsonValue()),
-      tenant_id: fc.constant('rival'),
-    },
-    { requiredKeys: [] },
-  ),
-);
-
 const requests = fc.record({
   route: fc.constantFrom<Route>(...routes.filter(({ name }) => name !== 'openapi')),
   method: fc.option(fc.constantFrom('GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'), { freq: 8 }),
