@@ -5,7 +5,6 @@
 import type { Clock } from '../lib/clock.ts';
 import type { Capacity, DirectoryEntry } from '../schemas/host.ts';
 import type { HostKey, Region } from '../schemas/ids.ts';
-import { limits } from '../schemas/limits.ts';
 import type { Beat, DirectoryMessage } from '../schemas/messages.ts';
 import { partitionOf } from '../schemas/subjects.ts';
 import type { PlacementLedger } from './state.ts';
@@ -215,6 +214,3 @@ export class Fleet implements FleetView, PlacementLedger {
     );
   }
 }
-
-/** How often the whole of a partition's hosts is told again, for whoever missed a message. */
-export const directoryRefreshMs = limits.syncIntervalMs;

@@ -231,7 +231,7 @@ export class Coalescer {
     if (flight.state === 'lapsed') return;
     const { lane } = flight;
     const nowMs = this.#options.clock.monotonicMs();
-    const pauseMs = jitter(backoffMs(lane.refusals++, { minMs: limits.retryMinMs, maxMs: limits.retryMaxMs }));
+    const pauseMs = jitter(backoffMs(lane.refusals++, { minMs: limits.laneRetryMinMs, maxMs: limits.laneRetryMaxMs }));
     lane.pausedUntilMs = nowMs + pauseMs;
     setTimeout(() => this.#plan(lane), pauseMs + 1).unref();
     if (reason === 'no_responders') this.#flights.delete(id);

@@ -35,9 +35,7 @@ const matches = (pattern: string) => {
 const isTenant = matches(tenantIdPattern);
 const isContainer = matches(containerIdPattern);
 const isHost = matches(hostKeyPattern);
-const isRegionName = matches(regionPattern);
 
 export const isTenantId = (text: string): text is TenantId => isTenant(text);
 export const isContainerId = (text: string): text is ContainerId => isContainer(text);
 export const isHostKey = (text: string): text is HostKey => isHost(text);
-export const isRegion = (text: string): text is Region => isRegionName(text);

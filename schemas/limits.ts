@@ -50,7 +50,6 @@ export const limits = {
 
   // Container fields (spec/limits of the API document, and the contract)
   envKeys: 200,
-  envKeyChars: 128,
   envValueBytes: 32 * KiB,
   envTotalBytes: 64 * KiB,
   ports: 50,
