@@ -2,7 +2,8 @@
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { errorStatus, outcomeStatus } from '../schemas/errors.ts';
-import type { ContainerId, HostKey, OperationId, TenantId } from '../schemas/ids.ts';
+import type { ContainerId, HostKey, NetworkName, OperationId, PeerId, TenantId } from '../schemas/ids.ts';
+import type { PeerGrant } from '../schemas/peer.ts';
 import type { Revocation } from '../schemas/tenant.ts';
 import type { RouteName } from '../schemas/routes.ts';
 import type { Identity } from './auth/claims.ts';
@@ -23,6 +24,8 @@ export interface Call {
   readonly body: unknown;
   /** Undefined on public routes only. */
   readonly identity: Identity | undefined;
+  /** Where a token in the URL took the place of an identity. */
+  readonly grant: PeerGrant | undefined;
   readonly requestId: string;
   /** Of the monotonic clock. */
   readonly deadlineMs: number;
@@ -52,13 +55,16 @@ export interface Services {
 
 /** The tenant is the token's and no other (invariant A6). */
 export function tenantOf(call: Call): TenantId {
-  if (call.identity === undefined) throw new Error(`${call.route}: no identity`);
-  return call.identity.tenant;
+  const tenant = call.identity?.tenant ?? call.grant?.tenant;
+  if (tenant === undefined) throw new Error(`${call.route}: no identity`);
+  return tenant;
 }
 
 // Path parameters are checked against their patterns before a handler runs.
 export const containerOf = (call: Call): ContainerId => call.params['id'] as ContainerId;
 export const tenantParameterOf = (call: Call): TenantId => call.params['tenant'] as TenantId;
+export const peerOf = (call: Call): PeerId => call.params['peer'] as PeerId;
+export const networkOf = (call: Call): NetworkName => call.params['network'] as NetworkName;
 export const hostOf = (call: Call): HostKey => call.params['key'] as HostKey;
 
 const firstErrorStatus = Math.min(...Object.values(errorStatus));

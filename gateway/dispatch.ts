@@ -9,9 +9,10 @@ import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { outcomeStatus, type FieldErrors, type OutcomeCode } from '../schemas/errors.ts';
 import { limits } from '../schemas/limits.ts';
-import { pathParameters, type Route, type RouteName } from '../schemas/routes.ts';
+import { pathParameters, type Access, type Route, type RouteName } from '../schemas/routes.ts';
 import type { Gate } from './auth/gate.ts';
-import type { Identity } from './auth/claims.ts';
+import type { Admission } from './auth/gate.ts';
+import type { Ride, UrlTokens } from './auth/url-tokens.ts';
 import type { Call, Handled, Handler } from './call.ts';
 import type { Validated } from './create.ts';
 import type { BodyResult } from './http/body.ts';
@@ -38,6 +39,7 @@ export interface DispatcherOptions {
   /** In place of the schema alone. */
   readonly validators: Readonly<Partial<Record<RouteName, (body: unknown) => Validated<unknown>>>>;
   readonly gate: Gate;
+  readonly urlTokens: UrlTokens;
   readonly meters: Meters;
   readonly log: Log;
   readonly clock: Clock;
@@ -129,15 +131,15 @@ export class Dispatcher {
     if (match.kind === 'route') trace.route = match.route.name;
 
     const access = match.kind === 'none' ? (match.guarded ? 'tenant' : 'public') : accessOf(match);
-    let identity: Identity | undefined;
-    let crossSite = false;
-    if (access !== 'public') {
-      const admitting = this.#options.gate.admit(head);
-      const admission = admitting instanceof Promise ? await admitting : admitting;
-      if (admission.kind === 'refused') return admission.result;
-      ({ identity, crossSite } = admission);
-      trace.tenant = identity.tenant;
-    }
+    const ownDeadlineMs = match.kind === 'route' ? match.route.deadlineMs : undefined;
+    const deadlineMs = startedMs + (ownDeadlineMs ?? this.#options.requestDeadlineMs);
+    const ride = { route: trace.route, requestId, deadlineMs };
+    const admitting = access === 'public' ? undefined : this.#admit(head, access, ride);
+    const admission = admitting instanceof Promise ? await admitting : admitting;
+    if (admission?.kind === 'refused') return admission.result;
+    const identity = admission?.kind === 'admitted' ? admission.identity : undefined;
+    const grant = admission?.kind === 'granted' ? admission.grant : undefined;
+    trace.tenant = identity?.tenant ?? grant?.tenant;
     if (match.kind === 'none') return notFound;
     if (match.kind === 'method') return wrongMethod(match.allow);
 
@@ -153,12 +155,19 @@ export class Dispatcher {
       query: checked.ok ? checked.query : {},
       body: checked.ok ? checked.body : undefined,
       identity,
+      grant,
       requestId,
-      deadlineMs: startedMs + this.#options.requestDeadlineMs,
+      deadlineMs,
     };
+    const crossSite = admission?.kind === 'admitted' && admission.crossSite;
     const permitted = !crossSite && (access !== 'operator' || identity?.operator === true);
     if (!checked.ok) return (permitted ? await missing(route, call) : undefined) ?? invalid(checked.faults);
     return permitted ? route.handler(call) : forbidden;
+  }
+
+  #admit(head: RequestHead, access: Exclude<Access, 'public'>, ride: Ride): Admission | Promise<Admission> {
+    const { gate, urlTokens } = this.#options;
+    return access === 'download' || access === 'pac' ? urlTokens.admit(head, access, ride) : gate.admit(head);
   }
 
   #finish(exchange: Exchange, requestId: string, startedMs: number, trace: Trace, handled: Handled): void {

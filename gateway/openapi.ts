@@ -90,11 +90,15 @@ function successResponse(route: Route): Json {
           properties: { data: route.data, ...route.beside },
         };
   const streamed = route.streams === true ? { 'text/event-stream': { schema: { type: 'string' } } } : {};
+  const content =
+    route.media === undefined
+      ? { ...jsonContent(schema), ...streamed }
+      : Object.fromEntries(route.media.map((type) => [type, { schema: route.data }]));
   return {
     [String(successStatus[route.success])]: {
       description: route.success,
       headers: requestIdHeader,
-      content: { ...jsonContent(schema), ...streamed },
+      ...(route.success === 'no_content' ? {} : { content }),
     },
   };
 }
@@ -129,13 +133,30 @@ function parametersOf(route: Route): Json[] {
   ];
 }
 
+/** A token in the URL is a query parameter of its route (`token`), and takes the place of other credentials. */
+function securityOf({ access }: Route): Json {
+  switch (access) {
+    case 'public':
+      return { security: [] };
+    case 'download':
+      return { security: [{ bearer: [] }, { cookie: [] }, { url_token: [] }] };
+    case 'pac':
+      return { security: [{ url_token: [] }] };
+    case 'tenant':
+    case 'operator':
+      return {};
+  }
+}
+
+const tagOf = ({ access }: Route): string => (access === 'download' || access === 'pac' ? 'file' : access);
+
 function operationOf(route: Route): Json {
   const codes = [...route.errors, ...commonErrors, ...(route.access === 'public' ? [] : authErrors)];
   return {
     operationId: route.name.replaceAll('.', '_'),
     summary: route.summary,
-    tags: [route.access],
-    ...(route.access === 'public' ? { security: [] } : {}),
+    tags: [tagOf(route)],
+    ...securityOf(route),
     parameters: parametersOf(route),
     ...(route.body === undefined ? {} : { requestBody: { required: true, content: jsonContent(route.body) } }),
     responses: { ...successResponse(route), ...errorResponses(codes) },
@@ -159,6 +180,7 @@ export function openApiDocument(routes: readonly Route[], version: string): Json
     tags: [
       { name: 'tenant', description: 'With a tenant’s token.' },
       { name: 'operator', description: 'With a token that has the scope `operator`.' },
+      { name: 'file', description: 'With a tenant’s token, or with a token of the peer in the URL.' },
       { name: 'public', description: 'Without credentials.' },
     ],
     paths,
@@ -166,6 +188,7 @@ export function openApiDocument(routes: readonly Route[], version: string): Json
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
         cookie: { type: 'apiKey', in: 'cookie', name: cookieName },
+        url_token: { type: 'apiKey', in: 'query', name: 'token' },
       },
       headers: {
         RequestId: { description: 'Of this request, in every log line about it.', schema: { type: 'string' } },

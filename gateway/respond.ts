@@ -11,25 +11,33 @@ import type { Reply } from './http/engine.ts';
 /** What a handler gives back; the body may be empty for an error, which then has its code for a body. */
 export interface Result {
   readonly code: OutcomeCode;
-  readonly body: string;
+  readonly body: string | Uint8Array;
   readonly retryAfterSeconds?: number;
   /** More headers, and ones that stand in place of the usual: name, value, name, value... */
   readonly headers?: readonly string[];
 }
 
-const error = (body: ErrorBody): Result => ({ code: body.error, body: JSON.stringify(body) });
+/** JSON, as an actor's outcome is. */
+export interface TextResult extends Result {
+  readonly body: string;
+}
+
+const error = (body: ErrorBody): TextResult => ({ code: body.error, body: JSON.stringify(body) });
 
 /** The codes whose body is the bare code, or the code and a message. */
 type PlainCode = Exclude<ErrorCode, 'over_quota' | 'invalid'>;
 
-export const failure = (code: PlainCode, message?: string): Result =>
+export const failure = (code: PlainCode, message?: string): TextResult =>
   error(message === undefined ? { error: code } : { error: code, message });
 
-export const invalid = (details: FieldErrors): Result => error({ error: 'invalid', details });
+export const invalid = (details: FieldErrors): TextResult => error({ error: 'invalid', details });
 
-export const rateLimited = (retryAfterSeconds: number): Result => ({ ...failure('rate_limited'), retryAfterSeconds });
+export const rateLimited = (retryAfterSeconds: number): TextResult => ({
+  ...failure('rate_limited'),
+  retryAfterSeconds,
+});
 
-export const ok = (data: unknown): Result => ({ code: 'ok', body: JSON.stringify({ data }) });
+export const ok = (data: unknown): TextResult => ({ code: 'ok', body: JSON.stringify({ data }) });
 
 const defaultRetryAfterSeconds = 1;
 const noStore = ['cache-control', 'no-store'];
@@ -53,7 +61,8 @@ function retryAfter({ code, retryAfterSeconds }: Result): readonly string[] {
 
 export function replyOf(result: Result, requestId: string): Reply {
   const status = outcomeStatus[result.code];
-  const body = result.body === '' && status !== 204 ? bareError(result.code) : result.body;
+  const empty = status === 204 || status === 304;
+  const body = result.body === '' && !empty ? bareError(result.code) : result.body;
   return {
     status,
     body,
@@ -61,7 +70,7 @@ export function replyOf(result: Result, requestId: string): Reply {
       'x-request-id',
       requestId,
       ...(result.headers?.includes('cache-control') === true ? none : noStore),
-      ...(status === 204 || result.headers?.includes('content-type') === true ? none : json),
+      ...(empty || result.headers?.includes('content-type') === true ? none : json),
       ...retryAfter(result),
       ...(result.headers ?? none),
     ],

@@ -31,9 +31,8 @@ const newNode = <R extends Route>(): Node<R> => ({
   allow: '',
 });
 
-/** `/api/v2/compute`: an area of the API is told by its first segments, and all of it is guarded or none. */
-const areaSegments = 3;
-const areaOf = (segments: readonly string[]): string => segments.slice(0, areaSegments).join('/');
+/** `/api/v2/compute`, `/api/forage`: an area of the API is told by its first segments, and all of it is guarded or none. */
+const areaOf = (segments: readonly string[]): string => segments.slice(0, segments[1] === 'v2' ? 3 : 2).join('/');
 
 const segmentsOf = (path: string): string[] => {
   const segments = path.split('/');

@@ -2,7 +2,7 @@
  * Every bucket and stream, what is in it, and its one writing role (invariant A2). The owner of a partition is the actors
  * process whose epoch is in the bucket; `gateway` writes nothing (A1), hosts write only log blocks (A7).
  */
-import type { ContainerId, HostKey, TenantId } from './ids.ts';
+import type { ContainerId, HostKey, NetworkName, PeerId, TenantId } from './ids.ts';
 
 export const buckets = {
   cluster: {
@@ -20,6 +20,10 @@ export const buckets = {
       'tenant.<tenant>': 'settings of a tenant: regions, caps, revocations',
       'container.<tenant>.<id>': 'a container, or the tombstone of one',
       'host.<key>': 'a fleet host: region, capacity, cordon, session',
+      'peer.<tenant>.<id>': 'a VPN peer, or the tombstone of one',
+      'network.<name>': 'a VPN network: settings, certificate authority, keys of its server',
+      'lease.<name>.<index>': 'an address of a network that is reserved or lent',
+      'revoked.<name>.<serial>': 'a certificate of a network that is refused',
       'ops.<entry>': 'outcomes of the operations of a checkpoint, dropped by their TTL',
     },
   },
@@ -37,5 +41,9 @@ export const keys = {
   tenant: (tenant: TenantId) => `tenant.${tenant}`,
   container: (tenant: TenantId, id: ContainerId) => `container.${tenant}.${id}`,
   host: (host: HostKey) => `host.${host}`,
+  peer: (tenant: TenantId, id: PeerId) => `peer.${tenant}.${id}`,
+  network: (network: NetworkName) => `network.${network}`,
+  lease: (network: NetworkName, index: number) => `lease.${network}.${index}`,
+  revoked: (network: NetworkName, serial: string) => `revoked.${network}.${serial}`,
   operations: (entry: number) => `ops.${entry}`,
 } as const;

@@ -3,7 +3,7 @@
  * knows the numbers. docs/errors.md is checked against it.
  */
 
-export const successStatus = { ok: 200, created: 201, accepted: 202, no_content: 204 } as const;
+export const successStatus = { ok: 200, created: 201, accepted: 202, no_content: 204, not_modified: 304 } as const;
 
 export const errorStatus = {
   bad_request: 400,

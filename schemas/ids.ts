@@ -10,19 +10,30 @@ export type TenantId = Branded<'TenantId'>;
 export type ContainerId = Branded<'ContainerId'>;
 /** `^[a-z0-9][a-z0-9-]{0,62}$`: one token of a NATS subject, and a name that a person reads. */
 export type HostKey = Branded<'HostKey'>;
+/** UUIDv7, lower case: a VPN peer. */
+export type PeerId = Branded<'PeerId'>;
+/** UUIDv7, lower case: a download or PAC token of a peer; the id, not the token. */
+export type PeerTokenId = Branded<'PeerTokenId'>;
+/** `^[a-z0-9](?:[a-z0-9-]{0,13}[a-z0-9])?$`: a VPN network; fit for an interface's name, a token of a NATS subject and a DNS label. */
+export type NetworkName = Branded<'NetworkName'>;
 /** Given by the gateway to every write; the outcome of an operation is kept under it. */
 export type OperationId = Branded<'OperationId'>;
 /** `^[a-z0-9][a-z0-9-]{0,31}$` */
 export type Region = Branded<'Region'>;
 
 export const tenantIdPattern = '^[A-Za-z0-9_-]{1,64}$';
-export const containerIdPattern = '^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$';
+/** A UUID of any version in lower case: what `:id` of a path may be. */
+export const uuidPattern = '^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$';
 export const hostKeyPattern = '^[a-z0-9][a-z0-9-]{0,62}$';
 export const regionPattern = '^[a-z0-9][a-z0-9-]{0,31}$';
+export const networkNamePattern = '^[a-z0-9](?:[a-z0-9-]{0,13}[a-z0-9])?$';
 export const operationIdPattern = '^[A-Za-z0-9_-]{16,64}$';
 
 export const TenantId = Type.Unsafe<TenantId>(Type.String({ pattern: tenantIdPattern }));
-export const ContainerId = Type.Unsafe<ContainerId>(Type.String({ pattern: containerIdPattern, format: 'uuid' }));
+export const ContainerId = Type.Unsafe<ContainerId>(Type.String({ pattern: uuidPattern, format: 'uuid' }));
+export const PeerId = Type.Unsafe<PeerId>(Type.String({ pattern: uuidPattern, format: 'uuid' }));
+export const PeerTokenId = Type.Unsafe<PeerTokenId>(Type.String({ pattern: uuidPattern, format: 'uuid' }));
+export const NetworkName = Type.Unsafe<NetworkName>(Type.String({ pattern: networkNamePattern }));
 export const HostKey = Type.Unsafe<HostKey>(Type.String({ pattern: hostKeyPattern }));
 export const Region = Type.Unsafe<Region>(Type.String({ pattern: regionPattern }));
 export const OperationId = Type.Unsafe<OperationId>(Type.String({ pattern: operationIdPattern }));
@@ -33,9 +44,12 @@ const matches = (pattern: string) => {
 };
 
 const isTenant = matches(tenantIdPattern);
-const isContainer = matches(containerIdPattern);
+const isUuid = matches(uuidPattern);
+const isNetwork = matches(networkNamePattern);
 const isHost = matches(hostKeyPattern);
 
 export const isTenantId = (text: string): text is TenantId => isTenant(text);
-export const isContainerId = (text: string): text is ContainerId => isContainer(text);
+export const isContainerId = (text: string): text is ContainerId => isUuid(text);
+export const isPeerId = (text: string): text is PeerId => isUuid(text);
+export const isNetworkName = (text: string): text is NetworkName => isNetwork(text);
 export const isHostKey = (text: string): text is HostKey => isHost(text);

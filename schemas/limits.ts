@@ -160,6 +160,52 @@ export const limits = {
   eventAgeMs: 7 * days,
   eventsPerContainer: 1000,
   eventStreamBytes: 4 * 1024 * MiB,
+
+  // VPN networks and peers
+  networkRoutes: 64,
+  networkDns: 4,
+  networkTenants: 4096,
+  proxyDomains: 256,
+  ipv4PoolPrefixMin: 16,
+  ipv4PoolPrefixMax: 30,
+  /** A reservation that no peer came of is looked into after this long; far longer than any request. */
+  reservationTtlMs: 2 * minutes,
+  /** How long the id of a peer that is gone, or never came, stays taken; longer than any request. */
+  peerTombstoneTtlMs: 1 * days,
+  peerTokens: 20,
+  downloadTokenTtlMs: 7 * days,
+  pacTokenTtlMs: 365 * days,
+  tokenTtlMaxMs: 3 * 365 * days,
+  peerRenewedCertificates: 16,
+  /** Of one page of leases, revocations or secrets between gateway and actor. */
+  vpnPage: 500,
+  /** What partitions have to tell one another (actors/errands.ts). */
+  errandsPerSweep: 100,
+  errandTimeoutMs: 3 * seconds,
+
+  // Certificates
+  caLifetimeMs: 10 * 365 * days,
+  /** Apple accepts no server certificate of over 825 days; client certificates keep to the same. */
+  certificateLifetimeMs: 825 * days,
+  /** Clocks of phones are wrong by minutes. */
+  certificateBackdateMs: 1 * hours,
+  /** A certificate is renewed when less than this part of its life is left. */
+  certificateRenewFraction: 1 / 3,
+  crlLifetimeMs: 7 * days,
+  /** A revocation list is signed anew when it is older than this; so it never comes near its end. */
+  crlFreshMs: 1 * minutes,
+
+  // VPN files
+  vpnJobsQueued: 1024,
+  vpnJobMs: 30 * seconds,
+  spareRsaKeys: 16,
+  /** Routes that make RSA keys have this long in place of the usual deadline. */
+  keyDeadlineMs: 60 * seconds,
+  artifactCacheBytes: 64 * MiB,
+  artifactCacheEntries: 20_000,
+  /** ISO/IEC 18004 table 7: bytes in a version 40 symbol at level L. */
+  qrBytes: 2953,
+  p12Iterations: 2048,
 } as const;
 
 /** What a tenant may use before an operator says otherwise. */

@@ -21,8 +21,27 @@ import {
 } from './container.ts';
 import { isOutcomeCode, type OutcomeCode } from './errors.ts';
 import { Capacity, type DirectoryEntry, type HostUpdate } from './host.ts';
-import { ContainerId, type HostKey, TenantId, isContainerId, type OperationId, type Region } from './ids.ts';
+import {
+  ContainerId,
+  type HostKey,
+  type NetworkName,
+  type PeerId,
+  type PeerTokenId,
+  TenantId,
+  isContainerId,
+  type OperationId,
+  type Region,
+} from './ids.ts';
 import { limits } from './limits.ts';
+import type {
+  CertificateRef,
+  KeptCertificate,
+  NetworkRecord,
+  NetworkSettings,
+  PeerOnServer,
+  Sealed,
+} from './network.ts';
+import type { PeerKeys, PeerRecord, PeerRevocation, PeerToken, SecretPlace } from './peer.ts';
 import type { Revocation, TenantSettings } from './tenant.ts';
 
 /** Rides on every ask: the id of the HTTP request, and how long its sender still waits. */
@@ -39,14 +58,24 @@ interface OfContainer extends OfTenant {
 interface OfHost {
   readonly host: HostKey;
 }
+interface OfPeer extends OfTenant {
+  readonly peer: PeerId;
+}
+/** `by`: whose request it is; not `tenant`, which would be the key that the ask goes by. */
+interface OfNetwork {
+  readonly network: NetworkName;
+}
+interface ByPeer {
+  readonly by: { readonly tenant: TenantId; readonly peer: PeerId };
+}
 interface Write {
   readonly op: OperationId;
 }
 
-/** Where a page ended: the list goes on with what is older than this container, whether or not it is still there. */
+/** Where a page ended: the list goes on with what is older than this one, whether or not it is still there. */
 export interface ListCursor {
   readonly insertedAtMs: number;
-  readonly id: ContainerId;
+  readonly id: ContainerId | PeerId;
 }
 
 export type ReadAsk = Ride &
@@ -64,6 +93,27 @@ export type ReadAsk = Ride &
     | { type: 'host.list'; partition: number }
     /** Body: `{"data":[Revocation...]}` of the tenants of one partition. */
     | { type: 'revocation.list'; partition: number }
+    | ({ type: 'peer.list'; limit: number; before: ListCursor | null } & OfTenant)
+    | ({ type: 'peer.get' } & OfPeer)
+    /** Answered as the create itself would be, short of making anything: name taken, over quota, or `ok`. */
+    | ({ type: 'peer.check'; name: string } & OfTenant)
+    /** Body: `{"data":PeerRecord}`: what files are made from. */
+    | ({ type: 'peer.material' } & OfPeer)
+    /** Body: `{"data":PeerGrant}`; `unauthenticated` for every token that is not good, whatever the reason. */
+    | { type: 'token.resolve'; partition: number; hash: string }
+    /** Body: `{"data":PeerCount}` of the tenants of one partition. */
+    | { type: 'peer.count'; partition: number }
+    | ({ type: 'network.get' } & OfNetwork)
+    /** Body: `{"data":[NetworkView...]}` of the networks of one partition. */
+    | { type: 'network.list'; partition: number }
+    /** Body: `{"data":NetworkRecord}`. */
+    | ({ type: 'network.material' } & OfNetwork)
+    /** Body: `{"data":[LeaseRecord...],"next":index|null}`: leases that are held, by index, from `after` on. */
+    | ({ type: 'network.leases'; after: number } & OfNetwork)
+    /** Body: `{"data":[RevocationEntry...],"next":serial|null,"now_ms":n}`, by serial, from `after` on. */
+    | ({ type: 'network.revocations'; after: string } & OfNetwork)
+    /** Body: `{"data":[StaleSecret...]}`: at most a page of those that are not sealed under this key. */
+    | { type: 'secret.stale'; partition: number; keyId: string }
   );
 
 export type WriteAsk = Ride &
@@ -86,13 +136,81 @@ export type WriteAsk = Ride &
     | ({ type: 'host.remove' } & OfHost)
     /** Body: `{"data":Enrolment}`. */
     | ({ type: 'host.enrol'; joinTokenHash: string; publicKey: string } & OfHost)
+    | ({
+        type: 'peer.create';
+        made: Pick<
+          PeerRecord,
+          | 'name'
+          | 'network'
+          | 'index'
+          | 'ipv4'
+          | 'ipv6'
+          | 'expiresAtMs'
+          | 'routes'
+          | 'dns'
+          | 'localId'
+          | 'p12Password'
+          | 'tokens'
+          | 'wireguard'
+          | 'certificate'
+        >;
+      } & OfPeer)
+    | ({ type: 'peer.update'; update: PeerUpdate } & OfPeer)
+    /** New keys; the certificate that they stand in place of is revoked. `conflict` where that is no longer the one in use. */
+    | ({ type: 'peer.rotate'; replaces: string; keys: PeerKeys } & OfPeer)
+    /** The same key, certified for longer. `conflict` as above. Body: `{"data":PeerRecord}`. */
+    | ({ type: 'peer.certify'; replaces: string; certificate: KeptCertificate } & OfPeer)
+    | ({ type: 'peer.password'; p12Password: Sealed } & OfPeer)
+    | ({ type: 'peer.token.create'; token: PeerToken } & OfPeer)
+    | ({ type: 'peer.token.remove'; token: PeerTokenId } & OfPeer)
+    | ({ type: 'peer.remove' } & OfPeer)
+    /** From a network whose reservation has lapsed: body `{"data":{"there":bool}}`; where it is not, it shall never be. */
+    | ({ type: 'peer.forgo' } & OfPeer)
+    | ({ type: 'network.create'; made: Pick<NetworkRecord, 'settings' | 'wireguard' | 'ca' | 'server'> } & OfNetwork)
+    /** `server`: a new certificate where the endpoint changed. `conflict` where the pools change. */
+    | ({ type: 'network.put'; settings: NetworkSettings; server: KeptCertificate | null } & OfNetwork)
+    /** Renewal. `conflict` where `replaces` is no longer the serial in use. Body: `{"data":NetworkRecord}`. */
+    | ({ type: 'network.certify'; which: 'ca' | 'server'; replaces: string; certificate: KeptCertificate } & OfNetwork)
+    | ({ type: 'network.remove' } & OfNetwork)
+    /** Body: `{"data":Reservation}`. The same peer gets the same address however often it asks. */
+    | ({ type: 'network.reserve' } & OfNetwork & ByPeer)
+    /** Gives back a reservation; one that has become a lease stays. */
+    | ({ type: 'network.release' } & OfNetwork & ByPeer)
+    /** From the peer's actor, until it is acknowledged: what the network should hold of it. Older ones are ignored. */
+    | ({ type: 'network.learn'; told: PeerTold } & OfNetwork & ByPeer)
+    /** Replaces what is still as `before`; body `{"data":{"replaced":n}}`. */
+    | {
+        type: 'secret.replace';
+        partition: number;
+        items: readonly { readonly place: SecretPlace; readonly before: Sealed; readonly after: Sealed }[];
+      }
   );
+
+/** What is absent stays as it is. */
+export type PeerUpdate = Partial<Pick<PeerRecord, 'name' | 'enabled' | 'expiresAtMs' | 'routes' | 'dns'>>;
+
+export type PeerTold = {
+  /** To be refused from now on. */
+  readonly revoked: readonly PeerRevocation[];
+} & (
+  | ({ readonly there: true; readonly index: number } & PeerOnServer)
+  | { readonly there: false; readonly generation: number }
+);
+
+/** Answer to `peer.count`. */
+export interface PeerCount {
+  readonly active: number;
+  readonly disabled: number;
+  readonly expired: number;
+  /** Of the certificates in use of active peers, the one that ends first. */
+  readonly earliest: CertificateRef['notAfterMs'] | null;
+}
 
 export type Ask = ReadAsk | WriteAsk;
 
 /** The key whose partition an ask goes to, or the partition itself. */
 export const addressOf = (ask: Ask): string | number =>
-  'tenant' in ask ? ask.tenant : 'host' in ask ? ask.host : ask.partition;
+  'tenant' in ask ? ask.tenant : 'host' in ask ? ask.host : 'network' in ask ? ask.network : ask.partition;
 
 export interface ContainerTrace {
   readonly history: readonly HostKey[];

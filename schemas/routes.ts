@@ -4,15 +4,20 @@ import { Container, ContainerStatus, ContainerStatusView, CreateBody, OperatorFi
 import type { ErrorCode, SuccessCode } from './errors.ts';
 import { Event } from './event.ts';
 import { EnrolBody, HostCreateBody, HostUpdateBody, HostView } from './host.ts';
-import { ContainerId, HostKey, TenantId } from './ids.ts';
+import { ContainerId, HostKey, NetworkName, PeerId, PeerTokenId, TenantId } from './ids.ts';
 import { limits } from './limits.ts';
 import { LogEntry } from './log.ts';
+import { NetworkBody, NetworkCreateBody, NetworkView } from './network.ts';
+import { PeerCreateBody, PeerSecrets, PeerTokenBody, PeerTokenView, PeerUpdateBody, PeerView } from './peer.ts';
 import { QuotaView, RevocationBody, TenantSettings, TenantView } from './tenant.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** Who may call: anybody, a tenant's token, or a token with the scope `operator`. */
-export type Access = 'public' | 'tenant' | 'operator';
+/**
+ * Who may call: anybody; a tenant's token; a token with the scope `operator`; a tenant's token or, as `?token=`, a download
+ * token of a peer; a PAC token of a peer and nothing else.
+ */
+export type Access = 'public' | 'tenant' | 'operator' | 'download' | 'pac';
 
 export interface QueryParameter {
   readonly schema: TSchema;
@@ -38,10 +43,37 @@ export interface Route {
   readonly streams?: true;
   /** Not wrapped in `data`, and not JSON of the API: health, OpenAPI. */
   readonly bare?: true;
+  /** Media types of the answer, where it is a file and no JSON of the API. */
+  readonly media?: readonly string[];
+  /** In place of the usual deadline. */
+  readonly deadlineMs?: number;
 }
 
 const compute = '/api/v2/compute';
 const operator = '/api/v2/operator';
+const forage = '/api/forage';
+
+const networkErrors = ['forbidden', 'not_found'] as const;
+const bodyErrors = ['bad_request', 'unsupported_media_type', 'too_large', 'invalid'] as const;
+const downloadToken: QueryParameter = {
+  schema: Type.String(),
+  description: 'A download token of the peer, in place of other credentials.',
+};
+
+/** A file of the VPN server: its ETag changes when it does. */
+const serverFile = (name: string, file: string, media: string, summary: string) =>
+  ({
+    name: `network.${name}` as const,
+    method: 'GET',
+    path: `${operator}/networks/:network/${file}`,
+    access: 'operator',
+    summary,
+    success: 'ok',
+    data: Type.String(),
+    errors: networkErrors,
+    media: [media],
+    deadlineMs: limits.keyDeadlineMs,
+  }) as const;
 
 const integer = (minimum: number, maximum: number, fallback: number, description: string): QueryParameter => ({
   schema: Type.Integer({ minimum, maximum, default: fallback }),
@@ -54,7 +86,14 @@ const follow: QueryParameter = {
 };
 const nextCursor = { next_cursor: Type.String() };
 
-export const pathParameters = { id: ContainerId, tenant: TenantId, key: HostKey } as const;
+export const pathParameters = {
+  id: ContainerId,
+  tenant: TenantId,
+  key: HostKey,
+  peer: PeerId,
+  token: PeerTokenId,
+  network: NetworkName,
+} as const;
 
 const HostWithToken = Type.Object({ host: HostView, join_token: Type.String(), expires_at: Type.String() });
 
@@ -334,6 +373,279 @@ export const routes = [
       jwt: Type.String(),
     }),
     errors: ['unauthenticated', 'bad_request', 'unsupported_media_type', 'too_large', 'invalid', 'rate_limited'],
+  },
+  {
+    name: 'peer.list',
+    method: 'GET',
+    path: `${forage}/peers`,
+    access: 'tenant',
+    summary: 'The caller’s VPN peers, newest first.',
+    query: { limit: integer(1, limits.listMax, limits.listDefault, 'How many at most.'), cursor },
+    success: 'ok',
+    data: Type.Array(PeerView),
+    beside: nextCursor,
+    errors: ['invalid'],
+  },
+  {
+    name: 'peer.create',
+    method: 'POST',
+    path: `${forage}/peers`,
+    access: 'tenant',
+    summary: 'Make a peer: addresses, keys, a certificate. Its password and tokens are shown here alone.',
+    body: PeerCreateBody,
+    success: 'created',
+    data: Type.Object({ ...PeerView.properties, ...PeerSecrets }),
+    errors: [...bodyErrors, 'over_quota', 'conflict'],
+    deadlineMs: limits.keyDeadlineMs,
+  },
+  {
+    name: 'peer.get',
+    method: 'GET',
+    path: `${forage}/peers/:peer`,
+    access: 'tenant',
+    summary: 'One peer of the caller.',
+    success: 'ok',
+    data: PeerView,
+    errors: ['not_found'],
+  },
+  {
+    name: 'peer.update',
+    method: 'PATCH',
+    path: `${forage}/peers/:peer`,
+    access: 'tenant',
+    summary: 'Rename, disable or enable, set expiry, routes or DNS.',
+    body: PeerUpdateBody,
+    success: 'ok',
+    data: PeerView,
+    errors: ['not_found', ...bodyErrors],
+  },
+  {
+    name: 'peer.remove',
+    method: 'DELETE',
+    path: `${forage}/peers/:peer`,
+    access: 'tenant',
+    summary: 'Revoke its certificates, give back its addresses, forget it.',
+    success: 'no_content',
+    data: Type.Null(),
+    errors: ['not_found'],
+  },
+  {
+    name: 'peer.rotate',
+    method: 'POST',
+    path: `${forage}/peers/:peer/rotate`,
+    access: 'tenant',
+    summary: 'New keys and a new certificate; the old certificate is revoked.',
+    success: 'ok',
+    data: PeerView,
+    errors: ['not_found', 'conflict'],
+    deadlineMs: limits.keyDeadlineMs,
+  },
+  {
+    name: 'peer.token.create',
+    method: 'POST',
+    path: `${forage}/peers/:peer/tokens`,
+    access: 'tenant',
+    summary: 'A new download or PAC token, shown here alone.',
+    body: PeerTokenBody,
+    success: 'created',
+    data: Type.Object({ ...PeerTokenView.properties, token: Type.String() }),
+    errors: ['not_found', 'conflict', ...bodyErrors],
+  },
+  {
+    name: 'peer.token.remove',
+    method: 'DELETE',
+    path: `${forage}/peers/:peer/tokens/:token`,
+    access: 'tenant',
+    summary: 'Revoke a token.',
+    success: 'no_content',
+    data: Type.Null(),
+    errors: ['not_found'],
+  },
+  {
+    name: 'peer.password',
+    method: 'POST',
+    path: `${forage}/p12/:peer/password`,
+    access: 'tenant',
+    summary: 'A new password for the PKCS#12 bundle, shown here alone.',
+    success: 'created',
+    data: Type.Object({ p12_password: PeerSecrets.p12_password }),
+    errors: ['not_found'],
+  },
+  {
+    name: 'artifact.config',
+    method: 'GET',
+    path: `${forage}/config/:peer`,
+    access: 'download',
+    summary: 'WireGuard configuration.',
+    query: { token: downloadToken },
+    success: 'ok',
+    data: Type.String(),
+    errors: ['not_found', 'conflict'],
+    media: ['text/plain; charset=utf-8'],
+  },
+  {
+    name: 'artifact.qr',
+    method: 'GET',
+    path: `${forage}/config/:peer/qr`,
+    access: 'download',
+    summary: 'The same as a QR code.',
+    query: { token: downloadToken },
+    success: 'ok',
+    data: Type.String(),
+    errors: ['not_found', 'conflict', 'invalid'],
+    media: ['image/svg+xml'],
+  },
+  {
+    name: 'artifact.profile',
+    method: 'GET',
+    path: `${forage}/profile/:peer`,
+    access: 'download',
+    summary: 'Settings for built-in IKEv2 clients, as JSON or in the form of a platform.',
+    query: {
+      token: downloadToken,
+      format: {
+        schema: Type.Enum(['json', 'mobileconfig', 'sswan', 'ps1', 'swanctl'], { default: 'json' }),
+        description: 'JSON; Apple, strongSwan for Android, Windows, strongSwan for Linux.',
+      },
+    },
+    success: 'ok',
+    data: Type.Object({}),
+    errors: ['not_found', 'conflict', 'invalid'],
+    media: [
+      'application/json',
+      'application/x-apple-aspen-config',
+      'application/vnd.strongswan.profile',
+      'text/plain; charset=utf-8',
+    ],
+    deadlineMs: limits.keyDeadlineMs,
+  },
+  {
+    name: 'artifact.p12',
+    method: 'GET',
+    path: `${forage}/p12/:peer`,
+    access: 'download',
+    summary: 'Certificate and key as PKCS#12, under the password that was shown once.',
+    query: {
+      token: downloadToken,
+      encryption: {
+        schema: Type.Enum(['compat', 'modern'], { default: 'compat' }),
+        description: '3DES and SHA-1, which everything imports, or AES-256 and SHA-256.',
+      },
+    },
+    success: 'ok',
+    data: Type.String(),
+    errors: ['not_found', 'conflict', 'invalid'],
+    media: ['application/x-pkcs12'],
+    deadlineMs: limits.keyDeadlineMs,
+  },
+  {
+    name: 'artifact.pac',
+    method: 'GET',
+    path: `${forage}/pac`,
+    access: 'pac',
+    summary: 'Proxy auto-config.',
+    query: { token: { schema: Type.String(), description: 'A PAC token.' } },
+    success: 'ok',
+    data: Type.String(),
+    errors: [],
+    media: ['application/x-ns-proxy-autoconfig'],
+  },
+  {
+    name: 'crl',
+    method: 'GET',
+    path: `${forage}/crl/:network`,
+    access: 'public',
+    summary: 'Certificate revocation list of a network, DER.',
+    success: 'ok',
+    data: Type.String(),
+    errors: ['not_found'],
+    media: ['application/pkix-crl'],
+  },
+  {
+    name: 'forage.metrics',
+    method: 'GET',
+    path: '/metrics/forage',
+    access: 'public',
+    summary: 'Metrics of the VPN area; with a bearer token where one is configured.',
+    success: 'ok',
+    data: Type.String(),
+    errors: ['unauthenticated'],
+    media: ['text/plain; version=0.0.4; charset=utf-8'],
+  },
+  {
+    name: 'network.list',
+    method: 'GET',
+    path: `${operator}/networks`,
+    access: 'operator',
+    summary: 'The VPN networks, by name.',
+    success: 'ok',
+    data: Type.Array(NetworkView),
+    errors: ['forbidden'],
+  },
+  {
+    name: 'network.create',
+    method: 'POST',
+    path: `${operator}/networks`,
+    access: 'operator',
+    summary: 'Make a VPN network, with its certificate authority and the keys of its server.',
+    body: NetworkCreateBody,
+    success: 'created',
+    data: NetworkView,
+    errors: ['forbidden', 'conflict', ...bodyErrors],
+    deadlineMs: limits.keyDeadlineMs,
+  },
+  {
+    name: 'network.get',
+    method: 'GET',
+    path: `${operator}/networks/:network`,
+    access: 'operator',
+    summary: 'One network.',
+    success: 'ok',
+    data: NetworkView,
+    errors: networkErrors,
+  },
+  {
+    name: 'network.put',
+    method: 'PUT',
+    path: `${operator}/networks/:network`,
+    access: 'operator',
+    summary: 'Set all but the name and the pools; what is absent goes back to its default.',
+    body: NetworkBody,
+    success: 'ok',
+    data: NetworkView,
+    errors: [...networkErrors, 'conflict', ...bodyErrors],
+    deadlineMs: limits.keyDeadlineMs,
+  },
+  {
+    name: 'network.remove',
+    method: 'DELETE',
+    path: `${operator}/networks/:network`,
+    access: 'operator',
+    summary: 'Forget a network that has no peers.',
+    success: 'no_content',
+    data: Type.Null(),
+    errors: [...networkErrors, 'conflict'],
+  },
+  serverFile(
+    'wireguard',
+    'wireguard.conf',
+    'text/plain; charset=utf-8',
+    'For `wg-quick` on the VPN server, with its private key.',
+  ),
+  serverFile('swanctl', 'swanctl.conf', 'text/plain; charset=utf-8', 'For strongSwan on the VPN server.'),
+  serverFile('server_certificate', 'server.pem', 'application/x-pem-file', 'Certificate of the VPN server.'),
+  serverFile('server_key', 'server-key.pem', 'application/x-pem-file', 'Private key of the VPN server.'),
+  serverFile('ca', 'ca.pem', 'application/x-pem-file', 'Certificate of the authority.'),
+  {
+    name: 'secret.reseal',
+    method: 'POST',
+    path: `${operator}/vpn-keys/reseal`,
+    access: 'operator',
+    summary: 'Seal every secret of the VPN area under the current key; older keys can then be taken away.',
+    success: 'ok',
+    data: Type.Object({ key_id: Type.String(), resealed: Type.Integer(), remaining: Type.Integer() }),
+    errors: ['forbidden'],
+    deadlineMs: limits.keyDeadlineMs,
   },
   {
     name: 'openapi',

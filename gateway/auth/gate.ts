@@ -1,6 +1,8 @@
 /** Who a request is from: credentials, verdict, and how often one address may be wrong. */
 import type { BlockList } from 'node:net';
 import { isIPv6 } from 'node:net';
+import type { TenantId } from '../../schemas/ids.ts';
+import type { PeerGrant } from '../../schemas/peer.ts';
 import type { RequestHead } from '../http/engine.ts';
 import type { Meters } from '../metrics.ts';
 import type { RateLimiter } from '../rate-limits.ts';
@@ -12,6 +14,8 @@ import type { Verdict, Verifier } from './verifier.ts';
 export type Admission =
   /** `crossSite`: made by another site with the user's cookie; refused after everything else was looked at. */
   | { readonly kind: 'admitted'; readonly identity: Identity; readonly crossSite: boolean }
+  /** By a token in the URL, which is good for the files of one peer. */
+  | { readonly kind: 'granted'; readonly grant: PeerGrant }
   | { readonly kind: 'refused'; readonly result: Result };
 
 export interface GateOptions {
@@ -24,7 +28,7 @@ export interface GateOptions {
   readonly revocationsKnown: (tenant: string) => boolean;
 }
 
-const unauthenticated: Admission = { kind: 'refused', result: failure('unauthenticated') };
+export const unauthenticated: Admission = { kind: 'refused', result: failure('unauthenticated') };
 const unavailable: Admission = { kind: 'refused', result: failure('unavailable') };
 
 /**
@@ -47,7 +51,7 @@ export class Gate {
 
   /** At once for a token that is remembered. */
   admit(head: RequestHead): Admission | Promise<Admission> {
-    const { verifier, failureRates, meters } = this.#options;
+    const { verifier, meters } = this.#options;
     const credentials = credentialsOf(head.headers);
     switch (credentials.kind) {
       case 'none':
@@ -58,17 +62,31 @@ export class Gate {
       case 'token': {
         const recalled = verifier.recall(credentials.token);
         if (recalled !== undefined) return this.#conclude(head, credentials.from, recalled);
-        const retryAfter = failureRates.peek(clientAddress(head, this.#options.trustedProxies));
-        if (retryAfter > 0) {
-          meters.rateLimited('address');
-          return { kind: 'refused', result: rateLimited(retryAfter) };
-        }
+        const limited = this.limitedByFailures(head);
+        if (limited !== undefined) return limited;
         const verdict = verifier.verify(credentials.token);
         return verdict instanceof Promise
           ? verdict.then((later) => this.#conclude(head, credentials.from, later))
           : this.#conclude(head, credentials.from, verdict);
       }
     }
+  }
+
+  /** A refusal where this address was wrong too often of late. */
+  limitedByFailures(head: RequestHead): Admission | undefined {
+    const { failureRates, meters, trustedProxies } = this.#options;
+    const retryAfter = failureRates.peek(clientAddress(head, trustedProxies));
+    if (retryAfter === 0) return undefined;
+    meters.rateLimited('address');
+    return { kind: 'refused', result: rateLimited(retryAfter) };
+  }
+
+  /** A refusal where the tenant asks too much; otherwise this request is counted. */
+  limitedByTenant(tenant: TenantId): Admission | undefined {
+    const retryAfter = this.#options.tenantRates.take(tenant);
+    if (retryAfter === 0) return undefined;
+    this.#options.meters.rateLimited('tenant');
+    return { kind: 'refused', result: rateLimited(retryAfter) };
   }
 
   countFailure(head: RequestHead): void {
@@ -82,7 +100,7 @@ export class Gate {
   }
 
   #conclude(head: RequestHead, from: 'bearer' | 'cookie', verdict: Verdict): Admission {
-    const { meters, tenantRates, revocationsKnown } = this.#options;
+    const { meters, revocationsKnown } = this.#options;
     switch (verdict.kind) {
       case 'refused':
         return this.#refuse(head, verdict.why);
@@ -95,12 +113,13 @@ export class Gate {
           meters.authFailure('revocations unknown');
           return unavailable;
         }
-        const retryAfter = tenantRates.take(identity.tenant);
-        if (retryAfter > 0) {
-          meters.rateLimited('tenant');
-          return { kind: 'refused', result: rateLimited(retryAfter) };
-        }
-        return { kind: 'admitted', identity, crossSite: isCrossSite(head.method, from, head.headers) };
+        return (
+          this.limitedByTenant(identity.tenant) ?? {
+            kind: 'admitted',
+            identity,
+            crossSite: isCrossSite(head.method, from, head.headers),
+          }
+        );
       }
     }
   }

@@ -85,7 +85,7 @@ export function hostHandlers(services: Services) {
   const enrol: Handler = async (call) => {
     const { join_token: token, public_key: publicKey } = call.body as EnrolBody;
     const host = hostOfJoinToken(token);
-    const outcome: Result =
+    const outcome: Outcome =
       host === undefined
         ? failure('unauthenticated')
         : await services.ask(

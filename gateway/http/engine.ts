@@ -24,6 +24,9 @@ export interface Reply {
   readonly body: string | Uint8Array;
 }
 
+/** RFC 9110 section 6.4.1: these never have a body, and no length of one. */
+export const isBodiless = ({ status }: Pick<Reply, 'status'>): boolean => status === 204 || status === 304;
+
 /** The writing side of a reply that goes on (Server-Sent Events). */
 export interface Sink {
   /** False when the client is slower than we: write no more until `onDrain` calls. */
@@ -36,7 +39,7 @@ export interface Exchange {
   readonly head: RequestHead;
   /** Calls back once, with the whole body; never after an abort. */
   readBody(done: (body: BodyResult) => void): void;
-  /** Once, unless `stream` was called. After an abort it does nothing. HEAD and 204 lose their body here. */
+  /** Once, unless `stream` was called. After an abort it does nothing. HEAD, 204 and 304 lose their body here. */
   reply(reply: Reply): void;
   stream(reply: Omit<Reply, 'body'>): Sink;
   readonly aborted: boolean;

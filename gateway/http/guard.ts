@@ -17,6 +17,7 @@ export interface RequestHeaders {
   secFetchSite?: string;
   origin?: string;
   lastEventId?: string;
+  ifNoneMatch?: string;
 }
 
 /** Headers as they are gathered. `ambiguous`: one that may come once came twice. */
@@ -69,6 +70,9 @@ export function takeHeader(bag: HeaderBag, name: string, value: string): void {
       return;
     case 'last-event-id':
       bag.lastEventId ??= value;
+      return;
+    case 'if-none-match':
+      bag.ifNoneMatch = bag.ifNoneMatch === undefined ? value : `${bag.ifNoneMatch}, ${value}`;
       return;
     default:
       return;

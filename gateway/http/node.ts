@@ -3,7 +3,15 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net';
 import { limits } from '../../schemas/limits.ts';
 import { Body, type BodyResult, type BodyRoom } from './body.ts';
-import { boundUrl, plainAddress, type Dispatch, type Exchange, type HttpEngine, type RequestHead } from './engine.ts';
+import {
+  boundUrl,
+  isBodiless,
+  plainAddress,
+  type Dispatch,
+  type Exchange,
+  type HttpEngine,
+  type RequestHead,
+} from './engine.ts';
 import type { Reply, Sink } from './engine.ts';
 import { emptyBag, judgeFraming, safeHeaderValue, takeHeader, type HeaderBag } from './guard.ts';
 
@@ -61,9 +69,9 @@ class NodeExchange implements Exchange {
     this.body.whenEnded(() => {
       if (this.aborted) return;
       const bytes = typeof reply.body === 'string' ? Buffer.from(reply.body) : reply.body;
-      const length = reply.status === 204 ? [] : ['content-length', String(bytes.byteLength)];
+      const length = isBodiless(reply) ? [] : ['content-length', String(bytes.byteLength)];
       this.#response.writeHead(reply.status, [...reply.headers.map(safeHeaderValue), ...length, ...this.#connection()]);
-      // node:http itself leaves the body of HEAD and 204 out.
+      // node:http itself leaves the body of HEAD, 204 and 304 out.
       this.#response.end(bytes);
     });
   }

@@ -6,7 +6,15 @@
 import { STATUS_CODES } from 'node:http';
 import type { HttpRequest, HttpResponse, us_listen_socket } from 'uWebSockets.js';
 import { Body, type BodyResult, type BodyRoom } from './body.ts';
-import { boundUrl, plainAddress, type Dispatch, type Exchange, type HttpEngine, type RequestHead } from './engine.ts';
+import {
+  boundUrl,
+  isBodiless,
+  plainAddress,
+  type Dispatch,
+  type Exchange,
+  type HttpEngine,
+  type RequestHead,
+} from './engine.ts';
 import type { Reply, Sink } from './engine.ts';
 import { emptyBag, judgeFraming, safeHeaderValue, takeHeader, type HeaderBag } from './guard.ts';
 import type { UwsModule } from './uws-binary.ts';
@@ -87,7 +95,7 @@ class UwsExchange implements Exchange {
     const response = this.#response;
     const ending: Ending = this.#unframed || this.#keepAliveRefused() || !this.body.whole() ? 'ended' : 'kept';
     this.#writeHead(reply);
-    if (reply.status === 204 || this.head.method === 'HEAD') {
+    if (isBodiless(reply) || this.head.method === 'HEAD') {
       this.#sendNoBody(reply, ending);
     } else if (ending === 'ended' || reply.body.length < tryEndBytes) {
       response.end(reply.body, ending === 'ended');
@@ -105,10 +113,10 @@ class UwsExchange implements Exchange {
   #sendNoBody(reply: Reply, ending: Ending): void {
     const response = this.#response;
     if (ending === 'ended') {
-      response.endWithoutBody(reply.status === 204 ? 0 : Buffer.byteLength(reply.body), true);
+      response.endWithoutBody(isBodiless(reply) ? 0 : Buffer.byteLength(reply.body), true);
       return;
     }
-    if (reply.status !== 204) response.writeHeader('Content-Length', String(Buffer.byteLength(reply.body)));
+    if (!isBodiless(reply)) response.writeHeader('Content-Length', String(Buffer.byteLength(reply.body)));
     response.endWithoutBody();
   }
 

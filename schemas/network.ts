@@ -1,0 +1,172 @@
+/** A VPN network: where its server is, which addresses it lends, its certificate authority. */
+import Type, { type Static } from 'typebox';
+import { NetworkName, PeerId, TenantId } from './ids.ts';
+import { limits } from './limits.ts';
+
+/**
+ * A secret as it is stored: `v1.<key id>.<wrapped data key>.<nonce and ciphertext>`, AES-256-GCM twice (a data key for
+ * each secret, wrapped by the key with that id), bound to the record and field that it stands in. Only gateways hold keys.
+ */
+declare const sealed: unique symbol;
+export type Sealed = string & { readonly [sealed]: true };
+
+const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+
+/** A host name (RFC 1123) or an address; what it may be exactly is checked in gateway/network-body.ts. */
+const Host = Type.String({ minLength: 1, maxLength: 253, pattern: '^[A-Za-z0-9.:-]+$' });
+const Domain = Type.String({ minLength: 1, maxLength: 253, pattern: '^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$' });
+export const CidrText = Type.String({ pattern: '^[0-9a-fA-F.:]+/[0-9]{1,3}$', maxLength: 43 });
+export const AddressText = Type.String({ pattern: '^[0-9a-fA-F.:]+$', maxLength: 39 });
+
+export const Proxy = Type.Object(
+  {
+    type: Type.Enum(['PROXY', 'HTTPS', 'SOCKS5'], { default: 'PROXY' }),
+    host: Host,
+    port: Type.Integer({ minimum: 1, maximum: 65535 }),
+    domains: Type.Array(Domain, {
+      maxItems: limits.proxyDomains,
+      description: 'Hosts in these domains go through the proxy; empty: all do.',
+    }),
+    exclude: Type.Array(Domain, { maxItems: limits.proxyDomains, description: 'Domains that never do.' }),
+    direct_fallback: Type.Boolean({
+      description: 'Go without the proxy when it is away: what was to be hidden is then seen.',
+    }),
+  },
+  { additionalProperties: false },
+);
+export type Proxy = Static<typeof Proxy>;
+
+export const NetworkSettings = Type.Object(
+  {
+    endpoint: Host,
+    wireguard_port: Type.Integer({ minimum: 1, maximum: 65535 }),
+    ipv4_pool: CidrText,
+    ipv6_pool: nullable(CidrText),
+    routes: Type.Array(CidrText, { minItems: 1, maxItems: limits.networkRoutes, uniqueItems: true }),
+    dns: Type.Array(AddressText, { maxItems: limits.networkDns, uniqueItems: true }),
+    mtu: nullable(Type.Integer({ minimum: 1280, maximum: 1500 })),
+    proxy: nullable(Proxy),
+    tenants: nullable(Type.Array(TenantId, { maxItems: limits.networkTenants, uniqueItems: true })),
+  },
+  { additionalProperties: false },
+);
+export type NetworkSettings = Static<typeof NetworkSettings>;
+
+/** What may be left out of a body has a default (gateway/network-body.ts). */
+const { endpoint, ipv4_pool, ...optional } = NetworkSettings.properties;
+const { domains, exclude, direct_fallback, type, ...proxyRequired } = Proxy.properties;
+const ProxyBody = Type.Object(
+  {
+    ...proxyRequired,
+    type: Type.Optional(type),
+    domains: Type.Optional(domains),
+    exclude: Type.Optional(exclude),
+    direct_fallback: Type.Optional(direct_fallback),
+  },
+  { additionalProperties: false },
+);
+const settable = {
+  endpoint,
+  ipv4_pool,
+  ...Type.Partial(Type.Object(optional)).properties,
+  proxy: Type.Optional(nullable(ProxyBody)),
+};
+export const NetworkBody = Type.Object(settable, { additionalProperties: false });
+export type NetworkBody = Static<typeof NetworkBody>;
+export const NetworkCreateBody = Type.Object({ name: NetworkName, ...settable }, { additionalProperties: false });
+export type NetworkCreateBody = Static<typeof NetworkCreateBody>;
+
+/** A certificate with its key. `serial`: lower-case hex, no leading zero byte, as in the certificate. */
+export interface KeptCertificate {
+  readonly pem: string;
+  readonly serial: string;
+  readonly notBeforeMs: number;
+  readonly notAfterMs: number;
+  /** PKCS#8, PEM. */
+  readonly privateKey: Sealed;
+}
+
+export interface NetworkRecord {
+  readonly kind: 'network';
+  readonly name: NetworkName;
+  readonly settings: NetworkSettings;
+  readonly wireguard: { readonly publicKey: string; readonly privateKey: Sealed };
+  readonly ca: KeptCertificate;
+  readonly server: KeptCertificate;
+  readonly insertedAtMs: number;
+  readonly updatedAtMs: number;
+}
+
+/** What the VPN server has to know of a peer: the peer's actor tells it, the network keeps a copy. */
+export interface PeerOnServer {
+  readonly generation: number;
+  readonly enabled: boolean;
+  readonly expiresAtMs: number | null;
+  readonly wireguardPublicKey: string;
+  /** Sealed for the peer's record, not for this one. */
+  readonly presharedKey: Sealed;
+  readonly localId: string;
+  /** All that have not expired yet and are not revoked, the one in use last. */
+  readonly certificates: readonly CertificateRef[];
+}
+
+export interface CertificateRef {
+  readonly serial: string;
+  readonly notAfterMs: number;
+}
+
+/** Of RFC 5280 section 5.3.1. */
+export type RevocationReason = 'keyCompromise' | 'superseded' | 'cessationOfOperation';
+
+/** An address that is lent. A reservation becomes a lease when the peer's actor tells of its peer, or lapses. */
+export interface LeaseRecord {
+  readonly kind: 'lease';
+  readonly network: NetworkName;
+  readonly index: number;
+  readonly tenant: TenantId;
+  readonly peer: PeerId;
+  readonly state: { readonly phase: 'reserved'; readonly atMs: number } | ({ readonly phase: 'held' } & PeerOnServer);
+}
+
+/** A certificate that is refused, until it would have expired by itself. */
+export interface RevokedRecord {
+  readonly kind: 'revoked';
+  readonly network: NetworkName;
+  readonly serial: string;
+  readonly notAfterMs: number;
+  readonly atMs: number;
+  readonly reason: RevocationReason;
+}
+
+/** A line of a certificate revocation list. `certificateHold`: of a peer that is disabled, and may come back. */
+export interface RevocationEntry {
+  readonly serial: string;
+  readonly atMs: number;
+  readonly reason: RevocationReason | 'certificateHold';
+}
+
+const Certificate = Type.Object({ serial: Type.String(), not_before: Type.String(), not_after: Type.String() });
+
+export const NetworkView = Type.Object(
+  {
+    name: NetworkName,
+    ...NetworkSettings.properties,
+    wireguard_public_key: Type.String(),
+    ca_certificate: Certificate,
+    server_certificate: Certificate,
+    addresses: Type.Object({ total: Type.Integer(), lent: Type.Integer() }),
+    inserted_at: Type.String(),
+    updated_at: Type.String(),
+  },
+  { additionalProperties: false },
+);
+export type NetworkView = Static<typeof NetworkView>;
+
+/** What is needed of a network to make a peer's keys and files. */
+export type NetworkMaterial = NetworkRecord;
+
+/** Answer to `network.reserve`. */
+export interface Reservation {
+  readonly network: NetworkMaterial;
+  readonly index: number;
+}
