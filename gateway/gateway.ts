@@ -11,14 +11,20 @@ import { routes, type RouteName } from '../schemas/routes.ts';
 import { Gate } from './auth/gate.ts';
 import { IssuerKeys } from './auth/keys.ts';
 import { Revocations } from './auth/revocations.ts';
+import { UrlTokens } from './auth/url-tokens.ts';
 import { Verifier } from './auth/verifier.ts';
 import { Backend } from './backend.ts';
 import type { Handler, Services } from './call.ts';
 import { validateCreate } from './create.ts';
 import { Dispatcher } from './dispatch.ts';
+import { createForage } from './forage/forage.ts';
+import { validatePeerToken } from './forage/token-body.ts';
+import { artifactHandlers } from './handlers/artifacts.ts';
 import { containerHandlers } from './handlers/containers.ts';
 import { hostHandlers, validateEnrol } from './handlers/hosts.ts';
+import { networkHandlers } from './handlers/networks.ts';
 import { observeHandlers } from './handlers/observe.ts';
+import { peerHandlers } from './handlers/peers.ts';
 import { probesOf } from './handlers/probes.ts';
 import { publicHandlers } from './handlers/public.ts';
 import { tenantHandlers } from './handlers/tenants.ts';
@@ -27,7 +33,10 @@ import type { HttpEngine } from './http/engine.ts';
 import { drain } from './http/shutdown.ts';
 import { createMeters, registerGauges } from './metrics.ts';
 import { RateLimiter } from './rate-limits.ts';
-import { trustedProxies, type GatewayConfiguration, type IssuerSetting } from './settings.ts';
+import { defaultNetworkOf, publicUrlOf, trustedProxies, vaultKeysOf } from './settings.ts';
+import type { GatewayConfiguration, IssuerSetting } from './settings.ts';
+import { validateNetworkCreate, validateNetworkPut } from './vpn/network-body.ts';
+import { validatePeerCreate, validatePeerUpdate } from './vpn/peer-body.ts';
 import { EventReader } from './streams/events.ts';
 import { StreamHost } from './streams/host.ts';
 import { LogReader } from './streams/logs.ts';
@@ -126,11 +135,25 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
     newSecret: () => randomBytes(32).toString('base64url'),
     countAuthFailure: (exchange) => gate.countFailure(exchange.head),
   };
+  let listenUrl = '';
+  const configuredUrl = publicUrlOf(configuration);
+  const forage = createForage({
+    services,
+    vaultKeys: vaultKeysOf(configuration),
+    publicUrl: () => configuredUrl ?? listenUrl,
+    defaultNetwork: defaultNetworkOf(configuration),
+    metricsToken: configuration.FORAGE_METRICS_TOKEN,
+    requestDeadlineMs: configuration.REQUEST_DEADLINE_MS,
+    version: dependencies.version,
+  });
   const handlers: Record<RouteName, Handler> = {
     ...containerHandlers(services),
     ...observeHandlers(services),
     ...tenantHandlers(services),
     ...hostHandlers(services),
+    ...peerHandlers(forage),
+    ...artifactHandlers(forage),
+    ...networkHandlers(forage),
     ...publicHandlers({ version: dependencies.version, ready }),
   };
 
@@ -139,8 +162,22 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
     routes,
     handlers,
     probes: probesOf(services),
-    validators: { 'container.create': validateCreate, 'host.enrol': validateEnrol },
+    validators: {
+      'container.create': validateCreate,
+      'host.enrol': validateEnrol,
+      'peer.create': (body) => validatePeerCreate(body, clock.nowMs()),
+      'peer.update': (body) => validatePeerUpdate(body, clock.nowMs()),
+      'peer.token.create': (body) => validatePeerToken(body, clock.nowMs()),
+      'network.create': validateNetworkCreate,
+      'network.put': validateNetworkPut,
+    },
     gate,
+    urlTokens: new UrlTokens({
+      gate,
+      ask: (question, deadlineMs) => backend.ask('read', question, deadlineMs),
+      partitions: () => backend.partitions(),
+      counted: (route, reason) => forage.meters.authFailure(route.replace('artifact.', ''), reason),
+    }),
     meters,
     log,
     clock,
@@ -160,6 +197,7 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
   });
 
   const url = await engine.listen(configuration.HTTP_HOST, configuration.HTTP_PORT);
+  listenUrl = url;
   log.info('listening', { url, engine: engine.name });
   for (const { keys } of issuers) void keys.start();
   nats
@@ -179,6 +217,7 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
       setTimeout(() => streams.endWaits(), configuration.SHUTDOWN_DELAY_MS + waitsGraceMs).unref();
       await drain(engine, clock, { delayMs: configuration.SHUTDOWN_DELAY_MS, graceMs: limits.shutdownGraceMs });
       backend.stop();
+      await forage.stop();
       for (const { keys } of issuers) keys.stop();
     },
   };

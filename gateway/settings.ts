@@ -8,7 +8,9 @@ import { logLevels } from '../lib/log.ts';
 import { limits } from '../schemas/limits.ts';
 import { algorithms, type Algorithm, type Issuer } from './auth/claims.ts';
 import type { KeySource } from './auth/keys.ts';
+import { isNetworkName, type NetworkName } from '../schemas/ids.ts';
 import { engineNames } from './http/engine.ts';
+import { parseVaultKeys, type VaultKey } from './pki/vault.ts';
 
 export const settings = {
   HTTP_HOST: text('Address the API listens on.', { fallback: '127.0.0.1' }),
@@ -49,6 +51,15 @@ export const settings = {
     max: 60_000,
     fallback: limits.requestDeadlineMs,
   }),
+  PUBLIC_URL: optionalText(
+    'Where phones and VPN servers reach this API (https://vpn.example.com): stands in certificates and profiles. Absent: the address it listens on.',
+  ),
+  VPN_KEYS: optionalText(
+    'Keys that the secrets of the VPN area are sealed under: lines of `<id>:<base64 of 32 bytes>`, the current one first.',
+  ),
+  VPN_KEYS_FILE: optionalText('Or the file they are in. With neither, the VPN area answers 503.'),
+  VPN_DEFAULT_NETWORK: text('Network of a peer that names none.', { fallback: 'default' }),
+  FORAGE_METRICS_TOKEN: optionalText('Bearer token that /metrics/forage wants; absent: anybody may read it.'),
   METRICS_HOST: text('Address /metrics listens on.', { fallback: '127.0.0.1' }),
   METRICS_PORT: integer('Port /metrics listens on; 0 takes a free one.', { min: 0, max: 65535, fallback: 9101 }),
   LOG_LEVEL: choice('From which level on events are logged; `info` has a line for every request.', logLevels, 'info'),
@@ -130,6 +141,28 @@ export function issuersOf(configuration: GatewayConfiguration): IssuerSetting[] 
     ...(path === undefined ? {} : { jwks_file: path }),
   };
   return [issuerSetting(entry, 'AUTH_ISSUER')];
+}
+
+/** @throws ConfigurationError */
+export function vaultKeysOf({ VPN_KEYS: given, VPN_KEYS_FILE: file }: GatewayConfiguration): VaultKey[] {
+  if (given !== undefined && file !== undefined) throw new ConfigurationError(['VPN_KEYS or VPN_KEYS_FILE, not both']);
+  if (file !== undefined) return parseVaultKeys(readSettingFile('VPN_KEYS_FILE', file));
+  return given === undefined ? [] : parseVaultKeys(given);
+}
+
+/** Without a slash at the end. @throws ConfigurationError */
+export function publicUrlOf({ PUBLIC_URL: url }: GatewayConfiguration): string | undefined {
+  if (url === undefined) return undefined;
+  const parsed = URL.canParse(url) ? new URL(url) : undefined;
+  const plain = parsed !== undefined && /^https?:$/.test(parsed.protocol) && parsed.search === '' && parsed.hash === '';
+  if (!plain || parsed.username !== '') throw new ConfigurationError([`PUBLIC_URL: ${url} is no http or https URL`]);
+  return parsed.href.replace(/\/+$/, '');
+}
+
+/** @throws ConfigurationError */
+export function defaultNetworkOf({ VPN_DEFAULT_NETWORK: name }: GatewayConfiguration): NetworkName {
+  if (!isNetworkName(name)) throw new ConfigurationError([`VPN_DEFAULT_NETWORK: ${name} is no name of a network`]);
+  return name;
 }
 
 /** @throws ConfigurationError */

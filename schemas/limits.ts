@@ -192,8 +192,8 @@ export const limits = {
   /** A certificate is renewed when less than this part of its life is left. */
   certificateRenewFraction: 1 / 3,
   crlLifetimeMs: 7 * days,
-  /** A revocation list is signed anew when it is older than this; so it never comes near its end. */
-  crlFreshMs: 1 * minutes,
+  /** A revocation list is signed anew when it is older than this: far ahead of its end, and soon after a revocation. */
+  crlFreshMs: 10 * seconds,
 
   // VPN files
   vpnJobsQueued: 1024,

@@ -3,7 +3,17 @@
  * before the 422.
  */
 import type { RouteName } from '../../schemas/routes.ts';
-import { containerOf, hostOf, tenantOf, tenantParameterOf, type Handler, type Services } from '../call.ts';
+import { failure } from '../respond.ts';
+import {
+  containerOf,
+  hostOf,
+  networkOf,
+  peerOf,
+  tenantOf,
+  tenantParameterOf,
+  type Handler,
+  type Services,
+} from '../call.ts';
 
 export function probesOf(services: Services): Readonly<Partial<Record<RouteName, Handler>>> {
   const traced: Handler = (call) =>
@@ -12,6 +22,15 @@ export function probesOf(services: Services): Readonly<Partial<Record<RouteName,
       { type: 'container.trace', tenant: tenantOf(call), id: containerOf(call), rid: call.requestId },
       call.deadlineMs,
     );
+  // To whoever has a token of one peer, no other is there.
+  const peer: Handler = (call) =>
+    call.grant !== undefined && call.grant.peer !== peerOf(call)
+      ? failure('not_found')
+      : services.ask(
+          'read',
+          { type: 'peer.get', tenant: tenantOf(call), peer: peerOf(call), rid: call.requestId },
+          call.deadlineMs,
+        );
   return {
     'container.logs': traced,
     'container.events': traced,
@@ -27,6 +46,12 @@ export function probesOf(services: Services): Readonly<Partial<Record<RouteName,
         { type: 'container.get', tenant: tenantParameterOf(call), id: containerOf(call), rid: call.requestId },
         call.deadlineMs,
       ),
+    'peer.update': peer,
+    'peer.token.create': peer,
+    'artifact.profile': peer,
+    'artifact.p12': peer,
+    'network.put': (call) =>
+      services.ask('read', { type: 'network.get', network: networkOf(call), rid: call.requestId }, call.deadlineMs),
     'host.update': (call) =>
       services.ask('read', { type: 'host.get', host: hostOf(call), rid: call.requestId }, call.deadlineMs),
   };

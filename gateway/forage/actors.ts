@@ -1,0 +1,70 @@
+/** Asks about peers and networks, one after another within one request: what is refused ends the request. */
+import type { Clock } from '../../lib/clock.ts';
+import type { OperationId } from '../../schemas/ids.ts';
+import type { ReadAsk, WriteAsk } from '../../schemas/messages.ts';
+import { succeeded } from '../call.ts';
+import type { LaneKind, Outcome, Question } from '../coalescer.ts';
+import { failure } from '../respond.ts';
+import { Refusal } from './refusal.ts';
+
+/** Of the request that asks. A `Call` is one. */
+export interface Asker {
+  readonly requestId: string;
+  readonly deadlineMs: number;
+}
+
+/** An ask without what is added here. */
+export type Reading = ReadAsk extends infer A ? (A extends ReadAsk ? Omit<A, 'budgetMs' | 'rid'> : never) : never;
+export type Writing = WriteAsk extends infer A
+  ? A extends WriteAsk
+    ? Omit<A, 'budgetMs' | 'rid' | 'op'>
+    : never
+  : never;
+
+export interface VpnActorsOptions {
+  readonly ask: (kind: LaneKind, question: Question, deadlineMs: number) => Promise<Outcome>;
+  readonly partitions: () => number | undefined;
+  readonly newOperationId: () => OperationId;
+  readonly clock: Clock;
+  readonly requestDeadlineMs: number;
+}
+
+export interface VpnActors {
+  ask(asker: Asker, reading: Reading): Promise<Outcome>;
+  askWrite(asker: Asker, writing: Writing): Promise<Outcome>;
+  /** The answer's whole body. @throws Refusal with the answer, where it is no success. */
+  read<T>(asker: Asker, reading: Reading): Promise<T>;
+  write<T>(asker: Asker, writing: Writing): Promise<T>;
+  /** @throws Refusal until the cluster is known. */
+  partitions(): number[];
+}
+
+/** A request that makes keys may take long; each of its asks takes no longer than any other's. */
+export function createVpnActors({
+  ask,
+  partitions,
+  newOperationId,
+  clock,
+  requestDeadlineMs,
+}: VpnActorsOptions): VpnActors {
+  const until = ({ deadlineMs }: Asker): number => Math.min(deadlineMs, clock.monotonicMs() + requestDeadlineMs);
+  const asked = (asker: Asker, reading: Reading): Promise<Outcome> =>
+    ask('read', { ...reading, rid: asker.requestId }, until(asker));
+  const askedWrite = (asker: Asker, writing: Writing): Promise<Outcome> =>
+    ask('write', { ...writing, rid: asker.requestId, op: newOperationId() }, until(asker));
+  const bodyOf = <T>(outcome: Outcome): T => {
+    if (!succeeded(outcome)) throw new Refusal(outcome);
+    return (outcome.body === '' ? undefined : JSON.parse(outcome.body)) as T;
+  };
+  return {
+    ask: asked,
+    askWrite: askedWrite,
+    read: async (asker, reading) => bodyOf(await asked(asker, reading)),
+    write: async (asker, writing) => bodyOf(await askedWrite(asker, writing)),
+    partitions: () => {
+      const count = partitions();
+      if (count === undefined) throw new Refusal(failure('unavailable'));
+      return Array.from({ length: count }, (_, partition) => partition);
+    },
+  };
+}

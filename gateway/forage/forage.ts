@@ -1,0 +1,82 @@
+/** The VPN area of the gateway put together: what its handlers work with. */
+import { randomUUID } from 'node:crypto';
+import { v7 as uuidv7 } from 'uuid';
+import type { Clock } from '../../lib/clock.ts';
+import type { Log } from '../../lib/log.ts';
+import type { NetworkName, OperationId, PeerId, PeerTokenId } from '../../schemas/ids.ts';
+import { partitionOf } from '../../schemas/subjects.ts';
+import type { Services } from '../call.ts';
+import type { Exchange } from '../http/engine.ts';
+import { PkiPool } from '../pki/pool.ts';
+import { Vault, type VaultKey } from '../pki/vault.ts';
+import { createVpnActors, type VpnActors } from './actors.ts';
+import { Artifacts } from './artifacts.ts';
+import type { Keyring } from './keyring.ts';
+import { createForageMeters, type ForageMeters } from './metrics.ts';
+import { NetworkKeeper } from './networks.ts';
+import { PeerMaker } from './peers.ts';
+import { RevocationLists } from './revocation-lists.ts';
+
+export interface Forage {
+  readonly actors: VpnActors;
+  readonly peers: PeerMaker;
+  readonly networks: NetworkKeeper;
+  readonly artifacts: Artifacts;
+  readonly revocationLists: RevocationLists;
+  readonly meters: ForageMeters;
+  /** Undefined where no keys were configured: what needs them is answered 503. */
+  readonly keyring: Keyring | undefined;
+  readonly publicUrl: () => string;
+  readonly metricsToken: string | undefined;
+  countAuthFailure(exchange: Exchange): void;
+  readonly clock: Clock;
+  readonly log: Log;
+  stop(): Promise<void>;
+}
+
+export interface ForageOptions {
+  readonly services: Pick<Services, 'ask' | 'partitions' | 'countAuthFailure' | 'clock' | 'log'>;
+  readonly vaultKeys: readonly VaultKey[];
+  readonly publicUrl: () => string;
+  readonly defaultNetwork: NetworkName;
+  readonly metricsToken: string | undefined;
+  readonly requestDeadlineMs: number;
+  readonly version: string;
+}
+
+export function createForage({ services, vaultKeys, publicUrl, ...options }: ForageOptions): Forage {
+  const { clock, log, ask, partitions } = services;
+  const actors = createVpnActors({
+    ask,
+    partitions,
+    newOperationId: () => randomUUID() as string as OperationId,
+    clock,
+    requestDeadlineMs: options.requestDeadlineMs,
+  });
+  const networks = new NetworkKeeper({ actors, clock, publicUrl });
+  const meters = createForageMeters(options.version, () => clock.monotonicMs() / 1000);
+  const keyring = vaultKeys.length === 0 ? undefined : { vault: new Vault(vaultKeys), pool: new PkiPool({ log }) };
+  return {
+    actors,
+    networks,
+    peers: new PeerMaker({
+      actors,
+      clock,
+      publicUrl,
+      defaultNetwork: options.defaultNetwork,
+      newPeerId: () => uuidv7() as PeerId,
+      newTokenId: () => uuidv7() as PeerTokenId,
+      partitionOf: (tenant) => partitionOf(tenant, actors.partitions().length),
+    }),
+    artifacts: new Artifacts(meters.timed),
+    revocationLists: new RevocationLists(actors, networks, clock),
+    meters,
+    keyring,
+    publicUrl,
+    metricsToken: options.metricsToken,
+    countAuthFailure: (exchange) => services.countAuthFailure(exchange),
+    clock,
+    log,
+    stop: async () => keyring?.pool.stop(),
+  };
+}

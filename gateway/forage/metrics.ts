@@ -1,0 +1,102 @@
+/**
+ * `/metrics/forage`: the VPN area for Prometheus, on the API's own listener. What is counted is this gateway's; peers and
+ * certificates are asked of their owners at every scrape, and are absent where those can't be had. No label ever holds
+ * a peer, a tenant or a token.
+ */
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { NetworkView } from '../../schemas/network.ts';
+import type { PeerCount } from '../../schemas/messages.ts';
+import { peerStates } from '../../schemas/peer.ts';
+import type { Asker, VpnActors } from './actors.ts';
+import type { BuildTimer } from './artifacts.ts';
+
+export interface ForageMeters {
+  readonly registry: Registry;
+  /** `result`: the outcome's code. */
+  request(artifact: string, format: string, result: string): void;
+  authFailure(endpoint: string, reason: 'none' | 'token' | 'session'): void;
+  readonly timed: BuildTimer;
+  /** The text of one scrape. */
+  scrape(asker: Asker, actors: VpnActors): Promise<string>;
+}
+
+const secondsOf = (ms: number): number => Math.floor(ms / 1000);
+
+export function createForageMeters(version: string, nowSeconds: () => number): ForageMeters {
+  const registry = new Registry();
+  const registers = [registry];
+  const requests = new Counter({
+    name: 'forage_artifact_requests_total',
+    help: 'Downloads of VPN files, by file, format and outcome.',
+    labelNames: ['artifact', 'format', 'result'],
+    registers,
+  });
+  const building = new Histogram({
+    name: 'forage_artifact_build_duration_seconds',
+    help: 'How long a QR code or a bundle took to make, waiting for a thread included; cached ones are not counted.',
+    labelNames: ['artifact'],
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers,
+  });
+  const peers = new Gauge({
+    name: 'forage_peers',
+    help: 'VPN peers of all tenants, by state.',
+    labelNames: ['state'],
+    registers,
+  });
+  const expiry = new Gauge({
+    name: 'forage_certificate_expiry_timestamp_seconds',
+    help: 'End of a certificate: of the authority (ca) and server of each network, and of the active client that ends first.',
+    labelNames: ['cert'],
+    registers,
+  });
+  const authFailures = new Counter({
+    name: 'forage_auth_failures_total',
+    help: 'Requests for VPN files answered 401, by what stood in for credentials.',
+    labelNames: ['endpoint', 'reason'],
+    registers,
+  });
+  new Gauge({ name: 'forage_build_info', help: 'Always 1.', labelNames: ['version'], registers })
+    .labels(version)
+    .set(1);
+
+  async function ask(asker: Asker, actors: VpnActors): Promise<void> {
+    peers.reset();
+    expiry.reset();
+    const partitions = actors.partitions();
+    const counts = partitions.map((partition) =>
+      actors.read<{ data: PeerCount }>(asker, { type: 'peer.count', partition }),
+    );
+    const lists = partitions.map((partition) =>
+      actors.read<{ data: NetworkView[] }>(asker, { type: 'network.list', partition }),
+    );
+    const counted = (await Promise.all(counts)).map(({ data }) => data);
+    for (const state of peerStates) peers.labels(state).set(counted.reduce((sum, count) => sum + count[state], 0));
+    const earliest = counted.flatMap((count) => (count.earliest === null ? [] : [count.earliest]));
+    if (earliest.length > 0) expiry.labels('client').set(secondsOf(Math.min(...earliest)));
+    for (const { name, ca_certificate, server_certificate } of (await Promise.all(lists)).flatMap(({ data }) => data)) {
+      expiry.labels(`${name}/ca`).set(secondsOf(Date.parse(ca_certificate.not_after)));
+      expiry.labels(`${name}/server`).set(secondsOf(Date.parse(server_certificate.not_after)));
+    }
+  }
+
+  return {
+    registry,
+    request: (artifact, format, result) => requests.labels(artifact, format, result).inc(),
+    authFailure: (endpoint, reason) => authFailures.labels(endpoint, reason).inc(),
+    timed: async (artifact, build) => {
+      const startSeconds = nowSeconds();
+      const made = await build();
+      building.labels(artifact).observe(nowSeconds() - startSeconds);
+      return made;
+    },
+    scrape: async (asker, actors) => {
+      await ask(asker, actors).catch(() => {
+        // Half an answer would be a wrong one.
+        peers.reset();
+        expiry.reset();
+      });
+      return registry.metrics();
+    },
+  };
+}

@@ -1,0 +1,249 @@
+/**
+ * Making peers and giving them new keys. Each is a few steps at actors in two partitions; whatever ends between them leaves
+ * at most a reservation, which lapses (docs/adr/0007-vpn-peers.md).
+ */
+import { limits } from '../../schemas/limits.ts';
+import { addressAt, parseCidr } from '../../schemas/cidr.ts';
+import type { NetworkName, PeerId, PeerTokenId, TenantId } from '../../schemas/ids.ts';
+import type { NetworkRecord, Reservation, Sealed } from '../../schemas/network.ts';
+import type { PeerKeys, PeerRecord, PeerToken, PeerView, SecretPlace, TokenScope } from '../../schemas/peer.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { succeeded } from '../call.ts';
+import type { Outcome } from '../coalescer.ts';
+import { newPassword, newToken } from '../pki/secrets.ts';
+import { invalid } from '../respond.ts';
+import type { PeerSettings } from '../vpn/peer-body.ts';
+import type { Asker, VpnActors } from './actors.ts';
+import type { Keyring } from './keyring.ts';
+import { Refusal } from './refusal.ts';
+import { isRenewalDue } from './renewal.ts';
+
+export interface PeerMakerOptions {
+  readonly actors: VpnActors;
+  readonly clock: Clock;
+  /** Where phones reach this API, without a slash at the end. */
+  readonly publicUrl: () => string;
+  readonly defaultNetwork: NetworkName;
+  readonly newPeerId: () => PeerId;
+  readonly newTokenId: () => PeerTokenId;
+  /** Of a tenant's partition: a token carries it. */
+  readonly partitionOf: (tenant: TenantId) => number;
+}
+
+/** A peer and its network as they are now. */
+export interface Material {
+  readonly peer: PeerRecord;
+  readonly network: NetworkRecord;
+}
+
+export interface NewPeer {
+  readonly view: PeerView;
+  readonly p12Password: string;
+  readonly pacToken: string;
+  readonly downloadToken: string;
+}
+
+interface PeerOwner {
+  readonly tenant: TenantId;
+  readonly peer: PeerId;
+}
+
+const placeOf = ({ tenant, peer }: PeerOwner, field: Extract<SecretPlace, { of: 'peer' }>['field']): SecretPlace => ({
+  of: 'peer',
+  tenant,
+  peer,
+  field,
+});
+
+/** RFC 9525 has no names for peers; `.internal` is nobody's (ICANN, 2024), and a label of it is the network's. */
+const localIdOf = (peer: PeerId, network: NetworkName): string => `${peer}.${network}.internal`;
+
+export const crlUrl = (publicUrl: string, network: NetworkName): string => `${publicUrl}/api/forage/crl/${network}`;
+
+const addressesOf = ({ settings }: NetworkRecord, index: number): Pick<PeerRecord, 'ipv4' | 'ipv6'> => {
+  const pool = (text: string) => {
+    const cidr = parseCidr(text);
+    if (cidr === undefined) throw new Error(`${text} is no pool`);
+    return addressAt(cidr, index);
+  };
+  return { ipv4: pool(settings.ipv4_pool), ipv6: settings.ipv6_pool === null ? null : pool(settings.ipv6_pool) };
+};
+
+const unsettled: ReadonlySet<string> = new Set(['timeout', 'unavailable', 'internal']);
+
+/** The peer may be there all the same, or come yet: its reservation is left to lapse. */
+const mayHaveHappened = (error: unknown): boolean => error instanceof Refusal && unsettled.has(error.result.code);
+
+export class PeerMaker {
+  readonly #options: PeerMakerOptions;
+
+  constructor(options: PeerMakerOptions) {
+    this.#options = options;
+  }
+
+  /** @throws Refusal */
+  async create(asker: Asker, tenant: TenantId, settings: PeerSettings, { vault, pool }: Keyring): Promise<NewPeer> {
+    const { actors, clock, newPeerId, defaultNetwork } = this.#options;
+    // Before a key is made for nothing; the turn looks again.
+    await actors.read(asker, { type: 'peer.check', tenant, name: settings.name });
+    const owner: PeerOwner = { tenant, peer: newPeerId() };
+    const name = settings.network ?? defaultNetwork;
+    const { network, index } = await this.#reserve(asker, name, owner);
+    try {
+      const localId = localIdOf(owner.peer, name);
+      const keys = await this.#newKeys(
+        asker,
+        owner,
+        { localId, network, expiresAtMs: settings.expiresAtMs },
+        { vault, pool },
+      );
+      const p12Password = newPassword();
+      const download = this.#newToken(tenant, 'download', clock.nowMs() + limits.downloadTokenTtlMs);
+      const pac = this.#newToken(tenant, 'pac', clock.nowMs() + limits.pacTokenTtlMs);
+      const { data: view } = await actors.write<{ data: PeerView }>(asker, {
+        type: 'peer.create',
+        ...owner,
+        made: {
+          name: settings.name,
+          network: name,
+          index,
+          ...addressesOf(network, index),
+          expiresAtMs: settings.expiresAtMs,
+          routes: settings.routes,
+          dns: settings.dns,
+          localId,
+          p12Password: vault.seal(placeOf(owner, 'password'), p12Password),
+          tokens: [download.token, pac.token],
+          ...keys,
+        },
+      });
+      return { view, p12Password, pacToken: pac.text, downloadToken: download.text };
+    } catch (error) {
+      if (!mayHaveHappened(error)) void actors.askWrite(asker, { type: 'network.release', network: name, by: owner });
+      throw error;
+    }
+  }
+
+  /** New keys and certificate in place of those of `material`. @throws Refusal */
+  async rotate(asker: Asker, { peer, network }: Material, keyring: Keyring): Promise<Outcome> {
+    const owner: PeerOwner = { tenant: peer.tenant, peer: peer.id };
+    const keys = await this.#newKeys(asker, owner, { ...peer, network }, keyring);
+    return this.#options.actors.askWrite(asker, {
+      type: 'peer.rotate',
+      ...owner,
+      replaces: peer.certificate.serial,
+      keys,
+    });
+  }
+
+  /** @throws Refusal: `not_found` where the tenant has no such peer. */
+  async load(asker: Asker, tenant: TenantId, peer: PeerId): Promise<Material> {
+    const { actors } = this.#options;
+    const { data: record } = await actors.read<{ data: PeerRecord }>(asker, { type: 'peer.material', tenant, peer });
+    const { data: network } = await actors.read<{ data: NetworkRecord }>(asker, {
+      type: 'network.material',
+      network: record.network,
+    });
+    return { peer: record, network };
+  }
+
+  /**
+   * The same with a certificate that still has a good part of its life before it, as far as the peer's own expiry and the
+   * authority's allow. Whoever asks for the file renews it: nobody else could bring it to the device.
+   */
+  async fresh(asker: Asker, material: Material, { vault, pool }: Keyring): Promise<Material> {
+    const { peer, network } = material;
+    const { actors, clock, publicUrl } = this.#options;
+    if (!isRenewalDue(peer.certificate, this.#notAfterMs(network, peer.expiresAtMs), clock.nowMs())) return material;
+    const place = placeOf({ tenant: peer.tenant, peer: peer.id }, 'certificate');
+    const made = await pool.run(
+      'client',
+      {
+        localId: peer.localId,
+        crlUrl: crlUrl(publicUrl(), network.name),
+        ...this.#signer(network, vault),
+        privateKeyPem: vault.open(place, peer.certificate.privateKey),
+        ...this.#lifetime(network, peer.expiresAtMs),
+      },
+      asker.deadlineMs,
+    );
+    const certificate = { ...made.certificate, privateKey: peer.certificate.privateKey };
+    const outcome = await actors.askWrite(asker, {
+      type: 'peer.certify',
+      tenant: peer.tenant,
+      peer: peer.id,
+      replaces: peer.certificate.serial,
+      certificate,
+    });
+    // Another request was first; what it has stored is as good.
+    if (outcome.code === 'conflict') return this.load(asker, peer.tenant, peer.id);
+    if (!succeeded(outcome)) throw new Refusal(outcome);
+    return { network, peer: (JSON.parse(outcome.body) as { data: PeerRecord }).data };
+  }
+
+  /** A token, and what is stored of it. */
+  newToken(tenant: TenantId, scope: TokenScope, expiresAtMs: number | null): { text: string; token: PeerToken } {
+    const ttlMs = scope === 'download' ? limits.downloadTokenTtlMs : limits.pacTokenTtlMs;
+    return this.#newToken(tenant, scope, expiresAtMs ?? this.#options.clock.nowMs() + ttlMs);
+  }
+
+  sealPassword(tenant: TenantId, peer: PeerId, password: string, { vault }: Keyring): Sealed {
+    return vault.seal(placeOf({ tenant, peer }, 'password'), password);
+  }
+
+  async #reserve(asker: Asker, network: NetworkName, by: PeerOwner): Promise<Reservation> {
+    const outcome = await this.#options.actors.askWrite(asker, { type: 'network.reserve', network, by });
+    if (outcome.code === 'not_found') throw new Refusal(invalid({ network: ['is not a network'] }));
+    if (!succeeded(outcome)) throw new Refusal(outcome);
+    return (JSON.parse(outcome.body) as { data: Reservation }).data;
+  }
+
+  async #newKeys(
+    asker: Asker,
+    owner: PeerOwner,
+    { localId, network, expiresAtMs }: { localId: string; network: NetworkRecord; expiresAtMs: number | null },
+    { vault, pool }: Keyring,
+  ): Promise<PeerKeys> {
+    const made = await pool.run(
+      'peer',
+      {
+        localId,
+        crlUrl: crlUrl(this.#options.publicUrl(), network.name),
+        ...this.#signer(network, vault),
+        ...this.#lifetime(network, expiresAtMs),
+      },
+      asker.deadlineMs,
+    );
+    return {
+      wireguard: {
+        publicKey: made.wireguard.publicKey,
+        privateKey: vault.seal(placeOf(owner, 'wireguard'), made.wireguard.privateKey),
+        presharedKey: vault.seal(placeOf(owner, 'preshared'), made.presharedKey),
+      },
+      certificate: { ...made.certificate, privateKey: vault.seal(placeOf(owner, 'certificate'), made.privateKeyPem) },
+    };
+  }
+
+  #signer(network: NetworkRecord, vault: Keyring['vault']) {
+    const place: SecretPlace = { of: 'network', network: network.name, field: 'ca' };
+    return { caPem: network.ca.pem, caKeyPem: vault.open(place, network.ca.privateKey) };
+  }
+
+  #lifetime(network: NetworkRecord, expiresAtMs: number | null) {
+    return {
+      notBeforeMs: this.#options.clock.nowMs() - limits.certificateBackdateMs,
+      notAfterMs: this.#notAfterMs(network, expiresAtMs),
+    };
+  }
+
+  #notAfterMs({ ca }: NetworkRecord, expiresAtMs: number | null): number {
+    const longest = this.#options.clock.nowMs() + limits.certificateLifetimeMs;
+    return Math.min(longest, ca.notAfterMs, expiresAtMs ?? Infinity);
+  }
+
+  #newToken(tenant: TenantId, scope: TokenScope, expiresAtMs: number) {
+    const { clock, partitionOf, newTokenId } = this.#options;
+    const { text, hash } = newToken(scope, partitionOf(tenant));
+    return { text, token: { id: newTokenId(), scope, hash, insertedAtMs: clock.nowMs(), expiresAtMs } };
+  }
+}

@@ -1,0 +1,82 @@
+/** What the VPN server is given: its keys, and the peers that it lets in, read from the network's leases. */
+import { createHash } from 'node:crypto';
+import { addressAt, parseCidr } from '../../schemas/cidr.ts';
+import type { LeaseRecord, NetworkRecord, PeerOnServer } from '../../schemas/network.ts';
+import { standingOf } from '../../schemas/peer.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { serverSwanctl } from '../vpn/swanctl.ts';
+import { serverConf } from '../vpn/wireguard.ts';
+import type { Asker, VpnActors } from './actors.ts';
+import type { Keyring } from './keyring.ts';
+
+/** A peer that may come in now. */
+interface Admitted extends PeerOnServer {
+  readonly lease: LeaseRecord;
+  readonly ipv4: string;
+  readonly ipv6: string | null;
+}
+
+interface LeasePage {
+  readonly data: readonly LeaseRecord[];
+  readonly next: number | null;
+}
+
+/** Disabled and expired ones have no place on the server. @throws Refusal */
+async function admittedPeers(
+  asker: Asker,
+  { name, settings }: NetworkRecord,
+  actors: VpnActors,
+  clock: Clock,
+): Promise<Admitted[]> {
+  const ipv4Pool = parseCidr(settings.ipv4_pool);
+  const ipv6Pool = settings.ipv6_pool === null ? undefined : parseCidr(settings.ipv6_pool);
+  if (ipv4Pool === undefined) throw new Error(`${name}: no IPv4 pool`);
+  const admitted: Admitted[] = [];
+  for (let after: number | null = 0; after !== null;) {
+    const page: LeasePage = await actors.read(asker, { type: 'network.leases', network: name, after });
+    for (const lease of page.data) {
+      if (lease.state.phase !== 'held' || standingOf(lease.state, clock.nowMs()) !== 'active') continue;
+      const ipv6 = ipv6Pool === undefined ? null : addressAt(ipv6Pool, lease.index);
+      admitted.push({ ...lease.state, lease, ipv4: addressAt(ipv4Pool, lease.index), ipv6 });
+    }
+    after = page.next;
+  }
+  return admitted;
+}
+
+export async function wireguardOfServer(
+  asker: Asker,
+  network: NetworkRecord,
+  { vault }: Keyring,
+  actors: VpnActors,
+  clock: Clock,
+): Promise<string> {
+  const place = { of: 'network', network: network.name, field: 'wireguard' } as const;
+  const peers = (await admittedPeers(asker, network, actors, clock)).map(
+    ({ lease: { tenant, peer }, wireguardPublicKey: publicKey, presharedKey, ipv4, ipv6 }) => ({
+      publicKey,
+      presharedKey: vault.open({ of: 'peer', tenant, peer, field: 'preshared' }, presharedKey),
+      ipv4,
+      ipv6,
+    }),
+  );
+  return serverConf(network, vault.open(place, network.wireguard.privateKey), peers);
+}
+
+export async function swanctlOfServer(
+  asker: Asker,
+  network: NetworkRecord,
+  actors: VpnActors,
+  clock: Clock,
+): Promise<string> {
+  return serverSwanctl(network, await admittedPeers(asker, network, actors, clock));
+}
+
+/** A strong one: the bytes are the same where it is. RFC 9110 section 8.8.3. */
+export const etagOf = (content: string | Uint8Array): string =>
+  `"${createHash('sha256').update(content).digest('base64url').slice(0, 27)}"`;
+
+/** RFC 9110 section 13.1.2; weak comparison, which is what If-None-Match uses. */
+export const isKnown = (ifNoneMatch: string | undefined, etag: string): boolean =>
+  ifNoneMatch !== undefined &&
+  ifNoneMatch.split(',').some((known) => known.trim() === '*' || known.trim().replace(/^W\//, '') === etag);

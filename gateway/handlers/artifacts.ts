@@ -1,0 +1,161 @@
+/** Downloads: the files of one peer, for its tenant or for whoever holds a token of it; and what is public. */
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { standingOf } from '../../schemas/peer.ts';
+import { networkOf, peerOf, tenantOf, type Call, type Handled, type Handler } from '../call.ts';
+import type { Encryption } from '../forage/artifacts.ts';
+import type { Forage } from '../forage/forage.ts';
+import { keyringOf, type Keyring } from '../forage/keyring.ts';
+import { Refusal, refusing } from '../forage/refusal.ts';
+import { etagOf, isKnown } from '../forage/server-files.ts';
+import { failure, type Result } from '../respond.ts';
+import { attachment, fileName } from '../vpn/filename.ts';
+import { mobileconfig } from '../vpn/mobileconfig.ts';
+import { pac } from '../vpn/pac.ts';
+import { powershell } from '../vpn/powershell.ts';
+import { profileOf } from '../vpn/profile.ts';
+import { sswan } from '../vpn/sswan.ts';
+import type { Subject } from '../vpn/subject.ts';
+import { clientSwanctl } from '../vpn/swanctl.ts';
+
+type Format = 'json' | 'mobileconfig' | 'sswan' | 'ps1' | 'swanctl';
+
+/** No referrer: the URL may hold a token. */
+const common = ['referrer-policy', 'no-referrer', 'x-content-type-options', 'nosniff'];
+
+const file = (body: string | Uint8Array, type: string, ...headers: string[]): Result => ({
+  code: 'ok',
+  body,
+  headers: ['content-type', type, ...headers, ...common],
+});
+
+const named = ({ peer }: Subject, extension: string): string[] => [
+  'content-disposition',
+  attachment(fileName(peer.name, peer.id, extension)),
+];
+
+export function artifactHandlers(forage: Forage) {
+  const { actors, peers, artifacts, revocationLists, meters, log, keyring } = forage;
+
+  /** The peer of the path, where the caller may have its files. @throws Refusal */
+  async function subjectOf(call: Call, keys: Keyring, needs: 'keys' | 'certificate'): Promise<Subject> {
+    const peer = peerOf(call);
+    // A token opens its own peer's files; any other peer is not there.
+    if (call.grant !== undefined && call.grant.peer !== peer) throw new Refusal(failure('not_found'));
+    const loaded = await peers.load(call, tenantOf(call), peer);
+    const standing = standingOf(loaded.peer, forage.clock.nowMs());
+    if (standing !== 'active') throw new Refusal(failure('conflict', `the peer is ${standing}`));
+    const material = needs === 'certificate' ? await peers.fresh(call, loaded, keys) : loaded;
+    return { ...material, baseUrl: forage.publicUrl() };
+  }
+
+  const download = (
+    artifact: string,
+    needs: 'keys' | 'certificate',
+    formatOf: (call: Call) => string,
+    make: (call: Call, subject: Subject, keys: Keyring) => Promise<Result> | Result,
+  ): Handler => {
+    const handler = refusing(log, async (call) => {
+      const keys = keyringOf(keyring);
+      return make(call, await subjectOf(call, keys, needs), keys);
+    });
+    return async (call) => counted(artifact, formatOf(call), await handler(call));
+  };
+
+  function counted(artifact: string, format: string, handled: Handled): Handled {
+    if (handled !== 'streamed') meters.request(artifact, format, handled.code);
+    return handled;
+  }
+
+  const config = download(
+    'config',
+    'keys',
+    () => 'conf',
+    (_call, subject, keys) =>
+      file(artifacts.conf(subject, keys), 'text/plain; charset=utf-8', ...named(subject, 'conf')),
+  );
+
+  const qr = download(
+    'qr',
+    'keys',
+    () => 'svg',
+    async (call, subject, keys) => file(await artifacts.qr(call, subject, keys), 'image/svg+xml'),
+  );
+
+  const formatOf = ({ query }: Call): Format => query['format'] as Format;
+
+  const profile = download('profile', 'certificate', formatOf, async (call, subject, keys) => {
+    const format = formatOf(call);
+    switch (format) {
+      case 'json':
+        return { code: 'ok', body: JSON.stringify(profileOf(subject)), headers: common };
+      case 'mobileconfig':
+        return file(
+          mobileconfig(subject, await artifacts.bundle(call, subject, 'compat', keys)),
+          'application/x-apple-aspen-config',
+          ...named(subject, 'mobileconfig'),
+        );
+      case 'sswan':
+        return file(
+          sswan(subject, await artifacts.bundle(call, subject, 'compat', keys)),
+          'application/vnd.strongswan.profile',
+          ...named(subject, 'sswan'),
+        );
+      case 'ps1':
+        return file(powershell(subject), 'text/plain; charset=utf-8', ...named(subject, 'ps1'));
+      case 'swanctl':
+        return file(clientSwanctl(subject), 'text/plain; charset=utf-8', ...named(subject, 'conf'));
+    }
+  });
+
+  const encryptionOf = ({ query }: Call): Encryption => query['encryption'] as Encryption;
+
+  const p12 = download('p12', 'certificate', encryptionOf, async (call, subject, keys) =>
+    file(
+      await artifacts.bundle(call, subject, encryptionOf(call), keys),
+      'application/x-pkcs12',
+      ...named(subject, 'p12'),
+    ),
+  );
+
+  const proxyConfig = refusing(log, async (call) => {
+    const { grant } = call;
+    if (grant === undefined) return failure('unauthenticated');
+    const { network } = await peers.load(call, grant.tenant, grant.peer);
+    const script = pac(network);
+    const etag = etagOf(script);
+    const caching = ['cache-control', 'private, max-age=300', 'etag', etag, ...common];
+    if (isKnown(call.exchange.head.headers.ifNoneMatch, etag)) {
+      return { code: 'not_modified', body: '', headers: caching };
+    }
+    return { code: 'ok', body: script, headers: ['content-type', 'application/x-ns-proxy-autoconfig', ...caching] };
+  });
+
+  const crl = refusing(log, async (call) =>
+    file(await revocationLists.of(call, networkOf(call), keyringOf(keyring)), 'application/pkix-crl'),
+  );
+
+  const metrics: Handler = async (call) => {
+    if (!mayScrape(call)) return failure('unauthenticated');
+    return file(await meters.scrape(call, actors), meters.registry.contentType);
+  };
+
+  function mayScrape(call: Call): boolean {
+    const { metricsToken } = forage;
+    if (metricsToken === undefined) return true;
+    const given = /^bearer +(.+)$/i.exec(call.exchange.head.headers.authorization ?? '')?.[1] ?? '';
+    const digest = (text: string) => createHash('sha256').update(text).digest();
+    if (timingSafeEqual(digest(given), digest(metricsToken))) return true;
+    forage.countAuthFailure(call.exchange);
+    return false;
+  }
+
+  return {
+    'artifact.config': config,
+    'artifact.qr': qr,
+    'artifact.profile': profile,
+    'artifact.p12': p12,
+    'artifact.pac': async (call) => counted('pac', 'pac', await proxyConfig(call)),
+    crl,
+    'forage.metrics': metrics,
+  } satisfies Record<string, Handler>;
+}

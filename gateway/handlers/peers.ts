@@ -1,0 +1,94 @@
+/** A tenant's VPN peers: make, list, change, rotate, remove; their tokens and passwords. */
+import { timestamp } from '../../lib/clock.ts';
+import { decodeCursor, type PeerUpdate } from '../../schemas/messages.ts';
+import type { PeerTokenId } from '../../schemas/ids.ts';
+import type { PeerTokenView } from '../../schemas/peer.ts';
+import { peerOf, succeeded, tenantOf, type Handler } from '../call.ts';
+import type { Forage } from '../forage/forage.ts';
+import { keyringOf } from '../forage/keyring.ts';
+import { refusing } from '../forage/refusal.ts';
+import type { PeerTokenSettings } from '../forage/token-body.ts';
+import { newPassword } from '../pki/secrets.ts';
+import { invalid, type TextResult } from '../respond.ts';
+import type { PeerSettings } from '../vpn/peer-body.ts';
+
+const created = (data: unknown): TextResult => ({ code: 'created', body: JSON.stringify({ data }) });
+
+export function peerHandlers({ actors, peers, keyring, log }: Forage) {
+  const list: Handler = (call) => {
+    const { limit, cursor } = call.query;
+    const before = cursor === undefined ? null : decodeCursor(String(cursor));
+    if (before === undefined) return invalid({ cursor: ['has invalid format'] });
+    return actors.ask(call, { type: 'peer.list', tenant: tenantOf(call), limit: Number(limit), before });
+  };
+
+  const get: Handler = (call) => actors.ask(call, { type: 'peer.get', tenant: tenantOf(call), peer: peerOf(call) });
+
+  const create = refusing(log, async (call) => {
+    const made = await peers.create(call, tenantOf(call), call.body as PeerSettings, keyringOf(keyring));
+    return created({
+      ...made.view,
+      p12_password: made.p12Password,
+      pac_token: made.pacToken,
+      download_token: made.downloadToken,
+    });
+  });
+
+  const update: Handler = (call) =>
+    actors.askWrite(call, {
+      type: 'peer.update',
+      tenant: tenantOf(call),
+      peer: peerOf(call),
+      update: call.body as PeerUpdate,
+    });
+
+  const remove: Handler = (call) =>
+    actors.askWrite(call, { type: 'peer.remove', tenant: tenantOf(call), peer: peerOf(call) });
+
+  const rotate = refusing(log, async (call) =>
+    peers.rotate(call, await peers.load(call, tenantOf(call), peerOf(call)), keyringOf(keyring)),
+  );
+
+  const createToken: Handler = async (call) => {
+    const { scope, expiresAtMs } = call.body as PeerTokenSettings;
+    const tenant = tenantOf(call);
+    const { text, token } = peers.newToken(tenant, scope, expiresAtMs);
+    const outcome = await actors.askWrite(call, { type: 'peer.token.create', tenant, peer: peerOf(call), token });
+    if (!succeeded(outcome)) return outcome;
+    const view: PeerTokenView = {
+      id: token.id,
+      scope,
+      inserted_at: timestamp(token.insertedAtMs),
+      expires_at: timestamp(token.expiresAtMs),
+    };
+    return created({ ...view, token: text });
+  };
+
+  const removeToken: Handler = (call) =>
+    actors.askWrite(call, {
+      type: 'peer.token.remove',
+      tenant: tenantOf(call),
+      peer: peerOf(call),
+      token: call.params['token'] as PeerTokenId,
+    });
+
+  const password = refusing(log, async (call) => {
+    const [tenant, peer] = [tenantOf(call), peerOf(call)];
+    const text = newPassword();
+    const p12Password = peers.sealPassword(tenant, peer, text, keyringOf(keyring));
+    const outcome = await actors.askWrite(call, { type: 'peer.password', tenant, peer, p12Password });
+    return succeeded(outcome) ? created({ p12_password: text }) : outcome;
+  });
+
+  return {
+    'peer.list': list,
+    'peer.get': get,
+    'peer.create': create,
+    'peer.update': update,
+    'peer.remove': remove,
+    'peer.rotate': rotate,
+    'peer.token.create': createToken,
+    'peer.token.remove': removeToken,
+    'peer.password': password,
+  };
+}
