@@ -8,12 +8,17 @@ export interface ToolEntry {
   readonly variable: string;
   /** All must be found for the tool to count as found; the first is the tool itself. */
   readonly executables: readonly string[];
-  readonly minimum: Version;
+  /** Undefined where a tool does not tell its version: that it runs is enough. */
+  readonly minimum: Version | undefined;
   readonly versionArguments: readonly string[];
-  /** Its first two groups are the version. */
+  /** Its first two groups are the version, where there is a minimum. */
   readonly versionPattern: RegExp;
   /** Copied into container images, where there are no libraries. */
   readonly static?: true;
+  /** What must lie beside it, seen from the root of its installation: what it loads while it runs. */
+  readonly files?: readonly string[];
+  /** Nothing but tests of a part uses it: where it can't be had, these are skipped (but never in CI). */
+  readonly optional?: true;
   readonly packages: readonly string[];
   readonly suite: Suite;
   /** What to do on a system without Debian packages. */
@@ -83,10 +88,35 @@ export const tools = {
     suite: 'release',
     elsewhere: 'brew install prometheus, or the release page of the project prometheus/prometheus',
   },
+  openssl: {
+    variable: 'LONGSHORE_OPENSSL',
+    executables: ['openssl'],
+    minimum: [3, 0],
+    versionArguments: ['version'],
+    versionPattern: /OpenSSL (\d+)\.(\d+)/,
+    optional: true,
+    packages: ['openssl'],
+    suite: 'release',
+    elsewhere: 'brew install openssl@3, or the package "openssl" of your distribution',
+  },
+  pk12util: {
+    variable: 'LONGSHORE_PK12UTIL',
+    executables: ['pk12util', 'certutil'],
+    minimum: undefined,
+    versionArguments: [],
+    versionPattern: /pk12util -i importfile/,
+    optional: true,
+    packages: ['libnss3-tools'],
+    suite: 'release',
+    elsewhere: 'brew install nss, or the package "nss-tools" of your distribution',
+  },
 } as const satisfies Record<string, ToolEntry>;
 
 export type ToolName = keyof typeof tools;
 export const toolNames = Object.keys(tools) as ToolName[];
+
+const entryOf = (name: ToolName): ToolEntry => tools[name];
+export const isOptional = (name: ToolName): boolean => entryOf(name).optional === true;
 
 export const atLeast = (version: Version, minimum: Version): boolean =>
   version[0] > minimum[0] || (version[0] === minimum[0] && version[1] >= minimum[1]);
@@ -94,8 +124,9 @@ export const atLeast = (version: Version, minimum: Version): boolean =>
 /** The one message for whoever must help: what is missing, why it could not be had, and the two ways to provide it. */
 export function missingToolMessage(name: ToolName, entry: ToolEntry, reasons: readonly string[]): string {
   const { minimum, variable, packages, elsewhere, suite } = entry;
+  const version = minimum === undefined ? '' : ` ${minimum.join('.')} or newer`;
   return [
-    `${name} ${minimum.join('.')} or newer${entry.static === true ? ', statically linked,' : ''} is needed and could not be had:`,
+    `${name}${version}${entry.static === true ? ', statically linked,' : ''} is needed and could not be had:`,
     ...reasons.map((reason) => `  - ${reason}`),
     `Install it and put it on PATH: Debian package ${packages.join(' ')}${suite === 'sid' ? ' (from sid)' : ''}; elsewhere: ${elsewhere}.`,
     `Or name it: ${variable}=/path/to/${name}`,

@@ -101,10 +101,11 @@ async function probe(name: ToolName, path: string, env: NodeJS.ProcessEnv, origi
     const ran = await run(path, entry.versionArguments, { deadlineMs: versionDeadlineMs, env });
     const match = entry.versionPattern.exec(ran.stdout + ran.stderr);
     if (match === null) return no(`did not tell its version (${(ran.stderr || ran.stdout).trim().slice(0, 200)})`);
+    if (entry.static === true && !isStaticElf(path)) return no('is not statically linked');
+    if (entry.minimum === undefined) return { ok: true, tool: { name, path, version: 'of some version', origin, env } };
     const version: Version = [Number(match[1]), Number(match[2])];
     if (!atLeast(version, entry.minimum))
       return no(`version ${version.join('.')} is older than ${entry.minimum.join('.')}`);
-    if (entry.static === true && !isStaticElf(path)) return no('is not statically linked');
     const text = /\d+\.\d+(\.\d+)?/.exec(match[0])?.[0] ?? version.join('.');
     return { ok: true, tool: { name, path, version: text, origin, env } };
   } catch (error) {
@@ -124,10 +125,13 @@ function prefixEnvironment(prefix: string, env: NodeJS.ProcessEnv): { folders: s
   );
   const libraries = ['usr/lib', 'lib'].flatMap((name) => {
     const folder = join(prefix, name);
-    const triplets = existsSync(folder) ? readdirSync(folder).filter((entry) => entry.endsWith('-linux-gnu')) : [];
-    return triplets.map((triplet) => join(folder, triplet));
+    const own = existsSync(folder)
+      ? readdirSync(folder).filter((entry) => entry.endsWith('-linux-gnu') || entry === 'ipsec')
+      : [];
+    return own.map((entry) => join(folder, entry));
   });
   const xtables = libraries.map((folder) => join(folder, 'xtables')).find((folder) => existsSync(folder));
+  const strongswanConf = join(prefix, 'etc/strongswan.conf');
   const folders = [...inside, ...searchFolders(env)];
   return {
     folders,
@@ -141,6 +145,7 @@ function prefixEnvironment(prefix: string, env: NodeJS.ProcessEnv): { folders: s
               .join(delimiter),
           }),
       ...(xtables === undefined ? {} : { XTABLES_LIBDIR: xtables }),
+      ...(existsSync(strongswanConf) ? { STRONGSWAN_CONF: strongswanConf } : {}),
     },
   };
 }
@@ -188,6 +193,9 @@ function relink(target: string, path: string): void {
   renameSync(temporary, path);
 }
 
+const absentFile = (entry: ToolEntry, root: string): string | undefined =>
+  entry.files?.find((file) => !existsSync(join(root, file)));
+
 async function probePrefix(
   name: ToolName,
   prefix: string,
@@ -202,6 +210,8 @@ async function probePrefix(
   );
   const path = findExecutable(entry.executables[0]!, surroundings.folders);
   if (missing !== undefined || path === undefined) return { ok: false, reason: `${prefix}: holds no ${missing}` };
+  const absent = absentFile(entry, prefix);
+  if (absent !== undefined) return { ok: false, reason: `${prefix}: holds no ${absent}` };
   return probe(name, path, surroundings.env, origin);
 }
 
@@ -211,6 +221,8 @@ async function probePath(name: ToolName, env: NodeJS.ProcessEnv, origin: Tool['o
   const missing = entry.executables.find((executable) => findExecutable(executable, folders) === undefined);
   const path = findExecutable(entry.executables[0]!, folders);
   if (missing !== undefined || path === undefined) return { ok: false, reason: `no ${missing} on PATH` };
+  const absent = absentFile(entry, '/');
+  if (absent !== undefined) return { ok: false, reason: `${path}: there is no /${absent}` };
   return probe(name, path, withPath(env, folders), origin);
 }
 

@@ -14,9 +14,10 @@ import { processesMarked } from '../deploy/proc.ts';
 import { endProcesses, reapAbandoned } from '../deploy/reap.ts';
 import { pushDemoImage, startRegistry, type Registry } from '../deploy/registry.ts';
 import { say, step, took } from '../deploy/steps.ts';
-import { toolNames, type ToolName } from '../deploy/tool-table.ts';
-import { findTool, type Tool } from '../deploy/tools.ts';
+import { isOptional, toolNames, type ToolName } from '../deploy/tool-table.ts';
+import { findTool, ToolMissing, type Tool } from '../deploy/tools.ts';
 import { canStartEngine } from './support/servers.ts';
+import { inCi } from './support/tools.ts';
 import { tellingLines, testFiles, totalsOf, type Totals } from './support/tap-stream.ts';
 
 const fileTimeoutS = 180;
@@ -70,17 +71,25 @@ async function runTap(files: readonly string[], env: NodeJS.ProcessEnv, stopped:
   return { totals, exitCode };
 }
 
+/** Those that a run can't do without, and (fetched now, so that no test's deadline has to bear it) the others. */
 async function findTools(): Promise<Record<ToolName, Tool>> {
   const found: [ToolName, Tool][] = [];
   for (const name of toolNames) {
-    const tool = await step(
+    const find = step(
       name,
       (report) => findTool(name, { env: process.env, cacheFolder: cacheFolder(process.env), report }),
       ({ version, origin }) => `${version} (${origin})`,
     );
-    found.push([name, tool]);
+    const mayLack = isOptional(name) && !inCi;
+    const tool = mayLack ? await find.catch((error: unknown) => lacking(name, error)) : await find;
+    if (tool !== undefined) found.push([name, tool]);
   }
   return Object.fromEntries(found) as Record<ToolName, Tool>;
+}
+
+function lacking(name: ToolName, error: unknown): undefined {
+  if (!(error instanceof ToolMissing)) throw error;
+  say(`${error.message}\nTests that need ${name} are skipped.`);
 }
 
 /** A private engine where one can be started, so that a run neither sees nor leaves anything in the machine's own. */

@@ -1,0 +1,20 @@
+/** Tools that only some tests need: where they can't be had, these tests are skipped by name; in CI they fail. */
+import { isOptional, type ToolName } from '../../deploy/tool-table.ts';
+import { ToolMissing, toolHere } from '../../deploy/tools.ts';
+
+/** As every CI service sets it. */
+export const inCi = !['', 'false', undefined].includes(process.env['CI']);
+
+/** Why a test that uses these tools must be skipped here; false where it can run, or must fail. */
+export async function skipWithoutTools(...names: readonly ToolName[]): Promise<string | false> {
+  if (inCi) return false;
+  for (const name of names.filter(isOptional)) {
+    try {
+      await toolHere(name);
+    } catch (error) {
+      if (!(error instanceof ToolMissing)) throw error;
+      return error.message;
+    }
+  }
+  return false;
+}
