@@ -2,6 +2,9 @@
 import type { Ask, ReadAsk, WriteAsk } from '../schemas/messages.ts';
 import * as container from './container/decide.ts';
 import * as host from './host/decide.ts';
+import * as network from './network/decide.ts';
+import * as peer from './peer/decide.ts';
+import * as secret from './secret/decide.ts';
 import type { PartitionView } from './state.ts';
 import * as tenant from './tenant/decide.ts';
 import type { Turn, TurnContext } from './turn.ts';
@@ -39,6 +42,30 @@ export function decideRead(state: PartitionView, ask: ReadAsk, context: TurnCont
       return host.list(state, context);
     case 'revocation.list':
       return tenant.revocations(state, context);
+    case 'peer.list':
+      return peer.list(state, ask, context);
+    case 'peer.get':
+      return peer.get(state, ask, context);
+    case 'peer.check':
+      return peer.check(state, ask);
+    case 'peer.material':
+      return peer.material(state, ask);
+    case 'token.resolve':
+      return peer.resolve(state, ask, context);
+    case 'peer.count':
+      return peer.count(state, context);
+    case 'network.get':
+      return network.get(state, ask);
+    case 'network.list':
+      return network.list(state);
+    case 'network.material':
+      return network.material(state, ask);
+    case 'network.leases':
+      return network.leases(state, ask);
+    case 'network.revocations':
+      return network.revocations(state, ask, context);
+    case 'secret.stale':
+      return secret.stale(state, ask);
     default:
       return unreachable(ask);
   }
@@ -76,6 +103,40 @@ export function decideWrite(
     case 'host.enrol':
       if (prepared === undefined) throw new Error('an enrolment needs its key signed before the turn');
       return host.enrol(state, ask, prepared.enrolment, context);
+    case 'peer.create':
+      return peer.create(state, ask, context);
+    case 'peer.update':
+      return peer.update(state, ask, context);
+    case 'peer.rotate':
+      return peer.rotate(state, ask, context);
+    case 'peer.certify':
+      return peer.certify(state, ask, context);
+    case 'peer.password':
+      return peer.password(state, ask, context);
+    case 'peer.token.create':
+      return peer.tokenCreate(state, ask, context);
+    case 'peer.token.remove':
+      return peer.tokenRemove(state, ask, context);
+    case 'peer.remove':
+      return peer.remove(state, ask, context);
+    case 'peer.forgo':
+      return peer.forgo(state, ask, context);
+    case 'network.create':
+      return network.create(state, ask, context);
+    case 'network.put':
+      return network.put(state, ask, context);
+    case 'network.certify':
+      return network.certify(state, ask, context);
+    case 'network.remove':
+      return network.remove(state, ask);
+    case 'network.reserve':
+      return network.reserve(state, ask, context);
+    case 'network.release':
+      return network.release(state, ask);
+    case 'network.learn':
+      return network.learn(state, ask);
+    case 'secret.replace':
+      return secret.replace(state, ask, context);
     default:
       return unreachable(ask);
   }

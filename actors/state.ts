@@ -5,13 +5,31 @@
 import type { ContainerRecord, TombstoneRecord } from '../schemas/container.ts';
 import { quotaDimensions, type QuotaDimension } from '../schemas/errors.ts';
 import type { HostRecord } from '../schemas/host.ts';
-import { isContainerId, isHostKey, isTenantId, type ContainerId, type HostKey, type TenantId } from '../schemas/ids.ts';
+import {
+  isContainerId,
+  isHostKey,
+  isPeerId,
+  isTenantId,
+  type ContainerId,
+  type HostKey,
+  type TenantId,
+} from '../schemas/ids.ts';
 import { cpuMillis, memBytes } from '../schemas/quantity.ts';
 import type { ListCursor } from '../schemas/messages.ts';
 import { keys } from '../schemas/buckets.ts';
 import { defaultTenant, type QuotaAmounts, type TenantRecord } from '../schemas/tenant.ts';
+import { newestOf } from './order.ts';
+import {
+  TenantPeers,
+  VpnState,
+  isOfNetwork,
+  vpnRecordKey,
+  type PeersView,
+  type VpnRecord,
+  type VpnView,
+} from './vpn-state.ts';
 
-export type StateRecord = ContainerRecord | TombstoneRecord | TenantRecord | HostRecord;
+export type StateRecord = ContainerRecord | TombstoneRecord | TenantRecord | HostRecord | VpnRecord;
 
 export const recordKey = (record: StateRecord): string => {
   switch (record.kind) {
@@ -22,6 +40,8 @@ export const recordKey = (record: StateRecord): string => {
       return keys.tenant(record.tenant);
     case 'host':
       return keys.host(record.key);
+    default:
+      return vpnRecordKey(record);
   }
 };
 
@@ -38,6 +58,7 @@ export interface TenantView {
   readonly damaged: ReadonlySet<ContainerId>;
   /** The settings of the tenant are damaged: nothing of it is changed until an operator sets them anew. */
   readonly settingsDamaged: boolean;
+  readonly peers: PeersView;
   /** By region; `*` is all. */
   usage(region: string): QuotaAmounts;
 }
@@ -56,6 +77,7 @@ export interface PartitionView {
   damagedContainers(): Iterable<ContainerId>;
   /** Hosts whose record is damaged: that they can't be read says nothing of what runs there. */
   damagedHosts(): Iterable<HostKey>;
+  readonly vpn: VpnView;
 }
 
 /** Told of what stands on hosts as the state changes: the sum over partitions is what placement goes by. */
@@ -86,6 +108,7 @@ class TenantState implements TenantView {
   readonly idempotency = new Map<string, ContainerId>();
   newest: ListCursor | null = null;
   readonly damaged = new Set<ContainerId>();
+  readonly peers = new TenantPeers();
   readonly #usage = new Map<string, MutableAmounts>();
 
   constructor(tenant: TenantId) {
@@ -94,8 +117,9 @@ class TenantState implements TenantView {
 
   usage(region: string): QuotaAmounts {
     const amounts = this.#usage.get(region) ?? noAmounts;
-    return region === '*' && this.damaged.size > 0
-      ? { ...amounts, containers: amounts.containers + this.damaged.size }
+    // Peers are in no region.
+    return region === '*' && this.damaged.size + this.peers.count > 0
+      ? { ...amounts, containers: amounts.containers + this.damaged.size, vpn_peers: this.peers.count }
       : amounts;
   }
 
@@ -113,11 +137,8 @@ class TenantState implements TenantView {
     if (idempotency !== null && this.idempotency.get(idempotency.key) === id) this.idempotency.delete(idempotency.key);
   }
 
-  note({ insertedAtMs, id }: ContainerRecord): void {
-    const { newest } = this;
-    const isNewer =
-      newest === null || insertedAtMs > newest.insertedAtMs || (insertedAtMs === newest.insertedAtMs && id > newest.id);
-    if (isNewer) this.newest = { insertedAtMs, id };
+  note(record: ContainerRecord): void {
+    this.newest = newestOf(this.newest, record);
   }
 
   count(record: ContainerRecord, sign: 1 | -1): void {
@@ -142,6 +163,7 @@ export class PartitionState implements PartitionView {
   readonly #damaged = new Set<ContainerId>();
   readonly #damagedHosts = new Set<HostKey>();
   readonly #ledger: PlacementLedger;
+  readonly vpn = new VpnState();
 
   constructor(ledger: PlacementLedger) {
     this.#ledger = ledger;
@@ -211,6 +233,17 @@ export class PartitionState implements PartitionView {
         this.#hosts.set(record.key, record);
         this.#damagedHosts.delete(record.key);
         return;
+      case 'peer':
+        this.vpn.putPeer(this.#own(record.tenant).peers, record);
+        return;
+      case 'peer_tombstone':
+        this.vpn.putTombstone(this.#own(record.tenant).peers, record);
+        return;
+      case 'network':
+      case 'lease':
+      case 'revoked':
+        this.vpn.put(record);
+        return;
     }
   }
 
@@ -221,6 +254,10 @@ export class PartitionState implements PartitionView {
       this.#damagedHosts.delete(first);
     }
     if (kind === 'container' && isTenantId(first) && isContainerId(second)) this.#remove(this.#own(first), second);
+    if (kind === 'peer' && isTenantId(first) && isPeerId(second)) {
+      this.vpn.deletePeer(this.#own(first).peers, first, second);
+    }
+    if (isOfNetwork(kind)) this.vpn.delete(kind, first, second);
   }
 
   /** The record under a key can't be read: what the key itself tells is kept (DESIGN: fail closed). */
@@ -232,6 +269,8 @@ export class PartitionState implements PartitionView {
       this.#own(first).damaged.add(second);
       this.#damaged.add(second);
     }
+    if (kind === 'peer' && isTenantId(first) && isPeerId(second)) this.#own(first).peers.damaged.add(second);
+    if (isOfNetwork(kind)) this.vpn.quarantine(kind, first, second);
   }
 
   /** Takes everything off the ledger, for a partition that is no longer ours. */

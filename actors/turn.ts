@@ -61,7 +61,9 @@ export interface EventDraft {
 export type Effect =
   | { readonly kind: 'bell'; readonly host: HostKey }
   | { readonly kind: 'changed'; readonly tenant: TenantId; readonly id: ContainerId }
-  | { readonly kind: 'directory'; readonly host: HostKey; readonly entry: DirectoryEntry | null };
+  | { readonly kind: 'directory'; readonly host: HostKey; readonly entry: DirectoryEntry | null }
+  /** Another partition has to be told something; what it is, errands.ts finds by looking. */
+  | { readonly kind: 'errand' };
 
 export interface Changes {
   readonly records: readonly StateRecord[];
@@ -82,6 +84,8 @@ export interface SuccessReply {
   readonly code: SuccessCode;
   readonly body: string;
   readonly ofContainer?: { readonly tenant: TenantId; readonly id: ContainerId };
+  /** Asked again, the turn says the same again and changes nothing: its outcome, which may be long, is not kept. */
+  readonly isIdempotent?: true;
 }
 
 export const isSuccess = (reply: Reply): reply is SuccessReply => Object.hasOwn(successStatus, reply.code);
@@ -91,7 +95,16 @@ export interface Turn {
   readonly changes: Changes;
 }
 
-export const data = (code: SuccessCode, value: unknown): Reply => ({ code, body: JSON.stringify({ data: value }) });
+export const data = (code: SuccessCode, value: unknown): SuccessReply => ({
+  code,
+  body: JSON.stringify({ data: value }),
+});
+
+/** Of a turn that is idempotent by itself. */
+export const repeatable = (code: SuccessCode, value: unknown): SuccessReply => ({
+  ...data(code, value),
+  isIdempotent: true,
+});
 
 export const refuse = (code: Exclude<ErrorCode, 'over_quota' | 'invalid'>, message?: string): Turn => ({
   reply: {

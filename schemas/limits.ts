@@ -177,8 +177,11 @@ export const limits = {
   pacTokenTtlMs: 365 * days,
   tokenTtlMaxMs: 3 * 365 * days,
   peerRenewedCertificates: 16,
+  /** Revocations that a network has not heard of yet: beyond, a peer gets no new keys until it has. */
+  peerRevocationsUntold: 256,
   /** Of one page of leases, revocations or secrets between gateway and actor. */
   vpnPage: 500,
+  vpnPageBytes: 640 * KiB,
   /** What partitions have to tell one another (actors/errands.ts). */
   errandsPerSweep: 100,
   errandTimeoutMs: 3 * seconds,

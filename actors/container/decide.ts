@@ -3,7 +3,8 @@ import type { ContainerRecord } from '../../schemas/container.ts';
 import type { FieldErrors } from '../../schemas/errors.ts';
 import type { ContainerId, TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import { encodeCursor, type Ask, type ContainerTrace, type ListCursor } from '../../schemas/messages.ts';
+import { encodeCursor, type Ask, type ContainerTrace } from '../../schemas/messages.ts';
+import { insertionMs, isBefore } from '../order.ts';
 import { amountsOf, type PartitionView, type TenantView } from '../state.ts';
 import { excessInRegion, excessInTenant, overQuotaBody, type Excess } from '../tenant/quota.ts';
 import {
@@ -36,18 +37,9 @@ export function againBody(state: PartitionView, tenant: TenantId, id: ContainerI
   return record === undefined ? undefined : `{"data":${containerJson(record, context.fleet)}}`;
 }
 
-/**
- * Above every other of the tenant in the order of the list, whatever the clock and the gateways' ids do: a page that ended
- * before it was made never has to hold it.
- */
-function insertionMs({ newest }: TenantView, id: ContainerId, { nowMs }: TurnContext): number {
-  if (newest === null || nowMs > newest.insertedAtMs) return nowMs;
-  return id > newest.id ? newest.insertedAtMs : newest.insertedAtMs + 1;
-}
-
 function newRecord(ask: Of<'container.create'>, tenant: TenantView, context: TurnContext): ContainerRecord {
   const { spec } = ask;
-  const insertedAtMs = insertionMs(tenant, ask.id, context);
+  const insertedAtMs = insertionMs(tenant.newest, ask.id, context.nowMs);
   return {
     kind: 'container',
     id: ask.id,
@@ -270,9 +262,6 @@ export function inspect(state: PartitionView, ask: Of<'container.inspect'>, cont
     }),
   );
 }
-
-const isBefore = (record: ContainerRecord, cursor: ListCursor): boolean =>
-  record.insertedAtMs < cursor.insertedAtMs || (record.insertedAtMs === cursor.insertedAtMs && record.id < cursor.id);
 
 /**
  * Newest first. The order of creation is the order of `insertedAtMs`, then of the id. A page ends at the limit, or before

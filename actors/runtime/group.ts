@@ -14,8 +14,17 @@ export type Waiter = (committed: boolean) => void;
 /** With the id of the request that caused it, for the log lines along its way. */
 export type OutgoingEffect = Effect & { readonly requestId: string | null };
 
-const effectKey = (effect: Effect): string =>
-  effect.kind === 'changed' ? `changed ${effect.tenant} ${effect.id}` : `${effect.kind} ${effect.host}`;
+function effectKey(effect: Effect): string {
+  switch (effect.kind) {
+    case 'changed':
+      return `changed ${effect.tenant} ${effect.id}`;
+    case 'errand':
+      return 'errand';
+    case 'bell':
+    case 'directory':
+      return `${effect.kind} ${effect.host}`;
+  }
+}
 
 /** The event as it is told; its id is the same however often it is. */
 export function outgoingEvent(

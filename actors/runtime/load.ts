@@ -29,9 +29,22 @@ export class LoadError extends Error {
   }
 }
 
-const isRecordKey = (key: string): boolean => /^(?:tenant|container|host)\./.test(key);
-const createdMs = (record: StateRecord): number =>
-  record.kind === 'container' ? record.insertedAtMs : record.kind === 'tombstone' ? record.goneAtMs : 0;
+const isRecordKey = (key: string): boolean => /^(?:tenant|container|host|peer|network|lease|revoked)\./.test(key);
+function createdMs(record: StateRecord): number {
+  switch (record.kind) {
+    case 'container':
+    case 'peer':
+      return record.insertedAtMs;
+    case 'tombstone':
+    case 'peer_tombstone':
+      return record.goneAtMs;
+    // By their index, so that a network goes on lending after the highest.
+    case 'lease':
+      return record.index;
+    default:
+      return 0;
+  }
+}
 const idOf = (record: StateRecord): string => ('id' in record ? record.id : recordKey(record));
 
 function readMark(values: readonly StoredValue[]): number {

@@ -8,14 +8,15 @@
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { keys } from '../../schemas/buckets.ts';
-import type { OperationRecord } from '../../schemas/container.ts';
+import type { ContainerRecord, OperationRecord, TombstoneRecord } from '../../schemas/container.ts';
 import type { OutcomeCode } from '../../schemas/errors.ts';
-import type { HostKey } from '../../schemas/ids.ts';
+import { isNetworkName, type HostKey, type NetworkName } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Ask, ReadAsk, WriteAsk } from '../../schemas/messages.ts';
 import { againBody } from '../container/decide.ts';
 import { decideRead, decideWrite, type Prepared } from '../decide.ts';
 import { recordKey, type PartitionView, type PlacementLedger, type StateRecord } from '../state.ts';
+import { isOfNetwork } from '../vpn-state.ts';
 import { isEmpty, isSuccess, refuse, type Changes, type FleetView, type Turn, type TurnContext } from '../turn.ts';
 import { encodeValue } from './codec.ts';
 import { outgoingEvent, type Group, type OutgoingEffect, type Waiter } from './group.ts';
@@ -44,7 +45,7 @@ export interface PartitionOptions {
 
 /** What is measured; metrics.ts makes prom-client of it. */
 export interface PartitionObserver extends OwnershipObserver {
-  turn(kind: Ask['type'] | 'report' | 'hello' | 'sync' | 'sweep'): void;
+  turn(kind: Ask['type'] | 'report' | 'hello' | 'sync' | 'sweep' | 'errand'): void;
   commit(seconds: number, turns: number): void;
 }
 
@@ -55,8 +56,20 @@ const allDirt = '*';
 const tenantDirt = (tenant: string): string => `of ${tenant}`;
 const hostDirt = (host: HostKey): string => `on ${host}`;
 
-const dirtOf = (ask: ReadAsk): string =>
-  'id' in ask ? keys.container(ask.tenant, ask.id) : 'tenant' in ask ? tenantDirt(ask.tenant) : allDirt;
+const networkDirt = (network: NetworkName): string => `net ${network}`;
+
+const dirtOf = (ask: ReadAsk): string => ('id' in ask ? keys.container(ask.tenant, ask.id) : dirtAround(ask));
+
+/** What a turn that changes nothing has seen, however little of it. */
+const dirtAround = (ask: Ask): string =>
+  'tenant' in ask ? tenantDirt(ask.tenant) : 'network' in ask ? networkDirt(ask.network) : allDirt;
+
+/** What is read of a tenant or a network is dirty with each of its records. */
+function dirtOfKey(key: string): string | undefined {
+  const [kind, first = ''] = key.split('.');
+  if (isOfNetwork(kind) && isNetworkName(first)) return networkDirt(first);
+  return kind === 'peer' ? tenantDirt(first) : undefined;
+}
 
 const isTooLarge = (encoded: string): boolean => Buffer.byteLength(encoded) > limits.recordBytes;
 
@@ -139,7 +152,7 @@ export class Partition {
    * @returns false where nothing was done: the partition does not serve, or has no room.
    */
   change(
-    kind: 'report' | 'hello' | 'sweep',
+    kind: 'report' | 'hello' | 'sweep' | 'errand',
     decide: (state: PartitionView, context: TurnContext) => Iterable<Changes>,
     then: () => void = () => {},
   ): boolean {
@@ -180,6 +193,16 @@ export class Partition {
     this.#options.observer.turn('sync');
     const value = render(serving.state);
     serving.commits.after(serving.commits.dirtyUntil(hostDirt(host)), (committed) => {
+      if (committed) then(value);
+    });
+  }
+
+  /** What of the whole partition is to be told to others; given out when it is committed, or never. */
+  survey<T>(render: (state: PartitionView, nowMs: number) => T, then: (value: T) => void): void {
+    const { serving } = this.#ownership;
+    if (serving === undefined) return;
+    const value = render(serving.state, this.#now());
+    serving.commits.after(serving.commits.dirtyUntil(allDirt), (committed) => {
       if (committed) then(value);
     });
   }
@@ -229,7 +252,7 @@ export class Partition {
           this,
           turn.changes.effects.map((effect) => ({ ...effect, requestId: ask.rid })),
         );
-        commits.after(commits.dirtyUntil('tenant' in ask ? tenantDirt(ask.tenant) : allDirt), waiter);
+        commits.after(commits.dirtyUntil(dirtAround(ask)), waiter);
         return;
       }
       const encoded = turn.changes.records.map(encodeValue);
@@ -281,7 +304,7 @@ export class Partition {
   }
 
   #remember({ operations }: Serving, ask: WriteAsk, { reply }: Turn, group: Group): void {
-    if (!isSuccess(reply)) return;
+    if (!isSuccess(reply) || reply.isIdempotent === true) return;
     const { code, body, ofContainer } = reply;
     const record: OperationRecord = {
       op: ask.op,
@@ -306,6 +329,8 @@ export class Partition {
     for (const key of changes.deletes) {
       state.delete(key);
       commits.soil(key, group);
+      const around = dirtOfKey(key);
+      if (around !== undefined) commits.soil(around, group);
       group.change(key, null);
     }
     commits.soil(allDirt, group);
@@ -317,16 +342,40 @@ export class Partition {
     return group;
   }
 
-  /** Marks what a change makes dirty, and raises the revision of the hosts whose desired set it changes. */
+  /** Marks what a change makes dirty. */
   #touch({ state, commits }: Serving, record: StateRecord, group: Group): void {
     commits.soil(recordKey(record), group);
-    if (record.kind === 'host') {
-      // A sync of this host tells the operator's word about its orphans.
-      commits.soil(hostDirt(record.key), group);
-      return;
+    switch (record.kind) {
+      case 'host':
+        // A sync of this host tells the operator's word about its orphans.
+        commits.soil(hostDirt(record.key), group);
+        return;
+      case 'network':
+        commits.soil(networkDirt(record.name), group);
+        return;
+      case 'lease':
+      case 'revoked':
+        commits.soil(networkDirt(record.network), group);
+        return;
+      case 'tenant':
+      case 'peer':
+      case 'peer_tombstone':
+        commits.soil(tenantDirt(record.tenant), group);
+        return;
+      case 'container':
+      case 'tombstone':
+        commits.soil(tenantDirt(record.tenant), group);
+        this.#raise({ state, commits }, record, group);
+        return;
     }
-    commits.soil(tenantDirt(record.tenant), group);
-    if (record.kind === 'tenant') return;
+  }
+
+  /** Raises the revision of the hosts whose desired set changes with this record. */
+  #raise(
+    { state, commits }: Pick<Serving, 'state' | 'commits'>,
+    record: ContainerRecord | TombstoneRecord,
+    group: Group,
+  ): void {
     const before = state.tenant(record.tenant).containers.get(record.id);
     const after = record.kind === 'container' ? record : undefined;
     if (before?.generation === after?.generation) return;
