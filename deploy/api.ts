@@ -5,9 +5,13 @@ import { decoder } from '../lib/decode.ts';
 import { Container, ContainerStatusView } from '../schemas/container.ts';
 import { HostView } from '../schemas/host.ts';
 import { LogEntry } from '../schemas/log.ts';
+import { NetworkView, type NetworkCreateBody } from '../schemas/network.ts';
+import { PeerSecrets, PeerTokenView, PeerView } from '../schemas/peer.ts';
 import { QuotaView } from '../schemas/tenant.ts';
 
 const requestDeadlineMs = 10_000;
+/** Of calls that make RSA keys. */
+const keyDeadlineMs = 60_000;
 const hostDeadlineMs = 30_000;
 const pollMs = 50;
 
@@ -20,6 +24,12 @@ const decodeLogs = dataOf(Type.Array(LogEntry));
 const decodeQuota = dataOf(QuotaView);
 const decodeHost = dataOf(HostView);
 const decodeJoin = dataOf(Type.Object({ join_token: Type.String() }));
+const decodeNetwork = dataOf(NetworkView);
+const PeerPage = Type.Object({ data: Type.Array(PeerView), next_cursor: Type.Optional(Type.String()) });
+const decodePeers = decoder(PeerPage);
+const decodeNewPeer = dataOf(Type.Object({ ...PeerView.properties, ...PeerSecrets }));
+const decodeToken = dataOf(Type.Object({ ...PeerTokenView.properties, token: Type.String() }));
+const decodePassword = dataOf(Type.Object({ p12_password: PeerSecrets.p12_password }));
 
 export class ApiError extends Error {
   readonly status: number;
@@ -33,10 +43,16 @@ export class ApiError extends Error {
 export type Api = ReturnType<typeof createApi>;
 
 export function createApi(baseUrl: string) {
-  const call = async (token: string, method: string, path: string, body?: unknown): Promise<Uint8Array> => {
+  const call = async (
+    token: string,
+    method: string,
+    path: string,
+    body?: unknown,
+    deadlineMs = requestDeadlineMs,
+  ): Promise<Uint8Array> => {
     const answer = await fetch(baseUrl + path, {
       method,
-      signal: AbortSignal.timeout(requestDeadlineMs),
+      signal: AbortSignal.timeout(deadlineMs),
       headers: {
         authorization: `Bearer ${token}`,
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
@@ -48,6 +64,8 @@ export function createApi(baseUrl: string) {
   };
   const compute = '/api/v2/compute';
   const hosts = '/api/v2/operator/hosts';
+  const networks = '/api/v2/operator/networks';
+  const peers = '/api/forage/peers';
 
   return {
     baseUrl,
@@ -66,6 +84,31 @@ export function createApi(baseUrl: string) {
     logs: async (token: string, id: string, limit: number) =>
       decodeLogs(await call(token, 'GET', `${compute}/${id}/logs?limit=${limit}`)).data,
     quota: async (token: string) => decodeQuota(await call(token, 'GET', `${compute}/quota`)).data,
+
+    /** The network of this name, made where there is none. */
+    async network(token: string, body: NetworkCreateBody): Promise<NetworkView> {
+      try {
+        return decodeNetwork(await call(token, 'GET', `${networks}/${body.name}`)).data;
+      } catch (error) {
+        if (!(error instanceof ApiError) || error.status !== 404) throw error;
+        return decodeNetwork(await call(token, 'POST', networks, body, keyDeadlineMs)).data;
+      }
+    },
+    async peerNamed(token: string, name: string): Promise<PeerView | undefined> {
+      for (let path: string | undefined = peers; path !== undefined;) {
+        const page: Static<typeof PeerPage> = decodePeers(await call(token, 'GET', path));
+        const found = page.data.find((peer) => peer.name === name);
+        if (found !== undefined) return found;
+        path = page.next_cursor === undefined ? undefined : `${peers}?cursor=${page.next_cursor}`;
+      }
+      return undefined;
+    },
+    createPeer: async (token: string, body: object) =>
+      decodeNewPeer(await call(token, 'POST', peers, body, keyDeadlineMs)).data,
+    peerToken: async (token: string, id: string, scope: 'download' | 'pac') =>
+      decodeToken(await call(token, 'POST', `${peers}/${id}/tokens`, { scope })).data.token,
+    peerPassword: async (token: string, id: string) =>
+      decodePassword(await call(token, 'POST', `/api/forage/p12/${id}/password`)).data.p12_password,
 
     /** A one-time token for the host, which is made at the first call. */
     async joinToken(token: string, host: { readonly key: string; readonly region: string }): Promise<string> {

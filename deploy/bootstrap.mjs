@@ -150,10 +150,12 @@ switch (command) {
   case 'test':
   case 'build':
   case 'docs':
+  case 'bench':
     await installDependencies();
     await compile();
     if (command === 'start') await execute('deploy/start.js', args);
     if (command === 'test') await execute('test/run.js', args);
+    if (command === 'bench') await execute('test/bench/run.js', args);
     if (command === 'docs') await execute('deploy/docs.js', args);
     break;
   case 'check':
@@ -161,5 +163,5 @@ switch (command) {
     await check(args);
     break;
   default:
-    fail('usage: node deploy/bootstrap.mjs start|test|check|build|docs [arguments]');
+    fail('usage: node deploy/bootstrap.mjs start|test|check|build|docs|bench [arguments]');
 }

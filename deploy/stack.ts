@@ -2,6 +2,7 @@
  * The whole of Longshore on one machine: servers and programs, each started when what it stands on is ready, and stopped
  * in the reverse order. `npm start` runs one; so may an end-to-end test, in a folder of its own.
  */
+import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { labels } from '../host-agent/observed.ts';
@@ -12,6 +13,7 @@ import { startNats, type Nats } from './nats.ts';
 import { keptPorts, type Ports } from './ports.ts';
 import { describeExit, logTail, type Server } from './process.ts';
 import { startProgram, type Program } from './programs.ts';
+import { writePrivateFile } from './nats-identity.ts';
 import { startRedis } from './redis.ts';
 import { demoImage, pushDemoImage, startRegistry } from './registry.ts';
 import { step } from './steps.ts';
@@ -19,6 +21,7 @@ import { devAudience, devIssuer, mintDevTokens, prepareTokenIssuer, type DevToke
 import { findTool, type Tool } from './tools.ts';
 import type { ToolName } from './tool-table.ts';
 
+export const demoNetwork = 'demo';
 export const localHost = { key: 'local', region: 'default' } as const;
 
 export interface StackOptions {
@@ -55,6 +58,7 @@ const layOut = (stateFolder: string) => ({
   redis: join(stateFolder, 'redis'),
   registry: join(stateFolder, 'registry'),
   tokens: join(stateFolder, 'tokens'),
+  vpn: join(stateFolder, 'vpn'),
   agent: join(stateFolder, 'agent'),
 });
 
@@ -171,6 +175,8 @@ async function startParts(options: StackOptions, parts: Part[], stop: () => Prom
       AUTH_ISSUER: devIssuer,
       AUTH_AUDIENCE: devAudience,
       AUTH_JWKS_FILE: tokenIssuer.jwksFile,
+      VPN_KEYS_FILE: keptVpnKeys(folders.vpn),
+      VPN_DEFAULT_NETWORK: demoNetwork,
       // A laptop's scripts and benchmarks are nobody's neighbours.
       RATE_LIMIT_TENANT_PER_SECOND: '1000000',
       RATE_LIMIT_TENANT_BURST: '1000000',
@@ -234,6 +240,13 @@ async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promi
     signal.removeEventListener('abort', stopWaiting);
     promise.catch(() => undefined);
   }
+}
+
+/** A file with the key that the VPN area's secrets are sealed under, made at the first start. */
+function keptVpnKeys(folder: string): string {
+  const path = join(folder, 'keys');
+  if (!existsSync(path)) writePrivateFile(path, `dev:${randomBytes(32).toString('base64')}\n`);
+  return path;
 }
 
 const readyUrlOf = (port: number): string => `http://127.0.0.1:${port}/readyz`;

@@ -2,6 +2,7 @@
 import { mkdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { declareDemo, demoLines, demoSettled, showDemo } from './demo.ts';
+import { keptDemoPeer, showDemoPeer, type DemoPeer } from './demo-peer.ts';
 import { lockState, tryLock } from './lockdir.ts';
 import { writePrivateFile } from './nats-identity.ts';
 import { cacheFolder, stateFolder } from './paths.ts';
@@ -10,7 +11,7 @@ import { startStack, type Stack } from './stack.ts';
 import { say, step, took } from './steps.ts';
 
 /** What scripts need to use the stack while it runs. */
-function writeDevFile(path: string, stack: Stack): void {
+function writeDevFile(path: string, stack: Stack, vpn: DemoPeer): void {
   const { api, tokens, engine, image, nats, metricsUrls } = stack;
   const content = {
     baseUrl: api.baseUrl,
@@ -20,6 +21,7 @@ function writeDevFile(path: string, stack: Stack): void {
     image,
     nats: { url: nats.url },
     metrics: metricsUrls,
+    vpn,
     pid: process.pid,
   };
   writePrivateFile(path, `${JSON.stringify(content, undefined, 2)}\n`);
@@ -60,9 +62,16 @@ async function main(env: NodeJS.ProcessEnv): Promise<number> {
   try {
     await reapAbandoned();
     turnLogs(state);
-    stack = await startStack({ env, stateFolder: state, cacheFolder: cacheFolder(env), signal: stopping.signal });
-    writeDevFile(devFile, stack);
-    await present(stack, stopping.signal).catch((error: unknown) => {
+    const started = await startStack({
+      env,
+      stateFolder: state,
+      cacheFolder: cacheFolder(env),
+      signal: stopping.signal,
+    });
+    stack = started;
+    const vpn = await step('demo VPN peer', () => keptDemoPeer(started, join(state, 'vpn')));
+    writeDevFile(devFile, started, vpn);
+    await present(started, vpn, stopping.signal).catch((error: unknown) => {
       if (stopping.signal.aborted) throw error;
       // What became of the demo is its tenant's business: the stack serves all the same.
       say((error as Error).message);
@@ -89,7 +98,7 @@ const aborted = (signal: AbortSignal): Promise<undefined> =>
     signal.addEventListener('abort', () => resolve(undefined), { once: true });
   });
 
-async function present(stack: Stack, signal: AbortSignal): Promise<void> {
+async function present(stack: Stack, vpn: DemoPeer, signal: AbortSignal): Promise<void> {
   const { api } = stack;
   const { token } = stack.tokens.tenants.demo;
   const container = await step('demo container declared', () => declareDemo(stack));
@@ -100,6 +109,7 @@ async function present(stack: Stack, signal: AbortSignal): Promise<void> {
   );
   const lines = await step('its first log lines', () => demoLines(api, token, container.id, signal));
   await showDemo(stack, container.id, status, lines);
+  showDemoPeer(stack, vpn);
 }
 
 process.exit(await main(process.env));

@@ -61,7 +61,7 @@ const downloadToken: QueryParameter = {
 };
 
 /** A file of the VPN server: its ETag changes when it does. */
-const serverFile = (name: string, file: string, media: string, summary: string) =>
+const serverFile = <Name extends string>(name: Name, file: string, media: string, summary: string) =>
   ({
     name: `network.${name}` as const,
     method: 'GET',

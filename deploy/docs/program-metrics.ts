@@ -1,6 +1,7 @@
-/** Every metric of the three programs, from the registries that they themselves fill. */
+/** Every metric of the three programs and of the VPN area, from the registries that they themselves fill. */
 import type { Registry } from 'prom-client';
 import { createObserver, observeFleet, observePartitions } from '../../actors/metrics.ts';
+import { createForageMeters } from '../../gateway/forage/metrics.ts';
 import { createMeters, registerGauges as registerGatewayGauges } from '../../gateway/metrics.ts';
 import { createMetrics, registerGauges as registerAgentGauges } from '../../host-agent/metrics.ts';
 import { createRegistry } from '../../lib/metrics.ts';
@@ -69,6 +70,8 @@ export interface ProgramMetrics {
   readonly gateway: readonly MetricDescription[];
   readonly actors: readonly MetricDescription[];
   readonly 'host-agent': readonly MetricDescription[];
+  /** `/metrics/forage` of the gateway. */
+  readonly forage: readonly MetricDescription[];
 }
 
 export function programMetrics(): ProgramMetrics {
@@ -78,5 +81,11 @@ export function programMetrics(): ProgramMetrics {
     fill(registry);
     return describe(registry).filter(({ name }) => !common.some((shared) => shared.name === name));
   };
-  return { common, gateway: own(fillGateway), actors: own(fillActors), 'host-agent': own(fillAgent) };
+  return {
+    common,
+    gateway: own(fillGateway),
+    actors: own(fillActors),
+    'host-agent': own(fillAgent),
+    forage: describe(createForageMeters('', neverRead).registry),
+  };
 }

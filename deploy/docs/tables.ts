@@ -112,11 +112,11 @@ function parameterText(name: string, schema: ParameterSchema): string {
   return `${code(name)}${range}${values}${fallback}`;
 }
 
-export const routesTable = (routes: readonly Route[], access: Access): string =>
+export const routesTable = (routes: readonly Route[], ...accesses: readonly Access[]): string =>
   table(
     ['Method', 'Path', 'Query (default)', 'Success', 'Errors', 'What it does'],
     routes
-      .filter((route) => route.access === access)
+      .filter(({ access }) => accesses.includes(access))
       .map((route) => [
         route.method,
         code(route.path),

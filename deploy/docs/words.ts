@@ -210,6 +210,17 @@ export const metricWords: Readonly<Record<string, string>> = {
   longshore_gateway_token_cache_lookups_total:
     'The share of `hit`; low means many short-lived tokens, and CPU spent on signatures.',
 
+  forage_artifact_build_duration_seconds:
+    'The 99th percentile over a second: keys and bundles wait for a thread; add cores or gateways.',
+  forage_artifact_requests_total:
+    'By `artifact`, `format` and `result`. `unavailable` is ours; `not_found` and `conflict` are peers that are gone or disabled.',
+  forage_auth_failures_total:
+    'By `endpoint` and `reason`: no credentials, a token that is not good, a session that is not. A burst of `token` is somebody who tries.',
+  forage_build_info: 'Which version answers.',
+  forage_certificate_expiry_timestamp_seconds:
+    'Less than a quarter of a year away for `<network>/server`: the VPN server does not fetch its files. For `client`: a device should fetch its bundle anew.',
+  forage_peers: 'By `state`: active, disabled, expired.',
+
   longshore_actors_commit_duration_seconds:
     'The disk under JetStream: a 99th percentile over 0.25 makes every write slow. Over 2 s a commit’s outcome is unknown and the partition loads again.',
   longshore_actors_commit_turns: 'Rises with the load: that is the grouping at work.',

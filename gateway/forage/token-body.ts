@@ -17,7 +17,7 @@ export function validatePeerToken(body: unknown, nowMs: number): Validated<PeerT
   if (!valid.ok) return valid;
   const { scope, expires_at: text } = valid.value;
   const expiresAtMs = text === undefined || text === null ? null : Date.parse(text);
-  const fault = (message: string) => ({ ok: false, faults: { expires_at: [message] } }) as const;
+  const fault = (message: string): Validated<never> => ({ ok: false, faults: { expires_at: [message] } });
   if (expiresAtMs !== null && Number.isNaN(expiresAtMs)) return fault('has invalid format');
   if (expiresAtMs !== null && expiresAtMs <= nowMs) return fault('must be in the future');
   if (expiresAtMs !== null && expiresAtMs > nowMs + limits.tokenTtlMaxMs) return fault('must be within three years');

@@ -1,0 +1,75 @@
+/** A closed-loop HTTP load: so many connections, each asking again as soon as it is answered. In the process of the bench. */
+import { Agent, request } from 'node:http';
+
+export interface Ask {
+  readonly method?: 'GET' | 'POST';
+  readonly path: string;
+  readonly token?: string;
+}
+
+export interface Load {
+  readonly baseUrl: string;
+  readonly connections: number;
+  /** Ends after this long, or when `next` has no more to ask. */
+  readonly forMs: number;
+  readonly next: () => Ask | undefined;
+}
+
+export interface Measured {
+  readonly answers: number;
+  readonly perSecond: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+}
+
+const answerDeadlineMs = 60_000;
+
+/** @throws where an answer is no success: a number of failures would be a number of something else. */
+function answered(agent: Agent, baseUrl: string, { method = 'GET', path, token }: Ask): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+    const outgoing = request(baseUrl + path, { method, agent, headers, timeout: answerDeadlineMs }, (answer) => {
+      answer.resume();
+      answer.on('end', () => {
+        const status = answer.statusCode ?? 0;
+        if (status >= 200 && status < 300) resolve();
+        else reject(new Error(`${method} ${path.split('?')[0]}: ${status}`));
+      });
+      answer.on('error', reject);
+    });
+    outgoing.on('timeout', () => outgoing.destroy(new Error(`${method} ${path.split('?')[0]}: no answer`)));
+    outgoing.on('error', reject);
+    outgoing.end();
+  });
+}
+
+const quantile = (sorted: readonly number[], part: number): number =>
+  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? NaN;
+
+export async function load({ baseUrl, connections, forMs, next }: Load): Promise<Measured> {
+  const agent = new Agent({ keepAlive: true, maxSockets: connections });
+  const tookMs: number[] = [];
+  const startMs = performance.now();
+  const worker = async (): Promise<void> => {
+    while (performance.now() - startMs < forMs) {
+      const ask = next();
+      if (ask === undefined) return;
+      const askedMs = performance.now();
+      await answered(agent, baseUrl, ask);
+      tookMs.push(performance.now() - askedMs);
+    }
+  };
+  try {
+    await Promise.all(Array.from({ length: connections }, worker));
+  } finally {
+    agent.destroy();
+  }
+  const elapsedMs = performance.now() - startMs;
+  const sorted = tookMs.toSorted((one, other) => one - other);
+  return {
+    answers: sorted.length,
+    perSecond: (sorted.length * 1000) / elapsedMs,
+    p50Ms: quantile(sorted, 0.5),
+    p99Ms: quantile(sorted, 0.99),
+  };
+}

@@ -1,0 +1,45 @@
+/** `npm run bench`: the stack of `npm start` in a folder of its own, measured; the load generator shares the machine. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { makeDemoNetwork } from '../../deploy/demo-peer.ts';
+import { cacheFolder } from '../../deploy/paths.ts';
+import { startStack } from '../../deploy/stack.ts';
+import { say } from '../../deploy/steps.ts';
+import { benchVpn, type Line } from './vpn.ts';
+
+const width = 40;
+
+function show(lines: readonly Line[]): void {
+  const [first] = lines;
+  say(
+    `${''.padEnd(width)} ${'per second'.padStart(12)} ${'p50 ms'.padStart(9)} ${'p99 ms'.padStart(9)} ${'ratio'.padStart(8)}`,
+  );
+  for (const { what, measured } of lines) {
+    const ratio = first === undefined ? NaN : measured.perSecond / first.measured.perSecond;
+    const cells = [measured.perSecond.toFixed(0).padStart(12), measured.p50Ms.toFixed(2).padStart(9)];
+    say(
+      `${what.padEnd(width)} ${cells.join(' ')} ${measured.p99Ms.toFixed(2).padStart(9)} ${ratio.toFixed(2).padStart(8)}`,
+    );
+  }
+}
+
+async function main(env: NodeJS.ProcessEnv): Promise<void> {
+  const stopping = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stopping.abort());
+  const stateFolder = mkdtempSync(join(tmpdir(), 'lb-'));
+  const stack = await startStack({ env, stateFolder, cacheFolder: cacheFolder(env), signal: stopping.signal });
+  try {
+    await makeDemoNetwork(stack);
+    const lines = await benchVpn(stack);
+    say('');
+    say(`${availableParallelism()} cores, shared with the load generator; ratio: to the first line.`);
+    show(lines);
+  } finally {
+    await stack.stop();
+    rmSync(stateFolder, { recursive: true, force: true });
+  }
+}
+
+await main(process.env);
+process.exit(0);

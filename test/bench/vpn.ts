@@ -1,0 +1,107 @@
+/** The files of a peer: how many a second, and what making them does to the API's reads. */
+import type { Api } from '../../deploy/api.ts';
+import type { Stack } from '../../deploy/stack.ts';
+import { load, type Ask, type Measured } from './load.ts';
+
+export interface Line {
+  readonly what: string;
+  readonly measured: Measured;
+}
+
+const forMs = 4_000;
+const connections = 16;
+const peerCount = 8;
+const freshBundles = 400;
+
+interface BenchPeer {
+  readonly id: string;
+}
+
+async function peersOf(api: Api, stack: Stack): Promise<BenchPeer[]> {
+  const { token } = stack.tokens.tenants.other;
+  return Promise.all(
+    Array.from({ length: peerCount }, async (_, number) => ({
+      id: (await api.createPeer(token, { name: `bench ${number}` })).id,
+    })),
+  );
+}
+
+/** In turn, over and over. */
+function cycle<T>(items: readonly T[]): () => T {
+  let at = 0;
+  return () => {
+    const item = items[at++ % items.length];
+    if (item === undefined) throw new Error('nothing to cycle');
+    return item;
+  };
+}
+
+export async function benchVpn(stack: Stack): Promise<Line[]> {
+  const { api } = stack;
+  const { token } = stack.tokens.tenants.other;
+  const peers = await peersOf(api, stack);
+  const lines: Line[] = [];
+  const get = (path: (peer: BenchPeer) => string): (() => Ask) => {
+    const peer = cycle(peers);
+    return () => ({ path: path(peer()), token });
+  };
+  const measure = async (what: string, next: () => Ask | undefined): Promise<void> => {
+    lines.push({ what, measured: await load({ baseUrl: api.baseUrl, connections, forMs, next }) });
+  };
+  const read = (): Ask => ({ path: '/api/v2/compute/quota', token });
+  const bundle = get(({ id }) => `/api/forage/p12/${id}`);
+  /** A new password is a new bundle; asking for it is measured, setting it is not. */
+  const fresh = async (): Promise<Measured> => {
+    const rounds: Measured[] = [];
+    for (let made = 0; made < freshBundles; made += peers.length) {
+      await Promise.all(peers.map(({ id }) => api.peerPassword(token, id)));
+      const asks = peers.map(({ id }) => ({ path: `/api/forage/p12/${id}`, token }));
+      rounds.push(await load({ baseUrl: api.baseUrl, connections, forMs, next: () => asks.shift() }));
+    }
+    return together(rounds);
+  };
+
+  await measure('API read (quota), alone', read);
+  await measure(
+    'WireGuard conf',
+    get(({ id }) => `/api/forage/config/${id}`),
+  );
+  await measure(
+    'QR code, cached',
+    get(({ id }) => `/api/forage/config/${id}/qr`),
+  );
+  await measure(
+    'profile (JSON)',
+    get(({ id }) => `/api/forage/profile/${id}`),
+  );
+  await measure('PKCS#12, cached', bundle);
+  lines.push({ what: 'PKCS#12, fresh', measured: await fresh() });
+
+  let building = true;
+  const builder = (async () => {
+    let made = 0;
+    while (building) made += (await fresh()).answers;
+    return made;
+  })();
+  const startMs = performance.now();
+  await measure('API read, while bundles are made', read);
+  const elapsedS = (performance.now() - startMs) / 1000;
+  building = false;
+  const made = await builder;
+  const last = lines.at(-1);
+  if (last !== undefined)
+    lines.push({ what: `(of them ${Math.round(made / elapsedS)} bundles/s beside)`, measured: last.measured });
+  return lines;
+}
+
+/** Rounds of one kind; the slowest round's quantile stands for all. */
+const together = (rounds: readonly Measured[]): Measured => {
+  const answers = rounds.reduce((sum, round) => sum + round.answers, 0);
+  const seconds = rounds.reduce((sum, round) => sum + round.answers / round.perSecond, 0);
+  return {
+    answers,
+    perSecond: answers / seconds,
+    p50Ms: rounds.toSorted((one, other) => one.p50Ms - other.p50Ms)[rounds.length >> 1]?.p50Ms ?? NaN,
+    p99Ms: Math.max(...rounds.map(({ p99Ms }) => p99Ms)),
+  };
+};
