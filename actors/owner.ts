@@ -15,13 +15,15 @@ import { serveAsks } from './asks.ts';
 import type { Prepared } from './decide.ts';
 import { HostDirectory } from './directory.ts';
 import { Fleet } from './fleet.ts';
+import { createErrands } from './errands.ts';
 import { mayEnrol } from './host/decide.ts';
 import { serveHosts } from './hosts.ts';
 import type { OutgoingEffect } from './runtime/group.ts';
+import { createPartitionClient } from './partition-client.ts';
 import { createEventSink, createJetStreamStore } from './runtime/jetstream-store.ts';
 import { Partition, type PartitionObserver } from './runtime/partition.ts';
 import type { PartitionView } from './state.ts';
-import { expired, sweep } from './sweep.ts';
+import { expired, expiredOfVpn, sweep } from './sweep.ts';
 import type { Changes, TurnContext } from './turn.ts';
 
 export interface OwnerOptions {
@@ -67,6 +69,9 @@ export function createOwner(options: OwnerOptions): Owner {
   const partitions = new Map<number, Owned>();
   const subscriptions: Subscription[] = [];
   const timers: NodeJS.Timeout[] = [];
+  const onFault = (error: unknown): void => log.error('errand_failed', { error });
+  const client = createPartitionClient({ nc, timeoutMs: limits.errandTimeoutMs, onFault });
+  const errands = createErrands({ client, partitions: count, clock, log });
 
   function* owned(): Iterable<Partition> {
     for (const { partition } of partitions.values()) if (partition.isServing) yield partition;
@@ -106,6 +111,9 @@ export function createOwner(options: OwnerOptions): Owner {
             if (directory !== undefined) tell(directory.change(versionOf(partition), effect.host, effect.entry));
           }
           break;
+        case 'errand':
+          errands.look(partition);
+          break;
       }
     }
   }
@@ -133,6 +141,7 @@ export function createOwner(options: OwnerOptions): Owner {
 
   function* allThatTimeChanges(state: PartitionView, context: TurnContext): Generator<Changes, void, void> {
     yield expired(state, context.nowMs);
+    yield expiredOfVpn(state, context.nowMs);
     yield* sweep(state, {
       ...context,
       silentMs: (host) => fleet.silentMs(host),
@@ -151,6 +160,7 @@ export function createOwner(options: OwnerOptions): Owner {
     for (const partition of owned()) {
       partition.change('sweep', allThatTimeChanges);
       partition.expireOperations();
+      errands.look(partition);
     }
   }
 
@@ -241,6 +251,7 @@ export function createOwner(options: OwnerOptions): Owner {
     },
     async stop() {
       for (const timer of timers) clearInterval(timer);
+      errands.stop();
       for (const subscription of subscriptions) subscription.unsubscribe();
       // Draining hears what was sent before the server knew that we left.
       await Promise.all([...partitions.values()].map(async ({ subscription }) => subscription?.drain()));

@@ -2,13 +2,15 @@
  * Asks from one partition's owner to another's, by the protocol of the gateways (schemas/messages.ts): one message, its
  * answers in parts. Whoever asks here looks again later, so what has no answer in time is left at that.
  */
-import { createInbox, type NatsConnection } from '@nats-io/transport-node';
+import { createInbox, type Msg, type NatsConnection, type Subscription } from '@nats-io/transport-node';
 import { decodeAnswers, encodeAsk, encodeAsks, notOwner, type Answer, type Ask } from '../schemas/messages.ts';
 import { subjects } from '../schemas/subjects.ts';
 
 export interface PartitionClient {
   /** Never rejects. The answers that came in time, by the index of their ask. */
-  ask(partition: number, asks: readonly Ask[], signal: AbortSignal): Promise<ReadonlyMap<number, Answer>>;
+  ask(partition: number, asks: readonly Ask[]): Promise<ReadonlyMap<number, Answer>>;
+  /** Waits for nothing any more. */
+  stop(): void;
 }
 
 export interface PartitionClientOptions {
@@ -17,43 +19,48 @@ export interface PartitionClientOptions {
   readonly onFault: (error: unknown) => void;
 }
 
-export const createPartitionClient = ({ nc, timeoutMs, onFault }: PartitionClientOptions): PartitionClient => ({
-  ask: (partition, asks, signal) =>
-    new Promise((resolve) => {
-      const answers = new Map<number, Answer>();
-      const reply = createInbox();
-      const end = (): void => {
-        clearTimeout(timer);
-        signal.removeEventListener('abort', end);
-        subscription.unsubscribe();
-        resolve(answers);
-      };
-      const timer = setTimeout(end, timeoutMs);
-      signal.addEventListener('abort', end, { once: true });
-      const subscription = nc.subscribe(reply, {
-        callback: (error, message) => {
-          if (error !== null) return;
-          const isNobody = message.data.length === 0 && message.headers?.code === 503;
-          if (isNobody) {
-            end();
-            return;
-          }
+export function createPartitionClient({ nc, timeoutMs, onFault }: PartitionClientOptions): PartitionClient {
+  const waiting = new Set<() => void>();
+  return {
+    ask: (partition, asks) =>
+      new Promise((resolve) => {
+        const answers = new Map<number, Answer>();
+        const reply = createInbox();
+        const end = (): void => {
+          if (!waiting.delete(end)) return;
+          clearTimeout(timer);
+          subscription?.unsubscribe();
+          resolve(answers);
+        };
+        const take = (message: Msg): void => {
+          const isNobodyThere = message.data.length === 0 && message.headers?.code === 503;
           const payload = message.string();
           // Another subscriber may be the owner, and answer yet.
           if (payload === notOwner) return;
+          if (!isNobodyThere) for (const answer of decodeAnswers(payload)) answers.set(answer.index, answer);
+          if (isNobodyThere || answers.size >= asks.length) end();
+        };
+        const callback = (error: Error | null, message: Msg): void => {
+          if (error !== null) return;
           try {
-            for (const answer of decodeAnswers(payload)) answers.set(answer.index, answer);
+            take(message);
           } catch (cause) {
             onFault(cause);
           }
-          if (answers.size >= asks.length) end();
-        },
-      });
-      try {
-        nc.publish(subjects.partition(partition), encodeAsks(asks.map(encodeAsk)), { reply });
-      } catch (error) {
-        onFault(error);
-        end();
-      }
-    }),
-});
+        };
+        waiting.add(end);
+        const timer = setTimeout(end, timeoutMs);
+        let subscription: Subscription | undefined;
+        try {
+          subscription = nc.subscribe(reply, { callback });
+          nc.publish(subjects.partition(partition), encodeAsks(asks.map(encodeAsk)), { reply });
+        } catch (error) {
+          onFault(error);
+          end();
+        }
+      }),
+    stop() {
+      for (const end of [...waiting]) end();
+    },
+  };
+}

@@ -70,3 +70,19 @@ export function expired(state: PartitionView, nowMs: number): Changes {
   }
   return deletes.length === 0 ? noChanges : { ...noChanges, deletes };
 }
+
+/** Peers that are gone and of which every network knows, and revocations that have outlived their certificates. */
+export function expiredOfVpn(state: PartitionView, nowMs: number): Changes {
+  const deletes: string[] = [];
+  const isFull = (): boolean => deletes.length >= limits.sweepChanges;
+  for (const { tenant, id, told, goneAtMs } of state.vpn.tombstones()) {
+    if (isFull() || goneAtMs + limits.peerTombstoneTtlMs > nowMs) break;
+    if (told) deletes.push(keys.peer(tenant, id));
+  }
+  for (const network of state.vpn.networks()) {
+    if (isFull()) break;
+    const room = limits.sweepChanges - deletes.length;
+    for (const serial of network.outlived(nowMs).slice(0, room)) deletes.push(keys.revoked(network.name, serial));
+  }
+  return deletes.length === 0 ? noChanges : { ...noChanges, deletes };
+}
