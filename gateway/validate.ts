@@ -4,10 +4,13 @@
  */
 import type { Static, TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
-import '../lib/decode.ts'; // sets how many errors TypeBox reports
+import { Settings } from 'typebox/system';
 import type { FieldErrors } from '../schemas/errors.ts';
 import type { QueryParameter, Route } from '../schemas/routes.ts';
 import type { Validated } from './create.ts';
+
+// Eight by default; a body may be wrong in more places than that, and all are reported.
+Settings.Set({ maxErrors: 512 });
 
 export type QueryValues = Readonly<Record<string, string | number | boolean | undefined>>;
 export type QueryReader = (query: string) => Validated<QueryValues>;

@@ -1,15 +1,126 @@
+/** From the body that makes or sets a network to its settings, or to all of its faults. */
+import { overlap, parseCidr, type Cidr } from '../../schemas/cidr.ts';
 import type { NetworkName } from '../../schemas/ids.ts';
-import type { NetworkSettings } from '../../schemas/network.ts';
+import { limits } from '../../schemas/limits.ts';
+import { NetworkBody, NetworkCreateBody, type NetworkSettings, type Proxy } from '../../schemas/network.ts';
 import type { Validated } from '../create.ts';
+import { bodyValidator } from '../validate.ts';
+import {
+  checkDns,
+  checkNames,
+  checkRoutes,
+  examine,
+  normalAddress,
+  normalCidr,
+  normalised,
+  type Report,
+} from './body.ts';
+import { dnsName, hostOf } from './host.ts';
 
 export interface NetworkToMake {
   readonly name: NetworkName;
   readonly settings: NetworkSettings;
 }
 
-export function validateNetworkCreate(_body: unknown): Validated<NetworkToMake> {
-  throw new Error('to come');
+const validateCreateSchema = bodyValidator(NetworkCreateBody);
+const validatePutSchema = bodyValidator(NetworkBody);
+
+const wireguardPort = 51820;
+
+/**
+ * Both families even where peers have no IPv6 address: an IPv6 packet then ends in the tunnel and its program goes on over
+ * IPv4, where without the route it would leave past the tunnel that was to carry everything.
+ */
+const everything = ['0.0.0.0/0', '::/0'] as const;
+
+const ipv6PoolPrefixMin = 64;
+const host = 'must be a host name or an address';
+
+/** RFC 6890: this network, loopback, and all from multicast on. */
+const unlendable4 = ['0.0.0.0/8', '127.0.0.0/8', '224.0.0.0/3'];
+/** Loopback and what is about it, addresses of IPv4 in IPv6, link-local, multicast. */
+const unlendable6 = ['::/8', 'fe80::/10', 'ff00::/8'];
+const cidrs = (texts: readonly string[]): Cidr[] => texts.map(parseCidr).filter((cidr) => cidr !== undefined);
+const unlendable: readonly Cidr[] = cidrs([...unlendable4, ...unlendable6]);
+
+const isLendable = (pool: Cidr): boolean => !unlendable.some((taken) => overlap(taken, pool));
+
+function checkIpv4Pool(value: unknown, report: Report): void {
+  if (typeof value !== 'string') return;
+  const pool = parseCidr(value);
+  const { ipv4PoolPrefixMin: least, ipv4PoolPrefixMax: most } = limits;
+  if (pool?.family !== 4) report('ipv4_pool', 'is not an IPv4 network');
+  else if (pool.prefix < least || pool.prefix > most) report('ipv4_pool', `must be from /${least} to /${most}`);
+  else if (!isLendable(pool)) report('ipv4_pool', 'has addresses that no host can have');
 }
-export function validateNetworkPut(_body: unknown): Validated<NetworkSettings> {
-  throw new Error('to come');
+
+/** An index gives both of a peer's addresses, so there must be as many of these as of the others. */
+function checkIpv6Pool(value: unknown, ipv4Pool: unknown, report: Report): void {
+  if (typeof value !== 'string') return;
+  const pool = parseCidr(value);
+  const ipv4 = typeof ipv4Pool === 'string' ? parseCidr(ipv4Pool) : undefined;
+  const most = 96 + (ipv4?.family === 4 ? ipv4.prefix : limits.ipv4PoolPrefixMax);
+  if (pool?.family !== 6) report('ipv6_pool', 'is not an IPv6 network');
+  else if (pool.prefix < ipv6PoolPrefixMin || pool.prefix > most) {
+    report('ipv6_pool', `must be from /${ipv6PoolPrefixMin} to /${most}`);
+  } else if (!isLendable(pool)) report('ipv6_pool', 'has addresses that no host can have');
+}
+
+function checkProxy(value: unknown, report: Report): void {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return;
+  const proxy: Readonly<Record<string, unknown>> = { ...value };
+  if (typeof proxy['host'] === 'string' && hostOf(proxy['host']) === undefined) report('proxy.host', host);
+  for (const field of ['domains', 'exclude']) checkNames(`proxy.${field}`, proxy[field], dnsName, report);
+}
+
+function check(fields: Readonly<Record<string, unknown>>, report: Report): void {
+  const { endpoint } = fields;
+  if (typeof endpoint === 'string' && hostOf(endpoint) === undefined) report('endpoint', host);
+  checkIpv4Pool(fields['ipv4_pool'], report);
+  checkIpv6Pool(fields['ipv6_pool'], fields['ipv4_pool'], report);
+  checkRoutes(fields['routes'], report);
+  checkDns(fields['dns'], report);
+  checkProxy(fields['proxy'], report);
+}
+
+function proxyOf(proxy: NonNullable<NetworkBody['proxy']>): Proxy {
+  return {
+    type: proxy.type ?? 'PROXY',
+    host: hostOf(proxy.host) ?? proxy.host,
+    port: proxy.port,
+    domains: normalised(proxy.domains ?? [], dnsName),
+    exclude: normalised(proxy.exclude ?? [], dnsName),
+    direct_fallback: proxy.direct_fallback ?? false,
+  };
+}
+
+/** Of a body without faults. */
+function settingsOf(body: NetworkBody): NetworkSettings {
+  return {
+    endpoint: hostOf(body.endpoint) ?? body.endpoint,
+    wireguard_port: body.wireguard_port ?? wireguardPort,
+    ipv4_pool: normalCidr(body.ipv4_pool) ?? body.ipv4_pool,
+    ipv6_pool: body.ipv6_pool == null ? null : (normalCidr(body.ipv6_pool) ?? body.ipv6_pool),
+    routes: normalised(body.routes ?? everything, normalCidr),
+    dns: normalised(body.dns ?? [], normalAddress),
+    mtu: body.mtu ?? null,
+    proxy: body.proxy == null ? null : proxyOf(body.proxy),
+    tenants: body.tenants ?? null,
+  };
+}
+
+export function validateNetworkCreate(body: unknown): Validated<NetworkToMake> {
+  const valid = validateCreateSchema(body);
+  const faults = examine(valid, body, check);
+  if (!valid.ok || Object.keys(faults).length > 0) return { ok: false, faults };
+  const { name, ...settings } = valid.value;
+  return { ok: true, value: { name, settings: settingsOf(settings) } };
+}
+
+export function validateNetworkPut(body: unknown): Validated<NetworkSettings> {
+  const valid = validatePutSchema(body);
+  const faults = examine(valid, body, check);
+  return valid.ok && Object.keys(faults).length === 0
+    ? { ok: true, value: settingsOf(valid.value) }
+    : { ok: false, faults };
 }

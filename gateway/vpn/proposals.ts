@@ -47,6 +47,7 @@ export const strongEsp = 'aes256gcm16-ecp384';
 export const ikeTexts = (): string => ikeProposals.toReversed().map(ikeText).join(', ');
 export const espTexts = (): string =>
   espProposals
+    .toReversed()
     .toSorted((one, other) => Number(one.dh === null) - Number(other.dh === null))
     .map(espText)
     .join(', ');

@@ -1,5 +1,37 @@
-import type { Subject } from './subject.ts';
+/**
+ * A profile for strongSwan's app on Android, which reads it as JSON (`VpnProfileImportActivity`). The app asks for the
+ * bundle's password when it imports it.
+ */
+import { fitPeerId } from './fit.ts';
+import { strongEsp, strongIke } from './proposals.ts';
+import {
+  caOf,
+  dnsOf,
+  endpointOf,
+  isFullTunnel,
+  localIdOf,
+  mtuOf,
+  shownName,
+  usableRoutes,
+  type Subject,
+} from './subject.ts';
 
-export function sswan(_subject: Subject, _p12: Uint8Array): string {
-  throw new Error('to come');
+export function sswan(subject: Subject, p12: Uint8Array): string {
+  const { peer, network } = subject;
+  const server = endpointOf(network);
+  const mtu = mtuOf(subject);
+  const dns = peer.dns === null ? [] : dnsOf(subject);
+  return JSON.stringify({
+    uuid: fitPeerId(peer.id),
+    name: shownName(peer),
+    type: 'ikev2-cert',
+    remote: { addr: server, id: server, cert: Buffer.from(caOf(network).der).toString('base64') },
+    local: { id: localIdOf(peer.localId), p12: Buffer.from(p12).toString('base64') },
+    'ike-proposal': strongIke,
+    'esp-proposal': strongEsp,
+    // Without it all goes through the tunnel, and what the tunnel has no address for goes nowhere.
+    ...(isFullTunnel(subject) ? {} : { 'split-tunneling': { subnets: usableRoutes(subject) } }),
+    ...(dns.length === 0 ? {} : { 'dns-servers': dns }),
+    ...(mtu === null ? {} : { mtu }),
+  });
 }

@@ -19,12 +19,15 @@ export const dnsOf = ({ peer, network }: Subject): string[] => (peer.dns ?? netw
 export const mtuOf = ({ network }: Subject): number | null =>
   network.settings.mtu === null ? null : fitInteger(network.settings.mtu, 1280, 1500);
 
-/** Routes of families that the peer has an address in, for clients that want a source address for each route. */
-export const usableRoutes = (subject: Subject): string[] => {
-  const routes = routesOf(subject);
-  const usable = routes.filter((route) => subject.peer.ipv6 !== null || !isIpv6(route));
+/** Those of families that there are addresses in; all, where that would leave none. */
+export function inFamilies(routes: readonly string[], hasIpv6: boolean): readonly string[] {
+  const usable = routes.filter((route) => hasIpv6 || !isIpv6(route));
   return usable.length > 0 ? usable : routes;
-};
+}
+
+/** For clients that want a source address for each route. */
+export const usableRoutes = (subject: Subject): readonly string[] =>
+  inFamilies(routesOf(subject), subject.peer.ipv6 !== null);
 
 /** Whether everything that the peer has an address for goes through the tunnel. */
 export const isFullTunnel = (subject: Subject): boolean => {

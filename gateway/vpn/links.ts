@@ -1,0 +1,24 @@
+/** Where a peer's files are. No token in them: whoever follows one shows its own. */
+import { Unfit, fitPeerId } from './fit.ts';
+import type { Subject } from './subject.ts';
+
+export interface Links {
+  readonly p12: string;
+  readonly mobileconfig: string;
+  readonly sswan: string;
+  readonly ps1: string;
+  readonly swanctl: string;
+}
+
+export function linksOf({ peer, baseUrl }: Subject): Links {
+  if (!/^https?:\/\/[A-Za-z0-9.:[\]-]+(?:\/[A-Za-z0-9._~-]+)*$/.test(baseUrl)) throw new Unfit('base URL');
+  const id = fitPeerId(peer.id);
+  const profile = (format: string): string => `${baseUrl}/api/forage/profile/${id}?format=${format}`;
+  return {
+    p12: `${baseUrl}/api/forage/p12/${id}`,
+    mobileconfig: profile('mobileconfig'),
+    sswan: profile('sswan'),
+    ps1: profile('ps1'),
+    swanctl: profile('swanctl'),
+  };
+}

@@ -1,0 +1,17 @@
+/** RFC 3339 date-times of a body. */
+
+const form = /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.\d{1,9})?(?:[Zz]|[+-](\d{2}):(\d{2}))$/;
+
+/** Undefined for what is none, a 30th of February and a leap second included. */
+export function parseTimestamp(text: string): number | undefined {
+  const match = form.exec(text);
+  if (match === null) return undefined;
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0, zoneHour = 0, zoneMinute = 0] = match
+    .slice(1)
+    .map((part: string | undefined) => (part === undefined ? 0 : Number(part)));
+  const daysOfMonth = new Date(Date.UTC(year, month, 0)).getUTCDate();
+  const isDate = year > 0 && month >= 1 && month <= 12 && day >= 1 && day <= daysOfMonth;
+  const isTime = hour <= 23 && minute <= 59 && second <= 59 && zoneHour <= 23 && zoneMinute <= 59;
+  const ms = Date.parse(text.toUpperCase());
+  return isDate && isTime && !Number.isNaN(ms) ? ms : undefined;
+}
