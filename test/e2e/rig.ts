@@ -56,7 +56,7 @@ export type Client = Awaited<ReturnType<typeof clientOf>>;
 
 const compute = '/api/v2/compute';
 
-async function clientOf(baseUrl: string, token: string) {
+export async function clientOf(baseUrl: string, token: string) {
   const call = async <T>(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
     const response = await fetch(baseUrl + path, {
       method,
@@ -95,7 +95,7 @@ async function clientOf(baseUrl: string, token: string) {
   };
 }
 
-async function startRunning(
+export async function startRunning(
   t: Test,
   name: ProgramName,
   settings: Record<string, string>,

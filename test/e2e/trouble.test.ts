@@ -1,10 +1,7 @@
 /** What goes wrong around the stack, and what a client sees of it. */
-import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { promisify } from 'node:util';
 import t from 'tap';
-import { findTool } from '../../deploy/tools.ts';
-import { cacheFolder } from '../../deploy/paths.ts';
+import { promtoolFindings } from '../support/promtool.ts';
 import { eventually, startRig } from './rig.ts';
 
 const small = { cpu_limit: '0.1', mem_limit: '16m' };
@@ -87,20 +84,10 @@ t.test('trouble', async (t) => {
   });
 
   t.test('metrics of all three programs pass promtool', async (t) => {
-    const promtool = await findTool('promtool', {
-      env: process.env,
-      cacheFolder: cacheFolder(process.env),
-      report: () => {},
-    });
     for (const [program, url] of Object.entries(rig.metricsUrls)) {
       const text = await (await fetch(url, { signal: AbortSignal.timeout(5000) })).text();
       t.match(text, /^longshore_build_info\{/m, program);
-      const check = promisify(execFile)(promtool.path, ['check', 'metrics'], {
-        env: { ...process.env, ...promtool.env },
-      });
-      check.child.stdin?.end(text);
-      const { stdout, stderr } = await check.catch((error: { stdout: string; stderr: string }) => error);
-      t.equal(stdout + stderr, '', program);
+      t.equal(await promtoolFindings(text), '', program);
     }
   });
 
