@@ -201,6 +201,8 @@ export const limits = {
   // VPN files
   vpnJobsQueued: 1024,
   vpnJobMs: 30 * seconds,
+  /** Threads that make keys and bundles: as many as the machine has processors, up to this. */
+  vpnThreads: 4,
   spareRsaKeys: 16,
   /** Routes that make RSA keys have this long in place of the usual deadline. */
   keyDeadlineMs: 60 * seconds,
