@@ -88,7 +88,7 @@ function createWorld() {
   const stored = { tenants: new Map<string, StateRecord>(), network: new Map<string, StateRecord>() };
   const states = { tenants: new PartitionState(noLedger), network: new PartitionState(noLedger) };
   let messages: Message[] = [];
-  let answers: (() => void)[] = [];
+  const answers: (() => void)[] = [];
   /** Every serial that a peer's removal or rotation took out of use. */
   const revoked = new Set<string>();
 

@@ -139,7 +139,7 @@ export function write(state: PartitionState, ask: LooseWrite | Omit<LooseWrite, 
 }
 
 export const read = (state: PartitionState, ask: LooseRead, nowMs = 1_000_000): Said =>
-  said(decideRead(state, { rid: 'r', budgetMs: 1, ...ask } as ReadAsk, contextOf(fleetOf(), nowMs)));
+  said(decideRead(state, { rid: 'r', budgetMs: 1, ...ask }, contextOf(fleetOf(), nowMs)));
 
 export const dataOf = <T>({ body }: { readonly body: unknown }): T => (body as { data: T }).data;
 
