@@ -1,6 +1,16 @@
 /** Certificate revocation lists (RFC 5280 section 5). Pure: number, times and key are given. */
 import type { RevocationEntry } from '../../schemas/network.ts';
-import { enumerated, explicit, integer, integerOfHex, sequence, time, type Element } from './der.ts';
+import {
+  encode,
+  enumerated,
+  explicit,
+  integer,
+  integerOfHex,
+  sequence,
+  sequenceOf,
+  time,
+  type Element,
+} from './der.ts';
 import { authorityKeyIdentifier, extension, signatureAlgorithm, signed, subjectOf } from './signed.ts';
 
 export interface CrlInput {
@@ -34,8 +44,8 @@ export function issueCrl({ caPem, caKeyPem, number, thisUpdateMs, nextUpdateMs, 
       subjectOf(caPem),
       time(thisUpdateMs),
       time(nextUpdateMs),
-      // Absent where empty: section 5.1.2.6.
-      ...(entries.length === 0 ? [] : [sequence(...entries.map(line))]),
+      // Line by line, so that a long list is not also a tree. Absent where empty: section 5.1.2.6.
+      ...(entries.length === 0 ? [] : [sequenceOf(Buffer.concat(entries.map((entry) => encode(line(entry)))))]),
       explicit(0, sequence(authorityKeyIdentifier(caPem), extension('2.5.29.20', integer(number)))),
     ),
     caKeyPem,

@@ -99,9 +99,15 @@ export function elementsOf(der: Uint8Array): Uint8Array[] {
   return elements;
 }
 
+const sequenceTag = 0x30;
+
+/** A sequence of elements that are in DER already. */
+export const sequenceOf = (der: Uint8Array): Element =>
+  // As if primitive: so node-forge writes its content as it is.
+  asn1.create(Class.UNIVERSAL, sequenceTag as forge.asn1.Type, false, binary(der));
+
 /** A sequence that is in DER already. */
 export function ready(der: Uint8Array): Element {
-  const sequenceTag = 0x30;
   if (der[0] !== sequenceTag) throw new Error('not a sequence');
-  return asn1.create(Class.UNIVERSAL, sequenceTag as forge.asn1.Type, false, binary(der.subarray(headerBytes(der))));
+  return sequenceOf(der.subarray(headerBytes(der)));
 }
