@@ -158,9 +158,9 @@ export const tools = {
   'wireguard-go': {
     variable: 'LONGSHORE_WIREGUARD_GO',
     executables: ['wireguard-go'],
-    minimum: [0, 0],
+    minimum: undefined,
     versionArguments: ['--version'],
-    versionPattern: /wireguard-go v?(\d+)\.(\d+)/,
+    versionPattern: /wireguard-go v?\d/,
     optional: true,
     packages: ['wireguard-go'],
     suite: 'release',

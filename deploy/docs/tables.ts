@@ -90,7 +90,7 @@ export function toolingTable(tools: Readonly<Record<string, ToolEntry>>): string
     code(variable),
     'path of a program',
     'found or fetched',
-    `${toolWords[name as keyof typeof toolWords]} ${minimum.join('.')} or newer.`,
+    `${toolWords[name as keyof typeof toolWords]}${minimum === undefined ? '' : ` ${minimum.join('.')} or newer.`}`,
   ]);
   return table(['Variable', 'Form', 'Default', 'Meaning'], [...folders, ...named]);
 }

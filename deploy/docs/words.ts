@@ -307,4 +307,12 @@ export const toolWords: Readonly<Record<ToolName, string>> = {
   'docker-registry': 'The OCI registry that holds the demo image.',
   busybox: 'The statically linked BusyBox that the demo image is made of.',
   promtool: 'Checks metrics, rules and configuration in the tests; `npm start` does without.',
+  openssl: 'Reads certificates and bundles in the tests. Tests that need a tool from here on are skipped without it.',
+  pk12util: 'Reads bundles in the tests, as Firefox would; NSS’s `certutil` is looked for beside it.',
+  ip: 'Joins two network namespaces for the VPN connections of the tests.',
+  ping: 'Tries these connections.',
+  nft: 'What `wg-quick` guards a default route with, in the tests.',
+  wg: 'Makes WireGuard connections in the tests; `wg-quick` and `sysctl` are looked for beside it.',
+  'wireguard-go': 'WireGuard where the kernel has none, in the tests.',
+  swanctl: 'strongSwan, which makes IKEv2 connections in the tests; `charon-systemd` and plugins are looked for.',
 };
