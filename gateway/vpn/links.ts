@@ -11,7 +11,8 @@ export interface Links {
 }
 
 export function linksOf({ peer, baseUrl }: Subject): Links {
-  if (!/^https?:\/\/[A-Za-z0-9.:[\]-]+(?:\/[A-Za-z0-9._~-]+)*$/.test(baseUrl)) throw new Unfit('base URL');
+  if (!/^https?:\/\/[A-Za-z0-9.:[\]-]+(?:\/[A-Za-z0-9._~-]+)*$/.test(baseUrl) || baseUrl.includes('..'))
+    throw new Unfit('base URL');
   const id = fitPeerId(peer.id);
   const profile = (format: string): string => `${baseUrl}/api/forage/profile/${id}?format=${format}`;
   return {

@@ -133,6 +133,9 @@ export const nasty: readonly string[] = [
   'PROXY evil:1; DIRECT',
 ];
 
+/** Those that no host, network or id may hold, wherever it holds them. */
+export const breaking: readonly string[] = nasty.filter((text) => /[^A-Za-z0-9.-]/.test(text));
+
 /** For the name of an assertion: TAP gives `#`, backslashes and line ends a meaning of its own. */
 export const label = (text: string): string =>
   text
