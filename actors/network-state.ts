@@ -149,6 +149,7 @@ export class NetworkState implements KnownNetwork {
   }
 
   quarantine(): void {
+    this.#record = undefined;
     this.#isDamaged = true;
   }
 

@@ -4,7 +4,7 @@ import type { PartitionState } from '../../../actors/state.ts';
 import { decideRead, decideWrite } from '../../../actors/decide.ts';
 import type { Turn } from '../../../actors/turn.ts';
 import type { NetworkName, PeerId, PeerTokenId, TenantId } from '../../../schemas/ids.ts';
-import type { Ask, ReadAsk, WriteAsk } from '../../../schemas/messages.ts';
+import type { Ask, WriteAsk } from '../../../schemas/messages.ts';
 import type { KeptCertificate, LeaseRecord, NetworkRecord, NetworkSettings, Sealed } from '../../../schemas/network.ts';
 import type { PeerKeys, PeerRecord, PeerToken } from '../../../schemas/peer.ts';
 import { operation, tenantId } from '../support.ts';
