@@ -196,7 +196,7 @@ export const limits = {
   certificateRenewFraction: 1 / 3,
   crlLifetimeMs: 7 * days,
   /** A revocation list is signed anew when it is older than this: far ahead of its end, and soon after a revocation. */
-  crlFreshMs: 10 * seconds,
+  crlFreshMs: 2 * seconds,
 
   // VPN files
   vpnJobsQueued: 1024,

@@ -55,12 +55,14 @@ export interface Rig {
 export type Client = Awaited<ReturnType<typeof clientOf>>;
 
 const compute = '/api/v2/compute';
+/** Longer than any route takes: those that make keys have a minute. */
+const callDeadlineMs = 90_000;
 
 export async function clientOf(baseUrl: string, token: string) {
   const call = async <T>(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
     const response = await fetch(baseUrl + path, {
       method,
-      signal: AbortSignal.timeout(30_000),
+      signal: AbortSignal.timeout(callDeadlineMs),
       headers: {
         authorization: `Bearer ${token}`,
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t, { type Test } from 'tap';
+import type { DemoPeer } from '../../deploy/demo-peer.ts';
 import { ledgerFolder } from '../../deploy/ledger.ts';
 import { cacheFolder, repositoryRoot } from '../../deploy/paths.ts';
 import { allProcesses } from '../../deploy/proc.ts';
@@ -27,6 +28,7 @@ interface Dev {
   readonly image: { readonly registry: string; readonly repository: string; readonly tag: string };
   readonly nats: { readonly url: string };
   readonly metrics: readonly string[];
+  readonly vpn: DemoPeer;
   readonly pid: number;
 }
 
@@ -148,6 +150,7 @@ t.test('npm start', async (whole) => {
 
   let engine: EngineView | undefined;
   let container: Container | undefined;
+  let vpn: DemoPeer | undefined;
   let dockerId: string | undefined;
 
   await whole.test('the first start comes up, and shows a container that runs', async (t) => {
@@ -166,11 +169,19 @@ t.test('npm start', async (whole) => {
         operator: { token },
         docker: { host: dockerHost },
         image: { registry: /^127\.0\.0\.1:\d+$/, ...demoImage },
+        vpn: {
+          network: 'demo',
+          peerId: /^[0-9a-f-]{36}$/,
+          p12Password: /^\w{18}$/,
+          pacToken: /^lsp_/,
+          downloadToken: /^lsd_/,
+        },
         nats: { url: /^nats:\/\/127\.0\.0\.1:\d+$/ },
         pid: started.pid,
       });
       const fieldsOf = (value: object): string[] => Object.keys(value).sort();
-      t.same(fieldsOf(dev), ['baseUrl', 'docker', 'image', 'metrics', 'nats', 'operator', 'pid', 'tenants']);
+      t.same(fieldsOf(dev), ['baseUrl', 'docker', 'image', 'metrics', 'nats', 'operator', 'pid', 'tenants', 'vpn']);
+      t.same(fieldsOf(dev.vpn), ['downloadToken', 'network', 'p12Password', 'pacToken', 'peerId']);
       t.same(fieldsOf(dev.tenants), ['demo', 'other']);
       t.same(fieldsOf(dev.image), ['registry', 'repository', 'tag']);
       for (const url of dev.metrics) t.match(await (await fetch(url)).text(), /^longshore_build_info\{/m, url);
@@ -194,10 +205,21 @@ t.test('npm start', async (whole) => {
       );
       t.match(
         output,
-        /^ {2}quota {6}containers 1 of 20, cpu_millis 250 of 8000, mem_bytes 67108864 of \d+, vpn_peers 0 of 10$/m,
+        /^ {2}quota {6}containers 1 of 20, cpu_millis 250 of 8000, mem_bytes 67108864 of \d+, vpn_peers 1 of 10$/m,
       );
       t.match(output, `  API        ${dev.baseUrl}`);
       t.match(output, /^· NATS with JetStream .* … \d+\.\d s$/m, 'each step with how long it took');
+    });
+
+    t.test('the demo peer’s files are where it says', async (t) => {
+      const urls = [...started.output().matchAll(/^ {2}(?:WireGuard|QR code|profile|PKCS#12|proxy) +(http\S+)$/gm)];
+      t.equal(urls.length, 5);
+      vpn = readDev().vpn;
+      for (const [, url = ''] of urls) {
+        const answer = await fetch(url);
+        t.equal(answer.status, 200, url.replace(/token=.*/, ''));
+        await answer.arrayBuffer();
+      }
     });
 
     await t.test('its three curl lines do what they say', { skip: skipWithoutCurl }, async (t) => {
@@ -262,6 +284,7 @@ t.test('npm start', async (whole) => {
     t.match(found, { id: container?.id, inserted_at: container?.inserted_at });
     t.equal((await engine?.only(found.id))?.Id, dockerId, 'the engine’s container is the same too');
     t.equal(readDev().pid, started.pid);
+    t.same(readDev().vpn, vpn, 'the demo peer is the same, with the password and tokens that it had');
     t.ok(existsSync(join(state, 'logs.previous/gateway.log')), 'the logs of the start before are kept');
     t.equal(await started.interrupt(), 0);
     await gone(t, started);
