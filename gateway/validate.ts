@@ -121,6 +121,7 @@ function wordsOf(error: SchemaError): readonly (readonly [field: string, message
     case 'maximum':
       return here(`must be at most ${String(params['limit'])}`);
     case 'minLength':
+    case 'minItems':
       return here("can't be blank");
     case 'maxLength':
       return here(`must be at most ${String(params['limit'])} characters`);
