@@ -207,6 +207,19 @@ export async function createNetwork(t: Test, ...needed: readonly ToolName[]): Pr
     `route add 0.0.0.0/0 via ${wire.server.ipv4}`,
     `route add ::/0 via ${wire.server.ipv6}`,
   ]);
+  // A machine answers for each of its addresses on every interface. What is inside a tunnel must not be reached beside it.
+  for (const [family, inside] of [
+    ['-4', '10.0.0.0/8'],
+    ['-6', 'fd00::/8'],
+  ] as const) {
+    for (const rule of [
+      ['add', 'pref', '5', 'iif', 'wire', 'to', inside, 'blackhole'],
+      ['add', 'pref', '10', 'lookup', 'local'],
+      ['del', 'pref', '0'],
+    ]) {
+      await server.namespace.must('ip', [family, 'rule', ...rule]);
+    }
+  }
   for (const address of [wire.server.ipv4, wire.server.ipv6]) {
     if (!(await client.namespace.ping(address, 10))) throw new Error(`${address} can't be reached over the wire`);
   }

@@ -41,6 +41,13 @@ export interface File {
   readonly text: string;
 }
 
+/** Under which name a browser keeps it. */
+export function attachmentName({ headers }: File): string {
+  const [, name] = /^attachment; filename="([^"]+)"$/.exec(headers.get('content-disposition') ?? '') ?? [];
+  if (name === undefined) throw new Error(`not an attachment: ${headers.get('content-disposition')}`);
+  return name;
+}
+
 export const newKeyLine = (id: string): string => `${id}:${randomBytes(32).toString('base64')}\n`;
 
 const deadlineMs = 60_000;

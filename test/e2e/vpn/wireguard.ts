@@ -12,8 +12,10 @@ export interface WireguardEnd {
   latestHandshakes(): Promise<ReadonlyMap<string, number>>;
   /** Takes a changed file into use while connections go on, with the line that the documentation gives. */
   syncconf(conf: string): Promise<void>;
+  /** Off and on again, with the same file. */
+  restart(): Promise<void>;
   /** What `wg-quick` gave the machine as its name servers. */
-  nameservers(): string;
+  nameservers(): string[];
 }
 
 /** Brings up what stands in the file; the interface has its name, as `wg-quick` does it. */
@@ -27,7 +29,8 @@ export async function wireguardUp(namespace: Namespace, name: string, conf: stri
   writeFileSync(join(programs, 'resolvconf'), `#!/bin/sh\ncat >> '${nameserverFile}'\n`);
   chmodSync(join(programs, 'resolvconf'), 0o755);
   keep(conf);
-  await must('wg-quick', ['up', file], { env: { WG_QUICK_USERSPACE_IMPLEMENTATION: 'wireguard-go' } });
+  const up = () => must('wg-quick', ['up', file], { env: { WG_QUICK_USERSPACE_IMPLEMENTATION: 'wireguard-go' } });
+  await up();
   return {
     latestHandshakes: async () => {
       const { stdout } = await must('wg', ['show', name, 'latest-handshakes']);
@@ -38,6 +41,11 @@ export async function wireguardUp(namespace: Namespace, name: string, conf: stri
       keep(text);
       await must('bash', ['-c', 'wg syncconf "$0" <(wg-quick strip "$1")', name, file]);
     },
-    nameservers: () => readFileSync(nameserverFile, 'utf8'),
+    restart: async () => {
+      await must('wg-quick', ['down', file]);
+      await up();
+    },
+    nameservers: () =>
+      [...readFileSync(nameserverFile, 'utf8').matchAll(/^nameserver (\S+)$/gm)].map(([, address = '']) => address),
   };
 }

@@ -1,0 +1,124 @@
+/** WireGuard from the files that are downloaded: the server's by an operator, the device's with its token. */
+import t from 'tap';
+import type { PeerView } from '../../schemas/peer.ts';
+import { eventually } from './rig.ts';
+import { createNetwork, skipWithoutNetwork, wire } from './vpn/netns.ts';
+import { attachmentName, startVpnRig, type NewPeer, type VpnRig } from './vpn/rig.ts';
+import { wireguardTools, wireguardUp } from './vpn/wireguard.ts';
+
+const answerS = 10;
+/** Long enough for five packets; one alone brings an answer where there is a way. */
+const silenceS = 1;
+
+const serverConf = async (rig: VpnRig, network: string): Promise<string> => {
+  const answer = await rig.operator.call('GET', `/api/v2/operator/networks/${network}/wireguard.conf`);
+  if (answer.status !== 200) throw new Error(`${answer.status} ${answer.text}`);
+  return answer.text;
+};
+
+/** The network hears of a change from the peer's actor, which is soon, and not at once. */
+const serverConfWhere = (rig: VpnRig, network: string, what: string, check: (conf: string) => boolean) =>
+  eventually(what, () => serverConf(rig, network), check, 15_000);
+
+/** The name that a browser gives the file, which is the interface's, and what is in it. */
+async function download(rig: VpnRig, peer: NewPeer): Promise<readonly [name: string, conf: string]> {
+  const file = await rig.file(`/api/forage/config/${peer.id}?token=${peer.download_token}`);
+  return [attachmentName(file).replace(/\.conf$/, ''), file.text];
+}
+
+const cases = [
+  {
+    of: 'everything through the tunnel, to an IPv4 endpoint',
+    network: { name: 'office', endpoint: wire.server.ipv4, dns: ['10.86.0.1', 'fd86::1'] },
+    pools: { ipv4_pool: '10.86.0.0/24', ipv6_pool: 'fd86::/64' },
+    server: ['10.86.0.1', 'fd86::1'],
+    nameservers: ['10.86.0.1', 'fd86::1'],
+  },
+  {
+    of: 'its own networks alone, to an IPv6 endpoint',
+    network: { name: 'lab', endpoint: wire.server.ipv6, routes: ['10.99.0.0/24', 'fd99::/64'], mtu: 1380 },
+    pools: { ipv4_pool: '10.99.0.0/24', ipv6_pool: 'fd99::/64' },
+    server: ['10.99.0.1', 'fd99::1'],
+    nameservers: [],
+  },
+] as const;
+
+t.test('WireGuard connections', { timeout: 120_000, skip: await skipWithoutNetwork(...wireguardTools) }, async (t) => {
+  const rig = await startVpnRig(t);
+  const acme = await rig.client('acme');
+
+  for (const { of, network, pools, server: addresses, nameservers } of cases) {
+    await t.test(of, { timeout: 60_000 }, async (t) => {
+      await rig.network({ ...network, ...pools });
+      const phone = await rig.peer(acme, { name: "Anna's phone ☎", network: network.name });
+      const wires = await createNetwork(t, ...wireguardTools);
+      const reached = (address: string): Promise<boolean> => wires.client.ping(address, answerS);
+      const silent = async (address: string): Promise<boolean> => !(await wires.client.ping(address, silenceS));
+      const current = await serverConfWhere(rig, network.name, 'the peer is on the server', (conf) =>
+        conf.includes(phone.public_key),
+      );
+      const server = await wireguardUp(wires.server, network.name, current);
+      t.ok(await silent(addresses[0]), 'without its file the device does not get there');
+
+      const [name, conf] = await download(rig, phone);
+      const startMs = performance.now();
+      const client = await wireguardUp(wires.client, name, conf);
+      for (const address of addresses) t.ok(await reached(address), `${address} answers`);
+      t.comment(`connected after ${Math.round(performance.now() - startMs)} ms`);
+      const [, firstS] = [...(await client.latestHandshakes())][0] ?? [];
+      t.ok(firstS !== undefined && firstS > 0, 'the device has had a handshake');
+      t.ok(((await server.latestHandshakes()).get(phone.public_key) ?? 0) > 0, 'and so has the server');
+      t.same(client.nameservers(), nameservers, 'its resolvers are those of the network');
+
+      t.test('another peer comes while the connection stands', async (t) => {
+        const other = await rig.peer(acme, { name: `laptop-${network.name}`, network: network.name });
+        const more = await serverConfWhere(rig, network.name, 'both are on the server', (text) =>
+          text.includes(other.public_key),
+        );
+        await server.syncconf(more);
+        t.same(
+          [...(await server.latestHandshakes()).keys()].toSorted(),
+          [phone.public_key, other.public_key].toSorted(),
+        );
+        t.equal((await server.latestHandshakes()).get(phone.public_key), firstS, 'the handshake is still the first');
+        for (const address of addresses) t.ok(await reached(address), `${address} answers`);
+      });
+
+      t.test('disabled it is out; enabled it is in again with the same file', async (t) => {
+        const set = async (enabled: boolean): Promise<void> => {
+          const answer = await acme.call<{ data: PeerView }>('PATCH', `/api/forage/peers/${phone.id}`, { enabled });
+          t.equal(answer.status, 200);
+          await server.syncconf(
+            await serverConfWhere(
+              rig,
+              network.name,
+              `enabled: ${enabled}`,
+              (text) => text.includes(phone.public_key) === enabled,
+            ),
+          );
+        };
+        await set(false);
+        for (const address of addresses) t.ok(await silent(address), `${address} is silent`);
+        await set(true);
+        // By itself a device notices after 15 seconds that its session is gone; a person is quicker.
+        await client.restart();
+        for (const address of addresses) t.ok(await reached(address), `${address} answers`);
+      });
+
+      t.test('removed it is out', async (t) => {
+        t.equal((await acme.call('DELETE', `/api/forage/peers/${phone.id}`)).status, 204);
+        const fewer = await serverConfWhere(
+          rig,
+          network.name,
+          'it is not on the server',
+          (text) => !text.includes(phone.public_key),
+        );
+        await server.syncconf(fewer);
+        t.notOk((await server.latestHandshakes()).has(phone.public_key), 'the server knows nothing of it');
+        const before = await client.latestHandshakes();
+        for (const address of addresses) t.ok(await silent(address), `${address} is silent`);
+        t.same(await client.latestHandshakes(), before, 'and there is no handshake any more');
+      });
+    });
+  }
+});
