@@ -7,6 +7,7 @@ import { LRUCache } from 'lru-cache';
 import { limits } from '../../schemas/limits.ts';
 import type { SecretPlace } from '../../schemas/peer.ts';
 import { invalid } from '../respond.ts';
+import { profileOf } from '../vpn/profile.ts';
 import { clientConf } from '../vpn/wireguard.ts';
 import type { Subject } from '../vpn/subject.ts';
 import type { Asker } from './actors.ts';
@@ -43,6 +44,16 @@ export class Artifacts {
       privateKey: vault.open(secretOf(subject, 'wireguard'), wireguard.privateKey),
       presharedKey: vault.open(secretOf(subject, 'preshared'), wireguard.presharedKey),
     });
+  }
+
+  /** JSON. Kept too: the certificates in it are parsed for what it says of them. */
+  profile(subject: Subject): Uint8Array {
+    const key = keyOf(subject, 'profile');
+    const kept = this.#kept.get(key);
+    if (kept !== undefined) return kept;
+    const made = Buffer.from(JSON.stringify(profileOf(subject)));
+    this.#kept.set(key, made);
+    return made;
   }
 
   /** @throws Refusal where it is more than a QR code can hold. */

@@ -12,7 +12,6 @@ import { attachment, fileName } from '../vpn/filename.ts';
 import { mobileconfig } from '../vpn/mobileconfig.ts';
 import { pac } from '../vpn/pac.ts';
 import { powershell } from '../vpn/powershell.ts';
-import { profileOf } from '../vpn/profile.ts';
 import { sswan } from '../vpn/sswan.ts';
 import type { Subject } from '../vpn/subject.ts';
 import { clientSwanctl } from '../vpn/swanctl.ts';
@@ -87,7 +86,7 @@ export function artifactHandlers(forage: Forage) {
     const format = formatOf(call);
     switch (format) {
       case 'json':
-        return { code: 'ok', body: JSON.stringify(profileOf(subject)), headers: common };
+        return { code: 'ok', body: artifacts.profile(subject), headers: common };
       case 'mobileconfig':
         return file(
           mobileconfig(subject, await artifacts.bundle(call, subject, 'compat', keys)),
