@@ -248,6 +248,8 @@ export function createOwner(options: OwnerOptions): Owner {
           if (partition.isServing) slot.subscription = serveAsks(partition, { nc, log, prepare });
         }),
       );
+      // Whoever is told that we serve may ask at once: the server has to know of the subscriptions by then.
+      await nc.flush();
     },
     async stop() {
       for (const timer of timers) clearInterval(timer);
