@@ -100,6 +100,9 @@ function successResponse(route: Route): Json {
       headers: requestIdHeader,
       ...(route.success === 'no_content' ? {} : { content }),
     },
+    ...(route.conditional === true
+      ? { [String(successStatus.not_modified)]: { description: 'not_modified', headers: requestIdHeader } }
+      : {}),
   };
 }
 

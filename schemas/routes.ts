@@ -45,6 +45,8 @@ export interface Route {
   readonly bare?: true;
   /** Media types of the answer, where it is a file and no JSON of the API. */
   readonly media?: readonly string[];
+  /** The answer has an ETag, and is 304 to `If-None-Match` with it. */
+  readonly conditional?: true;
   /** In place of the usual deadline. */
   readonly deadlineMs?: number;
 }
@@ -72,6 +74,7 @@ const serverFile = <Name extends string>(name: Name, file: string, media: string
     data: Type.String(),
     errors: networkErrors,
     media: [media],
+    conditional: true,
     deadlineMs: limits.keyDeadlineMs,
   }) as const;
 
@@ -549,6 +552,7 @@ export const routes = [
     data: Type.String(),
     errors: [],
     media: ['application/x-ns-proxy-autoconfig'],
+    conditional: true,
   },
   {
     name: 'crl',

@@ -21,6 +21,14 @@ t.test('it is OpenAPI 3.1', async (t) => {
   t.equal(document.info.version, '1.2.3');
 });
 
+const credentials = {
+  public: [],
+  tenant: undefined,
+  operator: undefined,
+  download: [{ bearer: [] }, { cookie: [] }, { url_token: [] }],
+  pac: [{ url_token: [] }],
+} as const;
+
 t.test('every route is in it, with every status that it may answer, and nothing else is', async (t) => {
   const operations = Object.values(document.paths).flatMap((path) => Object.values(path));
   t.equal(operations.length, routes.length);
@@ -36,7 +44,7 @@ t.test('every route is in it, with every status that it may answer, and nothing 
       const { route } = match;
       const codes = [...route.errors, ...commonErrors, ...(route.access === 'public' ? [] : authErrors)];
       for (const code of codes) t.ok(responses[String(errorStatus[code])], `${route.name}: ${code}`);
-      t.same(security, route.access === 'public' ? [] : undefined);
+      t.same(security, credentials[route.access], `${route.name}: credentials`);
     }
   }
 });
