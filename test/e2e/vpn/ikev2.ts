@@ -1,0 +1,203 @@
+/**
+ * strongSwan in a namespace, as an operator or a user runs it: its files in their folders, `swanctl` to load them. ESP is
+ * carried in user space, so that no kernel has to have it.
+ */
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { Ran } from '../../../deploy/run.ts';
+import type { ToolName } from '../../../deploy/tool-table.ts';
+import type { Namespace } from './netns.ts';
+
+export const ikev2Tools = ['swanctl'] as const satisfies readonly ToolName[];
+
+const startDeadlineMs = 20_000;
+const initiateDeadlineS = 10;
+
+/** What lies below `/etc/swanctl`, by its path there; undefined: it does not. */
+export type SwanctlFiles = Readonly<Record<string, string | Uint8Array | undefined>>;
+
+/** A connection that is up, in strongSwan's words (`AES_GCM_16-256/PRF_HMAC_SHA2_384/ECP_384`). */
+export interface Association {
+  readonly connection: string;
+  readonly ike: string;
+  readonly esp: readonly string[];
+  readonly text: string;
+}
+
+export interface Attempt {
+  readonly connected: boolean;
+  /** What strongSwan said to it, to be shown where a test fails. */
+  readonly said: string;
+}
+
+export interface Strongswan {
+  /** Writes files, or removes those that are undefined. The daemon knows of it after `loadAll`. */
+  put(files: SwanctlFiles): void;
+  /**
+   * As the documentation has it: `swanctl --load-all && swanctl --flush-certs`, for without the second the daemon goes on
+   * with the revocation list that it has looked at before. What was loaded from files that are gone stays.
+   */
+  loadAll(): Promise<void>;
+  /** As at the daemon's start: with no certificate, list or key of before. */
+  loadAllAfresh(): Promise<void>;
+  initiate(child: string): Promise<Attempt>;
+  terminate(connection: string): Promise<void>;
+  /** With the line of the documentation: ends what is connected by a connection that is no longer configured. */
+  endRemoved(): Promise<void>;
+  associations(): Promise<Association[]>;
+  /** What the daemon has logged. */
+  log(): string;
+}
+
+/** What is needed of strongSwan; the order is that of its own default. */
+const plugins = [
+  ...['random', 'nonce', 'x509', 'revocation', 'constraints', 'pubkey', 'pkcs1', 'pkcs7', 'pkcs8', 'pkcs12', 'pem'],
+  ...['openssl', 'kdf', 'gcm', 'kernel-libipsec', 'kernel-netlink', 'socket-default', 'vici', 'updown'],
+].join(' ');
+
+/** A mark on the packets of the tunnel itself, so that a default route into the tunnel does not catch them. */
+const mark = '0x42';
+
+const daemonConf = (socket: string, logFile: string): string => `
+charon-systemd {
+  load = ${plugins}
+  # A test waits for the outcome of each try.
+  retransmit_tries = 2
+  retransmit_timeout = 1.0
+  plugins {
+    vici {
+      socket = ${socket}
+    }
+    kernel-netlink {
+      fwmark = !${mark}
+    }
+    socket-default {
+      fwmark = ${mark}
+    }
+  }
+  filelog {
+    longshore {
+      path = ${logFile}
+      default = 1
+      flush_line = yes
+    }
+  }
+}
+swanctl {
+  load = random x509 pubkey pkcs1 pkcs7 pkcs8 pkcs12 pem openssl
+}
+`;
+
+/** In the documentation it is without `--uri`. */
+const endRemovedLine = `
+comm -23 <(swanctl --list-sas --uri $URI | grep -o '^peer-[0-9a-z-]*' | sort -u) \\
+  <(swanctl --list-conns --uri $URI | grep -o '^peer-[0-9a-z-]*' | sort -u) |
+  xargs -rn1 swanctl --terminate --uri $URI --force --ike`;
+
+export interface WindowsLike {
+  readonly server: string;
+  /** Of the bundle below `pkcs12/`. */
+  readonly file: string;
+  readonly password: string;
+  readonly localId: string;
+}
+
+/**
+ * What Windows says of itself and asks for, once the lines of the script have set its proposals: its identity is its
+ * certificate's subject, and nothing else is offered.
+ */
+export const windowsLike = ({ server, file, password, localId }: WindowsLike): string => `
+connections {
+  windows {
+    version = 2
+    remote_addrs = ${server}
+    vips = 0.0.0.0, ::
+    proposals = aes256-sha256-modp2048
+    local {
+      auth = pubkey
+      id = "CN=${localId}"
+    }
+    remote {
+      auth = pubkey
+      id = ${server}
+    }
+    children {
+      home {
+        remote_ts = 0.0.0.0/0, ::/0
+        esp_proposals = aes256-sha256
+      }
+    }
+  }
+}
+secrets {
+  pkcs12-windows {
+    file = ${file}
+    secret = "${password}"
+  }
+}
+`;
+
+export async function startStrongswan(namespace: Namespace, files: SwanctlFiles): Promise<Strongswan> {
+  const { folder } = namespace;
+  const own = join(folder, 'swanctl');
+  const socket = `unix://${join(folder, 'vici')}`;
+  const conf = join(folder, 'strongswan.conf');
+  const env = { STRONGSWAN_CONF: conf, SWANCTL_DIR: own };
+  const logFile = join(folder, 'charon.log');
+  writeFileSync(conf, daemonConf(socket, logFile));
+  const swanctl = (...args: readonly string[]): Promise<Ran> =>
+    namespace.run('swanctl', [...args, '--uri', socket], { env });
+  const must = (...args: readonly string[]): Promise<Ran> =>
+    namespace.must('swanctl', [...args, '--uri', socket], { env });
+  const put: Strongswan['put'] = (entries) => {
+    for (const [name, content] of Object.entries(entries)) {
+      const path = join(own, name);
+      mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+      if (content === undefined) rmSync(path, { force: true });
+      else writeFileSync(path, content, { mode: 0o600 });
+    }
+  };
+
+  // Debian's, as the package brings it.
+  put({ 'swanctl.conf': 'include conf.d/*.conf\n', ...files });
+  await namespace.start({
+    name: 'charon-systemd',
+    command: 'charon-systemd',
+    env,
+    ready: async () => (await swanctl('--stats')).code === 0,
+    readyDeadlineMs: startDeadlineMs,
+  });
+  return {
+    put,
+    loadAll: async () => {
+      await must('--load-all', '--noprompt');
+      await must('--flush-certs');
+    },
+    loadAllAfresh: async () => {
+      await must('--load-all', '--noprompt', '--clear');
+      await must('--flush-certs');
+    },
+    initiate: async (child) => {
+      const ran = await swanctl('--initiate', '--child', child, '--timeout', String(initiateDeadlineS));
+      return { connected: ran.code === 0, said: ran.stdout + ran.stderr };
+    },
+    endRemoved: async () =>
+      void (await namespace.must('bash', ['-c', endRemovedLine], { env: { ...env, URI: socket } })),
+    terminate: async (connection) => void (await must('--terminate', '--ike', connection, '--timeout', '10')),
+    associations: async () => associationsOf((await must('--list-sas')).stdout),
+    log: () => readFileSync(logFile, 'utf8'),
+  };
+}
+
+/** `swanctl --list-sas`: a connection begins at the first column, its algorithms stand on a line of their own. */
+function associationsOf(text: string): Association[] {
+  return text
+    .split(/^(?=\S)/m)
+    .filter((part) => /^\S+: #\d+, ESTABLISHED/.test(part))
+    .map((part) => ({
+      connection: part.slice(0, part.indexOf(':')),
+      ike: /^ {2}((?:AES|3DES|CHACHA)\S+)$/m.exec(part)?.[1] ?? '',
+      esp: [...part.matchAll(/INSTALLED, \S+, ESP:(\S+)/g)].map(([, algorithms = '']) => algorithms),
+      text: part,
+    }));
+}
