@@ -46,8 +46,8 @@ export class NetworkState implements KnownNetwork {
   readonly name: NetworkName;
   #record: NetworkRecord | undefined;
   #isDamaged = false;
-  /** A byte for each index: searched natively, the largest pool takes microseconds. */
-  readonly #taken = new Uint8Array(2 ** (32 - limits.ipv4PoolPrefixMin)).fill(1, 0, firstIndex);
+  /** A byte for each index, empty before the first: searched natively, the largest pool takes microseconds. */
+  #taken = new Uint8Array();
   #lastLent = firstIndex - 1;
   #lent = 0;
   readonly #leases = new Map<number, LeaseRecord>();
@@ -145,6 +145,7 @@ export class NetworkState implements KnownNetwork {
   putRecord(record: NetworkRecord | undefined): void {
     this.#record = record;
     this.#isDamaged = false;
+    this.#prepare();
     this.#outlivedFromMs = 0;
   }
 
@@ -197,7 +198,13 @@ export class NetworkState implements KnownNetwork {
     this.#refusable = undefined;
   }
 
+  #prepare(): void {
+    if (this.#taken.length > 0) return;
+    this.#taken = new Uint8Array(2 ** (32 - limits.ipv4PoolPrefixMin)).fill(1, 0, firstIndex);
+  }
+
   #take(index: number): void {
+    this.#prepare();
     if (this.#taken[index] !== 0) return;
     this.#taken[index] = 1;
     this.#lent++;
