@@ -4,6 +4,7 @@ import { parse } from 'plist';
 import t from 'tap';
 import { Unfit } from '../../../gateway/vpn/fit.ts';
 import { mobileconfig } from '../../../gateway/vpn/mobileconfig.ts';
+import { plist } from '../../../gateway/vpn/plist.ts';
 import { profileOf } from '../../../gateway/vpn/profile.ts';
 import { shownName } from '../../../gateway/vpn/subject.ts';
 import { sswan } from '../../../gateway/vpn/sswan.ts';
@@ -281,6 +282,17 @@ t.test('Apple’s profile is ASCII without a byte that XML forbids', (t) => {
   for (const name of nasty) {
     const text = mobileconfig(subjectWith({ name }), p12);
     t.match(text, /^[\n -~]+$/, label(name));
+  }
+  t.end();
+});
+
+t.test('a property list has any text as its value or key, but for what XML can’t hold', (t) => {
+  for (const text of nasty) {
+    const document = plist({ [`k${text}`]: [text, true, 7, Buffer.from(text)] });
+    t.match(document, /^[\n -~]+$/, label(text));
+    const held = text.replaceAll(/\p{Surrogate}|\uFFFE/gu, '\uFFFD').replaceAll('\0', '\uFFFD');
+    t.same(Object.keys(parse(document) as object), [`k${held}`]);
+    t.equal((parse(document) as Record<string, unknown[]>)[`k${held}`]?.[0], held);
   }
   t.end();
 });

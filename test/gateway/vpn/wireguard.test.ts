@@ -102,6 +102,8 @@ t.test('no name is in it, and no value but keys, addresses and numbers', (t) => 
     t.throws(() => serverConf(networkWith(), keys.privateKey, [{ ...peer, ipv4: `10.86.0.2${text}` }]), Unfit);
     t.throws(() => serverConf(networkWith({ ipv4_pool: `10.86.0.0/24${text}` }), keys.privateKey, []), Unfit);
   }
+  // 43 characters hold two bits more than 32 bytes: `wg` refuses a key that sets them.
+  t.throws(() => clientConf(subjectWith(), { ...keys, privateKey: keys.privateKey.replace('k=', 'l=') }), Unfit);
   t.throws(() => clientConf(subjectWith({}, { wireguard_port: 0 }), keys), Unfit);
   t.throws(() => clientConf(subjectWith({}, { mtu: 1.5 }), keys), Unfit);
   t.end();
