@@ -69,9 +69,10 @@ async function download(rig: VpnRig, peer: NewPeer, encryption = 'compat'): Prom
   };
 }
 
+t.setTimeout(150_000);
 const skip = await skipWithoutNetwork(...ikev2Tools, 'openssl');
 
-t.test('IKEv2 connections', { timeout: 150_000, skip }, async (t) => {
+t.test('IKEv2 connections', { skip }, async (t) => {
   const rig = await startVpnRig(t);
   const acme = await rig.client('acme');
   await rig.network({

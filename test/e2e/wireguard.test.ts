@@ -43,12 +43,14 @@ const cases = [
   },
 ] as const;
 
-t.test('WireGuard connections', { timeout: 120_000, skip: await skipWithoutNetwork(...wireguardTools) }, async (t) => {
+t.setTimeout(150_000);
+
+t.test('WireGuard connections', { skip: await skipWithoutNetwork(...wireguardTools) }, async (t) => {
   const rig = await startVpnRig(t);
   const acme = await rig.client('acme');
 
   for (const { of, network, pools, server: addresses, nameservers } of cases) {
-    await t.test(of, { timeout: 60_000 }, async (t) => {
+    await t.test(of, async (t) => {
       await rig.network({ ...network, ...pools });
       const phone = await rig.peer(acme, { name: "Anna's phone ☎", network: network.name });
       const wires = await createNetwork(t, ...wireguardTools);
