@@ -1,0 +1,72 @@
+/** The network that VPN tests run in: apart from everything, and gone with its test, however that ends. */
+import { spawn } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { once } from 'node:events';
+import { networkInterfaces } from 'node:os';
+import t from 'tap';
+import { allProcesses } from '../../deploy/proc.ts';
+import { eventually } from './rig.ts';
+import { createNetwork, skipWithoutNetwork, wire } from './vpn/netns.ts';
+
+t.setTimeout(90_000);
+const skip = await skipWithoutNetwork();
+
+t.test('two networks at once know nothing of one another, and the machine nothing of them', { skip }, async (t) => {
+  const before = Object.keys(networkInterfaces()).toSorted();
+  const [one, other] = await Promise.all([createNetwork(t), createNetwork(t)]);
+  t.same(Object.keys(networkInterfaces()).toSorted(), before);
+  await one.server.must('ip', ['address', 'add', '10.1.2.3', 'dev', 'wire']);
+  t.notMatch((await other.server.must('ip', ['address'])).stdout, /10\.1\.2\.3/);
+  t.notOk(await one.client.ping('10.1.2.3', 1), 'what is inside tunnels is not carried on the wire');
+  for (const { client } of [one, other]) t.ok(await client.ping(wire.server.ipv6, 5));
+  t.equal((await one.server.run('ls', ['/run'])).stdout, '', "its /run is not the machine's");
+});
+
+/** Processes in whose environment the folder is: those that were started in its network. */
+const livingIn = (folder: string): number =>
+  allProcesses().filter(({ pid }) => {
+    try {
+      return readFileSync(`/proc/${pid}/environ`, 'utf8').includes(folder);
+    } catch {
+      return false;
+    }
+  }).length;
+
+t.test('a test that is killed leaves nothing of its network', { skip }, async (t) => {
+  const owner = `
+    import t from 'tap';
+    import { createNetwork } from ${JSON.stringify(join(import.meta.dirname, 'vpn/netns.js'))};
+    t.test('never ends', { timeout: 60_000 }, async (t) => {
+      const { client } = await createNetwork(t);
+      await client.must('sh', ['-c', 'setsid sleep 60 >/dev/null 2>&1 &']);
+      process.stderr.write('folder ' + client.folder + '\\n');
+      await new Promise((resolve) => setTimeout(resolve, 60_000));
+    });`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', owner], { stdio: ['ignore', 'ignore', 'pipe'] });
+  t.teardown(() => child.kill('SIGKILL'));
+  let folder: string | undefined;
+  for await (const line of createInterface({ input: child.stderr })) {
+    folder = /^folder (.*)$/.exec(line)?.[1];
+    if (folder !== undefined) break;
+  }
+  if (folder === undefined) return t.fail('the network did not come up');
+  const path = folder;
+  t.ok(livingIn(path) >= 2, 'its holder and a daemon');
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+  await eventually(
+    'everything is gone',
+    async () => Promise.resolve(livingIn(path)),
+    (count) => count === 0,
+    30_000,
+  );
+  await eventually(
+    'its folder too',
+    async () => Promise.resolve(existsSync(path)),
+    (there) => !there,
+    30_000,
+  );
+  t.pass('nothing is left');
+});
