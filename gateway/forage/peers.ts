@@ -6,12 +6,13 @@ import { limits } from '../../schemas/limits.ts';
 import { addressAt, parseCidr } from '../../schemas/cidr.ts';
 import type { NetworkName, PeerId, PeerTokenId, TenantId } from '../../schemas/ids.ts';
 import type { NetworkRecord, Reservation, Sealed } from '../../schemas/network.ts';
+import { standingOf } from '../../schemas/peer.ts';
 import type { PeerKeys, PeerRecord, PeerToken, PeerView, SecretPlace, TokenScope } from '../../schemas/peer.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { succeeded } from '../call.ts';
 import type { Outcome } from '../coalescer.ts';
 import { newPassword, newToken } from '../pki/secrets.ts';
-import { invalid } from '../respond.ts';
+import { failure, invalid } from '../respond.ts';
 import type { PeerSettings } from '../vpn/peer-body.ts';
 import type { Asker, VpnActors } from './actors.ts';
 import type { Keyring } from './keyring.ts';
@@ -126,6 +127,10 @@ export class PeerMaker {
 
   /** New keys and certificate in place of those of `material`. @throws Refusal */
   async rotate(asker: Asker, { peer, network }: Material, keyring: Keyring): Promise<Outcome> {
+    // No certificate outlives its peer, so there is none to give it.
+    if (standingOf(peer, this.#options.clock.nowMs()) === 'expired') {
+      throw new Refusal(failure('conflict', 'the peer is expired'));
+    }
     const owner: PeerOwner = { tenant: peer.tenant, peer: peer.id };
     const keys = await this.#newKeys(asker, owner, { ...peer, network }, keyring);
     return this.#options.actors.askWrite(asker, {

@@ -400,6 +400,7 @@ t.test('VPN peers and their files', async (t) => {
     t.notMatch(await serverConf(rig), peer.public_key);
     t.equal((await rig.file(withToken(`/api/forage/config/${peer.id}`, peer.download_token))).status, 401);
     t.equal((await rig.file(`/api/forage/config/${peer.id}`, bearer(acme.token))).status, 409);
+    t.equal((await acme.call('POST', `${peers}/${peer.id}/rotate`)).status, 409, 'no certificate can be made for it');
     const later = await acme.call<{ data: PeerView }>('PATCH', `${peers}/${peer.id}`, { expires_at: null });
     t.equal(later.body.data.state, 'active');
     t.equal((await rig.file(`/api/forage/p12/${peer.id}`, bearer(acme.token))).status, 200);
