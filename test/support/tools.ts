@@ -13,7 +13,8 @@ export async function skipWithoutTools(...names: readonly ToolName[]): Promise<s
       await toolHere(name);
     } catch (error) {
       if (!(error instanceof ToolMissing)) throw error;
-      return error.message;
+      // A line of TAP.
+      return error.message.replaceAll(/\s*\n\s*/g, ' ');
     }
   }
   return false;
