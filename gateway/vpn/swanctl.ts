@@ -43,12 +43,13 @@ function textOf({ name, like, settings = [], sections = [] }: Section, indent = 
 /** Clients rekey after an hour or less; a Windows behind a NAT refuses that the server does, so it leaves them the time. */
 const serverRekey = { ike: '10h', child: '2h' } as const;
 
-/** What all connections of the server have alike. */
-const baseName = 'longshore-base';
+/** What all connections of a network have alike. In its name: one server may serve several. */
+const baseName = ({ name }: NetworkRecord): string => `longshore-${fitNetworkName(name)}`;
 
 function serverBase(network: NetworkRecord): Section {
+  const name = fitNetworkName(network.name);
   return {
-    name: baseName,
+    name: baseName(network),
     settings: [
       ['version', '2'],
       ['proposals', ikeTexts()],
@@ -64,7 +65,7 @@ function serverBase(network: NetworkRecord): Section {
         name: 'local',
         settings: [
           ['auth', 'pubkey'],
-          ['certs', 'server.pem'],
+          ['certs', `${name}.pem`],
           ['id', endpointOf(network)],
         ],
       },
@@ -72,7 +73,7 @@ function serverBase(network: NetworkRecord): Section {
         name: 'remote',
         settings: [
           ['auth', 'pubkey'],
-          ['cacerts', 'ca.pem'],
+          ['cacerts', `${name}-ca.pem`],
           ['revocation', 'strict'],
         ],
       },
@@ -115,7 +116,7 @@ function poolsOf({ localId, ipv4, ipv6 }: SwanctlPeer): readonly { name: string;
   ];
 }
 
-function connectionsOf(peer: SwanctlPeer): readonly Section[] {
+function connectionsOf(like: string, peer: SwanctlPeer): readonly Section[] {
   const name = sectionName(peer.localId);
   const localId = localIdOf(peer.localId);
   const pools = poolsOf(peer)
@@ -124,14 +125,14 @@ function connectionsOf(peer: SwanctlPeer): readonly Section[] {
   return [
     {
       name,
-      like: baseName,
+      like,
       settings: [['pools', pools]],
       sections: [{ name: 'remote', settings: [['id', localId]] }],
     },
     // Windows calls itself by its certificate's subject.
     {
       name: `${name}-dn`,
-      like: baseName,
+      like,
       settings: [['pools', pools]],
       sections: [{ name: 'remote', settings: [['id', `CN=${localId}`]] }],
     },
@@ -144,7 +145,7 @@ const attributesOf = (address: string, dns: string): readonly Setting[] => [
 ];
 
 /**
- * For the VPN server, beside `x509/server.pem`, `private/server-key.pem` and `x509ca/ca.pem`. A peer gets in with a
+ * For the VPN server, beside `x509/<network>.pem`, its key under `private/` and `x509ca/<network>-ca.pem`. A peer gets in with a
  * certificate of the authority that is in its name and that the revocation list, which must be at hand, does not name.
  */
 export function serverSwanctl(network: NetworkRecord, peers: readonly SwanctlPeer[]): string {
@@ -158,7 +159,7 @@ export function serverSwanctl(network: NetworkRecord, peers: readonly SwanctlPee
   );
   return [
     serverBase(network),
-    { name: 'connections', sections: peers.flatMap(connectionsOf) },
+    { name: 'connections', sections: peers.flatMap((peer) => connectionsOf(baseName(network), peer)) },
     { name: 'pools', sections: pools },
   ]
     .map((section) => textOf(section))

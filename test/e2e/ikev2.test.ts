@@ -95,9 +95,9 @@ t.test('IKEv2 connections', { skip }, async (t) => {
   // strongSwan gives addresses to devices; the server's own are the operator's affair.
   for (const address of inside) await wires.server.must('ip', ['address', 'add', address, 'dev', 'lo']);
   const server = await startStrongswan(wires.server, {
-    'x509ca/ca.pem': await operatorFile(rig, 'ca.pem'),
-    'x509/server.pem': await operatorFile(rig, 'server.pem'),
-    'private/server-key.pem': await operatorFile(rig, 'server-key.pem'),
+    'x509ca/office-ca.pem': await operatorFile(rig, 'ca.pem'),
+    'x509/office.pem': await operatorFile(rig, 'server.pem'),
+    'private/office.pem': await operatorFile(rig, 'server-key.pem'),
     'conf.d/office.conf': await connectionsWhere(rig, 'all peers are on the server', (conf) =>
       everybody.every(({ id }) => conf.includes(id)),
     ),

@@ -90,7 +90,7 @@ t.test('a client’s file is a connection and where the password goes', (t) => {
 
 t.test('the server’s file lets each peer in under its own name, to its own addresses', (t) => {
   const { connections, pools, ...others } = parse(serverSwanctl(networkWith(), peers)) as Record<string, Section>;
-  t.same(Object.keys(others), ['longshore-base']);
+  t.same(Object.keys(others), ['longshore-demo']);
   t.same(
     Object.keys(connections ?? {}),
     [peerId, otherId].flatMap((id) => [`peer-${id}`, `peer-${id}-dn`]),
@@ -105,8 +105,8 @@ t.test('the server’s file lets each peer in under its own name, to its own add
     mobike: 'yes',
     dpd_delay: '60s',
     rekey_time: '10h',
-    local: { auth: 'pubkey', certs: 'server.pem', id: 'vpn.example.com' },
-    remote: { id, auth: 'pubkey', cacerts: 'ca.pem', revocation: 'strict' },
+    local: { auth: 'pubkey', certs: 'demo.pem', id: 'vpn.example.com' },
+    remote: { id, auth: 'pubkey', cacerts: 'demo-ca.pem', revocation: 'strict' },
     children: {
       net: { local_ts: '0.0.0.0/0, ::/0', esp_proposals: espTexts, dpd_action: 'clear', rekey_time: '2h' },
     },
@@ -126,7 +126,7 @@ t.test('the server’s file lets each peer in under its own name, to its own add
 t.test('without peers, DNS or IPv6 the file is one still', (t) => {
   const parsed = parse(serverSwanctl(networkWith({ dns: [], ipv6_pool: null }), []));
   t.same([parsed['connections'], parsed['pools']], [{}, {}]);
-  t.equal(flat(parsed).get('/longshore-base/children/net/local_ts'), '0.0.0.0/0');
+  t.equal(flat(parsed).get('/longshore-demo/children/net/local_ts'), '0.0.0.0/0');
   const [pool] = Object.values(parse(serverSwanctl(networkWith({ dns: [] }), peers))['pools'] ?? {});
   t.same(pool, { addrs: '10.86.0.2-10.86.0.2' });
   t.end();
