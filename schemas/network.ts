@@ -1,6 +1,6 @@
 /** A VPN network: where its server is, which addresses it lends, its certificate authority. */
 import Type, { type Static } from 'typebox';
-import { NetworkName, PeerId, TenantId } from './ids.ts';
+import { NetworkName, type PeerId, TenantId } from './ids.ts';
 import { limits } from './limits.ts';
 
 /**
