@@ -139,6 +139,35 @@ function wordsOf(error: SchemaError): readonly (readonly [field: string, message
   }
 }
 
+/** What of JSON Schema a body's lists are found by. */
+interface ListSchema {
+  readonly uniqueItems?: boolean;
+  readonly maxItems?: number;
+  readonly anyOf?: readonly ListSchema[];
+  readonly properties?: Readonly<Record<string, ListSchema>>;
+}
+
+/**
+ * The body with its lists no longer than it takes to see that they are too long. To tell their faults takes the square of
+ * their length (typebox on `uniqueItems`), and half a MiB of equal items would hold up everybody for minutes. To compare
+ * items it goes as deep as they do; those of ours are plain, and whatever is not is as wrong as `null`.
+ */
+function shortened(schema: ListSchema, value: unknown): unknown {
+  if (Array.isArray(value)) {
+    const list = [schema, ...(schema.anyOf ?? [])].find(({ maxItems }) => maxItems !== undefined);
+    const items: unknown[] = list?.maxItems === undefined ? value : value.slice(0, list.maxItems + 1);
+    return list?.uniqueItems === true ? items.map((item) => (typeof item === 'object' ? null : item)) : items;
+  }
+  if (typeof value !== 'object' || value === null) return value;
+  const { properties } = [schema, ...(schema.anyOf ?? [])].find((one) => one.properties !== undefined) ?? {};
+  if (properties === undefined) return value;
+  const short = Object.entries(value).map(([key, item]: [string, unknown]) => {
+    const inner = Object.hasOwn(properties, key) ? properties[key] : undefined;
+    return [key, inner === undefined ? item : shortened(inner, item)] as const;
+  });
+  return Object.fromEntries(short);
+}
+
 /** A validator for bodies of one schema; all faults at once. */
 export function bodyValidator<S extends TSchema>(schema: S): (body: unknown) => Validated<Static<S>> {
   const compiled = Compile(schema);
@@ -148,7 +177,7 @@ export function bodyValidator<S extends TSchema>(schema: S): (body: unknown) => 
     }
     if (compiled.Check(body)) return { ok: true, value: body };
     const faults = new Map<string, Set<string>>();
-    for (const [field, message] of compiled.Errors(body).flatMap(wordsOf)) {
+    for (const [field, message] of compiled.Errors(shortened(schema as ListSchema, body)).flatMap(wordsOf)) {
       faults.set(field, (faults.get(field) ?? new Set()).add(message));
     }
     if (faults.size === 0) faults.set('_', new Set(['is invalid']));

@@ -1,6 +1,7 @@
 /** What bodies of peers and networks have in common beyond their schemas. All faults are told at once. */
 import { formatAddress, formatCidr, parseAddress, parseCidr } from '../../schemas/cidr.ts';
 import type { FieldErrors } from '../../schemas/errors.ts';
+import { limits } from '../../schemas/limits.ts';
 import type { Validated } from '../create.ts';
 
 /** Reports a fault of a field; a field that has one already is left with that. */
@@ -22,9 +23,14 @@ export function examine<T>(
   return faults;
 }
 
+/** No list that is checked here may have more items; of a longer one the schema says that it is, once. */
+const itemsMax = Math.max(limits.networkRoutes, limits.networkDns, limits.proxyDomains);
+
 const texts = (value: unknown): readonly (readonly [index: number, text: string])[] =>
   Array.isArray(value)
-    ? value.flatMap((item: unknown, index) => (typeof item === 'string' ? [[index, item] as const] : []))
+    ? value
+        .slice(0, itemsMax)
+        .flatMap((item: unknown, index) => (typeof item === 'string' ? [[index, item] as const] : []))
     : [];
 
 /** A list of texts, each of which must have a normal form, no two the same one. */
