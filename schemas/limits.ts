@@ -199,6 +199,8 @@ export const limits = {
   crlFreshMs: 2 * seconds,
 
   // VPN files
+  /** How old the counts of peers and the ends of certificates in /metrics/forage may be. */
+  forageScrapeFreshMs: 1 * seconds,
   vpnJobsQueued: 1024,
   vpnJobMs: 30 * seconds,
   /** Threads that make keys and bundles: as many as the machine has processors, up to this. */

@@ -1,9 +1,10 @@
 /**
  * `/metrics/forage`: the VPN area for Prometheus, on the API's own listener. What is counted is this gateway's; peers and
- * certificates are asked of their owners at every scrape, and are absent where those can't be had. No label ever holds
+ * certificates are asked of their owners, and are absent where those can't be had. No label ever holds
  * a peer, a tenant or a token.
  */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { limits } from '../../schemas/limits.ts';
 import type { NetworkView } from '../../schemas/network.ts';
 import type { PeerCount } from '../../schemas/messages.ts';
 import { peerStates } from '../../schemas/peer.ts';
@@ -60,9 +61,8 @@ export function createForageMeters(version: string, nowSeconds: () => number): F
     .labels(version)
     .set(1);
 
-  async function ask(asker: Asker, actors: VpnActors): Promise<void> {
-    peers.reset();
-    expiry.reset();
+  /** All of it, or nothing: half an answer would be a wrong one. What it tells replaces what was told before, at once. */
+  async function ask(asker: Asker, actors: VpnActors): Promise<() => void> {
     const partitions = actors.partitions();
     const counts = partitions.map((partition) =>
       actors.read<{ data: PeerCount }>(asker, { type: 'peer.count', partition }),
@@ -70,14 +70,32 @@ export function createForageMeters(version: string, nowSeconds: () => number): F
     const lists = partitions.map((partition) =>
       actors.read<{ data: NetworkView[] }>(asker, { type: 'network.list', partition }),
     );
-    const counted = (await Promise.all(counts)).map(({ data }) => data);
-    for (const state of peerStates) peers.labels(state).set(counted.reduce((sum, count) => sum + count[state], 0));
-    const earliest = counted.flatMap((count) => (count.earliest === null ? [] : [count.earliest]));
-    if (earliest.length > 0) expiry.labels('client').set(secondsOf(Math.min(...earliest)));
-    for (const { name, ca_certificate, server_certificate } of (await Promise.all(lists)).flatMap(({ data }) => data)) {
-      expiry.labels(`${name}/ca`).set(secondsOf(Date.parse(ca_certificate.not_after)));
-      expiry.labels(`${name}/server`).set(secondsOf(Date.parse(server_certificate.not_after)));
+    const [counted, listed] = await Promise.all([Promise.all(counts), Promise.all(lists)]);
+    return () => {
+      for (const state of peerStates) peers.labels(state).set(counted.reduce((sum, { data }) => sum + data[state], 0));
+      const earliest = counted.flatMap(({ data }) => (data.earliest === null ? [] : [data.earliest]));
+      if (earliest.length > 0) expiry.labels('client').set(secondsOf(Math.min(...earliest)));
+      for (const { name, ca_certificate, server_certificate } of listed.flatMap(({ data }) => data)) {
+        expiry.labels(`${name}/ca`).set(secondsOf(Date.parse(ca_certificate.not_after)));
+        expiry.labels(`${name}/server`).set(secondsOf(Date.parse(server_certificate.not_after)));
+      }
+    };
+  }
+
+  async function refresh(asker: Asker, actors: VpnActors): Promise<void> {
+    const tell = await ask(asker, actors).catch(() => () => {});
+    peers.reset();
+    expiry.reset();
+    tell();
+  }
+
+  /** Anybody may scrape, and a scrape asks every partition: those that come together share what was asked. */
+  let kept: { readonly done: Promise<void>; readonly atSeconds: number } | undefined;
+  function refreshed(asker: Asker, actors: VpnActors): Promise<void> {
+    if (kept === undefined || nowSeconds() - kept.atSeconds >= limits.forageScrapeFreshMs / 1000) {
+      kept = { done: refresh(asker, actors), atSeconds: nowSeconds() };
     }
+    return kept.done;
   }
 
   return {
@@ -91,11 +109,7 @@ export function createForageMeters(version: string, nowSeconds: () => number): F
       return made;
     },
     scrape: async (asker, actors) => {
-      await ask(asker, actors).catch(() => {
-        // Half an answer would be a wrong one.
-        peers.reset();
-        expiry.reset();
-      });
+      await refreshed(asker, actors);
       return registry.metrics();
     },
   };
