@@ -47,10 +47,20 @@ t.test('tenants', async (t) => {
   });
 
   t.test('a tenant’s token opens nothing of the operator', async (t) => {
-    const host = { key: 'h2', region: 'default' };
+    // Bodies that are right: what is wrong with one would be told first.
+    const network = { endpoint: 'vpn.example.com', ipv4_pool: '10.86.0.0/24' };
+    const bodies: Readonly<Record<string, object>> = {
+      'host.create': { key: 'h2', region: 'default' },
+      'network.create': { name: 'office', ...network },
+      'network.put': network,
+    };
     for (const { name, method, path } of routes.filter(({ access }) => access === 'operator')) {
-      const filled = path.replace(':tenant', 'alice').replace(':id', id).replace(':key', 'h1');
-      const body = method === 'GET' ? undefined : name === 'host.create' ? host : {};
+      const filled = path
+        .replace(':tenant', 'alice')
+        .replace(':id', id)
+        .replace(':key', 'h1')
+        .replace(':network', 'office');
+      const body = method === 'GET' ? undefined : (bodies[name] ?? {});
       t.equal((await mallory.call(method, filled, body)).status, 403, `${method} ${path}`);
     }
   });
