@@ -92,6 +92,9 @@ t.test(
     const set = put(settingsOf({ ipv6_pool: 'fd00:0086:0::/112', endpoint: 'new.example.com' }), server);
     t.match(dataOf<NetworkView>(set), { endpoint: 'new.example.com', server_certificate: { serial: server.serial } });
     t.equal(state.vpn.network(home).record?.ca.serial, made.ca.serial);
+    // The certificate would be for another endpoint: whoever asks has seen the network before it moved.
+    t.equal(put(settingsOf({ ipv6_pool: 'fd00:86::/112' })).code, 'conflict', 'back, without a certificate');
+    t.equal(put(settingsOf({ ipv6_pool: 'fd00:86::/112', endpoint: 'new.example.com' })).code, 'ok');
 
     const certify = (replaces: string, next: NetworkRecord['ca']) =>
       write(state, { type: 'network.certify', network: home, which: 'ca', replaces, certificate: next });
