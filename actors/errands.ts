@@ -112,6 +112,13 @@ export function batchesOf(errands: readonly Errand[], partitions: number): Batch
   return batches;
 }
 
+/** For a log line, which names no peer. */
+const saidOf = (partition: Partition, errand: Errand) => ({
+  partition: partition.number,
+  errand: errand.kind,
+  network: errand.kind === 'tell' ? errand.network : errand.lease.network,
+});
+
 /** Of one partition: what is under way, and what failed and is not due yet. */
 interface Round {
   readonly underWay: Set<string>;
@@ -191,7 +198,7 @@ export function createErrands({ client, partitions, clock, log }: ErrandOptions)
     const outcome = answer === undefined ? undefined : outcomeOf(errand, answer);
     if (outcome !== undefined) {
       round.failures.delete(about);
-      if (answer?.code === 'not_found') log.warn('network_is_gone', { partition: partition.number, about });
+      if (answer?.code === 'not_found') log.warn('network_is_gone', saidOf(partition, errand));
       return partition.change('errand', (state) => [outcome(state)]);
     }
     const before = round.failures.get(about);
@@ -200,7 +207,7 @@ export function createErrands({ client, partitions, clock, log }: ErrandOptions)
     round.failures.set(about, { version, count: count + 1, dueMs: clock.monotonicMs() + restMs });
     // Told once. That a peer is there after all is no refusal: it tells by itself.
     if (count === 0 && answer !== undefined && answer.code !== 'ok') {
-      log.warn('errand_refused', { partition: partition.number, about, code: answer.code });
+      log.warn('errand_refused', { ...saidOf(partition, errand), code: answer.code });
     }
     return false;
   }

@@ -29,7 +29,8 @@ export async function resealAll(
       return [{ place, before: sealed, after: vault.reseal(place, sealed) }];
     } catch (error) {
       if (!(error instanceof SealError)) throw error;
-      log.error('secret_not_opened', { requestId: asker.requestId, place, why: error.why });
+      // Not whose: no log line names a peer.
+      log.error('secret_not_opened', { requestId: asker.requestId, of: place.of, field: place.field, why: error.why });
       return [];
     }
   };
