@@ -8,6 +8,7 @@ import type { Outcome, Question } from '../coalescer.ts';
 import type { RequestHead } from '../http/engine.ts';
 import { hashOfToken, parseToken } from '../pki/secrets.ts';
 import { failure } from '../respond.ts';
+import { credentialsOf } from './credentials.ts';
 import { unauthenticated, type Admission, type Gate } from './gate.ts';
 
 export interface UrlTokensOptions {
@@ -43,7 +44,9 @@ export class UrlTokens {
       return unauthenticated;
     }
     const admission = await gate.admit(head);
-    if (admission === unauthenticated) counted(ride.route, 'session');
+    if (admission === unauthenticated) {
+      counted(ride.route, credentialsOf(head.headers).kind === 'none' ? 'none' : 'session');
+    }
     return admission;
   }
 

@@ -448,6 +448,8 @@ t.test('VPN peers and their files', async (t) => {
     const peer = await rig.peer(acme, { name: 'measured' });
     await rig.file(withToken(`/api/forage/config/${peer.id}`, peer.download_token));
     await rig.file(withToken(`/api/forage/p12/${peer.id}`, peer.download_token));
+    await rig.file(`/api/forage/config/${peer.id}`);
+    await rig.file(`/api/forage/config/${peer.id}`, bearer('no.session.this'));
     const { status, text, headers } = await rig.file('/metrics/forage');
     t.equal(status, 200);
     t.match(headers.get('content-type'), /^text\/plain; version=0\.0\.4/);
@@ -457,7 +459,9 @@ t.test('VPN peers and their files', async (t) => {
       /^forage_artifact_build_duration_seconds_count\{artifact="p12"\} \d+$/m,
       /^forage_peers\{state="active"\} [1-9]\d*$/m,
       /^forage_certificate_expiry_timestamp_seconds\{cert="office\/server"\} \d+$/m,
-      /^forage_auth_failures_total\{endpoint="config",reason="token"\} \d+$/m,
+      ...['none', 'session', 'token'].map(
+        (reason) => new RegExp(`^forage_auth_failures_total\\{endpoint="config",reason="${reason}"\\} \\d+$`, 'm'),
+      ),
       /^forage_build_info\{version="[^"]+"\} 1$/m,
     ]) {
       t.match(text, line);
