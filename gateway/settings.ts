@@ -8,6 +8,7 @@ import { logLevels } from '../lib/log.ts';
 import { limits } from '../schemas/limits.ts';
 import { algorithms, type Algorithm, type Issuer } from './auth/claims.ts';
 import type { KeySource } from './auth/keys.ts';
+import { isBaseUrl } from './vpn/links.ts';
 import { isNetworkName, type NetworkName } from '../schemas/ids.ts';
 import { engineNames } from './http/engine.ts';
 import { parseVaultKeys, type VaultKey } from './pki/vault.ts';
@@ -150,13 +151,16 @@ export function vaultKeysOf({ VPN_KEYS: given, VPN_KEYS_FILE: file }: GatewayCon
   return given === undefined ? [] : parseVaultKeys(given);
 }
 
-/** Without a slash at the end. @throws ConfigurationError */
-export function publicUrlOf({ PUBLIC_URL: url }: GatewayConfiguration): string | undefined {
+/** Without a slash at the end. What files could not name is refused here, and not by every file. @throws ConfigurationError */
+export function publicUrlOf({ PUBLIC_URL: url }: Pick<GatewayConfiguration, 'PUBLIC_URL'>): string | undefined {
   if (url === undefined) return undefined;
-  const parsed = URL.canParse(url) ? new URL(url) : undefined;
-  const plain = parsed !== undefined && /^https?:$/.test(parsed.protocol) && parsed.search === '' && parsed.hash === '';
-  if (!plain || parsed.username !== '') throw new ConfigurationError([`PUBLIC_URL: ${url} is no http or https URL`]);
-  return parsed.href.replace(/\/+$/, '');
+  const base = URL.canParse(url) ? new URL(url).href.replace(/\/+$/, '') : '';
+  if (!isBaseUrl(base)) {
+    throw new ConfigurationError([
+      'PUBLIC_URL must be an http or https URL without user, query and fragment, its path of letters, digits and . _ ~ -',
+    ]);
+  }
+  return base;
 }
 
 /** @throws ConfigurationError */

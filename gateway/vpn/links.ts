@@ -10,9 +10,12 @@ export interface Links {
   readonly swanctl: string;
 }
 
+/** What can stand in a file and a certificate, with nothing after it to be cut off or escaped. */
+export const isBaseUrl = (url: string): boolean =>
+  /^https?:\/\/[A-Za-z0-9.:[\]-]+(?:\/[A-Za-z0-9._~-]+)*$/.test(url) && !url.includes('..');
+
 export function linksOf({ peer, baseUrl }: Subject): Links {
-  if (!/^https?:\/\/[A-Za-z0-9.:[\]-]+(?:\/[A-Za-z0-9._~-]+)*$/.test(baseUrl) || baseUrl.includes('..'))
-    throw new Unfit('base URL');
+  if (!isBaseUrl(baseUrl)) throw new Unfit('base URL');
   const id = fitPeerId(peer.id);
   const profile = (format: string): string => `${baseUrl}/api/forage/profile/${id}?format=${format}`;
   return {
