@@ -42,6 +42,8 @@ export const limits = {
   streamHeartbeatMs: 15 * seconds,
   streamBufferBytes: 256 * KiB,
   streamPollMs: 2 * seconds,
+  /** Between a ring that had nothing to show yet and the next look. */
+  streamSettleMs: 100,
   streamStalledMs: 60 * seconds,
   streamReadMs: 5 * seconds,
   streamReadMessages: 64,

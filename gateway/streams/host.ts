@@ -146,6 +146,7 @@ export class StreamHost {
     const sink = exchange.stream({ status: 200, headers: ['x-request-id', requestId, ...sseHeaders] });
     const writer = new PacedWriter(sink, clock, () => exchange.aborted || this.#stopping);
     await writer.write(preamble);
+    let rang = false;
     while (!exchange.aborted) {
       const end = this.#endReason(identity);
       if (end !== undefined) return finish(writer, sink, end);
@@ -158,7 +159,9 @@ export class StreamHost {
       }
       if (shown?.ended === true) return finish(writer, sink, 'done');
       if (shown?.more === true || exchange.aborted) continue;
-      await bell.wait(limits.streamPollMs);
+      // NATS tells of a message before JetStream has stored it; so who finds nothing after a ring looks once more soon.
+      const isEarly = rang && (shown === undefined || shown.frames.length === 0);
+      rang = await bell.wait(isEarly ? limits.streamSettleMs : limits.streamPollMs);
       if (writer.idleMs() >= limits.streamHeartbeatMs) await writer.write(heartbeat);
     }
   }
