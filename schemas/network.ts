@@ -12,7 +12,7 @@ export type Sealed = string & { readonly [sealed]: true };
 
 const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
-/** A host name (RFC 1123) or an address; what it may be exactly is checked in gateway/network-body.ts. */
+/** A host name (RFC 1123) or an address; what it may be exactly is checked in gateway/vpn/network-body.ts. */
 const Host = Type.String({ minLength: 1, maxLength: 253, pattern: '^[A-Za-z0-9.:-]+$' });
 const Domain = Type.String({ minLength: 1, maxLength: 253, pattern: '^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$' });
 export const CidrText = Type.String({ pattern: '^[0-9a-fA-F.:]+/[0-9]{1,3}$', maxLength: 43 });
@@ -52,24 +52,30 @@ export const NetworkSettings = Type.Object(
 );
 export type NetworkSettings = Static<typeof NetworkSettings>;
 
-/** What may be left out of a body has a default (gateway/network-body.ts). */
-const { endpoint, ipv4_pool, ...optional } = NetworkSettings.properties;
+/** What may be left out of a body, or be null, has a default (gateway/vpn/network-body.ts). */
+const { endpoint, ipv4_pool, wireguard_port, routes, dns, ipv6_pool, mtu, tenants } = NetworkSettings.properties;
 const { domains, exclude, direct_fallback, type, ...proxyRequired } = Proxy.properties;
+const orDefault = <T extends Type.TSchema>(schema: T) => Type.Optional(nullable(schema));
 const ProxyBody = Type.Object(
   {
     ...proxyRequired,
-    type: Type.Optional(type),
-    domains: Type.Optional(domains),
-    exclude: Type.Optional(exclude),
-    direct_fallback: Type.Optional(direct_fallback),
+    type: orDefault(type),
+    domains: orDefault(domains),
+    exclude: orDefault(exclude),
+    direct_fallback: orDefault(direct_fallback),
   },
   { additionalProperties: false },
 );
 const settable = {
   endpoint,
   ipv4_pool,
-  ...Type.Partial(Type.Object(optional)).properties,
-  proxy: Type.Optional(nullable(ProxyBody)),
+  wireguard_port: orDefault(wireguard_port),
+  ipv6_pool: Type.Optional(ipv6_pool),
+  routes: orDefault(routes),
+  dns: orDefault(dns),
+  mtu: Type.Optional(mtu),
+  proxy: orDefault(ProxyBody),
+  tenants: Type.Optional(tenants),
 };
 export const NetworkBody = Type.Object(settable, { additionalProperties: false });
 export type NetworkBody = Static<typeof NetworkBody>;

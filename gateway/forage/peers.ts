@@ -5,7 +5,7 @@
 import { limits } from '../../schemas/limits.ts';
 import { addressAt, parseCidr } from '../../schemas/cidr.ts';
 import type { NetworkName, PeerId, PeerTokenId, TenantId } from '../../schemas/ids.ts';
-import type { NetworkRecord, Reservation, Sealed } from '../../schemas/network.ts';
+import type { NetworkRecord, NetworkView, Reservation, Sealed } from '../../schemas/network.ts';
 import { standingOf } from '../../schemas/peer.ts';
 import type { PeerKeys, PeerRecord, PeerToken, PeerView, SecretPlace, TokenScope } from '../../schemas/peer.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -70,6 +70,9 @@ const addressesOf = ({ settings }: NetworkRecord, index: number): Pick<PeerRecor
   return { ipv4: pool(settings.ipv4_pool), ipv6: settings.ipv6_pool === null ? null : pool(settings.ipv6_pool) };
 };
 
+/** There is none, or not for this tenant. */
+const unknownNetwork = invalid({ network: ['is not a network'] });
+
 const unsettled: ReadonlySet<string> = new Set(['timeout', 'unavailable', 'internal']);
 
 /** The peer may be there all the same, or come yet: its reservation is left to lapse. */
@@ -85,10 +88,9 @@ export class PeerMaker {
   /** @throws Refusal */
   async create(asker: Asker, tenant: TenantId, settings: PeerSettings, { vault, pool }: Keyring): Promise<NewPeer> {
     const { actors, clock, newPeerId, defaultNetwork } = this.#options;
-    // Before a key is made for nothing; the turn looks again.
-    await actors.read(asker, { type: 'peer.check', tenant, name: settings.name });
-    const owner: PeerOwner = { tenant, peer: newPeerId() };
     const name = settings.network ?? defaultNetwork;
+    await this.#check(asker, tenant, settings.name, name);
+    const owner: PeerOwner = { tenant, peer: newPeerId() };
     const { network, index } = await this.#reserve(asker, name, owner);
     try {
       const localId = localIdOf(owner.peer, name);
@@ -196,9 +198,22 @@ export class PeerMaker {
     return vault.seal(placeOf({ tenant, peer }, 'password'), password);
   }
 
+  /** Before a key is made for nothing; the turn looks again. A fault of the body (422) comes before the cap (403). */
+  async #check(asker: Asker, tenant: TenantId, name: string, network: NetworkName): Promise<void> {
+    const { actors } = this.#options;
+    const outcome = await actors.ask(asker, { type: 'peer.check', tenant, name });
+    if (succeeded(outcome)) return;
+    if (outcome.code === 'over_quota') {
+      const known = await actors.ask(asker, { type: 'network.get', network });
+      const tenants = succeeded(known) ? (JSON.parse(known.body) as { data: NetworkView }).data.tenants : null;
+      if (known.code === 'not_found' || tenants?.includes(tenant) === false) throw new Refusal(unknownNetwork);
+    }
+    throw new Refusal(outcome);
+  }
+
   async #reserve(asker: Asker, network: NetworkName, by: PeerOwner): Promise<Reservation> {
     const outcome = await this.#options.actors.askWrite(asker, { type: 'network.reserve', network, by });
-    if (outcome.code === 'not_found') throw new Refusal(invalid({ network: ['is not a network'] }));
+    if (outcome.code === 'not_found') throw new Refusal(unknownNetwork);
     if (!succeeded(outcome)) throw new Refusal(outcome);
     return (JSON.parse(outcome.body) as { data: Reservation }).data;
   }

@@ -203,6 +203,8 @@ t.test('VPN peers and their files', async (t) => {
     t.same(answers.map(({ status }) => status).toSorted(), [201, 201, 201, 403, 403, 403]);
     const refused = answers.find(({ status }) => status === 403);
     t.same(refused?.body, { error: 'over_quota', detail: { dimension: 'vpn_peers', requested: 4, max: 3 } });
+    const nowhere = await capped.call('POST', peers, { name: 'x', network: 'nowhere' });
+    t.equal(nowhere.status, 422, 'a fault of the body comes before the cap');
     const quota = await capped.call<{ data: { usage: { vpn_peers: number } } }>('GET', '/api/v2/compute/quota');
     t.equal(quota.body.data.usage.vpn_peers, 3);
     const { addresses } = (await operator.call<{ data: NetworkView }>('GET', `${networks}/office`)).body.data;

@@ -376,3 +376,24 @@ t.test('what is nested deeper than a stack is only of the wrong kind', (t) => {
   t.same(faultsOf(validatePeerCreate({ name: 'a', routes: [deep] }, nowMs)), { 'routes.0': ['must be a string'] });
   t.end();
 });
+
+t.test('null is as if absent, in a network’s body too', (t) => {
+  const needed = { endpoint: 'vpn.example.com', ipv4_pool: '10.0.0.0/24' };
+  const proxy = { host: 'p.example', port: 1 };
+  const nulls = { wireguard_port: null, ipv6_pool: null, routes: null, dns: null, mtu: null, tenants: null };
+  const nullsOfProxy = { type: null, domains: null, exclude: null, direct_fallback: null };
+  t.same(
+    validateNetworkPut({ ...needed, ...nulls, proxy: { ...proxy, ...nullsOfProxy } }),
+    validateNetworkPut({ ...needed, proxy }),
+  );
+  t.same(validateNetworkPut({ ...needed, proxy: null }), validateNetworkPut(needed));
+  t.same(faultsOf(validateNetworkPut({ endpoint: null, ipv4_pool: null, wireguard_port: 'x', proxy: { type: 1 } })), {
+    endpoint: ['must be a string'],
+    ipv4_pool: ['must be a string'],
+    wireguard_port: ['must be an integer'],
+    'proxy.host': ["can't be blank"],
+    'proxy.port': ["can't be blank"],
+    'proxy.type': ['must be one of PROXY, HTTPS, SOCKS5'],
+  });
+  t.end();
+});
