@@ -18,6 +18,7 @@ import type { Asker, VpnActors } from './actors.ts';
 import type { Keyring } from './keyring.ts';
 import { Refusal } from './refusal.ts';
 import { isRenewalDue } from './renewal.ts';
+import { TenantTurns } from './turns.ts';
 
 export interface PeerMakerOptions {
   readonly actors: VpnActors;
@@ -80,9 +81,11 @@ const mayHaveHappened = (error: unknown): boolean => error instanceof Refusal &&
 
 export class PeerMaker {
   readonly #options: PeerMakerOptions;
+  readonly #turns: TenantTurns;
 
   constructor(options: PeerMakerOptions) {
     this.#options = options;
+    this.#turns = new TenantTurns(options.clock);
   }
 
   /** @throws Refusal */
@@ -224,15 +227,17 @@ export class PeerMaker {
     { localId, network, expiresAtMs }: { localId: string; network: NetworkRecord; expiresAtMs: number | null },
     { vault, pool }: Keyring,
   ): Promise<PeerKeys> {
-    const made = await pool.run(
-      'peer',
-      {
-        localId,
-        crlUrl: crlUrl(this.#options.publicUrl(), network.name),
-        ...this.#signer(network, vault),
-        ...this.#lifetime(network, expiresAtMs),
-      },
-      asker.deadlineMs,
+    const made = await this.#turns.run(owner.tenant, asker.deadlineMs, () =>
+      pool.run(
+        'peer',
+        {
+          localId,
+          crlUrl: crlUrl(this.#options.publicUrl(), network.name),
+          ...this.#signer(network, vault),
+          ...this.#lifetime(network, expiresAtMs),
+        },
+        asker.deadlineMs,
+      ),
     );
     return {
       wireguard: {
