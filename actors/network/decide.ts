@@ -3,7 +3,7 @@ import { keys } from '../../schemas/buckets.ts';
 import { formatCidr, parseCidr } from '../../schemas/cidr.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Ask } from '../../schemas/messages.ts';
-import type { LeaseRecord, NetworkRecord, RevocationEntry } from '../../schemas/network.ts';
+import type { KeptCertificate, LeaseRecord, NetworkRecord, RevocationEntry } from '../../schemas/network.ts';
 import { standingOf } from '../../schemas/peer.ts';
 import type { KnownNetwork } from '../network-state.ts';
 import type { PartitionView } from '../state.ts';
@@ -57,6 +57,12 @@ function isSamePool(one: string | null, other: string | null): boolean {
   return one === other || (first !== undefined && second !== undefined && formatCidr(first) === formatCidr(second));
 }
 
+/** The seal of the key is the record's: it may have been sealed anew since the gateway read it. */
+const sameKey = (before: KeptCertificate, next: KeptCertificate): KeptCertificate => ({
+  ...next,
+  privateKey: before.privateKey,
+});
+
 /** Addresses are lent by their place in the pools, so these stay what they are. */
 export function put(state: PartitionView, ask: Of<'network.put'>, context: TurnContext): Turn {
   const found = find(state, ask);
@@ -71,7 +77,12 @@ export function put(state: PartitionView, ask: Of<'network.put'>, context: TurnC
   if (server === null && settings.endpoint !== record.settings.endpoint) {
     return refuse('conflict', 'the network was changed meanwhile');
   }
-  const next = { ...record, settings, server: server ?? record.server, updatedAtMs: context.nowMs };
+  const next = {
+    ...record,
+    settings,
+    server: server === null ? record.server : sameKey(record.server, server),
+    updatedAtMs: context.nowMs,
+  };
   return answer(shown('ok', next, network), stored(next));
 }
 
@@ -83,7 +94,8 @@ export function certify(state: PartitionView, ask: Of<'network.certify'>, contex
   const { serial } = record[ask.which];
   if (serial === ask.certificate.serial) return answer(repeatable('ok', record));
   if (serial !== ask.replaces) return refuse('conflict', 'the certificate was replaced meanwhile');
-  const next: NetworkRecord = { ...record, [ask.which]: ask.certificate, updatedAtMs: context.nowMs };
+  const certificate = sameKey(record[ask.which], ask.certificate);
+  const next: NetworkRecord = { ...record, [ask.which]: certificate, updatedAtMs: context.nowMs };
   return answer(repeatable('ok', next), stored(next));
 }
 

@@ -27,7 +27,8 @@ export function certify(state: PartitionView, ask: Of<'peer.certify'>, context: 
   const found = find(state, ask);
   if ('refusal' in found) return found.refusal;
   const { record } = found;
-  const { certificate } = ask;
+  // The key is the same, and its seal is the record's: it may have been sealed anew since the gateway read it.
+  const certificate = { ...ask.certificate, privateKey: record.certificate.privateKey };
   if (record.certificate.serial === certificate.serial) return answer(repeatable('ok', record));
   if (record.certificate.serial !== ask.replaces) return replacedMeanwhile;
   const { serial, notAfterMs } = record.certificate;

@@ -444,6 +444,42 @@ t.test('secrets are found by the key that they are under, and replaced where the
   t.end();
 });
 
+t.test('a renewal that began before does not bring back the seal of the key before', (t) => {
+  const office = networkRecord({}, 'office' as NetworkName);
+  const phone = peerRecord();
+  const state = stateOf(office, phone);
+  const items = dataOf<StaleSecret[]>(read(state, { type: 'secret.stale', partition: 0, keyId: 'k2' })).map(
+    ({ place, sealed: before }) => ({ place, before, after: sealed(place.field, 'k2') }),
+  );
+  write(state, { type: 'secret.replace', partition: 0, items });
+  // What a gateway made of the records that it had read before.
+  const renewed = ({ privateKey }: NetworkRecord['ca']) => certificate({ privateKey });
+  const network = { network: office.name } as const;
+  const settings = settingsOf({ endpoint: 'new.example.com' });
+  for (const ask of [
+    {
+      type: 'peer.certify',
+      tenant: acme,
+      peer: phone.id,
+      replaces: phone.certificate.serial,
+      certificate: renewed(phone.certificate),
+    },
+    { type: 'network.certify', ...network, which: 'ca', replaces: office.ca.serial, certificate: renewed(office.ca) },
+    {
+      type: 'network.certify',
+      ...network,
+      which: 'server',
+      replaces: office.server.serial,
+      certificate: renewed(office.server),
+    },
+    { type: 'network.put', ...network, settings, server: renewed(office.server) },
+  ] as const) {
+    t.equal(write(state, ask).code, 'ok', ask.type);
+    t.same(dataOf(read(state, { type: 'secret.stale', partition: 0, keyId: 'k2' })), [], ask.type);
+  }
+  t.end();
+});
+
 t.test('a page of secrets is as much as one journal entry holds', (t) => {
   const pem = 'x'.repeat(6000);
   const records = Array.from({ length: 300 }, (_, index) =>
