@@ -208,7 +208,7 @@ export const limits = {
   /** Threads that make keys and bundles: as many as the machine has processors, up to this. */
   vpnThreads: 4,
   spareRsaKeys: 16,
-  /** Of one tenant, how many requests have keys made at a time in a gateway, and how many more may wait. */
+  /** Of one tenant, how many requests make peers or keys at a time in a gateway, and how many more may wait. */
   vpnKeysPerTenant: 8,
   vpnKeysWaitingPerTenant: 512,
   /** Routes that make RSA keys have this long in place of the usual deadline. */

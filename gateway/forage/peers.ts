@@ -88,8 +88,12 @@ export class PeerMaker {
     this.#turns = new TenantTurns(options.clock);
   }
 
-  /** @throws Refusal */
-  async create(asker: Asker, tenant: TenantId, settings: PeerSettings, { vault, pool }: Keyring): Promise<NewPeer> {
+  /** @throws Refusal, PoolBusy */
+  create(asker: Asker, tenant: TenantId, settings: PeerSettings, keyring: Keyring): Promise<NewPeer> {
+    return this.#turns.run(tenant, asker.deadlineMs, () => this.#create(asker, tenant, settings, keyring));
+  }
+
+  async #create(asker: Asker, tenant: TenantId, settings: PeerSettings, { vault, pool }: Keyring): Promise<NewPeer> {
     const { actors, clock, newPeerId, defaultNetwork } = this.#options;
     const name = settings.network ?? defaultNetwork;
     await this.#check(asker, tenant, settings.name, name);
@@ -137,7 +141,9 @@ export class PeerMaker {
       throw new Refusal(failure('conflict', 'the peer is expired'));
     }
     const owner: PeerOwner = { tenant: peer.tenant, peer: peer.id };
-    const keys = await this.#newKeys(asker, owner, { ...peer, network }, keyring);
+    const keys = await this.#turns.run(owner.tenant, asker.deadlineMs, () =>
+      this.#newKeys(asker, owner, { ...peer, network }, keyring),
+    );
     return this.#options.actors.askWrite(asker, {
       type: 'peer.rotate',
       ...owner,
@@ -227,17 +233,15 @@ export class PeerMaker {
     { localId, network, expiresAtMs }: { localId: string; network: NetworkRecord; expiresAtMs: number | null },
     { vault, pool }: Keyring,
   ): Promise<PeerKeys> {
-    const made = await this.#turns.run(owner.tenant, asker.deadlineMs, () =>
-      pool.run(
-        'peer',
-        {
-          localId,
-          crlUrl: crlUrl(this.#options.publicUrl(), network.name),
-          ...this.#signer(network, vault),
-          ...this.#lifetime(network, expiresAtMs),
-        },
-        asker.deadlineMs,
-      ),
+    const made = await pool.run(
+      'peer',
+      {
+        localId,
+        crlUrl: crlUrl(this.#options.publicUrl(), network.name),
+        ...this.#signer(network, vault),
+        ...this.#lifetime(network, expiresAtMs),
+      },
+      asker.deadlineMs,
     );
     return {
       wireguard: {
