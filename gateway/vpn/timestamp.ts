@@ -2,6 +2,9 @@
 
 const form = /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.\d{1,9})?(?:[Zz]|[+-](\d{2}):(\d{2}))$/;
 
+/** The form has four digits for the year, in UTC too; a zone can lead out of it. */
+const lastMs = Date.parse('9999-12-31T23:59:59.999Z');
+
 /** Undefined for what is none, a 30th of February and a leap second included. */
 export function parseTimestamp(text: string): number | undefined {
   const match = form.exec(text);
@@ -13,5 +16,5 @@ export function parseTimestamp(text: string): number | undefined {
   const isDate = year > 0 && month >= 1 && month <= 12 && day >= 1 && day <= daysOfMonth;
   const isTime = hour <= 23 && minute <= 59 && second <= 59 && zoneHour <= 23 && zoneMinute <= 59;
   const ms = Date.parse(text.toUpperCase());
-  return isDate && isTime && !Number.isNaN(ms) ? ms : undefined;
+  return isDate && isTime && ms <= lastMs ? ms : undefined;
 }

@@ -165,6 +165,8 @@ t.test('a timestamp is read as it was written', (t) => {
     ['2024-00-01T00:00:00Z', undefined],
     ['2024-01-00T00:00:00Z', undefined],
     ['0000-01-01T00:00:00Z', undefined],
+    ['9999-12-31T23:59:59.999Z', Date.UTC(9999, 11, 31, 23, 59, 59, 999)],
+    ['9999-12-31T23:59:59-00:01', undefined],
     ['2024-01-01T00:00:00', undefined],
     ['2024-01-01 00:00:00Z', undefined],
     ['2024-01-01T00:00:00.Z', undefined],
