@@ -207,8 +207,12 @@ t.test('VPN peers and their files', async (t) => {
     t.equal(nowhere.status, 422, 'a fault of the body comes before the cap');
     const quota = await capped.call<{ data: { usage: { vpn_peers: number } } }>('GET', '/api/v2/compute/quota');
     t.equal(quota.body.data.usage.vpn_peers, 3);
-    const { addresses } = (await operator.call<{ data: NetworkView }>('GET', `${networks}/office`)).body.data;
-    t.equal(addresses.lent, 3, 'what was reserved for the refused is given back');
+    // By two messages after the answer.
+    await eventually(
+      'what was reserved for the refused is given back',
+      () => operator.call<{ data: NetworkView }>('GET', `${networks}/office`),
+      ({ body }) => body.data.addresses.lent === 3,
+    );
   });
 
   t.test('downloads: types, names, caching; with a session or a token', async (t) => {
