@@ -5,7 +5,7 @@ import type { LeaseRecord, NetworkRecord, PeerOnServer } from '../../schemas/net
 import { standingOf } from '../../schemas/peer.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { serverSwanctl } from '../vpn/swanctl.ts';
-import { serverConf } from '../vpn/wireguard.ts';
+import { serverConf, type WireguardPeer } from '../vpn/wireguard.ts';
 import type { Asker, VpnActors } from './actors.ts';
 import type { Keyring } from './keyring.ts';
 
@@ -21,27 +21,30 @@ interface LeasePage {
   readonly next: number | null;
 }
 
-/** Disabled and expired ones have no place on the server. @throws Refusal */
-async function admittedPeers(
+/**
+ * Page by page: between two the loop is free for others. Disabled and expired ones have no place on the server.
+ * @throws Refusal
+ */
+async function* admittedPeers(
   asker: Asker,
   { name, settings }: NetworkRecord,
   actors: VpnActors,
   clock: Clock,
-): Promise<Admitted[]> {
+): AsyncGenerator<Admitted[], void, void> {
   const ipv4Pool = parseCidr(settings.ipv4_pool);
   const ipv6Pool = settings.ipv6_pool === null ? undefined : parseCidr(settings.ipv6_pool);
   if (ipv4Pool === undefined) throw new Error(`${name}: no IPv4 pool`);
-  const admitted: Admitted[] = [];
   for (let after: number | null = 0; after !== null;) {
     const page: LeasePage = await actors.read(asker, { type: 'network.leases', network: name, after });
+    const admitted: Admitted[] = [];
     for (const lease of page.data) {
       if (lease.state.phase !== 'held' || standingOf(lease.state, clock.nowMs()) !== 'active') continue;
       const ipv6 = ipv6Pool === undefined ? null : addressAt(ipv6Pool, lease.index);
       admitted.push({ ...lease.state, lease, ipv4: addressAt(ipv4Pool, lease.index), ipv6 });
     }
+    yield admitted;
     after = page.next;
   }
-  return admitted;
 }
 
 export async function wireguardOfServer(
@@ -52,14 +55,14 @@ export async function wireguardOfServer(
   clock: Clock,
 ): Promise<string> {
   const place = { of: 'network', network: network.name, field: 'wireguard' } as const;
-  const peers = (await admittedPeers(asker, network, actors, clock)).map(
-    ({ lease: { tenant, peer }, wireguardPublicKey: publicKey, presharedKey, ipv4, ipv6 }) => ({
-      publicKey,
-      presharedKey: vault.open({ of: 'peer', tenant, peer, field: 'preshared' }, presharedKey),
-      ipv4,
-      ipv6,
-    }),
-  );
+  const peers: WireguardPeer[] = [];
+  for await (const page of admittedPeers(asker, network, actors, clock)) {
+    for (const { lease, wireguardPublicKey: publicKey, presharedKey, ipv4, ipv6 } of page) {
+      const { tenant, peer } = lease;
+      const opened = vault.open({ of: 'peer', tenant, peer, field: 'preshared' }, presharedKey);
+      peers.push({ publicKey, presharedKey: opened, ipv4, ipv6 });
+    }
+  }
   return serverConf(network, vault.open(place, network.wireguard.privateKey), peers);
 }
 
@@ -69,7 +72,9 @@ export async function swanctlOfServer(
   actors: VpnActors,
   clock: Clock,
 ): Promise<string> {
-  return serverSwanctl(network, await admittedPeers(asker, network, actors, clock));
+  const peers: Admitted[] = [];
+  for await (const page of admittedPeers(asker, network, actors, clock)) peers.push(...page);
+  return serverSwanctl(network, peers);
 }
 
 /** A strong one: the bytes are the same where it is. RFC 9110 section 8.8.3. */
