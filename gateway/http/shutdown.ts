@@ -8,8 +8,11 @@ import type { Clock } from '../../lib/clock.ts';
 import type { HttpEngine } from './engine.ts';
 
 const pollMs = 20;
-/** From the last reply handed to the engine to the last byte handed to the kernel. */
-const flushMs = 50;
+/**
+ * Nothing in flight for so long: the last byte was handed to the kernel, and whoever connected at the last moment has sent
+ * what it wanted and has its answer.
+ */
+const quietMs = 100;
 
 export async function drain(
   engine: HttpEngine,
@@ -18,9 +21,15 @@ export async function drain(
 ): Promise<void> {
   engine.refuseKeepAlive();
   await sleep(bounds.delayMs);
+  // Right after the event loop has accepted what was waiting: the kernel resets a connection that it has made and nobody
+  // has accepted when the listening socket is closed.
+  await new Promise(setImmediate);
   engine.stopListening();
   const endMs = clock.monotonicMs() + bounds.graceMs;
-  while (engine.inFlight() > 0 && clock.monotonicMs() < endMs) await sleep(pollMs);
-  await sleep(flushMs);
+  let busyMs = clock.monotonicMs();
+  for (let nowMs = busyMs; nowMs < endMs && nowMs - busyMs < quietMs; nowMs = clock.monotonicMs()) {
+    if (engine.inFlight() > 0) busyMs = nowMs;
+    await sleep(pollMs);
+  }
   engine.close();
 }
