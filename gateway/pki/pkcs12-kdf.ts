@@ -1,5 +1,5 @@
 /** Key derivation of PKCS#12 (RFC 7292 appendix B.2), with SHA-1 or SHA-256. Pure. */
-import { createHash } from 'node:crypto';
+import { createHash, hash as hashOf } from 'node:crypto';
 
 const hashes = { sha1: { output: 20, block: 64 }, sha256: { output: 32, block: 64 } } as const;
 export type KdfHash = keyof typeof hashes;
@@ -42,7 +42,8 @@ export function deriveBytes(options: {
   const parts: Buffer[] = [];
   for (let made = 0; made < length; made += output) {
     let part = createHash(hash).update(diversifier).update(input).digest();
-    for (let round = 1; round < iterations; round++) part = createHash(hash).update(part).digest();
+    // Thousands of times: in one call each, which took a third of the time of a bundle away.
+    for (let round = 1; round < iterations; round++) part = hashOf(hash, part, 'buffer');
     parts.push(part);
     addToBlocks(input, repeated(part, block).subarray(0, block));
   }

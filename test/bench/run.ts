@@ -11,16 +11,17 @@ import { benchVpn, type Line } from './vpn.ts';
 const width = 40;
 
 function show(lines: readonly Line[]): void {
-  const [first] = lines;
-  say(
-    `${''.padEnd(width)} ${'per second'.padStart(12)} ${'p50 ms'.padStart(9)} ${'p99 ms'.padStart(9)} ${'ratio'.padStart(8)}`,
-  );
+  const row = (what: string, ...cells: string[]): void =>
+    say([what.padEnd(width), ...cells.map((cell) => cell.padStart(10))].join(' '));
+  row('', 'per second', 'p50 ms', 'p99 ms', 'ratio');
+  const base = lines[0]?.measured?.perSecond ?? NaN;
   for (const { what, measured } of lines) {
-    const ratio = first === undefined ? NaN : measured.perSecond / first.measured.perSecond;
-    const cells = [measured.perSecond.toFixed(0).padStart(12), measured.p50Ms.toFixed(2).padStart(9)];
-    say(
-      `${what.padEnd(width)} ${cells.join(' ')} ${measured.p99Ms.toFixed(2).padStart(9)} ${ratio.toFixed(2).padStart(8)}`,
-    );
+    if (measured === undefined) {
+      say(what);
+      continue;
+    }
+    const { perSecond, p50Ms, p99Ms } = measured;
+    row(what, perSecond.toFixed(0), p50Ms.toFixed(2), p99Ms.toFixed(2), (perSecond / base).toFixed(3));
   }
 }
 
