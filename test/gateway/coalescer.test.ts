@@ -30,8 +30,8 @@ interface Stage {
   readonly retries: Map<RetryReason, number>;
   readonly batches: number[];
   ask(question: Question, withinMs?: number): Promise<Outcome>;
-  /** Takes every batch from now on. */
-  answerWith(handler: (asks: Ask[], message: Msg) => void): Subscription;
+  /** Takes every batch from now on: the server knows of it when this resolves. */
+  answerWith(handler: (asks: Ask[], message: Msg) => void): Promise<Subscription>;
 }
 
 async function stage(t: Test, nats: Nats, partitions = 1): Promise<Stage> {
@@ -63,12 +63,15 @@ async function stage(t: Test, nats: Nats, partitions = 1): Promise<Stage> {
     batches,
     ask: (question, withinMs = 5000) =>
       coalescer.ask('op' in question ? 'write' : 'read', question, nowMs() + withinMs),
-    answerWith: (handler) =>
-      owner.subscribe('part.*', {
+    answerWith: async (handler) => {
+      const subscription = owner.subscribe('part.*', {
         callback: (error, message) => {
           if (error === null) handler(decodeAsks(message.string()), message);
         },
-      }),
+      });
+      await owner.flush();
+      return subscription;
+    },
   };
 }
 
@@ -83,7 +86,7 @@ t.test('what arrives in one turn goes in one message, two messages at most under
   const { ask, answerWith, batches } = await stage(t, nats);
   const held: [Ask[], Msg][] = [];
   let hold = true;
-  answerWith((asks, message) => (hold ? held.push([asks, message]) : answerAll(asks, message)));
+  await answerWith((asks, message) => (hold ? held.push([asks, message]) : answerAll(asks, message)));
   const asked: Promise<Outcome>[] = [];
   for (let turn = 0; turn < 4; turn++) {
     for (let n = 0; n < 10; n++) asked.push(ask(readOf(`${turn}-${n}`)));
@@ -104,7 +107,7 @@ t.test('what arrives in one turn goes in one message, two messages at most under
 
 t.test('a batch closes at its bounds', async (t) => {
   const { ask, answerWith, batches } = await stage(t, nats);
-  answerWith(answerAll);
+  await answerWith(answerAll);
   await Promise.all(Array.from({ length: limits.batchItems + 1 }, (_, at) => ask(readOf(String(at)))));
   // On a starved machine some are sent again, after these.
   t.same(batches.slice(0, 2), [limits.batchItems, 1]);
@@ -116,7 +119,7 @@ t.test('a batch closes at its bounds', async (t) => {
 
 t.test('answers in parts, in any order, twice, and to nobody', async (t) => {
   const { ask, answerWith } = await stage(t, nats);
-  answerWith((asks, message) => {
+  await answerWith((asks, message) => {
     const lines = asks.map((one, index) => encodeAnswer({ index, code: 'ok', body: echo(one) })).toReversed();
     for (const line of [...lines, ...lines]) message.respond(line);
     message.respond(encodeAnswer({ index: 99, code: 'ok', body: '' }));
@@ -132,7 +135,7 @@ t.test('answers in parts, in any order, twice, and to nobody', async (t) => {
 t.test('a budget rides on each ask, and shrinks', async (t) => {
   const { ask, answerWith } = await stage(t, nats);
   const budgets: number[] = [];
-  answerWith((asks, message) => {
+  await answerWith((asks, message) => {
     budgets.push(...asks.map(({ budgetMs }) => budgetMs));
     if (budgets.length > 1) answerAll(asks, message);
   });
@@ -152,7 +155,7 @@ t.test('no responders: tried again until there is one; 503 at the deadline', asy
   }
   const asked = ask(writeOf('b'));
   await sleep(200);
-  answerWith(answerAll);
+  await answerWith(answerAll);
   t.match(await asked, { code: 'ok' });
   t.ok((retries.get('no_responders') ?? 0) > 3);
   t.ok((retries.get('no_responders') ?? 0) < 60, 'with a back-off');
@@ -163,7 +166,7 @@ t.test('not_owner: nothing was executed, so it is tried again', async (t) => {
   const { ask, answerWith, retries } = await stage(t, nats);
   let refusals = 3;
   const ops = new Set<string>();
-  answerWith((asks, message) => {
+  await answerWith((asks, message) => {
     for (const one of asks) if ('op' in one) ops.add(one.op);
     if (refusals-- > 0) message.respond(notOwner);
     else answerAll(asks, message);
@@ -177,8 +180,8 @@ t.test('not_owner: nothing was executed, so it is tried again', async (t) => {
 
 t.test('two subscribers of which one owns: its answer counts whichever comes first', async (t) => {
   const { ask, answerWith } = await stage(t, nats);
-  answerWith((_asks, message) => void message.respond(notOwner));
-  answerWith((asks, message) => void setTimeout(() => answerAll(asks, message), 30));
+  await answerWith((_asks, message) => void message.respond(notOwner));
+  await answerWith((asks, message) => void setTimeout(() => answerAll(asks, message), 30));
   t.match(await ask(writeOf('a')), { code: 'ok' });
 });
 
@@ -186,7 +189,7 @@ t.test('a lost answer: sent again under the same operation id', async (t) => {
   const { ask, answerWith, retries } = await stage(t, nats);
   const seen: Ask[] = [];
   let lose = 1;
-  answerWith((asks, message) => {
+  await answerWith((asks, message) => {
     seen.push(...asks);
     if (lose-- <= 0) answerAll(asks, message);
   });
@@ -200,7 +203,7 @@ t.test('a lost answer: sent again under the same operation id', async (t) => {
 t.test('an answer that comes after it was given up still counts', async (t) => {
   const { ask, answerWith } = await stage(t, nats);
   let held: [Ask[], Msg] | undefined;
-  answerWith((asks, message) => (held ??= [asks, message]));
+  await answerWith((asks, message) => (held ??= [asks, message]));
   const asked = ask(writeOf('a'), 4000);
   await sleep(limits.attemptMs + 300);
   if (held !== undefined) answerAll(...held);
@@ -209,7 +212,7 @@ t.test('an answer that comes after it was given up still counts', async (t) => {
 
 t.test('at the deadline: a write that may have been executed is a timeout, a read is unavailable', async (t) => {
   const { ask, answerWith } = await stage(t, nats);
-  answerWith(() => {});
+  await answerWith(() => {});
   const [write, read] = await Promise.all([ask(writeOf('a'), 400), ask(readOf('a'), 400)]);
   t.match(write, { code: 'timeout' });
   t.match(read, { code: 'unavailable' });
@@ -217,7 +220,7 @@ t.test('at the deadline: a write that may have been executed is a timeout, a rea
 
 t.test('one slow item holds up nobody else', async (t) => {
   const { ask, answerWith } = await stage(t, nats);
-  answerWith((asks, message) => {
+  await answerWith((asks, message) => {
     asks.forEach((one, index) => {
       if ('id' in one && one.id !== 'slow') message.respond(encodeAnswer({ index, code: 'ok', body: echo(one) }));
     });
@@ -231,7 +234,7 @@ t.test('one slow item holds up nobody else', async (t) => {
 
 t.test('reads do not wait for writes, nor either for watchers', async (t) => {
   const { coalescer, answerWith } = await stage(t, nats);
-  answerWith((asks, message) => {
+  await answerWith((asks, message) => {
     if (asks.every((one) => one.type === 'container.get')) answerAll(asks, message);
   });
   for (let n = 0; n < 10; n++) {
@@ -244,7 +247,7 @@ t.test('reads do not wait for writes, nor either for watchers', async (t) => {
 
 t.test('a full queue refuses at once', async (t) => {
   const { ask, answerWith, coalescer } = await stage(t, nats);
-  answerWith(() => {});
+  await answerWith(() => {});
   const asked = Array.from({ length: limits.laneQueuedItems + 10 }, (_, at) => ask(readOf(String(at)), 700));
   t.match(await asked.at(-1), { code: 'unavailable' });
   t.ok(coalescer.queued('read') > 0);
@@ -259,7 +262,7 @@ t.test('the server killed and started again: 503 meanwhile, then everything as b
   const { ask, answerWith, coalescer } = await stage(t, own);
   const executed = new Map<string, number>();
   let silent = false;
-  answerWith((asks, message) => {
+  await answerWith((asks, message) => {
     for (const one of asks) if ('op' in one) executed.set(one.op, (executed.get(one.op) ?? 0) + 1);
     if (!silent) answerAll(asks, message);
   });
