@@ -58,6 +58,8 @@ export async function makeDemoNetwork({ api, tokens }: Pick<Stack, 'api' | 'toke
     endpoint: '127.0.0.1',
     ipv4_pool: '10.86.0.0/24',
     ipv6_pool: 'fd86::/64',
+    // No VPN server runs here: whoever brings the demo peer up all the same keeps the way to everything else.
+    routes: ['10.86.0.0/24', 'fd86::/64'],
     proxy: { host: '127.0.0.1', port: 3128, domains: ['internal'] },
   });
 }
