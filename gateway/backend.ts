@@ -65,8 +65,11 @@ export class Backend {
     return this.#up !== undefined && this.#up.coalescer.connected() && this.#up.feed.complete();
   }
 
+  /** A request that makes keys may take long; each of its asks takes no longer than any other's. */
   ask(kind: LaneKind, question: Question, deadlineMs: number): Promise<Outcome> {
-    return this.#up?.coalescer.ask(kind, question, deadlineMs) ?? Promise.resolve(unavailable);
+    const { clock, requestDeadlineMs } = this.#options;
+    const untilMs = Math.min(deadlineMs, clock.monotonicMs() + requestDeadlineMs);
+    return this.#up?.coalescer.ask(kind, question, untilMs) ?? Promise.resolve(unavailable);
   }
 
   partitions(): number | undefined {

@@ -143,7 +143,6 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
     publicUrl: () => configuredUrl ?? listenUrl,
     defaultNetwork: defaultNetworkOf(configuration),
     metricsToken: configuration.FORAGE_METRICS_TOKEN,
-    requestDeadlineMs: configuration.REQUEST_DEADLINE_MS,
     version: dependencies.version,
   });
   const handlers: Record<RouteName, Handler> = {

@@ -1,5 +1,4 @@
 /** Asks about peers and networks, one after another within one request: what is refused ends the request. */
-import type { Clock } from '../../lib/clock.ts';
 import type { OperationId } from '../../schemas/ids.ts';
 import type { ReadAsk, WriteAsk } from '../../schemas/messages.ts';
 import { succeeded } from '../call.ts';
@@ -25,8 +24,6 @@ export interface VpnActorsOptions {
   readonly ask: (kind: LaneKind, question: Question, deadlineMs: number) => Promise<Outcome>;
   readonly partitions: () => number | undefined;
   readonly newOperationId: () => OperationId;
-  readonly clock: Clock;
-  readonly requestDeadlineMs: number;
 }
 
 export interface VpnActors {
@@ -39,19 +36,11 @@ export interface VpnActors {
   partitions(): number[];
 }
 
-/** A request that makes keys may take long; each of its asks takes no longer than any other's. */
-export function createVpnActors({
-  ask,
-  partitions,
-  newOperationId,
-  clock,
-  requestDeadlineMs,
-}: VpnActorsOptions): VpnActors {
-  const until = ({ deadlineMs }: Asker): number => Math.min(deadlineMs, clock.monotonicMs() + requestDeadlineMs);
+export function createVpnActors({ ask, partitions, newOperationId }: VpnActorsOptions): VpnActors {
   const asked = (asker: Asker, reading: Reading): Promise<Outcome> =>
-    ask('read', { ...reading, rid: asker.requestId }, until(asker));
+    ask('read', { ...reading, rid: asker.requestId }, asker.deadlineMs);
   const askedWrite = (asker: Asker, writing: Writing): Promise<Outcome> =>
-    ask('write', { ...writing, rid: asker.requestId, op: newOperationId() }, until(asker));
+    ask('write', { ...writing, rid: asker.requestId, op: newOperationId() }, asker.deadlineMs);
   const bodyOf = <T>(outcome: Outcome): T => {
     if (!succeeded(outcome)) throw new Refusal(outcome);
     return (outcome.body === '' ? undefined : JSON.parse(outcome.body)) as T;

@@ -40,7 +40,6 @@ export interface ForageOptions {
   readonly publicUrl: () => string;
   readonly defaultNetwork: NetworkName;
   readonly metricsToken: string | undefined;
-  readonly requestDeadlineMs: number;
   readonly version: string;
 }
 
@@ -50,8 +49,6 @@ export function createForage({ services, vaultKeys, publicUrl, ...options }: For
     ask,
     partitions,
     newOperationId: () => randomUUID() as string as OperationId,
-    clock,
-    requestDeadlineMs: options.requestDeadlineMs,
   });
   const networks = new NetworkKeeper({ actors, clock, publicUrl });
   const meters = createForageMeters(options.version, () => clock.monotonicMs() / 1000);

@@ -17,8 +17,6 @@ function cluster() {
     ask: (_kind, question) => new Promise((resolve) => waiting.push(() => resolve(answers(question)))),
     partitions: () => 2,
     newOperationId: () => 'operation-00000000' as OperationId,
-    clock: { nowMs: () => 0, monotonicMs: () => 0 },
-    requestDeadlineMs: 1000,
   });
   return {
     actors,
