@@ -1,6 +1,7 @@
-/** The order of a tenant's list: by `insertedAtMs`, then by id. Pure. */
+/** A tenant's lists: their order, which is by `insertedAtMs`, then by id, and their pages. Pure. */
 import type { ContainerId, PeerId } from '../schemas/ids.ts';
-import type { ListCursor } from '../schemas/messages.ts';
+import { encodeCursor, type ListCursor } from '../schemas/messages.ts';
+import { answer, type Turn } from './turn.ts';
 
 /** What stands in a list. */
 export interface Listed {
@@ -22,4 +23,31 @@ export const newestOf = (newest: ListCursor | null, { insertedAtMs, id }: Listed
 export function insertionMs(newest: ListCursor | null, id: Listed['id'], nowMs: number): number {
   if (newest === null || nowMs > newest.insertedAtMs) return nowMs;
   return id > newest.id ? newest.insertedAtMs : newest.insertedAtMs + 1;
+}
+
+export interface Page<T> {
+  readonly limit: number;
+  readonly before: ListCursor | null;
+  readonly maxBytes: number;
+  /** JSON. */
+  readonly render: (item: T) => string;
+}
+
+/** Newest first; `oldestFirst` is in the order of creation. A page ends at its limit, or before it would outgrow a message. */
+export function page<T extends Listed>(oldestFirst: Iterable<T>, { limit, before, maxBytes, render }: Page<T>): Turn {
+  const all = [...oldestFirst].reverse();
+  const rest = before === null ? all : all.filter((item) => isBefore(item, before));
+  const items: string[] = [];
+  let bytes = 0;
+  for (const item of rest) {
+    if (items.length === limit) break;
+    const text = render(item);
+    bytes += Buffer.byteLength(text) + 1;
+    if (bytes > maxBytes && items.length > 0) break;
+    items.push(text);
+  }
+  const last = rest[items.length - 1];
+  const more = last !== undefined && rest.length > items.length;
+  const cursor = more ? `,"next_cursor":${JSON.stringify(encodeCursor(last))}` : '';
+  return answer({ code: 'ok', body: `{"data":[${items.join(',')}]${cursor}}` });
 }

@@ -3,8 +3,8 @@ import type { ContainerRecord } from '../../schemas/container.ts';
 import type { FieldErrors } from '../../schemas/errors.ts';
 import type { ContainerId, TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import { encodeCursor, type Ask, type ContainerTrace } from '../../schemas/messages.ts';
-import { insertionMs, isBefore } from '../order.ts';
+import type { Ask, ContainerTrace } from '../../schemas/messages.ts';
+import { insertionMs, page } from '../order.ts';
 import { amountsOf, type PartitionView, type TenantView } from '../state.ts';
 import { excessInRegion, excessInTenant, overQuotaBody, type Excess } from '../tenant/quota.ts';
 import {
@@ -263,25 +263,10 @@ export function inspect(state: PartitionView, ask: Of<'container.inspect'>, cont
   );
 }
 
-/**
- * Newest first. The order of creation is the order of `insertedAtMs`, then of the id. A page ends at the limit, or before
- * its answer would outgrow a message: a hundred environments of 64 KiB are more than one holds.
- */
-export function list(state: PartitionView, ask: Of<'container.list'>, context: TurnContext): Turn {
-  const all = [...state.tenant(ask.tenant).containers.values()].reverse();
-  const { before } = ask;
-  const rest = before === null ? all : all.filter((record) => isBefore(record, before));
-  const items: string[] = [];
-  let bytes = 0;
-  for (const record of rest) {
-    if (items.length === ask.limit) break;
-    const item = containerJson(record, context.fleet);
-    bytes += Buffer.byteLength(item) + 1;
-    if (bytes > limits.answerPartBytes && items.length > 0) break;
-    items.push(item);
-  }
-  const last = rest[items.length - 1];
-  const more = last !== undefined && rest.length > items.length;
-  const cursor = more ? `,"next_cursor":${JSON.stringify(encodeCursor(last))}` : '';
-  return answer({ code: 'ok', body: `{"data":[${items.join(',')}]${cursor}}` });
-}
+/** A hundred environments of 64 KiB are more than one message holds. */
+export const list = (state: PartitionView, ask: Of<'container.list'>, context: TurnContext): Turn =>
+  page(state.tenant(ask.tenant).containers.values(), {
+    ...ask,
+    maxBytes: limits.answerPartBytes,
+    render: (record) => containerJson(record, context.fleet),
+  });

@@ -1,8 +1,8 @@
 /** What a tenant asks of its VPN peers, and what a network asks about one. Pure: see turn.ts. */
 import { limits } from '../../schemas/limits.ts';
-import { encodeCursor, type Ask, type PeerCount } from '../../schemas/messages.ts';
+import type { Ask, PeerCount } from '../../schemas/messages.ts';
 import { standingOf, type PeerRecord, type PeerTombstoneRecord } from '../../schemas/peer.ts';
-import { insertionMs, isBefore } from '../order.ts';
+import { insertionMs, page } from '../order.ts';
 import type { PartitionView, TenantView } from '../state.ts';
 import { excessInTenant, overQuotaBody } from '../tenant/quota.ts';
 import {
@@ -160,25 +160,12 @@ export function material(state: PartitionView, ask: Of<'peer.material'>): Turn {
   return 'refusal' in found ? found.refusal : answer(data('ok', found.record));
 }
 
-/** Newest first; a page ends at the limit, or before its answer would outgrow a message. */
-export function list(state: PartitionView, ask: Of<'peer.list'>, context: TurnContext): Turn {
-  const all = [...state.tenant(ask.tenant).peers.records.values()].reverse();
-  const { before } = ask;
-  const rest = before === null ? all : all.filter((record) => isBefore(record, before));
-  const items: string[] = [];
-  let bytes = 0;
-  for (const record of rest) {
-    if (items.length === ask.limit) break;
-    const item = JSON.stringify(peerView(record, context.nowMs));
-    bytes += Buffer.byteLength(item) + 1;
-    if (bytes > limits.vpnPageBytes && items.length > 0) break;
-    items.push(item);
-  }
-  const last = rest[items.length - 1];
-  const more = last !== undefined && rest.length > items.length;
-  const cursor = more ? `,"next_cursor":${JSON.stringify(encodeCursor(last))}` : '';
-  return answer({ code: 'ok', body: `{"data":[${items.join(',')}]${cursor}}` });
-}
+export const list = (state: PartitionView, ask: Of<'peer.list'>, context: TurnContext): Turn =>
+  page(state.tenant(ask.tenant).peers.records.values(), {
+    ...ask,
+    maxBytes: limits.vpnPageBytes,
+    render: (record) => JSON.stringify(peerView(record, context.nowMs)),
+  });
 
 /** For metrics: of all tenants of the partition. */
 export function count(state: PartitionView, { nowMs }: TurnContext): Turn {
