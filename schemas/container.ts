@@ -8,6 +8,7 @@ import { ContainerId, HostKey, TenantId } from './ids.ts';
 import type { OperationId, Region } from './ids.ts';
 import { limits } from './limits.ts';
 import { cpuLimitPattern, memLimitPattern } from './quantity.ts';
+import { nullable } from './nullable.ts';
 
 /** ARCHITECTURE.md, "Status", says what each means and what may follow. */
 export const containerStatuses = [
@@ -90,7 +91,6 @@ export interface ContainerSpec {
   readonly mem_limit: string;
 }
 
-const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 const Timestamp = Type.String({ format: 'date-time', description: 'RFC 3339, UTC, milliseconds.' });
 
 /** A container as a tenant sees it: these sixteen fields and no other. */

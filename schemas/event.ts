@@ -2,6 +2,7 @@
 import Type, { type Static } from 'typebox';
 import { ContainerStatus, Reason } from './container.ts';
 import { ContainerId, HostKey } from './ids.ts';
+import { nullable } from './nullable.ts';
 
 export const eventTypes = [
   'created',
@@ -15,8 +16,6 @@ export const eventTypes = [
   'removed',
 ] as const;
 export type EventType = (typeof eventTypes)[number];
-
-const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
 export const Event = Type.Object(
   {

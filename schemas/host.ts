@@ -1,6 +1,7 @@
 /** A fleet host, as the operator makes it, as its agent describes it, and as every actors process knows it. */
 import Type, { type Static } from 'typebox';
 import { HostKey, Region } from './ids.ts';
+import { nullable } from './nullable.ts';
 
 /** What a host offers to containers. */
 export const Capacity = Type.Object(
@@ -41,8 +42,6 @@ export const hostStatuses = ['joining', 'up', 'unknown', 'lost'] as const;
 export type HostStatus = (typeof hostStatuses)[number];
 
 const Timestamp = Type.String({ format: 'date-time' });
-const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
-
 export const HostView = Type.Object(
   {
     key: HostKey,

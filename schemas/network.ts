@@ -2,15 +2,14 @@
 import Type, { type Static } from 'typebox';
 import { NetworkName, type PeerId, TenantId } from './ids.ts';
 import { limits } from './limits.ts';
+import { nullable } from './nullable.ts';
 
+declare const sealed: unique symbol;
 /**
  * A secret as it is stored: `v1.<key id>.<wrapped data key>.<nonce and ciphertext>`, AES-256-GCM twice (a data key for
  * each secret, wrapped by the key with that id), bound to the record and field that it stands in. Only gateways hold keys.
  */
-declare const sealed: unique symbol;
 export type Sealed = string & { readonly [sealed]: true };
-
-const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
 /** A host name (RFC 1123) or an address; what it may be exactly is checked in gateway/vpn/network-body.ts. */
 const Host = Type.String({ minLength: 1, maxLength: 253, pattern: '^[A-Za-z0-9.:-]+$' });
@@ -168,11 +167,8 @@ export const NetworkView = Type.Object(
 );
 export type NetworkView = Static<typeof NetworkView>;
 
-/** What is needed of a network to make a peer's keys and files. */
-export type NetworkMaterial = NetworkRecord;
-
-/** Answer to `network.reserve`. */
+/** Answer to `network.reserve`: an address, and what is needed of the network to make a peer's keys and files. */
 export interface Reservation {
-  readonly network: NetworkMaterial;
+  readonly network: NetworkRecord;
   readonly index: number;
 }

@@ -10,8 +10,7 @@ import {
   type RevocationReason,
   type Sealed,
 } from './network.ts';
-
-const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+import { nullable } from './nullable.ts';
 
 /** What a person calls the device. Control and format characters and lone surrogates are refused (gateway/peer-body.ts). */
 export const PeerName = Type.String({ minLength: 1, maxLength: 64 });
