@@ -1,16 +1,10 @@
 /** An actors process on a real nats-server: asked as gateways ask, told by hosts as agents tell. */
 import { spawn, type ChildProcess } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
 import { createUser } from '@nats-io/nkeys';
-import { Registry } from 'prom-client';
-import { createObserver } from '../../actors/metrics.ts';
-import { createOwner, type Owner } from '../../actors/owner.ts';
 import { sleep } from '../../lib/backoff.ts';
-import { systemClock } from '../../lib/clock.ts';
 import type { Container, ContainerStatusView, Observation } from '../../schemas/container.ts';
 import type { Capacity, HostView } from '../../schemas/host.ts';
 import type { HostKey, Region } from '../../schemas/ids.ts';
@@ -22,7 +16,7 @@ import {
   createAsker,
   hostKey,
   operation,
-  quietLog,
+  ownerOn,
   specOf,
   startCluster,
   tenantId,
@@ -30,33 +24,6 @@ import {
 } from './support.ts';
 
 const partitions = 4;
-
-function ownerOn(
-  { nats, cluster }: Ground,
-  nc: Ground['nc'],
-  more: Partial<Parameters<typeof createOwner>[0]> = {},
-): Owner {
-  return createOwner({
-    nc,
-    cluster: cluster.id,
-    partitions,
-    name: randomUUID(),
-    hostsAccount: {
-      publicKey: nats.hostsAccount,
-      signingSeed: readFileSync(nats.hostsSigningSeedFile, 'utf8').trim(),
-    },
-    hostsNatsUrls: [nats.url],
-    hostCredentialsTtlMs: 3_600_000,
-    hostUnknownMs: 60_000,
-    hostLostMs: 300_000,
-    clock: systemClock,
-    log: quietLog,
-    observer: createObserver(new Registry()),
-    newToken: randomUUID,
-    onLost: () => {},
-    ...more,
-  });
-}
 
 async function startOwner(t: Test, ground: Ground) {
   const nc = await controlPlane(ground.nats);

@@ -4,10 +4,14 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect, credsAuthenticator, type NatsConnection } from '@nats-io/transport-node';
+import { Registry } from 'prom-client';
 import type { Test } from 'tap';
 import { checkServer, joinCluster } from '../../actors/cluster.ts';
+import { createObserver } from '../../actors/metrics.ts';
+import { createOwner, type Owner } from '../../actors/owner.ts';
 import { startNats, type Nats } from '../../deploy/nats.ts';
 import { within } from '../../lib/backoff.ts';
+import { systemClock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Cluster } from '../../schemas/cluster.ts';
 import type { ContainerSpec } from '../../schemas/container.ts';
@@ -53,6 +57,34 @@ export async function startCluster(t: Test, partitions: number): Promise<Ground>
   await checkServer(nc);
   const cluster = await joinCluster(nc, { partitions, replicas: 1, newId: randomUUID });
   return { nats, nc, cluster };
+}
+
+/** An actors process, but for the process. */
+export function ownerOn(
+  { nats, cluster }: Ground,
+  nc: NatsConnection,
+  more: Partial<Parameters<typeof createOwner>[0]> = {},
+): Owner {
+  return createOwner({
+    nc,
+    cluster: cluster.id,
+    partitions: cluster.partitions,
+    name: randomUUID(),
+    hostsAccount: {
+      publicKey: nats.hostsAccount,
+      signingSeed: readFileSync(nats.hostsSigningSeedFile, 'utf8').trim(),
+    },
+    hostsNatsUrls: [nats.url],
+    hostCredentialsTtlMs: 3_600_000,
+    hostUnknownMs: 60_000,
+    hostLostMs: 300_000,
+    clock: systemClock,
+    log: quietLog,
+    observer: createObserver(new Registry()),
+    newToken: randomUUID,
+    onLost: () => {},
+    ...more,
+  });
 }
 
 type Loose<T> = T extends { rid: string } ? Omit<T, 'rid' | 'budgetMs'> : never;

@@ -1,11 +1,6 @@
 /** The VPN's records over the partition runtime, and the errands between partitions, on a real nats-server at the end. */
-import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { Registry } from 'prom-client';
 import t, { type Test } from 'tap';
 import { askOf, batchesOf, createErrands, errandsOf, outcomeOf } from '../../actors/errands.ts';
-import { createObserver } from '../../actors/metrics.ts';
-import { createOwner } from '../../actors/owner.ts';
 import type { PartitionClient } from '../../actors/partition-client.ts';
 import type { Partition } from '../../actors/runtime/partition.ts';
 import type { Store, WriteOutcome } from '../../actors/runtime/store.ts';
@@ -18,7 +13,16 @@ import type { Ask } from '../../schemas/messages.ts';
 import type { LeaseRecord, NetworkView, Reservation, RevocationEntry } from '../../schemas/network.ts';
 import type { PeerRecord, PeerTombstoneRecord, PeerView } from '../../schemas/peer.ts';
 import { partitionOf } from '../../schemas/subjects.ts';
-import { controlPlane, createAsker, operation, quietLog, startCluster, tenantId, type Ground } from './support.ts';
+import {
+  controlPlane,
+  createAsker,
+  operation,
+  ownerOn,
+  quietLog,
+  startCluster,
+  tenantId,
+  type Ground,
+} from './support.ts';
 import { MemoryBucket, createMemorySink, createMemoryStore } from './support/memory-store.ts';
 import { createPartition, readOf, writeOf, type Answered } from './support/partition.ts';
 import { acme, stateOf } from './support/records.ts';
@@ -368,28 +372,10 @@ const tenant: TenantId = tenantId(
   ['a', 'b', 'c', 'd', 'e'].find((name) => partitionOf(name, partitions) !== partitionOf(home, partitions)) ?? 'a',
 );
 
-async function startOwner(t: Test, { nats, cluster }: Ground, clock: Clock) {
-  const nc = await controlPlane(nats);
+async function startOwner(t: Test, ground: Ground, clock: Clock) {
+  const nc = await controlPlane(ground.nats);
   t.teardown(() => nc.close());
-  const owner = createOwner({
-    nc,
-    cluster: cluster.id,
-    partitions,
-    name: randomUUID(),
-    hostsAccount: {
-      publicKey: nats.hostsAccount,
-      signingSeed: readFileSync(nats.hostsSigningSeedFile, 'utf8').trim(),
-    },
-    hostsNatsUrls: [nats.url],
-    hostCredentialsTtlMs: 3_600_000,
-    hostUnknownMs: 60_000,
-    hostLostMs: 300_000,
-    clock,
-    log: quietLog,
-    observer: createObserver(new Registry()),
-    newToken: randomUUID,
-    onLost: () => {},
-  });
+  const owner = ownerOn(ground, nc, { clock });
   await owner.start();
   return owner;
 }
