@@ -38,6 +38,7 @@ export const rateLimited = (retryAfterSeconds: number): TextResult => ({
 });
 
 export const ok = (data: unknown): TextResult => ({ code: 'ok', body: JSON.stringify({ data }) });
+export const created = (data: unknown): TextResult => ({ code: 'created', body: JSON.stringify({ data }) });
 
 const defaultRetryAfterSeconds = 1;
 const noStore = ['cache-control', 'no-store'];

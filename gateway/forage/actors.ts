@@ -32,8 +32,16 @@ export interface VpnActors {
   /** The answer's whole body. @throws Refusal with the answer, where it is no success. */
   read<T>(asker: Asker, reading: Reading): Promise<T>;
   write<T>(asker: Asker, writing: Writing): Promise<T>;
+  /** `data` of every partition's answer. @throws Refusal as `read` does, and until the cluster is known. */
+  readAll<T>(asker: Asker, readingOf: (partition: number) => Reading): Promise<T[]>;
   /** @throws Refusal until the cluster is known. */
   partitions(): number[];
+}
+
+/** Of an answer. @throws Refusal with it, where it is no success. */
+export function bodyOf<T>(outcome: Outcome): T {
+  if (!succeeded(outcome)) throw new Refusal(outcome);
+  return (outcome.body === '' ? undefined : JSON.parse(outcome.body)) as T;
 }
 
 export function createVpnActors({ ask, partitions, newOperationId }: VpnActorsOptions): VpnActors {
@@ -41,19 +49,18 @@ export function createVpnActors({ ask, partitions, newOperationId }: VpnActorsOp
     ask('read', { ...reading, rid: asker.requestId }, asker.deadlineMs);
   const askedWrite = (asker: Asker, writing: Writing): Promise<Outcome> =>
     ask('write', { ...writing, rid: asker.requestId, op: newOperationId() }, asker.deadlineMs);
-  const bodyOf = <T>(outcome: Outcome): T => {
-    if (!succeeded(outcome)) throw new Refusal(outcome);
-    return (outcome.body === '' ? undefined : JSON.parse(outcome.body)) as T;
+  const all = (): number[] => {
+    const count = partitions();
+    if (count === undefined) throw new Refusal(failure('unavailable'));
+    return Array.from({ length: count }, (_, partition) => partition);
   };
   return {
     ask: asked,
     askWrite: askedWrite,
     read: async (asker, reading) => bodyOf(await asked(asker, reading)),
     write: async (asker, writing) => bodyOf(await askedWrite(asker, writing)),
-    partitions: () => {
-      const count = partitions();
-      if (count === undefined) throw new Refusal(failure('unavailable'));
-      return Array.from({ length: count }, (_, partition) => partition);
-    },
+    readAll: async <T>(asker: Asker, readingOf: (partition: number) => Reading) =>
+      Promise.all(all().map(async (partition) => bodyOf<{ data: T }>(await asked(asker, readingOf(partition))).data)),
+    partitions: all,
   };
 }

@@ -1,9 +1,8 @@
 /** The VPN area of the gateway put together: what its handlers work with. */
-import { randomUUID } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
-import type { NetworkName, OperationId, PeerId, PeerTokenId } from '../../schemas/ids.ts';
+import type { NetworkName, PeerId, PeerTokenId } from '../../schemas/ids.ts';
 import { partitionOf } from '../../schemas/subjects.ts';
 import type { Services } from '../call.ts';
 import type { Exchange } from '../http/engine.ts';
@@ -35,7 +34,7 @@ export interface Forage {
 }
 
 export interface ForageOptions {
-  readonly services: Pick<Services, 'ask' | 'partitions' | 'countAuthFailure' | 'clock' | 'log'>;
+  readonly services: Pick<Services, 'ask' | 'partitions' | 'newOperationId' | 'countAuthFailure' | 'clock' | 'log'>;
   readonly vaultKeys: readonly VaultKey[];
   readonly publicUrl: () => string;
   readonly defaultNetwork: NetworkName;
@@ -45,11 +44,7 @@ export interface ForageOptions {
 
 export function createForage({ services, vaultKeys, publicUrl, ...options }: ForageOptions): Forage {
   const { clock, log, ask, partitions } = services;
-  const actors = createVpnActors({
-    ask,
-    partitions,
-    newOperationId: () => randomUUID() as string as OperationId,
-  });
+  const actors = createVpnActors({ ask, partitions, newOperationId: () => services.newOperationId() });
   const networks = new NetworkKeeper({ actors, clock, publicUrl });
   const meters = createForageMeters(options.version, () => clock.monotonicMs() / 1000);
   const keyring = vaultKeys.length === 0 ? undefined : { vault: new Vault(vaultKeys), pool: new PkiPool({ log }) };

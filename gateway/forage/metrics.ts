@@ -63,19 +63,15 @@ export function createForageMeters(version: string, nowSeconds: () => number): F
 
   /** All of it, or nothing: half an answer would be a wrong one. What it tells replaces what was told before, at once. */
   async function ask(asker: Asker, actors: VpnActors): Promise<() => void> {
-    const partitions = actors.partitions();
-    const counts = partitions.map((partition) =>
-      actors.read<{ data: PeerCount }>(asker, { type: 'peer.count', partition }),
-    );
-    const lists = partitions.map((partition) =>
-      actors.read<{ data: NetworkView[] }>(asker, { type: 'network.list', partition }),
-    );
-    const [counted, listed] = await Promise.all([Promise.all(counts), Promise.all(lists)]);
+    const [counted, listed] = await Promise.all([
+      actors.readAll<PeerCount>(asker, (partition) => ({ type: 'peer.count', partition })),
+      actors.readAll<NetworkView[]>(asker, (partition) => ({ type: 'network.list', partition })),
+    ]);
     return () => {
-      for (const state of peerStates) peers.labels(state).set(counted.reduce((sum, { data }) => sum + data[state], 0));
-      const earliest = counted.flatMap(({ data }) => (data.earliest === null ? [] : [data.earliest]));
+      for (const state of peerStates) peers.labels(state).set(counted.reduce((sum, count) => sum + count[state], 0));
+      const earliest = counted.flatMap(({ earliest: ends }) => (ends === null ? [] : [ends]));
       if (earliest.length > 0) expiry.labels('client').set(secondsOf(Math.min(...earliest)));
-      for (const { name, ca_certificate, server_certificate } of listed.flatMap(({ data }) => data)) {
+      for (const { name, ca_certificate, server_certificate } of listed.flat()) {
         expiry.labels(`${name}/ca`).set(secondsOf(Date.parse(ca_certificate.not_after)));
         expiry.labels(`${name}/server`).set(secondsOf(Date.parse(server_certificate.not_after)));
       }

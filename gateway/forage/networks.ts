@@ -5,9 +5,9 @@ import type { KeptCertificate, NetworkRecord, NetworkSettings } from '../../sche
 import type { Clock } from '../../lib/clock.ts';
 import { succeeded } from '../call.ts';
 import type { Outcome } from '../coalescer.ts';
-import type { Asker, VpnActors } from './actors.ts';
+import { bodyOf, type Asker, type VpnActors } from './actors.ts';
+import { authorityOf, crlUrl, networkPlace } from './authority.ts';
 import type { Keyring } from './keyring.ts';
-import { crlUrl } from './peers.ts';
 import { Refusal } from './refusal.ts';
 import { failure } from '../respond.ts';
 import { isRenewalDue } from './renewal.ts';
@@ -19,9 +19,6 @@ export interface NetworkKeeperOptions {
 }
 
 const taken = failure('conflict', 'there is a network of that name');
-
-const placeOf = (network: NetworkName, field: 'wireguard' | 'ca' | 'server') =>
-  ({ of: 'network', network, field }) as const;
 
 export class NetworkKeeper {
   readonly #options: NetworkKeeperOptions;
@@ -50,7 +47,8 @@ export class NetworkKeeper {
       },
       asker.deadlineMs,
     );
-    const seal = (field: 'wireguard' | 'ca' | 'server', secret: string) => vault.seal(placeOf(network, field), secret);
+    const seal = (field: 'wireguard' | 'ca' | 'server', secret: string) =>
+      vault.seal(networkPlace(network, field), secret);
     return actors.askWrite(asker, {
       type: 'network.create',
       network,
@@ -106,21 +104,19 @@ export class NetworkKeeper {
     });
     // Another request was first; what it has stored is as good.
     if (outcome.code === 'conflict') return this.load(asker, network.name);
-    if (!succeeded(outcome)) throw new Refusal(outcome);
-    return (JSON.parse(outcome.body) as { data: NetworkRecord }).data;
+    return bodyOf<{ data: NetworkRecord }>(outcome).data;
   }
 
   /** For the key that the server has. */
   async #serverCertificate(asker: Asker, network: NetworkRecord, { vault, pool }: Keyring): Promise<KeptCertificate> {
-    const { name, ca, server, settings } = network;
+    const { name, server, settings } = network;
     const made = await pool.run(
       'server',
       {
         endpoint: settings.endpoint,
         crlUrl: crlUrl(this.#options.publicUrl(), name),
-        caPem: ca.pem,
-        caKeyPem: vault.open(placeOf(name, 'ca'), ca.privateKey),
-        privateKeyPem: vault.open(placeOf(name, 'server'), server.privateKey),
+        ...authorityOf(network, vault),
+        privateKeyPem: vault.open(networkPlace(name, 'server'), server.privateKey),
         nowMs: this.#options.clock.nowMs(),
       },
       asker.deadlineMs,
@@ -134,7 +130,7 @@ export class NetworkKeeper {
       'ca',
       {
         network: name,
-        privateKeyPem: vault.open(placeOf(name, 'ca'), ca.privateKey),
+        privateKeyPem: vault.open(networkPlace(name, 'ca'), ca.privateKey),
         nowMs: this.#options.clock.nowMs(),
       },
       asker.deadlineMs,

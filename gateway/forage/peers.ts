@@ -14,7 +14,8 @@ import type { Outcome } from '../coalescer.ts';
 import { newPassword, newToken } from '../pki/secrets.ts';
 import { failure, invalid } from '../respond.ts';
 import type { PeerSettings } from '../vpn/peer-body.ts';
-import type { Asker, VpnActors } from './actors.ts';
+import { bodyOf, type Asker, type VpnActors } from './actors.ts';
+import { authorityOf, crlUrl } from './authority.ts';
 import type { Keyring } from './keyring.ts';
 import { Refusal } from './refusal.ts';
 import { isRenewalDue } from './renewal.ts';
@@ -60,8 +61,6 @@ const placeOf = ({ tenant, peer }: PeerOwner, field: Extract<SecretPlace, { of: 
 /** RFC 9525 has no names for peers; `.internal` is nobody's (ICANN, 2024), and a label of it is the network's. */
 const localIdOf = (peer: PeerId, network: NetworkName): string => `${peer}.${network}.internal`;
 
-export const crlUrl = (publicUrl: string, network: NetworkName): string => `${publicUrl}/api/forage/crl/${network}`;
-
 const addressesOf = ({ settings }: NetworkRecord, index: number): Pick<PeerRecord, 'ipv4' | 'ipv6'> => {
   const pool = (text: string) => {
     const cidr = parseCidr(text);
@@ -94,7 +93,7 @@ export class PeerMaker {
   }
 
   async #create(asker: Asker, tenant: TenantId, settings: PeerSettings, { vault, pool }: Keyring): Promise<NewPeer> {
-    const { actors, clock, newPeerId, defaultNetwork } = this.#options;
+    const { actors, newPeerId, defaultNetwork } = this.#options;
     const name = settings.network ?? defaultNetwork;
     await this.#check(asker, tenant, settings.name, name);
     const owner: PeerOwner = { tenant, peer: newPeerId() };
@@ -108,8 +107,8 @@ export class PeerMaker {
         { vault, pool },
       );
       const p12Password = newPassword();
-      const download = this.#newToken(tenant, 'download', clock.nowMs() + limits.downloadTokenTtlMs);
-      const pac = this.#newToken(tenant, 'pac', clock.nowMs() + limits.pacTokenTtlMs);
+      const download = this.newToken(tenant, 'download', null);
+      const pac = this.newToken(tenant, 'pac', null);
       const { data: view } = await actors.write<{ data: PeerView }>(asker, {
         type: 'peer.create',
         ...owner,
@@ -177,7 +176,7 @@ export class PeerMaker {
       {
         localId: peer.localId,
         crlUrl: crlUrl(publicUrl(), network.name),
-        ...this.#signer(network, vault),
+        ...authorityOf(network, vault),
         privateKeyPem: vault.open(place, peer.certificate.privateKey),
         ...this.#lifetime(network, peer.expiresAtMs),
       },
@@ -193,14 +192,17 @@ export class PeerMaker {
     });
     // Another request was first; what it has stored is as good.
     if (outcome.code === 'conflict') return this.load(asker, peer.tenant, peer.id);
-    if (!succeeded(outcome)) throw new Refusal(outcome);
-    return { network, peer: (JSON.parse(outcome.body) as { data: PeerRecord }).data };
+    return { network, peer: bodyOf<{ data: PeerRecord }>(outcome).data };
   }
 
-  /** A token, and what is stored of it. */
+  /** A token, and what is stored of it. Null: it lasts as long as such tokens usually do. */
   newToken(tenant: TenantId, scope: TokenScope, expiresAtMs: number | null): { text: string; token: PeerToken } {
+    const { clock, partitionOf, newTokenId } = this.#options;
     const ttlMs = scope === 'download' ? limits.downloadTokenTtlMs : limits.pacTokenTtlMs;
-    return this.#newToken(tenant, scope, expiresAtMs ?? this.#options.clock.nowMs() + ttlMs);
+    const insertedAtMs = clock.nowMs();
+    const { text, hash } = newToken(scope, partitionOf(tenant));
+    const token = { id: newTokenId(), scope, hash, insertedAtMs, expiresAtMs: expiresAtMs ?? insertedAtMs + ttlMs };
+    return { text, token };
   }
 
   sealPassword(tenant: TenantId, peer: PeerId, password: string, { vault }: Keyring): Sealed {
@@ -223,8 +225,7 @@ export class PeerMaker {
   async #reserve(asker: Asker, network: NetworkName, by: PeerOwner): Promise<Reservation> {
     const outcome = await this.#options.actors.askWrite(asker, { type: 'network.reserve', network, by });
     if (outcome.code === 'not_found') throw new Refusal(unknownNetwork);
-    if (!succeeded(outcome)) throw new Refusal(outcome);
-    return (JSON.parse(outcome.body) as { data: Reservation }).data;
+    return bodyOf<{ data: Reservation }>(outcome).data;
   }
 
   async #newKeys(
@@ -238,7 +239,7 @@ export class PeerMaker {
       {
         localId,
         crlUrl: crlUrl(this.#options.publicUrl(), network.name),
-        ...this.#signer(network, vault),
+        ...authorityOf(network, vault),
         ...this.#lifetime(network, expiresAtMs),
       },
       asker.deadlineMs,
@@ -253,11 +254,6 @@ export class PeerMaker {
     };
   }
 
-  #signer(network: NetworkRecord, vault: Keyring['vault']) {
-    const place: SecretPlace = { of: 'network', network: network.name, field: 'ca' };
-    return { caPem: network.ca.pem, caKeyPem: vault.open(place, network.ca.privateKey) };
-  }
-
   #lifetime(network: NetworkRecord, expiresAtMs: number | null) {
     return {
       notBeforeMs: this.#options.clock.nowMs() - limits.certificateBackdateMs,
@@ -268,11 +264,5 @@ export class PeerMaker {
   #notAfterMs({ ca }: NetworkRecord, expiresAtMs: number | null): number {
     const longest = this.#options.clock.nowMs() + limits.certificateLifetimeMs;
     return Math.min(longest, ca.notAfterMs, expiresAtMs ?? Infinity);
-  }
-
-  #newToken(tenant: TenantId, scope: TokenScope, expiresAtMs: number) {
-    const { clock, partitionOf, newTokenId } = this.#options;
-    const { text, hash } = newToken(scope, partitionOf(tenant));
-    return { text, token: { id: newTokenId(), scope, hash, insertedAtMs: clock.nowMs(), expiresAtMs } };
   }
 }

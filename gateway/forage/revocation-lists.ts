@@ -8,6 +8,7 @@ import type { NetworkName } from '../../schemas/ids.ts';
 import type { RevocationEntry } from '../../schemas/network.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Asker, VpnActors } from './actors.ts';
+import { authorityOf } from './authority.ts';
 import type { Keyring } from './keyring.ts';
 import type { NetworkKeeper } from './networks.ts';
 
@@ -49,7 +50,7 @@ export class RevocationLists {
   }
 
   async #sign(asker: Asker, name: NetworkName, { vault, pool }: Keyring): Promise<Uint8Array> {
-    const { ca } = await this.#networks.load(asker, name);
+    const network = await this.#networks.load(asker, name);
     const entries: RevocationEntry[] = [];
     let nowMs = 0;
     for (let after: string | null = ''; after !== null;) {
@@ -66,8 +67,7 @@ export class RevocationLists {
     return pool.run(
       'crl',
       {
-        caPem: ca.pem,
-        caKeyPem: vault.open({ of: 'network', network: name, field: 'ca' }, ca.privateKey),
+        ...authorityOf(network, vault),
         number: nowMs,
         thisUpdateMs: nowMs - limits.certificateBackdateMs,
         nextUpdateMs: nowMs + limits.crlLifetimeMs,

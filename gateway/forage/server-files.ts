@@ -1,5 +1,4 @@
 /** What the VPN server is given: its keys, and the peers that it lets in, read from the network's leases. */
-import { createHash } from 'node:crypto';
 import { addressAt, parseCidr } from '../../schemas/cidr.ts';
 import type { LeaseRecord, NetworkRecord, PeerOnServer } from '../../schemas/network.ts';
 import { standingOf } from '../../schemas/peer.ts';
@@ -7,6 +6,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { serverSwanctl } from '../vpn/swanctl.ts';
 import { serverConf, type WireguardPeer } from '../vpn/wireguard.ts';
 import type { Asker, VpnActors } from './actors.ts';
+import { networkPlace } from './authority.ts';
 import type { Keyring } from './keyring.ts';
 
 /** A peer that may come in now. */
@@ -54,7 +54,6 @@ export async function wireguardOfServer(
   actors: VpnActors,
   clock: Clock,
 ): Promise<string> {
-  const place = { of: 'network', network: network.name, field: 'wireguard' } as const;
   const peers: WireguardPeer[] = [];
   for await (const page of admittedPeers(asker, network, actors, clock)) {
     for (const { lease, wireguardPublicKey: publicKey, presharedKey, ipv4, ipv6 } of page) {
@@ -63,7 +62,7 @@ export async function wireguardOfServer(
       peers.push({ publicKey, presharedKey: opened, ipv4, ipv6 });
     }
   }
-  return serverConf(network, vault.open(place, network.wireguard.privateKey), peers);
+  return serverConf(network, vault.open(networkPlace(network.name, 'wireguard'), network.wireguard.privateKey), peers);
 }
 
 export async function swanctlOfServer(
@@ -76,12 +75,3 @@ export async function swanctlOfServer(
   for await (const page of admittedPeers(asker, network, actors, clock)) peers.push(...page);
   return serverSwanctl(network, peers);
 }
-
-/** A strong one: the bytes are the same where it is. RFC 9110 section 8.8.3. */
-export const etagOf = (content: string | Uint8Array): string =>
-  `"${createHash('sha256').update(content).digest('base64url').slice(0, 27)}"`;
-
-/** RFC 9110 section 13.1.2; weak comparison, which is what If-None-Match uses. */
-export const isKnown = (ifNoneMatch: string | undefined, etag: string): boolean =>
-  ifNoneMatch !== undefined &&
-  ifNoneMatch.split(',').some((known) => known.trim() === '*' || known.trim().replace(/^W\//, '') === etag);

@@ -3,7 +3,7 @@ import { limits } from '../../schemas/limits.ts';
 import { PeerTokenBody, type TokenScope } from '../../schemas/peer.ts';
 import type { Validated } from '../create.ts';
 import { bodyValidator } from '../validate.ts';
-import { parseTimestamp } from '../vpn/timestamp.ts';
+import { parseExpiry } from '../vpn/timestamp.ts';
 
 export interface PeerTokenSettings {
   readonly scope: TokenScope;
@@ -17,10 +17,10 @@ export function validatePeerToken(body: unknown, nowMs: number): Validated<PeerT
   const valid = validateSchema(body);
   if (!valid.ok) return valid;
   const { scope, expires_at: text } = valid.value;
-  const expiresAtMs = text === undefined || text === null ? null : parseTimestamp(text);
+  if (text === undefined || text === null) return { ok: true, value: { scope, expiresAtMs: null } };
   const fault = (message: string): Validated<never> => ({ ok: false, faults: { expires_at: [message] } });
-  if (expiresAtMs === undefined) return fault('has invalid format');
-  if (expiresAtMs !== null && expiresAtMs <= nowMs) return fault('must be in the future');
-  if (expiresAtMs !== null && expiresAtMs > nowMs + limits.tokenTtlMaxMs) return fault('must be within three years');
-  return { ok: true, value: { scope, expiresAtMs } };
+  const expiry = parseExpiry(text, nowMs);
+  if (!expiry.ok) return fault(expiry.fault);
+  if (expiry.ms > nowMs + limits.tokenTtlMaxMs) return fault('must be within three years');
+  return { ok: true, value: { scope, expiresAtMs: expiry.ms } };
 }

@@ -3,10 +3,10 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { standingOf } from '../../schemas/peer.ts';
 import { networkOf, peerOf, tenantOf, type Call, type Handled, type Handler } from '../call.ts';
 import type { Encryption } from '../forage/artifacts.ts';
+import { conditional } from '../forage/conditional.ts';
 import type { Forage } from '../forage/forage.ts';
 import { keyringOf, type Keyring } from '../forage/keyring.ts';
 import { Refusal, refusing } from '../forage/refusal.ts';
-import { etagOf, isKnown } from '../forage/server-files.ts';
 import { failure, type Result } from '../respond.ts';
 import { attachment, fileName } from '../vpn/filename.ts';
 import { mobileconfig } from '../vpn/mobileconfig.ts';
@@ -120,13 +120,10 @@ export function artifactHandlers(forage: Forage) {
     const { grant } = call;
     if (grant === undefined) return failure('unauthenticated');
     const { network } = await peers.load(call, grant.tenant, grant.peer);
-    const script = pac(network);
-    const etag = etagOf(script);
-    const caching = ['cache-control', 'private, max-age=300', 'etag', etag, ...common];
-    if (isKnown(call.exchange.head.headers.ifNoneMatch, etag)) {
-      return { code: 'not_modified', body: '', headers: caching };
-    }
-    return { code: 'ok', body: script, headers: ['content-type', 'application/x-ns-proxy-autoconfig', ...caching] };
+    return conditional(call, pac(network), {
+      whole: ['content-type', 'application/x-ns-proxy-autoconfig'],
+      always: ['cache-control', 'private, max-age=300', ...common],
+    });
   });
 
   const crl = refusing(log, async (call) =>

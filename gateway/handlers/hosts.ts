@@ -1,5 +1,4 @@
 /** The fleet: hosts, their join tokens, and the one call that a join token is good for. */
-import { createHash } from 'node:crypto';
 import { EnrolBody, type HostUpdate, type HostView } from '../../schemas/host.ts';
 import { isHostKey, type HostKey, type Region } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -9,14 +8,12 @@ import { isPublicUserKey } from '../../lib/host-credentials.ts';
 import type { Outcome } from '../coalescer.ts';
 import { hostOf, succeeded, type Call, type Handler, type Services } from '../call.ts';
 import type { Validated } from '../create.ts';
-import { failure, ok, type Result } from '../respond.ts';
+import { created, failure, ok, type Result } from '../respond.ts';
+import { hashOfToken } from '../pki/secrets.ts';
 import { bodyValidator } from '../validate.ts';
 
 /** `lsj_<host key>_<secret>`: the key says which partition can tell whether the secret is right. */
 const joinTokenPattern = /^lsj_([a-z0-9-]{1,63})_[A-Za-z0-9_-]{43}$/;
-
-/** What is stored of a join token. */
-const hashOf = (joinToken: string): string => createHash('sha256').update(joinToken).digest('hex');
 
 /** The host that a join token is for; undefined where it can't be one. */
 export function hostOfJoinToken(joinToken: string): HostKey | undefined {
@@ -52,10 +49,7 @@ export function hostHandlers(services: Services) {
     if (!succeeded(outcome)) return outcome;
     const { data: host } = JSON.parse(outcome.body) as { data: HostView };
     const expiresAt = timestamp(services.clock.nowMs() + limits.joinTokenTtlMs);
-    return {
-      code: 'created',
-      body: JSON.stringify({ data: { host, join_token: joinToken, expires_at: expiresAt } }),
-    };
+    return created({ host, join_token: joinToken, expires_at: expiresAt });
   };
   const writeOf = (call: Call) => ({ rid: call.requestId, op: services.newOperationId() });
 
@@ -71,14 +65,20 @@ export function hostHandlers(services: Services) {
   const create: Handler = async (call) => {
     const { key: host, region } = call.body as { key: HostKey; region: Region };
     const joinToken = `lsj_${host}_${services.newSecret()}`;
-    const question = { type: 'host.create', host, region, joinTokenHash: hashOf(joinToken), ...writeOf(call) } as const;
+    const question = {
+      type: 'host.create',
+      host,
+      region,
+      joinTokenHash: hashOfToken(joinToken),
+      ...writeOf(call),
+    } as const;
     return withToken(await services.ask('write', question, call.deadlineMs), joinToken);
   };
 
   const joinToken: Handler = async (call) => {
     const host = hostOf(call);
     const token = `lsj_${host}_${services.newSecret()}`;
-    const question = { type: 'host.join_token', host, joinTokenHash: hashOf(token), ...writeOf(call) } as const;
+    const question = { type: 'host.join_token', host, joinTokenHash: hashOfToken(token), ...writeOf(call) } as const;
     return withToken(await services.ask('write', question, call.deadlineMs), token);
   };
 
@@ -90,7 +90,7 @@ export function hostHandlers(services: Services) {
         ? failure('unauthenticated')
         : await services.ask(
             'write',
-            { type: 'host.enrol', host, joinTokenHash: hashOf(token), publicKey, ...writeOf(call) },
+            { type: 'host.enrol', host, joinTokenHash: hashOfToken(token), publicKey, ...writeOf(call) },
             call.deadlineMs,
           );
     // A host that does not exist is not told apart from a token that is wrong.
@@ -100,7 +100,7 @@ export function hostHandlers(services: Services) {
     }
     if (outcome.code !== 'ok' && outcome.code !== 'created') return outcome;
     const { data } = JSON.parse(outcome.body) as { data: Enrolment };
-    return { code: 'created', body: JSON.stringify({ data }) };
+    return created(data);
   };
 
   return {

@@ -1,34 +1,23 @@
 /** The operator's VPN networks, and the files that a VPN server is given of one. */
-import type { NetworkName } from '../../schemas/ids.ts';
 import type { NetworkRecord, NetworkSettings, NetworkView } from '../../schemas/network.ts';
 import { networkOf, type Call, type Handler } from '../call.ts';
+import { networkPlace } from '../forage/authority.ts';
+import { conditional } from '../forage/conditional.ts';
 import type { Forage } from '../forage/forage.ts';
 import { keyringOf, type Keyring } from '../forage/keyring.ts';
 import { refusing } from '../forage/refusal.ts';
 import { resealAll } from '../forage/reseal.ts';
-import { etagOf, isKnown, swanctlOfServer, wireguardOfServer } from '../forage/server-files.ts';
-import { ok, type Result } from '../respond.ts';
+import { swanctlOfServer, wireguardOfServer } from '../forage/server-files.ts';
+import { ok } from '../respond.ts';
 import type { NetworkToMake } from '../vpn/network-body.ts';
 
 const text = 'text/plain; charset=utf-8';
 const pem = 'application/x-pem-file';
 
-function conditional(call: Call, content: string, type: string): Result {
-  const etag = etagOf(content);
-  return isKnown(call.exchange.head.headers.ifNoneMatch, etag)
-    ? { code: 'not_modified', body: '', headers: ['etag', etag] }
-    : { code: 'ok', body: content, headers: ['content-type', type, 'etag', etag, 'x-content-type-options', 'nosniff'] };
-}
-
 export function networkHandlers({ actors, networks, keyring, clock, log }: Forage) {
   const list = refusing(log, async (call) => {
-    const lists = await Promise.all(
-      actors
-        .partitions()
-        .map((partition) => actors.read<{ data: NetworkView[] }>(call, { type: 'network.list', partition })),
-    );
-    const all = lists.flatMap(({ data }) => data);
-    return ok(all.toSorted((one, other) => (one.name < other.name ? -1 : 1)));
+    const lists = await actors.readAll<NetworkView[]>(call, (partition) => ({ type: 'network.list', partition }));
+    return ok(lists.flat().toSorted((one, other) => (one.name < other.name ? -1 : 1)));
   });
 
   const create = refusing(log, async (call) => {
@@ -51,11 +40,12 @@ export function networkHandlers({ actors, networks, keyring, clock, log }: Forag
     refusing(log, async (call) => {
       const keys = keyringOf(keyring);
       const network = await networks.fresh(call, await networks.load(call, networkOf(call)), keys);
-      return conditional(call, await contentOf(call, network, keys), type);
+      const whole = ['content-type', type, 'x-content-type-options', 'nosniff'];
+      return conditional(call, await contentOf(call, network, keys), { whole });
     });
 
-  const openKey = (name: NetworkName, network: NetworkRecord, { vault }: Keyring): string =>
-    vault.open({ of: 'network', network: name, field: 'server' }, network.server.privateKey);
+  const openKey = ({ name, server }: NetworkRecord, { vault }: Keyring): string =>
+    vault.open(networkPlace(name, 'server'), server.privateKey);
 
   const reseal = refusing(log, async (call) => {
     const { vault } = keyringOf(keyring);
@@ -73,7 +63,7 @@ export function networkHandlers({ actors, networks, keyring, clock, log }: Forag
     ),
     'network.swanctl': serverFile(text, (call, network) => swanctlOfServer(call, network, actors, clock)),
     'network.server_certificate': serverFile(pem, (_call, { server }) => server.pem),
-    'network.server_key': serverFile(pem, (_call, network, keys) => openKey(network.name, network, keys)),
+    'network.server_key': serverFile(pem, (_call, network, keys) => openKey(network, keys)),
     'network.ca': serverFile(pem, (_call, { ca }) => ca.pem),
     'secret.reseal': reseal,
   } satisfies Record<string, Handler>;

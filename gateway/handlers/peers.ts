@@ -9,10 +9,8 @@ import { keyringOf } from '../forage/keyring.ts';
 import { refusing } from '../forage/refusal.ts';
 import type { PeerTokenSettings } from '../forage/token-body.ts';
 import { newPassword } from '../pki/secrets.ts';
-import { invalid, type TextResult } from '../respond.ts';
+import { created, invalid } from '../respond.ts';
 import type { PeerSettings } from '../vpn/peer-body.ts';
-
-const created = (data: unknown): TextResult => ({ code: 'created', body: JSON.stringify({ data }) });
 
 export function peerHandlers({ actors, peers, keyring, log }: Forage) {
   const list: Handler = (call) => {

@@ -3,6 +3,7 @@ import type { OperatorFields } from '../../schemas/container.ts';
 import type { Revocation, TenantSettings } from '../../schemas/tenant.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { containerOf, succeeded, tenantParameterOf, type Handler, type Services } from '../call.ts';
+import { created } from '../respond.ts';
 
 /**
  * A token says itself when it expires, and nobody bounds that; so a revocation is kept for longer than any sensible
@@ -54,15 +55,10 @@ export function tenantHandlers(services: Services) {
     if (!succeeded(outcome)) return outcome;
     // Committed first (A3): news of what is not stored could be lost with us.
     services.announceRevocation(revocation);
-    return {
-      code: 'created',
-      body: JSON.stringify({
-        data: {
-          issued_until: timestamp(revocation.issuedUntilS * 1000),
-          expires_at: timestamp(revocation.untilMs),
-        },
-      }),
-    };
+    return created({
+      issued_until: timestamp(revocation.issuedUntilS * 1000),
+      expires_at: timestamp(revocation.untilMs),
+    });
   };
 
   const inspect: Handler = (call) =>

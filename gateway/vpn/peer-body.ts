@@ -5,7 +5,7 @@ import { PeerCreateBody, PeerUpdateBody } from '../../schemas/peer.ts';
 import type { Validated } from '../create.ts';
 import { bodyValidator } from '../validate.ts';
 import { checkDns, checkRoutes, examine, normalAddress, normalCidr, normalised, type Report } from './body.ts';
-import { parseTimestamp } from './timestamp.ts';
+import { parseExpiry, parseTimestamp } from './timestamp.ts';
 
 /** What a tenant says of a peer that it makes. `network` null: the default one. */
 export interface PeerSettings {
@@ -35,9 +35,8 @@ function checkName(value: unknown, report: Report): void {
 
 function checkExpiry(value: unknown, nowMs: number, report: Report): void {
   if (typeof value !== 'string') return;
-  const ms = parseTimestamp(value);
-  if (ms === undefined) report('expires_at', 'has invalid format');
-  else if (ms <= nowMs) report('expires_at', 'must be in the future');
+  const expiry = parseExpiry(value, nowMs);
+  if (!expiry.ok) report('expires_at', expiry.fault);
 }
 
 const checker =

@@ -18,3 +18,13 @@ export function parseTimestamp(text: string): number | undefined {
   const ms = Date.parse(text.toUpperCase());
   return isDate && isTime && ms <= lastMs ? ms : undefined;
 }
+
+/** A time at which something is to end, or what is wrong with it. */
+export function parseExpiry(
+  text: string,
+  nowMs: number,
+): { readonly ok: true; readonly ms: number } | { readonly ok: false; readonly fault: string } {
+  const ms = parseTimestamp(text);
+  if (ms === undefined) return { ok: false, fault: 'has invalid format' };
+  return ms <= nowMs ? { ok: false, fault: 'must be in the future' } : { ok: true, ms };
+}
