@@ -1,5 +1,5 @@
 /** Longshore's HTTP API, as the tooling calls it: the same calls that a tenant or an operator makes. */
-import Type, { type Static } from 'typebox';
+import Type from 'typebox';
 import { sleep } from '../lib/backoff.ts';
 import { decoder } from '../lib/decode.ts';
 import { Container, ContainerStatusView } from '../schemas/container.ts';
@@ -17,16 +17,16 @@ const pollMs = 50;
 
 const dataOf = <T extends Type.TSchema>(schema: T) => decoder(Type.Object({ data: schema }));
 const decodeContainer = dataOf(Container);
-const ContainerPage = Type.Object({ data: Type.Array(Container), next_cursor: Type.Optional(Type.String()) });
-const decodePage = decoder(ContainerPage);
+const pageOf = <T extends Type.TSchema>(schema: T) =>
+  decoder(Type.Object({ data: Type.Array(schema), next_cursor: Type.Optional(Type.String()) }));
+const decodePage = pageOf(Container);
 const decodeStatus = dataOf(ContainerStatusView);
 const decodeLogs = dataOf(Type.Array(LogEntry));
 const decodeQuota = dataOf(QuotaView);
 const decodeHost = dataOf(HostView);
 const decodeJoin = dataOf(Type.Object({ join_token: Type.String() }));
 const decodeNetwork = dataOf(NetworkView);
-const PeerPage = Type.Object({ data: Type.Array(PeerView), next_cursor: Type.Optional(Type.String()) });
-const decodePeers = decoder(PeerPage);
+const decodePeers = pageOf(PeerView);
 const decodeNewPeer = dataOf(Type.Object({ ...PeerView.properties, ...PeerSecrets }));
 const decodeToken = dataOf(Type.Object({ ...PeerTokenView.properties, token: Type.String() }));
 const decodePassword = dataOf(Type.Object({ p12_password: PeerSecrets.p12_password }));
@@ -62,6 +62,21 @@ export function createApi(baseUrl: string) {
     if (!answer.ok) throw new ApiError(`${method} ${path}`, answer.status, await answer.text());
     return new Uint8Array(await answer.arrayBuffer());
   };
+  /** The tenant's container or peer of this name, looked for page by page. */
+  async function named<T extends { readonly name: string }>(
+    token: string,
+    name: string,
+    list: string,
+    decode: (bytes: Uint8Array) => { readonly data: readonly T[]; readonly next_cursor?: string },
+  ): Promise<T | undefined> {
+    for (let path: string | undefined = list; path !== undefined;) {
+      const page = decode(await call(token, 'GET', path));
+      const found = page.data.find((item) => item.name === name);
+      if (found !== undefined) return found;
+      path = page.next_cursor === undefined ? undefined : `${list}?cursor=${page.next_cursor}`;
+    }
+    return undefined;
+  }
   const compute = '/api/v2/compute';
   const hosts = '/api/v2/operator/hosts';
   const networks = '/api/v2/operator/networks';
@@ -69,16 +84,7 @@ export function createApi(baseUrl: string) {
 
   return {
     baseUrl,
-    /** The tenant's container of this name, looked for page by page. */
-    async containerNamed(token: string, name: string): Promise<Container | undefined> {
-      for (let path: string | undefined = compute; path !== undefined;) {
-        const page: Static<typeof ContainerPage> = decodePage(await call(token, 'GET', path));
-        const found = page.data.find((container) => container.name === name);
-        if (found !== undefined) return found;
-        path = page.next_cursor === undefined ? undefined : `${compute}?cursor=${page.next_cursor}`;
-      }
-      return undefined;
-    },
+    containerNamed: (token: string, name: string) => named(token, name, compute, decodePage),
     create: async (token: string, body: object) => decodeContainer(await call(token, 'POST', compute, body)).data,
     status: async (token: string, id: string) => decodeStatus(await call(token, 'GET', `${compute}/${id}/status`)).data,
     logs: async (token: string, id: string, limit: number) =>
@@ -94,15 +100,7 @@ export function createApi(baseUrl: string) {
         return decodeNetwork(await call(token, 'POST', networks, body, keyDeadlineMs)).data;
       }
     },
-    async peerNamed(token: string, name: string): Promise<PeerView | undefined> {
-      for (let path: string | undefined = peers; path !== undefined;) {
-        const page: Static<typeof PeerPage> = decodePeers(await call(token, 'GET', path));
-        const found = page.data.find((peer) => peer.name === name);
-        if (found !== undefined) return found;
-        path = page.next_cursor === undefined ? undefined : `${peers}?cursor=${page.next_cursor}`;
-      }
-      return undefined;
-    },
+    peerNamed: (token: string, name: string) => named(token, name, peers, decodePeers),
     createPeer: async (token: string, body: object) =>
       decodeNewPeer(await call(token, 'POST', peers, body, keyDeadlineMs)).data,
     peerToken: async (token: string, id: string, scope: 'download' | 'pac') =>
