@@ -97,7 +97,7 @@ export async function clientOf(baseUrl: string, token: string) {
   };
 }
 
-export async function startRunning(
+async function startRunning(
   t: Test,
   name: ProgramName,
   settings: Record<string, string>,
@@ -157,20 +157,19 @@ export interface RigOptions {
 
 export const hostKey = 'h1';
 
-export async function startRig(t: Test, options: RigOptions = {}): Promise<Rig> {
-  const folder = mkdtempSync(join(tmpdir(), 'longshore-e2e-'));
-  t.teardown(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
-  const dockerHost = await sharedEngine(t);
-  const registry = await sharedRegistry(t);
+const urlOf = (port: number, path: string): string => `http://127.0.0.1:${port}${path}`;
+
+/** Actors and a gateway on a NATS of their own. */
+export async function startControlPlane(
+  t: Test,
+  folder: string,
+  settings: { readonly actors: Record<string, string>; readonly gateway: Record<string, string> },
+) {
   const nats = await startNats({ dir: join(folder, 'nats') });
   t.teardown(() => nats.stop());
-  const redis = await startRedis({ folder: join(folder, 'redis') });
-  t.teardown(() => redis.stop());
   const issuer = await prepareTokenIssuer(join(folder, 'tokens'));
-  const ports = { actors: await freePort(), gateway: await freePort(), api: await freePort(), agent: await freePort() };
+  const ports = { actors: await freePort(), gateway: await freePort(), api: await freePort() };
   const natsSettings = { NATS_URLS: nats.url, NATS_CREDS_FILE: nats.credsFile };
-  const url = (port: number, path: string): string => `http://127.0.0.1:${port}${path}`;
-
   const actors = await startRunning(
     t,
     'actors',
@@ -179,32 +178,50 @@ export async function startRig(t: Test, options: RigOptions = {}): Promise<Rig> 
       HOSTS_ACCOUNT: nats.hostsAccount,
       HOSTS_SIGNING_SEED_FILE: nats.hostsSigningSeedFile,
       METRICS_PORT: String(ports.actors),
-      HOST_UNKNOWN_MS: '3000',
-      ...options.actors,
+      ...settings.actors,
     },
-    url(ports.actors, '/readyz'),
+    urlOf(ports.actors, '/readyz'),
     folder,
   );
-  // Containers outlive their agent by design; a test's must not outlive the test. Registered before the agent: torn
-  // down after it.
-  const engine = viewEngine(t, dockerHost, await clusterOf(nats));
   const gateway = await startRunning(
     t,
     'gateway',
     {
       ...natsSettings,
       HTTP_PORT: String(ports.api),
-      REDIS_URL: redis.url,
       AUTH_ISSUER: devIssuer,
       AUTH_AUDIENCE: devAudience,
       AUTH_JWKS_FILE: issuer.jwksFile,
       METRICS_PORT: String(ports.gateway),
-      ...options.gateway,
+      ...settings.gateway,
     },
-    url(ports.api, '/readyz'),
+    urlOf(ports.api, '/readyz'),
     folder,
   );
-  const baseUrl = url(ports.api, '');
+  return { nats, issuer, ports, actors, gateway, baseUrl: urlOf(ports.api, '') };
+}
+
+/** Removed after everything that was started in it has stopped: teardowns run last in, first out. */
+export function temporaryFolder(t: Test, prefix: string): string {
+  const folder = mkdtempSync(join(tmpdir(), prefix));
+  t.teardown(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
+  return folder;
+}
+
+export async function startRig(t: Test, options: RigOptions = {}): Promise<Rig> {
+  const folder = temporaryFolder(t, 'longshore-e2e-');
+  const dockerHost = await sharedEngine(t);
+  const registry = await sharedRegistry(t);
+  const redis = await startRedis({ folder: join(folder, 'redis') });
+  t.teardown(() => redis.stop());
+  const controlPlane = await startControlPlane(t, folder, {
+    actors: { HOST_UNKNOWN_MS: '3000', ...options.actors },
+    gateway: { REDIS_URL: redis.url, ...options.gateway },
+  });
+  const { nats, issuer, ports, actors, gateway, baseUrl } = controlPlane;
+  // Containers outlive their agent by design; a test's must not outlive the test. Registered before the agent: torn
+  // down after it.
+  const engine = viewEngine(t, dockerHost, await clusterOf(nats));
   const agentFolder = (key: string): string => join(folder, `agent-${key}`);
   const operatorToken = await issuer.mint({ tenant: 'ops', subject: 'op', scope: 'operator', lifetimeS: 3600 });
   const api = createApi(baseUrl);
@@ -223,13 +240,14 @@ export async function startRig(t: Test, options: RigOptions = {}): Promise<Rig> 
         ...quickAgent,
         ...options.agent,
       },
-      url(metricsPort, '/readyz'),
+      urlOf(metricsPort, '/readyz'),
       folder,
     );
     await api.hostIsUp(operatorToken, key, AbortSignal.timeout(30_000));
     return agent;
   };
-  const agent = await startAgent(hostKey, ports.agent);
+  const agentPort = await freePort();
+  const agent = await startAgent(hostKey, agentPort);
 
   return {
     baseUrl,
@@ -243,9 +261,9 @@ export async function startRig(t: Test, options: RigOptions = {}): Promise<Rig> 
     agentFolder,
     addHost: async (key) => startAgent(key, await freePort()),
     metricsUrls: {
-      actors: url(ports.actors, '/metrics'),
-      gateway: url(ports.gateway, '/metrics'),
-      'host-agent': url(ports.agent, '/metrics'),
+      actors: urlOf(ports.actors, '/metrics'),
+      gateway: urlOf(ports.gateway, '/metrics'),
+      'host-agent': urlOf(agentPort, '/metrics'),
     },
     image: { registry, ...demoImage },
     mint: issuer.mint,

@@ -1,15 +1,11 @@
 /** The VPN area on real parts: NATS, actors and a gateway, with no host and no engine. */
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
-import { startNats } from '../../../deploy/nats.ts';
-import { freePort } from '../../../deploy/process.ts';
-import { devAudience, devIssuer, prepareTokenIssuer } from '../../../deploy/tokens.ts';
 import type { NetworkView } from '../../../schemas/network.ts';
 import type { PeerView } from '../../../schemas/peer.ts';
-import { clientOf, startRunning, type Client, type Running } from '../rig.ts';
+import { clientOf, startControlPlane, temporaryFolder, type Client, type Running } from '../rig.ts';
 
 export type NewPeer = PeerView & {
   readonly p12_password: string;
@@ -53,45 +49,13 @@ export const newKeyLine = (id: string): string => `${id}:${randomBytes(32).toStr
 const deadlineMs = 60_000;
 
 export async function startVpnRig(t: Test, settings: Record<string, string> = {}): Promise<VpnRig> {
-  const folder = mkdtempSync(join(tmpdir(), 'longshore-vpn-'));
-  t.teardown(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
-  const nats = await startNats({ dir: join(folder, 'nats') });
-  t.teardown(() => nats.stop());
-  const issuer = await prepareTokenIssuer(join(folder, 'tokens'));
+  const folder = temporaryFolder(t, 'longshore-vpn-');
   const keysFile = join(folder, 'vpn-keys');
   writeFileSync(keysFile, newKeyLine('k1'), { mode: 0o600 });
-  const ports = { actors: await freePort(), gateway: await freePort(), api: await freePort() };
-  const url = (port: number, path: string): string => `http://127.0.0.1:${port}${path}`;
-  const natsSettings = { NATS_URLS: nats.url, NATS_CREDS_FILE: nats.credsFile };
-  const actors = await startRunning(
-    t,
-    'actors',
-    {
-      ...natsSettings,
-      HOSTS_ACCOUNT: nats.hostsAccount,
-      HOSTS_SIGNING_SEED_FILE: nats.hostsSigningSeedFile,
-      METRICS_PORT: String(ports.actors),
-    },
-    url(ports.actors, '/readyz'),
-    folder,
-  );
-  const gateway = await startRunning(
-    t,
-    'gateway',
-    {
-      ...natsSettings,
-      HTTP_PORT: String(ports.api),
-      AUTH_ISSUER: devIssuer,
-      AUTH_AUDIENCE: devAudience,
-      AUTH_JWKS_FILE: issuer.jwksFile,
-      VPN_KEYS_FILE: keysFile,
-      METRICS_PORT: String(ports.gateway),
-      ...settings,
-    },
-    url(ports.api, '/readyz'),
-    folder,
-  );
-  const baseUrl = url(ports.api, '');
+  const { issuer, actors, gateway, baseUrl } = await startControlPlane(t, folder, {
+    actors: {},
+    gateway: { VPN_KEYS_FILE: keysFile, ...settings },
+  });
   const mint = async (tenant: string, scope?: string): Promise<Client> =>
     clientOf(
       baseUrl,
