@@ -1,8 +1,6 @@
 /** A real nats-server with a cluster on it, and asks sent as a gateway sends them. */
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { connect, credsAuthenticator, type NatsConnection } from '@nats-io/transport-node';
 import { Registry } from 'prom-client';
 import type { Test } from 'tap';
@@ -18,6 +16,7 @@ import type { ContainerSpec } from '../../schemas/container.ts';
 import type { ContainerId, HostKey, OperationId, TenantId } from '../../schemas/ids.ts';
 import { addressOf, decodeAnswers, encodeAsks, type Answer, type Ask } from '../../schemas/messages.ts';
 import { partitionOf, subjects } from '../../schemas/subjects.ts';
+import { temporaryFolder } from '../support/folder.ts';
 
 export const quietLog: Log = {
   debug: () => {},
@@ -40,13 +39,6 @@ export interface Ground {
   readonly nats: Nats;
   readonly nc: NatsConnection;
   readonly cluster: Cluster;
-}
-
-/** Removed after everything that was started in it has stopped: teardowns run last in, first out. */
-export function temporaryFolder(t: Test): string {
-  const folder = mkdtempSync(join(tmpdir(), 'longshore-'));
-  t.teardown(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
-  return folder;
 }
 
 export async function startCluster(t: Test, partitions: number): Promise<Ground> {

@@ -1,6 +1,5 @@
 /** The whole of Longshore for one test file: its own NATS, Redis and programs, on the run's engine and registry. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect, credsAuthenticator } from '@nats-io/transport-node';
@@ -18,6 +17,7 @@ import { clusterKey, type Cluster } from '../../schemas/cluster.ts';
 import type { Container, ContainerStatusView } from '../../schemas/container.ts';
 import { viewEngine, type EngineView } from '../host-agent/support/engine.ts';
 import { sharedEngine, sharedRegistry } from '../support/servers.ts';
+import { temporaryFolder } from '../support/folder.ts';
 
 export interface Reply<T = unknown> {
   readonly status: number;
@@ -199,13 +199,6 @@ export async function startControlPlane(
     folder,
   );
   return { nats, issuer, ports, actors, gateway, baseUrl: urlOf(ports.api, '') };
-}
-
-/** Removed after everything that was started in it has stopped: teardowns run last in, first out. */
-export function temporaryFolder(t: Test, prefix: string): string {
-  const folder = mkdtempSync(join(tmpdir(), prefix));
-  t.teardown(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
-  return folder;
 }
 
 export async function startRig(t: Test, options: RigOptions = {}): Promise<Rig> {

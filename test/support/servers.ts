@@ -3,22 +3,14 @@
  * this file alone. Name what you make on a shared one so that no other file's can be meant.
  */
 import type { Test } from 'tap';
-import { join } from 'node:path';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { findEngine, startPrivateEngine } from '../../deploy/engine.ts';
 import { pushDemoImage, startRegistry } from '../../deploy/registry.ts';
+import { temporaryFolder } from './folder.ts';
 
 const given = (name: string): string | undefined => {
   const value = process.env[name];
   return value === '' ? undefined : value;
 };
-
-function temporaryFolder(t: Test): string {
-  const folder = mkdtempSync(join(tmpdir(), 'longshore-test-'));
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
 
 export const canStartEngine = process.platform === 'linux' && process.getuid?.() === 0;
 

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import type { Test } from 'tap';
 import type { NetworkView } from '../../../schemas/network.ts';
 import type { PeerView } from '../../../schemas/peer.ts';
-import { clientOf, startControlPlane, temporaryFolder, type Client, type Running } from '../rig.ts';
+import { temporaryFolder } from '../../support/folder.ts';
+import { clientOf, startControlPlane, type Client, type Running } from '../rig.ts';
 
 export type NewPeer = PeerView & {
   readonly p12_password: string;
