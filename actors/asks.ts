@@ -5,7 +5,7 @@ import { limits } from '../schemas/limits.ts';
 import { decodeAsks, encodeAnswer, type Answer, type Ask, type WriteAsk } from '../schemas/messages.ts';
 import { subjects } from '../schemas/subjects.ts';
 import { isWrite, type Prepared } from './decide.ts';
-import type { Partition } from './runtime/partition.ts';
+import type { Partition, Respond } from './runtime/partition.ts';
 
 export interface AskOptions {
   readonly nc: NatsConnection;
@@ -18,7 +18,7 @@ export interface AskOptions {
 export function serveAsks(partition: Partition, { nc, log, prepare }: AskOptions): Subscription {
   const subject = subjects.partition(partition.number);
 
-  const run = (ask: Ask, respond: (code: Parameters<typeof encodeAnswer>[0]['code'], body: string) => void): void => {
+  const run = (ask: Ask, respond: Respond): void => {
     if (!isWrite(ask)) {
       partition.read(ask, respond);
       return;

@@ -6,16 +6,17 @@ import {
   type JetStreamManager,
   type StreamConfig,
 } from '@nats-io/jetstream';
-import { headers, type NatsConnection } from '@nats-io/transport-node';
-import { decoder } from '../lib/decode.ts';
-import { buckets, streams } from '../schemas/buckets.ts';
-import { Cluster, clusterKey } from '../schemas/cluster.ts';
+import type { NatsConnection } from '@nats-io/transport-node';
+import { backoffMs, jitter, sleep } from '../lib/backoff.ts';
+import { clusterSubject, readClusterEntry } from '../lib/cluster.ts';
+import { DecodeError } from '../lib/decode.ts';
+import { compareAndSet } from '../lib/jetstream-keys.ts';
+import type { Log } from '../lib/log.ts';
+import { bucketPrefix, buckets, bucketStream, streams } from '../schemas/buckets.ts';
+import { isRestoring, type Cluster } from '../schemas/cluster.ts';
 import { limits } from '../schemas/limits.ts';
 
 const millisToNanos = (ms: number): number => ms * 1_000_000;
-const clusterStream = `KV_${buckets.cluster.bucket}`;
-const clusterSubject = `$KV.${buckets.cluster.bucket}.${clusterKey}`;
-const decodeCluster = decoder(Cluster);
 
 /** Atomic batches, per-message TTL and a fence by another subject: nats-server 2.12. Older ones ignore them in silence. */
 const apiLevelNeeded = 2;
@@ -30,11 +31,14 @@ export class ClusterError extends Error {
   }
 }
 
-/** @throws ClusterError where the server is too old, has no JetStream, or takes no message as large as ours. */
+/**
+ * @throws ClusterError where the server is too old, or takes no message as large as ours; another error where JetStream does
+ * not answer, or not yet.
+ */
 export async function checkServer(nc: NatsConnection): Promise<void> {
   const answer = await nc.request('$JS.API.INFO', '', { timeout: 5000 });
   const info = answer.json<{ api?: { level?: number }; error?: { description: string } }>();
-  if (info.error !== undefined) throw new ClusterError(`JetStream: ${info.error.description}`);
+  if (info.error !== undefined) throw new Error(`JetStream: ${info.error.description}`);
   const level = info.api?.level ?? 0;
   if (level < apiLevelNeeded) {
     throw new ClusterError(`nats-server 2.12 or newer is needed: JetStream API level ${level}, not ${apiLevelNeeded}`);
@@ -45,20 +49,24 @@ export async function checkServer(nc: NatsConnection): Promise<void> {
   }
 }
 
-/** Makes a stream that is not there; one that is there keeps its configuration, which is the operator's to change. */
-async function ensureStream(jsm: JetStreamManager, config: Partial<StreamConfig> & { name: string }): Promise<void> {
+async function isThere(jsm: JetStreamManager, stream: string): Promise<boolean> {
   try {
-    await jsm.streams.info(config.name);
+    await jsm.streams.info(stream);
+    return true;
   } catch (error) {
-    const isAbsent = error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound;
-    if (!isAbsent) throw error;
-    await jsm.streams.add(config);
+    if (error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound) return false;
+    throw error;
   }
 }
 
+/** Makes a stream that is not there; one that is there keeps its configuration, which is the operator's to change. */
+async function ensureStream(jsm: JetStreamManager, config: Partial<StreamConfig> & { name: string }): Promise<void> {
+  if (!(await isThere(jsm, config.name))) await jsm.streams.add(config);
+}
+
 const keyValueStream = (bucket: string, replicas: number): Partial<StreamConfig> & { name: string } => ({
-  name: `KV_${bucket}`,
-  subjects: [`$KV.${bucket}.>`],
+  name: bucketStream(bucket),
+  subjects: [`${bucketPrefix(bucket)}>`],
   storage: 'file',
   num_replicas: replicas,
   max_msgs_per_subject: 1,
@@ -71,6 +79,7 @@ const keyValueStream = (bucket: string, replicas: number): Partial<StreamConfig>
 });
 
 async function ensureStreams(jsm: JetStreamManager, partitions: number, replicas: number): Promise<void> {
+  await ensureStream(jsm, keyValueStream(buckets.members.bucket, replicas));
   for (let partition = 0; partition < partitions; partition++) {
     await ensureStream(jsm, keyValueStream(buckets.state.bucket(partition), replicas));
   }
@@ -100,24 +109,48 @@ async function ensureStreams(jsm: JetStreamManager, partitions: number, replicas
 }
 
 /**
- * Reads the cluster's record, or initialises a cluster where there is none: of two processes that try, one wins.
- * @throws ClusterError where the cluster has another number of partitions than this process was told.
+ * Checks the servers and joins the cluster, however long it takes them to be ready: while they choose a leader, or another
+ * process makes the streams, they do not answer.
+ * @throws ClusterError for what waiting does not mend.
  */
-export async function joinCluster(
-  nc: NatsConnection,
-  options: { readonly partitions: number; readonly replicas: number; readonly newId: () => string },
-): Promise<Cluster> {
-  const { partitions, replicas } = options;
-  const jsm = await jetstreamManager(nc, { timeout: 10_000 });
-  await ensureStream(jsm, keyValueStream(buckets.cluster.bucket, replicas));
-  const stored = await readCluster(jsm);
-  if (stored === undefined) {
-    const record: Cluster = { id: options.newId(), partitions, format: 1 };
-    const head = headers();
-    head.set('Nats-Expected-Last-Subject-Sequence', '0');
-    await nc.request(clusterSubject, JSON.stringify(record), { headers: head, timeout: 5000 });
+export async function joinWhenReady(nc: NatsConnection, options: JoinOptions, log: Log): Promise<Cluster> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      await checkServer(nc);
+      return await joinCluster(nc, options);
+    } catch (error) {
+      const isFinal = error instanceof ClusterError || error instanceof DecodeError;
+      if (isFinal || nc.isClosed()) throw error;
+      log.warn('cluster_awaited', { error });
+      await sleep(jitter(backoffMs(attempt, { minMs: limits.retryMinMs, maxMs: limits.retryMaxMs })));
+    }
   }
-  const cluster = stored ?? (await readCluster(jsm));
+}
+
+export interface JoinOptions {
+  readonly partitions: number;
+  readonly replicas: number;
+  readonly newId: () => string;
+  /** The one that must be there; then none is initialised. */
+  readonly expectedId?: string | undefined;
+}
+
+/**
+ * Reads the cluster's record, or initialises a cluster where there is none: of two processes that try, one wins.
+ * @throws ClusterError where the cluster has another number of partitions than this process was told, and while it is being
+ * restored.
+ */
+export async function joinCluster(nc: NatsConnection, options: JoinOptions): Promise<Cluster> {
+  const { partitions, replicas, expectedId } = options;
+  const jsm = await jetstreamManager(nc, { timeout: 10_000 });
+  if (expectedId !== undefined) await expectCluster(nc, expectedId);
+  await ensureStream(jsm, keyValueStream(buckets.cluster.bucket, replicas));
+  const stored = await readCluster(nc);
+  if (stored === undefined) {
+    const record: Cluster = { id: options.newId(), partitions, format: 1, incarnation: 0 };
+    await compareAndSet(nc, clusterSubject, JSON.stringify(record), 0, { timeoutMs: limits.clusterReadMs });
+  }
+  const cluster = stored ?? (await readCluster(nc));
   if (cluster === undefined) throw new ClusterError('the cluster record could not be written');
   if (cluster.partitions !== partitions) {
     throw new ClusterError(
@@ -128,7 +161,18 @@ export async function joinCluster(
   return cluster;
 }
 
-async function readCluster(jsm: JetStreamManager): Promise<Cluster | undefined> {
-  const message = await jsm.streams.getMessage(clusterStream, { last_by_subj: clusterSubject });
-  return message === null ? undefined : decodeCluster(message.data);
+async function expectCluster(nc: NatsConnection, expectedId: string): Promise<void> {
+  const stored = await readCluster(nc);
+  if (stored?.id === expectedId) return;
+  const what =
+    stored === undefined ? 'there is no cluster on these servers' : `the cluster of these servers is ${stored.id}`;
+  throw new ClusterError(`${what}; CLUSTER_ID says ${expectedId}`);
+}
+
+async function readCluster(nc: NatsConnection): Promise<Cluster | undefined> {
+  const { entry } = await readClusterEntry(nc);
+  if (entry !== undefined && isRestoring(entry)) {
+    throw new ClusterError('this cluster is being restored; where that was broken off, run it again (docs/backup.md)');
+  }
+  return entry;
 }

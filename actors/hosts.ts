@@ -5,6 +5,7 @@
 import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
 import { DecodeError, decoder } from '../lib/decode.ts';
 import type { Log } from '../lib/log.ts';
+import { incarnationOf, toldEpoch, type Cluster } from '../schemas/cluster.ts';
 import { isHostKey, type HostKey } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
 import {
@@ -27,8 +28,7 @@ import type { Changes } from './turn.ts';
 
 export interface HostServerOptions {
   readonly nc: NatsConnection;
-  readonly cluster: string;
-  readonly partitions: number;
+  readonly cluster: Cluster;
   /** Signs NATS credentials for an enrolled host's key. */
   readonly signJwt: (host: HostKey, publicKey: string) => Promise<string>;
   /** Those that this process owns and serves. */
@@ -118,7 +118,7 @@ async function answerHello(
   value: Hello,
   respond: (answer: HelloAnswer) => void,
 ): Promise<void> {
-  const partition = ownedPartition(options, partitionOf(host, options.partitions));
+  const partition = ownedPartition(options, partitionOf(host, options.cluster.partitions));
   if (partition === undefined) return;
   // A key that is no longer the enrolled one gets nothing new: a host that was enrolled again leaves its old key behind.
   const { renew_key: key } = value;
@@ -131,7 +131,7 @@ async function answerHello(
       const greeted = hello(state, host, value, context);
       if (greeted === undefined) return [];
       const { session, orphanWord } = greeted.record;
-      const { cluster, partitions } = options;
+      const { id: cluster, partitions } = options.cluster;
       answer = { ok: true, cluster, partitions, session, orphan_word: orphanWord, ...renewed };
       return [greeted.changes];
     },
@@ -147,21 +147,24 @@ function answerSync(
   ask: SyncAsk,
   respond: (answer: SyncAnswer) => void,
 ): void {
+  const { cluster } = options;
   const wanted = ask.partitions === undefined ? undefined : new Set(ask.partitions);
   for (const partition of options.owned()) {
     if (wanted !== undefined && !wanted.has(partition.number)) continue;
     partition.project(
       host,
       (state) => {
-        const version = { epoch: partition.epoch, revision: partition.revisionOf(host) };
+        const epoch = toldEpoch(cluster, partition.number, partition.epoch);
+        const version = { epoch, revision: partition.revisionOf(host) };
         const held = ask.held[String(partition.number)];
         const same = held !== undefined && held[0] === version.epoch && held[1] === version.revision;
-        const isHome = partition.number === partitionOf(host, options.partitions);
+        const isHome = partition.number === partitionOf(host, options.cluster.partitions);
         const common = {
           v: 1 as const,
-          cluster: options.cluster,
-          partitions: options.partitions,
+          cluster: cluster.id,
+          partitions: cluster.partitions,
           partition: partition.number,
+          incarnation: incarnationOf(cluster),
           ...version,
           same,
           hold: [...state.damagedContainers()],
@@ -205,7 +208,7 @@ function takeReport(
     function* (state, context) {
       for (const item of report.items) {
         // A container of another partition is not ours to write (invariant A2).
-        if (partitionOf(item.tenant, options.partitions) !== report.partition) continue;
+        if (partitionOf(item.tenant, options.cluster.partitions) !== report.partition) continue;
         let changes: Changes;
         try {
           changes = observe(state, host, report.session, item, context);

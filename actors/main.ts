@@ -1,15 +1,17 @@
 /** The actors program: owner of partitions, writer of all state. */
 import { randomUUID } from 'node:crypto';
 import { systemClock } from '../lib/clock.ts';
+import { watchCluster } from '../lib/cluster.ts';
 import { readSettingFile, readSettings } from '../lib/config.ts';
 import { runProgram } from '../lib/lifecycle.ts';
 import { createLog, logLevelOf } from '../lib/log.ts';
 import { createRegistry, serveMetrics } from '../lib/metrics.ts';
 import { connectNats, credentialsFile } from '../lib/nats.ts';
 import { version } from '../lib/version.ts';
-import { checkServer, joinCluster } from './cluster.ts';
-import { createObserver, observeFleet, observePartitions } from './metrics.ts';
+import { joinWhenReady } from './cluster.ts';
+import { countScrubs, createObserver, observeFleet, observeKeeper, observeScrub } from './metrics.ts';
 import { createOwner } from './owner.ts';
+import { createScrub } from './scrub.ts';
 import { settings } from './settings.ts';
 
 const log = createLog('actors', logLevelOf(process.env));
@@ -20,6 +22,7 @@ await runProgram(log, async (life) => {
     {
       servers: config.NATS_URLS,
       name: 'longshore actors',
+      isUrgent: true,
       ...(config.NATS_CREDS_FILE === undefined ? {} : { authenticator: credentialsFile(config.NATS_CREDS_FILE) }),
       ...(config.NATS_CA_FILE === undefined ? {} : { tlsCaFile: config.NATS_CA_FILE }),
     },
@@ -27,19 +30,20 @@ await runProgram(log, async (life) => {
   );
   life.onStop({ name: 'NATS connection', deadlineMs: 5000, stop: () => nc.close() });
 
-  await checkServer(nc);
-  const cluster = await joinCluster(nc, {
-    partitions: config.PARTITIONS,
-    replicas: config.REPLICAS,
-    newId: randomUUID,
-  });
-
+  const cluster = await joinWhenReady(
+    nc,
+    {
+      partitions: config.PARTITIONS,
+      replicas: config.REPLICAS,
+      newId: randomUUID,
+      expectedId: config.CLUSTER_ID,
+    },
+    log,
+  );
   const registry = createRegistry('actors', version);
   const owner = createOwner({
     nc,
-    cluster: cluster.id,
-    partitions: cluster.partitions,
-    name: randomUUID(),
+    cluster,
     hostsAccount: {
       publicKey: config.HOSTS_ACCOUNT,
       signingSeed: readSettingFile('HOSTS_SIGNING_SEED_FILE', config.HOSTS_SIGNING_SEED_FILE),
@@ -52,18 +56,35 @@ await runProgram(log, async (life) => {
     log,
     observer: createObserver(registry),
     newToken: randomUUID,
-    onLost: (partition) => life.fail('partition_lost', new Error(`another process has taken partition ${partition}`)),
   });
+  const watching = new AbortController();
+  life.onStop({ name: 'cluster watch', deadlineMs: 1000, stop: async () => Promise.resolve(watching.abort()) });
+  const onOtherCluster = (error: Error): void => {
+    // A clean stop would commit what is under way, into what was restored.
+    owner.drop();
+    life.fail('wrong_cluster', error);
+  };
+  void watchCluster(nc, cluster, onOtherCluster, watching.signal);
   observeFleet(registry, owner.fleet);
-  observePartitions(registry, () => owner.serving());
+  observeKeeper(registry, owner.keeper);
+  const scrub = createScrub({
+    nc,
+    owned: () => [...owner.keeper.serving()].map(({ number }) => number),
+    intervalMs: config.SCRUB_INTERVAL_MS,
+    clock: systemClock,
+    log,
+    onScrubbed: countScrubs(registry),
+  });
+  observeScrub(registry, scrub);
 
-  const metrics = await serveMetrics(registry, { host: config.METRICS_HOST, port: config.METRICS_PORT }, () =>
-    owner.serving() === cluster.partitions ? undefined : `${owner.serving()} of ${cluster.partitions} partitions serve`,
-  );
+  const listener = { host: config.METRICS_HOST, port: config.METRICS_PORT };
+  const metrics = await serveMetrics(registry, listener, () => owner.keeper.fault());
   life.onStop(metrics);
   log.info('listening', { metrics: metrics.url });
 
   life.onStop({ name: 'partitions', deadlineMs: 15_000, stop: () => owner.stop() });
   await owner.start();
-  log.info('serving', { cluster: cluster.id, partitions: owner.serving() });
+  scrub.start();
+  life.onStop({ name: 'scrub', deadlineMs: 5000, stop: () => scrub.stop() });
+  log.info('serving', { cluster: cluster.id, member: owner.keeper.membership.id, partitions: owner.serving() });
 });

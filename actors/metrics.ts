@@ -1,11 +1,13 @@
 /** What is measured of an actors process; docs/metrics.md describes every name. */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { Fleet } from './fleet.ts';
+import type { Keeper, KeeperObserver } from './keeper.ts';
 import type { PartitionObserver } from './runtime/partition.ts';
+import type { Scrub, ScrubOptions } from './scrub.ts';
 
 const prefix = 'longshore_actors_';
 
-export function createObserver(registry: Registry): PartitionObserver {
+export function createObserver(registry: Registry): PartitionObserver & KeeperObserver {
   const registers = [registry];
   const turns = new Counter({
     name: `${prefix}turns_total`,
@@ -43,7 +45,14 @@ export function createObserver(registry: Registry): PartitionObserver {
     labelNames: ['cause'],
     registers,
   });
+  const moves = new Counter({
+    name: `${prefix}partition_moves_total`,
+    help: 'Partitions that this process has taken, released to another, or lost.',
+    labelNames: ['how'],
+    registers,
+  });
   return {
+    moved: (how) => moves.labels(how).inc(),
     turn: (kind) => turns.labels(kind).inc(),
     commit: (seconds, count) => {
       commitSeconds.observe(seconds);
@@ -68,13 +77,66 @@ export function observeFleet(registry: Registry, fleet: Fleet): void {
   });
 }
 
-export function observePartitions(registry: Registry, serving: () => number): void {
+export function observeKeeper(registry: Registry, keeper: Keeper): void {
+  const registers = [registry];
   new Gauge({
     name: `${prefix}partitions`,
     help: 'Partitions that this process owns and serves.',
-    registers: [registry],
+    registers,
     collect() {
-      this.set(serving());
+      this.set([...keeper.serving()].length);
     },
   });
+  new Gauge({
+    name: `${prefix}members`,
+    help: 'Actors processes that this one sees renew their leases, itself too.',
+    registers,
+    collect() {
+      this.set(keeper.membership.live().length);
+    },
+  });
+  new Gauge({
+    name: `${prefix}lease_valid`,
+    help: '1 while this process may answer from its memory; 0 while its lease has lapsed.',
+    registers,
+    collect() {
+      this.set(keeper.membership.lease().isValid() ? 1 : 0);
+    },
+  });
+}
+
+export function observeScrub(registry: Registry, { results }: Scrub): void {
+  const registers = [registry];
+  new Gauge({
+    name: `${prefix}replica_divergent_messages`,
+    help: 'Messages that the last scrub found missing, extra or different in the replica on that server; at least so many.',
+    labelNames: ['stream', 'server'],
+    registers,
+    collect() {
+      this.reset();
+      for (const { stream, divergent } of results())
+        for (const [server, { missing, extra, different }] of divergent)
+          this.labels(stream, server).set(missing + extra + different);
+    },
+  });
+  new Gauge({
+    name: `${prefix}scrub_timestamp_seconds`,
+    help: 'When all replicas of the stream were last compared, seconds since 1970; 0: never by this process.',
+    labelNames: ['stream'],
+    registers,
+    collect() {
+      this.reset();
+      for (const { stream, wholeAtMs } of results()) this.labels(stream).set(wholeAtMs / 1000);
+    },
+  });
+}
+
+export function countScrubs(registry: Registry): ScrubOptions['onScrubbed'] {
+  const scrubs = new Counter({
+    name: `${prefix}scrubs_total`,
+    help: 'Streams whose replicas were compared: the whole, in part since one was away, or not.',
+    labelNames: ['outcome'],
+    registers: [registry],
+  });
+  return (outcome) => scrubs.labels(outcome).inc();
 }

@@ -1,13 +1,15 @@
 /**
- * An actors process: it takes the partitions, serves what it owns, and lets go of what another has taken. All that
- * happens at intervals happens here.
+ * An actors process: a member that serves the partitions which it has. What it has, the keeper decides; all that happens
+ * at intervals happens here.
  */
 import type { NatsConnection, Subscription } from '@nats-io/transport-node';
+import { sleep } from '../lib/backoff.ts';
 import type { Clock } from '../lib/clock.ts';
 import { signHostJwt, type HostsAccount } from '../lib/host-credentials.ts';
 import type { Log } from '../lib/log.ts';
 import { buckets } from '../schemas/buckets.ts';
-import type { HostKey } from '../schemas/ids.ts';
+import { toldEpoch, type Cluster } from '../schemas/cluster.ts';
+import type { HostKey, MemberId } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
 import type { DirectoryMessage, Doorbell, WriteAsk } from '../schemas/messages.ts';
 import { subjects } from '../schemas/subjects.ts';
@@ -18,19 +20,19 @@ import { Fleet } from './fleet.ts';
 import { createErrands } from './errands.ts';
 import { mayEnrol } from './host/decide.ts';
 import { serveHosts } from './hosts.ts';
+import { Keeper, type KeeperObserver } from './keeper.ts';
+import { createJetStreamMemberStore } from './members/jetstream-member-store.ts';
 import type { OutgoingEffect } from './runtime/group.ts';
 import { createPartitionClient } from './partition-client.ts';
 import { createEventSink, createJetStreamStore } from './runtime/jetstream-store.ts';
-import { Partition, type PartitionObserver } from './runtime/partition.ts';
+import { Partition, type PartitionObserver, type PartitionOptions } from './runtime/partition.ts';
 import type { PartitionView } from './state.ts';
 import { expired, expiredOfVpn, sweep } from './sweep.ts';
 import type { Changes, TurnContext } from './turn.ts';
 
 export interface OwnerOptions {
   readonly nc: NatsConnection;
-  readonly cluster: string;
-  readonly partitions: number;
-  readonly name: string;
+  readonly cluster: Cluster;
   readonly hostsAccount: HostsAccount;
   readonly hostsNatsUrls: readonly string[];
   readonly hostCredentialsTtlMs: number;
@@ -38,48 +40,67 @@ export interface OwnerOptions {
   readonly hostLostMs: number;
   readonly clock: Clock;
   readonly log: Log;
-  readonly observer: PartitionObserver;
+  readonly observer: PartitionObserver & KeeperObserver;
   readonly newToken: () => string;
-  /** Another process has taken a partition of ours. */
-  readonly onLost: (partition: number) => void;
 }
 
 export interface Owner {
   readonly fleet: Fleet;
+  readonly keeper: Keeper;
+  /** How many partitions it serves. */
   serving(): number;
-  /** Takes every partition; resolves when all of them serve. */
+  /** Joins the members; resolves when every partition is served, by this process or another. */
   start(): Promise<void>;
-  /** Answers what has arrived, commits it, and goes. */
+  /** The cluster is another: nothing that was of the one before is committed or answered any more. */
+  drop(): void;
+  /** Answers what has arrived, commits it, gives its partitions away, and goes. */
   stop(): Promise<void>;
 }
 
 /** A process that was stopped for so many intervals has heard nothing meanwhile. */
 const sweepsMissed = 3;
 
-interface Owned {
-  readonly partition: Partition;
+/** What goes with a partition for as long as this process has it. */
+interface Served {
   readonly directory: HostDirectory;
-  subscription: Subscription | undefined;
+  readonly subscription: Subscription;
 }
 
 export function createOwner(options: OwnerOptions): Owner {
-  const { nc, cluster, partitions: count, clock, log } = options;
+  const { nc, clock, log } = options;
+  const { id: cluster, partitions: count } = options.cluster;
   const fleet = new Fleet({ clock, partitions: count, hostUnknownMs: options.hostUnknownMs });
   const events = createEventSink(nc, options.newToken);
-  const partitions = new Map<number, Owned>();
+  const served = new Map<Partition, Served>();
   const subscriptions: Subscription[] = [];
+  /** Of partitions that have gone to others. */
+  const leaving = new Set<Promise<void>>();
   const timers: NodeJS.Timeout[] = [];
   const onFault = (error: unknown): void => log.error('errand_failed', { error });
   const client = createPartitionClient({ nc, timeoutMs: limits.errandTimeoutMs, onFault });
   const errands = createErrands({ client, partitions: count, clock, log });
 
-  function* owned(): Iterable<Partition> {
-    for (const { partition } of partitions.values()) if (partition.isServing) yield partition;
-  }
+  const keeper = new Keeper({
+    partitions: count,
+    members: createJetStreamMemberStore(nc),
+    clock,
+    log,
+    newId: () => options.newToken() as MemberId,
+    createPartition,
+    onTaken,
+    onGone,
+    announce: () => nc.publish(subjects.membersChanged),
+    observer: options.observer,
+  });
+  const owned = (): Iterable<Partition> => keeper.serving();
 
   // The directory
 
-  const versionOf = ({ number, epoch, committed }: Partition) => ({ partition: number, epoch, revision: committed });
+  const versionOf = ({ number, epoch, committed }: Partition) => ({
+    partition: number,
+    epoch: toldEpoch(options.cluster, number, epoch),
+    revision: committed,
+  });
 
   function tell(message: DirectoryMessage): void {
     fleet.learn(message);
@@ -87,9 +108,7 @@ export function createOwner(options: OwnerOptions): Owner {
   }
 
   const tellWholeDirectory = (): void => {
-    for (const { partition, directory } of partitions.values()) {
-      if (partition.isServing) tell(directory.whole(versionOf(partition)));
-    }
+    for (const [partition, { directory }] of served) tell(directory.whole(versionOf(partition)));
   };
 
   // Effects: idempotent, after the commit, and any of them may be lost (invariant A3).
@@ -105,12 +124,11 @@ export function createOwner(options: OwnerOptions): Owner {
         case 'changed':
           nc.publish(subjects.changed(effect.tenant, effect.id));
           break;
-        case 'directory':
-          {
-            const directory = partitions.get(partition.number)?.directory;
-            if (directory !== undefined) tell(directory.change(versionOf(partition), effect.host, effect.entry));
-          }
+        case 'directory': {
+          const directory = served.get(partition)?.directory;
+          if (directory !== undefined) tell(directory.change(versionOf(partition), effect.host, effect.entry));
           break;
+        }
         case 'errand':
           errands.look(partition);
           break;
@@ -176,7 +194,7 @@ export function createOwner(options: OwnerOptions): Owner {
 
   function listen(): void {
     subscriptions.push(
-      ...serveHosts({ nc, cluster, partitions: count, signJwt, owned, fleet, log }),
+      ...serveHosts({ nc, cluster: options.cluster, signJwt, owned, fleet, log }),
       nc.subscribe(subjects.directory, {
         callback: (error, message) => {
           if (error !== null) return;
@@ -185,6 +203,11 @@ export function createOwner(options: OwnerOptions): Owner {
           } catch (cause) {
             log.error('malformed_directory', { error: cause });
           }
+        },
+      }),
+      nc.subscribe(subjects.membersChanged, {
+        callback: (error) => {
+          if (error === null) keeper.look();
         },
       }),
       nc.subscribe(subjects.directoryRefresh, {
@@ -196,10 +219,9 @@ export function createOwner(options: OwnerOptions): Owner {
     timers.push(setInterval(sweepAll, limits.sweepIntervalMs), setInterval(tellWholeDirectory, limits.syncIntervalMs));
   }
 
-  function createPartition(number: number): Partition {
+  function createPartition(number: number, more: Pick<PartitionOptions, 'lease' | 'mayTake' | 'onLost'>): Partition {
     return new Partition({
       number,
-      owner: options.name,
       store: createJetStreamStore(nc, buckets.state.bucket(number), options.newToken),
       events,
       fleet,
@@ -210,17 +232,42 @@ export function createOwner(options: OwnerOptions): Owner {
       observer: options.observer,
       onEffects: carryOut,
       onLoaded: (partition) => {
-        const directory = partitions.get(number)?.directory;
-        directory?.load(partition.view);
-        if (directory !== undefined) tell(directory.whole(versionOf(partition)));
-        ringAll(partition);
+        const directory = served.get(partition)?.directory;
+        if (directory !== undefined) show(partition, directory);
       },
-      onLost: ({ number: lost }) => {
-        partitions.get(lost)?.subscription?.unsubscribe();
-        partitions.delete(lost);
-        options.onLost(lost);
-      },
+      ...more,
     });
+  }
+
+  /** Whoever subscribes is asked: so only now. */
+  function onTaken(partition: Partition): void {
+    const directory = new HostDirectory();
+    served.set(partition, { directory, subscription: serveAsks(partition, { nc, log, prepare }) });
+    show(partition, directory);
+  }
+
+  function onGone(partition: Partition): void {
+    const subscription = served.get(partition)?.subscription;
+    served.delete(partition);
+    options.observer.journal(partition.number, 0);
+    options.observer.quarantined(partition.number, 0);
+    if (subscription === undefined) return;
+    const left = leave(subscription).catch(onFault);
+    leaving.add(left);
+    void left.finally(() => leaving.delete(left));
+  }
+
+  /** For a while some are still sent here, and are told to ask again. */
+  async function leave(subscription: Subscription): Promise<void> {
+    await sleep(limits.notOwnerLingerMs);
+    if (!nc.isClosed()) await subscription.drain();
+  }
+
+  /** What was loaded may be another's work: all processes hear of its hosts, and its hosts of what they should run. */
+  function show(partition: Partition, directory: HostDirectory): void {
+    directory.load(partition.view);
+    tell(directory.whole(versionOf(partition)));
+    ringAll(partition);
   }
 
   /** Bells may have been lost with the owner before: every host of the partition is asked to look. */
@@ -233,31 +280,24 @@ export function createOwner(options: OwnerOptions): Owner {
 
   return {
     fleet,
+    keeper,
     serving: () => [...owned()].length,
     async start() {
       listen();
       void watchConnection();
       nc.publish(subjects.directoryRefresh);
-      await Promise.all(
-        Array.from({ length: count }, async (_, number) => {
-          const partition = createPartition(number);
-          const slot: Owned = { partition, directory: new HostDirectory(), subscription: undefined };
-          partitions.set(number, slot);
-          await partition.start();
-          // Only now: whoever subscribes is asked.
-          if (partition.isServing) slot.subscription = serveAsks(partition, { nc, log, prepare });
-        }),
-      );
+      await keeper.start();
       // Whoever is told that we serve may ask at once: the server has to know of the subscriptions by then.
       await nc.flush();
     },
+    drop: () => keeper.drop(),
     async stop() {
       for (const timer of timers) clearInterval(timer);
       errands.stop();
+      await keeper.stop();
       for (const subscription of subscriptions) subscription.unsubscribe();
-      // Draining hears what was sent before the server knew that we left.
-      await Promise.all([...partitions.values()].map(async ({ subscription }) => subscription?.drain()));
-      await Promise.all([...partitions.values()].map(({ partition }) => partition.stop()));
+      // Those that are about to leave, each in its time.
+      await Promise.all(leaving);
       await nc.flush();
     },
   };

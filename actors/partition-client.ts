@@ -34,10 +34,10 @@ export function createPartitionClient({ nc, timeoutMs, onFault }: PartitionClien
         };
         const take = (message: Msg): void => {
           const isNobodyThere = message.data.length === 0 && message.headers?.code === 503;
-          const payload = message.string();
-          // Another subscriber may be the owner, and answer yet.
-          if (payload === notOwner) return;
-          if (!isNobodyThere) for (const answer of decodeAnswers(payload)) answers.set(answer.index, answer);
+          for (const answer of isNobodyThere ? [] : decodeAnswers(message.string())) {
+            // Another subscriber may be the owner, and answer yet.
+            if (answer.code !== notOwner) answers.set(answer.index, answer);
+          }
           if (isNobodyThere || answers.size >= asks.length) end();
         };
         const callback = (error: Error | null, message: Msg): void => {

@@ -12,6 +12,9 @@ export const settings = {
     max: 256,
     fallback: limits.partitions,
   }),
+  CLUSTER_ID: optionalText(
+    'The cluster that must be on these servers: any other is refused, and none is initialised. Absent: any, or a new one.',
+  ),
   REPLICAS: integer('Copies of state, logs and events in a new cluster: 1, or 3 on three servers.', {
     min: 1,
     max: 5,
@@ -34,6 +37,11 @@ export const settings = {
     min: 1000,
     max: 86_400_000,
     fallback: limits.hostLostMs,
+  }),
+  SCRUB_INTERVAL_MS: integer('Between comparisons of what the replicas of a stream hold; 0: never.', {
+    min: 0,
+    max: 7 * 86_400_000,
+    fallback: limits.scrubIntervalMs,
   }),
   METRICS_HOST: text('Address of the metrics listener.', { fallback: '127.0.0.1' }),
   METRICS_PORT: integer('Port of the metrics listener; 0: any free one.', { min: 0, max: 65535, fallback: 9102 }),

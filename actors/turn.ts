@@ -4,7 +4,7 @@
  */
 import type { ContainerRecord, ContainerStatus } from '../schemas/container.ts';
 import {
-  successStatus,
+  isSuccessCode,
   type ErrorBody,
   type ErrorCode,
   type FieldErrors,
@@ -88,7 +88,7 @@ export interface SuccessReply {
   readonly isIdempotent?: true;
 }
 
-export const isSuccess = (reply: Reply): reply is SuccessReply => Object.hasOwn(successStatus, reply.code);
+export const isSuccess = (reply: Reply): reply is SuccessReply => isSuccessCode(reply.code);
 
 export interface Turn {
   readonly reply: Reply;

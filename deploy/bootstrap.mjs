@@ -143,25 +143,28 @@ async function execute(program, args) {
   process.exit(code);
 }
 
+/** What each command runs of what is compiled; undefined: nothing more. */
+const programs = {
+  start: 'deploy/start.js',
+  test: 'test/run.js',
+  build: undefined,
+  docs: 'deploy/docs.js',
+  bench: 'test/bench/run.js',
+  faults: 'test/faults/run.js',
+  backup: 'deploy/backup.js',
+  restore: 'deploy/restore.js',
+};
+
 const [command = '', ...args] = process.argv.slice(2);
 checkPlatform();
-switch (command) {
-  case 'start':
-  case 'test':
-  case 'build':
-  case 'docs':
-  case 'bench':
-    await installDependencies();
-    await compile();
-    if (command === 'start') await execute('deploy/start.js', args);
-    if (command === 'test') await execute('test/run.js', args);
-    if (command === 'bench') await execute('test/bench/run.js', args);
-    if (command === 'docs') await execute('deploy/docs.js', args);
-    break;
-  case 'check':
-    await installDependencies();
-    await check(args);
-    break;
-  default:
-    fail('usage: node deploy/bootstrap.mjs start|test|check|build|docs|bench [arguments]');
+if (command === 'check') {
+  await installDependencies();
+  await check(args);
+} else if (Object.hasOwn(programs, command)) {
+  await installDependencies();
+  await compile();
+  const program = programs[command];
+  if (program !== undefined) await execute(program, args);
+} else {
+  fail(`usage: node deploy/bootstrap.mjs ${[...Object.keys(programs), 'check'].join('|')} [arguments]`);
 }

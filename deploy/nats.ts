@@ -1,7 +1,7 @@
 /** A nats-server with JetStream on loopback, with the accounts of nats-identity.ts. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { prepareNatsIdentity, writePrivateFile, type NatsIdentity } from './nats-identity.ts';
 import { onFreePort, startServer, type Server } from './process.ts';
@@ -46,17 +46,28 @@ export const accountsConfiguration = (identity: NatsIdentity): string[] => [
   '}',
 ];
 
+export interface NatsConfiguration {
+  readonly name: string;
+  readonly address: string;
+  readonly port: number;
+  readonly storeDir: string;
+  readonly identity: NatsIdentity;
+  /** What else the file holds, line by line. */
+  readonly more?: readonly string[];
+}
+
 /** The text of a nats-server configuration file. */
-export const natsConfiguration = (identity: NatsIdentity, folder: string, port: number): string =>
+export const natsConfiguration = (configuration: NatsConfiguration): string =>
   [
-    'server_name: longshore',
-    `listen: "127.0.0.1:${port}"`,
+    `server_name: ${configuration.name}`,
+    `listen: "${configuration.address}:${configuration.port}"`,
     'jetstream {',
-    `  store_dir: ${JSON.stringify(join(folder, 'jetstream'))}`,
+    `  store_dir: ${JSON.stringify(configuration.storeDir)}`,
     // The default of two minutes loses acknowledged writes when the machine goes down.
     '  sync_interval: always',
     '}',
-    ...accountsConfiguration(identity),
+    ...(configuration.more ?? []),
+    ...accountsConfiguration(configuration.identity),
     '',
   ].join('\n');
 
@@ -64,38 +75,82 @@ export const natsConfiguration = (identity: NatsIdentity, folder: string, port: 
 async function natsAnswers(port: number, signal: AbortSignal): Promise<boolean> {
   const socket = connect({ port, host: '127.0.0.1' });
   try {
-    const [greeting] = (await once(socket, 'data', { signal })) as [Buffer];
-    return greeting.toString().startsWith('INFO ');
+    return await natsGreets(socket, signal);
   } finally {
     socket.destroy();
   }
 }
 
+export async function natsGreets(socket: Socket, signal: AbortSignal): Promise<boolean> {
+  const [greeting] = (await once(socket, 'data', { signal })) as [Buffer];
+  return greeting.toString().startsWith('INFO ');
+}
+
+export interface NatsLaunch {
+  readonly name: string;
+  readonly tool: ServerTool;
+  /** Of the configuration and the log. */
+  readonly folder: string;
+  readonly configuration: string;
+  /** Command that runs the server, where it is not run as it is. */
+  readonly enter?: readonly string[];
+  readonly ready: (signal: AbortSignal) => Promise<boolean>;
+}
+
+export const natsLogFile = (folder: string): string => join(folder, 'nats-server.log');
+
+export async function launchNats(launch: NatsLaunch): Promise<Server> {
+  const { folder, tool } = launch;
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const configFile = join(folder, 'nats-server.conf');
+  writePrivateFile(configFile, launch.configuration);
+  const [command = tool.path, ...args] = [...(launch.enter ?? []), tool.path, '--config', configFile];
+  return startServer({
+    name: launch.name,
+    command,
+    args,
+    env: tool.env,
+    cwd: folder,
+    logFile: natsLogFile(folder),
+    ready: launch.ready,
+    readyDeadlineMs: 30_000,
+    stopGraceMs: 10_000,
+  });
+}
+
+/** What can be done to a server that runs; `server` says which one that is. */
+export const natsControls = (server: () => Server) => ({
+  server,
+  stop: async (): Promise<void> => void (await server().stop()),
+  kill9: async (): Promise<void> => void (await server().kill9()),
+  pause: (): void => server().pause(),
+  resume: (): void => server().resume(),
+});
+
 export async function startNats(options: NatsOptions): Promise<Nats> {
   const { dir } = options;
   const tool = options.tool ?? (await toolHere('nats-server'));
-  mkdirSync(dir, { recursive: true, mode: 0o700 });
   const identity = await prepareNatsIdentity(join(dir, 'keys'));
-  const configFile = join(dir, 'nats-server.conf');
 
-  const launch = async (port: number): Promise<Server> => {
-    writePrivateFile(configFile, natsConfiguration(identity, dir, port));
-    return startServer({
+  const launch = async (port: number): Promise<Server> =>
+    launchNats({
       name: 'nats-server',
-      command: tool.path,
-      args: ['--config', configFile],
-      env: tool.env,
-      cwd: dir,
-      logFile: join(dir, 'nats-server.log'),
+      tool,
+      folder: dir,
+      configuration: natsConfiguration({
+        name: 'longshore',
+        address: '127.0.0.1',
+        port,
+        storeDir: join(dir, 'jetstream'),
+        identity,
+      }),
       ready: (signal) => natsAnswers(port, signal),
-      readyDeadlineMs: 30_000,
-      stopGraceMs: 10_000,
     });
-  };
   let started: { port: number; server: Server };
   const launchAt = async (port: number): Promise<typeof started> => ({ port, server: await launch(port) });
   started = options.port === undefined ? await onFreePort(launchAt) : await launchAt(options.port);
   const { port } = started;
+  const controls = natsControls(() => started.server);
   return {
     url: `nats://127.0.0.1:${port}`,
     port,
@@ -104,13 +159,9 @@ export async function startNats(options: NatsOptions): Promise<Nats> {
     hostsSigningSeedFile: identity.hostsSigningSeedFile,
     hostsAccount: identity.hostsAccount,
     logFile: started.server.logFile,
-    server: () => started.server,
-    stop: async () => void (await started.server.stop()),
-    kill9: async () => void (await started.server.kill9()),
-    pause: () => started.server.pause(),
-    resume: () => started.server.resume(),
+    ...controls,
     restart: async () => {
-      await started.server.stop();
+      await controls.stop();
       started = await launchAt(port);
     },
   };

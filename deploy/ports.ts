@@ -20,7 +20,7 @@ const preferred: Partial<Record<PortName, number>> = { api: 8080 };
 
 export type Ports = Readonly<Record<PortName, number>>;
 
-function readPorts(file: string): Partial<Record<PortName, number>> {
+export function readPorts(file: string): Partial<Record<PortName, number>> {
   try {
     return JSON.parse(readFileSync(file, 'utf8')) as Partial<Record<PortName, number>>;
   } catch {

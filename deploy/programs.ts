@@ -15,6 +15,10 @@ export interface Program {
   /** Answers 200 once the program can do its work. */
   readonly readyUrl: string;
   readonly logFile: string;
+  /** Folder of the compiled programs; absent: those of this repository. */
+  readonly compiled?: string;
+  /** Command that runs the program, where it is not run as it is: one that enters a network namespace. */
+  readonly enter?: readonly string[];
 }
 
 /** Nothing of this process's environment but what Node and the system need: a stray setting would be a riddle. */
@@ -27,10 +31,13 @@ export function startProgram(program: Program, env: NodeJS.ProcessEnv): Promise<
       return value === undefined ? [] : [[name, value]];
     }),
   );
+  const { compiled = join(repositoryRoot, 'dist'), enter = [] } = program;
+  const main = join(compiled, program.name, 'main.js');
+  const [command = process.execPath, ...args] = [...enter, process.execPath, '--enable-source-maps', main];
   return startServer({
     name: program.name,
-    command: process.execPath,
-    args: ['--enable-source-maps', join(repositoryRoot, 'dist', program.name, 'main.js')],
+    command,
+    args,
     env: { ...base, ...program.settings },
     cwd: repositoryRoot,
     logFile: program.logFile,

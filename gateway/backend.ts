@@ -4,6 +4,7 @@
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Clock } from '../lib/clock.ts';
+import { watchCluster } from '../lib/cluster.ts';
 import type { Log } from '../lib/log.ts';
 import type { Revocation } from '../schemas/tenant.ts';
 import { RevocationFeed } from './auth/revocation-feed.ts';
@@ -16,12 +17,16 @@ import { connectSharedMemory, type SharedMemory } from './redis.ts';
 
 export interface BackendOptions {
   readonly redisUrl: string | undefined;
+  /** The cluster that must be on the NATS servers; undefined: any. */
+  readonly expectedId: string | undefined;
   readonly requestDeadlineMs: number;
   readonly revocations: Revocations;
   readonly tenantRates: RateLimiter;
   readonly clock: Clock;
   readonly log: Log;
   readonly meters: Meters;
+  /** What was joined is no more: nothing that is held is good for what is there now. */
+  readonly onOtherCluster: (error: Error) => void;
 }
 
 interface Up {
@@ -43,8 +48,8 @@ export class Backend {
 
   /** Resolves once everything is there, however long that takes. */
   async start(nc: NatsConnection): Promise<void> {
-    const { clock, log, meters, requestDeadlineMs, revocations } = this.#options;
-    const cluster = await waitForCluster(nc, log, this.#stop.signal);
+    const { clock, log, meters, requestDeadlineMs, revocations, expectedId, onOtherCluster } = this.#options;
+    const cluster = await waitForCluster(nc, { log, expectedId }, this.#stop.signal);
     if (cluster === undefined) return;
     const { partitions } = cluster;
     log.info('cluster', { cluster: cluster.id, partitions });
@@ -52,6 +57,7 @@ export class Backend {
     const feed = new RevocationFeed(coalescer, revocations, { clock, log });
     this.#up = { coalescer, feed, shared: this.#connectRedis(cluster.id, feed) };
     feed.start();
+    void watchCluster(nc, cluster, onOtherCluster, this.#stop.signal);
   }
 
   stop(): void {

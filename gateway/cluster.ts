@@ -1,38 +1,44 @@
-/** The cluster's record, which actors write once when they initialise it: without it the gateway knows no partitions. */
-import { jetstreamManager } from '@nats-io/jetstream';
+/** Which cluster the gateway serves: without its record, which actors write when they make it, there are no partitions. */
 import type { NatsConnection } from '@nats-io/transport-node';
 import { jitter, sleep } from '../lib/backoff.ts';
-import { decoder } from '../lib/decode.ts';
+import { readClusterEntry } from '../lib/cluster.ts';
 import type { Log } from '../lib/log.ts';
-import { buckets } from '../schemas/buckets.ts';
-import { Cluster, clusterKey } from '../schemas/cluster.ts';
+import { isRestoring, type Cluster } from '../schemas/cluster.ts';
+import { limits } from '../schemas/limits.ts';
 
-const pollMs = 500;
-const readDeadlineMs = 2000;
 const saidEvery = 20;
 
-const decodeCluster = decoder(Cluster);
-
-/** Undefined while nobody has written it. Rejects where NATS can't be asked, or the record is of a format not ours. */
-export async function readCluster(nc: NatsConnection): Promise<Cluster | undefined> {
-  const { bucket } = buckets.cluster;
-  const jsm = await jetstreamManager(nc, { checkAPI: false, timeout: readDeadlineMs });
-  const message = await jsm.streams.getMessage(`KV_${bucket}`, { last_by_subj: `$KV.${bucket}.${clusterKey}` });
-  return message === null ? undefined : decodeCluster(message.data);
+export interface ClusterWait {
+  readonly log: Log;
+  /** The one that must be there; any other is waited out. */
+  readonly expectedId: string | undefined;
 }
 
+/** Why the gateway can't serve what is there; undefined where it can. */
+const faultOf = ({ id }: Cluster, expectedId: string | undefined): string | undefined =>
+  expectedId === undefined || id === expectedId
+    ? undefined
+    : `the cluster of these servers is ${id}, not ${expectedId}`;
+
 /** Waits for the record as long as it takes; undefined when aborted. */
-export async function waitForCluster(nc: NatsConnection, log: Log, signal: AbortSignal): Promise<Cluster | undefined> {
+export async function waitForCluster(
+  nc: NatsConnection,
+  { log, expectedId }: ClusterWait,
+  signal: AbortSignal,
+): Promise<Cluster | undefined> {
   for (let attempt = 0; !signal.aborted; attempt++) {
+    const isSaid = attempt % saidEvery === 0;
     try {
-      const cluster = await readCluster(nc);
-      if (cluster !== undefined) return cluster;
-      if (attempt % saidEvery === 0) log.info('cluster_awaited');
+      const { entry } = await readClusterEntry(nc);
+      const cluster = entry === undefined || isRestoring(entry) ? undefined : entry;
+      const fault = cluster === undefined ? undefined : faultOf(cluster, expectedId);
+      if (cluster !== undefined && fault === undefined) return cluster;
+      if (isSaid && fault !== undefined) log.error('wrong_cluster', { error: new Error(fault) });
+      else if (isSaid) log.info('cluster_awaited');
     } catch (error) {
-      // Most often: no actors process has been here yet, and there is no bucket.
-      if (attempt % saidEvery === 0) log.info('cluster_awaited', { error });
+      if (isSaid) log.info('cluster_awaited', { error });
     }
-    await sleep(jitter(pollMs), signal);
+    await sleep(jitter(limits.clusterPollMs), signal);
   }
   return undefined;
 }

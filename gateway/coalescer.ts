@@ -4,9 +4,12 @@
  * most `laneMessagesInFlight` messages of a lane are under way. While they are, the next one collects.
  *
  * An ask has one fixed deadline, and within it as many attempts as fit:
- * - no responders, or `not_owner`: nothing was executed; the lane pauses and tries again;
+ * - no responders: nothing was executed; the lane pauses and tries again;
+ * - `not_owner`: not by whoever says so; the lane pauses and tries again, and the flight is kept, for another may be the
+ *   owner and answer yet;
  * - no answer for an attempt's time: the asks are sent again, writes under the same operation id, so that an owner that
- *   did execute the first answers with the outcome that it has (A5). A late answer to the first still counts;
+ *   did execute the first answers with the outcome that it has (A5). A late answer to the first still counts, but for the
+ *   refusal of a write: the next may find the name free that was taken;
  * - at the deadline: `timeout` for a write that may have been executed, `unavailable` for everything else.
  */
 import { createInbox, type Msg, type NatsConnection, type Subscription } from '@nats-io/transport-node';
@@ -15,8 +18,9 @@ import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { limits } from '../schemas/limits.ts';
 import { addressOf, decodeAnswers, notOwner, type Answer, type Ask } from '../schemas/messages.ts';
+import { isSuccessCode } from '../schemas/errors.ts';
 import { partitionOf, subjects } from '../schemas/subjects.ts';
-import { ItemQueue, gather, laneKinds, settle, verdictAtDeadline } from './lane.ts';
+import { ItemQueue, gather, laneKinds, settle, verdictUnanswered } from './lane.ts';
 import type { Batch, Item, LaneKind, Outcome, Question } from './lane.ts';
 
 export type { LaneKind, Outcome, Question } from './lane.ts';
@@ -121,7 +125,15 @@ export class Coalescer {
       settle(unavailable);
       return;
     }
-    lane.queue.push({ question, deadlineMs, settle, settled: false, lostAttempts: 0, perhapsExecuted: false });
+    lane.queue.push({
+      question,
+      deadlineMs,
+      settle,
+      settled: false,
+      sentIn: undefined,
+      lostAttempts: 0,
+      perhapsExecuted: false,
+    });
     this.#plan(lane);
   }
 
@@ -172,16 +184,17 @@ export class Coalescer {
       timer: setTimeout(() => this.#onSilence(id, flight), attemptMs),
     };
     this.#flights.set(id, flight);
+    for (const item of batch.items) item.sentIn = id;
     lane.inFlight++;
     this.#options.meters.batch(lane.kind, batch.items.length);
     try {
       this.#nc.publish(lane.subject, batch.payload, { reply: `${this.#inbox}.${id}` });
     } catch (error) {
-      // The connection is closed for good, or the batch is over the server's bound: nothing left the process.
+      // The connection is closed for good, or the batch is over the server's bound: nothing of it left the process, this time.
       this.#options.log.error('publish_failed', { subject: lane.subject, bytes: batch.payload.length, error });
       this.#flights.delete(id);
       this.#land(flight);
-      for (const item of batch.items) settle(item, unavailable);
+      for (const item of batch.items) settle(item, verdictUnanswered(item));
     }
   }
 
@@ -190,17 +203,13 @@ export class Coalescer {
     const flight = this.#flights.get(id);
     if (flight === undefined) return;
     if (message.data.length === 0 && message.headers?.code === 503) {
-      this.#onRefused(id, flight, 'no_responders');
-      return;
-    }
-    const payload = message.string();
-    if (payload === notOwner) {
-      this.#onRefused(id, flight, 'not_owner');
+      this.#flights.delete(id);
+      this.#onRefused(flight, 'no_responders');
       return;
     }
     let answers: Answer[];
     try {
-      answers = decodeAnswers(payload);
+      answers = decodeAnswers(message.string());
     } catch (error) {
       this.#options.log.error('answer_malformed', { subject: flight.lane.subject, error });
       return;
@@ -209,13 +218,23 @@ export class Coalescer {
   }
 
   #onAnswers(id: string, flight: Flight, answers: readonly Answer[]): void {
+    let isRefused = false;
+    for (const { index, code, body } of answers) {
+      const item = flight.items[index];
+      if (item === undefined || item.settled) continue;
+      // A write that was sent again may be done by then, under another owner too: the last one sent decides.
+      if ('op' in item.question && item.sentIn !== id && !isSuccessCode(code)) continue;
+      if (code === notOwner) isRefused = true;
+      else settle(item, { code, body });
+    }
+    if (isRefused) {
+      // The others too: whoever refuses some of it may be committing the rest.
+      for (const item of flight.items) item.perhapsExecuted = true;
+      this.#onRefused(flight, 'not_owner');
+      return;
+    }
     flight.lane.refusals = 0;
     flight.lane.pausedUntilMs = 0;
-    for (const answer of answers) {
-      const item = flight.items[answer.index];
-      if (item === undefined || item.settled) continue;
-      settle(item, answer);
-    }
     flight.unanswered = flight.items.reduce((count, item) => count + (item.settled ? 0 : 1), 0);
     if (flight.unanswered === 0) {
       this.#flights.delete(id);
@@ -226,15 +245,14 @@ export class Coalescer {
     }
   }
 
-  /** Nothing of it was executed, by whoever answered. The flight is kept: another subscriber may be the owner. */
-  #onRefused(id: string, flight: Flight, reason: RetryReason): void {
+  /** Whatever of it has no answer is asked again, after a pause. */
+  #onRefused(flight: Flight, reason: RetryReason): void {
     if (flight.state === 'lapsed') return;
     const { lane } = flight;
     const nowMs = this.#options.clock.monotonicMs();
     const pauseMs = jitter(backoffMs(lane.refusals++, { minMs: limits.laneRetryMinMs, maxMs: limits.laneRetryMaxMs }));
     lane.pausedUntilMs = nowMs + pauseMs;
     setTimeout(() => this.#plan(lane), pauseMs + 1).unref();
-    if (reason === 'no_responders') this.#flights.delete(id);
     this.#sendAgain(flight, reason);
   }
 
@@ -271,7 +289,7 @@ export class Coalescer {
       for (const lane of lanes) {
         if (lane.queue.length === 0) continue;
         for (const item of lane.queue.takeOut((candidate) => candidate.settled || candidate.deadlineMs <= nowMs)) {
-          settle(item, verdictAtDeadline(item));
+          settle(item, verdictUnanswered(item));
         }
         // Whatever should have woken the lane: a timer that fires a little before the end of a pause wakes nobody.
         if (lane.queue.length > 0) this.#plan(lane);
@@ -282,7 +300,7 @@ export class Coalescer {
         if (item.settled || item.deadlineMs > nowMs) continue;
         // A lapsed flight's items are in a queue, or in another flight that knows better.
         if (flight.state === 'waiting') item.perhapsExecuted = true;
-        settle(item, verdictAtDeadline(item));
+        settle(item, verdictUnanswered(item));
       }
       if (flight.state === 'lapsed' && flight.forgetAtMs <= nowMs) this.#flights.delete(id);
       else if (flight.items.every((item) => item.settled)) {

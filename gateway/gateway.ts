@@ -50,6 +50,8 @@ export interface GatewayDependencies {
   readonly clock: Clock;
   readonly log: Log;
   readonly version: string;
+  /** What was joined is no more; the gateway has to go. */
+  readonly onOtherCluster: (error: Error) => void;
 }
 
 export interface Gateway {
@@ -91,12 +93,14 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
   const verifier = new Verifier(issuers, revocations, { clock, log, counted: (result) => meters.token(result) });
   const backend = new Backend({
     redisUrl: configuration.REDIS_URL,
+    expectedId: configuration.CLUSTER_ID,
     requestDeadlineMs: configuration.REQUEST_DEADLINE_MS,
     revocations,
     tenantRates,
     clock,
     log,
     meters,
+    onOtherCluster: dependencies.onOtherCluster,
   });
   const gate = new Gate({
     verifier,

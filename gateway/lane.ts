@@ -25,9 +25,11 @@ export interface Item {
   readonly deadlineMs: number;
   readonly settle: (outcome: Outcome) => void;
   settled: boolean;
-  /** Rises with every message that carried it and was not known to be unexecuted. */
+  /** The message that carried it last. */
+  sentIn: string | undefined;
+  /** Rises with every message that carried it and was not answered in time. */
   lostAttempts: number;
-  /** It may have been executed: a message that carried it got no word of refusal. */
+  /** It may have been executed: a message that carried it reached somebody, and no outcome came of it. */
   perhapsExecuted: boolean;
 }
 
@@ -97,7 +99,7 @@ export function gather(queue: ItemQueue, nowMs: number): Batch | undefined {
     const item = queue.shift();
     if (item === undefined) break;
     const budgetMs = Math.floor(item.deadlineMs - nowMs);
-    if (budgetMs <= 0) settle(item, verdictAtDeadline(item));
+    if (budgetMs <= 0) settle(item, verdictUnanswered(item));
     if (item.settled) continue;
     const line = encodeAsk({ ...item.question, budgetMs });
     const lineBytes = Buffer.byteLength(line) + 1;
@@ -112,8 +114,8 @@ export function gather(queue: ItemQueue, nowMs: number): Batch | undefined {
   return items.length === 0 ? undefined : { payload: encodeAsks(lines), items };
 }
 
-/** What to say at the deadline: a write that may have been executed is told apart from one that was not (A3, A5). */
-export function verdictAtDeadline(item: Item): Outcome {
+/** What to say of one without an answer: a write that may have been executed is told apart from one that was not (A3, A5). */
+export function verdictUnanswered(item: Item): Outcome {
   const isWrite = 'op' in item.question;
   return { code: isWrite && item.perhapsExecuted ? 'timeout' : 'unavailable', body: '' };
 }

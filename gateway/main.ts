@@ -28,6 +28,7 @@ await runProgram(log, async (life) => {
     {
       servers: configuration.NATS_URLS,
       name: 'gateway',
+      isUrgent: true,
       ...(credsFile === undefined ? {} : { authenticator: credentialsFile(credsFile) }),
       ...(tlsCaFile === undefined ? {} : { tlsCaFile }),
     },
@@ -49,6 +50,7 @@ await runProgram(log, async (life) => {
     clock: systemClock,
     log,
     version,
+    onOtherCluster: (error) => life.fail('wrong_cluster', error),
   });
   life.onStop({ name: 'http', deadlineMs: stopDeadlineMs(configuration), stop: () => gateway.stop() });
 });

@@ -20,6 +20,7 @@ export const settings = {
   NATS_URLS: list('NATS servers.', { fallback: ['nats://127.0.0.1:4222'] }),
   NATS_CREDS_FILE: optionalText('Credentials of a user of the account CP.'),
   NATS_CA_FILE: optionalText('Certificate authority of the NATS servers; TLS is then required.'),
+  CLUSTER_ID: optionalText('The cluster that must be on these servers; any other is not served. Absent: any.'),
   REDIS_URL: optionalText('Redis; absent: rate limits are each gateway’s own, and revocations spread by the poll.'),
   AUTH_ISSUERS_FILE: optionalText(
     'Token issuers: JSON, a list of {issuer, audience, algorithms, jwks_url or jwks_file, tenant_claim}.',

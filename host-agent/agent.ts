@@ -65,6 +65,7 @@ export async function startAgent({ settings, identity, seed, registry, clock, lo
 
   const store = createDesiredStore(stateDir, cluster, log);
   let desired = await store.load();
+  let incarnation: number | undefined;
 
   const control = createControl({
     host,
@@ -78,6 +79,11 @@ export async function startAgent({ settings, identity, seed, registry, clock, lo
       },
       settled: () => reconciler.desiredSettled(),
       leave: (given) => reconciler.setLeave(given),
+      incarnation: (told) => {
+        // The cluster was restored: what it had acknowledged since the backup is told again, in a session that it knows of.
+        if (incarnation !== undefined && told > incarnation) control.renewSession();
+        incarnation = Math.max(told, incarnation ?? 0);
+      },
     },
     hello: { host, cluster, version, capacity, stateDir, credentials, backoff: retry, log },
     beat: () => ({

@@ -32,6 +32,8 @@ export interface SyncTarget {
   /** All that was asked for has been answered. */
   settled(): void;
   leave(given: Partial<OperatorLeave>): void;
+  /** Of the cluster that answers. */
+  incarnation(told: number): void;
 }
 
 /** One question. `only`: the partitions that a bell named; undefined for all. */
@@ -74,6 +76,7 @@ export function sync(
         return;
       }
       partitions = answer.partitions;
+      target.incarnation(answer.incarnation ?? 0);
       if (answer.orphan_word !== null) target.leave({ word: answer.orphan_word });
       if (answer.draining !== null) target.leave({ isDraining: answer.draining });
       const whole = assembly.add(answer);

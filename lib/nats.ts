@@ -1,6 +1,7 @@
 /** A NATS connection as every program wants it: it waits for the server at start, and never gives up reconnecting. */
 import { readFileSync } from 'node:fs';
 import { connect, credsAuthenticator, type Authenticator, type NatsConnection } from '@nats-io/transport-node';
+import { limits } from '../schemas/limits.ts';
 import type { Log } from './log.ts';
 
 export interface NatsOptions {
@@ -10,6 +11,8 @@ export interface NatsOptions {
   readonly inboxPrefix?: string;
   /** Certificate authority of the servers; TLS is then required from the first byte. */
   readonly tlsCaFile?: string;
+  /** Callers wait meanwhile: a server that is away is noticed sooner, at the price of more pings. */
+  readonly isUrgent?: boolean;
 }
 
 export const credentialsFile = (path: string): Authenticator => credsAuthenticator(new Uint8Array(readFileSync(path)));
@@ -26,9 +29,9 @@ export async function connectNats(options: NatsOptions, log: Log): Promise<NatsC
     maxReconnectAttempts: -1,
     reconnectTimeWait: 250,
     reconnectJitter: 250,
-    pingInterval: 5000,
+    pingInterval: options.isUrgent === true ? limits.natsPingUrgentMs : limits.natsPingMs,
     maxPingOut: 2,
-    timeout: 5000,
+    timeout: options.isUrgent === true ? limits.natsConnectUrgentMs : limits.natsConnectMs,
     noAsyncTraces: true,
     ignoreAuthErrorAbort: true,
     ...(options.authenticator === undefined ? {} : { authenticator: options.authenticator }),

@@ -2,8 +2,8 @@
  * Reading a stream without a consumer: batched direct reads (NATS ADR-31). Plain requests that any replica answers, so a
  * read may be stale; who needs to know that it is not looks for something in it that was written last.
  */
-import { createInbox, type NatsConnection, type Subscription } from '@nats-io/transport-node';
-import { within } from './backoff.ts';
+import { createInbox, type MsgHdrs, type NatsConnection, type Subscription } from '@nats-io/transport-node';
+import { DeadlineError, within } from './backoff.ts';
 
 export interface ReadMessage {
   readonly subject: string;
@@ -34,6 +34,11 @@ export interface StreamRead {
   readonly batchBytes: number;
   /** For each request. */
   readonly timeoutMs: number;
+  /**
+   * So often a request without an answer is made again; 1 where absent. The server gives each to a replica by chance, and may not
+   * know yet that one of them is away.
+   */
+  readonly attempts?: number;
 }
 
 export interface Batch {
@@ -45,11 +50,21 @@ export interface Batch {
 const status = { endOfBatch: 204, nothing: 404 } as const;
 
 /**
- * One request: the oldest messages from a place on, as many as its bounds hold, one at least. The client's own call
+ * The oldest messages from a place on, as many as the bounds of one request hold, one at least. The client's own call
  * treats "nothing there" as an error, hence this one.
- * @throws StreamReadError where the server refuses, or does not answer in time.
+ * @throws StreamReadError where the server refuses, DeadlineError where it does not answer in time.
  */
-export async function readBatch(nc: NatsConnection, read: StreamRead): Promise<Batch> {
+export async function readBatch(nc: NatsConnection, read: StreamRead, headers?: MsgHdrs): Promise<Batch> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await askOnce(nc, read, headers);
+    } catch (error) {
+      if (!(error instanceof DeadlineError) || attempt >= (read.attempts ?? 1)) throw error;
+    }
+  }
+}
+
+async function askOnce(nc: NatsConnection, read: StreamRead, headers?: MsgHdrs): Promise<Batch> {
   const messages: ReadMessage[] = [];
   let pending = 0;
   const inbox = createInbox();
@@ -76,7 +91,8 @@ export async function readBatch(nc: NatsConnection, read: StreamRead): Promise<B
   });
   try {
     const request = { ...read.from, next_by_subj: read.filter, batch: read.batchMessages, max_bytes: read.batchBytes };
-    nc.publish(`$JS.API.DIRECT.GET.${read.stream}`, JSON.stringify(request), { reply: inbox });
+    const more = headers === undefined ? {} : { headers };
+    nc.publish(`$JS.API.DIRECT.GET.${read.stream}`, JSON.stringify(request), { reply: inbox, ...more });
     await within(ended, read.timeoutMs, `reading ${read.stream}`);
     return { messages, more: pending > 0 };
   } finally {

@@ -2,13 +2,18 @@
  * Every bucket and stream, what is in it, and its one writing role (invariant A2). The owner of a partition is the actors
  * process whose epoch is in the bucket; `gateway` writes nothing (A1), hosts write only log blocks (A7).
  */
-import type { ContainerId, HostKey, NetworkName, PeerId, TenantId } from './ids.ts';
+import type { ContainerId, HostKey, MemberId, NetworkName, PeerId, TenantId } from './ids.ts';
 
 export const buckets = {
   cluster: {
     bucket: 'cluster',
-    writer: 'actors (once, by create)',
+    writer: 'actors (once, by create); a restore, while none runs',
     keys: { cluster: 'cluster id, number of partitions, format version' },
+  },
+  members: {
+    bucket: 'members',
+    writer: 'the member itself; any other, once, to declare it dead',
+    keys: { 'member.<id>': 'an actors process: its lease, renewed by compare-and-set, and the partitions that it has' },
   },
   state: {
     bucket: (partition: number) => `state-${partition}`,
@@ -29,12 +34,17 @@ export const buckets = {
   },
 } as const;
 
+/** A KV bucket in JetStream (NATS ADR-8): the stream that holds it, and what the subjects of its keys begin with. */
+export const bucketStream = (bucket: string): string => `KV_${bucket}`;
+export const bucketPrefix = (bucket: string): string => `$KV.${bucket}.`;
+
 export const streams = {
   logs: { name: 'LOGS', subjects: ['host.*.log.>'], writer: 'the host named in the subject' },
   events: { name: 'EVENTS', subjects: ['event.>'], writer: 'owner of the tenant’s partition (checkpointer)' },
 } as const;
 
 export const keys = {
+  member: (member: MemberId) => `member.${member}`,
   epoch: 'epoch',
   checkpoint: 'checkpoint',
   journal: (slot: number) => `journal.${slot}`,

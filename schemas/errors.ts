@@ -28,6 +28,7 @@ export type OutcomeCode = SuccessCode | ErrorCode;
 
 export const outcomeStatus: Readonly<Record<OutcomeCode, number>> = { ...successStatus, ...errorStatus };
 
+export const isSuccessCode = (code: string): code is SuccessCode => Object.hasOwn(successStatus, code);
 export const isOutcomeCode = (code: string): code is OutcomeCode => Object.hasOwn(outcomeStatus, code);
 
 /** Faults of a request, each under the field it is about; `_` is the body as a whole. */

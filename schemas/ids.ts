@@ -16,6 +16,8 @@ export type PeerId = Branded<'PeerId'>;
 export type PeerTokenId = Branded<'PeerTokenId'>;
 /** `^[a-z0-9](?:[a-z0-9-]{0,13}[a-z0-9])?$`: a VPN network; fit for an interface's name, a token of a NATS subject and a DNS label. */
 export type NetworkName = Branded<'NetworkName'>;
+/** A random UUID: an actors process for as long as its lease holds; after that it is another member. */
+export type MemberId = Branded<'MemberId'>;
 /** Given by the gateway to every write; the outcome of an operation is kept under it. */
 export type OperationId = Branded<'OperationId'>;
 /** `^[a-z0-9][a-z0-9-]{0,31}$` */

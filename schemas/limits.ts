@@ -45,7 +45,8 @@ export const limits = {
   /** Between a ring that had nothing to show yet and the next look. */
   streamSettleMs: 100,
   streamStalledMs: 60 * seconds,
-  streamReadMs: 5 * seconds,
+  streamReadMs: 1.5 * seconds,
+  streamReadAttempts: 4,
   streamReadMessages: 64,
   waitDefaultSeconds: 30,
   waitMaxSeconds: 300,
@@ -76,8 +77,40 @@ export const limits = {
   attemptMaxMs: 4 * seconds,
   laneRetryMinMs: 10,
   laneRetryMaxMs: 500,
+  /** A server that does not answer two pings in a row is away, and another is tried. */
+  natsPingMs: 5 * seconds,
+  natsConnectMs: 5 * seconds,
+  /** Of gateways and actors, whose callers wait meanwhile. */
+  natsPingUrgentMs: 1 * seconds,
+  natsConnectUrgentMs: 2 * seconds,
   /** NATS away for longer than this: asks are refused at once. */
   natsAwayMs: 2 * seconds,
+
+  // The cluster's record
+  clusterReadMs: 5 * seconds,
+  clusterPollMs: 500,
+  clusterWatchMs: 1 * seconds,
+  /** So often in a row the record must be missing before it is gone. */
+  clusterAbsences: 10,
+
+  // Members (actors processes)
+  /** A lease is good for this long from the start of its last renewal, on its member's own monotonic clock. */
+  leaseMs: 1 * seconds,
+  leaseRenewMs: 250,
+  memberRequestMs: 500,
+  membersPerRead: 256,
+  /** A lease that was seen unchanged for this long is over on every clock: `leaseMs`, and half of it to spare. */
+  leaseUnchangedMs: 1.5 * seconds,
+  /** What tells a process whose lease ended that it did. Gone means the same, and is as conclusive. */
+  deadMemberTtlMs: 1 * hours,
+  /** Partitions go to a member that has been live for this long. */
+  memberSettledMs: 1 * seconds,
+  /** How long a process goes on saying `not_owner` of a partition that it has given away. */
+  notOwnerLingerMs: 500,
+  /** A process that stops has this long to give its partitions away. */
+  leaveMs: 8 * seconds,
+  /** Commits under way at a hand-over have this long; what has not been acknowledged then, its sender asks for again. */
+  handOverSettleMs: 3 * seconds,
 
   // Partition
   journalSlots: 1024,
@@ -86,6 +119,11 @@ export const limits = {
   recordBytes: 320 * KiB,
   turnsQueued: 20_000,
   commitTimeoutMs: 2 * seconds,
+  /** Of one page of a load; a replica that is away swallows it, and the next attempt may go to another. */
+  loadReadMs: 1.5 * seconds,
+  loadReadAttempts: 6,
+  /** Of a write that a replicated stream refuses for another with the same fence that is in flight. */
+  checkInFlightRetries: 100,
   checkpointBatchMessages: 64,
   checkpointBatchBytes: 4 * MiB,
   checkpointPaceMs: 5,
@@ -97,6 +135,25 @@ export const limits = {
   sweepIntervalMs: 1 * seconds,
   sweepChanges: 200,
   placementHistory: 32,
+
+  // Scrub: replicas compared with one another
+  scrubIntervalMs: 10 * minutes,
+  scrubPageMessages: 256,
+  scrubPageBytes: 1 * MiB,
+  scrubReadMs: 2 * seconds,
+  /** Between one read of a page and the next: so many times as long as the read took, within these. */
+  scrubRest: 4,
+  scrubPaceMinMs: 20,
+  scrubPaceMaxMs: 200,
+  /** Any of three replicas answers: some eight reads of a page, mostly. One that never does is away. */
+  scrubAttempts: 60,
+  /** A replica that follows is heard by the leader, and behind by fewer entries: it has them long before the second look. */
+  scrubSilenceMs: 5 * seconds,
+  scrubLag: 1000,
+  /** Between a suspicion and the second look. */
+  scrubConfirmMs: 10 * seconds,
+  /** A replica that diverges in so many pages is made anew whatever the others hold. */
+  scrubDivergentPages: 16,
 
   // Hosts
   beatIntervalMs: 2 * seconds,

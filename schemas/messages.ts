@@ -226,21 +226,27 @@ export interface Enrolment {
   readonly jwt: string;
 }
 
+/**
+ * In place of an outcome, by a subscriber that does not own the partition, or has just given it away: ask again, a write
+ * under the same operation id. Another subscriber may have executed the ask.
+ */
+export const notOwner = 'not_owner';
+export type AnswerCode = OutcomeCode | typeof notOwner;
+
 export interface Answer {
   readonly index: number;
-  readonly code: OutcomeCode;
+  readonly code: AnswerCode;
   /** JSON of the HTTP response's body; empty for none. */
   readonly body: string;
 }
-
-/** Instead of answers, by a subscriber that does not own the partition: nothing was executed. */
-export const notOwner = 'not_owner';
 
 export const encodeAsks = (asks: readonly string[]): string => asks.join('\n');
 export const encodeAsk = (ask: Ask): string => JSON.stringify(ask);
 export const decodeAsks = (payload: string): Ask[] => payload.split('\n').map((line) => JSON.parse(line) as Ask);
 
 export const encodeAnswer = (answer: Answer): string => `${answer.index}\t${answer.code}\t${answer.body}`;
+
+const isAnswerCode = (code: string): code is AnswerCode => code === notOwner || isOutcomeCode(code);
 
 /** Throws where the payload is none of ours. */
 export function decodeAnswers(payload: string): Answer[] {
@@ -249,7 +255,7 @@ export function decodeAnswers(payload: string): Answer[] {
     const body = line.indexOf('\t', code + 1);
     const index = Number(line.slice(0, code));
     const name = line.slice(code + 1, body);
-    if (code < 1 || body < 0 || !Number.isInteger(index) || !isOutcomeCode(name)) throw new Error('malformed answer');
+    if (code < 1 || body < 0 || !Number.isInteger(index) || !isAnswerCode(name)) throw new Error('malformed answer');
     return { index, code: name, body: line.slice(body + 1) };
   });
 }
@@ -324,6 +330,8 @@ export const SyncAnswer = Type.Object({
   cluster: Type.String(),
   partitions: Type.Integer({ minimum: 1 }),
   partition: Type.Integer({ minimum: 0 }),
+  /** Of the cluster: where it rises, what was told before has been forgotten, and is told again. */
+  incarnation: Type.Optional(Count),
   epoch: Count,
   revision: Count,
   part: Type.Integer({ minimum: 0 }),

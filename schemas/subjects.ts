@@ -4,19 +4,25 @@
  */
 import type { ContainerId, HostKey, TenantId } from './ids.ts';
 
-/** FNV-1a, 32 bit: which partition a key belongs to. Part of a cluster's storage format; never change it. */
-export function partitionOf(key: string, partitions: number): number {
+/** FNV-1a, 32 bit. */
+export function hashOf(key: string): number {
   let hash = 0x811c9dc5;
   for (let index = 0; index < key.length; index++) {
     hash ^= key.charCodeAt(index);
     hash = Math.imul(hash, 0x01000193);
   }
-  return (hash >>> 0) % partitions;
+  return hash >>> 0;
 }
+
+/** Which partition a key belongs to. Part of a cluster's storage format; never change it. */
+export const partitionOf = (key: string, partitions: number): number => hashOf(key) % partitions;
 
 export const subjects = {
   /** Gateway → owner of a partition: a batch of asks, answered in one or more parts. */
   partition: (partition: number) => `part.${partition}`,
+
+  /** Any actors process → all of them: look at the members and the partitions again; no content, may be lost. */
+  membersChanged: 'members.changed',
 
   /** After a commit that a `wait` may be looking for; no content. */
   changed: (tenant: TenantId, id: ContainerId) => `changed.${tenant}.${id}`,

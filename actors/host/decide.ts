@@ -58,6 +58,9 @@ export function hostView(record: HostRecord, fleet: FleetView): HostView {
 const shown = (code: 'ok' | 'created' | 'accepted', record: HostRecord, context: TurnContext, changes: Changes): Turn =>
   answer(data(code, hostView(record, context.fleet)), changes);
 
+/** Rises, also above what was given and then forgotten by a restore: an agent remembers the highest. */
+const raised = (number: number, { nowMs }: TurnContext): number => Math.max(number + 1, nowMs);
+
 export function create(state: PartitionView, ask: Of<'host.create'>, context: TurnContext): Turn {
   if (state.host(ask.host) !== undefined) return refuse('conflict', 'a host of this key exists');
   const record: HostRecord = {
@@ -112,7 +115,7 @@ export function update(state: PartitionView, ask: Of<'host.update'>, context: Tu
     ...record,
     draining: draining ?? record.draining,
     cordoned: draining === true ? true : (cordoned ?? record.cordoned),
-    orphanWord: removeOrphans === true ? record.orphanWord + 1 : record.orphanWord,
+    orphanWord: removeOrphans === true ? raised(record.orphanWord, context) : record.orphanWord,
     updatedAtMs: context.nowMs,
   };
   const rung = stored(next);
@@ -170,7 +173,7 @@ export function hello(
     ...before,
     capacity,
     agentVersion,
-    session: before.session + 1,
+    session: raised(before.session, context),
     lostSinceMs: null,
     updatedAtMs: context.nowMs,
   };

@@ -1,39 +1,57 @@
-/** Taking a partition: its epoch key is moved by compare-and-set, and the new revision fences every former owner. */
+/** Taking a partition and giving it away: its epoch key is moved by compare-and-set, and the new revision fences every former owner. */
 import { backoffMs, sleep } from '../../lib/backoff.ts';
-import { encodeValue } from './codec.ts';
+import type { MemberId } from '../../schemas/ids.ts';
+import { decodeValue, encodeValue } from './codec.ts';
 import type { Store } from './store.ts';
 
 export interface EpochRecord {
   /** Of this taking alone: tells our own compare-and-set, whose answer was lost, from another's. */
   readonly token: string;
-  readonly owner: string;
+  readonly owner: MemberId;
   readonly takenAtMs: number;
+  /** The owner has given it away: whoever comes may take it. Absent in records of before leases. */
+  readonly released?: boolean;
 }
 
-export type Taken = { readonly kind: 'taken'; readonly epoch: number } | { readonly kind: 'refused' };
+export type Moved = { readonly kind: 'moved'; readonly epoch: number } | { readonly kind: 'refused' };
 
-/**
- * Moves the epoch to a new revision.
- * `from`: only if it is still at this one (the owner renews after an unknown outcome); absent: whatever it is at.
- * Retries while the store does not answer, until the signal aborts.
- */
-export async function takeEpoch(
+/** From where an epoch may be moved: from the one that the mover has itself, or from any that the rule lets go. */
+export type MovableFrom =
+  | { readonly epoch: number }
+  /** `undefined`: there is no record, or none that can be read. */
+  | { readonly mayTake: (record: EpochRecord | undefined) => Promise<boolean> };
+
+/** Moves the epoch to a new revision. Retries while the store does not answer, until the signal aborts. */
+export async function moveEpoch(
   store: Store,
   record: EpochRecord,
-  options: { readonly from?: number; readonly signal: AbortSignal; readonly onFailure: (error: unknown) => void },
-): Promise<Taken> {
+  options: {
+    readonly from: MovableFrom;
+    readonly signal: AbortSignal;
+    readonly onFailure: (error: unknown) => void;
+  },
+): Promise<Moved> {
+  const { from, signal } = options;
   const value = encodeValue(record);
-  for (let attempt = 0; !options.signal.aborted; attempt++) {
+  for (let attempt = 0; !signal.aborted; attempt++) {
     try {
       const current = await store.readEpoch();
-      if (current.value === value) return { kind: 'taken', epoch: current.revision };
-      if (options.from !== undefined && current.revision !== options.from) return { kind: 'refused' };
+      if (current.value === value) return { kind: 'moved', epoch: current.revision };
+      // From before our own: a leader that is cut off, and says nothing of who has the partition now.
+      if ('epoch' in from && current.revision < from.epoch) throw new Error('the epoch was read from the past');
+      const mayMove = 'epoch' in from ? current.revision === from.epoch : await from.mayTake(recordOf(current.value));
+      if (!mayMove) return { kind: 'refused' };
       const epoch = await store.takeEpoch(value, current.revision);
-      if (epoch !== undefined) return { kind: 'taken', epoch };
+      if (epoch !== undefined) return { kind: 'moved', epoch };
     } catch (error) {
       options.onFailure(error);
     }
-    await sleep(backoffMs(attempt, { minMs: 50, maxMs: 2000 }), options.signal);
+    await sleep(backoffMs(attempt, { minMs: 50, maxMs: 2000 }), signal);
   }
   return { kind: 'refused' };
+}
+
+function recordOf(value: string | null): EpochRecord | undefined {
+  const decoded = value === null ? undefined : decodeValue<EpochRecord>(value);
+  return decoded?.ok === true ? decoded.value : undefined;
 }

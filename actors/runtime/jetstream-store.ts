@@ -6,44 +6,50 @@
 import { headers, type Msg, type MsgHdrs, type NatsConnection } from '@nats-io/transport-node';
 import { readStream } from '../../lib/stream-read.ts';
 import { limits } from '../../schemas/limits.ts';
-import { keys } from '../../schemas/buckets.ts';
+import { bucketPrefix, bucketStream, keys } from '../../schemas/buckets.ts';
+import { backoffMs, sleep } from '../../lib/backoff.ts';
+import {
+  StoreError,
+  checkInFlight,
+  compareAndSet,
+  expectedSequence,
+  readLast,
+  ttl,
+  wrongLastSequence,
+  type PublishAck,
+} from '../../lib/jetstream-keys.ts';
 import type { EventSink, Store, StoreWrite, StoredValue, WriteOutcome } from './store.ts';
 
-const expectedSequence = 'Nats-Expected-Last-Subject-Sequence';
 const expectedSequenceSubject = 'Nats-Expected-Last-Subject-Sequence-Subject';
-
-/** `wrong last sequence`, of the subject that the header names: the fence. */
-const wrongLastSequenceCodes: ReadonlySet<number> = new Set([10071, 10164]);
-/** 10164: another write with the same check is in flight on a replicated stream; it may be retried. */
-const checkInFlightCode = 10164;
-
-interface PublishAck {
-  readonly seq?: number;
-  readonly error?: { readonly code: number; readonly err_code?: number; readonly description?: string };
-}
-
-export class StoreError extends Error {
-  constructor(what: string, cause?: unknown) {
-    super(what, { cause });
-    this.name = 'StoreError';
-  }
-}
 
 const utf8 = new TextDecoder();
 
-const ttl = (ms: number): string => `${Math.ceil(ms / 1000)}s`;
+function outcomeOf({ error }: PublishAck): WriteOutcome {
+  if (error === undefined) return { kind: 'written' };
+  if (error.err_code === wrongLastSequence) return { kind: 'fenced' };
+  return { kind: 'unknown', cause: new StoreError(`${error.err_code} ${error.description ?? ''}`) };
+}
 
-function outcomeOf(ack: PublishAck): WriteOutcome {
-  if (ack.error === undefined) return { kind: 'written' };
-  const code = ack.error.err_code ?? 0;
-  if (code === checkInFlightCode) return { kind: 'unknown', cause: new StoreError('another check is in flight') };
-  if (wrongLastSequenceCodes.has(code)) return { kind: 'fenced' };
-  return { kind: 'unknown', cause: new StoreError(`${code} ${ack.error.description ?? ''}`) };
+/**
+ * Sends a write, and again while the server refuses to look at its fence: a replicated stream checks one write with the
+ * same fence at a time, and a commit may meet a checkpoint there.
+ */
+async function acknowledged(send: () => Promise<Msg>): Promise<WriteOutcome> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      const ack = (await send()).json<PublishAck>();
+      const isRefused = ack.error?.err_code === checkInFlight;
+      if (!isRefused || attempt === limits.checkInFlightRetries) return outcomeOf(ack);
+    } catch (cause) {
+      return { kind: 'unknown', cause };
+    }
+    await sleep(backoffMs(attempt, { minMs: 1, maxMs: 16 }));
+  }
 }
 
 export function createJetStreamStore(nc: NatsConnection, bucket: string, newBatchId: () => string): Store {
-  const stream = `KV_${bucket}`;
-  const prefix = `$KV.${bucket}.`;
+  const stream = bucketStream(bucket);
+  const prefix = bucketPrefix(bucket);
   const epochSubject = prefix + keys.epoch;
 
   const request = async (
@@ -68,69 +74,39 @@ export function createJetStreamStore(nc: NatsConnection, bucket: string, newBatc
     return head;
   }
 
-  async function acknowledged(message: Promise<Msg>): Promise<WriteOutcome> {
-    try {
-      return outcomeOf((await message).json<PublishAck>());
-    } catch (cause) {
-      return { kind: 'unknown', cause };
-    }
+  /** One atomic batch; the answer is that of its last message. */
+  function sendBatch(writes: readonly StoreWrite[], epoch: number): Promise<Msg> {
+    const batch = newBatchId();
+    const numbered = writes.map((write, index) => {
+      const head = headersOf(write);
+      head.set('Nats-Batch-Id', batch);
+      head.set('Nats-Batch-Sequence', String(index + 1));
+      if (index === 0) fence(head, epoch);
+      if (index + 1 === writes.length) head.set('Nats-Batch-Commit', '1');
+      return { subject: prefix + write.key, payload: write.value ?? '', head };
+    });
+    const last = numbered.pop();
+    if (last === undefined) throw new StoreError('an empty batch');
+    for (const { subject, payload, head } of numbered) nc.publish(subject, payload, { headers: head });
+    return request(last.subject, last.payload, last.head, limits.checkpointTimeoutMs);
   }
 
   return {
-    async readEpoch() {
-      const answer = await request(
-        `$JS.API.STREAM.MSG.GET.${stream}`,
-        JSON.stringify({ last_by_subj: epochSubject }),
-        undefined,
-        limits.commitTimeoutMs,
-      );
-      const reply = answer.json<{
-        message?: { seq: number; data?: string };
-        error?: { code: number; description: string };
-      }>();
-      if (reply.message !== undefined) {
-        return { revision: reply.message.seq, value: Buffer.from(reply.message.data ?? '', 'base64').toString() };
-      }
-      if (reply.error?.code === 404) return { revision: 0, value: null };
-      throw new StoreError(`reading the epoch: ${reply.error?.description ?? 'no answer'}`);
-    },
+    readEpoch: () => readLast(nc, stream, epochSubject, limits.commitTimeoutMs),
 
-    async takeEpoch(value, expectedRevision) {
-      const head = headers();
-      head.set(expectedSequence, String(expectedRevision));
-      const answer = await request(epochSubject, value, head, limits.commitTimeoutMs);
-      const ack = answer.json<PublishAck>();
-      if (ack.error === undefined && ack.seq !== undefined) return ack.seq;
-      if (ack.error !== undefined && wrongLastSequenceCodes.has(ack.error.err_code ?? 0)) return undefined;
-      throw new StoreError(`taking the epoch: ${ack.error?.description ?? 'no sequence'}`);
-    },
+    takeEpoch: (value, expected) =>
+      compareAndSet(nc, epochSubject, value, expected, { timeoutMs: limits.commitTimeoutMs }),
 
     put: (write, epoch) =>
-      acknowledged(
+      acknowledged(async () =>
         request(prefix + write.key, write.value ?? '', fence(headersOf(write), epoch), limits.commitTimeoutMs),
       ),
 
     async putBatch(writes, epoch) {
       const [only] = writes;
-      if (writes.length === 1 && only !== undefined) return this.put(only, epoch);
-      const batch = newBatchId();
-      const last = writes.length;
-      const numbered = writes.map((write, index) => {
-        const head = headersOf(write);
-        head.set('Nats-Batch-Id', batch);
-        head.set('Nats-Batch-Sequence', String(index + 1));
-        if (index === 0) fence(head, epoch);
-        if (index + 1 === last) head.set('Nats-Batch-Commit', '1');
-        return { subject: prefix + write.key, payload: write.value ?? '', head };
-      });
-      const commit = numbered.pop();
-      if (commit === undefined) return { kind: 'written' };
-      try {
-        for (const { subject, payload, head } of numbered) nc.publish(subject, payload, { headers: head });
-      } catch (cause) {
-        return { kind: 'unknown', cause };
-      }
-      return acknowledged(request(commit.subject, commit.payload, commit.head, limits.checkpointTimeoutMs));
+      if (only === undefined) return { kind: 'written' };
+      if (writes.length === 1) return this.put(only, epoch);
+      return acknowledged(async () => sendBatch(writes, epoch));
     },
 
     async load(epoch) {
@@ -141,7 +117,8 @@ export function createJetStreamStore(nc: NatsConnection, bucket: string, newBatc
         from: { seq: 1 },
         batchMessages: readBatchMessages,
         batchBytes: readBatchBytes,
-        timeoutMs: limits.checkpointTimeoutMs,
+        timeoutMs: limits.loadReadMs,
+        attempts: limits.loadReadAttempts,
       };
       for await (const { subject, sequence, operation, data } of readStream(nc, read)) {
         const key = subject.slice(prefix.length);

@@ -12,21 +12,29 @@ export interface KnownOperation {
   readonly commit: number;
 }
 
+/** Between two calls of `expire`, no more than this counts. */
+const longestStepMs = 3 * limits.sweepIntervalMs;
+
 export class Operations {
-  readonly #known = new Map<OperationId, KnownOperation>();
+  readonly #known = new Map<OperationId, { readonly operation: KnownOperation; readonly addedAtMs: number }>();
+  /** Time in which this process ran. While it was stopped nobody was forgotten: a retry from before may be unread yet. */
+  #ranMs = 0;
+  #expiredAtMs: number | undefined;
 
   get(op: OperationId): KnownOperation | undefined {
-    return this.#known.get(op);
+    return this.#known.get(op)?.operation;
   }
 
-  add(record: OperationRecord, commit: number): void {
-    this.#known.set(record.op, { record, commit });
+  add(operation: KnownOperation): void {
+    this.#known.set(operation.record.op, { operation, addedAtMs: this.#ranMs });
   }
 
-  /** Drops what is older than `operationTtlMs`; they stand in the order of their time. */
+  /** Drops what was known for `operationTtlMs`; they stand in the order of their time. Monotonic: a wall clock may step. */
   expire(nowMs: number): void {
-    for (const [op, { record }] of this.#known) {
-      if (record.atMs + limits.operationTtlMs > nowMs) return;
+    this.#ranMs += Math.min(nowMs - (this.#expiredAtMs ?? nowMs), longestStepMs);
+    this.#expiredAtMs = nowMs;
+    for (const [op, { addedAtMs }] of this.#known) {
+      if (addedAtMs + limits.operationTtlMs > this.#ranMs) return;
       this.#known.delete(op);
     }
   }

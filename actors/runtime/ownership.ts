@@ -1,8 +1,9 @@
 /**
  * Whether this process owns a partition, and what it has while it does: the epoch is taken, the bucket loaded, turns are
- * served. After an unknown outcome memory is thrown away: a new epoch is taken (a late put can then no longer land), the
- * bucket is loaded through it, and the turns that had no answer run again; an operation that was committed after all is
- * known by its id.
+ * served while the lease is valid. After an unknown outcome memory is thrown away: a new epoch is taken (a late put can
+ * then no longer land), the bucket is loaded through it, and the turns that had no answer run again; an operation that was
+ * committed after all is known by its id. What has no answer when the partition goes to another is refused, for its
+ * sender to ask there.
  */
 import { backoffMs, sleep } from '../../lib/backoff.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -11,15 +12,18 @@ import { limits } from '../../schemas/limits.ts';
 import { PartitionState, type PlacementLedger } from '../state.ts';
 import { startCheckpointer, type Checkpointer } from './checkpoint.ts';
 import { Commits } from './commits.ts';
-import { takeEpoch } from './epoch.ts';
+import { moveEpoch, type EpochRecord, type MovableFrom } from './epoch.ts';
 import type { Group } from './group.ts';
+import type { Lease } from './lease.ts';
 import { readPartition } from './load.ts';
 import { Operations } from './operations.ts';
 import type { EventSink, Store, WriteOutcome } from './store.ts';
 
 export interface OwnershipOptions {
   readonly number: number;
-  readonly owner: string;
+  readonly lease: Lease;
+  /** Whether the partition may be taken from the member that its epoch names; undefined: it names none. */
+  readonly mayTake: (record: EpochRecord | undefined) => Promise<boolean>;
   readonly store: Store;
   readonly events: EventSink;
   readonly ledger: PlacementLedger;
@@ -28,6 +32,7 @@ export interface OwnershipOptions {
   readonly newToken: () => string;
   readonly onCommitted: (group: Group, seconds: number) => void;
   readonly onLoaded: () => void;
+  /** Another process has taken it. Not told of one that was never taken, or that was given away. */
   readonly onLost: () => void;
   readonly observer: OwnershipObserver;
 }
@@ -52,11 +57,17 @@ export interface Serving {
 }
 
 type Phase =
-  { readonly kind: 'loading' } | { readonly kind: 'serving'; readonly serving: Serving } | { readonly kind: 'ended' };
+  | { readonly kind: 'loading' }
+  | { readonly kind: 'serving'; readonly serving: Serving }
+  /** It takes no turns any more; those that it took are being committed. */
+  | { readonly kind: 'releasing'; readonly serving: Serving }
+  | { readonly kind: 'ended' };
 
+/** A turn that can't run yet. */
 interface Held {
   readonly untilMs: number;
   readonly run: (serving: Serving) => void;
+  readonly refuse: () => void;
 }
 
 export class Ownership {
@@ -79,82 +90,142 @@ export class Ownership {
   get serving(): Serving | undefined {
     return this.#phase.kind === 'serving' ? this.#phase.serving : undefined;
   }
+  /** While it gives the partition away, too. */
+  get owned(): Serving | undefined {
+    return this.#phase.kind === 'releasing' ? this.#phase.serving : this.serving;
+  }
+  /** What may be answered from now. */
+  get answering(): Serving | undefined {
+    return this.#options.lease.isValid() ? this.serving : undefined;
+  }
 
-  /** Takes the partition and loads it; resolves when it serves, or has ended. */
+  /** Takes the partition and loads it; resolves when it serves, or when it can't be taken. */
   async start(): Promise<void> {
-    await this.#load('start', undefined, undefined);
+    await this.#load('start', { mayTake: this.#options.mayTake }, undefined);
   }
 
-  /** Commits what is under way, then lets go. Turns that come after are not answered. */
-  async stop(): Promise<void> {
-    while (this.serving?.commits.isIdle === false) await sleep(1);
-    await this.serving?.checkpointer.stop();
-    this.#end();
+  /** Commits what is under way, and lets the partition go to whoever takes it. */
+  async release(): Promise<void> {
+    const { serving } = this;
+    if (serving === undefined) {
+      this.end();
+      return;
+    }
+    this.#phase = { kind: 'releasing', serving };
+    this.#refuseHeld();
+    const { store, clock, log, number } = this.#options;
+    const untilMs = clock.monotonicMs() + limits.handOverSettleMs;
+    while (!serving.commits.isIdle && !this.#ended.signal.aborted && clock.monotonicMs() < untilMs) await sleep(1);
+    // A batch that is still under way lands before the epoch moves, or is refused.
+    await Promise.race([serving.checkpointer.stop(), sleep(untilMs - clock.monotonicMs(), this.#ended.signal)]);
+    await moveEpoch(store, this.#epochRecord({ released: true }), {
+      from: { epoch: serving.epoch },
+      signal: this.#ended.signal,
+      onFailure: (error) => log.warn('epoch_not_released', { partition: number, error }),
+    });
+    this.end();
   }
 
-  /** Runs a turn: now, or when the partition serves again, unless its sender waits no longer by then (monotonic). */
-  whenServing(untilMs: number, run: (serving: Serving) => void): void {
+  /** Lets go at once. What is under way has no answer; its sender asks again. */
+  end(): void {
+    if (this.#phase.kind === 'ended') return;
+    const unanswered = this.owned?.commits.close() ?? [];
+    void this.owned?.checkpointer.stop();
+    this.#phase = { kind: 'ended' };
+    this.#ended.abort();
+    this.#state.release();
+    this.#refuseHeld();
+    for (const waiter of unanswered) waiter(false);
+  }
+
+  /** The lease is valid again. */
+  resume(): void {
+    if (this.#held.length > 0 && this.answering !== undefined) this.#letIn();
+  }
+
+  /**
+   * Runs a turn: now, or when the partition serves with a valid lease, unless its sender waits no longer by then
+   * (monotonic). Refuses it where this process is not the owner, or is so no longer.
+   */
+  whenServing(untilMs: number, run: (serving: Serving) => void, refuse: () => void): void {
     switch (this.#phase.kind) {
       case 'serving':
-        run(this.#phase.serving);
+        if (this.#options.lease.isValid()) run(this.#phase.serving);
+        else this.#hold({ untilMs, run, refuse });
         return;
       case 'loading':
-        if (this.#held.length < limits.turnsQueued) this.#held.push({ untilMs, run });
+        this.#hold({ untilMs, run, refuse });
         return;
+      case 'releasing':
       case 'ended':
+        refuse();
         return;
     }
   }
 
+  #hold(held: Held): void {
+    if (this.#held.length >= limits.turnsQueued) {
+      const nowMs = this.#options.clock.monotonicMs();
+      this.#held = this.#held.filter(({ untilMs }) => untilMs > nowMs);
+    }
+    if (this.#held.length < limits.turnsQueued) this.#held.push(held);
+    else held.refuse();
+  }
+
+  #epochRecord({ released }: { readonly released: boolean }): EpochRecord {
+    const { newToken, lease, clock } = this.#options;
+    return { token: newToken(), owner: lease.member, takenAtMs: clock.nowMs(), released };
+  }
+
   #trouble(outcome: Exclude<WriteOutcome, { kind: 'written' }>): void {
-    const { serving } = this;
+    const serving = this.owned;
     if (serving === undefined) return;
     const { log, number, onLost } = this.#options;
     const { epoch } = serving;
     void serving.checkpointer.stop();
     if (outcome.kind === 'fenced') {
       log.warn('partition_fenced', { partition: number, epoch });
-      this.#end();
+      this.end();
       onLost();
       return;
     }
     log.warn('commit_unknown', { partition: number, epoch, error: outcome.cause });
-    void this.#load('unknown_outcome', epoch, serving);
+    // Given away, its next owner takes a new epoch, which settles what is unknown.
+    if (this.#phase.kind === 'serving') void this.#load('unknown_outcome', { epoch }, serving);
+    else for (const waiter of serving.commits.close()) waiter(false);
   }
 
-  async #load(cause: LoadCause, from: number | undefined, former: Serving | undefined): Promise<void> {
-    const { store, log, number, owner, clock, observer } = this.#options;
+  async #load(cause: LoadCause, from: MovableFrom, former: Serving | undefined): Promise<void> {
+    const { store, log, number, observer, onLost } = this.#options;
     this.#phase = { kind: 'loading' };
     const unanswered = former?.commits.close() ?? [];
     observer.reload(cause);
-    let expected = from;
+    let movableFrom = from;
     for (let attempt = 0; !this.#ended.signal.aborted; attempt++) {
-      const record = { token: this.#options.newToken(), owner, takenAtMs: clock.nowMs() };
-      const taken = await takeEpoch(store, record, {
-        ...(expected === undefined ? {} : { from: expected }),
+      const moved = await moveEpoch(store, this.#epochRecord({ released: false }), {
+        from: movableFrom,
         signal: this.#ended.signal,
         onFailure: (error) => log.warn('epoch_not_taken', { partition: number, error }),
       });
-      if (taken.kind === 'refused') {
-        if (this.#ended.signal.aborted) return;
-        this.#end();
-        this.#options.onLost();
+      if (moved.kind === 'refused') {
+        const isLost = 'epoch' in movableFrom && !this.#ended.signal.aborted;
+        this.end();
+        for (const waiter of unanswered) waiter(false);
+        if (isLost) onLost();
         return;
       }
-      expected = taken.epoch;
+      movableFrom = { epoch: moved.epoch };
       try {
-        await this.#serve(taken.epoch);
+        await this.#serve(moved.epoch);
         break;
       } catch (error) {
         log.error('load_failed', { partition: number, error });
         await sleep(backoffMs(attempt, { minMs: 100, maxMs: 5000 }), this.#ended.signal);
       }
     }
-    const { serving } = this;
-    if (serving === undefined) return;
-    this.#options.onLoaded();
+    if (this.serving !== undefined) this.#options.onLoaded();
     for (const waiter of unanswered) waiter(false);
-    this.#release(serving);
+    if (this.serving !== undefined) this.#letIn();
   }
 
   async #serve(epoch: number): Promise<void> {
@@ -170,10 +241,10 @@ export class Ownership {
     }
     observer.quarantined(number, loaded.quarantined.length);
     const operations = new Operations();
-    for (const { record, commit } of loaded.operations) operations.add(record, commit);
+    for (const known of loaded.operations) operations.add(known);
     const onTrouble = (outcome: Exclude<WriteOutcome, { kind: 'written' }>): void => {
       // Of this epoch: trouble of a former one has been dealt with.
-      if (this.serving?.epoch === epoch) this.#trouble(outcome);
+      if (this.owned?.epoch === epoch) this.#trouble(outcome);
     };
     const checkpointer = startCheckpointer({
       store,
@@ -196,19 +267,17 @@ export class Ownership {
     };
   }
 
-  /** Turns that came while the partition was loading. */
-  #release(serving: Serving): void {
+  /** Turns that came while the partition was loading, or the lease had lapsed. */
+  #letIn(): void {
     const held = this.#held;
     this.#held = [];
     const nowMs = this.#options.clock.monotonicMs();
-    for (const { untilMs, run } of held) if (untilMs > nowMs) run(serving);
+    for (const { untilMs, run, refuse } of held) if (untilMs > nowMs) this.whenServing(untilMs, run, refuse);
   }
 
-  #end(): void {
-    this.serving?.commits.close();
-    this.#phase = { kind: 'ended' };
-    this.#ended.abort();
+  #refuseHeld(): void {
+    const held = this.#held;
     this.#held = [];
-    this.#state.release();
+    for (const { refuse } of held) refuse();
   }
 }

@@ -9,24 +9,27 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { keys } from '../../schemas/buckets.ts';
 import type { ContainerRecord, OperationRecord, TombstoneRecord } from '../../schemas/container.ts';
-import type { OutcomeCode } from '../../schemas/errors.ts';
 import { isNetworkName, type HostKey, type NetworkName } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import type { Ask, ReadAsk, WriteAsk } from '../../schemas/messages.ts';
+import { notOwner, type AnswerCode, type Ask, type ReadAsk, type WriteAsk } from '../../schemas/messages.ts';
 import { againBody } from '../container/decide.ts';
 import { decideRead, decideWrite, type Prepared } from '../decide.ts';
 import { recordKey, type PartitionView, type PlacementLedger, type StateRecord } from '../state.ts';
 import { isOfNetwork } from '../vpn-state.ts';
 import { isEmpty, isSuccess, refuse, type Changes, type FleetView, type Turn, type TurnContext } from '../turn.ts';
 import { encodeValue } from './codec.ts';
+import type { EpochRecord } from './epoch.ts';
 import { outgoingEvent, type Group, type OutgoingEffect, type Waiter } from './group.ts';
+import type { Lease } from './lease.ts';
 import type { KnownOperation } from './operations.ts';
 import { Ownership, type OwnershipObserver, type Serving } from './ownership.ts';
 import type { EventSink, Store } from './store.ts';
 
 export interface PartitionOptions {
   readonly number: number;
-  readonly owner: string;
+  readonly lease: Lease;
+  /** Whether the partition may be taken from the member that its epoch names; undefined: it names none. */
+  readonly mayTake: (record: EpochRecord | undefined) => Promise<boolean>;
   readonly store: Store;
   readonly events: EventSink;
   readonly fleet: FleetView;
@@ -38,7 +41,7 @@ export interface PartitionOptions {
   readonly onEffects: (partition: Partition, effects: Iterable<OutgoingEffect>) => void;
   /** The state was loaded: hosts of this partition may have changed while it was elsewhere. */
   readonly onLoaded: (partition: Partition) => void;
-  /** Another process has taken the partition. */
+  /** Another process has taken the partition; not told of one that was never had, or was given away. */
   readonly onLost: (partition: Partition) => void;
   readonly observer: PartitionObserver;
 }
@@ -49,7 +52,9 @@ export interface PartitionObserver extends OwnershipObserver {
   commit(seconds: number, turns: number): void;
 }
 
-export type Respond = (code: OutcomeCode, body: string) => void;
+export type Respond = (code: AnswerCode, body: string) => void;
+
+const refusal = (respond: Respond) => (): void => respond(notOwner, '');
 
 /** What a read has to wait for before it may be told. */
 const allDirt = '*';
@@ -78,8 +83,10 @@ export class Partition {
   readonly #options: PartitionOptions;
   readonly #ownership: Ownership;
   #nowMs = 0;
-  /** By host, the commit that last changed what is desired there. */
+  /** By host, the change that last touched what is desired there. */
   #revisions = new Map<HostKey, number>();
+  /** Counts these changes: of two in one commit, a sync between them has seen the first alone. */
+  #revision = 0;
 
   constructor(options: PartitionOptions) {
     this.number = options.number;
@@ -89,11 +96,12 @@ export class Partition {
       ...options,
       onCommitted: (group, seconds) => {
         observer.commit(seconds, group.waiters.length);
-        observer.journal(this.number, this.#ownership.serving?.commits.entriesAboveMark ?? 0);
+        observer.journal(this.number, this.#ownership.owned?.commits.entriesAboveMark ?? 0);
         options.onEffects(this, group.effects());
       },
       onLoaded: () => {
         this.#revisions = new Map();
+        this.#revision = this.#ownership.serving?.loadedLast ?? 0;
         options.onLoaded(this);
       },
       onLost: () => options.onLost(this),
@@ -105,14 +113,14 @@ export class Partition {
     return this.#ownership.state;
   }
   get epoch(): number {
-    return this.#ownership.serving?.epoch ?? 0;
+    return this.#ownership.owned?.epoch ?? 0;
   }
   /** Number of the newest group, committed or not. */
   get last(): number {
-    return this.#ownership.serving?.commits.last ?? 0;
+    return this.#ownership.owned?.commits.last ?? 0;
   }
   get committed(): number {
-    return this.#ownership.serving?.commits.committed ?? 0;
+    return this.#ownership.owned?.commits.committed ?? 0;
   }
   get isServing(): boolean {
     return this.#ownership.serving !== undefined;
@@ -122,14 +130,24 @@ export class Partition {
     return this.#revisions.get(host) ?? this.#ownership.serving?.loadedLast ?? 0;
   }
 
-  /** Takes the partition and loads it; resolves when it serves, or has ended. */
+  /** Takes the partition and loads it; resolves when it serves, or when it can't be had. */
   async start(): Promise<void> {
     await this.#ownership.start();
   }
 
-  /** Commits what is under way, then lets go. Turns that come after are not answered. */
-  async stop(): Promise<void> {
-    await this.#ownership.stop();
+  /** Commits what is under way and lets the partition go to whoever takes it. Asks that come after are refused. */
+  async release(): Promise<void> {
+    await this.#ownership.release();
+  }
+
+  /** Lets go at once: it is another's, or may be. */
+  drop(): void {
+    this.#ownership.end();
+  }
+
+  /** The lease is valid again: what waited for it is done. */
+  resume(): void {
+    this.#ownership.resume();
   }
 
   /** Resolves when every committed value is in its own key. */
@@ -156,7 +174,7 @@ export class Partition {
     decide: (state: PartitionView, context: TurnContext) => Iterable<Changes>,
     then: () => void = () => {},
   ): boolean {
-    const { serving } = this.#ownership;
+    const serving = this.#ownership.answering;
     if (serving?.commits.hasRoom() !== true) return false;
     const { state, commits } = serving;
     this.#options.observer.turn(kind);
@@ -186,9 +204,9 @@ export class Partition {
     return true;
   }
 
-  /** What is desired on a host, given out when it is committed; not called where the partition does not serve. */
+  /** What is desired on a host, given out when it is committed; not called where nothing may be answered now. */
   project<T>(host: HostKey, render: (state: PartitionView) => T, then: (value: T) => void): void {
-    const { serving } = this.#ownership;
+    const serving = this.#ownership.answering;
     if (serving === undefined) return;
     this.#options.observer.turn('sync');
     const value = render(serving.state);
@@ -199,7 +217,7 @@ export class Partition {
 
   /** What of the whole partition is to be told to others; given out when it is committed, or never. */
   survey<T>(render: (state: PartitionView, nowMs: number) => T, then: (value: T) => void): void {
-    const { serving } = this.#ownership;
+    const serving = this.#ownership.answering;
     if (serving === undefined) return;
     const value = render(serving.state, this.#now());
     serving.commits.after(serving.commits.dirtyUntil(allDirt), (committed) => {
@@ -208,7 +226,7 @@ export class Partition {
   }
 
   expireOperations(): void {
-    this.#ownership.serving?.operations.expire(this.#now());
+    this.#ownership.serving?.operations.expire(this.#options.clock.monotonicMs());
   }
 
   // Turns
@@ -218,18 +236,19 @@ export class Partition {
   }
 
   #read(ask: ReadAsk, untilMs: number, respond: Respond): void {
-    this.#ownership.whenServing(untilMs, ({ state, commits }) => {
+    const turn = ({ state, commits }: Serving): void => {
       this.#options.observer.turn(ask.type);
       const { code, body } = this.#turnOf(() => decideRead(state, ask, this.#context(ask.rid)), ask.rid).reply;
       commits.after(commits.dirtyUntil(dirtOf(ask)), (committed) => {
         if (committed) respond(code, body);
         else this.#read(ask, untilMs, respond);
       });
-    });
+    };
+    this.#ownership.whenServing(untilMs, turn, refusal(respond));
   }
 
   #write(ask: WriteAsk, prepared: Prepared | undefined, untilMs: number, respond: Respond): void {
-    this.#ownership.whenServing(untilMs, (serving) => {
+    const turn = (serving: Serving): void => {
       const { state, operations, commits } = serving;
       const again = (): void => this.#write(ask, prepared, untilMs, respond);
       this.#options.observer.turn(ask.type);
@@ -244,26 +263,27 @@ export class Partition {
         respond('unavailable', JSON.stringify({ error: 'unavailable' }));
         return;
       }
-      const turn = this.#turnOf(() => decideWrite(state, ask, this.#context(ask.rid), prepared), ask.rid);
-      const { code, body } = turn.reply;
+      const decided = this.#turnOf(() => decideWrite(state, ask, this.#context(ask.rid), prepared), ask.rid);
+      const { code, body } = decided.reply;
       const waiter: Waiter = (committed) => (committed ? respond(code, body) : again());
-      if (isEmpty(turn.changes)) {
+      if (isEmpty(decided.changes)) {
         this.#options.onEffects(
           this,
-          turn.changes.effects.map((effect) => ({ ...effect, requestId: ask.rid })),
+          decided.changes.effects.map((effect) => ({ ...effect, requestId: ask.rid })),
         );
         commits.after(commits.dirtyUntil(dirtAround(ask)), waiter);
         return;
       }
-      const encoded = turn.changes.records.map(encodeValue);
+      const encoded = decided.changes.records.map(encodeValue);
       if (encoded.some(isTooLarge)) {
         respond('too_large', JSON.stringify({ error: 'too_large' }));
         return;
       }
-      const group = this.#apply(serving, turn.changes, encoded, ask.rid);
-      this.#remember(serving, ask, turn, group);
+      const group = this.#apply(serving, decided.changes, encoded, ask.rid);
+      this.#remember(serving, ask, decided, group);
       group.waiters.push(waiter);
-    });
+    };
+    this.#ownership.whenServing(untilMs, turn, refusal(respond));
   }
 
   /** The answer of the first time. A container is shown as it is now, so its newest change has to be committed too. */
@@ -313,7 +333,7 @@ export class Partition {
       answer: ofContainer === undefined ? { kind: 'body', body } : { kind: 'container', ...ofContainer },
     };
     group.operation(record);
-    operations.add(record, group.number);
+    operations.add({ record, commit: group.number });
   }
 
   // What a turn changes
@@ -382,7 +402,7 @@ export class Partition {
     for (const side of [before, after]) {
       if (side?.placement.phase !== 'placed') continue;
       commits.soil(hostDirt(side.placement.host), group);
-      this.#revisions.set(side.placement.host, group.number);
+      this.#revisions.set(side.placement.host, ++this.#revision);
     }
   }
 }

@@ -4,6 +4,7 @@ import { settings as gatewaySettings } from '../../gateway/settings.ts';
 import { settings as agentSettings } from '../../host-agent/settings.ts';
 import type { Settings } from '../../lib/config.ts';
 import { routes } from '../../schemas/routes.ts';
+import { settings as backupSettings } from '../backup-target.ts';
 import { tools } from '../tool-table.ts';
 import { programMetrics } from './program-metrics.ts';
 import {
@@ -35,6 +36,7 @@ export const tables: ReadonlyMap<string, () => string> = new Map([
   ['settings-gateway', () => settingsTable('gateway', gatewaySettings)],
   ['settings-actors', () => settingsTable('actors', actorsSettings)],
   ['settings-host-agent', () => settingsTable('host-agent', agentSettings)],
+  ['settings-backup', () => settingsTable('backup', backupSettings)],
   ['settings-tooling', () => toolingTable(tools)],
   ['routes-tenant', () => routesTable(routes, 'tenant')],
   ['routes-operator', () => routesTable(routes, 'operator')],

@@ -1,6 +1,6 @@
 /** Every metric of the three programs and of the VPN area, from the registries that they themselves fill. */
 import type { Registry } from 'prom-client';
-import { createObserver, observeFleet, observePartitions } from '../../actors/metrics.ts';
+import { countScrubs, createObserver, observeFleet, observeKeeper, observeScrub } from '../../actors/metrics.ts';
 import { createForageMeters } from '../../gateway/forage/metrics.ts';
 import { createMeters, registerGauges as registerGatewayGauges } from '../../gateway/metrics.ts';
 import { createMetrics, registerGauges as registerAgentGauges } from '../../host-agent/metrics.ts';
@@ -40,7 +40,9 @@ function fillGateway(registry: Registry): void {
 function fillActors(registry: Registry): void {
   createObserver(registry);
   observeFleet(registry, { hosts: neverRead } as unknown as Parameters<typeof observeFleet>[1]);
-  observePartitions(registry, neverRead);
+  observeKeeper(registry, {} as Parameters<typeof observeKeeper>[1]);
+  observeScrub(registry, {} as Parameters<typeof observeScrub>[1]);
+  countScrubs(registry);
 }
 
 function fillAgent(registry: Registry): void {

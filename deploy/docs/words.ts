@@ -228,8 +228,18 @@ export const metricWords: Readonly<Record<string, string>> = {
   longshore_actors_journal_entries:
     'Steadily over 500 of 1,024: the checkpoint falls behind. At 1,022 writes are refused: see the runbook, “A journal is full”.',
   longshore_actors_loads_total: '`unknown_outcome` again and again: NATS answers too slowly, or loses its leader.',
+  longshore_actors_lease_valid:
+    '0: nothing is answered from memory. For a few seconds while the NATS servers choose a new leader; longer: see the runbook, “A lease has lapsed”.',
+  longshore_actors_members:
+    'The number of actors processes that run; less for longer than a takeover, and one does not.',
+  longshore_actors_partition_moves_total:
+    '`lost`: its lease was revoked, or another process took what it should not have; `taken` and `released` come with starts and stops.',
   longshore_actors_partitions: 'Summed over all processes less than the cluster has: somebody’s tenants get 503.',
   longshore_actors_quarantined_records: 'Over 0: see the runbook, “Records in quarantine”.',
+  longshore_actors_replica_divergent_messages: 'Over 0: see the runbook, “A replica diverges”.',
+  longshore_actors_scrub_timestamp_seconds:
+    'Only with several replicas. Hours old: a NATS server is away, or `SCRUB_INTERVAL_MS` is long.',
+  longshore_actors_scrubs_total: '`partial` again and again: a NATS server is away, or does not catch up.',
   longshore_actors_turns_total: 'What the cluster is asked to do, by kind.',
 
   longshore_agent_containers: '`failed` and `backoff` are mostly the tenants’ own; many at once on one host are not.',

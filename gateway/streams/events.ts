@@ -116,9 +116,13 @@ export class EventReader {
     const { messages } = await this.#reader.page(subject, Math.max(1, frame.seq - resumeLookBack));
     const known = messages.filter(({ sequence }) => sequence <= frame.seq).flatMap((message) => this.#place(message));
     const at = known.findIndex(({ event }) => event.id === frame.eventId);
-    // Expired, or a stream that began anew: from its beginning, with what the event's number still tells.
-    if (entry === undefined || at < 0)
+    if (entry === undefined || at < 0) {
+      const [newest] = (await this.newest(subject, 1)).events;
+      // Later than all there is: of a past that a restore took back. The same numbers are given again.
+      if (newest !== undefined && (entryOf(newest.event.id) ?? -1) < (entry ?? -1)) return beginning;
+      // Expired: from the beginning, with what the event's number still tells.
       return { ...beginning, entry: entry ?? -1, givenOfEntry: new Set([frame.eventId]) };
+    }
     const given = known.slice(0, at + 1).filter(({ event }) => entryOf(event.id) === entry);
     return { next: frame.seq, entry, givenOfEntry: new Set(given.map(({ event }) => event.id)) };
   }

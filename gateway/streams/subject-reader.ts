@@ -80,6 +80,7 @@ export class SubjectReader {
       batchMessages: batch,
       batchBytes: limits.streamBufferBytes,
       timeoutMs: limits.streamReadMs,
+      attempts: limits.streamReadAttempts,
     });
   }
 }

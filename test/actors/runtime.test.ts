@@ -12,6 +12,7 @@ import type { HostRecord } from '../../schemas/host.ts';
 import { limits } from '../../schemas/limits.ts';
 import { containerId, hostKey, operation, specOf, tenantId } from './support.ts';
 import { MemoryBucket, createMemorySink, createMemoryStore } from './support/memory-store.ts';
+import { fleetHost, fleetOf, h1 } from './support/records.ts';
 import { createPartition, readOf, writeOf, type Answered, type LooseWrite } from './support/partition.ts';
 
 const tenant = tenantId('acme');
@@ -57,7 +58,7 @@ const isPending = async (answer: Promise<Answered>): Promise<boolean> =>
 t.test('nothing that speaks of an uncommitted change is answered before its commit', async (t) => {
   const gate = gated();
   const partition = await serving(gate.store);
-  t.teardown(() => partition.stop());
+  t.teardown(() => partition.release());
   const create = createAsk('web');
   await writeOf(partition, create);
   gate.shut();
@@ -80,7 +81,7 @@ t.test('nothing that speaks of an uncommitted change is answered before its comm
 t.test('the operator’s word about orphans is told after its commit', async (t) => {
   const gate = gated();
   const partition = await serving(gate.store);
-  t.teardown(() => partition.stop());
+  t.teardown(() => partition.release());
   const host = hostKey('h1');
   await writeOf(partition, {
     type: 'host.create',
@@ -102,13 +103,42 @@ t.test('the operator’s word about orphans is told after its commit', async (t)
   gate.open();
   await word;
   await sleep(1);
-  t.same(told, [1]);
+  t.match(told, [Number]);
+});
+
+t.test('a host that asks between two turns of one commit is told of the second when it asks again', async (t) => {
+  const gate = gated();
+  const fleet = fleetOf(fleetHost(h1));
+  const partition = createPartition({ store: gate.store, events: createMemorySink([]), fleet });
+  await partition.start();
+  t.teardown(() => partition.release());
+  const host = h1;
+  gate.shut();
+  const first = writeOf(partition, createAsk('a'));
+  const told: { readonly revision: number; readonly containers: number }[] = [];
+  const ask = (): void =>
+    partition.project(
+      host,
+      (state) => ({ revision: partition.revisionOf(host), containers: state.placedOn(host).size }),
+      (value) => told.push(value),
+    );
+  ask();
+  const second = writeOf(partition, createAsk('b'));
+  ask();
+  gate.open();
+  t.match(await Promise.all([first, second]), [{ code: 'created' }, { code: 'created' }]);
+  await sleep(1);
+  t.same(
+    told.map(({ containers }) => containers),
+    [1, 2],
+  );
+  t.ok((told[0]?.revision ?? 0) < (told[1]?.revision ?? 0), 'what differs bears another revision');
 });
 
 t.test('a write whose sender has given up is not done after a reload', async (t) => {
   const gate = gated();
   const partition = await serving(gate.store);
-  t.teardown(() => partition.stop());
+  t.teardown(() => partition.release());
   gate.shut();
   const late = writeOf(partition, createAsk('late'), 30).catch(() => 'given up');
   const patient = writeOf(partition, createAsk('patient'));
@@ -120,7 +150,7 @@ t.test('a write whose sender has given up is not done after a reload', async (t)
 
 t.test('one answer that can’t be given keeps nobody else from theirs', async (t) => {
   const partition = await serving(createMemoryStore(new MemoryBucket()));
-  t.teardown(() => partition.stop());
+  t.teardown(() => partition.release());
   partition.write({ rid: 'r', budgetMs: 1000, ...createAsk('a') }, undefined, () => {
     throw new Error('the connection is closed');
   });
@@ -130,7 +160,7 @@ t.test('one answer that can’t be given keeps nobody else from theirs', async (
 
 t.test('a change that no message holds is left out, and the partition goes on', async (t) => {
   const partition = await serving(createMemoryStore(new MemoryBucket()));
-  t.teardown(() => partition.stop());
+  t.teardown(() => partition.release());
   const create = createAsk('web');
   await writeOf(partition, create);
   const record = partition.view.tenant(tenant).containers.get(create.id) as ContainerRecord;
@@ -168,7 +198,7 @@ t.test('a partition that is stopped while it loads does not serve', async (t) =>
   });
   const starting = partition.start();
   await sleep(5);
-  await partition.stop();
+  await partition.release();
   go();
   await starting;
   t.notOk(partition.isServing);
@@ -227,7 +257,7 @@ t.test('a checkpoint batch is bounded in keys, bytes, outcomes and events', asyn
 
 t.test('what arrives in one tick is one commit', async (t) => {
   const partition = await serving(createMemoryStore(new MemoryBucket()));
-  t.teardown(() => partition.stop());
+  t.teardown(() => partition.release());
   const writes: LooseWrite[] = Array.from({ length: 30 }, () => createAsk(containerId()));
   await Promise.all(writes.map(async (ask) => writeOf(partition, ask)));
   t.equal(partition.last, 1);

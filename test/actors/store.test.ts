@@ -1,18 +1,21 @@
 /** What the runtime builds on, tried on the real server: the fence, atomic batches, TTLs, and loads. */
 import { randomUUID } from 'node:crypto';
+import { headers } from '@nats-io/transport-node';
 import t from 'tap';
 import { createJetStreamStore } from '../../actors/runtime/jetstream-store.ts';
-import { takeEpoch } from '../../actors/runtime/epoch.ts';
+import { moveEpoch } from '../../actors/runtime/epoch.ts';
 import type { Store } from '../../actors/runtime/store.ts';
+import { readBatch } from '../../lib/stream-read.ts';
+import type { MemberId } from '../../schemas/ids.ts';
 import { buckets } from '../../schemas/buckets.ts';
 import { startCluster } from './support.ts';
 
 const take = async (store: Store, from?: number) =>
-  takeEpoch(
+  moveEpoch(
     store,
-    { token: randomUUID(), owner: 'test', takenAtMs: 0 },
+    { token: randomUUID(), owner: 'test' as MemberId, takenAtMs: 0 },
     {
-      ...(from === undefined ? {} : { from }),
+      from: from === undefined ? { mayTake: async () => Promise.resolve(true) } : { epoch: from },
       signal: AbortSignal.timeout(5000),
       onFailure: (error) => t.fail(String(error)),
     },
@@ -26,9 +29,9 @@ t.test('a partition’s bucket', async (t) => {
     const store = storeOf(0);
     const first = await take(store);
     const second = await take(store);
-    t.equal(first.kind, 'taken');
-    t.equal(second.kind, 'taken');
-    if (first.kind !== 'taken' || second.kind !== 'taken') return;
+    t.equal(first.kind, 'moved');
+    t.equal(second.kind, 'moved');
+    if (first.kind !== 'moved' || second.kind !== 'moved') return;
     t.match(await store.put({ key: 'journal.1', value: 'late' }, first.epoch), { kind: 'fenced' });
     const batch = [
       { key: 'tenant.a', value: 'late' },
@@ -44,7 +47,7 @@ t.test('a partition’s bucket', async (t) => {
   t.test('a batch is written whole, deletions and outcomes with a TTL included', async (t) => {
     const store = storeOf(1);
     const taken = await take(store);
-    if (taken.kind !== 'taken') return t.fail();
+    if (taken.kind !== 'moved') return t.fail();
     const many = Array.from({ length: 64 }, (_, index) => ({ key: `container.t.${index}`, value: `v${index}` }));
     t.match(await store.putBatch(many, taken.epoch), { kind: 'written' });
     const next = [
@@ -66,8 +69,8 @@ t.test('a partition’s bucket', async (t) => {
   t.test('an epoch is moved from the one that was seen, or not at all', async (t) => {
     const store = storeOf(2);
     const mine = await take(store);
-    if (mine.kind !== 'taken') return t.fail();
-    t.match(await take(store, mine.epoch), { kind: 'taken' });
+    if (mine.kind !== 'moved') return t.fail();
+    t.match(await take(store, mine.epoch), { kind: 'moved' });
     t.match(await take(store, mine.epoch), { kind: 'refused' });
   });
 
@@ -75,7 +78,25 @@ t.test('a partition’s bucket', async (t) => {
     const store = storeOf(3);
     const first = await take(store);
     await take(store);
-    if (first.kind !== 'taken') return t.fail();
+    if (first.kind !== 'moved') return t.fail();
     await t.rejects(store.load(first.epoch), { name: 'StoreError' });
   });
+});
+
+t.test('a page that nobody answers is asked for again, so often and no oftener', async (t) => {
+  const { nc } = await startCluster(t, 1);
+  let asked = 0;
+  // In the place of replicas: the first two are away.
+  nc.subscribe('$JS.API.DIRECT.GET.PAGES', {
+    callback: (_error, message) => {
+      if (++asked % 3 !== 0) return;
+      const head = headers(404, 'nothing');
+      message.respond('', { headers: head });
+    },
+  });
+  const read = { stream: 'PAGES', filter: '>', from: { seq: 1 }, batchMessages: 1, batchBytes: 1000, timeoutMs: 100 };
+  t.same(await readBatch(nc, { ...read, attempts: 3 }), { messages: [], more: false });
+  t.equal(asked, 3);
+  await t.rejects(readBatch(nc, { ...read, attempts: 2 }), { name: 'DeadlineError' });
+  t.equal(asked, 5);
 });

@@ -1,19 +1,22 @@
 /** A real nats-server with a cluster on it, and asks sent as a gateway sends them. */
+import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { connect, credsAuthenticator, type NatsConnection } from '@nats-io/transport-node';
 import { Registry } from 'prom-client';
 import type { Test } from 'tap';
 import { checkServer, joinCluster } from '../../actors/cluster.ts';
 import { createObserver } from '../../actors/metrics.ts';
 import { createOwner, type Owner } from '../../actors/owner.ts';
+import type { Lease } from '../../actors/runtime/lease.ts';
 import { startNats, type Nats } from '../../deploy/nats.ts';
 import { within } from '../../lib/backoff.ts';
 import { systemClock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Cluster } from '../../schemas/cluster.ts';
 import type { ContainerSpec } from '../../schemas/container.ts';
-import type { ContainerId, HostKey, OperationId, TenantId } from '../../schemas/ids.ts';
+import type { ContainerId, HostKey, MemberId, OperationId, TenantId } from '../../schemas/ids.ts';
 import { addressOf, decodeAnswers, encodeAsks, type Answer, type Ask } from '../../schemas/messages.ts';
 import { partitionOf, subjects } from '../../schemas/subjects.ts';
 import { temporaryFolder } from '../support/folder.ts';
@@ -26,6 +29,9 @@ export const quietLog: Log = {
   child: () => quietLog,
 };
 
+/** For a partition that nobody else wants. */
+export const endless: Lease = { member: 'test' as MemberId, isValid: () => true };
+
 export const controlPlane = (nats: Nats): Promise<NatsConnection> =>
   connect({
     servers: nats.url,
@@ -34,6 +40,27 @@ export const controlPlane = (nats: Nats): Promise<NatsConnection> =>
     reconnectTimeWait: 50,
     noAsyncTraces: true,
   });
+
+/** The program, for tests that kill it or read what it logs. */
+export function spawnActors(
+  nats: Nats,
+  partitions: number,
+  { env = {}, stdio }: { readonly env?: NodeJS.ProcessEnv; readonly stdio: StdioOptions },
+): ChildProcess {
+  const program = fileURLToPath(new URL('../../actors/main.js', import.meta.url));
+  return spawn(process.execPath, [program], {
+    env: {
+      NATS_URLS: nats.url,
+      NATS_CREDS_FILE: nats.credsFile,
+      PARTITIONS: String(partitions),
+      HOSTS_ACCOUNT: nats.hostsAccount,
+      HOSTS_SIGNING_SEED_FILE: nats.hostsSigningSeedFile,
+      METRICS_PORT: '0',
+      ...env,
+    },
+    stdio,
+  });
+}
 
 export interface Ground {
   readonly nats: Nats;
@@ -59,9 +86,7 @@ export function ownerOn(
 ): Owner {
   return createOwner({
     nc,
-    cluster: cluster.id,
-    partitions: cluster.partitions,
-    name: randomUUID(),
+    cluster,
     hostsAccount: {
       publicKey: nats.hostsAccount,
       signingSeed: readFileSync(nats.hostsSigningSeedFile, 'utf8').trim(),
@@ -74,7 +99,6 @@ export function ownerOn(
     log: quietLog,
     observer: createObserver(new Registry()),
     newToken: randomUUID,
-    onLost: () => {},
     ...more,
   });
 }

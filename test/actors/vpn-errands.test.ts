@@ -47,7 +47,7 @@ const dataOf = <T>({ body }: { readonly body: string }): T => (JSON.parse(body) 
 async function serving(t: Test, bucket: MemoryBucket, store: Store = createMemoryStore(bucket)): Promise<Partition> {
   const partition = createPartition({ store, events: createMemorySink([]) });
   await partition.start();
-  t.teardown(() => partition.stop());
+  t.teardown(() => partition.release());
   return partition;
 }
 
@@ -231,7 +231,7 @@ t.test('one errand for a peer at a time, so many at once, again later where one 
     clock,
   );
   await partition.start();
-  t.teardown(() => partition.stop());
+  t.teardown(() => partition.release());
   const count = limits.errandsPerSweep + 20;
   await writeOf(partition, {
     type: 'tenant.put',

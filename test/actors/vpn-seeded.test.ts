@@ -130,7 +130,7 @@ async function run(seed: number): Promise<string[]> {
   for (const peer of acknowledged) if (!records.has(peer)) faults.push(`${peer} was acknowledged`);
   if (records.size > 10) faults.push('over the cap');
   errands.stop();
-  await Promise.all(partitions.map(async (partition) => partition.stop()));
+  await Promise.all(partitions.map(async (partition) => partition.release()));
   return faults.map((fault) => `seed ${seed}: ${fault}`);
 }
 

@@ -6,6 +6,7 @@ import { createUser } from '@nats-io/nkeys';
 import { startNats, type Nats } from '../../deploy/nats.ts';
 import { mintHostUserJwt } from '../../deploy/nats-identity.ts';
 import { sleep, within } from '../../lib/backoff.ts';
+import { refusal } from '../support/refusal.ts';
 
 const control = (nats: Nats): Promise<NatsConnection> =>
   connect({ servers: nats.url, authenticator: credsAuthenticator(readFileSync(nats.credsFile)) });
@@ -23,16 +24,6 @@ async function host(nats: Nats, hostKey: string): Promise<NatsConnection> {
     authenticator: jwtAuthenticator(jwt, user.getSeed()),
     inboxPrefix: `_INBOX_${hostKey}`,
   });
-}
-
-/** The first permission error that the server sends for what `act` does. */
-async function refusal(nc: NatsConnection, act: () => void): Promise<string> {
-  const seen = (async () => {
-    for await (const status of nc.status()) if (status.type === 'error') return status.error.message;
-    return 'closed';
-  })();
-  act();
-  return within(seen, 3_000, 'a refusal');
 }
 
 async function stack(t: Test): Promise<{ nats: Nats; cp: NatsConnection; h1: NatsConnection }> {

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import t from 'tap';
 import { accountsConfiguration } from '../../deploy/nats.ts';
+import { makeNatsCertificates } from '../../deploy/nats-certificates.ts';
 import { prepareNatsIdentity } from '../../deploy/nats-identity.ts';
 import { programSettings } from '../../deploy/docs/pages.ts';
 import { anchorsOf } from '../../deploy/docs/markdown.ts';
@@ -43,10 +44,17 @@ t.test('nats-server takes its configuration, with the accounts', async (t) => {
   t.teardown(() => rmSync(folder, { recursive: true, force: true }));
   const identity = await prepareNatsIdentity(join(folder, 'keys'));
   writeFileSync(join(folder, 'accounts.conf'), accountsConfiguration(identity).join('\n'));
-  // Certificates are the operator's; the rest is as it stands there.
-  const withoutTls = read('nats', 'nats-server.conf').replaceAll(/^ *tls \{[^}]*\}\n/gm, '');
+  const { caFile, servers } = await makeNatsCertificates(folder, [{ name: 'n1', address: 'n1.example.net' }]);
+  const { certFile, keyFile } = servers[0]!;
+  // Folders are the operator's; the rest is as it stands there.
+  const text = read('nats', 'nats-server.conf')
+    .replaceAll('/etc/nats/n1.pem', certFile)
+    .replaceAll('/etc/nats/n1.key', keyFile)
+    .replace('/etc/nats/ca.pem', caFile)
+    .replace('/var/lib/nats', join(folder, 'jetstream'));
+  t.notMatch(text, '/etc/nats');
   const path = join(folder, 'nats-server.conf');
-  writeFileSync(path, withoutTls.replace('/var/lib/nats', join(folder, 'jetstream')));
+  writeFileSync(path, text);
   const server = await toolHere('nats-server');
   const ran = await run(server.path, ['-t', '--config', path], { deadlineMs, env: server.env });
   t.equal(ran.code, 0, ran.stdout + ran.stderr);

@@ -1,19 +1,19 @@
 /** The whole of Longshore for one test file: its own NATS, Redis and programs, on the run's engine and registry. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { jetstreamManager } from '@nats-io/jetstream';
-import { connect, credsAuthenticator } from '@nats-io/transport-node';
+import { connect, credsAuthenticator, type NatsConnection } from '@nats-io/transport-node';
 import type { Test } from 'tap';
 import { createApi } from '../../deploy/api.ts';
 import { startNats, type Nats } from '../../deploy/nats.ts';
+import type { NatsCluster } from '../../deploy/nats-cluster.ts';
 import { freePort, type Server } from '../../deploy/process.ts';
 import { startProgram, type ProgramName } from '../../deploy/programs.ts';
 import { startRedis, type Redis } from '../../deploy/redis.ts';
 import { demoImage } from '../../deploy/registry.ts';
 import { devAudience, devIssuer, prepareTokenIssuer } from '../../deploy/tokens.ts';
 import { sleep } from '../../lib/backoff.ts';
-import { buckets } from '../../schemas/buckets.ts';
-import { clusterKey, type Cluster } from '../../schemas/cluster.ts';
+import { readClusterEntry } from '../../lib/cluster.ts';
+import { isRestoring } from '../../schemas/cluster.ts';
 import type { Container, ContainerStatusView } from '../../schemas/container.ts';
 import { viewEngine, type EngineView } from '../host-agent/support/engine.ts';
 import { sharedEngine, sharedRegistry } from '../support/servers.ts';
@@ -131,19 +131,24 @@ const quickAgent = {
   RETRY_MAX_MS: '500',
 };
 
-async function clusterOf(nats: Nats): Promise<string> {
-  const nc = await connect({
-    servers: nats.url,
+/** Where programs find NATS, and as whom. */
+export type NatsAccess = Pick<NatsCluster, 'urls' | 'credsFile' | 'hostsAccount' | 'hostsSigningSeedFile'> &
+  Partial<Pick<NatsCluster, 'caFile'>>;
+
+/** As the control plane. */
+export const connectTo = async (nats: NatsAccess): Promise<NatsConnection> =>
+  connect({
+    servers: [...nats.urls],
     authenticator: credsAuthenticator(readFileSync(nats.credsFile)),
+    ...(nats.caFile === undefined ? {} : { tls: { caFile: nats.caFile, handshakeFirst: true } }),
   });
+
+async function clusterOf(nats: NatsAccess): Promise<string> {
+  const nc = await connectTo(nats);
   try {
-    const jsm = await jetstreamManager(nc);
-    const bucket = `KV_${buckets.cluster.bucket}`;
-    const message = await jsm.streams.getMessage(bucket, {
-      last_by_subj: `$KV.${buckets.cluster.bucket}.${clusterKey}`,
-    });
-    if (message === null) throw new Error('no cluster record');
-    return message.json<Cluster>().id;
+    const { entry } = await readClusterEntry(nc);
+    if (entry === undefined || isRestoring(entry)) throw new Error('no cluster record');
+    return entry.id;
   } finally {
     await nc.close();
   }
@@ -159,47 +164,164 @@ export const hostKey = 'h1';
 
 const urlOf = (port: number, path: string): string => `http://127.0.0.1:${port}${path}`;
 
-/** Actors and a gateway on a NATS of their own. */
-export async function startControlPlane(
+interface ProgramSettings {
+  readonly actors: Record<string, string>;
+  readonly gateway: Record<string, string>;
+}
+
+const caOf = ({ caFile }: NatsAccess): Record<string, string> => (caFile === undefined ? {} : { NATS_CA_FILE: caFile });
+
+type Issuer = Awaited<ReturnType<typeof prepareTokenIssuer>>;
+
+/** One process of a program, and where it listens. */
+interface Started {
+  readonly program: Running;
+  readonly metricsUrl: string;
+}
+
+async function startActors(
   t: Test,
   folder: string,
-  settings: { readonly actors: Record<string, string>; readonly gateway: Record<string, string> },
-) {
-  const nats = await startNats({ dir: join(folder, 'nats') });
-  t.teardown(() => nats.stop());
-  const issuer = await prepareTokenIssuer(join(folder, 'tokens'));
-  const ports = { actors: await freePort(), gateway: await freePort(), api: await freePort() };
-  const natsSettings = { NATS_URLS: nats.url, NATS_CREDS_FILE: nats.credsFile };
-  const actors = await startRunning(
+  nats: NatsAccess,
+  settings: Record<string, string>,
+): Promise<Started> {
+  const port = await freePort();
+  const program = await startRunning(
     t,
     'actors',
     {
-      ...natsSettings,
+      NATS_URLS: nats.urls.join(','),
+      NATS_CREDS_FILE: nats.credsFile,
+      ...caOf(nats),
       HOSTS_ACCOUNT: nats.hostsAccount,
       HOSTS_SIGNING_SEED_FILE: nats.hostsSigningSeedFile,
-      METRICS_PORT: String(ports.actors),
-      ...settings.actors,
+      METRICS_PORT: String(port),
+      ...settings,
     },
-    urlOf(ports.actors, '/readyz'),
+    urlOf(port, '/readyz'),
     folder,
   );
-  const gateway = await startRunning(
+  return { program, metricsUrl: urlOf(port, '/metrics') };
+}
+
+async function startGateway(
+  t: Test,
+  folder: string,
+  nats: NatsAccess,
+  issuer: Issuer,
+  settings: Record<string, string>,
+): Promise<Started & { readonly baseUrl: string }> {
+  const [api, metrics] = [await freePort(), await freePort()];
+  const program = await startRunning(
     t,
     'gateway',
     {
-      ...natsSettings,
-      HTTP_PORT: String(ports.api),
+      NATS_URLS: nats.urls.join(','),
+      NATS_CREDS_FILE: nats.credsFile,
+      ...caOf(nats),
+      HTTP_PORT: String(api),
       AUTH_ISSUER: devIssuer,
       AUTH_AUDIENCE: devAudience,
       AUTH_JWKS_FILE: issuer.jwksFile,
-      METRICS_PORT: String(ports.gateway),
-      ...settings.gateway,
+      METRICS_PORT: String(metrics),
+      ...settings,
     },
-    urlOf(ports.api, '/readyz'),
+    urlOf(api, '/readyz'),
     folder,
   );
-  return { nats, issuer, ports, actors, gateway, baseUrl: urlOf(ports.api, '') };
+  return { program, metricsUrl: urlOf(metrics, '/metrics'), baseUrl: urlOf(api, '') };
 }
+
+/** So many actors processes, and so many gateways. */
+export async function startPrograms(
+  t: Test,
+  folder: string,
+  nats: NatsAccess,
+  settings: ProgramSettings,
+  copies: { readonly actors: number; readonly gateways: number },
+) {
+  const issuer = await prepareTokenIssuer(join(folder, 'tokens'));
+  const folderOf = (copy: number): string => (copy === 0 ? folder : join(folder, `copy-${copy}`));
+  const actors: Awaited<ReturnType<typeof startActors>>[] = [];
+  for (let copy = 0; copy < copies.actors; copy++)
+    actors.push(await startActors(t, folderOf(copy), nats, settings.actors));
+  const gateways: Awaited<ReturnType<typeof startGateway>>[] = [];
+  for (let copy = 0; copy < copies.gateways; copy++)
+    gateways.push(await startGateway(t, folderOf(copy), nats, issuer, settings.gateway));
+  return { issuer, actors, gateways };
+}
+
+/** Actors and a gateway on a NATS of their own. */
+export async function startControlPlane(t: Test, folder: string, settings: ProgramSettings) {
+  const nats = await startNats({ dir: join(folder, 'nats') });
+  t.teardown(() => nats.stop());
+  const access: NatsAccess = { ...nats, urls: [nats.url] };
+  const programs = await startPrograms(t, folder, access, settings, { actors: 1, gateways: 1 });
+  const [actors, gateway] = [programs.actors[0]!, programs.gateways[0]!];
+  return {
+    nats,
+    access,
+    issuer: programs.issuer,
+    actors: actors.program,
+    gateway: gateway.program,
+    metricsUrls: { actors: actors.metricsUrl, gateway: gateway.metricsUrl },
+    baseUrl: gateway.baseUrl,
+  };
+}
+
+export interface HostsOptions {
+  readonly baseUrl: string;
+  readonly issuer: Issuer;
+  readonly nats: NatsAccess;
+  readonly dockerHost: string;
+  readonly settings: Record<string, string>;
+}
+
+/** Hosts whose agents work on the run's engine. */
+export async function prepareHosts(t: Test, folder: string, options: HostsOptions) {
+  const { baseUrl, issuer, nats, dockerHost } = options;
+  // Containers outlive their agent by design; a test's must not outlive the test. Registered before the agents: torn
+  // down after them.
+  const engine = viewEngine(t, dockerHost, await clusterOf(nats));
+  const agentFolder = (key: string): string => join(folder, `agent-${key}`);
+  const operatorToken = await issuer.mint({ tenant: 'ops', subject: 'op', scope: 'operator', lifetimeS: 3600 });
+  const api = createApi(baseUrl);
+  const startAgent = async (key: string): Promise<Started> => {
+    const port = await freePort();
+    const program = await startRunning(
+      t,
+      'host-agent',
+      {
+        LONGSHORE_URL: baseUrl,
+        LONGSHORE_JOIN_TOKEN: await api.joinToken(operatorToken, { key, region: 'default' }),
+        STATE_DIR: agentFolder(key),
+        DOCKER_HOST: dockerHost,
+        METRICS_PORT: String(port),
+        CAPACITY_CPU_MILLIS: '1000000',
+        CAPACITY_MEM_BYTES: String(1024 ** 4),
+        ...caOf(nats),
+        ...quickAgent,
+        ...options.settings,
+      },
+      urlOf(port, '/readyz'),
+      folder,
+    );
+    await api.hostIsUp(operatorToken, key, AbortSignal.timeout(30_000));
+    return { program, metricsUrl: urlOf(port, '/metrics') };
+  };
+  return { engine, agentFolder, startAgent };
+}
+
+export const clientFor = async (baseUrl: string, issuer: Issuer, tenant: string, scope?: string): Promise<Client> =>
+  clientOf(
+    baseUrl,
+    await issuer.mint({
+      tenant,
+      subject: `${tenant}-user`,
+      lifetimeS: 3600,
+      ...(scope === undefined ? {} : { scope }),
+    }),
+  );
 
 export async function startRig(t: Test, options: RigOptions = {}): Promise<Rig> {
   const folder = temporaryFolder(t, 'longshore-e2e-');
@@ -211,65 +333,26 @@ export async function startRig(t: Test, options: RigOptions = {}): Promise<Rig> 
     actors: { HOST_UNKNOWN_MS: '3000', ...options.actors },
     gateway: { REDIS_URL: redis.url, ...options.gateway },
   });
-  const { nats, issuer, ports, actors, gateway, baseUrl } = controlPlane;
-  // Containers outlive their agent by design; a test's must not outlive the test. Registered before the agent: torn
-  // down after it.
-  const engine = viewEngine(t, dockerHost, await clusterOf(nats));
-  const agentFolder = (key: string): string => join(folder, `agent-${key}`);
-  const operatorToken = await issuer.mint({ tenant: 'ops', subject: 'op', scope: 'operator', lifetimeS: 3600 });
-  const api = createApi(baseUrl);
-  const startAgent = async (key: string, metricsPort: number): Promise<Running> => {
-    const agent = await startRunning(
-      t,
-      'host-agent',
-      {
-        LONGSHORE_URL: baseUrl,
-        LONGSHORE_JOIN_TOKEN: await api.joinToken(operatorToken, { key, region: 'default' }),
-        STATE_DIR: agentFolder(key),
-        DOCKER_HOST: dockerHost,
-        METRICS_PORT: String(metricsPort),
-        CAPACITY_CPU_MILLIS: '1000000',
-        CAPACITY_MEM_BYTES: String(1024 ** 4),
-        ...quickAgent,
-        ...options.agent,
-      },
-      urlOf(metricsPort, '/readyz'),
-      folder,
-    );
-    await api.hostIsUp(operatorToken, key, AbortSignal.timeout(30_000));
-    return agent;
-  };
-  const agentPort = await freePort();
-  const agent = await startAgent(hostKey, agentPort);
+  const { nats, access, issuer, actors, gateway, baseUrl, metricsUrls } = controlPlane;
+  const settings = options.agent ?? {};
+  const hosts = await prepareHosts(t, folder, { baseUrl, issuer, nats: access, dockerHost, settings });
+  const agent = await hosts.startAgent(hostKey);
 
   return {
     baseUrl,
     dockerHost,
-    engine,
+    engine: hosts.engine,
     nats,
     redis,
     actors,
     gateway,
-    agent,
-    agentFolder,
-    addHost: async (key) => startAgent(key, await freePort()),
-    metricsUrls: {
-      actors: urlOf(ports.actors, '/metrics'),
-      gateway: urlOf(ports.gateway, '/metrics'),
-      'host-agent': urlOf(agentPort, '/metrics'),
-    },
+    agent: agent.program,
+    agentFolder: hosts.agentFolder,
+    addHost: async (key) => (await hosts.startAgent(key)).program,
+    metricsUrls: { ...metricsUrls, 'host-agent': agent.metricsUrl },
     image: { registry, ...demoImage },
     mint: issuer.mint,
-    client: async (tenant, scope) =>
-      clientOf(
-        baseUrl,
-        await issuer.mint({
-          tenant,
-          subject: `${tenant}-user`,
-          lifetimeS: 3600,
-          ...(scope === undefined ? {} : { scope }),
-        }),
-      ),
+    client: async (tenant, scope) => clientFor(baseUrl, issuer, tenant, scope),
   };
 }
 

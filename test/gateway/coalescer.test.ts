@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
 import t, { type Test } from 'tap';
 import { Coalescer, type Outcome, type Question, type RetryReason } from '../../gateway/coalescer.ts';
-import { gather, ItemQueue, settle, verdictAtDeadline, type Item } from '../../gateway/lane.ts';
+import { gather, ItemQueue, settle, verdictUnanswered, type Item } from '../../gateway/lane.ts';
 import { sleep } from '../../lib/backoff.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { connectNats, credentialsFile } from '../../lib/nats.ts';
@@ -26,6 +26,8 @@ const nowMs = (): number => systemClock.monotonicMs();
 
 interface Stage {
   readonly coalescer: Coalescer;
+  /** The connection of the coalescer. */
+  readonly gateway: NatsConnection;
   readonly owner: NatsConnection;
   readonly retries: Map<RetryReason, number>;
   readonly batches: number[];
@@ -58,6 +60,7 @@ async function stage(t: Test, nats: Nats, partitions = 1): Promise<Stage> {
   });
   return {
     coalescer,
+    gateway: nc,
     owner,
     retries,
     batches,
@@ -162,27 +165,97 @@ t.test('no responders: tried again until there is one; 503 at the deadline', asy
   t.equal(retries.get('lost'), undefined);
 });
 
-t.test('not_owner: nothing was executed, so it is tried again', async (t) => {
+const refuseAll = (asks: Ask[], message: Msg): void => {
+  message.respond(asks.map((_, index) => encodeAnswer({ index, code: notOwner, body: '' })).join('\n'));
+};
+
+t.test('of one message some are answered and the others refused: those alone are asked again', async (t) => {
+  const { ask, answerWith } = await stage(t, nats);
+  const seen: string[][] = [];
+  await answerWith((asks, message) => {
+    seen.push(asks.map(({ rid }) => rid));
+    if (seen.length > 1) answerAll(asks, message);
+    else
+      message.respond(
+        `${encodeAnswer({ index: 0, code: 'ok', body: '' })}\n${encodeAnswer({ index: 1, code: notOwner, body: '' })}`,
+      );
+  });
+  t.match(await Promise.all([ask(writeOf('a')), ask(writeOf('b'))]), [{ code: 'ok' }, { code: 'ok' }]);
+  t.same(seen, [['a', 'b'], ['b']]);
+});
+
+t.test('of one message some are refused, and the rest is never answered: nobody knows of any of it', async (t) => {
+  const { ask, answerWith } = await stage(t, nats);
+  const owner = await answerWith((_asks, message) => {
+    message.respond(encodeAnswer({ index: 1, code: notOwner, body: '' }));
+    owner.unsubscribe();
+  });
+  t.match(await Promise.all([ask(writeOf('a'), 300), ask(writeOf('b'), 300)]), [
+    { code: 'timeout' },
+    { code: 'timeout' },
+  ]);
+});
+
+t.test('a write that was heard, and can’t be sent again, may have been executed', async (t) => {
+  const { ask, answerWith, gateway } = await stage(t, nats);
+  await answerWith((asks, message) => {
+    gateway.publish = () => {
+      throw new Error('closed');
+    };
+    refuseAll(asks, message);
+  });
+  t.match(await ask(writeOf('a')), { code: 'timeout' });
+  t.match(await ask(writeOf('b')), { code: 'unavailable' }, 'and one that was not was not');
+});
+
+t.test('not_owner: asked again, a write under the same operation id', async (t) => {
   const { ask, answerWith, retries } = await stage(t, nats);
   let refusals = 3;
   const ops = new Set<string>();
   await answerWith((asks, message) => {
     for (const one of asks) if ('op' in one) ops.add(one.op);
-    if (refusals-- > 0) message.respond(notOwner);
+    if (refusals-- > 0) refuseAll(asks, message);
     else answerAll(asks, message);
   });
   t.match(await ask(writeOf('a')), { code: 'ok' });
   t.equal(retries.get('not_owner'), 3);
   t.equal(ops.size, 1);
   refusals = Infinity;
-  t.match(await ask(writeOf('b'), 300), { code: 'unavailable' }, 'and 503 at the deadline, for a write too');
+  t.match(await ask(readOf('b'), 300), { code: 'unavailable' }, 'and 503 at the deadline');
+  t.match(await ask(writeOf('c'), 300), { code: 'timeout' }, 'or 504: somebody else may have heard it');
 });
 
 t.test('two subscribers of which one owns: its answer counts whichever comes first', async (t) => {
   const { ask, answerWith } = await stage(t, nats);
-  await answerWith((_asks, message) => void message.respond(notOwner));
+  await answerWith(refuseAll);
   await answerWith((asks, message) => void setTimeout(() => answerAll(asks, message), 30));
   t.match(await ask(writeOf('a')), { code: 'ok' });
+});
+
+t.test('a write that was sent again is refused by the last answer alone; a read by any', async (t) => {
+  const { ask, answerWith } = await stage(t, nats);
+  const heard: Msg[] = [];
+  await answerWith((_asks, message) => void heard.push(message));
+  const say = (message: Msg | undefined, code: 'conflict' | 'ok'): void =>
+    void message?.respond(encodeAnswer({ index: 0, code, body: '' }));
+  const written = ask(writeOf('a'));
+  await until('sent twice', () => heard.length === 2);
+  say(heard[0], 'conflict');
+  await sleep(50);
+  say(heard[1], 'ok');
+  t.match(await written, { code: 'ok' });
+
+  heard.length = 0;
+  const refused = ask(writeOf('b'));
+  await until('sent twice', () => heard.length === 2);
+  say(heard[1], 'conflict');
+  t.match(await refused, { code: 'conflict' });
+
+  heard.length = 0;
+  const read = ask(readOf('c'));
+  await until('sent twice', () => heard.length === 2);
+  say(heard[0], 'conflict');
+  t.match(await read, { code: 'conflict' });
 });
 
 t.test('a lost answer: sent again under the same operation id', async (t) => {
@@ -295,6 +368,7 @@ t.test('what goes into a message, and what is said at the deadline', async (t) =
     settle: ({ code }) => told.push(code),
     settled: false,
     lostAttempts: 0,
+    sentIn: undefined,
     perhapsExecuted: false,
   });
   const queue = new ItemQueue();
@@ -313,9 +387,9 @@ t.test('what goes into a message, and what is said at the deadline', async (t) =
   t.equal(told.length, 2, 'the first outcome counts');
 
   const perhaps = (question: Question): Item => ({ ...itemOf(question, 0, []), perhapsExecuted: true });
-  t.equal(verdictAtDeadline(perhaps(writeOf('a'))).code, 'timeout');
-  t.equal(verdictAtDeadline(perhaps(readOf('a'))).code, 'unavailable');
-  t.equal(verdictAtDeadline(good).code, 'unavailable');
+  t.equal(verdictUnanswered(perhaps(writeOf('a'))).code, 'timeout');
+  t.equal(verdictUnanswered(perhaps(readOf('a'))).code, 'unavailable');
+  t.equal(verdictUnanswered(good).code, 'unavailable');
 
   const long = new ItemQueue();
   for (let n = 0; n < 5000; n++) long.push(itemOf(readOf(String(n)), 1, []));

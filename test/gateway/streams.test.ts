@@ -260,6 +260,10 @@ for (const engine of engines) {
       await until('as far as the number tells', () => strange.frames.length >= 1);
       t.same(idsOf(strange.frames).at(-1), '1-9-0');
       strange.leave();
+      const undone = await listen(t, url, { ...ofTenant, 'last-event-id': '999999.1-80-0' });
+      await until('what there is', () => undone.frames.length >= 6);
+      t.same(idsOf(undone.frames)[0], '1-5-0', 'a restore took back what was given last: from the beginning');
+      undone.leave();
 
       traces.set(one, { history: [], gone: true });
       await publishEvents(one, ['1-9-1']);

@@ -218,6 +218,7 @@ export async function runGateway(
     clock: systemClock,
     log,
     version: '0.0.0',
+    onOtherCluster: () => {},
   });
   let stopping: Promise<void> | undefined;
   const stop = (): Promise<void> => (stopping ??= gateway.stop());

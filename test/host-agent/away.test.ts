@@ -55,6 +55,18 @@ t.test('nobody answers: reports wait, and nothing is lost', async (t) => {
   t.same(controlPlane.faults(), []);
 });
 
+t.test('a control plane that was restored is told again what it has forgotten', async (t) => {
+  const { controlPlane, agent, script } = await startRig(t);
+  const { id } = controlPlane.desire(await script('steady', steady));
+  agent();
+  await controlPlane.reported(id, ({ observation }) => observation.status === 'running');
+  const hellos = controlPlane.hellos().length;
+  controlPlane.restore();
+  await controlPlane.reported(id, ({ observation }) => observation.status === 'running');
+  t.equal(controlPlane.hellos().length, hellos + 1, 'in a session that it knows of');
+  t.same(controlPlane.faults(), []);
+});
+
 t.test('stop_on_disconnect: what must not run twice stops, and runs again after', async (t) => {
   const { controlPlane, engine, agent, script } = await startRig(t);
   const { id } = controlPlane.desire(await script('steady', steady));

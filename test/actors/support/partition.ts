@@ -4,16 +4,15 @@ import { Fleet } from '../../../actors/fleet.ts';
 import { Partition, type PartitionOptions } from '../../../actors/runtime/partition.ts';
 import { within } from '../../../lib/backoff.ts';
 import { systemClock, type Clock } from '../../../lib/clock.ts';
-import type { OutcomeCode } from '../../../schemas/errors.ts';
-import type { ReadAsk, WriteAsk } from '../../../schemas/messages.ts';
-import { quietLog } from '../support.ts';
+import type { AnswerCode, ReadAsk, WriteAsk } from '../../../schemas/messages.ts';
+import { endless, quietLog } from '../support.ts';
 
 type Loose<T> = T extends { rid: string } ? Omit<T, 'rid' | 'budgetMs'> : never;
 export type LooseRead = Loose<ReadAsk>;
 export type LooseWrite = Loose<WriteAsk>;
 
 export interface Answered {
-  readonly code: OutcomeCode;
+  readonly code: AnswerCode;
   readonly body: string;
 }
 
@@ -32,7 +31,8 @@ export function createPartition(
   const fleet = new Fleet({ clock, partitions: 1, hostUnknownMs: 60_000 });
   return new Partition({
     number: 0,
-    owner: 'test',
+    lease: endless,
+    mayTake: async () => Promise.resolve(true),
     fleet,
     ledger: fleet,
     clock,

@@ -66,6 +66,8 @@ export interface ControlPlane {
   comeBack(): Promise<void>;
   /** Every answer names another cluster from now on. */
   impersonate(cluster: string): void;
+  /** The same cluster, restored from a backup that was made before anything was reported. */
+  restore(): void;
   /** The newest report of a container. */
   last(id: ContainerId): ReportItem | undefined;
   /** All reports, as they came. */
@@ -92,6 +94,7 @@ interface State {
   session: number;
   orphanWord: number;
   answeringCluster: string;
+  incarnation: number;
 }
 
 export async function startControlPlane(t: Test, dir: string): Promise<ControlPlane> {
@@ -114,6 +117,7 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
     session: 0,
     orphanWord: 0,
     answeringCluster: cluster,
+    incarnation: 0,
   };
   const items: ReportItem[] = [];
   const beats: Beat[] = [];
@@ -228,6 +232,10 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
     comeBack: async () => {
       serving = await serve();
     },
+    restore: () => {
+      newest.clear();
+      state.incarnation += 1;
+    },
     impersonate: (other) => {
       state.answeringCluster = other;
     },
@@ -257,9 +265,10 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
 }
 
 function answersFor(state: State, partition: number, held: readonly number[] | undefined): SyncAnswer[] {
-  const epoch = 1;
+  const { incarnation } = state;
+  const epoch = 1 + incarnation;
   const revision = state.revisions[partition] ?? 0;
-  const base = { v: 1, cluster: state.answeringCluster, partitions, partition, epoch, revision } as const;
+  const base = { v: 1, cluster: state.answeringCluster, partitions, partition, incarnation, epoch, revision } as const;
   const isHome = partition === partitionOf(host, partitions);
   const orphan_word = isHome ? state.orphanWord : null;
   const draining = isHome ? false : null;

@@ -1,0 +1,87 @@
+/**
+ * What the replicas of a stream hold, held against one another. Pure. A stream moves while it is read, and replicas follow
+ * one another with a delay: so a message counts as missing in one only where another held it both before and after the one
+ * was read; and whoever calls this asks twice, some time apart, before he believes it.
+ */
+
+/** What one replica answered to one read of a page: every message from the page's start up to `to`. */
+export interface ReplicaRead {
+  readonly server: string;
+  /** A digest of the message, by its sequence. */
+  readonly held: ReadonlyMap<number, string>;
+  /** Infinity: there was nothing behind them. */
+  readonly to: number;
+}
+
+export interface Finding {
+  readonly sequence: number;
+  readonly server: string;
+  /** As the majority sees it. Without a majority all are named. */
+  readonly what: 'missing' | 'extra' | 'different';
+}
+
+/** The sequence up to which all reads say what there is. */
+export const endOf = (reads: readonly ReplicaRead[]): number => Math.min(...reads.map(({ to }) => to));
+
+const absent = '';
+
+const valueIn = (read: ReplicaRead, sequence: number): string => read.held.get(sequence) ?? absent;
+
+const readsOf = (reads: readonly ReplicaRead[], server: string): ReplicaRead[] =>
+  reads.filter((read) => read.server === server);
+
+export const serversIn = (reads: readonly ReplicaRead[]): string[] => [...new Set(reads.map(({ server }) => server))];
+
+function sequencesOf(reads: readonly ReplicaRead[]): number[] {
+  const end = endOf(reads);
+  const all = new Set(reads.flatMap(({ held }) => [...held.keys()]));
+  return [...all].filter((sequence) => sequence <= end);
+}
+
+/** All reads show the same: there is nothing to look into. */
+export function agree(reads: readonly ReplicaRead[]): boolean {
+  return sequencesOf(reads).every((sequence) => new Set(reads.map((read) => valueIn(read, sequence))).size === 1);
+}
+
+/** Whether `inner` was read between two reads of `outer`. */
+function isBetween(reads: readonly ReplicaRead[], inner: string, outer: string): boolean {
+  const first = reads.findIndex(({ server }) => server === outer);
+  const last = reads.findLastIndex(({ server }) => server === outer);
+  return reads.slice(first + 1, last).some(({ server }) => first >= 0 && server === inner);
+}
+
+/** Each of them was read between two reads of each other: what is missing in one can be told. */
+export const isConclusive = (reads: readonly ReplicaRead[], servers: readonly string[]): boolean =>
+  servers.every((inner) => servers.every((outer) => inner === outer || isBetween(reads, inner, outer)));
+
+/** What a replica has at a sequence; undefined: it came or went in between, or cannot be told. */
+function valueOf(reads: readonly ReplicaRead[], server: string, sequence: number): string | undefined {
+  const values = new Set(readsOf(reads, server).map((read) => valueIn(read, sequence)));
+  return values.size === 1 ? [...values][0] : undefined;
+}
+
+/** Reads in the order in which they were made. */
+export function compareReads(reads: readonly ReplicaRead[]): Finding[] {
+  const servers = serversIn(reads);
+  return sequencesOf(reads).flatMap((sequence) => {
+    const values = new Map(servers.map((server) => [server, valueOf(reads, server, sequence)]));
+    const holders = servers.filter((server) => values.get(server) !== absent);
+    const isProven = (server: string): boolean =>
+      values.get(server) !== absent || holders.some((holder) => isBetween(reads, server, holder));
+    const isSettled = servers.every((server) => values.get(server) !== undefined && isProven(server));
+    return isSettled ? judge(sequence, values as Map<string, string>) : [];
+  });
+}
+
+function judge(sequence: number, values: ReadonlyMap<string, string>): Finding[] {
+  const all = [...values.values()];
+  if (new Set(all).size === 1) return [];
+  const majority = all.find((value) => all.filter((other) => other === value).length > all.length / 2);
+  const what = (value: string): Finding['what'] => {
+    if (value === absent) return 'missing';
+    return (majority ?? (all.includes(absent) ? absent : undefined)) === absent ? 'extra' : 'different';
+  };
+  return [...values]
+    .filter(([, value]) => value !== majority)
+    .map(([server, value]) => ({ sequence, server, what: what(value) }));
+}

@@ -1,0 +1,71 @@
+/**
+ * A key of a JetStream KV bucket (NATS ADR-8), read and moved by compare-and-set, in the server's own protocol: the client's
+ * KV hides the server's error, which tells a key that moved from an outcome that is not known.
+ */
+import { headers, type NatsConnection } from '@nats-io/transport-node';
+
+export const expectedSequence = 'Nats-Expected-Last-Subject-Sequence';
+
+/** `wrong last sequence`: the key is at another revision. */
+export const wrongLastSequence = 10071;
+/** Another write with the same check is in flight on a replicated stream. This one was refused, and may be retried. */
+export const checkInFlight = 10164;
+
+export interface PublishAck {
+  readonly seq?: number;
+  readonly error?: { readonly code: number; readonly err_code?: number; readonly description?: string };
+}
+
+export class StoreError extends Error {
+  constructor(what: string, cause?: unknown) {
+    super(what, { cause });
+    this.name = 'StoreError';
+  }
+}
+
+/** A TTL as the header `Nats-TTL` has it (NATS ADR-43): whole seconds. */
+export const ttl = (ms: number): string => `${Math.ceil(ms / 1000)}s`;
+
+/**
+ * The newest message of a subject, from the stream's leader; revision 0 where there is none. A leader that is cut off
+ * answers from the past, until it notices.
+ */
+export async function readLast(
+  nc: NatsConnection,
+  stream: string,
+  subject: string,
+  timeoutMs: number,
+): Promise<{ readonly revision: number; readonly value: string | null }> {
+  const request = JSON.stringify({ last_by_subj: subject });
+  const answer = await nc.request(`$JS.API.STREAM.MSG.GET.${stream}`, request, { timeout: timeoutMs });
+  const reply = answer.json<{
+    message?: { seq: number; data?: string };
+    error?: { code: number; description: string };
+  }>();
+  if (reply.message !== undefined) {
+    return { revision: reply.message.seq, value: Buffer.from(reply.message.data ?? '', 'base64').toString() };
+  }
+  if (reply.error?.code === 404) return { revision: 0, value: null };
+  throw new StoreError(`reading ${subject}: ${reply.error?.description ?? 'no answer'}`);
+}
+
+/**
+ * Puts a value where the key is at the expected revision; 0: where there is none.
+ * @returns the new revision; undefined where the key had moved.
+ * @throws where the outcome is not known.
+ */
+export async function compareAndSet(
+  nc: NatsConnection,
+  subject: string,
+  value: string,
+  expected: number,
+  options: { readonly timeoutMs: number; readonly ttlMs?: number },
+): Promise<number | undefined> {
+  const head = headers();
+  head.set(expectedSequence, String(expected));
+  if (options.ttlMs !== undefined) head.set('Nats-TTL', ttl(options.ttlMs));
+  const ack = (await nc.request(subject, value, { headers: head, timeout: options.timeoutMs })).json<PublishAck>();
+  if (ack.error === undefined && ack.seq !== undefined) return ack.seq;
+  if (ack.error?.err_code === wrongLastSequence) return undefined;
+  throw new StoreError(`moving ${subject}: ${ack.error?.description ?? 'no sequence'}`);
+}

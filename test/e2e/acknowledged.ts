@@ -1,0 +1,96 @@
+/** A load that keeps what was acknowledged to it, and what must be true of that when everything is at rest again. */
+import type { Test } from 'tap';
+import { labels } from '../../host-agent/observed.ts';
+import { sleep } from '../../lib/backoff.ts';
+import type { Container } from '../../schemas/container.ts';
+import type { EngineView } from '../host-agent/support/engine.ts';
+import { eventually, type Client, type Rig } from './rig.ts';
+
+type Desired = 'running' | 'stopped' | 'removed';
+
+export interface Acknowledged {
+  readonly container: Container;
+  desired: Desired;
+  /** A write without an answer: either side of it may be true. */
+  unsure: Desired | undefined;
+}
+
+export interface Load {
+  readonly image: Rig['image'];
+  /** Of the containers, with a number behind it. */
+  readonly name: string;
+  /** It ends with so many. */
+  readonly containers: number;
+  /** Between one container and the next. */
+  readonly pauseMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** Creates, reads, stops, starts and deletes one after the other, until told to end. */
+export async function work(client: Client, load: Load): Promise<Acknowledged[]> {
+  const all: Acknowledged[] = [];
+  for (let round = 0; !load.signal.aborted && all.length < load.containers; round++) {
+    const name = `${load.name}-${round}`;
+    const body = { name, ...load.image, cpu_limit: '0.1', mem_limit: '16m' };
+    const created = await client.create(body, { 'idempotency-key': name }).catch(() => undefined);
+    if (created?.status !== 201) {
+      await sleep(200);
+      continue;
+    }
+    const known: Acknowledged = { container: created.body.data, desired: 'running', unsure: undefined };
+    all.push(known);
+    for (const next of [['stopped'], ['stopped', 'running'], ['removed'], []][round % 4] as Desired[]) {
+      const act = { stopped: client.stop, running: client.start, removed: client.remove }[next];
+      const answer = await act(known.container).catch(() => undefined);
+      if (answer !== undefined && answer.status < 300) {
+        known.desired = next;
+        known.unsure = undefined;
+      } else known.unsure = next;
+    }
+    await sleep(load.pauseMs);
+  }
+  return all;
+}
+
+/** What the control plane says that there should be, once nothing changes any more. */
+async function settled(client: Client): Promise<Container[]> {
+  const { body } = await eventually(
+    'every container at rest',
+    async () => client.list(),
+    ({ status, body }) =>
+      status === 200 && body.data.every((container) => ['running', 'stopped', 'failed'].includes(container.status)),
+    120_000,
+  );
+  return body.data;
+}
+
+/** Each acknowledged write is there, nothing was done twice, and exactly the desired containers run. */
+export async function checkAcknowledged(
+  t: Test,
+  engine: EngineView,
+  tenants: readonly { readonly client: Client; readonly acknowledged: readonly Acknowledged[] }[],
+): Promise<void> {
+  const running: string[] = [];
+  for (const [index, { client, acknowledged }] of tenants.entries()) {
+    const listed = new Map((await settled(client)).map((container) => [container.id, container]));
+    t.ok(acknowledged.length > 0, `worker ${index} had answers`);
+    for (const { container, desired, unsure } of acknowledged) {
+      const possible: string[] = [desired, ...(unsure === undefined ? [] : [unsure])];
+      const actual = listed.get(container.id)?.status ?? 'removed';
+      t.ok(possible.includes(actual), `${container.name}: ${actual}, acknowledged ${possible.join(' or ')}`);
+    }
+    const names = [...listed.values()].map(({ name }) => name);
+    t.equal(new Set(names).size, names.length);
+    running.push(...[...listed.values()].filter(({ status }) => status === 'running').map(({ id }) => id));
+  }
+  const actual = await eventually(
+    'exactly the desired containers run',
+    async () =>
+      (await engine.containers())
+        .filter(({ State }) => State.Running)
+        .map(({ Config }) => String(Config.Labels[labels.container]))
+        .sort(),
+    (ids) => JSON.stringify(ids) === JSON.stringify([...running].sort()),
+  );
+  t.equal(new Set(actual).size, actual.length, 'none runs twice');
+}

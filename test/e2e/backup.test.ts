@@ -1,0 +1,197 @@
+/**
+ * A backup under load, then everything that NATS kept is destroyed, and restored: what was acknowledged before the backup is
+ * there, hosts have kept their containers, and do what they are told from then on. The agent is not restarted, nor told.
+ */
+import { randomUUID } from 'node:crypto';
+import { readdirSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import t, { type Test } from 'tap';
+import { repositoryRoot } from '../../deploy/paths.ts';
+import { run, type Ran } from '../../deploy/run.ts';
+import { sleep } from '../../lib/backoff.ts';
+import type { Container } from '../../schemas/container.ts';
+import { temporaryFolder } from '../support/folder.ts';
+import { eventually, hostKey, startRig, type Client, type Rig } from './rig.ts';
+
+const small = { cpu_limit: '0.1', mem_limit: '16m' };
+const ended = { kind: 'code', code: 1 };
+
+const deploy = ({ nats }: Rig, program: 'backup' | 'restore', ...args: string[]): Promise<Ran> =>
+  run(process.execPath, [join(repositoryRoot, 'dist', 'deploy', `${program}.js`), ...args], {
+    deadlineMs: 120_000,
+    env: { PATH: process.env['PATH'], NATS_URLS: nats.url, NATS_CREDS_FILE: nats.credsFile },
+  });
+
+/** Nothing of JetStream is left; the keys are. */
+async function destroyJetStream({ nats }: Rig): Promise<void> {
+  await nats.kill9();
+  const folder = join(dirname(nats.logFile), 'jetstream');
+  if (readdirSync(folder).length === 0) throw new Error(`${folder} was empty`);
+  rmSync(folder, { recursive: true });
+  await nats.restart();
+}
+
+async function listAll(client: Client): Promise<Container[]> {
+  const all: Container[] = [];
+  for (let cursor = ''; ;) {
+    const { body } = await client.call<{ data: Container[]; next_cursor?: string | null }>(
+      'GET',
+      `/api/v2/compute${cursor}`,
+    );
+    all.push(...body.data);
+    if (body.next_cursor == null) return all;
+    cursor = `?cursor=${body.next_cursor}`;
+  }
+}
+
+/** Creates without pause; resolves to those that were acknowledged before `until` was called. */
+function createUnderLoad(client: Client) {
+  const acknowledged: Container[] = [];
+  let isOn = true;
+  const working = (async () => {
+    while (isOn) {
+      // Without an image there is nothing to run.
+      const { status, body } = await client.create({ name: `load-${randomUUID()}`, ...small });
+      if (status === 201) acknowledged.push(body.data);
+      await sleep(5);
+    }
+  })();
+  return {
+    acknowledged: () => [...acknowledged],
+    stop: async () => {
+      isOn = false;
+      await working;
+    },
+  };
+}
+
+t.test('everything is gone, and restored', async (t) => {
+  const rig = await startRig(t);
+  const folder = join(temporaryFolder(t), 'backup');
+  const operator = await rig.client('ops', 'operator');
+  const acme = await rig.client('acme');
+  const tenantPath = '/api/v2/operator/tenants/acme';
+  const caps = { containers: 5000, cpu_millis: null, mem_bytes: null };
+  t.equal((await operator.call('PUT', tenantPath, { caps })).status, 200);
+
+  const declare = async (name: string): Promise<Container> => {
+    const { status, body } = await acme.create({ name, ...rig.image, ...small }, { 'idempotency-key': `key-${name}` });
+    t.equal(status, 201, name);
+    t.equal((await acme.wait(body.data, 'running')).status, 200, `${name} runs`);
+    return body.data;
+  };
+  const [web, worker, idle] = [await declare('web'), await declare('worker'), await declare('idle')];
+  t.equal((await acme.stop(idle)).status, 200);
+  t.equal((await acme.wait(idle, 'stopped')).status, 200);
+  const logsOf = async (container: Container) =>
+    acme.call<{ data: { line: string }[] }>('GET', `/api/v2/compute/${container.id}/logs`);
+  await eventually(
+    'log lines',
+    () => logsOf(web),
+    ({ body }) => body.data.length > 0,
+  );
+  const eventsOf = async (container: Container) =>
+    acme.call<{ data: { id: string; type: string }[] }>('GET', `/api/v2/compute/${container.id}/events`);
+  const dockerIds = async () =>
+    (await Promise.all([web, worker].map(({ id }) => rig.engine.only(id)))).map(({ Id, State }) => [
+      Id,
+      State.StartedAt,
+    ]);
+  const before = {
+    docker: await dockerIds(),
+    events: (await eventsOf(idle)).body.data,
+    lines: (await logsOf(web)).body.data,
+    tenant: (await operator.call('GET', tenantPath)).body,
+  };
+
+  const load = createUnderLoad(acme);
+  await eventually(
+    'load',
+    async () => load.acknowledged(),
+    ({ length }) => length > 20,
+  );
+  const beforeBackup = load.acknowledged();
+  const made = await deploy(rig, 'backup', folder);
+  t.equal(made.code, 0, made.stdout);
+  await load.stop();
+  t.ok(load.acknowledged().length > beforeBackup.length, 'it went on while the backup was made');
+
+  // What the backup does not know of.
+  const late = await declare('late');
+  t.equal((await acme.stop(worker)).status, 200);
+  t.equal((await acme.wait(worker, 'stopped')).status, 200);
+  t.equal((await acme.start(worker)).status, 200);
+  t.equal((await acme.wait(worker, 'running')).status, 200);
+  const restarted = await rig.engine.only(worker.id);
+
+  const refused = await deploy(rig, 'restore', folder, '--replace');
+  t.match(refused, { code: 1, stdout: /an actors process is running/ });
+
+  const destroyAndRestore = async (t: Test): Promise<void> => {
+    await destroyJetStream(rig);
+    // Whoever would start them again is not here.
+    t.same(await rig.actors.server().exited, ended, 'actors find that what they joined is gone');
+    const restored = await deploy(rig, 'restore', folder);
+    t.equal(restored.code, 0, restored.stdout);
+    t.same(await rig.gateway.server().exited, ended, 'the gateway finds another in its place');
+    await rig.actors.start();
+    await rig.gateway.start();
+  };
+
+  const isAsAtTheBackup = async (t: Test): Promise<void> => {
+    const listed = new Map((await listAll(acme)).map((container) => [container.id, container]));
+    for (const { id, name } of [web, worker, idle, ...beforeBackup]) t.ok(listed.has(id), `${name} is there`);
+    t.notOk(listed.has(late.id), 'what came later is not');
+    for (const container of [web, worker]) {
+      const status = await eventually(
+        'running',
+        () => acme.status(container),
+        (reply) => reply.body.data?.status === 'running',
+      );
+      t.equal(status.status, 200);
+    }
+    t.equal((await acme.status(idle)).body.data.status, 'stopped');
+    t.same((await operator.call('GET', tenantPath)).body, before.tenant);
+    const quota = await acme.call<{ usage: { containers: number } }>('GET', '/api/v2/compute/quota');
+    t.match(quota.text, new RegExp(`"containers":${listed.size}\\b`), 'the quota counts what is there');
+    t.same((await eventsOf(idle)).body.data, before.events);
+    t.same((await logsOf(web)).body.data.slice(0, before.lines.length), before.lines);
+    const again = await acme.create({ name: 'web', ...rig.image, ...small }, { 'idempotency-key': 'key-web' });
+    t.equal(again.body.data.id, web.id, 'its idempotency key is known');
+    await eventually(
+      'the orphan to go',
+      () => rig.engine.containers(late.id),
+      ({ length }) => length === 0,
+    );
+  };
+
+  const hostObeys = async (t: Test): Promise<void> => {
+    t.equal((await acme.stop(worker)).status, 200);
+    t.equal((await acme.wait(worker, 'stopped')).status, 200);
+    t.equal((await rig.engine.only(worker.id)).State.Running, false);
+    t.equal((await acme.start(worker)).status, 200);
+    t.equal((await acme.wait(worker, 'running')).status, 200);
+    const fresh = await acme.create({ name: `fresh-${randomUUID()}`, ...rig.image, ...small });
+    t.equal((await acme.wait(fresh.body.data, 'running')).status, 200);
+    t.match(await eventsOf(worker), { body: { data: [{}] } });
+  };
+
+  await t.test('restored', async (t) => {
+    await destroyAndRestore(t);
+    await isAsAtTheBackup(t);
+    const docker = await dockerIds();
+    t.same(docker[0], before.docker[0], 'never restarted');
+    t.equal(docker[1]?.[0], restarted.Id, 'nor made anew');
+    t.equal(docker[1]?.[1], restarted.State.StartedAt);
+    await hostObeys(t);
+  });
+  await t.test('and again from the same backup', async (t) => {
+    await destroyAndRestore(t);
+    await isAsAtTheBackup(t);
+    t.same((await dockerIds())[0], before.docker[0], 'never restarted');
+    await hostObeys(t);
+  });
+  t.equal(rig.agent.server().exit(), undefined, 'the agent ran all the time');
+  const host = await operator.call<{ data: { status: string } }>('GET', `/api/v2/operator/hosts/${hostKey}`);
+  t.equal(host.body.data.status, 'up');
+});

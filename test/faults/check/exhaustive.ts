@@ -1,0 +1,53 @@
+/** Every order there is, tried one after another (Wing and Gong): too slow for anything but the test of search.ts. */
+import type { Quota } from './history.ts';
+import { after, bury, matches, place, TenantState, type Item, type Sight, type WriteAction } from './model.ts';
+
+export function isLinearizable(items: readonly Item[], caps: Quota['caps']): boolean {
+  const seen = new Set<string>();
+  const hosts = new Map<string, Set<string | null>>();
+  for (const item of items) {
+    for (const { id, host } of item.is === 'look' ? viewsOf(item.sight) : []) {
+      hosts.set(id, (hosts.get(id) ?? new Set()).add(host));
+    }
+  }
+  const mustBePlaced = (item: Item): boolean => item.is === 'look' || item.mustHappen;
+
+  const go = (state: TenantState, left: readonly Item[]): boolean => {
+    if (!left.some(mustBePlaced)) return true;
+    const text = `${left.map(({ index }) => index).join(',')}\n${state.text}`;
+    if (seen.has(text)) return false;
+    seen.add(text);
+    const firstAnswerMs = Math.min(...left.filter(mustBePlaced).map(({ untilMs }) => untilMs));
+    for (const item of left) {
+      if (item.fromMs > firstAnswerMs) continue;
+      const rest = left.filter((other) => other !== item);
+      if (item.is === 'look') {
+        if (matches(state, item.sight, caps) && go(state, rest)) return true;
+      } else if (item.untilMs >= latestCall(items, left) || item.untilMs === Infinity || item.mustHappen) {
+        if (after(state, withUnseen(item.action), caps).some((next) => go(next, rest))) return true;
+      }
+    }
+    for (const id of state.containers.keys()) {
+      const buried = bury(state, id);
+      if (buried !== undefined && go(buried, left)) return true;
+      for (const host of hosts.get(id) ?? []) {
+        const placed = place(state, id, host);
+        if (placed !== undefined && placements(state, id) < 3 && go(placed, left)) return true;
+      }
+    }
+    return false;
+  };
+  return go(new TenantState(), items);
+}
+
+const placements = (state: TenantState, id: string): number => state.containers.get(id)?.generation ?? 0;
+
+/** The instant can't be before the last call of what has been placed. */
+const latestCall = (items: readonly Item[], left: readonly Item[]): number =>
+  Math.max(-Infinity, ...items.filter((item) => !left.includes(item)).map(({ fromMs }) => fromMs));
+
+const viewsOf = (sight: Sight) =>
+  sight.kind === 'there' ? [sight.container] : sight.kind === 'list' ? [...sight.containers.values()] : [];
+
+const withUnseen = (action: WriteAction): WriteAction =>
+  action.kind === 'create' && action.unseenId !== null ? { ...action, ids: [...action.ids, action.unseenId] } : action;

@@ -1,0 +1,177 @@
+/**
+ * Histories that are right by construction: clients ask in virtual time, each request is done at one instant between its
+ * call and its answer on a plain sequential tenant, and some answers are lost. Written apart from model.ts, which it tests.
+ */
+import type { Random } from '../../actors/support/random.ts';
+import type { History, Operation, Request, Result, Seen } from './history.ts';
+
+export interface Shape {
+  readonly tenants: number;
+  readonly clients: number;
+  /** In all. */
+  readonly operations: number;
+  /** One in so many has no answer; 0: every one has. */
+  readonly unknownOneIn: number;
+  readonly capContainers: number;
+  readonly names: number;
+}
+
+interface Kept {
+  readonly id: string;
+  readonly name: string;
+  host: string | null;
+  desired: 'running' | 'stopped' | 'removed';
+  generation: number;
+}
+
+const cpuMillis = 100;
+const memBytes = 1000;
+
+class Tenant {
+  readonly #kept: Kept[] = [];
+  readonly everSeen: string[] = [];
+  readonly #keys = new Map<string, string>();
+  readonly #cap: number;
+  readonly #newId: () => string;
+
+  constructor(cap: number, newId: () => string) {
+    this.#cap = cap;
+    this.#newId = newId;
+  }
+
+  do(request: Request): Result {
+    switch (request.kind) {
+      case 'create':
+        return this.#create(request);
+      case 'list':
+        return {
+          kind: 'ok',
+          told: { of: 'list', containers: this.#kept.map((kept) => view(kept, false)).reverse(), isWhole: true },
+        };
+      case 'quota': {
+        const containers = this.#kept.length;
+        const usage = { containers, cpuMillis: containers * cpuMillis, memBytes: containers * memBytes };
+        return { kind: 'ok', told: { of: 'quota', quota: { usage, caps: capsOf(this.#cap) } } };
+      }
+      default:
+        return this.#toOne(request);
+    }
+  }
+
+  #create({ name, idempotencyKey: key }: Extract<Request, { kind: 'create' }>): Result {
+    const earlier = key === null ? undefined : this.#keys.get(key);
+    if (earlier !== undefined) {
+      const kept = this.#kept.find(({ id }) => id === earlier);
+      return kept === undefined ? { kind: 'refused', code: 'conflict' } : ok(view(kept, false));
+    }
+    if (this.#kept.some((kept) => kept.name === name)) return { kind: 'refused', code: 'invalid', nameTaken: true };
+    if (this.#kept.length >= this.#cap) return { kind: 'refused', code: 'over_quota' };
+    const kept: Kept = { id: this.#newId(), name, host: 'h1', desired: 'running', generation: 2 };
+    this.#kept.push(kept);
+    this.everSeen.push(kept.id);
+    if (key !== null) this.#keys.set(key, kept.id);
+    return ok(view(kept, false));
+  }
+
+  #toOne({ kind, id }: Extract<Request, { id: string }>): Result {
+    const kept = this.#kept.find((one) => one.id === id);
+    if (kept === undefined) return { kind: 'refused', code: 'not_found' };
+    if (kind === 'get') return ok(view(kept, true));
+    if (kept.desired === 'removed') {
+      return kind === 'delete' ? ok(view(kept, false)) : { kind: 'refused', code: 'conflict' };
+    }
+    const desired = kind === 'start' ? 'running' : kind === 'stop' ? 'stopped' : 'removed';
+    if (kept.desired !== desired) kept.generation++;
+    kept.desired = desired;
+    return ok(view(kept, false));
+  }
+
+  /** What a host and the platform do meanwhile. */
+  live(random: Random): void {
+    const index = this.#kept.findIndex(({ desired }) => desired === 'removed');
+    if (index >= 0) this.#kept.splice(index, 1);
+    const moved = this.#kept.find(({ desired, host }) => desired === 'running' && host === 'h1');
+    if (moved === undefined || !random.once(10)) return;
+    moved.host = 'h2';
+    moved.generation++;
+  }
+}
+
+const view = ({ id, name, host, desired, generation }: Kept, isStatus: boolean): Seen => ({
+  id,
+  name: isStatus ? null : name,
+  host,
+  isRemoving: desired === 'removed',
+  desired: isStatus ? desired : null,
+  generation: isStatus ? generation : null,
+});
+
+const ok = (container: Seen): Result => ({ kind: 'ok', told: { of: 'container', container } });
+const capsOf = (containers: number): History['caps'] => ({ containers, cpuMillis: null, memBytes: null });
+
+/** What happens at an instant: in the order of `atMs`. */
+interface Event {
+  readonly atMs: number;
+  readonly happen: () => void;
+}
+
+export function generate(random: Random, shape: Shape): History {
+  const events: Event[] = [];
+  const at = (atMs: number, happen: () => void): void => {
+    // Few are ever under way, so a sorted array does.
+    const index = events.findLastIndex((event) => event.atMs <= atMs);
+    events.splice(index + 1, 0, { atMs, happen });
+  };
+  const some = (ms: number): number => (random.below(ms * 1000) + 1) / 1000;
+  let made = 0;
+  const operations: Operation[] = [];
+  for (let number = 0; number < shape.tenants; number++) {
+    const name = `t${number}`;
+    const tenant = new Tenant(shape.capContainers, () => `c${++made}`);
+    let left = Math.floor(shape.operations / shape.tenants);
+    const live = (atMs: number): void => {
+      tenant.live(random);
+      if (left > 0) at(atMs + some(40), () => live(atMs + 40));
+    };
+    at(20, () => live(20));
+    for (let client = 0; client < shape.clients; client++) {
+      const call = (invokedMs: number): void => {
+        if (left-- <= 0) return;
+        const request = requestFrom(random, tenant, shape, () => `k${++made}`);
+        const isUnknown = shape.unknownOneIn > 0 && random.once(shape.unknownOneIn);
+        const record = (answeredMs: number | null, result: Result): void => {
+          operations.push({ process: `${name}-${client}`, tenant: name, request, invokedMs, answeredMs, result });
+        };
+        const doneMs = invokedMs + some(isUnknown ? 40 : 6);
+        const answeredMs = doneMs + some(4);
+        let result: Result | undefined;
+        if (!isUnknown || !random.once(2)) at(doneMs, () => (result = tenant.do(request)));
+        at(isUnknown ? invokedMs + 10 : answeredMs, () => {
+          if (isUnknown) record(random.once(2) ? null : invokedMs + 10, { kind: 'unknown', why: 'timeout' });
+          else if (result !== undefined) record(answeredMs, result);
+        });
+        const nextMs = Math.max(answeredMs, invokedMs + 10) + some(8);
+        at(nextMs, () => call(nextMs));
+      };
+      const firstMs = some(5);
+      at(firstMs, () => call(firstMs));
+    }
+  }
+  for (let event = events.shift(); event !== undefined; event = events.shift()) event.happen();
+  return { caps: capsOf(shape.capContainers), operations };
+}
+
+function requestFrom(random: Random, tenant: Tenant, shape: Shape, newKey: () => string): Request {
+  const dice = random.below(20);
+  if (dice < 5 || tenant.everSeen.length === 0) {
+    const name = `n${random.below(shape.names)}`;
+    const idempotencyKey = random.once(4) ? newKey() : null;
+    return { kind: 'create', name, cpuMillis, memBytes, idempotencyKey };
+  }
+  if (dice < 8) return { kind: 'list' };
+  if (dice < 9) return { kind: 'quota' };
+  const recent = tenant.everSeen.slice(-2 * shape.capContainers);
+  const id = recent[random.below(recent.length)] ?? '';
+  if (dice < 12) return { kind: 'get', id };
+  return { kind: random.pick(['start', 'stop', 'stop', 'delete'] as const), id };
+}

@@ -1,0 +1,44 @@
+/** The search against one through every order, on small histories: right ones, and the same with one answer exchanged. */
+import t from 'tap';
+import { createRandom, type Random } from '../../actors/support/random.ts';
+import { isLinearizable } from './exhaustive.ts';
+import { generate, type Shape } from './generate.ts';
+import type { History } from './history.ts';
+import { itemsOf } from './items.ts';
+import { search } from './search.ts';
+
+const tiny: Shape = { tenants: 1, clients: 3, operations: 9, unknownOneIn: 5, capContainers: 2, names: 3 };
+
+/** Two operations of one kind change their answers. */
+function exchange({ caps, operations }: History, random: Random): History {
+  const first = random.below(operations.length);
+  const kind = operations[first]?.request.kind;
+  const others = operations.flatMap(({ request }, index) => (request.kind === kind && index !== first ? [index] : []));
+  const second = others[random.below(others.length)];
+  const [one, other] = [operations[first], operations[second ?? -1]];
+  if (second === undefined || one === undefined || other === undefined) return { caps, operations };
+  if (one.result.kind === 'unknown' || other.result.kind === 'unknown') return { caps, operations };
+  return {
+    caps,
+    operations: operations.with(first, { ...one, result: other.result }).with(second, { ...other, result: one.result }),
+  };
+}
+
+t.test('the search finds an order exactly where there is one', (t) => {
+  const counts = { yes: 0, no: 0 };
+  for (let seed = 1; seed <= 1500; seed++) {
+    const random = createRandom(seed);
+    const right = generate(random, tiny);
+    for (const history of [right, exchange(right, random)]) {
+      const items = itemsOf(history.operations);
+      const expected = isLinearizable(items, history.caps);
+      const found = search(items, history.caps).kind === 'linearizable';
+      counts[expected ? 'yes' : 'no']++;
+      if (found !== expected)
+        t.fail(`seed ${seed}: ${found}, not ${expected}\n${JSON.stringify(history.operations, null, 1)}`);
+    }
+  }
+  t.comment(`${counts.yes} with an order, ${counts.no} without`);
+  t.ok(counts.no > 100);
+  t.end();
+});

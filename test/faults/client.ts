@@ -1,0 +1,77 @@
+/**
+ * One client of the API on connections that are kept alive, as a load balancer or an SDK has them: one request, at one
+ * gateway, with a deadline of its own. It tells apart what certainly was not sent.
+ */
+import { Agent, request, type ClientRequest } from 'node:http';
+
+/** Longer than a gateway may take, so that its own word (504) comes before ours. */
+export const clientDeadlineMs = 12_000;
+
+export type Heard =
+  | { readonly kind: 'answer'; readonly status: number; readonly body: unknown }
+  /** `sent: false`: the connection could not be made, so nothing of it was executed. */
+  | { readonly kind: 'broken'; readonly sent: boolean; readonly why: string; readonly onKeptConnection: boolean };
+
+export interface HttpClient {
+  send(call: HttpCall): Promise<Heard>;
+  close(): void;
+}
+
+export interface HttpCall {
+  readonly baseUrl: string;
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly path: string;
+  readonly token: string;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export function createHttpClient(connections: number): HttpClient {
+  const agent = new Agent({ keepAlive: true, maxSockets: connections });
+  return {
+    send: (call) =>
+      new Promise((resolve) => {
+        const bytes = call.body === undefined ? undefined : Buffer.from(JSON.stringify(call.body));
+        const outgoing: ClientRequest = request(call.baseUrl + call.path, {
+          agent,
+          method: call.method,
+          headers: {
+            authorization: `Bearer ${call.token}`,
+            ...(bytes === undefined ? {} : { 'content-type': 'application/json', 'content-length': bytes.length }),
+            ...call.headers,
+          },
+        });
+        let isConnected = false;
+        const broken = (why: string): void =>
+          settle({ kind: 'broken', sent: isConnected, why, onKeptConnection: outgoing.reusedSocket });
+        const timer = setTimeout(() => {
+          broken(`no answer within ${clientDeadlineMs} ms`);
+          outgoing.destroy();
+        }, clientDeadlineMs);
+        const settle = (heard: Heard): void => {
+          clearTimeout(timer);
+          resolve(heard);
+        };
+        outgoing.once('socket', (socket) => {
+          if (!socket.connecting) isConnected = true;
+          else socket.once('connect', () => (isConnected = true));
+        });
+        outgoing.on('error', (error: NodeJS.ErrnoException) => broken(error.code ?? error.message));
+        outgoing.once('response', (response) => {
+          const chunks: Buffer[] = [];
+          response.on('data', (chunk: Buffer) => chunks.push(chunk));
+          response.on('error', (error: NodeJS.ErrnoException) => broken(error.code ?? error.message));
+          response.once('end', () => {
+            try {
+              const body: unknown = JSON.parse(Buffer.concat(chunks).toString() || 'null');
+              settle({ kind: 'answer', status: response.statusCode ?? 0, body });
+            } catch {
+              broken('an answer that is no JSON');
+            }
+          });
+        });
+        outgoing.end(bytes);
+      }),
+    close: () => agent.destroy(),
+  };
+}

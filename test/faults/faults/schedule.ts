@@ -1,0 +1,48 @@
+/** Which faults a run has, and in which order: from its seed, and nothing else. */
+import { createRandom, type Random } from '../../actors/support/random.ts';
+import { clockFaults } from './clock.ts';
+import { diskFaults } from './disk.ts';
+import type { FaultKind, Planned } from './fault.ts';
+import { networkFaults } from './network.ts';
+import { processFaults } from './processes.ts';
+
+export const faultKinds: readonly FaultKind[] = [...processFaults, ...networkFaults, ...diskFaults, ...clockFaults];
+
+export interface Scheduled {
+  readonly kind: FaultKind;
+  readonly planned: Planned;
+  /** From the recovery of the one before. */
+  readonly calmMs: number;
+}
+
+export interface ScheduleOptions {
+  readonly seed: number;
+  readonly count: number;
+  readonly hasWire: boolean;
+  readonly actors: readonly ['a1', ...'a2'[]];
+  /** Kinds of these names alone, where there are any. */
+  readonly only: readonly string[];
+}
+
+function shuffled<T>(items: readonly T[], random: Random): T[] {
+  const rest = [...items];
+  return items.map(() => rest.splice(random.below(rest.length), 1)[0]!);
+}
+
+/**
+ * Seeds that follow one another take kinds that follow one another, so that a few seeds have had all of them; in a run
+ * their order is drawn.
+ */
+export function scheduleOf({ seed, count, hasWire, actors, only }: ScheduleOptions): Scheduled[] {
+  const random = createRandom(seed);
+  const kinds = faultKinds
+    .filter(({ needsWire }) => hasWire || !needsWire)
+    .filter(({ name }) => only.length === 0 || only.includes(name));
+  const first = (seed * count) % Math.max(1, kinds.length);
+  const chosen = Array.from({ length: count }, (_, index) => kinds[(first + index) % kinds.length]!);
+  return shuffled(chosen, random).map((kind) => ({
+    kind,
+    planned: kind.plan(random, actors),
+    calmMs: 500 + random.below(1_500),
+  }));
+}

@@ -1,0 +1,10 @@
+/** Which streams hold what the workload writes. */
+import { buckets } from '../../../schemas/buckets.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { partitionOf } from '../../../schemas/subjects.ts';
+import type { Random } from '../../actors/support/random.ts';
+import { tenants } from '../workload.ts';
+
+/** The stream behind the bucket of some tenant's partition. */
+export const stateStreamOf = (random: Random): string =>
+  `KV_${buckets.state.bucket(partitionOf(random.pick(tenants), limits.partitions))}`;

@@ -1,0 +1,67 @@
+/** What each process holds of memory (VmRSS), looked at every second, and whether it grows. */
+import { readFileSync } from 'node:fs';
+import type { World } from './world.ts';
+
+interface Sample {
+  readonly atMs: number;
+  readonly rssBytes: number;
+}
+
+export interface Growth {
+  readonly place: string;
+  readonly fromBytes: number;
+  readonly toBytes: number;
+  readonly overMs: number;
+}
+
+export interface Memory {
+  /** Of each process that has lived long enough to tell; one that was started again is another. */
+  growths(): Growth[];
+  stop(): void;
+}
+
+const sampleEveryMs = 1_000;
+/** Before that, a program still fills its caches and its heap. */
+const warmUpMs = 20_000;
+/** Less is no basis: both windows must fit. */
+const windowMs = 10_000;
+
+/** Linux alone has it; elsewhere nothing is said. */
+export function rssBytes(pid: number): number | undefined {
+  try {
+    const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+    return kilobytes === undefined ? undefined : Number(kilobytes) * 1024;
+  } catch {
+    return undefined;
+  }
+}
+
+const median = (samples: readonly Sample[]): number =>
+  samples.map((each) => each.rssBytes).toSorted((left, right) => left - right)[Math.floor(samples.length / 2)] ?? NaN;
+
+export function watchMemory(world: World): Memory {
+  const lives = new Map<string, Sample[]>();
+  const timer = setInterval(() => {
+    for (const [place, process] of world.processes) {
+      const { pid } = process.server();
+      const bytes = rssBytes(pid);
+      if (bytes === undefined) continue;
+      const key = `${place}/${pid}`;
+      lives.set(key, [...(lives.get(key) ?? []), { atMs: performance.now(), rssBytes: bytes }]);
+    }
+  }, sampleEveryMs);
+  return {
+    growths: () =>
+      [...lives].flatMap(([key, samples]) => {
+        const [first, last] = [samples[0], samples.at(-1)];
+        if (first === undefined || last === undefined) return [];
+        const warmMs = first.atMs + warmUpMs;
+        if (last.atMs - warmMs < 2 * windowMs) return [];
+        const early = samples.filter(({ atMs }) => atMs >= warmMs && atMs < warmMs + windowMs);
+        const late = samples.filter(({ atMs }) => atMs > last.atMs - windowMs);
+        const place = key.split('/')[0] ?? key;
+        return [{ place, fromBytes: median(early), toBytes: median(late), overMs: last.atMs - warmMs }];
+      }),
+    stop: () => clearInterval(timer),
+  };
+}

@@ -1,0 +1,114 @@
+/**
+ * Is every tenant served? A read of each at each gateway and a write at its home, again and again, whatever became of
+ * those before; where its home does not answer, also at the other. A tenant is served as long as one of the gateways answers it well: whoever balances load over them asks the other one.
+ */
+import { createHttpClient } from './client.ts';
+import { caps, homeOf, quietTenants, tenants } from './workload.ts';
+import type { Gateway, World } from './world.ts';
+
+export type ProbeKind = 'read' | 'write';
+
+interface Success {
+  readonly tenant: string;
+  readonly kind: ProbeKind;
+  readonly gateway: Gateway['place'];
+  readonly sentMs: number;
+  readonly answeredMs: number;
+}
+
+export interface Probes {
+  /** The longest time from `fromMs` to `untilMs` in which some tenant had no answer to reads, or to writes. */
+  longestGapMs(fromMs: number, untilMs: number): { readonly ms: number; readonly who: string };
+  /** Every tenant was answered something that was sent after this: a read at each gateway, and a write. */
+  allServedSince(fromMs: number): boolean;
+  stop(): void;
+}
+
+/** Unavailability can't be told finer than this. */
+export const probeEveryMs = 100;
+/** Then it is asked at the other gateway too. */
+const homeSilentMs = 400;
+/** Those of one tenant that are under way at one gateway. */
+const underWayMax = 40;
+
+/** A write that changes nothing: the tenant's settings, as they are. It goes through the journal like any other. */
+export const settings = {
+  caps: { containers: caps.containers, cpu_millis: caps.cpuMillis, mem_bytes: caps.memBytes },
+};
+
+export async function startProbes(world: World): Promise<Probes> {
+  const successes: Success[] = [];
+  const http = createHttpClient(underWayMax);
+  const operator = await world.token('ops', 'operator');
+  const tokens = new Map<string, string>();
+  for (const tenant of tenants) tokens.set(tenant, await world.token(tenant));
+  const underWay = new Map<string, number>();
+
+  const probe = async (tenant: string, kind: ProbeKind, { place: gateway, baseUrl }: Gateway): Promise<void> => {
+    const key = `${tenant} ${gateway}`;
+    const count = underWay.get(key) ?? 0;
+    if (count >= underWayMax) return;
+    underWay.set(key, count + 1);
+    const sentMs = performance.now();
+    const heard = await http.send(
+      kind === 'read'
+        ? { baseUrl, method: 'GET', path: '/api/v2/compute/quota', token: tokens.get(tenant) ?? '' }
+        : { baseUrl, method: 'PUT', path: `/api/v2/operator/tenants/${tenant}`, token: operator, body: settings },
+    );
+    underWay.set(key, (underWay.get(key) ?? 1) - 1);
+    if (heard.kind !== 'answer' || heard.status !== 200) return;
+    successes.push({ tenant, kind, gateway, sentMs, answeredMs: performance.now() });
+    if (kind === 'write' && gateway === homeOfTenant(tenant).place) lastWriteMs.set(tenant, performance.now());
+  };
+
+  const homeOfTenant = (tenant: string): Gateway => world.gateways[homeOf(tenant)]!;
+  const lastWriteMs = new Map<string, number>();
+  const placesFor = (tenant: string, kind: ProbeKind): readonly Gateway[] => {
+    const isHomeSilent = performance.now() - (lastWriteMs.get(tenant) ?? 0) > homeSilentMs;
+    return kind === 'read' || isHomeSilent ? world.gateways : [homeOfTenant(tenant)];
+  };
+
+  let turn = 0;
+  const timer = setInterval(() => {
+    // Reads and writes by turns, so that each tenant has one of each at each gateway in twice the interval's half.
+    const kind = turn++ % 2 === 0 ? 'read' : 'write';
+    const asked = tenants.filter((tenant) => kind === 'read' || !quietTenants.includes(tenant));
+    for (const tenant of asked) for (const gateway of placesFor(tenant, kind)) void probe(tenant, kind, gateway);
+  }, probeEveryMs / 2);
+
+  const pairs = tenants.flatMap((tenant) => [
+    { tenant, kind: 'read' as const },
+    ...(quietTenants.includes(tenant) ? [] : [{ tenant, kind: 'write' as const }]),
+  ]);
+  return {
+    longestGapMs: (fromMs, untilMs) => {
+      let worst = { ms: 0, who: '' };
+      for (const { tenant, kind } of pairs) {
+        const times = successes
+          .filter((each) => each.tenant === tenant && each.kind === kind)
+          .map(({ answeredMs }) => answeredMs)
+          .filter((ms) => ms >= fromMs && ms <= untilMs);
+        const edges = [fromMs, ...times.sort((left, right) => left - right), untilMs];
+        for (const [index, ms] of edges.entries()) {
+          const gapMs = ms - (edges[index - 1] ?? ms);
+          if (gapMs > worst.ms) worst = { ms: gapMs, who: `${tenant} ${kind}` };
+        }
+      }
+      return worst;
+    },
+    allServedSince: (fromMs) =>
+      pairs.every(({ tenant, kind }) =>
+        world.gateways
+          .filter(({ place }) => kind === 'read' || place === homeOfTenant(tenant).place)
+          .every(({ place }) =>
+            successes.some(
+              (each) => each.sentMs >= fromMs && each.tenant === tenant && each.kind === kind && each.gateway === place,
+            ),
+          ),
+      ),
+    stop: () => {
+      clearInterval(timer);
+      http.close();
+    },
+  };
+}

@@ -1,0 +1,174 @@
+/** One run: a world, a load on it, the faults of a seed one after another, and the judgement of what was seen. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { sleep } from '../../lib/backoff.ts';
+import { createRandom } from '../actors/support/random.ts';
+import { check, explain } from './check/check.ts';
+import { encodeHistory, type History } from './check/history.ts';
+import { createHttpClient } from './client.ts';
+import { scheduleOf, type Scheduled } from './faults/schedule.ts';
+import { judgeConvergence, judgeDoubles, judgeGraceful, judgeMemory, type Judgement } from './judge.ts';
+import { watchMemory, type Growth } from './memory.ts';
+import { settings, startProbes, type Probes } from './probes.ts';
+import { createScope } from './scope.ts';
+import { caps, startWorkload, tenants, type Workload } from './workload.ts';
+import { startWorld, type World } from './world.ts';
+
+export interface TrialOptions {
+  readonly seed: number;
+  readonly folder: string;
+  readonly compiled: string;
+  readonly hasNamespaces: boolean;
+  readonly actors: readonly ['a1', ...'a2'[]];
+  readonly faults: number;
+  readonly only: readonly string[];
+  readonly say: (line: string) => void;
+}
+
+export interface Injection {
+  readonly kind: string;
+  readonly text: string;
+  /** The longest that a tenant had no answer, from the injection until all were served again. */
+  readonly unavailableMs: number;
+}
+
+export interface Trial {
+  readonly seed: number;
+  readonly injections: readonly Injection[];
+  readonly operations: number;
+  /** Acknowledged writes that were lost, operations that were done twice: as far as the history shows. */
+  readonly losses: number;
+  readonly doubles: number;
+  readonly judgements: readonly Judgement[];
+  readonly growths: readonly Growth[];
+  /** Where the history and the logs are. */
+  readonly folder: string;
+}
+
+/** Before the first fault: connections are made, tenants have containers. */
+const warmUpMs = 3_000;
+/** Longer than NATS takes to find a leader, the programs to connect again, and a client to give up. */
+const recoveryDeadlineMs = 30_000;
+const recoveryPollMs = 50;
+const finalDeadlineMs = 30_000;
+
+async function setCaps(world: World): Promise<void> {
+  const http = createHttpClient(1);
+  const [gateway] = world.gateways;
+  const token = await world.token('ops', 'operator');
+  for (const tenant of tenants) {
+    const path = `/api/v2/operator/tenants/${tenant}`;
+    const heard = await http.send({ baseUrl: gateway?.baseUrl ?? '', method: 'PUT', path, token, body: settings });
+    if (heard.kind !== 'answer' || heard.status !== 200) throw new Error(`${tenant}: its caps can't be set`);
+  }
+  http.close();
+}
+
+async function untilServed(probes: Probes, sinceMs: number): Promise<boolean> {
+  while (performance.now() < sinceMs + recoveryDeadlineMs) {
+    if (probes.allServedSince(sinceMs)) return true;
+    await sleep(recoveryPollMs);
+  }
+  return false;
+}
+
+interface Injected {
+  readonly injection: Injection;
+  readonly graceful: readonly string[];
+  readonly unrecovered: readonly string[];
+}
+
+async function injectOne(
+  { kind, planned, calmMs }: Scheduled,
+  world: World,
+  load: { readonly probes: Probes; readonly workload: Workload },
+  say: (line: string) => void,
+): Promise<Injected> {
+  await sleep(calmMs);
+  const fromMs = performance.now();
+  const { note, heal } = await planned.inject(world);
+  await sleep(planned.holdMs);
+  await heal();
+  const healedMs = performance.now();
+  const isServed = await untilServed(load.probes, healedMs);
+  const untilMs = performance.now();
+  const gap = load.probes.longestGapMs(fromMs, untilMs);
+  const text = note === undefined ? planned.text : `${planned.text} (${note})`;
+  say(`  ${kind.name}: ${text}; ${gap.ms.toFixed(0)} ms without an answer (${gap.who})`);
+  return {
+    injection: { kind: kind.name, text, unavailableMs: gap.ms },
+    graceful: kind.isGraceful === true ? judgeGraceful(load.workload.failures, fromMs, untilMs) : [],
+    unrecovered: isServed ? [] : [`${recoveryDeadlineMs / 1000} s after ${text}, not all are served`],
+  };
+}
+
+export async function runTrial(options: TrialOptions): Promise<Trial> {
+  const { seed, folder, say, actors } = options;
+  mkdirSync(folder, { recursive: true });
+  const random = createRandom(seed);
+  const schedule = scheduleOf({
+    seed,
+    count: options.faults,
+    hasWire: options.hasNamespaces,
+    actors,
+    only: options.only,
+  });
+  const scope = createScope();
+  try {
+    const startMs = performance.now();
+    const world = await startWorld(scope, { ...options, actorsCount: actors.length === 1 ? 1 : 2, random });
+    say(`seed ${seed}: ${schedule.length} faults; ready in ${((performance.now() - startMs) / 1000).toFixed(1)} s`);
+    await setCaps(world);
+    const memory = watchMemory(world);
+    scope.teardown(() => memory.stop());
+    const workload = await startWorkload(world, () => createRandom(random.below(2 ** 31)));
+    const probes = await startProbes(world);
+    scope.teardown(() => probes.stop());
+    world.engine.setTrouble(true);
+    await sleep(warmUpMs);
+
+    const injected: Injected[] = [];
+    for (const scheduled of schedule) {
+      world.engine.crashOne();
+      injected.push(await injectOne(scheduled, world, { probes, workload }, say));
+    }
+    await workload.stop();
+    probes.stop();
+    world.engine.setTrouble(false);
+    const convergence = await judgeConvergence(world);
+    await workload.finalLists(finalDeadlineMs);
+    memory.stop();
+
+    const history: History = { caps, operations: workload.operations };
+    writeFileSync(join(folder, 'history.jsonl'), encodeHistory(history));
+    const checkMs = performance.now();
+    const findings = check(history);
+    const { created, started, removed, troubles } = world.engine.counts;
+    say(
+      `  ${history.operations.length} operations checked in ${((performance.now() - checkMs) / 1000).toFixed(1)} s; ` +
+        `the engine made ${created} containers, started ${started} times, removed ${removed}, had ${troubles} troubles`,
+    );
+    for (const ending of world.endings) say(`  by itself: ${ending}, and was started again`);
+    const growths = memory.growths();
+    const count = (rule: string): number => findings.filter((finding) => finding.rule === rule).length;
+    return {
+      seed,
+      injections: injected.map(({ injection }) => injection),
+      operations: history.operations.length,
+      losses: count('lost write'),
+      doubles: count('done twice') + world.engine.doubles.length,
+      judgements: [
+        { what: 'every tenant is served again after each fault', faults: injected.flatMap((each) => each.unrecovered) },
+        { what: 'no request fails while programs are replaced', faults: injected.flatMap((each) => each.graceful) },
+        { what: 'each tenant’s history is linearizable', faults: findings.map(explain) },
+        judgeDoubles(world),
+        convergence,
+        judgeMemory(growths),
+      ],
+      growths,
+      folder,
+    };
+  } finally {
+    await scope.end();
+  }
+}

@@ -1,0 +1,317 @@
+/**
+ * What a run happens in: three nats-servers, two actors, two gateways, one agent on a simulated engine, each on a machine
+ * of its own. Where namespaces can't be had, all are on loopback, and there is no wire to cut.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { jetstreamManager } from '@nats-io/jetstream';
+import { connect, credsAuthenticator, type NatsConnection } from '@nats-io/transport-node';
+import { createApi } from '../../deploy/api.ts';
+import { startNatsCluster, type NatsCluster } from '../../deploy/nats-cluster.ts';
+import { describeExit, freePort, type Exit, type Server } from '../../deploy/process.ts';
+import { startProgram, type Program, type ProgramName } from '../../deploy/programs.ts';
+import { devAudience, devIssuer, prepareTokenIssuer } from '../../deploy/tokens.ts';
+import { sleep, within } from '../../lib/backoff.ts';
+import { createRandom, type Random } from '../actors/support/random.ts';
+import type { Scope } from '../support/machine.ts';
+import { startSimulatedEngine, type SimulatedEngine } from './engine/engine.ts';
+import { layWire, type Place, type Wire } from './wire.ts';
+import { unluckyTenant } from './workload.ts';
+
+export const programPlaces = ['a1', 'a2', 'g1', 'g2', 'h1'] as const;
+export type ProgramPlace = (typeof programPlaces)[number];
+export type NatsPlaceName = 'n1' | 'n2' | 'n3';
+
+/** A process that can be harmed, and brought back with the same settings. */
+export interface Controlled {
+  server(): Server;
+  kill9(): Promise<void>;
+  stop(): Promise<void>;
+  start(): Promise<void>;
+  pause(): void;
+  resume(): void;
+}
+
+export interface Gateway {
+  readonly place: 'g1' | 'g2';
+  readonly baseUrl: string;
+}
+
+export interface World {
+  readonly folder: string;
+  readonly nats: NatsCluster;
+  /** Those that were started: with one actors process there is no a2. */
+  readonly processes: ReadonlyMap<Place, Controlled>;
+  /** Programs that ended by themselves, and were started again. */
+  readonly endings: readonly string[];
+  readonly gateways: readonly Gateway[];
+  /** Undefined where namespaces can't be had. */
+  readonly wire: Wire | undefined;
+  readonly engine: SimulatedEngine;
+  token(tenant: string, scope?: string): Promise<string>;
+  /** The server that leads a stream now; undefined where nobody does. */
+  leaderOf(stream: string): Promise<NatsPlaceName | undefined>;
+  /** Asks that this server lead the stream; nobody needs to heed it. */
+  giveLead(stream: string, server: NatsPlaceName): Promise<void>;
+  /** Sets a program's wall clock off by so much. */
+  setClock(place: ProgramPlace, offsetMs: number): void;
+}
+
+export interface WorldOptions {
+  readonly folder: string;
+  /** Folder of the compiled programs. */
+  readonly compiled: string;
+  readonly actorsCount: 1 | 2;
+  readonly hasNamespaces: boolean;
+  readonly random: Random;
+}
+
+const ports = { nats: 4222, route: 6222, api: 8080, metrics: 9100 };
+export const hostKey = 'h1';
+/** Longer than any run, and than the steps of a clock. */
+const tokenLifetimeS = 7 * 24 * 3600;
+/** Tokens are dated back so far: a clock that is put back must not find them from the future. */
+const tokenBackdateMs = 24 * 3_600_000;
+const hostDeadlineMs = 30_000;
+const leaderAskMs = 2_000;
+
+/** What makes an agent quick enough for a run of minutes; what it waits for is the same. */
+const quickAgent = {
+  BEAT_INTERVAL_MS: '500',
+  SYNC_INTERVAL_MS: '2000',
+  STOP_GRACE_MS: '3000',
+  RESTART_BACKOFF_MIN_MS: '200',
+  RESTART_BACKOFF_MAX_MS: '2000',
+  RETRY_MIN_MS: '50',
+  RETRY_MAX_MS: '1000',
+};
+
+const programOf: Readonly<Record<ProgramPlace, ProgramName>> = {
+  a1: 'actors',
+  a2: 'actors',
+  g1: 'gateway',
+  g2: 'gateway',
+  h1: 'host-agent',
+};
+
+export async function startWorld(scope: Scope, options: WorldOptions): Promise<World> {
+  const { folder, random } = options;
+  const wire = options.hasNamespaces ? await layWire(scope, join(folder, 'machines')) : undefined;
+  const addressOf = (place: Place): string => wire?.address(place) ?? '127.0.0.1';
+  const portOf = async (port: number): Promise<number> => (wire === undefined ? freePort() : port);
+  const entered = (place: Place): { readonly enter?: readonly string[] } =>
+    wire === undefined ? {} : { enter: wire.machines[place].enter };
+
+  const engine = await startSimulatedEngine(
+    join(folder, 'engine.sock'),
+    unluckyTenant,
+    createRandom(random.below(2 ** 31)),
+  );
+  scope.teardown(() => engine.close());
+
+  const natsPlaces = await Promise.all(
+    (['n1', 'n2', 'n3'] as const).map(async (name) => ({
+      name,
+      address: addressOf(name),
+      ...(wire === undefined ? {} : { clientPort: ports.nats, clusterPort: ports.route }),
+      ...entered(name),
+    })),
+  );
+  const nats = await startNatsCluster({ dir: join(folder, 'nats'), places: natsPlaces });
+  scope.teardown(() => nats.stop());
+
+  const issuer = await prepareTokenIssuer(join(folder, 'tokens'), () => Date.now() - tokenBackdateMs);
+  const token = (tenant: string, given?: string): Promise<string> =>
+    issuer.mint({
+      tenant,
+      subject: `${tenant}-user`,
+      lifetimeS: tokenLifetimeS,
+      ...(given === undefined ? {} : { scope: given }),
+    });
+
+  const clockFile = (place: Place): string => join(folder, `clock-${place}`);
+  const preload = pathToFileURL(join(import.meta.dirname, 'clock-preload.js')).href;
+  const processes = new Map<Place, Controlled>();
+  const endings: string[] = [];
+  for (const { name } of nats.nodes) processes.set(name as NatsPlaceName, nodeOf(nats, name));
+
+  const launch = async (
+    place: ProgramPlace,
+    settings: Record<string, string>,
+    ready: { readonly port: number; readonly path: string },
+  ): Promise<void> => {
+    writeFileSync(clockFile(place), '0');
+    const program: Program = {
+      name: programOf[place],
+      settings: {
+        NODE_OPTIONS: `--import ${preload}`,
+        FAULTS_CLOCK_FILE: clockFile(place),
+        METRICS_HOST: addressOf(place),
+        NATS_URLS: nats.urls.join(','),
+        NATS_CA_FILE: nats.caFile,
+        ...settings,
+      },
+      readyUrl: `http://${addressOf(place)}:${ready.port}${ready.path}`,
+      logFile: join(folder, 'logs', `${place}.log`),
+      compiled: options.compiled,
+      ...entered(place),
+    };
+    const ended = (exit: Exit): void => void endings.push(`${place} ${describeExit(exit)}`);
+    processes.set(place, await control(scope, program, ended));
+  };
+
+  const controlPlane = { NATS_CREDS_FILE: nats.credsFile };
+  const startActors = async (place: 'a1' | 'a2'): Promise<void> => {
+    const port = await portOf(ports.metrics);
+    const settings = {
+      ...controlPlane,
+      REPLICAS: '3',
+      HOSTS_ACCOUNT: nats.hostsAccount,
+      HOSTS_SIGNING_SEED_FILE: nats.hostsSigningSeedFile,
+      METRICS_PORT: String(port),
+    };
+    await launch(place, settings, { port, path: '/readyz' });
+  };
+  const startGateway = async (place: Gateway['place']): Promise<Gateway> => {
+    const [port, metricsPort] = [await portOf(ports.api), await portOf(ports.metrics)];
+    const settings = {
+      ...controlPlane,
+      HTTP_HOST: addressOf(place),
+      HTTP_PORT: String(port),
+      AUTH_ISSUER: devIssuer,
+      AUTH_AUDIENCE: devAudience,
+      AUTH_JWKS_FILE: issuer.jwksFile,
+      METRICS_PORT: String(metricsPort),
+      // What is tested is what the control plane does with requests, not that it refuses them.
+      RATE_LIMIT_TENANT_PER_SECOND: '1000000',
+      RATE_LIMIT_TENANT_BURST: '1000000',
+    };
+    await launch(place, settings, { port, path: '/readyz' });
+    return { place, baseUrl: `http://${addressOf(place)}:${port}` };
+  };
+  const startAllActors = async (): Promise<void> => {
+    // The first makes the cluster: two that make a stream at once may wait for each other's answer until their deadline.
+    for (const place of (['a1', 'a2'] as const).slice(0, options.actorsCount)) await startActors(place);
+  };
+  const [gateways] = await Promise.all([Promise.all((['g1', 'g2'] as const).map(startGateway)), startAllActors()]);
+  const [gateway] = gateways;
+  if (gateway === undefined) throw new Error('no gateway');
+  const api = createApi(gateway.baseUrl);
+  const operator = await token('ops', 'operator');
+  const agentPort = await portOf(ports.metrics);
+  await launch(
+    'h1',
+    {
+      ...quickAgent,
+      LONGSHORE_URL: gateway.baseUrl,
+      LONGSHORE_JOIN_TOKEN: await api.joinToken(operator, { key: hostKey, region: 'default' }),
+      STATE_DIR: join(folder, 'agent'),
+      DOCKER_HOST: engine.host,
+      METRICS_PORT: String(agentPort),
+      CAPACITY_CPU_MILLIS: '1000000',
+      CAPACITY_MEM_BYTES: String(1024 ** 4),
+    },
+    { port: agentPort, path: '/readyz' },
+  );
+  await api.hostIsUp(operator, hostKey, AbortSignal.timeout(hostDeadlineMs));
+
+  const watcher = await connectWatcher(nats);
+  scope.teardown(() => watcher.close());
+  return {
+    folder,
+    nats,
+    processes,
+    endings,
+    gateways,
+    wire,
+    engine,
+    token,
+    leaderOf: async (stream) => {
+      const ask = async (): Promise<string | undefined> => {
+        const jsm = await jetstreamManager(watcher, { checkAPI: false, timeout: leaderAskMs });
+        return (await jsm.streams.info(stream)).cluster?.leader;
+      };
+      const leader = await within(ask(), leaderAskMs, `the leader of ${stream}`).catch(() => undefined);
+      return leader as NatsPlaceName | undefined;
+    },
+    giveLead: async (stream, server) => {
+      const ask = JSON.stringify({ placement: { preferred: server } });
+      await watcher.request(`$JS.API.STREAM.LEADER.STEPDOWN.${stream}`, ask, { timeout: leaderAskMs });
+    },
+    setClock: (place, offsetMs) => writeFileSync(clockFile(place), String(offsetMs)),
+  };
+}
+
+function nodeOf(nats: NatsCluster, name: string): Controlled {
+  const node = nats.nodes.find((each) => each.name === name);
+  if (node === undefined) throw new Error(`no server ${name}`);
+  return node;
+}
+
+/** As a service manager has it: what ends by itself is started again a moment later. */
+const restartPauseMs = 500;
+/** Then its log is worth a look. */
+const startsMax = 3;
+
+async function control(scope: Scope, program: Program, ended: (exit: Exit) => void): Promise<Controlled> {
+  const launch = async (): Promise<Server> => {
+    for (let restarts = 0; ; restarts++) {
+      try {
+        return await startProgram(program, process.env);
+      } catch (error) {
+        if (restarts === startsMax) throw error;
+        ended({ kind: 'code', code: 1 });
+        await sleep(restartPauseMs);
+      }
+    }
+  };
+  let server = await launch();
+  let isWanted = true;
+  let restarting: Promise<void> = Promise.resolve();
+  const supervise = (): void => {
+    const watched = server;
+    void watched.exited.then((exit) => {
+      if (!isWanted || server !== watched) return;
+      ended(exit);
+      restarting = sleep(restartPauseMs).then(async () => {
+        await watched.stop();
+        if (isWanted) server = await launch();
+        supervise();
+      });
+    });
+  };
+  supervise();
+  const end = async (how: () => Promise<unknown>): Promise<void> => {
+    isWanted = false;
+    await restarting;
+    await how();
+  };
+  scope.teardown(() => end(() => server.stop()));
+  return {
+    server: () => server,
+    kill9: () => end(() => server.kill9()),
+    stop: () => end(() => server.stop()),
+    start: async () => {
+      // What a killed one left in the ledger goes before its successor comes.
+      await server.stop();
+      server = await launch();
+      isWanted = true;
+      supervise();
+    },
+    pause: () => server.pause(),
+    resume: () => server.resume(),
+  };
+}
+
+/** The harness's own eyes: it asks who leads. */
+const connectWatcher = (nats: NatsCluster): Promise<NatsConnection> =>
+  connect({
+    servers: [...nats.urls],
+    authenticator: credsAuthenticator(readFileSync(nats.credsFile)),
+    tls: { caFile: nats.caFile, handshakeFirst: true },
+    maxReconnectAttempts: -1,
+    reconnectTimeWait: 100,
+    timeout: leaderAskMs,
+    name: 'fault harness',
+  });

@@ -1,0 +1,40 @@
+/** Which cluster a gateway serves: the one that it is told of, and only for as long as it is that one. */
+import t from 'tap';
+import { waitForCluster } from '../../gateway/cluster.ts';
+import { sleep } from '../../lib/backoff.ts';
+import { clusterSubject, watchCluster } from '../../lib/cluster.ts';
+import type { Log } from '../../lib/log.ts';
+import { quietLog, startCluster } from '../actors/support.ts';
+
+t.test('another cluster than the one it is told of is waited out, and told of', async (t) => {
+  const { nc, cluster } = await startCluster(t, 2);
+  const faults: string[] = [];
+  const log: Log = { ...quietLog, error: (event) => faults.push(event) };
+  const enough = AbortSignal.timeout(700);
+  t.equal(await waitForCluster(nc, { log, expectedId: 'another' }, enough), undefined);
+  t.same(faults, ['wrong_cluster']);
+  const signal = AbortSignal.timeout(10_000);
+  t.match(await waitForCluster(nc, { log, expectedId: cluster.id }, signal), cluster);
+  t.match(await waitForCluster(nc, { log, expectedId: undefined }, signal), cluster);
+});
+
+t.test('whoever joined a cluster hears once that it is another, or is being restored', async (t) => {
+  const { nc, cluster } = await startCluster(t, 2);
+  for (const [entry, told] of [
+    [{ ...cluster, incarnation: 7 }, /and now there is .*, incarnation 7/],
+    [{ ...cluster, id: 'another' }, /and now there is another/],
+    [{ restoring: true, renewal: 1 }, /and now it is being restored/],
+  ] as const) {
+    await nc.request(clusterSubject, JSON.stringify(cluster));
+    const heard: string[] = [];
+    const ending = new AbortController();
+    const watching = watchCluster(nc, cluster, ({ message }) => heard.push(message), ending.signal);
+    await sleep(1500);
+    t.same(heard, [], 'it is the same');
+    await nc.request(clusterSubject, JSON.stringify(entry));
+    await watching;
+    t.equal(heard.length, 1);
+    t.match(heard[0], told);
+    ending.abort();
+  }
+});

@@ -1,0 +1,8 @@
+/**
+ * `node dist/test/mutants/run.js [parts of names...]`: fails where a mutant lives, or is not what it was written for any
+ * more.
+ */
+import { killMutants } from './kill.ts';
+
+const { killed, all } = await killMutants(process.argv.slice(2));
+process.exitCode = killed === all && all > 0 ? 0 : 1;

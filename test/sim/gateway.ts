@@ -1,0 +1,213 @@
+/** A gateway in virtual time: its own coalescer, and clients whose requests it carries and who write down what they heard. */
+import { Coalescer, type LaneKind, type Outcome, type Question } from '../../gateway/coalescer.ts';
+import { sleep } from '../../lib/backoff.ts';
+import type { ContainerId, OperationId, TenantId } from '../../schemas/ids.ts';
+import { quietLog, specOf } from '../actors/support.ts';
+import type { Random } from '../actors/support/random.ts';
+import {
+  seenOf,
+  type Amounts,
+  type History,
+  type Operation,
+  type Request,
+  type Result,
+} from '../faults/check/history.ts';
+import type { Nats } from './nats.ts';
+import type { Process, World } from './time.ts';
+
+export interface GatewayOptions {
+  readonly world: World;
+  readonly nats: Nats;
+  readonly name: string;
+  readonly partitions: number;
+  readonly newToken: () => string;
+}
+
+export const requestDeadlineMs = 4000;
+
+const cpuMillis = 100;
+const memBytes = 16 * 1024 * 1024;
+
+export class Gateway {
+  readonly process: Process;
+  readonly #options: GatewayOptions;
+  readonly #coalescer: Coalescer;
+
+  constructor(options: GatewayOptions) {
+    const { world, nats, name, partitions } = options;
+    this.#options = options;
+    this.process = world.process(name);
+    const connection = nats.connect(this.process);
+    this.#coalescer = world.as(
+      this.process,
+      () =>
+        new Coalescer(connection.asClient, {
+          partitions,
+          requestDeadlineMs,
+          clock: this.process.clock,
+          log: quietLog,
+          meters: { batch: () => {}, retry: () => {} },
+        }),
+    );
+  }
+
+  ask(kind: LaneKind, question: Question): Promise<Outcome> {
+    return this.#coalescer.ask(kind, question, this.#options.world.nowMs + requestDeadlineMs);
+  }
+
+  /** One HTTP request of a tenant's, as the handlers make asks of it. */
+  async request(tenant: TenantId, request: Request, isStatus = true): Promise<Result> {
+    const { newToken } = this.#options;
+    const ride = { tenant, rid: newToken() };
+    const op = newToken() as OperationId;
+    switch (request.kind) {
+      case 'create': {
+        const { name, idempotencyKey: key } = request;
+        const idempotency = key === null ? null : { key, bodyHash: name };
+        const id = newToken() as ContainerId;
+        return resultOf(
+          request,
+          await this.ask('write', { type: 'container.create', ...ride, op, id, spec: specOf(name), idempotency }),
+        );
+      }
+      case 'start':
+      case 'stop':
+      case 'delete': {
+        const id = request.id as ContainerId;
+        return resultOf(request, await this.ask('write', { type: `container.${request.kind}`, ...ride, op, id }));
+      }
+      case 'get': {
+        const id = request.id as ContainerId;
+        const type = isStatus ? 'container.status' : 'container.get';
+        return resultOf(request, await this.ask('read', { type, ...ride, id }));
+      }
+      case 'list':
+        return resultOf(request, await this.ask('read', { type: 'container.list', ...ride, limit: 100, before: null }));
+      case 'quota':
+        return resultOf(request, await this.ask('read', { type: 'tenant.quota', ...ride, region: '*' }));
+    }
+  }
+}
+
+type View = Parameters<typeof seenOf>[0];
+
+function resultOf(request: Request, { code, body }: Outcome): Result {
+  switch (code) {
+    case 'ok':
+    case 'created':
+    case 'accepted': {
+      const answer = JSON.parse(body) as { readonly data: unknown; readonly next_cursor?: string };
+      return { kind: 'ok', told: toldOf(request, answer) };
+    }
+    case 'timeout':
+    case 'internal':
+      return { kind: 'unknown', why: code };
+    case 'invalid':
+      return { kind: 'refused', code, nameTaken: body.includes('"name"') };
+    default:
+      return { kind: 'refused', code };
+  }
+}
+
+function toldOf(request: Request, answer: { readonly data: unknown; readonly next_cursor?: string }) {
+  switch (request.kind) {
+    case 'list': {
+      const containers = (answer.data as readonly View[]).map(seenOf);
+      return { of: 'list', containers, isWhole: answer.next_cursor === undefined } as const;
+    }
+    case 'quota': {
+      const { usage, caps } = answer.data as {
+        readonly usage: Record<string, number>;
+        readonly caps: Record<string, number | null>;
+      };
+      const amounts = <T>(from: Record<string, T>): { readonly [Dimension in keyof Amounts]: T } => ({
+        containers: from['containers'] as T,
+        cpuMillis: from['cpu_millis'] as T,
+        memBytes: from['mem_bytes'] as T,
+      });
+      return { of: 'quota', quota: { usage: amounts(usage), caps: amounts(caps) } } as const;
+    }
+    default:
+      return { of: 'container', container: seenOf(answer.data as View) } as const;
+  }
+}
+
+export interface Scribe {
+  readonly operations: Operation[];
+  /** Containers that somebody was told of, by tenant, oldest first. */
+  readonly known: Map<TenantId, string[]>;
+  /** Of whose removal somebody has at least asked. */
+  readonly unwanted: Set<string>;
+}
+
+export const createScribe = (): Scribe => ({ operations: [], known: new Map(), unwanted: new Set() });
+
+export const historyOf = ({ operations }: Scribe, caps: History['caps']): History => ({ caps, operations });
+
+/** Asks, and writes down what came of it; what is never answered, because the world ends, too. */
+export async function record(
+  scribe: Scribe,
+  gateway: Gateway,
+  world: World,
+  process: string,
+  tenant: TenantId,
+  request: Request,
+  isStatus = true,
+): Promise<Result> {
+  const invokedMs = world.nowMs;
+  if (request.kind === 'delete') scribe.unwanted.add(request.id);
+  const index = scribe.operations.length;
+  const open = { process, tenant, request, invokedMs };
+  scribe.operations.push({ ...open, answeredMs: null, result: { kind: 'unknown', why: 'never answered' } });
+  const result = await gateway.request(tenant, request, isStatus);
+  scribe.operations[index] = { ...open, answeredMs: world.nowMs, result };
+  if (result.kind === 'ok') remember(scribe, tenant, result);
+  return result;
+}
+
+function remember({ known }: Scribe, tenant: TenantId, { told }: Extract<Result, { kind: 'ok' }>): void {
+  const ids =
+    told.of === 'container' ? [told.container.id] : told.of === 'list' ? told.containers.map(({ id }) => id) : [];
+  const all = known.get(tenant) ?? [];
+  for (const id of ids) if (!all.includes(id)) all.push(id);
+  known.set(tenant, all);
+}
+
+/** Asks for this and that, one request after another, until it is told to stop. */
+export async function live(
+  random: Random,
+  scribe: Scribe,
+  gateway: Gateway,
+  world: World,
+  name: string,
+  tenants: readonly TenantId[],
+  isOver: () => boolean,
+): Promise<void> {
+  let keys = 0;
+  while (!isOver()) {
+    const tenant = tenants[random.below(tenants.length)] ?? tenants[0];
+    if (tenant === undefined) return;
+    const request = requestFrom(random, scribe.known.get(tenant) ?? [], () => `${name}-${keys++}`);
+    const result = await record(scribe, gateway, world, name, tenant, request, !random.once(4));
+    // Whoever was not told asks again under its key; some who were told, too.
+    const isKeyed = request.kind === 'create' && request.idempotencyKey !== null;
+    if (isKeyed && (result.kind === 'unknown' || random.once(4))) {
+      await record(scribe, gateway, world, name, tenant, request);
+    }
+    await sleep(1 + random.below(80));
+  }
+}
+
+function requestFrom(random: Random, known: readonly string[], newKey: () => string): Request {
+  const dice = random.below(20);
+  const recent = known.slice(-8);
+  const id = recent[random.below(recent.length)];
+  if (dice < 5 || id === undefined) {
+    const idempotencyKey = random.once(2) ? newKey() : null;
+    return { kind: 'create', name: `n${random.below(6)}`, cpuMillis, memBytes, idempotencyKey };
+  }
+  if (dice < 8) return { kind: 'list' };
+  if (dice < 9) return { kind: 'quota' };
+  if (dice < 13) return { kind: 'get', id };
+  return { kind: random.pick(['start', 'stop', 'stop', 'start', 'delete'] as const), id };
+}

@@ -1,0 +1,241 @@
+/**
+ * A host in virtual time: the agent's own sync, desired set and judgement of orphans, over an engine that is a map. What
+ * an agent remembers is lost when it starts again; what its engine has is not.
+ */
+import { createFleet } from '../../host-agent/fleet.ts';
+import { emptyDesired, type DesiredSet } from '../../host-agent/desired.ts';
+import { noOrphans, type OperatorLeave, type OrphanMemory } from '../../host-agent/orphans.ts';
+import { sync, type SyncResult, type SyncTarget } from '../../host-agent/sync.ts';
+import { sleep } from '../../lib/backoff.ts';
+import type { ContainerId, HostKey, TenantId } from '../../schemas/ids.ts';
+import type { HelloAnswer, ReportAnswer, ReportItem } from '../../schemas/messages.ts';
+import { partitionOf, subjects } from '../../schemas/subjects.ts';
+import { quietLog } from '../actors/support.ts';
+import { observation } from '../actors/support/records.ts';
+import type { Connection, Nats } from './nats.ts';
+import type { Process, World } from './time.ts';
+
+/** What the engine has of a container. */
+export interface Running {
+  readonly tenant: TenantId;
+  state: 'running' | 'stopped';
+  generation: number;
+}
+
+export interface HostOptions {
+  readonly world: World;
+  readonly nats: Nats;
+  readonly key: HostKey;
+  readonly cluster: string;
+  readonly partitions: number;
+  /** A container is taken off the engine: as asked, or because nothing speaks of it. */
+  readonly onRemoved: (id: ContainerId, why: 'removed' | 'orphan') => void;
+}
+
+const capacity = { cpu_millis: 1_000_000, mem_bytes: 2 ** 40, containers: 10_000 };
+const unused = { cpu_millis: 0, mem_bytes: 0, containers: 0 };
+export class Host {
+  readonly engine = new Map<ContainerId, Running>();
+  readonly #options: HostOptions;
+  #agent: Agent | undefined;
+
+  constructor(options: HostOptions) {
+    this.#options = options;
+  }
+
+  get process(): Process | undefined {
+    return this.#agent?.process;
+  }
+
+  /** An agent that was there before is killed. */
+  start(): void {
+    this.#agent?.kill();
+    const agent = (this.#agent = new Agent(this.#options, this.engine));
+    void this.#options.world.spawn(agent.process, () => agent.run());
+  }
+}
+
+class Agent {
+  readonly process: Process;
+  readonly #options: HostOptions;
+  readonly #engine: Map<ContainerId, Running>;
+  readonly #connection: Connection;
+  readonly #fleet = createFleet();
+  #desired: DesiredSet;
+  #orphans: OrphanMemory = noOrphans;
+  #leave: OperatorLeave = { word: null, isDraining: false };
+  #isSettled = false;
+  #session: number | undefined;
+  #seq = 0;
+  /** What is to be asked for next: partitions that a bell named, or all. */
+  #due: Set<number> | 'all' = 'all';
+  /** What the control plane has acknowledged: by container, the generation and the state. */
+  readonly #told = new Map<ContainerId, string>();
+  /** Removed as asked, and not yet acknowledged. */
+  readonly #gone = new Map<ContainerId, { readonly tenant: TenantId; readonly generation: number }>();
+
+  constructor(options: HostOptions, engine: Map<ContainerId, Running>) {
+    const { world, nats, key, cluster } = options;
+    this.#options = options;
+    this.#engine = engine;
+    this.process = world.process(key);
+    this.#connection = nats.connect(this.process);
+    this.#desired = emptyDesired(cluster);
+  }
+
+  kill(): void {
+    this.#options.world.kill(this.process);
+    void this.#connection.close();
+  }
+
+  async run(): Promise<void> {
+    const { key } = this.#options;
+    this.#connection.subscribe(subjects.desiredOfHost(key), {
+      callback: (_, { subject }) => {
+        if (this.#due !== 'all') this.#due.add(Number(subject.split('.')[2]));
+      },
+    });
+    await Promise.all([this.#greet(), this.#keepSynced(), this.#keepReporting()]);
+  }
+
+  async #greet(): Promise<void> {
+    const hello = JSON.stringify({ v: 1, agent_version: 'sim', capacity });
+    while (this.#session === undefined) {
+      try {
+        const answer = (
+          await this.#connection.request(subjects.hostHello(this.#options.key), hello, { timeout: 1000 })
+        ).json<HelloAnswer>();
+        if (answer.ok) this.#session = answer.session;
+      } catch {
+        // Asked again.
+      }
+      await sleep(300);
+    }
+  }
+
+  async #keepSynced(): Promise<void> {
+    const target: SyncTarget = {
+      host: this.#options.key,
+      current: () => this.#desired,
+      update: (next) => {
+        this.#desired = next;
+        this.#isSettled = false;
+        this.#fleet.setDesired(next);
+        this.#reconcile();
+      },
+      settled: () => {
+        this.#isSettled = true;
+        this.#reconcile();
+      },
+      leave: (given) => (this.#leave = { ...this.#leave, ...given }),
+      incarnation: () => {},
+    };
+    let fullAtMs = 0;
+    for (;;) {
+      const { nowMs } = this.#options.world;
+      if (nowMs >= fullAtMs) this.#due = 'all';
+      const due = this.#due;
+      if (due === 'all' || due.size > 0) {
+        this.#due = new Set();
+        const result = await sync(
+          this.#connection.asClient,
+          target,
+          due === 'all' ? undefined : [...due],
+          quietLog,
+          600,
+        );
+        this.#afterSync(result);
+        if (due === 'all') fullAtMs = nowMs + 5000;
+        this.#beat();
+      }
+      await sleep(150);
+    }
+  }
+
+  /** What a bell named, and nobody answered for, stays due: as in the agent's control. */
+  #afterSync(result: SyncResult): void {
+    if (result.kind === 'complete') return;
+    if (result.kind !== 'partial') this.#due = 'all';
+    else if (this.#due !== 'all') this.#due = new Set([...this.#due, ...result.missing]);
+  }
+
+  #beat(): void {
+    if (this.#session === undefined) return;
+    const beat = { v: 1, session: this.#session, used: unused, engine: 'sim', orphans_held: 0 };
+    this.#connection.publish(subjects.hostBeat(this.#options.key), JSON.stringify(beat));
+  }
+
+  /** Every container one step further, as the agent's reconciler would. */
+  #reconcile(): void {
+    const { orphanMemory } = this.#fleet.judge({
+      capacity,
+      present: new Set(this.#engine.keys()),
+      orphanMemory: this.#orphans,
+      leave: this.#leave,
+      isIsolated: false,
+      isSettled: this.#isSettled,
+      nowMs: this.#options.world.nowMs,
+    });
+    this.#orphans = orphanMemory;
+    for (const id of new Set([...this.#fleet.ids(), ...this.#engine.keys()])) {
+      const wanted = this.#fleet.wanted(id);
+      const found = this.#engine.get(id);
+      switch (wanted.want) {
+        case 'untouched':
+          break;
+        case 'nothing':
+          if (found !== undefined) this.#remove(id, 'orphan');
+          break;
+        case 'removed':
+          if (found !== undefined) this.#remove(id, 'removed');
+          this.#gone.set(id, { tenant: wanted.container.tenant, generation: wanted.container.generation });
+          break;
+        default: {
+          const { tenant, generation } = wanted.container;
+          this.#engine.set(id, { tenant, generation, state: wanted.want });
+        }
+      }
+    }
+  }
+
+  #remove(id: ContainerId, why: 'removed' | 'orphan'): void {
+    this.#engine.delete(id);
+    this.#options.onRemoved(id, why);
+  }
+
+  async #keepReporting(): Promise<void> {
+    for (;;) {
+      await sleep(200);
+      if (this.#session === undefined) continue;
+      const { partitions } = this.#options;
+      for (let partition = 0; partition < partitions; partition++) await this.#report(partition, this.#session);
+    }
+  }
+
+  /** What has changed since it was last acknowledged, as the reporter does. */
+  async #report(partition: number, session: number): Promise<void> {
+    const isHere = (tenant: TenantId): boolean => partitionOf(tenant, this.#options.partitions) === partition;
+    const items: ReportItem[] = [];
+    const texts = new Map<ContainerId, string>();
+    for (const [id, { tenant, generation, state }] of this.#engine) {
+      const text = `${generation} ${state}`;
+      if (!isHere(tenant) || this.#told.get(id) === text) continue;
+      texts.set(id, text);
+      items.push({ tenant, id, generation, seq: ++this.#seq, gone: false, observation: observation(state) });
+    }
+    const gone = [...this.#gone].filter(([, { tenant }]) => isHere(tenant));
+    for (const [id, { tenant, generation }] of gone) {
+      items.push({ tenant, id, generation, seq: ++this.#seq, gone: true, observation: observation('stopped') });
+    }
+    if (items.length === 0) return;
+    const report = JSON.stringify({ v: 1, partition, session, items });
+    try {
+      const answer = await this.#connection.request(subjects.hostReport(this.#options.key), report, { timeout: 600 });
+      if (!answer.json<ReportAnswer>().ok) return;
+    } catch {
+      return;
+    }
+    for (const [id, text] of texts) this.#told.set(id, text);
+    for (const [id] of gone) this.#gone.delete(id);
+  }
+}

@@ -1,0 +1,154 @@
+/**
+ * JetStream's far end in memory, in its own protocol and only as much of it as is spoken here: a KV bucket as the stream
+ * `KV_<bucket>` (NATS ADR-8), publishing with an expected sequence, atomic batches (ADR-50), reading the last message of a
+ * subject, batched direct reads (ADR-31). It honours a fence when a message lands, and only if the message asks for it.
+ */
+import { headers, type MsgHdrs } from '@nats-io/transport-node';
+
+export interface Published {
+  readonly subject: string;
+  readonly payload: string;
+  readonly head: MsgHdrs | undefined;
+}
+
+interface Stored {
+  readonly sequence: number;
+  readonly subject: string;
+  readonly payload: string;
+  readonly operation: string;
+  readonly atMs: number;
+}
+
+interface Stream {
+  readonly log: Stored[];
+  readonly last: Map<string, Stored>;
+}
+
+export interface Reply {
+  readonly payload: string;
+  readonly head?: MsgHdrs;
+}
+
+const wrongLastSequence = 10071;
+const checkInFlight = 10164;
+const batchIncomplete = 10176;
+
+const expected = 'Nats-Expected-Last-Subject-Sequence';
+
+export class JetStream {
+  readonly #streams = new Map<string, Stream>();
+  readonly #batches = new Map<string, Published[]>();
+  readonly #nowMs: () => number;
+
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs;
+  }
+
+  /** Whether the subject is one of its own. */
+  static takes(subject: string): boolean {
+    return subject.startsWith('$KV.') || subject.startsWith('$JS.API.') || subject.startsWith('event.');
+  }
+
+  /** Every message that is in a stream, oldest first. */
+  stored(stream: string): readonly { readonly subject: string; readonly payload: string }[] {
+    return this.#streams.get(stream)?.log ?? [];
+  }
+
+  /**
+   * What is answered to a publish, in one message or none.
+   * @param isBusy another write with the same check is in flight
+   */
+  publish(message: Published, isBusy: boolean): Reply | undefined {
+    const { head } = message;
+    const batch = head?.get('Nats-Batch-Id') ?? '';
+    if (batch === '') return this.#ack([message], isBusy);
+    const number = Number(head?.get('Nats-Batch-Sequence'));
+    const before = this.#batches.get(batch) ?? [];
+    if (before.length !== number - 1) {
+      this.#batches.delete(batch);
+      return head?.get('Nats-Batch-Commit') === '1'
+        ? refusal(batchIncomplete, 'batch publish is incomplete')
+        : undefined;
+    }
+    const whole = [...before, message];
+    if (head?.get('Nats-Batch-Commit') !== '1') {
+      this.#batches.set(batch, whole);
+      return undefined;
+    }
+    this.#batches.delete(batch);
+    return this.#ack(whole, isBusy);
+  }
+
+  #ack(messages: readonly Published[], isBusy: boolean): Reply {
+    for (const { subject, head } of messages) {
+      const wanted = head?.get(expected) ?? '';
+      if (wanted === '') continue;
+      const named = head?.get(`${expected}-Subject`) ?? '';
+      if (isBusy) return refusal(checkInFlight, 'last sequence by subject mismatch');
+      const last = this.#stream(subject).last.get(named === '' ? subject : named)?.sequence ?? 0;
+      if (last !== Number(wanted)) return refusal(wrongLastSequence, `wrong last sequence: ${last}`);
+    }
+    let sequence = 0;
+    for (const { subject, payload, head } of messages) {
+      const stream = this.#stream(subject);
+      sequence = stream.log.length + 1;
+      const operation = head?.get('KV-Operation') ?? '';
+      const stored: Stored = { sequence, subject, payload, operation, atMs: this.#nowMs() };
+      stream.log.push(stored);
+      stream.last.set(subject, stored);
+    }
+    return { payload: JSON.stringify({ stream: 'S', seq: sequence }) };
+  }
+
+  #stream(subject: string): Stream {
+    return this.#named(subject.startsWith('$KV.') ? `KV_${subject.split('.')[1] ?? ''}` : 'EVENTS');
+  }
+
+  #named(name: string): Stream {
+    let stream = this.#streams.get(name);
+    if (stream === undefined) this.#streams.set(name, (stream = { log: [], last: new Map() }));
+    return stream;
+  }
+
+  /** `lagMs`: as a replica has it that is so far behind. */
+  read(subject: string, payload: string, lagMs: number): readonly Reply[] {
+    const [, , api, ...rest] = subject.split('.');
+    const stream = this.#named(rest.at(-1) ?? '');
+    const ask = JSON.parse(payload) as { last_by_subj: string; seq: number; next_by_subj: string; batch: number };
+    const last = this.#asOf(stream, lagMs);
+    if (api === 'DIRECT') return batchOf(last, ask.next_by_subj, ask.seq, ask.batch);
+    const found = last.get(ask.last_by_subj);
+    if (found === undefined)
+      return [{ payload: JSON.stringify({ error: { code: 404, description: 'no message found' } }) }];
+    const data = Buffer.from(found.payload).toString('base64');
+    return [{ payload: JSON.stringify({ message: { seq: found.sequence, data } }) }];
+  }
+
+  #asOf({ log, last }: Stream, lagMs: number): ReadonlyMap<string, Stored> {
+    if (lagMs === 0) return last;
+    const untilMs = this.#nowMs() - lagMs;
+    return new Map(log.filter(({ atMs }) => atMs <= untilMs).map((stored) => [stored.subject, stored]));
+  }
+}
+
+const refusal = (code: number, description: string): Reply => ({
+  payload: JSON.stringify({ error: { code: 400, err_code: code, description } }),
+});
+
+function batchOf(last: ReadonlyMap<string, Stored>, filter: string, from: number, batch: number): readonly Reply[] {
+  const prefix = filter.replace(/[*>]$/, '');
+  const found = [...last.values()]
+    .filter(({ sequence, subject }) => sequence >= from && subject.startsWith(prefix))
+    .sort((a, b) => a.sequence - b.sequence);
+  if (found.length === 0) return [{ payload: '', head: headers(404, 'Message Not Found') }];
+  const sent = found.slice(0, batch);
+  const replies = sent.map(({ subject, sequence, operation, payload }, index): Reply => {
+    const head = headers();
+    head.set('Nats-Subject', subject);
+    head.set('Nats-Sequence', String(sequence));
+    head.set('Nats-Num-Pending', String(found.length - index - 1));
+    if (operation !== '') head.set('KV-Operation', operation);
+    return { payload, head };
+  });
+  return [...replies, { payload: '', head: headers(204, 'EOB') }];
+}

@@ -1,0 +1,245 @@
+/**
+ * NATS in memory, in virtual time: connections whose messages take their time, are lost, come twice or late, as the
+ * weather has it. What one connection sends arrives in its order, but for what the weather holds back.
+ */
+import type { Msg, MsgHdrs, NatsConnection, Subscription } from '@nats-io/transport-node';
+import { headers } from '@nats-io/transport-node';
+import { JetStream, type Published } from './jetstream.ts';
+import type { Process, World } from './time.ts';
+
+/** What may become of a message to or from JetStream. */
+export type Fate = 'done' | 'lost' | 'answer lost' | 'late';
+
+export interface Weather {
+  /** On its way from or to a client. */
+  delayMs(): number;
+  /** Of a message between clients: 0 is lost, 2 is twice. */
+  copies(subject: string): 0 | 1 | 2;
+  fate(process: Process, subject: string): Fate;
+  /** What a put is held back that comes late. */
+  lateMs(): number;
+  /** How far behind the replica is that answers a read; 0: not at all. */
+  lagMs(subject: string): number;
+  isBusy(): boolean;
+}
+
+type Callback = (error: Error | null, message: Msg) => void;
+
+interface Interest {
+  readonly connection: Connection;
+  readonly subject: string;
+  /** Around the `*` of a pattern. */
+  readonly before: string;
+  readonly after: string;
+  readonly callback: Callback;
+}
+
+interface Sent extends Published {
+  readonly reply: string | undefined;
+}
+
+const utf8 = new TextDecoder();
+
+export class Nats {
+  readonly world: World;
+  readonly jetstream: JetStream;
+  weather: Weather;
+  readonly #exact = new Map<string, Set<Interest>>();
+  readonly #patterns = new Set<Interest>();
+  #inboxes = 0;
+
+  constructor(world: World, weather: Weather) {
+    this.world = world;
+    this.weather = weather;
+    this.jetstream = new JetStream(() => world.nowMs);
+  }
+
+  connect(process: Process): Connection {
+    return new Connection(this, process);
+  }
+
+  newInbox(): string {
+    return `_INBOX.own${this.#inboxes++}`;
+  }
+
+  add(interest: Interest): void {
+    if (interest.subject.includes('*')) this.#patterns.add(interest);
+    else this.#exact.set(interest.subject, (this.#exact.get(interest.subject) ?? new Set()).add(interest));
+  }
+
+  remove(interest: Interest): void {
+    this.#patterns.delete(interest);
+    const others = this.#exact.get(interest.subject);
+    others?.delete(interest);
+    if (others?.size === 0) this.#exact.delete(interest.subject);
+  }
+
+  /** A message has been given to the client library. */
+  send(from: Connection, message: Sent): void {
+    const { world, weather } = this;
+    const subject = message.subject.startsWith('_INBOX') ? '_INBOX' : message.subject;
+    world.trace(from.process.name, subject, message.payload.length);
+    const arrivesMs = from.inOrder('out', world.nowMs + weather.delayMs());
+    if (!JetStream.takes(message.subject)) {
+      world.at(arrivesMs, world.stage, () => this.#route(message));
+      return;
+    }
+    const fate = weather.fate(from.process, message.subject);
+    if (fate === 'lost') return;
+    const landsMs = fate === 'late' ? arrivesMs + weather.lateMs() : arrivesMs;
+    world.at(landsMs, world.stage, () => this.#land(message, fate === 'done'));
+  }
+
+  #land(message: Sent, isAnswered: boolean): void {
+    const { subject, payload, reply } = message;
+    const replies = subject.startsWith('$JS.API.')
+      ? this.jetstream.read(subject, payload, this.weather.lagMs(subject))
+      : [this.jetstream.publish(message, this.weather.isBusy())];
+    if (reply === undefined || !isAnswered) return;
+    for (const one of replies) {
+      if (one !== undefined) this.#deliver({ subject: reply, payload: one.payload, head: one.head, reply: undefined });
+    }
+  }
+
+  #route(message: Sent): void {
+    const copies = this.weather.copies(message.subject);
+    for (let copy = 0; copy < copies; copy++) this.#deliver(message);
+  }
+
+  #deliver(message: Sent): void {
+    const { world, weather } = this;
+    const interested = this.#interestedIn(message.subject);
+    if (interested.length === 0 && message.reply !== undefined) {
+      this.#deliver({ subject: message.reply, payload: '', head: headers(503, 'No Responders'), reply: undefined });
+      return;
+    }
+    for (const { connection, callback } of interested) {
+      const atMs = connection.inOrder('in', world.nowMs + weather.delayMs());
+      world.at(atMs, connection.process, () => {
+        if (!connection.isClosed()) callback(null, messageOf(connection, message));
+      });
+    }
+  }
+
+  #interestedIn(subject: string): readonly Interest[] {
+    return [...(this.#exact.get(subject) ?? []), ...[...this.#patterns].filter((one) => isMatch(one, subject))];
+  }
+}
+
+/** A pattern has one `*`, for one token. */
+function isMatch({ before, after }: Interest, subject: string): boolean {
+  if (!subject.startsWith(before) || !subject.endsWith(after)) return false;
+  const end = subject.length - after.length;
+  return end > before.length && !subject.slice(before.length, end).includes('.');
+}
+
+/** What of a NatsConnection is used. */
+export class Connection {
+  readonly process: Process;
+  readonly info = { max_payload: 1024 * 1024 };
+  readonly #nats: Nats;
+  readonly #interests = new Set<Interest>();
+  readonly #lastMs = { in: 0, out: 0 };
+  #isClosed = false;
+
+  constructor(nats: Nats, process: Process) {
+    this.#nats = nats;
+    this.process = process;
+  }
+
+  /** As the client's own type has it: whoever uses more of it than there is fails at once. */
+  get asClient(): NatsConnection {
+    return this as unknown as NatsConnection;
+  }
+
+  inOrder(direction: 'in' | 'out', atMs: number): number {
+    return (this.#lastMs[direction] = Math.max(atMs, this.#lastMs[direction]));
+  }
+
+  publish(
+    subject: string,
+    payload: string | Uint8Array = '',
+    options: { headers?: MsgHdrs; reply?: string } = {},
+  ): void {
+    if (this.#isClosed) throw new Error('closed');
+    const text = typeof payload === 'string' ? payload : utf8.decode(payload);
+    this.#nats.send(this, { subject, payload: text, head: options.headers, reply: options.reply });
+  }
+
+  subscribe(subject: string, { callback }: { readonly callback: Callback }): Subscription {
+    const [before = '', after = ''] = subject.split('*');
+    const interest: Interest = { connection: this, subject, before, after, callback };
+    this.#interests.add(interest);
+    this.#nats.add(interest);
+    const unsubscribe = (): void => {
+      this.#interests.delete(interest);
+      this.#nats.remove(interest);
+    };
+    const drain = (): Promise<void> => {
+      unsubscribe();
+      return Promise.resolve();
+    };
+    return { unsubscribe, drain } as unknown as Subscription;
+  }
+
+  request(
+    subject: string,
+    payload: string,
+    { timeout, headers: head }: { readonly timeout: number; readonly headers?: MsgHdrs },
+  ): Promise<Msg> {
+    return new Promise((resolve, reject) => {
+      const reply = this.#nats.newInbox();
+      const end = (): void => {
+        clearTimeout(timer);
+        subscription.unsubscribe();
+      };
+      const timer = setTimeout(() => {
+        end();
+        reject(new Error(`${subject}: timeout`));
+      }, timeout);
+      const subscription = this.subscribe(reply, {
+        callback: (_, message) => {
+          end();
+          if (message.headers?.code === 503) reject(new Error(`${subject}: no responders`));
+          else resolve(message);
+        },
+      });
+      this.publish(subject, payload, { reply, ...(head === undefined ? {} : { headers: head }) });
+    });
+  }
+
+  /** Its process is no more, or leaves. */
+  close(): Promise<void> {
+    this.#isClosed = true;
+    for (const interest of this.#interests) this.#nats.remove(interest);
+    this.#interests.clear();
+    return Promise.resolve();
+  }
+
+  isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  flush(): Promise<void> {
+    return new Promise((resolve) => setTimeout(resolve, this.#nats.weather.delayMs()));
+  }
+
+  /** The connection itself never breaks: what breaks are messages. */
+  async *status(): AsyncGenerator<never, void, void> {
+    await new Promise<never>(() => {});
+  }
+}
+
+function messageOf(connection: Connection, { subject, payload, head, reply }: Sent): Msg {
+  return {
+    subject,
+    data: Buffer.from(payload),
+    headers: head,
+    string: () => payload,
+    json: () => JSON.parse(payload) as unknown,
+    respond: (answer: string) => {
+      if (reply !== undefined && !connection.isClosed()) connection.publish(reply, answer);
+      return reply !== undefined;
+    },
+  } as unknown as Msg;
+}

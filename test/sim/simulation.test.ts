@@ -1,0 +1,38 @@
+/**
+ * Runs of the whole from seeds (simulation.ts). A seed that fails is printed, and runs again alone:
+ * `SEEDS=17 node dist/test/sim/simulation.test.js`; `SEEDS=1-1000` runs a thousand.
+ */
+import t from 'tap';
+import { simulateAll } from './lane.ts';
+import type { Run } from './simulation.ts';
+
+const seedsOf = (text: string): number[] =>
+  text.split(',').flatMap((part) => {
+    const [first, last = first] = part.split('-').map(Number);
+    return first === undefined || last === undefined
+      ? []
+      : Array.from({ length: last - first + 1 }, (_, index) => first + index);
+  });
+
+const seeds = seedsOf(process.env['SEEDS'] ?? '1-1000');
+
+t.test(`${seeds.length} runs under pauses, crashes, lost and late messages`, { timeout: 170_000 }, async (t) => {
+  const startMs = performance.now();
+  const runs = await simulateAll(seeds);
+  t.equal(runs.length, seeds.length);
+  for (const { seed, faults } of runs) if (faults.length > 0) t.fail(`SEEDS=${seed}\n${faults.join('\n')}`);
+  const sum = (of: (run: Run) => number): number => runs.reduce((total, run) => total + of(run), 0);
+  const operations = sum((run) => run.operations);
+  t.comment(
+    `${operations} operations, ${sum(({ events }) => events)} events in ${Math.round(performance.now() - startMs)} ms`,
+  );
+  t.ok(operations > 0);
+});
+
+t.test('a seed is a run, to the last message', async (t) => {
+  const same = ({ digest, events, operations }: Run) => ({ digest, events, operations });
+  const first = (await simulateAll([1, 2, 3])).map(same);
+  const again = (await simulateAll([3, 2, 1])).map(same);
+  t.same(again.reverse(), first);
+  t.equal(new Set(first.map(({ digest }) => digest)).size, first.length);
+});

@@ -1,0 +1,402 @@
+/**
+ * One run of the whole from a seed: several actors processes over one JetStream, gateways with clients, hosts; the real code
+ * of each, in virtual time, over a NATS that loses, repeats and delays; owners that are paused, killed, cut off and replaced;
+ * wall clocks that step. What was asked and answered is judged by the checker of histories; then all faults end, and
+ * what is stored and what runs must agree.
+ */
+import { createInbox } from '@nats-io/transport-node';
+import type { KeeperObserver } from '../../actors/keeper.ts';
+import { createOwner, type Owner } from '../../actors/owner.ts';
+import type { PartitionObserver } from '../../actors/runtime/partition.ts';
+import { sleep } from '../../lib/backoff.ts';
+import type { Event } from '../../schemas/event.ts';
+import type { ContainerId, HostKey, OperationId, Region, TenantId } from '../../schemas/ids.ts';
+import { hostKey, quietLog, tenantId } from '../actors/support.ts';
+import { createRandom, type Random } from '../actors/support/random.ts';
+import { check, explain } from '../faults/check/check.ts';
+import type { History, Seen } from '../faults/check/history.ts';
+import { createScribe, Gateway, historyOf, live, record, type Scribe } from './gateway.ts';
+import { Host } from './host.ts';
+import { Nats, type Connection, type Fate, type Weather } from './nats.ts';
+import { World, type Process } from './time.ts';
+
+const partitions = 2;
+const actorsCount = 3;
+const stormMs = 9_000;
+const region = 'default' as Region;
+const cap = 4;
+const caps: History['caps'] = { containers: cap, cpuMillis: null, memBytes: null };
+const cluster = { id: 'sim', partitions, format: 1 } as const;
+
+export interface Run {
+  readonly seed: number;
+  readonly faults: readonly string[];
+  /** Of all that happened. */
+  readonly digest: string;
+  readonly events: number;
+  readonly operations: number;
+}
+
+/** An actors process, and the ones that have taken its place. */
+interface Actor {
+  readonly name: string;
+  process: Process;
+  connection: Connection;
+  owner: Owner;
+  /** Until when JetStream hears nothing of it, or it of JetStream. */
+  cutOffUntilMs: number;
+}
+
+const observer: PartitionObserver & KeeperObserver = {
+  turn: () => {},
+  commit: () => {},
+  quarantined: () => {},
+  journal: () => {},
+  reload: () => {},
+  moved: () => {},
+};
+
+class Simulation {
+  readonly #random: Random;
+  readonly #world = new World();
+  readonly #nats: Nats;
+  readonly #actors: Actor[] = [];
+  readonly #gateways: Gateway[] = [];
+  readonly #hosts = new Map<HostKey, Host>();
+  readonly #scribe: Scribe = createScribe();
+  readonly #tenants: readonly TenantId[];
+  readonly #faults: string[] = [];
+  #isStormy = false;
+  #tokens = 0;
+
+  constructor(random: Random) {
+    this.#random = random;
+    this.#tenants = ['t0', 't1', 't2'].map(tenantId);
+    this.#nats = new Nats(this.#world, this.#weather());
+  }
+
+  async run(seed: number): Promise<Run> {
+    const world = this.#world;
+    const own = createRandom(-seed);
+    let isDone = false;
+    await world.run(
+      () => own.below(2 ** 30) / 2 ** 30,
+      async () => {
+        const story = world.spawn(world.stage, () => this.#story());
+        void story.then(
+          () => (isDone = true),
+          (error: unknown) => {
+            this.#faults.push(error instanceof Error ? (error.stack ?? error.message) : String(error));
+            isDone = true;
+          },
+        );
+        if (!(await world.until(() => isDone, limitMs))) this.#faults.push('it never came to its end');
+      },
+    );
+    const history = historyOf(this.#scribe, caps);
+    this.#faults.push(...check(history).map(explain));
+    return {
+      seed,
+      faults: this.#faults,
+      digest: world.digest(),
+      events: world.events,
+      operations: history.operations.length,
+    };
+  }
+
+  async #story(): Promise<void> {
+    const random = this.#random;
+    for (let index = 0; index < actorsCount; index++) this.#actors.push(this.#startActor(`actors-${index}`));
+    for (let index = 0; index < 2; index++) {
+      const options = { world: this.#world, nats: this.#nats, name: `gateway-${index}`, partitions };
+      this.#gateways.push(new Gateway({ ...options, newToken: () => this.#token() }));
+    }
+    await this.#setUp();
+
+    const endMs = this.#world.nowMs + stormMs;
+    const isOver = (): boolean => this.#world.nowMs >= endMs;
+    const clients = this.#gateways.flatMap((gateway, index) =>
+      [0, 1].map((number) => {
+        const name = `client-${index}-${number}`;
+        return this.#world.spawn(gateway.process, () =>
+          live(random, this.#scribe, gateway, this.#world, name, this.#tenants, isOver),
+        );
+      }),
+    );
+    this.#isStormy = true;
+    await this.#trouble(isOver);
+    this.#isStormy = false;
+    this.#calm();
+    await Promise.all(clients);
+    await this.#judgeEnd();
+  }
+
+  // Processes
+
+  #token(): string {
+    const hex = (++this.#tokens).toString(16).padStart(12, '0');
+    return `00000000-0000-7000-8000-${hex}`;
+  }
+
+  #startActor(name: string): Actor {
+    const world = this.#world;
+    const process = world.process(name);
+    const connection = this.#nats.connect(process);
+    const owner = world.as(process, () =>
+      createOwner({
+        nc: connection.asClient,
+        cluster,
+        hostsAccount: { publicKey: '', signingSeed: '' },
+        hostsNatsUrls: [],
+        hostCredentialsTtlMs: 3_600_000,
+        hostUnknownMs: 600_000,
+        hostLostMs: 3_600_000,
+        clock: process.clock,
+        log: quietLog,
+        observer,
+        newToken: () => this.#token(),
+      }),
+    );
+    void world.spawn(process, () => owner.start());
+    return { name, process, connection, owner, cutOffUntilMs: 0 };
+  }
+
+  #crash(actor: Actor): void {
+    this.#world.kill(actor.process);
+    void actor.connection.close();
+  }
+
+  /** Unless it has been already. */
+  #replace(actor: Actor, former: Process): void {
+    if (actor.process === former) Object.assign(actor, this.#startActor(actor.name));
+  }
+
+  async #setUp(): Promise<void> {
+    const [gateway] = this.#gateways;
+    if (gateway === undefined) return;
+    const insist = async (what: string, ask: () => Promise<{ readonly code: string }>): Promise<void> => {
+      for (let attempt = 0; attempt < 20; attempt++) {
+        const { code } = await this.#world.spawn(gateway.process, ask);
+        if (code === 'ok' || code === 'created' || code === 'conflict') return;
+        await sleep(200);
+      }
+      throw new Error(`${what} is not possible`);
+    };
+    const ride = () => ({ rid: this.#token(), op: this.#token() as OperationId });
+    for (const key of ['h0', 'h1'].map(hostKey)) {
+      await insist('a host', () =>
+        gateway.ask('write', { type: 'host.create', host: key, region, joinTokenHash: 'x', ...ride() }),
+      );
+      const host = new Host({
+        world: this.#world,
+        nats: this.#nats,
+        key,
+        cluster: cluster.id,
+        partitions,
+        onRemoved: (id, why) => this.#onRemoved(key, id, why),
+      });
+      this.#hosts.set(key, host);
+      host.start();
+    }
+    for (const tenant of this.#tenants) {
+      const settings = { regions: [region], caps: { containers: cap, cpu_millis: null, mem_bytes: null } };
+      await insist('a tenant', () => gateway.ask('write', { type: 'tenant.put', tenant, settings, ...ride() }));
+    }
+    await sleep(3000);
+  }
+
+  // Weather
+
+  #weather(): Weather {
+    const random = this.#random;
+    // Some runs are in such weather that little gets done in them.
+    const severity = random.pick([1, 1, 1, 2.5, 6]);
+    // In some, what is written comes late again and again: after a new owner has begun to write.
+    const isSlow = random.once(3);
+    const inStorm = (inSoMany: number): boolean => this.#isStormy && random.once(inSoMany / severity);
+    return {
+      delayMs: () => (inStorm(80) ? random.below(300) : 0.2 + random.below(20) / 10),
+      copies: (subject) => (subject.startsWith('members') ? 1 : inStorm(100) ? 0 : inStorm(20) ? 2 : 1),
+      fate: (process, subject): Fate => {
+        const actor = this.#actors.find((one) => one.process === process);
+        if (actor !== undefined && this.#world.nowMs < actor.cutOffUntilMs) return 'lost';
+        const isPublish = !subject.startsWith('$JS.API.');
+        if (isSlow && isPublish && inStorm(25)) return 'late';
+        return inStorm(100) ? random.pick(['lost', 'answer lost', isPublish ? 'late' : 'lost'] as const) : 'done';
+      },
+      lateMs: () => random.below(4000),
+      lagMs: () => (inStorm(12) ? random.below(3000) : 0),
+      isBusy: () => inStorm(40),
+    };
+  }
+
+  // Trouble
+
+  async #trouble(isOver: () => boolean): Promise<void> {
+    const random = this.#random;
+    while (!isOver()) {
+      await sleep(300 + random.below(1500));
+      if (isOver()) return;
+      const actor = this.#actors[random.below(this.#actors.length)];
+      if (actor === undefined) return;
+      const { process } = actor;
+      if (process.state === 'dead') continue;
+      const kind = random.below(11);
+      this.#world.trace('trouble', kind, actor.name);
+      switch (kind) {
+        case 0:
+        case 1:
+        case 2:
+          this.#pauseFor(process, 100 + random.below(4000));
+          break;
+        case 3:
+          this.#crash(actor);
+          this.#later(random.below(2000), () => this.#replace(actor, process));
+          break;
+        case 4:
+        case 9:
+        case 10:
+          actor.cutOffUntilMs = this.#world.nowMs + 1000 + random.below(5000);
+          break;
+        case 5:
+          process.wallOffsetMs += random.below(20_000) - 10_000;
+          break;
+        case 6: {
+          const host = [...this.#hosts.values()][random.below(this.#hosts.size)];
+          host?.start();
+          break;
+        }
+        case 7: {
+          const gateway = this.#gateways[random.below(this.#gateways.length)];
+          if (gateway !== undefined) this.#pauseFor(gateway.process, random.below(2500));
+          break;
+        }
+        case 8:
+          // A rolling restart: everything is given away, and the process comes back.
+          await this.#restart(actor);
+          break;
+      }
+    }
+  }
+
+  #later(ms: number, run: () => void): void {
+    const { stage } = this.#world;
+    this.#world.at(this.#world.nowMs + ms, stage, run);
+  }
+
+  #pauseFor(process: Process, ms: number): void {
+    this.#world.pause(process);
+    this.#later(ms, () => this.#world.resume(process));
+  }
+
+  async #restart(actor: Actor): Promise<void> {
+    const { process, owner } = actor;
+    if (process.state !== 'running') return;
+    let isGone = false;
+    void this.#world.spawn(process, () => owner.stop()).then(() => (isGone = true));
+    for (let waitedMs = 0; !isGone && waitedMs < 2000; waitedMs += 50) await sleep(50);
+    this.#crash(actor);
+    this.#replace(actor, process);
+  }
+
+  #calm(): void {
+    for (const actor of this.#actors) {
+      actor.cutOffUntilMs = 0;
+      this.#world.resume(actor.process);
+    }
+    for (const { process } of this.#gateways) this.#world.resume(process);
+  }
+
+  // Judgement
+
+  #onRemoved(host: HostKey, id: ContainerId, why: 'removed' | 'orphan'): void {
+    // Nothing moves containers here: what nobody wanted away has to stay where it is.
+    if (!this.#scribe.unwanted.has(id))
+      this.#faults.push(`${host} removed ${id} as ${why}, and nobody had asked for that`);
+  }
+
+  async #judgeEnd(): Promise<void> {
+    const ends = await this.#lastWords();
+    const isSettled = (): boolean => ends.every(([, seen]) => this.#isAsDesired(seen));
+    for (let waitedMs = 0; waitedMs < settleMs && !isSettled(); waitedMs += 100) await sleep(100);
+    for (const [tenant, seen] of ends) {
+      if (!this.#isAsDesired(seen))
+        this.#faults.push(`${tenant} ${seen.id}: ${seen.desired} on ${seen.host}, and its host has it otherwise`);
+    }
+    const desired = new Set(ends.map(([, { id }]) => id));
+    for (const [key, { engine }] of this.#hosts) {
+      for (const id of engine.keys())
+        if (!desired.has(id)) this.#faults.push(`${key} runs ${id}, which is not there any more`);
+    }
+    await this.#judgeEvents(ends.map(([, seen]) => seen));
+  }
+
+  #isAsDesired({ id, host, desired, isRemoving }: Seen): boolean {
+    const state = host === null ? undefined : this.#hosts.get(host as HostKey)?.engine.get(id as ContainerId)?.state;
+    return isRemoving ? state === undefined : state === desired;
+  }
+
+  /** What is there when all is calm, by the word of every tenant's owner. */
+  async #lastWords(): Promise<readonly (readonly [TenantId, Seen])[]> {
+    const [gateway] = this.#gateways;
+    if (gateway === undefined) return [];
+    const ask = (tenant: TenantId, request: Parameters<typeof record>[5]) =>
+      this.#world.spawn(gateway.process, () => record(this.#scribe, gateway, this.#world, 'last', tenant, request));
+    const ends: (readonly [TenantId, Seen])[] = [];
+    for (const tenant of this.#tenants) {
+      let listed = await ask(tenant, { kind: 'list' });
+      for (let attempt = 0; attempt < 10 && listed.kind !== 'ok'; attempt++)
+        listed = await ask(tenant, { kind: 'list' });
+      if (listed.kind !== 'ok' || listed.told.of !== 'list') throw new Error(`${tenant} is not answered`);
+      await ask(tenant, { kind: 'quota' });
+      for (const { id } of listed.told.containers) {
+        const status = await ask(tenant, { kind: 'get', id });
+        // It may have gone between the two.
+        if (status.kind === 'ok' && status.told.of === 'container') ends.push([tenant, status.told.container]);
+      }
+    }
+    return ends;
+  }
+
+  /** Every change of a container is told once: as many events as its generation counts. */
+  async #judgeEvents(ends: readonly Seen[]): Promise<void> {
+    for (let waitedMs = 0; waitedMs < settleMs; waitedMs += 200) {
+      if (ends.every((seen) => this.#changesTold(seen.id) === seen.generation)) return;
+      await sleep(200);
+    }
+    for (const { id, generation } of ends) {
+      const told = this.#changesTold(id);
+      if (told !== generation) this.#faults.push(`${id}: ${told} events of changes at generation ${generation}`);
+    }
+  }
+
+  #changesTold(id: string): number {
+    const told = new Map<string, string>();
+    for (const { payload } of this.#nats.jetstream.stored('EVENTS')) {
+      for (const event of JSON.parse(payload) as readonly Event[]) {
+        if (event.container_id !== id || !changes.has(event.type)) continue;
+        const text = JSON.stringify(event);
+        if ((told.get(event.id) ?? text) !== text) this.#faults.push(`the event ${event.id} was told in two ways`);
+        told.set(event.id, text);
+      }
+    }
+    return told.size;
+  }
+}
+
+/** Those that raise a generation. */
+const changes: ReadonlySet<Event['type']> = new Set([
+  'created',
+  'placed',
+  'start_requested',
+  'stop_requested',
+  'delete_requested',
+]);
+
+const limitMs = 120_000;
+const settleMs = 20_000;
+
+// The client's generator of ids draws on Math.random once in its life: not in that of a run.
+createInbox();
+
+export const simulate = (seed: number): Promise<Run> => new Simulation(createRandom(seed)).run(seed);

@@ -1,0 +1,150 @@
+/**
+ * A machine of its own for a test: namespaces of the kernel without a name and without files. Each is held by a process,
+ * lives as long as somebody is in it, and goes with its interfaces and mounts when the ledger has ended the processes,
+ * however the test ended. So nothing of one run can meet another's.
+ */
+import { existsSync, mkdirSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { markVariable } from '../../deploy/ledger.ts';
+import { startServer, type Server } from '../../deploy/process.ts';
+import { run, type Ran } from '../../deploy/run.ts';
+import type { Tool } from '../../deploy/tools.ts';
+
+const setupDeadlineMs = 10_000;
+export const commandDeadlineMs = 30_000;
+const stopGraceMs = 2_000;
+
+/** What ends with something, last in, first out: a test of tap, or a run of the fault harness. */
+export interface Scope {
+  teardown(end: () => unknown): void;
+}
+
+export interface Daemon {
+  readonly name: string;
+  readonly command: string;
+  readonly args?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  readonly ready: (signal: AbortSignal) => Promise<boolean>;
+  readonly readyDeadlineMs: number;
+}
+
+export interface RunOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly deadlineMs?: number;
+}
+
+export interface Machine {
+  readonly name: string;
+  /** Its own, and also where its /run is not the system's; commands run here. */
+  readonly folder: string;
+  /** Programs found before all others. */
+  readonly programs: string;
+  /** Of the process that holds it: what `ip link … netns` wants. */
+  readonly pid: number;
+  /** A command, in front of which the rest of a command line runs here with the caller's own mounts. */
+  readonly enter: readonly string[];
+  run(command: string, args: readonly string[], options?: RunOptions): Promise<Ran>;
+  /** As `run`; a failure is an error that holds what the command said. */
+  must(command: string, args: readonly string[], options?: RunOptions): Promise<Ran>;
+  start(daemon: Daemon): Promise<Server>;
+}
+
+export interface MachineOptions {
+  readonly name: string;
+  /** Must not exist. */
+  readonly folder: string;
+  readonly tools: readonly Tool[];
+  /** Commands of the shell that mount what is to be seen here alone. */
+  readonly mounts?: readonly string[];
+}
+
+/** One environment for several tools: what each brings along first, what all have alike last. */
+function environmentOf(tools: readonly Tool[], first: string): Record<string, string> {
+  const lists = (variable: string): string[][] =>
+    tools.map(({ env }) => (env[variable] ?? '').split(delimiter).filter((folder) => folder !== ''));
+  const paths = lists('PATH');
+  const everywhere = new Set(paths[0]?.filter((folder) => paths.every((path) => path.includes(folder))));
+  const own = paths.flat().filter((folder) => !everywhere.has(folder));
+  const libraries = new Set(lists('LD_LIBRARY_PATH').flat());
+  return {
+    PATH: [...new Set([first, ...own, ...everywhere])].join(delimiter),
+    LANG: 'C',
+    LC_ALL: 'C',
+    ...(libraries.size === 0 ? {} : { LD_LIBRARY_PATH: [...libraries].join(delimiter) }),
+    ...Object.assign({}, ...tools.map(({ env }) => pick(env, 'XTABLES_LIBDIR'))),
+  };
+}
+
+const pick = (env: NodeJS.ProcessEnv, name: string): Record<string, string> =>
+  env[name] === undefined ? {} : { [name]: env[name] };
+
+/** A machine with nothing but a loopback interface, and these tools at hand. */
+export async function createMachine(scope: Scope, options: MachineOptions): Promise<Machine> {
+  const { name, folder, tools, mounts = [] } = options;
+  mkdirSync(folder);
+  const programs = join(folder, 'bin');
+  mkdirSync(programs);
+  const env = environmentOf(tools, programs);
+  const marker = join(folder, 'set-up');
+  const script = [
+    'set -e',
+    // Sockets and pid files of the daemons.
+    'mount -t tmpfs -o mode=755 longshore /run',
+    ...mounts,
+    'ip link set dev lo up',
+    `: > '${marker}'`,
+    'exec sleep infinity',
+  ].join('\n');
+  const holder = await startServer({
+    name: `${name}'s namespaces`,
+    command: 'unshare',
+    args: ['--net', '--mount', '--', 'sh', '-c', script],
+    env,
+    cwd: folder,
+    logFile: join(folder, 'namespace.log'),
+    ready: async () => Promise.resolve(existsSync(marker)),
+    readyDeadlineMs: setupDeadlineMs,
+    stopGraceMs,
+  });
+  // Ends also what has left us: the userspace WireGuard is a daemon, but it bears the mark.
+  scope.teardown(() => holder.stop());
+
+  const entering = (command: string, args: readonly string[]): string[] => [
+    ...['--target', String(holder.pid), '--net', '--mount', `--wd=${folder}`, '--', command],
+    ...args,
+  ];
+  const runHere: Machine['run'] = (command, args, given = {}) =>
+    run('nsenter', entering(command, args), {
+      deadlineMs: given.deadlineMs ?? commandDeadlineMs,
+      env: { ...env, ...given.env, [markVariable]: holder.mark },
+    });
+  return {
+    name,
+    folder,
+    programs,
+    pid: holder.pid,
+    enter: ['nsenter', '--target', String(holder.pid), '--net', '--'],
+    run: runHere,
+    must: async (command, args, given) => {
+      const ran = await runHere(command, args, given);
+      if (ran.code === 0) return ran;
+      const how = ran.timedOut ? 'exceeded its deadline' : `ended with ${ran.code ?? ran.signal}`;
+      throw new Error(`${name}: ${command} ${args.join(' ')} ${how}:\n${ran.stdout}${ran.stderr}`);
+    },
+    start: async (daemon) => {
+      const server = await startServer({
+        name: daemon.name,
+        command: 'nsenter',
+        args: entering(daemon.command, daemon.args ?? []),
+        env: { ...env, ...daemon.env },
+        cwd: folder,
+        logFile: join(folder, `${daemon.name}.log`),
+        ready: daemon.ready,
+        readyDeadlineMs: daemon.readyDeadlineMs,
+        stopGraceMs,
+      });
+      scope.teardown(() => server.stop());
+      return server;
+    },
+  };
+}
