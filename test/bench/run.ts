@@ -1,44 +1,76 @@
-/** `npm run bench`: the stack of `npm start` in a folder of its own, measured; the load generator shares the machine. */
+/**
+ * `npm run bench`: Longshore beside what people would use instead, on this machine, with the load generator on it too.
+ * Peers are measured in turn, so that what the machine does meanwhile happens to all of them.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
-import { availableParallelism, tmpdir } from 'node:os';
+import { availableParallelism, cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
-import { makeDemoNetwork } from '../../deploy/demo-peer.ts';
-import { cacheFolder } from '../../deploy/paths.ts';
-import { startStack } from '../../deploy/stack.ts';
+import { parseArgs } from 'node:util';
+import { cacheFolder, shortTemporaryRoot } from '../../deploy/paths.ts';
 import { say } from '../../deploy/steps.ts';
-import { benchVpn, type Line } from './vpn.ts';
+import { findTool } from '../../deploy/tools.ts';
+import { writeResults } from './report.ts';
+import { show } from './table.ts';
+import type { Bench, Section } from './section.ts';
+import { vpn } from './vpn.ts';
 
-const width = 40;
+const sections: readonly Section[] = [vpn];
 
-function show(lines: readonly Line[]): void {
-  const row = (what: string, ...cells: string[]): void =>
-    say([what.padEnd(width), ...cells.map((cell) => cell.padStart(10))].join(' '));
-  row('', 'per second', 'p50 ms', 'p99 ms', 'ratio');
-  const base = lines[0]?.measured?.perSecond ?? NaN;
-  for (const { what, measured } of lines) {
-    if (measured === undefined) {
-      say(what);
-      continue;
-    }
-    const { perSecond, p50Ms, p99Ms } = measured;
-    row(what, perSecond.toFixed(0), p50Ms.toFixed(2), p99Ms.toFixed(2), (perSecond / base).toFixed(3));
+const usage = `usage: npm run bench -- [options]
+  --only a,b   of ${sections.map(({ name }) => name).join(', ')}
+  --short      shows that everything works; its figures mean little
+  --write      puts what was measured into docs/performance.md`;
+
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string' },
+    short: { type: 'boolean', default: false },
+    write: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+});
+
+function chosenSections(): Section[] {
+  const names = values.only?.split(',') ?? sections.map(({ name }) => name);
+  return names.map((name) => {
+    const section = sections.find((one) => one.name === name);
+    if (section === undefined) throw new Error(`no section "${name}"\n${usage}`);
+    return section;
+  });
+}
+
+async function runSection(section: Section, signal: AbortSignal, env: NodeJS.ProcessEnv): Promise<void> {
+  const folder = mkdtempSync(join(shortTemporaryRoot(), 'lb-'));
+  const bench: Bench = {
+    env,
+    folder,
+    signal,
+    isShort: values.short,
+    tool: (name) => findTool(name, { env, cacheFolder: cacheFolder(env), report: (what) => say(`· ${what} …`) }),
+  };
+  try {
+    const results = await section.run(bench);
+    for (const table of results.tables) show(table);
+    if (values.write) writeResults(section.name, results);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
   }
 }
 
 async function main(env: NodeJS.ProcessEnv): Promise<void> {
+  if (values.help) {
+    say(usage);
+    return;
+  }
   const stopping = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stopping.abort());
-  const stateFolder = mkdtempSync(join(tmpdir(), 'lb-'));
-  const stack = await startStack({ env, stateFolder, cacheFolder: cacheFolder(env), signal: stopping.signal });
-  try {
-    await makeDemoNetwork(stack);
-    const lines = await benchVpn(stack);
-    say('');
-    say(`${availableParallelism()} cores, shared with the load generator; ratio: to the first line.`);
-    show(lines);
-  } finally {
-    await stack.stop();
-    rmSync(stateFolder, { recursive: true, force: true });
+  say(
+    `${availableParallelism()} cores (${cpus()[0]?.model}), ${(totalmem() / 1024 ** 3).toFixed(0)} GiB, Node ${process.version}`,
+  );
+  for (const section of chosenSections()) {
+    stopping.signal.throwIfAborted();
+    say(`\n=== ${section.name}`);
+    await runSection(section, stopping.signal, env);
   }
 }
 
