@@ -26,7 +26,8 @@ import { skipWithoutPrivateEngine } from '../support/servers.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { connectTo } from '../e2e/rig.ts';
 
-const nats = await startNats({ dir: temporaryFolder(t) });
+const natsFolder = temporaryFolder(t);
+const nats = await startNats({ dir: natsFolder });
 t.teardown(() => nats.stop());
 const nc = await controlPlane(nats);
 t.teardown(() => nc.close());
@@ -71,6 +72,34 @@ const entry = (number: number, key: string): string =>
 async function destroy(connection: NatsConnection = nc): Promise<void> {
   const jsm = await jetstreamManager(connection);
   for await (const name of jsm.streams.names()) await jsm.streams.delete(name);
+  if (connection === nc) await removedFromDisk();
+}
+
+/**
+ * A server that deletes a stream renames its folder to `.<stream>`, answers, and removes it afterwards (nats-server 2.15). A
+ * stream of that name that is made and deleted again before the end of that may not be made a third time.
+ */
+async function removedFromDisk(): Promise<void> {
+  const accounts = join(natsFolder, 'jetstream', 'jetstream');
+  const leftovers = (): string[] =>
+    namesIn(accounts).flatMap((account) =>
+      namesIn(join(accounts, account, 'streams')).filter((name) => name.startsWith('.')),
+    );
+  const deadlineMs = performance.now() + 10_000;
+  while (leftovers().length > 0) {
+    if (performance.now() > deadlineMs) throw new Error(`still on the disk: ${leftovers().join()}`);
+    await sleep(10);
+  }
+}
+
+/** Of a folder that may be removed at any time. */
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
 }
 
 /** A cluster of two partitions, of which the first was owned and has two entries in its journal. */
