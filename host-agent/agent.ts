@@ -15,7 +15,7 @@ import { createControl } from './control.ts';
 import { createCredentials } from './credentials.ts';
 import { createDesiredStore } from './desired-store.ts';
 import { createEngine } from './docker/engine.ts';
-import { createTransport } from './docker/transport.ts';
+import { createTransport, type Transport } from './docker/transport.ts';
 import { createEngineMonitor, type EngineMonitor } from './engine-monitor.ts';
 import { createExecutor } from './execute.ts';
 import { keyFrom, type Identity } from './identity.ts';
@@ -39,10 +39,13 @@ export interface AgentParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly life: Lifecycle;
+  /** In place of HTTP to DOCKER_HOST. */
+  readonly transport?: Transport;
 }
 
 /** Works from the desired set on disk at once; the control plane and the engine may come later, or go. */
-export async function startAgent({ settings, identity, seed, registry, clock, log, life }: AgentParts): Promise<void> {
+export async function startAgent(parts: AgentParts): Promise<void> {
+  const { settings, identity, seed, registry, clock, log, life } = parts;
   const { host, cluster } = identity;
   const credentials = createCredentials(identity, {
     publicKey: keyFrom(seed).getPublicKey(),
@@ -60,7 +63,8 @@ export async function startAgent({ settings, identity, seed, registry, clock, lo
   let machine: Machine = { cores: availableParallelism(), memBytes: totalmem() };
   const capacity = () => capacityOf(settings, machine);
   const engine = createEngine(
-    createTransport(settings.DOCKER_HOST, (name, seconds, outcome) => metrics.engineCall(name, outcome, seconds)),
+    parts.transport ??
+      createTransport(settings.DOCKER_HOST, (name, seconds, outcome) => metrics.engineCall(name, outcome, seconds)),
   );
 
   const store = createDesiredStore(stateDir, cluster, log);

@@ -3,6 +3,7 @@
  * stopped, its disk full) must not hang the agent.
  */
 import { Agent, request, type IncomingMessage, type OutgoingHttpHeaders, type RequestOptions } from 'node:http';
+import type { Readable } from 'node:stream';
 import { limits } from '../../schemas/limits.ts';
 import { asEngineError, EngineError } from './errors.ts';
 
@@ -41,7 +42,7 @@ export interface Reply {
 export interface OpenReply {
   readonly status: number;
   readonly headers: IncomingMessage['headers'];
-  readonly stream: IncomingMessage;
+  readonly stream: Readable;
 }
 
 export interface Transport {
@@ -112,7 +113,7 @@ export function createTransport(address: EngineAddress, observeCall: ObserveCall
   };
 }
 
-export async function readWhole(name: string, stream: IncomingMessage): Promise<Buffer> {
+export async function readWhole(name: string, stream: Readable): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   try {

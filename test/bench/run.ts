@@ -12,9 +12,10 @@ import { findTool } from '../../deploy/tools.ts';
 import { writeResults } from './report.ts';
 import { show } from './table.ts';
 import type { Bench, Section } from './section.ts';
+import { fleet } from './fleet/fleet.ts';
 import { vpn } from './vpn.ts';
 
-const sections: readonly Section[] = [vpn];
+const sections: readonly Section[] = [fleet, vpn];
 
 const usage = `usage: npm run bench -- [options]
   --only a,b   of ${sections.map(({ name }) => name).join(', ')}

@@ -1,0 +1,108 @@
+/**
+ * A process full of hosts: each its own enrolment, keys, NATS connection and agent (host-agent/agent.ts, as main.ts starts
+ * it), on an engine in memory. Tells on `/readyz` when all have a session, and on `/counts` what the engines did.
+ */
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { Registry } from 'prom-client';
+import { startAgent } from '../../../host-agent/agent.ts';
+import { enrol, keyFrom, loadSeed } from '../../../host-agent/identity.ts';
+import { settings } from '../../../host-agent/settings.ts';
+import { systemClock } from '../../../lib/clock.ts';
+import { readSettings } from '../../../lib/config.ts';
+import type { Lifecycle } from '../../../lib/lifecycle.ts';
+import { createLog } from '../../../lib/log.ts';
+import { createMemoryEngine, type Counts } from './engine.ts';
+
+/** What the process is given, as the file that its one argument names. */
+export interface AgentsTask {
+  readonly port: number;
+  readonly gatewayUrl: string;
+  /** State of the agents. */
+  readonly folder: string;
+  /** Of agents, as their environment would hold them. */
+  readonly settings: Readonly<Record<string, string>>;
+  readonly joinTokens: readonly string[];
+}
+
+export type AgentsCounts = Counts & { readonly hosts: number; readonly sessions: number };
+
+const enrolmentsAtATime = 16;
+
+const log = createLog('host-agents', 'warn');
+/** Nothing is stopped but all at once, by the end of the process: containers go on, as they do when an agent ends. */
+const life: Lifecycle = {
+  onStop: () => undefined,
+  fail: (event, error) => {
+    log.error(event, { error });
+    process.exit(1);
+  },
+};
+
+const taskFile = process.argv[2];
+if (taskFile === undefined) throw new Error('usage: agents.js <file of the task>');
+const task = JSON.parse(readFileSync(taskFile, 'utf8')) as AgentsTask;
+const engines: Counts[] = [];
+const registries: Registry[] = [];
+
+async function startHost(joinToken: string, number: number): Promise<void> {
+  const stateDir = join(task.folder, String(number));
+  const given = readSettings(settings, { ...task.settings, STATE_DIR: stateDir, LONGSHORE_URL: task.gatewayUrl });
+  const seed = await loadSeed(stateDir);
+  const identity = await enrol(
+    {
+      gatewayUrl: task.gatewayUrl,
+      joinToken,
+      publicKey: keyFrom(seed).getPublicKey(),
+      stateDir,
+      backoff: { minMs: given.RETRY_MIN_MS, maxMs: given.RETRY_MAX_MS },
+    },
+    log,
+    AbortSignal.timeout(60_000),
+  );
+  const { transport, counts } = createMemoryEngine();
+  const registry = new Registry();
+  engines.push(counts);
+  registries.push(registry);
+  await startAgent({ settings: given, identity, seed, registry, clock: systemClock, log, life, transport });
+}
+
+async function sessionsHeld(): Promise<number> {
+  const held = await Promise.all(
+    registries.map(async (registry) => {
+      const { values } = (await registry.getSingleMetric('longshore_agent_session_held')?.get()) ?? { values: [] };
+      return values[0]?.value ?? 0;
+    }),
+  );
+  return held.reduce((sum, one) => sum + one, 0);
+}
+
+const total = (name: keyof Counts): number => engines.reduce((sum, counts) => sum + counts[name], 0);
+
+const counts = async (): Promise<AgentsCounts> => ({
+  hosts: task.joinTokens.length,
+  sessions: await sessionsHeld(),
+  running: total('running'),
+  created: total('created'),
+  started: total('started'),
+  stopped: total('stopped'),
+  removed: total('removed'),
+});
+
+createServer((request, response) => {
+  void counts().then((now) => {
+    const isReady = now.sessions === now.hosts;
+    response.writeHead(request.url === '/readyz' && !isReady ? 503 : 200, { 'content-type': 'application/json' });
+    response.end(JSON.stringify(now));
+  });
+}).listen(task.port, '127.0.0.1');
+
+const waiting = task.joinTokens.map((token, number) => ({ token, number }));
+await Promise.all(
+  Array.from({ length: enrolmentsAtATime }, async () => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      await startHost(next.token, next.number);
+    }
+  }),
+);

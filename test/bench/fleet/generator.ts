@@ -1,0 +1,128 @@
+/**
+ * Requests as fast as they are answered, over so many keep-alive connections, each with one request in flight: bytes on
+ * sockets and no HTTP client, for what the load costs is taken from what it measures. Runs as a worker thread.
+ */
+import { connect, type Socket } from 'node:net';
+import { parentPort, workerData } from 'node:worker_threads';
+
+export interface GeneratorTask {
+  /** Of the gateways; connections are spread over them. */
+  readonly ports: readonly number[];
+  readonly connections: number;
+  /** Bearer tokens of the tenants, in turn. */
+  readonly tokens: readonly string[];
+  readonly work:
+    | { readonly kind: 'create'; readonly from: number; readonly count: number; readonly body: object }
+    /** Paths of each tenant, in turn. */
+    | { readonly kind: 'get'; readonly paths: readonly (readonly string[])[]; readonly forMs: number };
+}
+
+export interface Generated {
+  readonly answered: number;
+  /** From the first request to the last answer. */
+  readonly elapsedMs: number;
+  /** Milliseconds since 1970 of the first request. */
+  readonly startedAtMs: number;
+  readonly tookMs: Float64Array;
+  /** Answers that were no success, by status, each asked again. */
+  readonly refused: Readonly<Record<string, number>>;
+}
+
+interface Ask {
+  readonly bytes: string;
+  startMs: number;
+}
+
+const task = workerData as GeneratorTask;
+const retryPauseMs = 50;
+const asksMax = 200;
+const headers = task.tokens.map((token) => `host: localhost\r\nauthorization: Bearer ${token}\r\n`);
+
+function askOf(number: number): Ask | undefined {
+  const { work, tokens } = task;
+  const tenant = number % tokens.length;
+  if (work.kind === 'get') {
+    if (performance.now() - startMs > work.forMs) return undefined;
+    const paths = work.paths[tenant] ?? [];
+    const path = paths[Math.floor(number / tokens.length) % paths.length];
+    return { bytes: `GET ${path} HTTP/1.1\r\n${headers[tenant]}\r\n`, startMs: 0 };
+  }
+  if (number >= work.count) return undefined;
+  const name = `c-${work.from + number}`;
+  const body = JSON.stringify({ name, ...work.body });
+  const length = Buffer.byteLength(body);
+  const more = `content-type: application/json\r\ncontent-length: ${length}\r\nidempotency-key: ${name}\r\n`;
+  return { bytes: `POST /api/v2/compute HTTP/1.1\r\n${headers[tenant]}${more}\r\n${body}`, startMs: 0 };
+}
+
+const tookMs: number[] = [];
+const refused: Record<string, number> = {};
+let nextNumber = 0;
+
+/** Asks one after another until there is nothing left to ask. */
+const worker = (port: number): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const socket: Socket = connect({ port, host: '127.0.0.1', noDelay: true });
+    let asked: Ask | undefined;
+    let attempts = 0;
+    let held = '';
+    const send = (ask: Ask): void => {
+      attempts += 1;
+      socket.write(ask.bytes);
+    };
+    const next = (): void => {
+      asked = askOf(nextNumber++);
+      attempts = 0;
+      if (asked === undefined) {
+        resolve();
+        socket.destroy();
+        return;
+      }
+      asked.startMs = performance.now();
+      send(asked);
+    };
+    const take = (status: string, ask: Ask): void => {
+      if (status.startsWith('2')) {
+        tookMs.push(performance.now() - ask.startMs);
+        next();
+        return;
+      }
+      refused[status] = (refused[status] ?? 0) + 1;
+      const isPassing = status === '503' || status === '504' || status === '429';
+      if (!isPassing || attempts > asksMax) reject(new Error(`answered ${status}: ${held.slice(0, 600)}`));
+      else setTimeout(() => send(ask), retryPauseMs);
+    };
+    socket.setEncoding('latin1');
+    socket.on('connect', next);
+    socket.on('data', (text: string) => {
+      held += text;
+      const headEnd = held.indexOf('\r\n\r\n');
+      if (headEnd < 0 || asked === undefined) return;
+      const length = Number(/\r\ncontent-length: *(\d+)/i.exec(held.slice(0, headEnd + 2))?.[1] ?? Number.NaN);
+      if (Number.isNaN(length)) {
+        reject(new Error(`an answer without a length: ${held.slice(0, headEnd)}`));
+        return;
+      }
+      if (held.length < headEnd + 4 + length) return;
+      const status = held.slice(9, 12);
+      const ask = asked;
+      take(status, ask);
+      held = '';
+    });
+    socket.on('error', reject);
+    socket.on('close', () => reject(new Error('the gateway closed a connection')));
+  });
+
+const startedAtMs = Date.now();
+const startMs = performance.now();
+await Promise.all(
+  Array.from({ length: task.connections }, (_, number) => worker(task.ports[number % task.ports.length] ?? 0)),
+);
+const generated: Generated = {
+  answered: tookMs.length,
+  elapsedMs: performance.now() - startMs,
+  startedAtMs,
+  tookMs: Float64Array.from(tookMs),
+  refused,
+};
+parentPort?.postMessage(generated);
