@@ -65,16 +65,22 @@ interface Plan {
   readonly signal: AbortSignal;
 }
 
-/** Round by round, with who goes first in turn; the first round is nobody's. */
+/** Everybody comes first, last, and after everybody else, as often as the others do. */
+function inTurn(peers: readonly Peer[], round: number): Peer[] {
+  const first = (round >> 1) % peers.length;
+  const order = [...peers.slice(first), ...peers.slice(0, first)];
+  return round % 2 === 0 ? order : order.reverse();
+}
+
+/** The first round is nobody's. */
 async function measure(plan: Plan): Promise<Measured> {
   const { engine, peers, image, isPulling, rounds, signal } = plan;
   const newTimes = (): Times => ({ runningMs: [], startedMs: [], stoppedMs: [] });
   const measured = new Map(peers.map((peer) => [peer, newTimes()]));
   if (!isPulling) await engine.pull(referenceOf(image));
   for (let round = 0; round <= rounds; round++) {
-    for (const [at] of peers.entries()) {
+    for (const peer of inTurn(peers, round)) {
       signal.throwIfAborted();
-      const peer = peers[(round + at) % peers.length] as Peer;
       if (isPulling) await engine.removeImage(referenceOf(image));
       await measureOne(plan, peer, round === 0 ? newTimes() : (measured.get(peer) as Times));
     }
@@ -135,7 +141,7 @@ async function measureStack(stack: Stack, owner: Owner, n: number, signal: Abort
       image: await pushImage(stack, 'bench/pulled', layerBytes),
     });
     const { Driver: storage } = await engine.get<{ Driver: string }>('/info');
-    const setting = `Docker ${stack.engine.version}, ${storage}; ${n} rounds, who goes first in turn; image, limits, log driver and kind of network are the same.`;
+    const setting = `Docker ${stack.engine.version}, ${storage}; ${n} rounds, in changing order; image, limits, log driver and kind of network are the same.`;
     return [
       runningTable('Declare → running, image present', present, [
         setting,
