@@ -17,8 +17,12 @@ export interface ToolEntry {
   readonly static?: true;
   /** What must lie beside it, seen from the root of its installation: what it loads while it runs. */
   readonly files?: readonly string[];
+  /** Folders of its executables, seen from the root of its installation, where they are on nobody's PATH. */
+  readonly folders?: readonly string[];
   /** Nothing but tests of a part uses it: where it can't be had, these are skipped (but never in CI). */
   readonly optional?: true;
+  /** Nothing but `npm run bench` uses it. */
+  readonly benchmark?: true;
   readonly packages: readonly string[];
   readonly suite: Suite;
   /** What to do on a system without Debian packages. */
@@ -187,12 +191,36 @@ export const tools = {
     suite: 'release',
     elsewhere: 'strongSwan with its plugins kernel-libipsec, vici, openssl and pkcs12 (Linux alone)',
   },
+  wrk: {
+    variable: 'LONGSHORE_WRK',
+    executables: ['wrk'],
+    minimum: [4, 1],
+    versionArguments: ['--version'],
+    versionPattern: /wrk (?:debian\/)?(\d+)\.(\d+)\.\d+/,
+    benchmark: true,
+    packages: ['wrk'],
+    suite: 'release',
+    elsewhere: 'brew install wrk, or the package "wrk" of your distribution',
+  },
+  postgres: {
+    variable: 'LONGSHORE_POSTGRES',
+    executables: ['postgres', 'initdb'],
+    minimum: [15, 0],
+    versionArguments: ['--version'],
+    versionPattern: /\(PostgreSQL\) (\d+)\.(\d+)/,
+    folders: ['usr/lib/postgresql/15/bin'],
+    benchmark: true,
+    packages: ['postgresql-15'],
+    suite: 'release',
+    elsewhere: 'brew install postgresql@15, or the server package of PostgreSQL 15 or newer of your distribution',
+  },
 } as const satisfies Record<string, ToolEntry>;
 
 export type ToolName = keyof typeof tools;
-export const toolNames = Object.keys(tools) as ToolName[];
 
 const entryOf = (name: ToolName): ToolEntry => tools[name];
+/** Those that a run of the tests looks for. */
+export const toolNames = (Object.keys(tools) as ToolName[]).filter((name) => entryOf(name).benchmark !== true);
 export const isOptional = (name: ToolName): boolean => entryOf(name).optional === true;
 
 export const atLeast = (version: Version, minimum: Version): boolean =>

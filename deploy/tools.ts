@@ -118,11 +118,17 @@ const withPath = (env: NodeJS.ProcessEnv, folders: readonly string[]): NodeJS.Pr
   PATH: folders.join(delimiter),
 });
 
+const ownFolders = (entry: ToolEntry, root: string): string[] =>
+  (entry.folders ?? []).map((folder) => join(root, folder));
+
 /** The environment of an unpacked prefix: its programs first, its libraries beside the system's. */
-function prefixEnvironment(prefix: string, env: NodeJS.ProcessEnv): { folders: string[]; env: NodeJS.ProcessEnv } {
-  const inside = ['usr/local/bin', 'usr/sbin', 'usr/bin', 'sbin', 'bin', 'usr/libexec/docker'].map((name) =>
-    join(prefix, name),
-  );
+function prefixEnvironment(
+  entry: ToolEntry,
+  prefix: string,
+  env: NodeJS.ProcessEnv,
+): { folders: string[]; env: NodeJS.ProcessEnv } {
+  const usual = ['usr/local/bin', 'usr/sbin', 'usr/bin', 'sbin', 'bin', 'usr/libexec/docker'];
+  const inside = [...ownFolders(entry, prefix), ...usual.map((name) => join(prefix, name))];
   const libraries = ['usr/lib', 'lib'].flatMap((name) => {
     const folder = join(prefix, name);
     const own = existsSync(folder)
@@ -203,7 +209,7 @@ async function probePrefix(
   origin: Tool['origin'],
 ): Promise<Probe> {
   const entry: ToolEntry = tools[name];
-  const surroundings = prefixEnvironment(prefix, env);
+  const surroundings = prefixEnvironment(entry, prefix, env);
   if (entry.executables.includes('iptables')) await linkIptables(prefix, surroundings.env);
   const missing = entry.executables.find(
     (executable) => findExecutable(executable, surroundings.folders) === undefined,
@@ -217,7 +223,7 @@ async function probePrefix(
 
 async function probePath(name: ToolName, env: NodeJS.ProcessEnv, origin: Tool['origin']): Promise<Probe> {
   const entry: ToolEntry = tools[name];
-  const folders = searchFolders(env);
+  const folders = [...searchFolders(env), ...ownFolders(entry, '/')];
   const missing = entry.executables.find((executable) => findExecutable(executable, folders) === undefined);
   const path = findExecutable(entry.executables[0]!, folders);
   if (missing !== undefined || path === undefined) return { ok: false, reason: `no ${missing} on PATH` };

@@ -325,4 +325,6 @@ export const toolWords: Readonly<Record<ToolName, string>> = {
   wg: 'Makes WireGuard connections in the tests; `wg-quick` and `sysctl` are looked for beside it.',
   'wireguard-go': 'WireGuard where the kernel has none, in the tests.',
   swanctl: 'strongSwan, which makes IKEv2 connections in the tests; `charon-systemd` and plugins are looked for.',
+  wrk: 'Makes the load of `npm run bench`, which alone uses it.',
+  postgres: 'The PostgreSQL that `npm run bench` measures beside Longshore; `initdb` is looked for beside it.',
 };

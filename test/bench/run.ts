@@ -12,10 +12,12 @@ import { findTool } from '../../deploy/tools.ts';
 import { writeResults } from './report.ts';
 import { show } from './table.ts';
 import type { Bench, Section } from './section.ts';
+import { api } from './api/api.ts';
+import { docker } from './docker/docker.ts';
 import { fleet } from './fleet/fleet.ts';
 import { vpn } from './vpn.ts';
 
-const sections: readonly Section[] = [fleet, vpn];
+const sections: readonly Section[] = [api, docker, fleet, vpn];
 
 const usage = `usage: npm run bench -- [options]
   --only a,b   of ${sections.map(({ name }) => name).join(', ')}
