@@ -45,7 +45,8 @@ export function createLog(program: string, level: LogLevel, destinationFd = 2): 
     serializers: { error: pino.stdSerializers.errWithCause },
   };
   const destination = pino.destination({ fd: destinationFd, sync: true, minLength: bufferedBytes });
-  const flush = (): void => destination.flushSync();
+  // Not flushSync, which waits for the disk (fsync) also when there is nothing to write: everything else would wait with it.
+  const flush = (): void => destination.flush();
   setInterval(flush, flushIntervalMs).unref();
   process.on('exit', flush);
   return wrap(pino(options, destination), flush);
