@@ -1,16 +1,12 @@
 /** Declare → running and stop → stopped: the engine alone, Longshore above it, Docker Swarm in it. */
 import { randomBytes } from 'node:crypto';
-import { join } from 'node:path';
-import { readFileSync } from 'node:fs';
 import { cacheFolder } from '../../../deploy/paths.ts';
 import { pushTestImage } from '../../../deploy/registry.ts';
 import { startStack, type Stack } from '../../../deploy/stack.ts';
-import { Identity } from '../../../host-agent/identity.ts';
 import type { Owner } from '../../../host-agent/spec.ts';
-import { decoder } from '../../../lib/decode.ts';
 import type { Section, Table } from '../section.ts';
 import { figure, median, quantile, ratio } from '../statistics.ts';
-import { engineAlone, referenceOf } from './engine-alone.ts';
+import { engineAlone, ownerOf, referenceOf } from './engine-alone.ts';
 import { longshore } from './longshore.ts';
 import { dockerEngine, type BenchImage, type DockerEngine, type Peer } from './peer.ts';
 import { swarm } from './swarm.ts';
@@ -18,7 +14,6 @@ import { swarm } from './swarm.ts';
 const rounds = { full: 20, short: 3 } as const;
 /** What a pull fetches and unpacks: bytes that do not compress. */
 const layerBytes = 4 * 1024 ** 2;
-const decodeIdentity = decoder(Identity);
 
 /** Process 1 has no default action for SIGTERM; with the trap it ends at once. */
 const command = ['sh', '-c', 'trap "exit 0" TERM; while :; do sleep 3600 & wait $!; done'];
@@ -164,8 +159,7 @@ export const docker: Section = {
   run: async ({ env, folder, signal, isShort }) => {
     const stack = await startStack({ env, stateFolder: folder, cacheFolder: cacheFolder(env), signal });
     try {
-      const owner = decodeIdentity(readFileSync(join(folder, 'agent', 'identity.json')));
-      const tables = await measureStack(stack, owner, isShort ? rounds.short : rounds.full, signal);
+      const tables = await measureStack(stack, ownerOf(folder), isShort ? rounds.short : rounds.full, signal);
       return { tables };
     } finally {
       await stack.stop();

@@ -1,13 +1,23 @@
 /** The engine with nobody above it: the calls that nobody can do without, with the very body that the agent sends. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
+import { Identity } from '../../../host-agent/identity.ts';
 import { createBody, type Owner } from '../../../host-agent/spec.ts';
+import { decoder } from '../../../lib/decode.ts';
 import type { ContainerId, TenantId } from '../../../schemas/ids.ts';
 import type { DesiredContainer } from '../../../schemas/messages.ts';
 import { load, type BenchImage, type DockerEngine, type Peer } from './peer.ts';
 
+const decodeIdentity = decoder(Identity);
+
+/** Of the agent of a stack in this folder: its containers are on a network that bears this owner's name. */
+export const ownerOf = (stateFolder: string): Owner =>
+  decodeIdentity(readFileSync(join(stateFolder, 'agent', 'identity.json')));
+
 export const referenceOf = ({ registry, repository, tag }: BenchImage): string => `${registry}/${repository}:${tag}`;
 
-const desired = (image: BenchImage): DesiredContainer => ({
+const desired = (image: BenchImage, ports: readonly number[]): DesiredContainer => ({
   tenant: 'bench' as TenantId,
   id: uuidv7() as ContainerId,
   generation: 1,
@@ -17,7 +27,7 @@ const desired = (image: BenchImage): DesiredContainer => ({
   ...image,
   digest: null,
   pull_policy: 'if_not_present',
-  ports: [],
+  ports: [...ports],
   env: {},
   cpu_millis: load.cpuMillis,
   mem_bytes: load.memBytes,
@@ -26,10 +36,10 @@ const desired = (image: BenchImage): DesiredContainer => ({
 });
 
 /** On the agent's own network, under labels of other names: the agent would remove what bears its own. */
-function body(owner: Owner, image: BenchImage): object {
+export function engineBody(owner: Owner, image: BenchImage, ports: readonly number[] = []): object {
   const made = createBody({
     owner,
-    container: desired(image),
+    container: desired(image, ports),
     reference: referenceOf(image),
     imageId: image.digest,
     secrets: {},
@@ -51,7 +61,7 @@ export function engineAlone(engine: DockerEngine, owner: Owner, isPulling: boole
     run: async (image) => {
       if (isPulling) await engine.pull(referenceOf(image));
       const name = `bench-engine-${(count += 1)}`;
-      const made = await engine.ask('POST', `/containers/create?name=${name}`, body(owner, image));
+      const made = await engine.ask('POST', `/containers/create?name=${name}`, engineBody(owner, image));
       const { Id: dockerId } = JSON.parse(made) as { Id: string };
       await engine.ask('POST', `/containers/${dockerId}/start`);
       await mustBe(dockerId, true);
