@@ -8,6 +8,9 @@ import { closedTables, measureClosed, type Effort, type Seeded } from './closed.
 import { startFastify } from './fastify.ts';
 import { prepareGround, seed } from './ground.ts';
 import { startLongshore } from './longshore.ts';
+import { measureOpen, openTable } from './open.ts';
+import { measurePages } from './pages.ts';
+import { startWorkerd } from './workerd.ts';
 
 interface Size extends Effort {
   readonly tenants: number;
@@ -22,7 +25,8 @@ async function measure(bench: Bench, scope: Scope): Promise<Results> {
   const ground = await prepareGround(bench, scope, size.tenants);
   const longshore = await step('Longshore', () => startLongshore(ground));
   const fastify = await step('Fastify + PostgreSQL', () => startFastify(ground));
-  const stores = [longshore, fastify];
+  const workerd = await step('workerd', () => startWorkerd(ground));
+  const stores = [longshore, fastify, workerd];
 
   const durability: string[] = [];
   for (const store of stores) {
@@ -42,7 +46,9 @@ async function measure(bench: Bench, scope: Scope): Promise<Results> {
     ...stores.map(({ remark }) => remark),
     ...durability,
   ];
-  return { tables: closedTables(lines, fastify.systems, remarks) };
+  const open = await step('reads and creates at half of the peaks', () => measureOpen(seeded, lines, ground, size));
+  const pages = await step('lists, quotas and logs', () => measurePages(longshore, fastify, ground, size));
+  return { tables: [...closedTables(lines, fastify.systems, remarks), openTable(open, size), pages] };
 }
 
 export const api: Section = {
