@@ -24,6 +24,8 @@ export interface Line extends Place {
 
 const stamped = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z$/;
 const stampBytes = 40;
+/** More than an engine repeats. */
+const rememberedTimes = 512;
 const epochStamp = '1970-01-01T00:00:00.000000000Z';
 
 /** Microseconds since 1970; below 2^53 until the year 2255. */
@@ -54,6 +56,9 @@ class StreamState {
   #decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   #ts = epochStamp;
   #nth = 0;
+  #newest = { ts: epochStamp, nth: 0 };
+  readonly #recent = new Array<string>(rememberedTimes).fill('');
+  #given = 0;
 
   lines({ stream, payload }: Frame): Line[] {
     const space = payload.subarray(0, stampBytes).indexOf(0x20);
@@ -64,13 +69,30 @@ class StreamState {
     const ends = content.length > 0 && content[content.length - 1] === 0x0a;
     const body = ends ? content.subarray(0, -1) : content;
     const pieces = split(body, limits.logLineBytes);
-    return pieces.map((piece, index) => {
-      const isLast = ends && index === pieces.length - 1;
-      const text = this.#decoder.decode(piece, { stream: !isLast });
+    return pieces.flatMap((piece, index) => {
       this.#nth = ts === this.#ts ? this.#nth + 1 : 0;
       this.#ts = ts;
-      return { ts, stream, nth: this.#nth, text, bytes: piece.length };
+      if (this.#isRepeated()) return [];
+      this.#note();
+      const isLast = ends && index === pieces.length - 1;
+      const text = this.#decoder.decode(piece, { stream: !isLast });
+      return [{ ts, stream, nth: this.#nth, text, bytes: piece.length }];
     });
+  }
+
+  /**
+   * An engine that rotates a log which is followed may begin its new file twice (Docker 20.10: once in a while, some twenty lines
+   * at 5,000 a second). A time that lies back and was there before is such a line; one that was not is of a clock set back.
+   */
+  #isRepeated(): boolean {
+    const { ts, nth } = this.#newest;
+    if (this.#ts > ts) return false;
+    return this.#ts === ts ? this.#nth <= nth : this.#recent.includes(this.#ts);
+  }
+
+  #note(): void {
+    if (this.#ts !== this.#newest.ts) this.#recent[(this.#given += 1) % this.#recent.length] = this.#ts;
+    this.#newest = { ts: this.#ts, nth: this.#nth };
   }
 }
 

@@ -102,6 +102,27 @@ t.test('parts of a long line are lines of their own, and a character that was cu
   t.end();
 });
 
+t.test('lines that an engine repeats are given once; those of a clock that was set back are new', (t) => {
+  const at = (offset: number, text: string): [number, 'stdout', string] => [base + offset, 'stdout', text];
+  const [a, b, later] = [at(10, 'a\n'), at(20, 'b\n'), at(15, 'later\n')] as const;
+  const long = [at(30, 'a '), at(30, 'long '), at(30, 'line\n')] as const;
+  const once = ['a', 'b', 'a ', 'long ', 'line'];
+  const table: [string, Parameters<typeof read>, string[]][] = [
+    ['two lines', [a, b, a, b, ...long], once],
+    ['the parts of a line that goes on', [a, b, long[0], long[1], a, b, ...long], once],
+    ['a whole line', [a, b, ...long, b, ...long], once],
+    ['after a clock was set back', [b, ...long, a, later, a], ['b', 'a ', 'long ', 'line', 'a', 'later']],
+  ];
+  for (const [what, records, texts] of table) {
+    t.same(
+      read(...records).map(({ text }) => text),
+      texts,
+      what,
+    );
+  }
+  t.end();
+});
+
 t.test('over 16 KiB is split, bytes that are no UTF-8 are replaced', (t) => {
   const long = read([base, 'stdout', `${'a'.repeat(limits.logLineBytes * 2 + 3)}\n`]);
   t.same(
