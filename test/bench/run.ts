@@ -15,10 +15,11 @@ import type { Bench, Section } from './section.ts';
 import { api } from './api/api.ts';
 import { docker } from './docker/docker.ts';
 import { fleet } from './fleet/fleet.ts';
+import { growth } from './growth/growth.ts';
 import { logs } from './logs/logs.ts';
 import { vpn } from './vpn.ts';
 
-const sections: readonly Section[] = [api, docker, fleet, logs, vpn];
+const sections: readonly Section[] = [api, docker, fleet, growth, logs, vpn];
 
 const usage = `usage: npm run bench -- [options]
   --only a,b   of ${sections.map(({ name }) => name).join(', ')}

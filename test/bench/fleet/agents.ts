@@ -1,11 +1,12 @@
 /**
  * A process full of hosts: each its own enrolment, keys, NATS connection and agent (host-agent/agent.ts, as main.ts starts
- * it), on an engine in memory. Tells on `/readyz` when all have a session, and on `/counts` what the engines did.
+ * it), on an engine in memory. Tells on `/readyz` when all have a session, and on `/counts` what the engines did; `/metrics`
+ * is the sum of all agents'.
  */
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
-import { Registry } from 'prom-client';
+import { AggregatorRegistry, Registry } from 'prom-client';
 import { startAgent } from '../../../host-agent/agent.ts';
 import { enrol, keyFrom, loadSeed } from '../../../host-agent/identity.ts';
 import { settings } from '../../../host-agent/settings.ts';
@@ -25,8 +26,6 @@ export interface AgentsTask {
   readonly settings: Readonly<Record<string, string>>;
   readonly joinTokens: readonly string[];
 }
-
-export type AgentsCounts = Counts & { readonly hosts: number; readonly sessions: number };
 
 const enrolmentsAtATime = 16;
 
@@ -80,9 +79,7 @@ async function sessionsHeld(): Promise<number> {
 
 const total = (name: keyof Counts): number => engines.reduce((sum, counts) => sum + counts[name], 0);
 
-const counts = async (): Promise<AgentsCounts> => ({
-  hosts: task.joinTokens.length,
-  sessions: await sessionsHeld(),
+const counts = (): Counts => ({
   running: total('running'),
   created: total('created'),
   started: total('started'),
@@ -90,13 +87,23 @@ const counts = async (): Promise<AgentsCounts> => ({
   removed: total('removed'),
 });
 
-createServer((request, response) => {
-  void counts().then((now) => {
-    const isReady = now.sessions === now.hosts;
-    response.writeHead(request.url === '/readyz' && !isReady ? 503 : 200, { 'content-type': 'application/json' });
-    response.end(JSON.stringify(now));
-  });
-}).listen(task.port, '127.0.0.1');
+const metrics = async (): Promise<string> => {
+  const all = await Promise.all(registries.map((registry) => registry.getMetricsAsJSON()));
+  return AggregatorRegistry.aggregate(all).metrics();
+};
+
+const answers: Readonly<Record<string, () => Promise<{ readonly status: number; readonly body: string }>>> = {
+  '/readyz': async () => ({ status: (await sessionsHeld()) === task.joinTokens.length ? 200 : 503, body: '' }),
+  '/counts': () => Promise.resolve({ status: 200, body: JSON.stringify(counts()) }),
+  '/metrics': async () => ({ status: 200, body: await metrics() }),
+};
+
+const server = createServer((request, response) => {
+  void answers[request.url ?? '']?.().then(({ status, body }) => response.writeHead(status).end(body));
+});
+// Whoever polls it keeps a connection, however late the agents let it be answered.
+server.keepAliveTimeout = 0;
+server.listen(task.port, '127.0.0.1');
 
 const waiting = task.joinTokens.map((token, number) => ({ token, number }));
 await Promise.all(

@@ -4,7 +4,7 @@ import type { Bench, Section, Table } from '../section.ts';
 import { figure } from '../statistics.ts';
 import { declareAll, footprintOf, idleFor, killAndLoad } from './measure.ts';
 import type { Declared, Footprint, Idle, Reload } from './measure.ts';
-import { startFleetWorld, type FleetSize } from './world.ts';
+import { startFleetWorld, type FleetSize, type FleetWorld } from './world.ts';
 
 export interface FleetRun {
   readonly size: FleetSize;
@@ -24,7 +24,12 @@ export interface FleetPlan {
   readonly watchMs: number;
 }
 
-export async function runFleet(bench: Bench, plan: FleetPlan): Promise<FleetRun> {
+/** `beside`: what else is measured while all runs, before the kill. */
+export async function runFleet(
+  bench: Bench,
+  plan: FleetPlan,
+  beside: (world: FleetWorld) => Promise<void> = () => Promise.resolve(),
+): Promise<FleetRun> {
   const { size, containers } = plan;
   say(`· ${size.hosts} hosts, ${size.actors} actors, ${size.gateways} gateways …`);
   const world = await startFleetWorld(bench, size);
@@ -35,7 +40,11 @@ export async function runFleet(bench: Bench, plan: FleetPlan): Promise<FleetRun>
     say(`· accepted ${figure(declared.acceptedPerSecond)}/s, running ${figure(declared.runningPerSecond)}/s`);
     const idle = await idleFor(bench, world, plan.idleMs);
     const full = await footprintOf(world);
+    await beside(world);
     const reload = await killAndLoad(bench, world, plan.watchMs);
+    say(
+      `· actors killed: ready after ${seconds(reload.readyMs)}, every tenant served after ${seconds(reload.servedMs)}`,
+    );
     return { size, declared, empty, full, idle, reload };
   } finally {
     await world.stop();
@@ -87,7 +96,7 @@ function tableOf(run: FleetRun): Table {
       ['still running after it', String(reload.stillRunning)],
     ],
     remarks: [
-      `${size.actors} actors, ${size.gateways} gateways, one nats-server (fsync of every write), Redis; ${size.tenants} tenants; one request in flight on each of 64 connections.`,
+      `${size.actors} actors, ${size.gateways} gateways, one nats-server (fsync of every write), Redis; ${size.tenants} tenants; one request in flight on each of 256 connections.`,
       'Real: gateways, actors, NATS, and of each host its enrolment, keys, NATS connection, and agent, at its default intervals. Simulated: the Docker engine (in the agent’s process, without HTTP between, each call answered at once, images present, containers that say nothing), and the disks of the hosts (memory).',
       `Cores in use from the first create to the last container that runs: ${cpuWords(declared)}. Agents are the hosts’ own cost, on the same two cores here.`,
       `Answers that were no success, asked again with the same Idempotency-Key: ${refusedWords(declared.refused)}.`,

@@ -21,10 +21,13 @@ import {
 import { each, type FleetWorld } from './world.ts';
 
 const pollMs = 100;
-const connections = 64;
+/** Longer than a gateway takes to give up. */
+const readDeadlineMs = 15_000;
+const connections = 256;
 /** What every container of the fleet is declared with, beside its name. */
 const containerBody = { repository: 'bench/app', tag: '1', env: { PORT: '8080' } };
 
+/** Rejects where an answer is no success and is none after being asked again. */
 export function generate(bench: Bench, task: GeneratorTask): Promise<Generated> {
   return new Promise((resolve, reject) => {
     const worker = new Worker(join(import.meta.dirname, 'generator.js'), { workerData: task });
@@ -55,7 +58,10 @@ export async function listAll(world: FleetWorld): Promise<Listed[][]> {
   await each(world.tokens, async (token, tenant) => {
     const list = '/api/v2/compute?limit=100';
     for (let path: string | undefined = list; path !== undefined;) {
-      const answer = await fetch(world.api.baseUrl + path, { headers: { authorization: `Bearer ${token}` } });
+      const answer = await fetch(world.api.baseUrl + path, {
+        headers: { authorization: `Bearer ${token}` },
+        signal: AbortSignal.timeout(readDeadlineMs),
+      });
       if (!answer.ok) throw new Error(`list: ${answer.status}`);
       const page = (await answer.json()) as { data: Listed[]; next_cursor?: string };
       all[tenant]?.push(...page.data.map(({ id, status }) => ({ id, status })));
@@ -107,7 +113,7 @@ export async function declareAll(
 ): Promise<Declared> {
   const before = cpuNow(world);
   const generated = await createContainers(bench, world, 0, count);
-  const counts = async (): Promise<boolean> => (await world.agentsCounts()).running >= count;
+  const counts = async (): Promise<boolean> => (await world.engineCounts()).running >= count;
   await until(bench, `${count} containers run on the engines`, deadlineMs, counts);
   const cpu = cpuBetween(before, cpuNow(world));
   const seen = async (): Promise<boolean> => runningIn(await listAll(world)) === count;
@@ -176,7 +182,7 @@ export interface Reload {
 
 /** SIGKILL to every actors process; `watchMs` later every agent has synced with their successors. */
 export async function killAndLoad(bench: Bench, world: FleetWorld, watchMs: number): Promise<Reload> {
-  const before = await world.agentsCounts();
+  const before = await world.engineCounts();
   const startMs = performance.now();
   const readyMs = await world.restartActors();
   const readsAnswer = async (): Promise<boolean> => {
@@ -184,6 +190,7 @@ export async function killAndLoad(bench: Bench, world: FleetWorld, watchMs: numb
     await each(world.tokens, async (token) => {
       const answer = await fetch(`${world.api.baseUrl}/api/v2/compute/quota`, {
         headers: { authorization: `Bearer ${token}` },
+        signal: AbortSignal.timeout(readDeadlineMs),
       });
       isServed &&= answer.ok;
     });
@@ -192,7 +199,7 @@ export async function killAndLoad(bench: Bench, world: FleetWorld, watchMs: numb
   await until(bench, 'reads of every tenant are answered', 120_000, readsAnswer);
   const servedMs = performance.now() - startMs;
   await sleep(watchMs, bench.signal);
-  const after = await world.agentsCounts();
+  const after = await world.engineCounts();
   return {
     readyMs,
     servedMs,

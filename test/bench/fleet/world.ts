@@ -9,7 +9,8 @@ import { startProgram, type Program } from '../../../deploy/programs.ts';
 import { startRedis } from '../../../deploy/redis.ts';
 import { devAudience, devIssuer, prepareTokenIssuer } from '../../../deploy/tokens.ts';
 import type { Bench } from '../section.ts';
-import type { AgentsCounts, AgentsTask } from './agents.ts';
+import type { AgentsTask } from './agents.ts';
+import type { Counts } from './engine.ts';
 
 export interface FleetSize {
   readonly hosts: number;
@@ -32,7 +33,7 @@ export interface FleetWorld {
   readonly operator: string;
   /** By role; those of the actors are others after `restartActors`. */
   processes(): Readonly<Record<Role, readonly Server[]>>;
-  agentsCounts(): Promise<AgentsCounts>;
+  engineCounts(): Promise<Counts>;
   /** SIGKILL to every actors process, and all started again. Resolves when each says that it is ready, with how long that took. */
   restartActors(): Promise<number>;
   stop(): Promise<void>;
@@ -176,7 +177,7 @@ async function startParts(
     tokens,
     operator,
     processes: () => running,
-    agentsCounts: async () => {
+    engineCounts: async () => {
       const all = await Promise.all(agentPorts.map(askCounts));
       return all.reduce((one, other) => sumOf(one, other));
     },
@@ -228,14 +229,12 @@ function startAgents(task: AgentsTask, number: number, logFile: string): Promise
   });
 }
 
-async function askCounts(port: number): Promise<AgentsCounts> {
+async function askCounts(port: number): Promise<Counts> {
   const answer = await fetch(`http://127.0.0.1:${port}/counts`, { signal: AbortSignal.timeout(askDeadlineMs) });
-  return (await answer.json()) as AgentsCounts;
+  return (await answer.json()) as Counts;
 }
 
-const sumOf = (one: AgentsCounts, other: AgentsCounts): AgentsCounts => ({
-  hosts: one.hosts + other.hosts,
-  sessions: one.sessions + other.sessions,
+const sumOf = (one: Counts, other: Counts): Counts => ({
   running: one.running + other.running,
   created: one.created + other.created,
   started: one.started + other.started,
