@@ -124,9 +124,13 @@ export const limits = {
   loadReadAttempts: 6,
   /** Of a write that a replicated stream refuses for another with the same fence that is in flight. */
   checkInFlightRetries: 100,
-  checkpointBatchMessages: 64,
+  /** A server makes a store on its disk for every atomic batch, whatever its size (ADR 10): few and large ones. */
+  checkpointBatchMessages: 256,
   checkpointBatchBytes: 4 * MiB,
-  checkpointPaceMs: 5,
+  /** Between two batches of a partition, where one holds all that there is. */
+  checkpointPaceMs: 250,
+  /** Between two batches of events of a process. */
+  eventsPaceMs: 50,
   checkpointTimeoutMs: 5 * seconds,
   operationTtlMs: 2 * minutes,
   idempotencyTtlMs: 24 * hours,

@@ -1,8 +1,8 @@
 /**
- * Moves journalled values, in the order of the journal, to their own keys: small paced atomic batches, each fenced and
- * each ending with the mark. Large ones delay the commits behind them. Events of the entries are published before the
- * mark moves, so an event is as durable as the state that it tells of; a crash between the two publishes them again under
- * the same ids.
+ * Moves journalled values, in the order of the journal, to their own keys: paced atomic batches, each fenced and each
+ * ending with the mark. What changes often between two of them is written once. Events of the entries are published before
+ * the mark moves, so an event is as durable as the state that it tells of; a crash between the two publishes them again
+ * under the same ids.
  */
 import { keys } from '../../schemas/buckets.ts';
 import type { OperationRecord } from '../../schemas/container.ts';
@@ -115,6 +115,7 @@ export function startCheckpointer(options: CheckpointerOptions): Checkpointer {
   async function run(): Promise<void> {
     while (queue.length > 0 && !stopped.signal.aborted) {
       const batch = queue.slice(0, takeBatch(queue));
+      const isBehind = batch.length < queue.length;
       await publishEvents(batch);
       if (stopped.signal.aborted) return;
       const outcome = await store.putBatch(batchWrites(batch), epoch);
@@ -126,7 +127,7 @@ export function startCheckpointer(options: CheckpointerOptions): Checkpointer {
       queue = queue.slice(batch.length);
       mark = batch.at(-1)?.number ?? mark;
       options.onMark(mark);
-      await sleep(limits.checkpointPaceMs, stopped.signal);
+      if (!isBehind) await sleep(limits.checkpointPaceMs, stopped.signal);
     }
   }
 

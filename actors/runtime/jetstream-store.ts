@@ -18,7 +18,7 @@ import {
   wrongLastSequence,
   type PublishAck,
 } from '../../lib/jetstream-keys.ts';
-import type { EventSink, Store, StoreWrite, StoredValue, WriteOutcome } from './store.ts';
+import type { EventSink, Store, StoreWrite, StoredEvent, StoredValue, WriteOutcome } from './store.ts';
 
 const expectedSequenceSubject = 'Nats-Expected-Last-Subject-Sequence-Subject';
 
@@ -136,9 +136,21 @@ export function createJetStreamStore(nc: NatsConnection, bucket: string, newBatc
 const readBatchMessages = 500;
 const readBatchBytes = 4 * 1024 * 1024;
 
-/** Events go out as atomic batches, so that one fsync serves many. */
+interface Publication {
+  readonly events: readonly StoredEvent[];
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * Events go out as paced atomic batches, so that one fsync serves many: meanwhile what all partitions of this process have
+ * to tell collects for the next. Each has at most one publication waiting.
+ */
 export function createEventSink(nc: NatsConnection, newBatchId: () => string): EventSink {
-  async function publishBatch(events: readonly { subject: string; payload: string }[]): Promise<void> {
+  let waiting: Publication[] = [];
+  let isSending = false;
+
+  async function publishBatch(events: readonly StoredEvent[]): Promise<void> {
     const batch = newBatchId();
     for (const [index, { subject, payload }] of events.entries()) {
       const head = headers();
@@ -157,11 +169,34 @@ export function createEventSink(nc: NatsConnection, newBatchId: () => string): E
       if (ack.error !== undefined) throw new StoreError(`events: ${ack.error.description}`);
     }
   }
-  return {
-    async publish(events) {
-      for (let from = 0; from < events.length; from += limits.checkpointBatchMessages) {
-        await publishBatch(events.slice(from, from + limits.checkpointBatchMessages));
+
+  async function publishAll(events: readonly StoredEvent[]): Promise<void> {
+    for (let from = 0; from < events.length; from += limits.checkpointBatchMessages) {
+      await publishBatch(events.slice(from, from + limits.checkpointBatchMessages));
+    }
+  }
+
+  async function send(): Promise<void> {
+    isSending = true;
+    while (waiting.length > 0) {
+      const publications = waiting;
+      waiting = [];
+      try {
+        await publishAll(publications.flatMap(({ events }) => events));
+        for (const { resolve } of publications) resolve();
+      } catch (error) {
+        for (const { reject } of publications) reject(error);
       }
-    },
+      await sleep(limits.eventsPaceMs);
+    }
+    isSending = false;
+  }
+
+  return {
+    publish: (events) =>
+      new Promise((resolve, reject) => {
+        waiting.push({ events, resolve, reject });
+        if (!isSending) void send();
+      }),
   };
 }

@@ -42,7 +42,13 @@ export interface Store {
   load(epoch: number): Promise<StoredValue[]>;
 }
 
-/** Where the events of a partition go: all of a call's events are stored when it resolves. */
+/** A message of the stream EVENTS: a list of events of one container. */
+export interface StoredEvent {
+  readonly subject: string;
+  readonly payload: string;
+}
+
+/** Where the events of partitions go: all of a call's events are stored when it resolves. */
 export interface EventSink {
-  publish(events: readonly { readonly subject: string; readonly payload: string }[]): Promise<void>;
+  publish(events: readonly StoredEvent[]): Promise<void>;
 }
