@@ -13,6 +13,7 @@ export interface Postgres {
   readonly server: Server;
 }
 
+const reachDeadlineMs = 5_000;
 const initDeadlineMs = 60_000;
 const configuration = [
   "listen_addresses = ''",
@@ -32,16 +33,18 @@ const configuration = [
   "log_timezone = 'GMT'",
 ];
 
-/** The server refuses to run as root. What it reads may lie where root alone can go. */
+/** The server refuses to run as root. */
 const nobody = 65534;
-const asNobody = [
-  'setpriv',
-  `--reuid=${nobody}`,
-  `--regid=${nobody}`,
-  '--clear-groups',
-  '--inh-caps=+dac_override',
-  '--ambient-caps=+dac_override',
-];
+const asNobody = ['setpriv', `--reuid=${nobody}`, `--regid=${nobody}`, '--clear-groups'];
+
+async function requireReach(path: string): Promise<void> {
+  const [command = '', ...args] = [...asNobody, 'test', '-x', path];
+  const { code } = await run(command, args, { deadlineMs: reachDeadlineMs });
+  if (code === 0) return;
+  throw new Error(
+    `PostgreSQL does not run as root, and nobody else can reach ${path}: start this as another user, or name a folder that is open to all with LONGSHORE_CACHE`,
+  );
+}
 
 export async function startPostgres({ bench, scope }: Ground): Promise<Postgres> {
   const tool = await bench.tool('postgres');
@@ -51,11 +54,14 @@ export async function startPostgres({ bench, scope }: Ground): Promise<Postgres>
   const [data, socket] = [join(folder, 'data'), join(folder, 'socket')];
   const isRoot = process.getuid?.() === 0;
   const enter = isRoot ? asNobody : [];
+  if (isRoot) {
+    await requireReach(initdb);
+    chmodSync(bench.folder, 0o711);
+  }
   for (const path of [folder, data, socket]) {
     mkdirSync(path, { mode: 0o700 });
     if (isRoot) chownSync(path, nobody, nobody);
   }
-  if (isRoot) chmodSync(bench.folder, 0o711);
 
   const env = { ...tool.env, LC_ALL: 'C' };
   const [command = initdb, ...args] = [...enter, initdb, '-D', data, '-U', 'bench', '-A', 'trust', '-E', 'UTF8'];
