@@ -24,8 +24,8 @@ export interface Line extends Place {
 
 const stamped = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z$/;
 const stampBytes = 40;
-/** More than an engine repeats. */
-const rememberedTimes = 512;
+/** More than an engine repeats that is not far behind; 64 KiB for a container that has written so many lines. */
+const rememberedTimes = 8192;
 const epochStamp = '1970-01-01T00:00:00.000000000Z';
 
 /** Microseconds since 1970; below 2^53 until the year 2255. */
@@ -57,7 +57,7 @@ class StreamState {
   #ts = epochStamp;
   #nth = 0;
   #newest = { ts: epochStamp, nth: 0 };
-  readonly #recent = new Array<string>(rememberedTimes).fill('');
+  readonly #recent: number[] = [];
   #given = 0;
 
   lines({ stream, payload }: Frame): Line[] {
@@ -81,20 +81,23 @@ class StreamState {
   }
 
   /**
-   * An engine that rotates a log which is followed may begin its new file twice (Docker 20.10: once in a while, some twenty lines
-   * at 5,000 a second). A time that lies back and was there before is such a line; one that was not is of a clock set back.
+   * An engine that rotates a log which is followed may begin its new file twice (Docker 20.10: some twenty lines at 5,000 a
+   * second, and more where it is behind). A time that lies back and was there before is such a line; one that was not is of a clock set back.
    */
   #isRepeated(): boolean {
     const { ts, nth } = this.#newest;
     if (this.#ts > ts) return false;
-    return this.#ts === ts ? this.#nth <= nth : this.#recent.includes(this.#ts);
+    return this.#ts === ts ? this.#nth <= nth : this.#recent.includes(withinMinute(this.#ts));
   }
 
   #note(): void {
-    if (this.#ts !== this.#newest.ts) this.#recent[(this.#given += 1) % this.#recent.length] = this.#ts;
+    if (this.#ts !== this.#newest.ts) this.#recent[this.#given++ % rememberedTimes] = withinMinute(this.#ts);
     this.#newest = { ts: this.#ts, nth: this.#nth };
   }
 }
+
+/** Seconds, to the nanosecond: `2026-01-02T03:04:05.123456789Z` → 5.123456789. */
+const withinMinute = (ts: string): number => Number(ts.slice(17, -1));
 
 function split(bytes: Buffer, maxBytes: number): Buffer[] {
   const pieces: Buffer[] = [];
