@@ -55,6 +55,7 @@ function linesTable(lines: readonly Line[], engineVersion: string): Table {
       `Docker ${engineVersion}, json-file; lines of ${lineBytes} bytes with their newline, each with its number and the time when it was written; ${lines[0]?.measured.lines} in each row. Per second: until the last of them.`,
       'The engine alone: `GET /containers/:id/logs?follow=1`, read by the same process.',
       `Of one container a host keeps the newest ${limits.engineLogFiles} files of ${limits.engineLogFileSize}, and the stream the newest ${limits.logBlocksPerContainer} blocks (of at most ${limits.logBlockBytes / 1024} KiB): who falls behind by more loses lines.`,
+      'Docker begins a rotated log twice, now and then, for who follows it; the agent leaves out what comes again. Where a follower is seconds behind, more is repeated than it remembers.',
       'Writer and reader are two processes on the same machine.',
     ],
   };

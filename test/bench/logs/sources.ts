@@ -15,7 +15,7 @@ export interface Source {
 
 const port = 8080;
 const deadlineMs = 60_000;
-const pollMs = 50;
+const pollMs = 250;
 
 /** With its own input at an end, nc would hang up. */
 const command = ['sh', '-c', `trap "exit 0" TERM; tail -f /dev/null | nc -l -p ${port} & wait $!`];
