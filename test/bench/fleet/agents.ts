@@ -27,7 +27,9 @@ export interface AgentsTask {
   readonly joinTokens: readonly string[];
 }
 
-const enrolmentsAtATime = 16;
+/** Their signatures keep the actors busy; all at once they would be late for everything else. */
+const enrolmentsAtATime = 4;
+const enrolDeadlineMs = 120_000;
 
 const log = createLog('host-agents', 'warn');
 /** Nothing is stopped but all at once, by the end of the process: containers go on, as they do when an agent ends. */
@@ -58,7 +60,7 @@ async function startHost(joinToken: string, number: number): Promise<void> {
       backoff: { minMs: given.RETRY_MIN_MS, maxMs: given.RETRY_MAX_MS },
     },
     log,
-    AbortSignal.timeout(60_000),
+    AbortSignal.timeout(enrolDeadlineMs),
   );
   const { transport, counts } = createMemoryEngine();
   const registry = new Registry();

@@ -125,7 +125,7 @@ const plans = {
   full: {
     size: { hosts: 1_000, agentProcesses: 4, tenants: 200, actors: 1, gateways: 1 },
     containers: 100_000,
-    declareDeadlineMs: 4 * minutes,
+    declareDeadlineMs: 8 * minutes,
     idleMs: 20_000,
     watchMs: 40_000,
   },

@@ -42,7 +42,7 @@ export interface FleetWorld {
 export const roles = ['actors', 'gateway', 'nats-server', 'agents'] as const;
 export type Role = (typeof roles)[number];
 
-const agentsReadyMs = 180_000;
+const agentsReadyMs = 300_000;
 const askDeadlineMs = 30_000;
 const setUpAtATime = 16;
 const tokenLifetimeS = 24 * 3600;

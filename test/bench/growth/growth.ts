@@ -43,7 +43,7 @@ const fleetOf = (containers: number, processes: number, idleMs: number): FleetPl
     gateways: processes,
   },
   containers,
-  declareDeadlineMs: 4 * minutes,
+  declareDeadlineMs: 8 * minutes,
   idleMs,
   watchMs: 0,
 });
