@@ -172,15 +172,15 @@ export async function idleFor(bench: Bench, world: FleetWorld, forMs: number): P
 export interface Reload {
   /** From the start of the processes until each says that it is ready. */
   readonly readyMs: number;
-  /** Until a read of every tenant has been answered, too. */
+  /** From the kill until a read of every tenant has been answered, too. */
   readonly servedMs: number;
-  /** What the engines were told to do in the time after it. */
-  readonly made: number;
-  readonly removed: number;
   readonly stillRunning: number;
 }
 
-/** SIGKILL to every actors process; `watchMs` later every agent has synced with their successors. */
+/**
+ * SIGKILL to every actors process; `watchMs` later every agent has synced with their successors.
+ * @throws where an agent made or removed a container in consequence.
+ */
 export async function killAndLoad(bench: Bench, world: FleetWorld, watchMs: number): Promise<Reload> {
   const before = await world.engineCounts();
   const startMs = performance.now();
@@ -200,11 +200,7 @@ export async function killAndLoad(bench: Bench, world: FleetWorld, watchMs: numb
   const servedMs = performance.now() - startMs;
   await sleep(watchMs, bench.signal);
   const after = await world.engineCounts();
-  return {
-    readyMs,
-    servedMs,
-    made: after.created - before.created,
-    removed: after.removed - before.removed,
-    stillRunning: runningIn(await listAll(world)),
-  };
+  const [made, removed] = [after.created - before.created, after.removed - before.removed];
+  if (made + removed > 0) throw new Error(`the kill made agents create ${made} containers and remove ${removed}`);
+  return { readyMs, servedMs, stillRunning: runningIn(await listAll(world)) };
 }

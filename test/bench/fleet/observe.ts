@@ -19,6 +19,7 @@ const pageBytes = 4096;
 const askMs = 10_000;
 const settleMs = 60_000;
 const pollMs = 20;
+const rereadMs = 1_000;
 
 /** User and system time that a process has used, in seconds. */
 export function cpuSecondsOf(pid: number): number {
@@ -137,7 +138,7 @@ export async function livesOf(nats: Nats, count: number): Promise<Lives> {
     const lives = await readLives(nats);
     if (lives.tookMs.length >= count) return lives;
     if (performance.now() > end) throw new Error(`${lives.tookMs.length} of ${count} containers have their events`);
-    await sleep(pollMs);
+    await sleep(rereadMs);
   }
 }
 
