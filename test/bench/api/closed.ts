@@ -50,7 +50,13 @@ export const medianOf = (all: readonly Measured[]): Measured => ({
   p99Ms: median(all.map(({ p99Ms }) => p99Ms)),
 });
 
-export async function measureClosed(seeded: readonly Seeded[], ground: Ground, effort: Effort): Promise<Line[]> {
+/** One round on stores that were started for it. */
+export async function measureRound(
+  seeded: readonly Seeded[],
+  ground: Ground,
+  forS: number,
+  round: number,
+): Promise<Line[]> {
   const systems = seeded.flatMap(({ store, declared }) => store.systems.map((system) => ({ system, declared })));
   const lines: Line[] = [];
   for (const operation of operations) {
@@ -60,37 +66,46 @@ export async function measureClosed(seeded: readonly Seeded[], ground: Ground, e
       await closedLoop(ground.bench, { system, traffic, connections: connectionCounts[0], forS: warmS });
     }
     for (const connections of connectionCounts) {
-      const rounds = new Map<System, Measured[]>(systems.map(({ system }) => [system, []]));
-      for (let round = 0; round < effort.rounds; round++) {
-        for (const { system, declared } of turned(systems, round)) {
-          const traffic = trafficOf(operation, system, ground, declared);
-          rounds.get(system)?.push(await closedLoop(ground.bench, { system, traffic, connections, forS: effort.forS }));
-        }
+      for (const { system, declared } of turned(systems, round)) {
+        const traffic = trafficOf(operation, system, ground, declared);
+        const measured = await closedLoop(ground.bench, { system, traffic, connections, forS });
+        lines.push({ system, operation, connections, measured });
       }
-      for (const [system, all] of rounds) lines.push({ system, operation, connections, measured: medianOf(all) });
     }
   }
   return lines;
 }
 
+const kindOf = ({ system, operation, connections }: Line): string => [system.name, operation, connections].join(' ');
+
+/** One line for each kind, in the order of the first round. */
+export function mediansOf(rounds: readonly (readonly Line[])[]): Line[] {
+  const byKind = new Map<string, Line[]>();
+  for (const line of rounds.flat()) byKind.set(kindOf(line), [...(byKind.get(kindOf(line)) ?? []), line]);
+  return [...byKind.values()].flatMap((all) => {
+    const [first] = all;
+    return first === undefined ? [] : [{ ...first, measured: medianOf(all.map(({ measured }) => measured)) }];
+  });
+}
+
 const titles = { read: 'Authenticated read of one container', create: 'Durable create' } as const;
 
-/** `bases`: what is compared with, one that logs requests and one that does not. */
-export function closedTables(lines: readonly Line[], bases: readonly System[], remarks: readonly string[]): Table[] {
-  const measuredOf = (operation: Operation, connections: number, system: System | undefined): Measured | undefined =>
-    lines.find((line) => line.operation === operation && line.connections === connections && line.system === system)
+/** A system is compared with the one of `base` that logs as much. */
+export function closedTables(lines: readonly Line[], base: Store, remarks: readonly string[]): Table[] {
+  const measuredOf = (operation: Operation, connections: number, name: string | undefined): Measured | undefined =>
+    lines.find((line) => line.operation === operation && line.connections === connections && line.system.name === name)
       ?.measured;
-  const systems = [...new Set(lines.map(({ system }) => system))];
+  const systems = new Map(lines.map(({ system }) => [system.name, system]));
   return operations.map((operation) => ({
     title: titles[operation],
     columns: ['', ...connectionCounts.flatMap((count) => [`${count}: a second`, 'p50 ms', 'p99 ms', 'beside Fastify'])],
-    rows: systems.map((system) => {
-      const base = bases.find(({ logsRequests }) => logsRequests === system.logsRequests);
+    rows: [...systems.values()].map(({ name, logsRequests }) => {
+      const peer = base.systems.find((system) => system.logsRequests === logsRequests);
       return [
-        system.name,
+        name,
         ...connectionCounts.flatMap((count) => {
-          const { perSecond = NaN, p50Ms = NaN, p99Ms = NaN } = measuredOf(operation, count, system) ?? {};
-          const beside = measuredOf(operation, count, base)?.perSecond ?? NaN;
+          const { perSecond = NaN, p50Ms = NaN, p99Ms = NaN } = measuredOf(operation, count, name) ?? {};
+          const beside = measuredOf(operation, count, peer?.name)?.perSecond ?? NaN;
           return [figure(perSecond), figure(p50Ms), figure(p99Ms), ratio(perSecond, beside)];
         }),
       ];

@@ -42,7 +42,7 @@ export const compute = '/api/v2/compute';
 const tokenLifetimeS = 24 * 3600;
 const seeders = 16;
 
-export async function prepareGround(bench: Bench, scope: Scope, tenantCount: number): Promise<Ground> {
+export async function prepareGround(bench: Bench, tenantCount: number): Promise<Omit<Ground, 'scope'>> {
   const issuer = await prepareTokenIssuer(join(bench.folder, 'tokens'));
   const tenant = async (name: string): Promise<Tenant> => ({
     name,
@@ -50,7 +50,7 @@ export async function prepareGround(bench: Bench, scope: Scope, tenantCount: num
   });
   const tenants = await Promise.all(Array.from({ length: tenantCount }, (_, number) => tenant(`tenant-${number}`)));
   const operator = await issuer.mint({ tenant: 'ops', subject: 'op', scope: 'operator', lifetimeS: tokenLifetimeS });
-  return { bench, scope, jwksFile: issuer.jwksFile, operator, tenants, tenant };
+  return { bench, jwksFile: issuer.jwksFile, operator, tenants, tenant };
 }
 
 /** Of every container that is declared here. */

@@ -17,7 +17,7 @@ const share = 0.5;
 const peakOf = (closed: readonly Line[], system: System, operation: Operation): number =>
   Math.max(
     ...closed
-      .filter((line) => line.system === system && line.operation === operation)
+      .filter((line) => line.system.name === system.name && line.operation === operation)
       .map(({ measured }) => measured.perSecond),
   );
 

@@ -1,5 +1,5 @@
 /** A PostgreSQL server on a unix socket, as somebody would set it up for a small machine: durable, and with memory. */
-import { chmodSync, chownSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chownSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startServer, type Server } from '../../../deploy/process.ts';
 import { run } from '../../../deploy/run.ts';
@@ -54,10 +54,7 @@ export async function startPostgres({ bench, scope }: Ground): Promise<Postgres>
   const [data, socket] = [join(folder, 'data'), join(folder, 'socket')];
   const isRoot = process.getuid?.() === 0;
   const enter = isRoot ? asNobody : [];
-  if (isRoot) {
-    await requireReach(initdb);
-    chmodSync(bench.folder, 0o711);
-  }
+  if (isRoot) await requireReach(initdb);
   for (const path of [folder, data, socket]) {
     mkdirSync(path, { mode: 0o700 });
     if (isRoot) chownSync(path, nobody, nobody);
