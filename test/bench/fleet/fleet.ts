@@ -68,6 +68,11 @@ const refusedWords = (refused: Readonly<Record<string, number>>): string =>
     .map(([status, count]) => `${count} × ${status}`)
     .join(', ') || 'none';
 
+const settingsWords = ({ agentSettings = {} }: FleetSize): string =>
+  Object.entries(agentSettings)
+    .map(([name, value]) => `${name} ${value}`)
+    .join(', ') || 'at its default intervals';
+
 function tableOf(run: FleetRun): Table {
   const { declared, idle, reload, size } = run;
   return {
@@ -96,7 +101,7 @@ function tableOf(run: FleetRun): Table {
     ],
     remarks: [
       `Actors processes: ${size.actors}, gateways: ${size.gateways}, one nats-server (fsync of every write), Redis; ${size.tenants} tenants; one request in flight on each of 256 connections.`,
-      'Real: gateways, actors, NATS, and of each host its enrolment, keys, NATS connection, and agent, at its default intervals. Simulated: the Docker engine (in the agent’s process, without HTTP between, each call answered at once, images present, containers that say nothing), and the disks of the hosts (memory).',
+      `Real: gateways, actors, NATS, and of each host its enrolment, keys, NATS connection, and agent (${settingsWords(size)}). Simulated: the Docker engine (in the agent’s process, without HTTP between, each call answered at once, images present, containers that say nothing), and the disks of the hosts (memory).`,
       `Cores in use from the first create to the last container that runs: ${cpuWords(declared)}. Agents are the hosts’ own cost, on the same two cores here.`,
       `Answers that were no success, asked again with the same Idempotency-Key: ${refusedWords(declared.refused)}.`,
       'Declare → running: from the time of the event `created` to that of the first event `running`, of every container. After the kill no agent made or removed a container. Per container: the difference to the same fleet without containers.',
