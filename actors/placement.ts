@@ -12,8 +12,10 @@ export interface Need {
   readonly memBytes: number;
 }
 
-/** Of a fleet larger than this, so many hosts are looked at, beginning at a place that the container's id picks. */
-const sampleHosts = 32;
+/** Of a fleet larger than this, a sample is looked at, beginning at a place that the container's id picks. */
+const smallFleet = 32;
+/** The emptiest of a few at random is nearly as good as of all: Azar et al., Balanced Allocations. */
+const sampleHosts = 8;
 
 export const fits = (host: FleetHost, need: Need): boolean =>
   host.schedulable &&
@@ -43,16 +45,26 @@ export function choose(
   need: Need,
   excluded: ReadonlySet<HostKey>,
 ): FleetHost | undefined {
-  const keys = regions.flatMap((region) => fleet.hostsIn(region));
-  const start = keys.length > sampleHosts ? partitionOf(need.id, keys.length) : 0;
+  const [first] = regions;
+  // Most tenants have one region, and its list may be long.
+  const keys =
+    first !== undefined && regions.length === 1
+      ? fleet.hostsIn(first)
+      : regions.flatMap((region) => fleet.hostsIn(region));
+  const isSmall = keys.length <= smallFleet;
+  const start = isSmall ? 0 : partitionOf(need.id, keys.length);
   let best: FleetHost | undefined;
+  let lowest = Number.POSITIVE_INFINITY;
   for (let looked = 0; looked < keys.length; looked++) {
-    if (looked >= sampleHosts && best !== undefined) break;
+    if (!isSmall && looked >= sampleHosts && best !== undefined) break;
     const key = keys[(start + looked) % keys.length];
     if (key === undefined || excluded.has(key)) continue;
     const host = fleet.host(key);
     if (host === undefined || !fits(host, need)) continue;
-    if (best === undefined || pressure(host, need) < pressure(best, need)) best = host;
+    const found = pressure(host, need);
+    if (best !== undefined && found >= lowest) continue;
+    best = host;
+    lowest = found;
   }
   return best;
 }
