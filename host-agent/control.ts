@@ -115,7 +115,7 @@ export function createControl(parts: ControlParts): Control {
       due = new Set();
       const result = await sync(nc, target, asked === 'all' ? undefined : [...asked], log);
       metrics.sync(result.kind);
-      const isDone = takeResult(result, asked === 'all');
+      const isDone = takeResult(result, asked);
       // Every host at its own time, and none in step with another.
       if (isDone && asked === 'all') fullAtMs = clock.monotonicMs() + parts.syncMs * (0.75 + Math.random() / 2);
       failures = isDone ? 0 : failures + 1;
@@ -126,17 +126,20 @@ export function createControl(parts: ControlParts): Control {
   const isDue = (): boolean => due === 'all' || due.size > 0;
 
   /** True: nothing is owed to us. What a bell named, and nobody answered for, stays due. */
-  const takeResult = (result: SyncResult, wasForAll: boolean): boolean => {
+  const takeResult = (result: SyncResult, asked: typeof due): boolean => {
     switch (result.kind) {
       case 'complete':
         onContact();
-        if (wasForAll) lastSyncMs = clock.nowMs();
+        if (asked === 'all') lastSyncMs = clock.nowMs();
         return true;
       case 'partial':
         onContact();
         if (due !== 'all') due = new Set([...due, ...result.missing]);
         return false;
       case 'silent':
+        // No more than was asked: whoever is slow to answer for one partition is not helped by sixteen questions.
+        due = due === 'all' || asked === 'all' ? 'all' : new Set([...due, ...asked]);
+        return false;
       case 'refused':
         due = 'all';
         return false;
