@@ -23,7 +23,7 @@ export type Killer =
   /** One file of the tests. */
   | { readonly by: 'test'; readonly file: string };
 
-const simulation: Killer = { by: 'simulation', seeds: 300 };
+const simulation: Killer = { by: 'simulation', seeds: 1000 };
 
 export const mutants: readonly Mutant[] = [
   {
