@@ -56,9 +56,9 @@ export async function readReplica(nc: NatsConnection, stream: string, from: numb
   const held = new Map<number, string>();
   let to = Infinity;
   const server = await lastServer(nc, trace, async () => {
-    const { messages, more } = await readBatch(nc, read, traced);
+    const { messages, pending } = await readBatch(nc, read, traced);
     for (const message of messages) held.set(message.sequence, digest(message));
-    if (more) to = messages.at(-1)?.sequence ?? Infinity;
+    if (pending > 0) to = messages.at(-1)?.sequence ?? Infinity;
   });
   return { server, held, to };
 }

@@ -24,14 +24,10 @@ export class StreamReadError extends Error {
 /** Where a read begins: at a sequence (1 is the oldest), or at the first message of a time on (RFC 3339). */
 export type ReadFrom = { readonly seq: number } | { readonly start_time: string };
 
-export interface StreamRead {
+export interface Reading {
   readonly stream: string;
   /** Subject filter; wildcards allowed. */
   readonly filter: string;
-  readonly from: ReadFrom;
-  /** Bounds of one request to the server. */
-  readonly batchMessages: number;
-  readonly batchBytes: number;
   /** For each request. */
   readonly timeoutMs: number;
   /**
@@ -41,10 +37,17 @@ export interface StreamRead {
   readonly attempts?: number;
 }
 
+export interface StreamRead extends Reading {
+  readonly from: ReadFrom;
+  /** Bounds of one request to the server. */
+  readonly batchMessages: number;
+  readonly batchBytes: number;
+}
+
 export interface Batch {
   readonly messages: readonly ReadMessage[];
-  /** There is more after them. */
-  readonly more: boolean;
+  /** How many there are after them. */
+  readonly pending: number;
 }
 
 const status = { endOfBatch: 204, nothing: 404 } as const;
@@ -54,17 +57,36 @@ const status = { endOfBatch: 204, nothing: 404 } as const;
  * treats "nothing there" as an error, hence this one.
  * @throws StreamReadError where the server refuses, DeadlineError where it does not answer in time.
  */
-export async function readBatch(nc: NatsConnection, read: StreamRead, headers?: MsgHdrs): Promise<Batch> {
+export function readBatch(nc: NatsConnection, read: StreamRead, headers?: MsgHdrs): Promise<Batch> {
+  const bounds = { batch: read.batchMessages, max_bytes: read.batchBytes };
+  return ask(nc, read, { ...read.from, next_by_subj: read.filter, ...bounds }, headers);
+}
+
+/** The newest message; undefined where there is none. Throws as `readBatch` does. */
+export async function readLast(nc: NatsConnection, reading: Reading): Promise<ReadMessage | undefined> {
+  return (await ask(nc, reading, { last_by_subj: reading.filter })).messages[0];
+}
+
+/** A request for a batch is answered by messages and an end, any other by one message. */
+type Request =
+  { readonly last_by_subj: string } | (ReadFrom & { readonly next_by_subj: string; readonly batch: number });
+
+async function ask(nc: NatsConnection, reading: Reading, request: Request, headers?: MsgHdrs): Promise<Batch> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await askOnce(nc, read, headers);
+      return await askOnce(nc, reading, request, headers);
     } catch (error) {
-      if (!(error instanceof DeadlineError) || attempt >= (read.attempts ?? 1)) throw error;
+      if (!(error instanceof DeadlineError) || attempt >= (reading.attempts ?? 1)) throw error;
     }
   }
 }
 
-async function askOnce(nc: NatsConnection, read: StreamRead, headers?: MsgHdrs): Promise<Batch> {
+async function askOnce(
+  nc: NatsConnection,
+  { stream, timeoutMs }: Reading,
+  request: Request,
+  requestHeaders?: MsgHdrs,
+): Promise<Batch> {
   const messages: ReadMessage[] = [];
   let pending = 0;
   const inbox = createInbox();
@@ -76,7 +98,7 @@ async function askOnce(nc: NatsConnection, read: StreamRead, headers?: MsgHdrs):
         const code = headers?.code ?? 0;
         if (code === status.endOfBatch || code === status.nothing) return resolve();
         if (headers === undefined || code !== 0) {
-          return reject(new StreamReadError(`${read.stream}: ${code} ${headers?.description ?? 'without headers'}`));
+          return reject(new StreamReadError(`${stream}: ${code} ${headers?.description ?? 'without headers'}`));
         }
         pending = Number(headers.get('Nats-Num-Pending'));
         messages.push({
@@ -85,16 +107,16 @@ async function askOnce(nc: NatsConnection, read: StreamRead, headers?: MsgHdrs):
           operation: headers.get('KV-Operation'),
           data,
         });
+        if (!('batch' in request)) resolve();
         return undefined;
       },
     });
   });
   try {
-    const request = { ...read.from, next_by_subj: read.filter, batch: read.batchMessages, max_bytes: read.batchBytes };
-    const more = headers === undefined ? {} : { headers };
-    nc.publish(`$JS.API.DIRECT.GET.${read.stream}`, JSON.stringify(request), { reply: inbox, ...more });
-    await within(ended, read.timeoutMs, `reading ${read.stream}`);
-    return { messages, more: pending > 0 };
+    const more = requestHeaders === undefined ? {} : { headers: requestHeaders };
+    nc.publish(`$JS.API.DIRECT.GET.${stream}`, JSON.stringify(request), { reply: inbox, ...more });
+    await within(ended, timeoutMs, `reading ${stream}`);
+    return { messages, pending };
   } finally {
     subscription?.unsubscribe();
   }
@@ -104,10 +126,10 @@ async function askOnce(nc: NatsConnection, read: StreamRead, headers?: MsgHdrs):
 export async function* readStream(nc: NatsConnection, read: StreamRead): AsyncGenerator<ReadMessage, void, void> {
   let { from } = read;
   for (;;) {
-    const { messages, more } = await readBatch(nc, { ...read, from });
+    const { messages, pending } = await readBatch(nc, { ...read, from });
     yield* messages;
     const last = messages.at(-1);
-    if (!more || last === undefined) return;
+    if (pending === 0 || last === undefined) return;
     from = { seq: last.sequence + 1 };
   }
 }

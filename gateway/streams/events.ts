@@ -102,12 +102,12 @@ export class EventReader {
       }
       return { events, position, more: false };
     };
-    return this.#reader.newest(subject, read, ({ events }) => events.length >= limit);
+    return this.#reader.newest(subject, read, ({ events }) => events.length / limit);
   }
 
   async after(subject: string, position: EventPosition): Promise<EventPage> {
-    const { messages, more } = await this.#reader.page(subject, position.next);
-    return { ...this.#unseen(messages, position), more };
+    const { messages, pending } = await this.#reader.page(subject, position.next);
+    return { ...this.#unseen(messages, position), more: pending > 0 };
   }
 
   /** Where a follower goes on that was given the event of this frame last. */

@@ -112,7 +112,7 @@ export class LogReader {
       const page = await this.#reader.page(subjects.hostLog(host, tenant, id), from.next);
       const { entries, lastSeq } = entriesAbove(page.messages, from.lastSeq, this.#onMalformed);
       const next = (page.messages.at(-1)?.sequence ?? from.next - 1) + 1;
-      return { host, entries, more: page.more, at: { next, lastSeq } };
+      return { host, entries, more: page.pending > 0, at: { next, lastSeq } };
     });
     const pages = await Promise.all(reads);
     return {
@@ -134,6 +134,6 @@ export class LogReader {
       }
       return { entries, position: { next, lastSeq: entries.at(-1)?.seq ?? -1 } };
     };
-    return this.#reader.newest(subjects.hostLog(host, tenant, id), read, ({ entries }) => entries.length >= limit);
+    return this.#reader.newest(subjects.hostLog(host, tenant, id), read, ({ entries }) => entries.length / limit);
   }
 }

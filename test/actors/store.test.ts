@@ -95,7 +95,7 @@ t.test('a page that nobody answers is asked for again, so often and no oftener',
     },
   });
   const read = { stream: 'PAGES', filter: '>', from: { seq: 1 }, batchMessages: 1, batchBytes: 1000, timeoutMs: 100 };
-  t.same(await readBatch(nc, { ...read, attempts: 3 }), { messages: [], more: false });
+  t.same(await readBatch(nc, { ...read, attempts: 3 }), { messages: [], pending: 0 });
   t.equal(asked, 3);
   await t.rejects(readBatch(nc, { ...read, attempts: 2 }), { name: 'DeadlineError' });
   t.equal(asked, 5);

@@ -10,8 +10,6 @@ import { gets } from './traffic.ts';
 import { closedLoop, type Measured } from './wrk.ts';
 
 const connections = 64;
-/** A read of a full history reads all of it: more at once exceed their deadlines. */
-const logConnections = 4;
 const listed = limits.listMax;
 const blocksAtOnce = 32;
 const lineText = '2026-01-01 INFO request served path=/index.html status=200 ms=3';
@@ -68,21 +66,19 @@ export async function measurePages(
   if (container === undefined) throw new Error('no container to write logs for');
   const blocks = await fillHistory(longshore, container, ground);
   const lines = [limits.logsDefault, limits.logsMax];
-  const page = (what: string, path: string, system: System, connectionCount = connections): Page => ({
-    name: `${system.name}: ${what}, ${connectionCount} connections`,
+  const page = (what: string, path: string, system: System): Page => ({
+    name: `${system.name}: ${what}, ${connections} connections`,
     path,
     system,
     tenant,
-    connections: connectionCount,
+    connections,
     isPeer: system === theirs,
   });
   const both = (what: string, path: string): Page[] => [page(what, path, theirs), page(what, path, ours)];
   const pages: Page[] = [
     ...both(`list of ${listed}`, compute),
     ...both('quota', `${compute}/quota`),
-    ...lines.map((count) =>
-      page(`${count} log lines`, `${compute}/${container.id}/logs?limit=${count}`, ours, logConnections),
-    ),
+    ...lines.map((count) => page(`${count} log lines`, `${compute}/${container.id}/logs?limit=${count}`, ours)),
   ];
   const measured = new Map<Page, Measured[]>(pages.map((one) => [one, []]));
   for (let round = 0; round < rounds; round++) {
