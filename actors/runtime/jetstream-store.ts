@@ -176,17 +176,24 @@ export function createEventSink(nc: NatsConnection, newBatchId: () => string): E
     }
   }
 
+  /** What can't be published keeps nobody else's from it: after a failure each partition's goes by itself. */
+  async function settle(publications: readonly Publication[]): Promise<void> {
+    try {
+      await publishAll(publications.flatMap(({ events }) => events));
+      for (const { resolve } of publications) resolve();
+    } catch (error) {
+      const [only, ...others] = publications;
+      if (others.length === 0) only?.reject(error);
+      else await Promise.all(publications.map(async (one) => settle([one])));
+    }
+  }
+
   async function send(): Promise<void> {
     isSending = true;
     while (waiting.length > 0) {
       const publications = waiting;
       waiting = [];
-      try {
-        await publishAll(publications.flatMap(({ events }) => events));
-        for (const { resolve } of publications) resolve();
-      } catch (error) {
-        for (const { reject } of publications) reject(error);
-      }
+      await settle(publications);
       await sleep(limits.eventsPaceMs);
     }
     isSending = false;

@@ -259,3 +259,34 @@ t.test('a full journal refuses writes, serves reads, and takes writes again', as
   t.equal((await write(partition, createAsk('b'))).code, 'created');
   t.same(await names(await reopened(t, ground)), ['a', 'b']);
 });
+
+t.test('events of one partition that can not be stored keep nobody else’s from it', async (t) => {
+  const ground = await startCluster(t, 1);
+  const sink = createEventSink(ground.nc, randomUUID);
+  const event = (container: string, id: string) => ({
+    subject: subjects.event(tenant, container as ContainerId),
+    payload: JSON.stringify([{ id }]),
+  });
+  // The first goes by itself; the others wait for it, and share a batch.
+  const outcomes = await Promise.allSettled([
+    sink.publish([event('a', '0-1-0')]),
+    sink.publish([event('b', '0-1-1'), event('b', '0-1-2')]),
+    sink.publish([{ ...event('c', '0-1-3'), subject: 'of.no.stream' }]),
+    sink.publish([event('d', '0-1-4')]),
+  ]);
+  t.same(
+    outcomes.map(({ status }) => status),
+    ['fulfilled', 'fulfilled', 'rejected', 'fulfilled'],
+  );
+  const stored: string[] = [];
+  const all = { stream: streams.events.name, filter: 'event.>', from: { seq: 1 } } as const;
+  for await (const { data } of readStream(ground.nc, {
+    ...all,
+    batchMessages: 100,
+    batchBytes: 1024 * 1024,
+    timeoutMs: 5000,
+  })) {
+    stored.push(...(JSON.parse(Buffer.from(data).toString()) as { id: string }[]).map(({ id }) => id));
+  }
+  t.same(stored.toSorted(), ['0-1-0', '0-1-1', '0-1-2', '0-1-4']);
+});
