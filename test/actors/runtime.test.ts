@@ -248,7 +248,9 @@ t.test('a checkpoint batch is bounded in keys, bytes, outcomes and events', asyn
   t.equal(told.length, 1, 'all of one container');
   t.ok((told[0]?.payload.length ?? 0) < 1024 * 1024, 'its events fit a message');
 
-  const wide = Array.from({ length: limits.checkpointBatchMessages + 1 }, (_, index) => entry(index + 1, { changes: [[`tenant.${index}`, 'x']] }));
+  const wide = Array.from({ length: limits.checkpointBatchMessages + 1 }, (_, index) =>
+    entry(index + 1, { changes: [[`tenant.${index}`, 'x']] }),
+  );
   t.equal(takeBatch(wide), limits.checkpointBatchMessages);
   const long = many({ changes: [['tenant.a', 'x'.repeat(limits.recordBytes)]] });
   t.equal(takeBatch(long), Math.floor(limits.checkpointBatchBytes / (limits.recordBytes + 8)));
