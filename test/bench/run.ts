@@ -24,12 +24,14 @@ const sections: readonly Section[] = [api, docker, fleet, growth, logs, vpn];
 const usage = `usage: npm run bench -- [options]
   --only a,b   of ${sections.map(({ name }) => name).join(', ')}
   --short      shows that everything works; its figures mean little
+  --largest n  no fleet has more containers than this; 100000 where absent
   --write      puts what was measured into docs/performance.md`;
 
 const { values } = parseArgs({
   options: {
     only: { type: 'string' },
     short: { type: 'boolean', default: false },
+    largest: { type: 'string', default: '100000' },
     write: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
@@ -51,6 +53,7 @@ async function runSection(section: Section, signal: AbortSignal, env: NodeJS.Pro
     folder,
     signal,
     isShort: values.short,
+    largestFleet: Number(values.largest),
     tool: (name) => findTool(name, { env, cacheFolder: cacheFolder(env), report: (what) => say(`· ${what} …`) }),
   };
   try {

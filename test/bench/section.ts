@@ -10,6 +10,8 @@ export interface Bench {
   readonly signal: AbortSignal;
   /** A run that shows that everything works, with figures that mean little. */
   readonly isShort: boolean;
+  /** No fleet has more containers than this. */
+  readonly largestFleet: number;
   tool(name: ToolName): Promise<Tool>;
 }
 

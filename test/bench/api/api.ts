@@ -18,7 +18,7 @@ interface Size extends Effort {
   readonly containersEach: number;
 }
 
-const whole: Size = { tenants: 200, containersEach: 10, rounds: 3, forS: 4 };
+const whole: Size = { tenants: 200, containersEach: 10, rounds: 3, forS: 3 };
 const short: Size = { tenants: 20, containersEach: 5, rounds: 1, forS: 1 };
 
 interface Stores {

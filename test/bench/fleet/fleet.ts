@@ -137,5 +137,9 @@ const plans = {
 
 export const fleet: Section = {
   name: 'fleet',
-  run: async (bench) => ({ tables: [tableOf(await runFleet(bench, bench.isShort ? plans.short : plans.full))] }),
+  run: async (bench) => {
+    const plan = bench.isShort ? plans.short : plans.full;
+    const containers = Math.min(plan.containers, bench.largestFleet);
+    return { tables: [tableOf(await runFleet(bench, { ...plan, containers }))] };
+  },
 };

@@ -136,7 +136,8 @@ const plotOf = (grown: readonly Grown[]): Plot => {
 async function runGrowth(bench: Bench): Promise<Results> {
   const plan: GrowthPlan = bench.isShort ? plans.short : plans.full;
   const sizes: Grown[] = [];
-  for (const containers of plan.sizes) sizes.push(await grow(bench, plan, containers, 1));
+  for (const containers of plan.sizes.filter((size) => size <= bench.largestFleet))
+    sizes.push(await grow(bench, plan, containers, 1));
   const shared: Grown[] = [];
   for (const processes of plan.processes) {
     const known = processes === 1 ? sizes.find(({ run }) => run.declared.count === plan.shared) : undefined;
