@@ -4,7 +4,7 @@ import type { HostKey } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { ReportItem } from '../../schemas/messages.ts';
 import type { PartitionView, TenantView } from '../state.ts';
-import { noChanges, type Changes, type TurnContext } from '../turn.ts';
+import { noChanges, type Changes, type EventDraft, type TurnContext } from '../turn.ts';
 import { bury, changed, eventOf, findHost, placeOn, replace } from './transitions.ts';
 
 /** What an agent may say of a container; the other statuses are the control plane's. */
@@ -73,7 +73,7 @@ export function observe(
     observedAtMs: context.nowMs,
     updatedAtMs: record.observed.status === item.observation.status ? record.updatedAtMs : context.nowMs,
   };
-  const events = isNews(record.observed, next.observed) ? [eventOf('status', next, context)] : [];
+  const events = isNews(record.observed, next.observed) ? [toldByHost(next)] : [];
   return {
     records: [next],
     deletes: [],
@@ -81,6 +81,13 @@ export function observe(
     effects: [{ kind: 'changed', tenant: record.tenant, id: record.id }],
   };
 }
+
+/** Of a host that has just spoken, however long it was silent before. */
+const toldByHost = (container: ContainerRecord): EventDraft => ({
+  type: 'status',
+  container,
+  status: container.desired === 'removed' ? 'removing' : container.observed.status,
+});
 
 /** Its host's admission refused it: the platform tries another, a tenant's own choice fails. */
 function rejected(

@@ -381,6 +381,12 @@ t.test('observe', (t) => {
   const crashed = itemOf(before, { observation: observation('running', { restart_count: 1 }) });
   t.equal(observe(stateOf(before), h1, 3, crashed, context).events.length, 1, 'a restart is news');
 
+  t.match(
+    observe(stateOf(before), h1, 3, crashed, contextOf(fleetWith('silent'))).events,
+    [{ status: 'running' }],
+    'what a host says is news of a host that is not silent',
+  );
+
   const stuffed = { ...observation('running'), extra: 'x', addresses: [{ port: '80/tcp', address: 'a:1', more: 'x' }] };
   const stored = observe(stateOf(before), h1, 3, itemOf(before, { observation: stuffed }), context)
     .records[0] as ContainerRecord;
