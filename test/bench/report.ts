@@ -10,7 +10,7 @@ import { markdownOf } from './table.ts';
 
 const path = join(repositoryRoot, 'docs', 'performance.md');
 
-function circumstances(section: string): string {
+function circumstances(): string {
   const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], {
     cwd: repositoryRoot,
     encoding: 'utf8',
@@ -22,7 +22,7 @@ function circumstances(section: string): string {
     `Node ${process.versions.node}`,
   ].join(', ');
   const day = new Date().toISOString().slice(0, 10);
-  return `\`npm run bench -- --only ${section}\`, ${day}, ${machine}, on top of ${commit}.`;
+  return `\`npm run bench -- ${process.argv.slice(2).join(' ')}\`, ${day}, ${machine}, on top of ${commit}.`;
 }
 
 /** @throws where the page has no place for the section. */
@@ -32,7 +32,7 @@ export function writeResults(section: string, { tables, plots = [] }: Results): 
   const [start, end] = [page.indexOf(from), page.indexOf(to)];
   if (start < 0 || end < start) throw new Error(`docs/performance.md has no place for ${section}`);
   const pictures = plots.map(({ file, title }) => `![${title}](${file})`);
-  const body = [circumstances(section), ...tables.map(markdownOf), ...pictures].join('\n\n');
+  const body = [circumstances(), ...tables.map(markdownOf), ...pictures].join('\n\n');
   writeFileSync(path, `${page.slice(0, start + from.length)}\n\n${body}\n\n${page.slice(end)}`);
   for (const plot of plots) writeFileSync(join(repositoryRoot, 'docs', plot.file), svgOf(plot));
 }
