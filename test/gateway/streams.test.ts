@@ -22,6 +22,7 @@ import {
   runGateway,
   serveOwner,
   startGround,
+  statusEvent,
   statusView,
   until,
 } from './support.ts';
@@ -71,23 +72,8 @@ const publishLines = (id: ContainerId, host: string, seqs: readonly number[], te
 
 const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, at) => from + at);
 
-const event = (id: string, container: ContainerId): Event => ({
-  id,
-  ts: '2026-01-01T00:00:00.000Z',
-  type: 'status',
-  container_id: container,
-  name: 'web',
-  generation: 1,
-  host_key: null,
-  status: 'running',
-  reason: null,
-  message: null,
-  exit_code: null,
-  request_id: null,
-});
-
 const publishEvents = (container: ContainerId, ids: readonly string[], tenant = acme) =>
-  js.publish(subjects.event(tenant, container), JSON.stringify(ids.map((id) => event(id, container))));
+  js.publish(subjects.event(tenant, container), JSON.stringify(ids.map((id) => statusEvent(id, container))));
 
 interface Frame {
   readonly id: string;
@@ -384,7 +370,7 @@ t.test('pure parts', async (t) => {
   );
   t.same([above.lastSeq, malformed], [4, 1]);
 
-  const place = (id: string): PlacedEvent => ({ seq: 1, event: event(id, uuidv7() as ContainerId) });
+  const place = (id: string): PlacedEvent => ({ seq: 1, event: statusEvent(id, uuidv7() as ContainerId) });
   const first = unseen(['0-1-0', '0-1-1', '0-1-0', 'x', '0-2-0'].map(place), beginning);
   t.same(
     first.events.map((placed) => placed.event.id),

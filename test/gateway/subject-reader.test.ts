@@ -12,7 +12,7 @@ import { limits } from '../../schemas/limits.ts';
 import type { LogBlock, LogEntry } from '../../schemas/log.ts';
 import { subjects } from '../../schemas/subjects.ts';
 import { createRandom } from '../actors/support/random.ts';
-import { controlPlane, startGround } from './support.ts';
+import { controlPlane, startGround, statusEvent } from './support.ts';
 
 const ground = await startGround(t);
 const js = jetstream(ground.nc);
@@ -160,22 +160,11 @@ t.test('the cost of a read does not grow with the history', async (t) => {
 t.test('the newest events of a tenant, whose containers each have a subject', async (t) => {
   const tenant = 'events' as TenantId;
   const ids = Array.from({ length: 1_300 }, () => newId());
-  const event = (id: ContainerId, entry: number, nth: number) => ({
-    id: `0-${entry}-${nth}`,
-    ts: '2026-01-01T00:00:00.000Z',
-    type: 'status',
-    container_id: id,
-    name: 'web',
-    generation: 1,
-    host_key: null,
-    status: 'running',
-    reason: null,
-    message: null,
-    exit_code: null,
-    request_id: null,
-  });
   await publish(
-    ids.map((id, entry) => [subjects.event(tenant, id), JSON.stringify([0, 1].map((nth) => event(id, entry, nth)))]),
+    ids.map((id, entry) => [
+      subjects.event(tenant, id),
+      JSON.stringify([0, 1].map((nth) => statusEvent(`0-${entry}-${nth}`, id))),
+    ]),
   );
   const all = ids.flatMap((_, entry) => [`0-${entry}-0`, `0-${entry}-1`]);
   for (const limit of [1, 2, 3, 50, 500]) {

@@ -19,6 +19,8 @@ import { readSettings } from '../../lib/config.ts';
 import type { Fields, Log } from '../../lib/log.ts';
 import { connectNats, credentialsFile } from '../../lib/nats.ts';
 import type { Container } from '../../schemas/container.ts';
+import type { Event } from '../../schemas/event.ts';
+import type { ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { decodeAsks, encodeAnswer, type Ask } from '../../schemas/messages.ts';
 import type { OutcomeCode } from '../../schemas/errors.ts';
@@ -251,3 +253,19 @@ export async function until(what: string, check: () => boolean | Promise<boolean
 }
 
 export const engines: readonly EngineName[] = ['uws', 'node'];
+
+/** As the owner of a partition tells it. */
+export const statusEvent = (id: string, container: ContainerId): Event => ({
+  id,
+  ts: '2026-01-01T00:00:00.000Z',
+  type: 'status',
+  container_id: container,
+  name: 'web',
+  generation: 1,
+  host_key: null,
+  status: 'running',
+  reason: null,
+  message: null,
+  exit_code: null,
+  request_id: null,
+});
