@@ -24,6 +24,13 @@ const expectedSequenceSubject = 'Nats-Expected-Last-Subject-Sequence-Subject';
 
 const utf8 = new TextDecoder();
 
+/** Makes a message one of an atomic batch, which the last one commits (NATS ADR-50). */
+function joinBatch(head: MsgHdrs, batch: string, place: { readonly index: number; readonly of: number }): void {
+  head.set('Nats-Batch-Id', batch);
+  head.set('Nats-Batch-Sequence', String(place.index + 1));
+  if (place.index + 1 === place.of) head.set('Nats-Batch-Commit', '1');
+}
+
 function outcomeOf({ error }: PublishAck): WriteOutcome {
   if (error === undefined) return { kind: 'written' };
   if (error.err_code === wrongLastSequence) return { kind: 'fenced' };
@@ -79,10 +86,8 @@ export function createJetStreamStore(nc: NatsConnection, bucket: string, newBatc
     const batch = newBatchId();
     const numbered = writes.map((write, index) => {
       const head = headersOf(write);
-      head.set('Nats-Batch-Id', batch);
-      head.set('Nats-Batch-Sequence', String(index + 1));
+      joinBatch(head, batch, { index, of: writes.length });
       if (index === 0) fence(head, epoch);
-      if (index + 1 === writes.length) head.set('Nats-Batch-Commit', '1');
       return { subject: prefix + write.key, payload: write.value ?? '', head };
     });
     const last = numbered.pop();
@@ -154,15 +159,11 @@ export function createEventSink(nc: NatsConnection, newBatchId: () => string): E
     const batch = newBatchId();
     for (const [index, { subject, payload }] of events.entries()) {
       const head = headers();
-      if (events.length > 1) {
-        head.set('Nats-Batch-Id', batch);
-        head.set('Nats-Batch-Sequence', String(index + 1));
-      }
+      if (events.length > 1) joinBatch(head, batch, { index, of: events.length });
       if (index + 1 < events.length) {
         nc.publish(subject, payload, { headers: head });
         continue;
       }
-      if (events.length > 1) head.set('Nats-Batch-Commit', '1');
       const ack = (
         await nc.request(subject, payload, { headers: head, timeout: limits.checkpointTimeoutMs })
       ).json<PublishAck>();
