@@ -3,7 +3,7 @@
  * hears every heartbeat itself. Read by placement and by every status that is shown; written by messages only.
  */
 import type { Clock } from '../lib/clock.ts';
-import type { Capacity, DirectoryEntry } from '../schemas/host.ts';
+import type { Capacity, DirectoryEntry, HostFault } from '../schemas/host.ts';
 import type { HostKey, Region } from '../schemas/ids.ts';
 import type { Beat, DirectoryMessage } from '../schemas/messages.ts';
 import { partitionOf } from '../schemas/subjects.ts';
@@ -14,6 +14,7 @@ interface HeardBeat {
   readonly used: Capacity;
   readonly engine: string;
   readonly orphansHeld: number;
+  readonly faults: readonly HostFault[];
   readonly session: number;
   readonly wallMs: number;
   readonly monotonicMs: number;
@@ -136,6 +137,7 @@ export class Fleet implements FleetView, PlacementLedger {
       used: beat.used,
       engine: beat.engine,
       orphansHeld: beat.orphans_held,
+      faults: beat.faults ?? [],
       session: beat.session,
       wallMs: this.#clock.nowMs(),
       monotonicMs: this.#clock.monotonicMs(),

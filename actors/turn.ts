@@ -11,7 +11,7 @@ import {
   type SuccessCode,
 } from '../schemas/errors.ts';
 import type { EventType } from '../schemas/event.ts';
-import type { Capacity, DirectoryEntry } from '../schemas/host.ts';
+import type { Capacity, DirectoryEntry, HostFault } from '../schemas/host.ts';
 import type { ContainerId, HostKey, Region, TenantId } from '../schemas/ids.ts';
 import type { StateRecord } from './state.ts';
 
@@ -41,7 +41,12 @@ export interface FleetView {
   standing(key: HostKey): HostStanding;
   /** Wall time of the last heartbeat; null when none was heard by this process. */
   lastHeardMs(key: HostKey): number | null;
-  beat(key: HostKey): { readonly used: Capacity; readonly engine: string; readonly orphansHeld: number } | null;
+  beat(key: HostKey): {
+    readonly used: Capacity;
+    readonly engine: string;
+    readonly orphansHeld: number;
+    readonly faults: readonly HostFault[];
+  } | null;
   hostsIn(region: Region): readonly HostKey[];
 }
 

@@ -18,6 +18,7 @@ import { createEngine } from './docker/engine.ts';
 import { createTransport, type Transport } from './docker/transport.ts';
 import { createEngineMonitor, type EngineMonitor } from './engine-monitor.ts';
 import { createExecutor } from './execute.ts';
+import { createFaults } from './faults.ts';
 import { keyFrom, type Identity } from './identity.ts';
 import { createCollector } from './logs/collector.ts';
 import { loadCursors } from './logs/cursors.ts';
@@ -28,8 +29,10 @@ import { createMetrics, registerGauges } from './metrics.ts';
 import { createPulls } from './pulls.ts';
 import { createReconciler, type Reconciler } from './reconciler.ts';
 import { createReporter, type Reporter } from './reporter.ts';
+import { loadSessionNumber } from './session.ts';
 import type { AgentSettings } from './settings.ts';
 import type { Owner } from './spec.ts';
+import { createStateDisk } from './state-disk.ts';
 
 export interface AgentParts {
   readonly settings: AgentSettings;
@@ -47,15 +50,18 @@ export interface AgentParts {
 export async function startAgent(parts: AgentParts): Promise<void> {
   const { settings, identity, seed, registry, clock, log, life } = parts;
   const { host, cluster } = identity;
+  const retry = { minMs: settings.RETRY_MIN_MS, maxMs: settings.RETRY_MAX_MS };
+  const faults = createFaults(log);
+  const disk = createStateDisk(faults, retry, log);
   const credentials = createCredentials(identity, {
     publicKey: keyFrom(seed).getPublicKey(),
     stateDir: settings.STATE_DIR,
+    disk,
     clock,
     log,
   });
   const owner: Owner = { cluster, host };
   const stateDir = settings.STATE_DIR;
-  const retry = { minMs: settings.RETRY_MIN_MS, maxMs: settings.RETRY_MAX_MS };
   const ending = new AbortController();
   const { signal } = ending;
   const metrics = createMetrics(registry);
@@ -67,7 +73,8 @@ export async function startAgent(parts: AgentParts): Promise<void> {
       createTransport(settings.DOCKER_HOST, (name, seconds, outcome) => metrics.engineCall(name, outcome, seconds)),
   );
 
-  const store = createDesiredStore(stateDir, cluster, log);
+  const sessions = await loadSessionNumber(stateDir, disk, log);
+  const store = createDesiredStore(stateDir, cluster, disk, log);
   let desired = await store.load();
   let incarnation: number | undefined;
 
@@ -89,11 +96,12 @@ export async function startAgent(parts: AgentParts): Promise<void> {
         incarnation = Math.max(told, incarnation ?? 0);
       },
     },
-    hello: { host, cluster, version, capacity, stateDir, credentials, backoff: retry, log },
+    hello: { host, cluster, version, capacity, sessions, credentials, backoff: retry, log },
     beat: () => ({
       used: reconciler.used(),
       engine: engineWord(monitor),
       orphans_held: reconciler.orphansHeld(),
+      faults: faults.list(),
     }),
     beatMs: settings.BEAT_INTERVAL_MS,
     syncMs: settings.SYNC_INTERVAL_MS,
@@ -114,7 +122,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     onContact: control.onContact,
   });
 
-  const cursors = await loadCursors(stateDir, log);
+  const cursors = await loadCursors(stateDir, disk, log);
   const spool = await openSpool(stateDir, () => clock.nowMs(), metrics.logDropped, log);
   const publish = createPublish(host, control.request, retry, metrics, log);
   const logs = createCollector({ engine, cursors, spool, publish, backoff: retry, clock, metrics, log });
@@ -136,7 +144,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     executor,
     logs,
     reporter,
-    memories: await loadMemories(stateDir, log),
+    memories: await loadMemories(stateDir, disk, log),
     capacity,
     restartBackoff: { minMs: settings.RESTART_BACKOFF_MIN_MS, maxMs: settings.RESTART_BACKOFF_MAX_MS },
     clock,
@@ -167,6 +175,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
       sessionHeld: control.hasSession,
       lastSyncMs: control.lastSyncMs,
       orphansHeld: reconciler.orphansHeld,
+      faults: () => faults.list().map(({ kind }) => kind),
       credentialsExpiryMs: () => credentials.expiryMs(),
     },
     () => clock.nowMs(),
@@ -203,7 +212,8 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     stop: async () => {
       ending.abort();
       pulls.stop();
-      await Promise.all([reconciler.stop(), logs.stop(), store.flush(), ...running]);
+      await Promise.all([reconciler.stop(), logs.stop(), ...running]);
+      await Promise.all([sessions, credentials, store].map((kept) => kept.flush()));
       engine.close();
     },
   });

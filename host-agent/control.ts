@@ -8,7 +8,6 @@ import { backoffMs, jitter, sleep, type BackoffBounds } from '../lib/backoff.ts'
 import type { Clock } from '../lib/clock.ts';
 import { decoder } from '../lib/decode.ts';
 import type { Log } from '../lib/log.ts';
-import type { Capacity } from '../schemas/host.ts';
 import type { HostKey } from '../schemas/ids.ts';
 import type { Beat } from '../schemas/messages.ts';
 import { subjects } from '../schemas/subjects.ts';
@@ -40,7 +39,7 @@ export interface ControlParts {
   readonly host: HostKey;
   readonly target: SyncTarget;
   readonly hello: Omit<HelloParts, 'request' | 'credentials'> & { readonly credentials: Credentials };
-  readonly beat: () => { used: Capacity; engine: string; orphans_held: number };
+  readonly beat: () => Omit<Beat, 'v' | 'session'>;
   readonly beatMs: number;
   readonly syncMs: number;
   readonly retry: BackoffBounds;

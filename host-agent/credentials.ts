@@ -4,7 +4,9 @@
  */
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
-import { lifetimeOf, storeIdentity, type Identity } from './identity.ts';
+import { createLazyFile } from './files.ts';
+import { identityPath, lifetimeOf, type Identity } from './identity.ts';
+import type { StateDisk } from './state-disk.ts';
 
 export interface Credentials {
   /** What the next connection is made with. */
@@ -15,7 +17,8 @@ export interface Credentials {
   renewKey(): string | undefined;
   /** How often it is worth to ask `renewKey`. */
   readonly checkEveryMs: number;
-  renewed(jwt: string): Promise<void>;
+  renewed(jwt: string): void;
+  flush(): Promise<void>;
 }
 
 /** Renewed when this part of their life is left, so that a control plane that is away for days does not matter. */
@@ -24,10 +27,17 @@ const hourMs = 3_600_000;
 
 export function createCredentials(
   initial: Identity,
-  options: { readonly publicKey: string; readonly stateDir: string; readonly clock: Clock; readonly log: Log },
+  options: {
+    readonly publicKey: string;
+    readonly stateDir: string;
+    readonly disk: StateDisk;
+    readonly clock: Clock;
+    readonly log: Log;
+  },
 ): Credentials {
-  const { publicKey, stateDir, clock, log } = options;
+  const { publicKey, stateDir, disk, clock, log } = options;
   let identity = initial;
+  const file = createLazyFile(identityPath(stateDir), () => JSON.stringify(identity), 0, disk);
   const initialLife = lifetimeOf(initial);
   return {
     jwt: () => identity.jwt,
@@ -39,10 +49,11 @@ export function createCredentials(
     },
     checkEveryMs:
       initialLife === undefined ? hourMs : Math.min(hourMs, (initialLife.untilMs - initialLife.sinceMs) / 20),
-    async renewed(jwt) {
+    renewed(jwt) {
       identity = { ...identity, jwt };
-      await storeIdentity(stateDir, identity);
+      file.touch();
       log.info('credentials_renewed', { untilMs: lifetimeOf(identity)?.untilMs ?? null });
     },
+    flush: () => file.flush(),
   };
 }

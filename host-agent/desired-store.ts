@@ -10,6 +10,7 @@ import { ContainerId } from '../schemas/ids.ts';
 import { DesiredContainer } from '../schemas/messages.ts';
 import { emptyDesired, type DesiredSet, type PartitionSet } from './desired.ts';
 import { createLazyFile, readDecoded, type LazyFile } from './files.ts';
+import type { StateDisk } from './state-disk.ts';
 
 const Count = Type.Integer({ minimum: 0 });
 const decodeCluster = decoder(
@@ -33,7 +34,7 @@ export interface DesiredStore {
   flush(): Promise<void>;
 }
 
-export function createDesiredStore(stateDir: string, cluster: string, log: Log): DesiredStore {
+export function createDesiredStore(stateDir: string, cluster: string, disk: StateDisk, log: Log): DesiredStore {
   const folder = join(stateDir, 'desired');
   const clusterPath = join(folder, 'cluster.json');
   const partitionPath = (partition: number) => join(folder, `${partition}.json`);
@@ -41,7 +42,7 @@ export function createDesiredStore(stateDir: string, cluster: string, log: Log):
   let current = emptyDesired(cluster);
 
   const touch = (path: string, content: () => string): void => {
-    const file = files.get(path) ?? createLazyFile(path, content, 0, log);
+    const file = files.get(path) ?? createLazyFile(path, content, 0, disk);
     files.set(path, file);
     file.touch();
   };

@@ -1,21 +1,29 @@
 /** The agent's files: private to it, replaced as a whole or not at all. */
 import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { sleep } from '../lib/backoff.ts';
+import { backoffMs, jitter } from '../lib/backoff.ts';
 import type { Log } from '../lib/log.ts';
+import { createLatch } from './latch.ts';
+import type { StateDisk } from './state-disk.ts';
 
 /** Temp file, fsync, rename, fsync of the folder: after a crash there is the old content or the new, never a part. */
 export async function writeAtomically(path: string, content: string | Uint8Array): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const temporary = join(dirname(path), `.${basename(path)}.tmp`);
-  const file = await open(temporary, 'w', 0o600);
   try {
-    await file.writeFile(content);
-    await file.sync();
-  } finally {
-    await file.close();
+    const file = await open(temporary, 'w', 0o600);
+    try {
+      await file.writeFile(content);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(temporary, path);
+  } catch (error) {
+    // The part that was written would hold space on a disk that has none left.
+    await rm(temporary, { force: true }).catch(() => undefined);
+    throw error;
   }
-  await rename(temporary, path);
   const folder = await open(dirname(path), 'r');
   try {
     await folder.sync();
@@ -47,7 +55,9 @@ export async function readDecoded<T>(path: string, decode: (bytes: Uint8Array) =
     return decode(bytes);
   } catch (error) {
     log.error('state_file_unreadable', { path, error });
-    await rename(path, `${path}.unreadable`);
+    await rename(path, `${path}.unreadable`).catch((cause: unknown) =>
+      log.warn('state_file_not_set_aside', { path, error: cause }),
+    );
     return undefined;
   }
 }
@@ -55,29 +65,39 @@ export async function readDecoded<T>(path: string, decode: (bytes: Uint8Array) =
 export interface LazyFile {
   /** The content has changed: write it soon. */
   touch(): void;
-  /** Everything touched so far is on disk. */
+  /** Writes what was touched so far; resolves when it is on disk, or when the disk refused it. */
   flush(): Promise<void>;
 }
 
-/** A file that follows a value in memory: at most one write in flight, and at most one every `intervalMs`. */
-export function createLazyFile(path: string, content: () => string, intervalMs: number, log: Log): LazyFile {
+/**
+ * A file that follows a value in memory: at most one write in flight, and at most one every `intervalMs`. A write that
+ * fails is repeated until the file is written.
+ */
+export function createLazyFile(path: string, content: () => string, intervalMs: number, disk: StateDisk): LazyFile {
+  const hurry = createLatch();
+  const failed = createLatch();
   let isDirty = false;
   let writing: Promise<void> | undefined;
 
   const write = async (): Promise<void> => {
-    while (isDirty) {
+    for (let failures = 0; isDirty;) {
       isDirty = false;
       try {
         await writeAtomically(path, content());
+        disk.written(path);
+        failures = 0;
       } catch (error) {
         isDirty = true;
-        log.error('state_file_unwritable', { path, error });
-        return;
+        disk.failed(path, error);
+        failed.wake();
+        await hurry.wait(jitter(backoffMs(failures, disk.retry)));
+        failures += 1;
       }
     }
   };
   const start = (pauseMs: number): Promise<void> =>
-    (writing ??= sleep(pauseMs)
+    (writing ??= hurry
+      .wait(pauseMs)
       .then(write)
       .finally(() => {
         writing = undefined;
@@ -89,8 +109,9 @@ export function createLazyFile(path: string, content: () => string, intervalMs: 
       void start(intervalMs);
     },
     flush: async () => {
-      await writing;
-      if (isDirty) await start(0);
+      hurry.wake();
+      if (writing === undefined && !isDirty) return;
+      await Promise.race([start(0), failed.wait()]);
     },
   };
 }

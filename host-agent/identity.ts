@@ -25,7 +25,7 @@ export type Identity = Static<typeof Identity>;
 const decodeIdentity = decoder(Identity);
 const decodeEnrolled = decoder(Type.Object({ data: Identity }));
 
-const identityPath = (stateDir: string) => join(stateDir, 'identity.json');
+export const identityPath = (stateDir: string) => join(stateDir, 'identity.json');
 
 /** The seed of the agent's key, made at the first start. */
 export async function loadSeed(stateDir: string): Promise<Uint8Array> {

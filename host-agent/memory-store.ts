@@ -8,6 +8,7 @@ import { ContainerId, isContainerId } from '../schemas/ids.ts';
 import { createLazyFile, readDecoded } from './files.ts';
 import { blank, lastingOf, type Memory } from './memory.ts';
 import { noOrphans, type OrphanMemory } from './orphans.ts';
+import type { StateDisk } from './state-disk.ts';
 
 const Count = Type.Integer({ minimum: 0 });
 const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
@@ -52,7 +53,7 @@ export interface MemoryStore {
   flush(): Promise<void>;
 }
 
-export async function loadMemories(stateDir: string, log: Log): Promise<MemoryStore> {
+export async function loadMemories(stateDir: string, disk: StateDisk, log: Log): Promise<MemoryStore> {
   const path = join(stateDir, 'memory.json');
   const known = await readDecoded(path, decodeMemories, log);
   const memories = new Map<ContainerId, Memory>();
@@ -68,7 +69,7 @@ export async function loadMemories(stateDir: string, log: Log): Promise<MemorySt
       containers: Object.fromEntries([...memories].map(([id, memory]) => [id, lastingOf(memory)])),
       orphans: { ...orphans, approved: [...orphans.approved] },
     });
-  const file = createLazyFile(path, content, flushMs, log);
+  const file = createLazyFile(path, content, flushMs, disk);
 
   return {
     of: (id) => memories.get(id) ?? blank,

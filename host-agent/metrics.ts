@@ -1,6 +1,7 @@
 /** What Prometheus sees of an agent; docs/metrics.md is checked against these names. */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { containerStatuses, type ContainerStatus } from '../schemas/container.ts';
+import { faultKinds } from './faults.ts';
 
 export interface Metrics {
   engineCall(call: string, outcome: 'ok' | 'refused' | 'failed', seconds: number): void;
@@ -23,6 +24,8 @@ export interface Gauges {
   /** Null before the first. */
   lastSyncMs(): number | null;
   orphansHeld(): number;
+  /** The kinds of those that are there now. */
+  faults(): readonly string[];
   credentialsExpiryMs(): number | null;
 }
 
@@ -109,6 +112,16 @@ export function registerGauges(registry: Registry, gauges: Gauges, nowMs: () => 
     collect() {
       const counts = gauges.containers();
       for (const status of containerStatuses) this.labels(status).set(counts.get(status) ?? 0);
+    },
+  });
+  new Gauge({
+    name: 'longshore_agent_fault',
+    help: 'Whether this host has a fault of this kind.',
+    labelNames: ['kind'],
+    registers,
+    collect() {
+      const raised = gauges.faults();
+      for (const kind of faultKinds) this.labels(kind).set(Number(raised.includes(kind)));
     },
   });
   const simple = (name: string, help: string, value: () => number): void => {

@@ -10,20 +10,42 @@ import { limits } from '../schemas/limits.ts';
 import { HelloAnswer, type Hello } from '../schemas/messages.ts';
 import { subjects } from '../schemas/subjects.ts';
 import type { Credentials } from './credentials.ts';
-import { readDecoded, writeAtomically } from './files.ts';
+import { createLazyFile, readDecoded } from './files.ts';
 import type { Request } from './logs/publish.ts';
+import type { StateDisk } from './state-disk.ts';
 
 export type Greeting = Extract<HelloAnswer, { ok: true }>;
 
 const decodeAnswer = decoder(HelloAnswer);
 const decodeHighest = decoder(Type.Object({ v: Type.Literal(1), session: Type.Integer({ minimum: 0 }) }));
 
+/** The highest session that this host has used. The memory counts; the file is for the next start. */
+export interface SessionNumber {
+  highest(): number;
+  used(session: number): void;
+  flush(): Promise<void>;
+}
+
+export async function loadSessionNumber(stateDir: string, disk: StateDisk, log: Log): Promise<SessionNumber> {
+  const path = join(stateDir, 'session.json');
+  let highest = (await readDecoded(path, decodeHighest, log))?.session ?? 0;
+  const file = createLazyFile(path, () => JSON.stringify({ v: 1, session: highest }), 0, disk);
+  return {
+    highest: () => highest,
+    used: (session) => {
+      highest = session;
+      file.touch();
+    },
+    flush: () => file.flush(),
+  };
+}
+
 export interface HelloParts {
   readonly host: HostKey;
   readonly cluster: string;
   readonly version: string;
   readonly capacity: () => Capacity;
-  readonly stateDir: string;
+  readonly sessions: SessionNumber;
   readonly credentials: Pick<Credentials, 'renewKey' | 'renewed'>;
   readonly request: Request;
   readonly backoff: BackoffBounds;
@@ -35,16 +57,14 @@ export interface HelloParts {
  * control plane that was set back answers with a low number; asking again raises it.
  */
 export async function hello(parts: HelloParts, signal: AbortSignal): Promise<Greeting | undefined> {
-  const { log } = parts;
-  const path = join(parts.stateDir, 'session.json');
-  const highest = (await readDecoded(path, decodeHighest, log))?.session ?? 0;
+  const { sessions, log } = parts;
   for (let attempt = 0; !signal.aborted; attempt++) {
     try {
       const answer = await ask(parts);
-      const fault = faultOf(answer, parts.cluster, highest);
+      const fault = faultOf(answer, parts.cluster, sessions.highest());
       if (answer.ok && fault === undefined) {
-        await writeAtomically(path, JSON.stringify({ v: 1, session: answer.session }));
-        if (answer.jwt !== undefined) await parts.credentials.renewed(answer.jwt);
+        sessions.used(answer.session);
+        if (answer.jwt !== undefined) parts.credentials.renewed(answer.jwt);
         return answer;
       }
       log.error('hello_refused', { why: fault, answer });

@@ -1,6 +1,7 @@
 /** A fleet host, as the operator makes it, as its agent describes it, and as every actors process knows it. */
 import Type, { type Static } from 'typebox';
 import { HostKey, Region } from './ids.ts';
+import { limits } from './limits.ts';
 import { nullable } from './nullable.ts';
 
 /** What a host offers to containers. */
@@ -41,6 +42,16 @@ export type EnrolBody = Static<typeof EnrolBody>;
 export const hostStatuses = ['joining', 'up', 'unknown', 'lost'] as const;
 export type HostStatus = (typeof hostStatuses)[number];
 
+/**
+ * What is wrong with a host, as its agent sees it. Kinds are open, so that an older control plane takes the beats of a
+ * newer agent.
+ */
+export const HostFault = Type.Object({
+  kind: Type.String({ pattern: '^[a-z_]{1,40}$', description: 'As `state_unwritable`.' }),
+  message: Type.String({ maxLength: limits.hostFaultChars }),
+});
+export type HostFault = Static<typeof HostFault>;
+
 const Timestamp = Type.String({ format: 'date-time' });
 export const HostView = Type.Object(
   {
@@ -52,6 +63,7 @@ export const HostView = Type.Object(
     capacity: nullable(Capacity),
     used: nullable(Capacity),
     orphans_held: Type.Integer(),
+    faults: Type.Array(HostFault, { description: 'What its agent says is wrong with it; empty where nothing is.' }),
     agent_version: nullable(Type.String()),
     engine: nullable(Type.String()),
     last_heard_at: nullable(Timestamp),

@@ -174,6 +174,9 @@ export const limits = {
   joinTokenTtlMs: 1 * hours,
   hostCredentialsTtlMs: 30 * days,
   rejectionTtlMs: 5 * minutes,
+  /** Faults in one heartbeat, and characters in the message of each. */
+  hostFaults: 8,
+  hostFaultChars: 300,
 
   // What an agent does
   stopGraceMs: 10 * seconds,

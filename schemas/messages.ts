@@ -20,7 +20,7 @@ import {
   type OperatorFields,
 } from './container.ts';
 import { isOutcomeCode, type OutcomeCode } from './errors.ts';
-import { Capacity, type DirectoryEntry, type HostUpdate } from './host.ts';
+import { Capacity, HostFault, type DirectoryEntry, type HostUpdate } from './host.ts';
 import {
   ContainerId,
   type HostKey,
@@ -380,6 +380,8 @@ export const Beat = Type.Object({
   used: Capacity,
   engine: Type.String({ maxLength: 128, description: '"docker 28.2.2", or "unavailable".' }),
   orphans_held: Count,
+  /** Absent from agents of the last release. */
+  faults: Type.Optional(Type.Array(HostFault, { maxItems: limits.hostFaults })),
 });
 export type Beat = Static<typeof Beat>;
 

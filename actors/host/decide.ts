@@ -47,6 +47,7 @@ export function hostView(record: HostRecord, fleet: FleetView): HostView {
     capacity: record.capacity,
     used: beat?.used ?? null,
     orphans_held: beat?.orphansHeld ?? 0,
+    faults: [...(beat?.faults ?? [])],
     agent_version: record.agentVersion,
     engine: beat?.engine ?? null,
     last_heard_at: heard === null ? null : timestamp(heard),

@@ -55,6 +55,7 @@ function fillAgent(registry: Registry): void {
       sessionHeld: neverRead,
       lastSyncMs: neverRead,
       orphansHeld: neverRead,
+      faults: neverRead,
       credentialsExpiryMs: neverRead,
     },
     neverRead,

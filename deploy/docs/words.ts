@@ -248,6 +248,7 @@ export const metricWords: Readonly<Record<string, string>> = {
   longshore_agent_engine_call_duration_seconds:
     '`outcome="failed"` are outages and deadlines: see the runbook, “The engine hangs”.',
   longshore_agent_engine_up: '0 for a minute: see the runbook, “The engine hangs”.',
+  longshore_agent_fault: '1: see the runbook, “A host has a fault”.',
   longshore_agent_log_blocks_total: 'Mostly `retried`: NATS or the stream LOGS does not take them.',
   longshore_agent_log_dropped_lines_total: 'Any: lines of removed containers are lost; the host was cut off for long.',
   longshore_agent_log_gaps_total:

@@ -6,6 +6,7 @@ import type { Log } from '../../lib/log.ts';
 import { isContainerId, type ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { createLazyFile, readDecoded } from '../files.ts';
+import type { StateDisk } from '../state-disk.ts';
 import type { Cursor } from './resume.ts';
 
 const decodeCursors = decoder(
@@ -37,13 +38,13 @@ export interface Cursors {
   flush(): Promise<void>;
 }
 
-export async function loadCursors(stateDir: string, log: Log): Promise<Cursors> {
+export async function loadCursors(stateDir: string, disk: StateDisk, log: Log): Promise<Cursors> {
   const path = join(stateDir, 'log-cursors.json');
   const known = await readDecoded(path, decodeCursors, log);
   const cursors = new Map<ContainerId, Cursor>();
   for (const [id, cursor] of Object.entries(known?.cursors ?? {})) if (isContainerId(id)) cursors.set(id, cursor);
   const content = () => JSON.stringify({ v: 1, cursors: Object.fromEntries(cursors) });
-  const file = createLazyFile(path, content, limits.logCursorFlushMs, log);
+  const file = createLazyFile(path, content, limits.logCursorFlushMs, disk);
 
   return {
     of: (id, dockerId) => {

@@ -2,7 +2,7 @@
  * The last lines of containers that had to go before the control plane could take them: a file for each, ready to send.
  * Bounded: the oldest files are dropped, and their lines counted.
  */
-import { mkdir, readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import Type from 'typebox';
 import { decoder } from '../../lib/decode.ts';
@@ -43,7 +43,6 @@ export async function openSpool(
   maxBytes: number = limits.logSpoolBytes,
 ): Promise<Spool> {
   const folder = join(stateDir, 'spool');
-  await mkdir(folder, { recursive: true, mode: 0o700 });
   const entries = await list(folder, log);
   const changed = createLatch();
   let count = 0;
@@ -108,7 +107,7 @@ async function sendFile(path: string, entry: Entry, publish: Publish, log: Log, 
 
 async function list(folder: string, log: Log): Promise<Entry[]> {
   const entries: Entry[] = [];
-  for (const name of (await readdir(folder)).filter((each) => each.endsWith('.ndjson')).sort()) {
+  for (const name of (await namesIn(folder)).filter((each) => each.endsWith('.ndjson')).sort()) {
     const path = join(folder, name);
     try {
       const [head = ''] = (await readFile(path, 'utf8')).split('\n', 1);
@@ -116,8 +115,18 @@ async function list(folder: string, log: Log): Promise<Entry[]> {
       entries.push({ name, bytes: (await stat(path)).size, lines, source: { tenant, id } });
     } catch (error) {
       log.error('log_spool_unreadable', { path, error });
-      await removeFile(path);
+      await removeFile(path).catch(() => undefined);
     }
   }
   return entries;
+}
+
+/** None where there is no such folder: it is made with its first file. */
+async function namesIn(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
 }

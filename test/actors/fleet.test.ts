@@ -2,7 +2,7 @@
 import t from 'tap';
 import { HostDirectory } from '../../actors/directory.ts';
 import { Fleet } from '../../actors/fleet.ts';
-import { directoryEntry } from '../../actors/host/decide.ts';
+import { directoryEntry, hostView } from '../../actors/host/decide.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { HostKey } from '../../schemas/ids.ts';
 import type { DirectoryMessage } from '../../schemas/messages.ts';
@@ -28,6 +28,17 @@ const message = (more: Partial<DirectoryMessage>): DirectoryMessage => ({
   ...more,
 });
 const entries = (...keys: HostKey[]) => keys.map((key) => directoryEntry(hostRecord(key)));
+
+t.test('the faults that an agent names stand until its next beat', (t) => {
+  const { fleet, beat } = fleetAt();
+  fleet.learn(message({ entries: entries(h1) }));
+  const faults = [{ kind: 'state_unwritable', message: 'no space left on device' }];
+  fleet.hear(h1, { v: 1, session: 1, used: none, engine: 'test', orphans_held: 0, faults });
+  t.same(hostView(hostRecord(h1), fleet).faults, faults);
+  beat(h1);
+  t.same(hostView(hostRecord(h1), fleet).faults, [], 'also where an agent of the last release says nothing of them');
+  t.end();
+});
 
 t.test('an older message never replaces a newer one', (t) => {
   const { fleet } = fleetAt();

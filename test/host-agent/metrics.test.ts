@@ -26,6 +26,7 @@ function everything(): Registry {
       sessionHeld: () => true,
       lastSyncMs: () => 1000,
       orphansHeld: () => 0,
+      faults: () => ['state_unwritable'],
       credentialsExpiryMs: () => null,
     },
     () => 3500,
@@ -46,6 +47,8 @@ t.test('every metric of the agent bears its prefix, and gauges are read at the s
   );
   const text = await registry.metrics();
   t.match(text, 'longshore_agent_containers{status="running"} 2');
+  t.match(text, 'longshore_agent_fault{kind="state_unwritable"} 1');
+  t.match(text, 'longshore_agent_fault{kind="cloned_state"} 0');
   t.match(text, 'longshore_agent_sync_age_seconds 2.5');
   t.match(text, 'longshore_agent_reported_items_total{result="acknowledged"} 3');
 });

@@ -5,11 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createLazyFile, readDecoded, writeAtomically } from '../../host-agent/files.ts';
+import { createFaults } from '../../host-agent/faults.ts';
 import { openSpool } from '../../host-agent/logs/spool.ts';
 import { createPulls } from '../../host-agent/pulls.ts';
 import { createQueue } from '../../host-agent/queue.ts';
 import { createReporter, type ReporterParts } from '../../host-agent/reporter.ts';
 import { createSemaphore } from '../../host-agent/semaphore.ts';
+import { createStateDisk } from '../../host-agent/state-disk.ts';
 import type { Engine } from '../../host-agent/docker/engine.ts';
 import { createLog } from '../../lib/log.ts';
 import type { ContainerId, HostKey, TenantId } from '../../schemas/ids.ts';
@@ -20,6 +22,7 @@ import { id, memory, tenant, wanted } from './support/decisions.ts';
 import { eventually } from './support/eventually.ts';
 
 const log = createLog('test', 'silent');
+const retry = { minMs: 1, maxMs: 20 };
 
 function folder(t: Test): string {
   const path = mkdtempSync(join(tmpdir(), 'longshore-parts-'));
@@ -108,10 +111,31 @@ t.test('files: whole or not at all, private, and set aside where unreadable', as
   t.equal(await readDecoded(path, fail, log), undefined, 'and goes on without');
 
   let content = 0;
-  const lazy = createLazyFile(path, () => String(content), 1000, log);
+  const lazy = createLazyFile(path, () => String(content), 1000, createStateDisk(createFaults(log), retry, log));
   for (content = 1; content < 100; content++) lazy.touch();
   await lazy.flush();
   t.equal(readFileSync(path, 'utf8'), '100', 'the newest content, however long the pause');
+});
+
+t.test('files: what the disk refused is written as soon as it can be, and the fault is then over', async (t) => {
+  const dir = folder(t);
+  // A file in the place of its folder: nothing can be written there.
+  const blocked = join(dir, 'state');
+  writeFileSync(blocked, '');
+  const faults = createFaults(log);
+  const path = join(blocked, 'a.json');
+  let content = 'one';
+  const lazy = createLazyFile(path, () => content, 0, createStateDisk(faults, retry, log));
+  lazy.touch();
+  await lazy.flush();
+  t.match(faults.list(), [{ kind: 'state_unwritable', message: /free space: / }]);
+  content = 'two';
+  rmSync(blocked);
+  await eventually(
+    () => faults.list().length === 0,
+    () => 'the end of the fault, without another touch',
+  );
+  t.equal(readFileSync(path, 'utf8'), 'two', 'the newest content');
 });
 
 t.test('spool: bounded, the oldest dropped and counted, sent in order', async (t) => {

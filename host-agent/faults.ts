@@ -1,0 +1,32 @@
+/**
+ * What is wrong with this host as a whole, as opposed to one container: said once in the log, shown in the metrics, and
+ * carried by every heartbeat to the operator until it is over.
+ */
+import type { Log } from '../lib/log.ts';
+import type { HostFault } from '../schemas/host.ts';
+import { limits } from '../schemas/limits.ts';
+
+export const faultKinds = ['state_unwritable', 'engine_degraded', 'cloned_state'] as const;
+export type FaultKind = (typeof faultKinds)[number];
+
+export interface Faults {
+  /** The first message of a kind stays until the fault is over. */
+  raise(kind: FaultKind, message: string): void;
+  clear(kind: FaultKind): void;
+  list(): HostFault[];
+}
+
+export function createFaults(log: Log): Faults {
+  const raised = new Map<FaultKind, string>();
+  return {
+    raise: (kind, message) => {
+      if (raised.has(kind)) return;
+      raised.set(kind, message.slice(0, limits.hostFaultChars));
+      log.error('host_fault', { kind, message });
+    },
+    clear: (kind) => {
+      if (raised.delete(kind)) log.warn('host_fault_over', { kind });
+    },
+    list: () => [...raised].slice(0, limits.hostFaults).map(([kind, message]) => ({ kind, message })),
+  };
+}
