@@ -83,8 +83,9 @@ await runProgram(log, async (life) => {
   log.info('listening', { metrics: metrics.url });
 
   life.onStop({ name: 'partitions', deadlineMs: 15_000, stop: () => owner.stop() });
-  await owner.start();
+  // Before the partitions: a partition without an owner holds up `owner.start`, and may be what the scrub has to find.
   scrub.start();
   life.onStop({ name: 'scrub', deadlineMs: 5000, stop: () => scrub.stop() });
+  await owner.start();
   log.info('serving', { cluster: cluster.id, member: owner.keeper.membership.id, partitions: owner.serving() });
 });

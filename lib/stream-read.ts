@@ -21,6 +21,14 @@ export class StreamReadError extends Error {
   }
 }
 
+/** A page arrived without one of its messages, or without its end. The next attempt may bring it whole. */
+export class PageGapError extends StreamReadError {
+  constructor(what: string) {
+    super(what);
+    this.name = 'PageGapError';
+  }
+}
+
 /** Where a read begins: at a sequence (1 is the oldest), or at the first message of a time on (RFC 3339). */
 export type ReadFrom = { readonly seq: number } | { readonly start_time: string };
 
@@ -31,8 +39,8 @@ export interface Reading {
   /** For each request. */
   readonly timeoutMs: number;
   /**
-   * So often a request without an answer is made again; 1 where absent. The server gives each to a replica by chance, and may not
-   * know yet that one of them is away.
+   * How often a request is made, if its answer does not arrive or arrives with a gap; 1 where absent. The server gives each to
+   * a replica by chance, and may not know yet that one of them is away.
    */
   readonly attempts?: number;
 }
@@ -55,7 +63,8 @@ const status = { endOfBatch: 204, nothing: 404 } as const;
 /**
  * The oldest messages from a place on, as many as the bounds of one request hold, one at least. The client's own call
  * treats "nothing there" as an error, hence this one.
- * @throws StreamReadError where the server refuses, DeadlineError where it does not answer in time.
+ * @throws StreamReadError where the server refuses, PageGapError where messages of the page are missing, DeadlineError
+ * where the page has no end in time.
  */
 export function readBatch(nc: NatsConnection, read: StreamRead, headers?: MsgHdrs): Promise<Batch> {
   const bounds = { batch: read.batchMessages, max_bytes: read.batchBytes };
@@ -76,7 +85,8 @@ async function ask(nc: NatsConnection, reading: Reading, request: Request, heade
     try {
       return await askOnce(nc, reading, request, headers);
     } catch (error) {
-      if (!(error instanceof DeadlineError) || attempt >= (reading.attempts ?? 1)) throw error;
+      const mayRetry = error instanceof DeadlineError || error instanceof PageGapError;
+      if (!mayRetry || attempt >= (reading.attempts ?? 1)) throw error;
     }
   }
 }
@@ -96,11 +106,16 @@ async function askOnce(
       callback: (error, { headers, data }) => {
         if (error !== null) return reject(error);
         const code = headers?.code ?? 0;
-        if (code === status.endOfBatch || code === status.nothing) return resolve();
-        if (headers === undefined || code !== 0) {
+        if (headers === undefined || (code !== 0 && code !== status.endOfBatch && code !== status.nothing)) {
           return reject(new StreamReadError(`${stream}: ${code} ${headers?.description ?? 'without headers'}`));
         }
-        pending = Number(headers.get('Nats-Num-Pending'));
+        if ('batch' in request) {
+          const gap = gapBefore(headers, messages.at(-1)?.sequence ?? 0);
+          if (gap !== undefined) return reject(new PageGapError(`${stream}: ${gap}`));
+          // The server counts what is pending once for a page, and again for its end if the stream has grown meanwhile.
+          pending = Number(headers.get('Nats-Num-Pending'));
+        }
+        if (code !== 0) return resolve();
         messages.push({
           subject: headers.get('Nats-Subject'),
           sequence: Number(headers.get('Nats-Sequence')),
@@ -120,6 +135,19 @@ async function askOnce(
   } finally {
     subscription?.unsubscribe();
   }
+}
+
+/**
+ * Each message of a page, and its end, names the sequence of the message that was sent before it in this page (0 for the
+ * first), whatever is written to the stream or deleted from it meanwhile. So a message that is lost on its way shows.
+ * `Nats-Num-Pending` can't serve for this: the server counts it at the start of the page and lets it stop at 0.
+ */
+function gapBefore(headers: MsgHdrs, previous: number): string | undefined {
+  // Nothing was found, so nothing was sent; or an answer to a page was, and it begins before the end.
+  if (headers.code === status.nothing) return previous === 0 ? undefined : 'a page ended as if it were empty';
+  const stated = headers.get('Nats-Last-Sequence');
+  if (stated === String(previous)) return undefined;
+  return `a page has a gap: after sequence ${previous} came what follows ${stated === '' ? 'an unknown one' : stated}`;
 }
 
 /** Every retained message from a place on, oldest first, in as many requests as it takes; the caller may stop at any time. */

@@ -177,6 +177,13 @@ export const mutants: readonly Mutant[] = [
     edits: [{ find: 'limits.journalSlots - 2;', replace: 'limits.journalSlots + 20;' }],
     killedBy: { by: 'test', file: 'test/actors/faults.test.ts' },
   },
+  {
+    name: 'gap in a page not seen',
+    guard: 'A page of a read that arrives with a gap is refused (ADR 11)',
+    file: 'lib/stream-read.js',
+    edits: [{ find: 'if (gap !== undefined)', replace: 'if (false)' }],
+    killedBy: { by: 'test', file: 'test/lib/stream-read.test.ts' },
+  },
 ];
 
 function killerText(killer: Killer): string {

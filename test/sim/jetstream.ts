@@ -110,13 +110,16 @@ export class JetStream {
     return stream;
   }
 
-  /** `lagMs`: as a replica has it that is so far behind. */
-  read(subject: string, payload: string, lagMs: number): readonly Reply[] {
+  /**
+   * `lagMs`: as a replica has it that is so far behind. `pageMessages`: no page has more, as where a server fails to read
+   * a message.
+   */
+  read(subject: string, payload: string, lagMs: number, pageMessages: number): readonly Reply[] {
     const [, , api, ...rest] = subject.split('.');
     const stream = this.#named(rest.at(-1) ?? '');
     const ask = JSON.parse(payload) as { last_by_subj: string; seq: number; next_by_subj: string; batch: number };
     const last = this.#asOf(stream, lagMs);
-    if (api === 'DIRECT') return batchOf(last, ask.next_by_subj, ask.seq, ask.batch);
+    if (api === 'DIRECT') return batchOf(last, ask.next_by_subj, ask.seq, Math.min(ask.batch, pageMessages));
     const found = last.get(ask.last_by_subj);
     if (found === undefined)
       return [{ payload: JSON.stringify({ error: { code: 404, description: 'no message found' } }) }];
@@ -147,8 +150,12 @@ function batchOf(last: ReadonlyMap<string, Stored>, filter: string, from: number
     head.set('Nats-Subject', subject);
     head.set('Nats-Sequence', String(sequence));
     head.set('Nats-Num-Pending', String(found.length - index - 1));
+    head.set('Nats-Last-Sequence', String(sent[index - 1]?.sequence ?? 0));
     if (operation !== '') head.set('KV-Operation', operation);
     return { payload, head };
   });
-  return [...replies, { payload: '', head: headers(204, 'EOB') }];
+  const end = headers(204, 'EOB');
+  end.set('Nats-Num-Pending', String(found.length - sent.length));
+  end.set('Nats-Last-Sequence', String(sent.at(-1)?.sequence ?? 0));
+  return [...replies, { payload: '', head: end }];
 }

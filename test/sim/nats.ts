@@ -4,7 +4,7 @@
  */
 import type { Msg, MsgHdrs, NatsConnection, Subscription } from '@nats-io/transport-node';
 import { headers } from '@nats-io/transport-node';
-import { JetStream, type Published } from './jetstream.ts';
+import { JetStream, type Published, type Reply } from './jetstream.ts';
 import type { Process, World } from './time.ts';
 
 /** What may become of a message to or from JetStream. */
@@ -21,6 +21,17 @@ export interface Weather {
   /** How far behind the replica is that answers a read; 0: not at all. */
   lagMs(subject: string): number;
   isBusy(): boolean;
+  page(): PageWeather;
+}
+
+/** What may become of the answer to a read of many messages. */
+export interface PageWeather {
+  /** The server ends the page after so many, at the latest. */
+  readonly messages: number;
+  /** Broken: all after a place is lost. Gap: what is between two places is lost, and the end of the page arrives. */
+  readonly fate: 'whole' | 'broken' | 'gap';
+  /** Where: two parts of the whole, from 0 to 1. */
+  readonly lost: readonly [from: number, to: number];
 }
 
 type Callback = (error: Error | null, message: Msg) => void;
@@ -93,11 +104,27 @@ export class Nats {
   #land(message: Sent, isAnswered: boolean): void {
     const { subject, payload, reply } = message;
     const replies = subject.startsWith('$JS.API.')
-      ? this.jetstream.read(subject, payload, this.weather.lagMs(subject))
+      ? this.#read(subject, payload)
       : [this.jetstream.publish(message, this.weather.isBusy())];
     if (reply === undefined || !isAnswered) return;
     for (const one of replies) {
       if (one !== undefined) this.#deliver({ subject: reply, payload: one.payload, head: one.head, reply: undefined });
+    }
+  }
+
+  #read(subject: string, payload: string): readonly Reply[] {
+    const page = this.weather.page();
+    const replies = this.jetstream.read(subject, payload, this.weather.lagMs(subject), page.messages);
+    const from = Math.floor(page.lost[0] * replies.length);
+    switch (page.fate) {
+      case 'whole':
+        return replies;
+      case 'broken':
+        return replies.slice(0, from);
+      case 'gap': {
+        const to = Math.max(from + 1, Math.floor(page.lost[1] * replies.length));
+        return replies.filter((_, index) => index < from || index >= Math.min(to, replies.length - 1));
+      }
     }
   }
 

@@ -227,6 +227,11 @@ class Simulation {
       lateMs: () => random.below(4000),
       lagMs: () => (inStorm(12) ? random.below(3000) : 0),
       isBusy: () => inStorm(40),
+      page: () => ({
+        messages: inStorm(8) ? 1 + random.below(40) : Infinity,
+        fate: inStorm(12) ? random.pick(['broken', 'gap'] as const) : 'whole',
+        lost: [random.below(1000) / 1000, random.below(1000) / 1000],
+      }),
     };
   }
 
