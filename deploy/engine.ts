@@ -53,8 +53,8 @@ export interface PrivateEngine {
   /** SIGSTOP: connections are accepted, and nothing is answered. */
   pause(): void;
   resume(): void;
-  /** Starts it on the same data after `stop` or `kill9`. */
-  start(): Promise<void>;
+  /** Starts it on the same data after `stop`, `kill9` or a crash. An aborted signal calls the start off. */
+  start(signal?: AbortSignal): Promise<void>;
 }
 
 export type Engine = AnsweringEngine | PrivateEngine;
@@ -237,7 +237,7 @@ export async function startPrivateEngine(options: PrivateEngineOptions): Promise
   if (lock === undefined) throw new EngineUnavailable(`another process runs an engine in ${layout.dir}`);
   await reapAbandoned();
 
-  const launch = async (): Promise<Server> => {
+  const launch = async (signal?: AbortSignal): Promise<Server> => {
     ownFolder(layout.runFolder);
     enter({ kind: 'folder', id: `${mark}/folder`, path: layout.runFolder });
     enter({ kind: 'engine', id: `${mark}/engine`, remains });
@@ -256,6 +256,7 @@ export async function startPrivateEngine(options: PrivateEngineOptions): Promise
       readyDeadlineMs,
       stopGraceMs,
       mark,
+      ...(signal === undefined ? {} : { signal }),
     });
   };
   const clear = async (): Promise<void> => {
@@ -264,16 +265,18 @@ export async function startPrivateEngine(options: PrivateEngineOptions): Promise
     strike(`${mark}/engine`);
     strike(`${mark}/folder`);
   };
-  const launchOrClear = async (): Promise<Server> => {
+  const launchOrClear = async (signal?: AbortSignal): Promise<Server> => {
     try {
-      return await launch();
+      return await launch(signal);
     } catch (error) {
       await clear();
-      lock.release();
       throw error;
     }
   };
-  let server = await launchOrClear();
+  let server = await launchOrClear().catch((error: unknown) => {
+    lock.release();
+    throw error;
+  });
   return {
     origin: 'private',
     host: `unix://${layout.socketPath}`,
@@ -291,9 +294,9 @@ export async function startPrivateEngine(options: PrivateEngineOptions): Promise
     kill9: async () => void (await server.kill9()),
     pause: () => server.pause(),
     resume: () => server.resume(),
-    start: async () => {
+    start: async (signal) => {
       if (server.exit() === undefined) throw new Error('the engine runs already');
-      server = await launchOrClear();
+      server = await launchOrClear(signal);
     },
   };
 }

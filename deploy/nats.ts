@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { prepareNatsIdentity, writePrivateFile, type NatsIdentity } from './nats-identity.ts';
-import { onFreePort, startServer, type Server } from './process.ts';
+import { onFreePort, startServer, type Restartable, type Server } from './process.ts';
 import { toolHere, type ServerTool } from './tools.ts';
 
 export { mintHostUserJwt, type HostUser } from './nats-identity.ts';
@@ -16,7 +16,7 @@ export interface NatsOptions {
   readonly port?: number;
 }
 
-export interface Nats {
+export interface Nats extends Restartable {
   readonly url: string;
   readonly port: number;
   /** Credentials of the control plane's user. */
@@ -25,15 +25,10 @@ export interface Nats {
   readonly hostsSigningSeedFile: string;
   readonly hostsAccount: string;
   readonly logFile: string;
-  /** The running server; another after a restart. */
-  server(): Server;
-  stop(): Promise<void>;
   /** As a crash. `restart` brings it back. */
   kill9(): Promise<void>;
   pause(): void;
   resume(): void;
-  /** Stops it where it runs, and starts it on the same port with the same folder. */
-  restart(): Promise<void>;
 }
 
 /** Who may connect, as lines of a nats-server's configuration. */
@@ -95,6 +90,8 @@ export interface NatsLaunch {
   /** Command that runs the server, where it is not run as it is. */
   readonly enter?: readonly string[];
   readonly ready: (signal: AbortSignal) => Promise<boolean>;
+  /** Aborted: the start is called off. */
+  readonly signal?: AbortSignal;
 }
 
 export const natsLogFile = (folder: string): string => join(folder, 'nats-server.log');
@@ -115,6 +112,7 @@ export async function launchNats(launch: NatsLaunch): Promise<Server> {
     ready: launch.ready,
     readyDeadlineMs: 30_000,
     stopGraceMs: 10_000,
+    ...(launch.signal === undefined ? {} : { signal: launch.signal }),
   });
 }
 
@@ -132,7 +130,7 @@ export async function startNats(options: NatsOptions): Promise<Nats> {
   const tool = options.tool ?? (await toolHere('nats-server'));
   const identity = await prepareNatsIdentity(join(dir, 'keys'));
 
-  const launch = async (port: number): Promise<Server> =>
+  const launch = async (port: number, called?: AbortSignal): Promise<Server> =>
     launchNats({
       name: 'nats-server',
       tool,
@@ -145,9 +143,13 @@ export async function startNats(options: NatsOptions): Promise<Nats> {
         identity,
       }),
       ready: (signal) => natsAnswers(port, signal),
+      ...(called === undefined ? {} : { signal: called }),
     });
   let started: { port: number; server: Server };
-  const launchAt = async (port: number): Promise<typeof started> => ({ port, server: await launch(port) });
+  const launchAt = async (port: number, signal?: AbortSignal): Promise<typeof started> => ({
+    port,
+    server: await launch(port, signal),
+  });
   started = options.port === undefined ? await onFreePort(launchAt) : await launchAt(options.port);
   const { port } = started;
   const controls = natsControls(() => started.server);
@@ -160,9 +162,9 @@ export async function startNats(options: NatsOptions): Promise<Nats> {
     hostsAccount: identity.hostsAccount,
     logFile: started.server.logFile,
     ...controls,
-    restart: async () => {
+    restart: async (signal) => {
       await controls.stop();
-      started = await launchAt(port);
+      started = await launchAt(port, signal);
     },
   };
 }

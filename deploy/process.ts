@@ -26,6 +26,8 @@ export interface ServerSpec {
   readonly stopGraceMs: number;
   /** Where what it started may outlive it and is taken over by its successor, both bear the same mark. */
   readonly mark?: string;
+  /** Aborted: the start is called off, and nothing of it is left. */
+  readonly signal?: AbortSignal;
 }
 
 export type Exit =
@@ -71,6 +73,29 @@ export function logTail(path: string): string {
   }
 }
 
+/** A server that can be started again as it was: on the same port, on the same data. */
+export interface Restartable {
+  /** The running server, or the last one that ran; another after a restart. */
+  server(): Server;
+  /** Ends what is left of the last one and starts the next. An aborted signal calls the start off. */
+  restart(signal?: AbortSignal): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Starts the first; `launch` starts each of its successors too. */
+export async function startRestartable(launch: (signal?: AbortSignal) => Promise<Server>): Promise<Restartable> {
+  let server = await launch();
+  const stop = async (): Promise<void> => void (await server.stop());
+  return {
+    server: () => server,
+    stop,
+    restart: async (signal) => {
+      await stop();
+      server = await launch(signal);
+    },
+  };
+}
+
 /** Starts the server and resolves when it is ready; where it fails to, nothing of it is left and the error holds its log's tail. */
 export async function startServer(spec: ServerSpec): Promise<Server> {
   const server = spawnServer(spec);
@@ -87,7 +112,7 @@ async function waitReady(server: Server, spec: ServerSpec): Promise<void> {
   const ended = new AbortController();
   void server.exited.then(() => ended.abort());
   const deadline = AbortSignal.timeout(spec.readyDeadlineMs);
-  const signal = AbortSignal.any([deadline, ended.signal]);
+  const signal = AbortSignal.any([deadline, ended.signal, ...(spec.signal === undefined ? [] : [spec.signal])]);
   while (!signal.aborted) {
     try {
       if (await spec.ready(signal)) return;
@@ -96,6 +121,7 @@ async function waitReady(server: Server, spec: ServerSpec): Promise<void> {
     }
     await sleep(readyPollMs, signal);
   }
+  if (spec.signal?.aborted === true) throw new ServerFailed(`the start of ${spec.name} was called off`);
   const exit = server.exit();
   const why = exit === undefined ? `was not ready within ${spec.readyDeadlineMs} ms` : describeExit(exit);
   throw new ServerFailed(`${spec.name} ${why}; the end of ${spec.logFile}:\n${logTail(spec.logFile)}`);
@@ -123,6 +149,8 @@ function spawnServer(spec: ServerSpec): Server {
   const exited = new Promise<Exit>((resolve) => {
     const settle = (value: Exit): void => {
       exit = value;
+      // Its pid may be another's from here on. The mark stays in the ledger, for what the server started.
+      strike(`${mark}/${pid}`);
       resolve(value);
     };
     child.once('error', () => settle({ kind: 'code', code: 127 }));
@@ -150,7 +178,6 @@ function spawnServer(spec: ServerSpec): Server {
     signal('SIGKILL');
     const outcome = await within(exited, killWaitMs, `ending ${spec.name}`);
     await endProcesses(() => processesMarked(markVariable, mark), 1_000);
-    strike(`${mark}/${pid}`);
     strike(mark);
     return outcome;
   };

@@ -24,7 +24,7 @@ export interface Program {
 /** Nothing of this process's environment but what Node and the system need: a stray setting would be a riddle. */
 const inherited = ['PATH', 'HOME', 'TMPDIR', 'LANG', 'LC_ALL', 'TZ', 'NODE_OPTIONS', 'NODE_EXTRA_CA_CERTS'];
 
-export function startProgram(program: Program, env: NodeJS.ProcessEnv): Promise<Server> {
+export function startProgram(program: Program, env: NodeJS.ProcessEnv, signal?: AbortSignal): Promise<Server> {
   const base = Object.fromEntries(
     inherited.flatMap((name) => {
       const value = env[name];
@@ -44,5 +44,6 @@ export function startProgram(program: Program, env: NodeJS.ProcessEnv): Promise<
     ready: async (signal) => (await fetch(program.readyUrl, { signal })).ok,
     readyDeadlineMs,
     stopGraceMs,
+    ...(signal === undefined ? {} : { signal }),
   });
 }

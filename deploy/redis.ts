@@ -2,7 +2,7 @@
 import { connect } from 'node:net';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { onFreePort, startServer, type Server } from './process.ts';
+import { onFreePort, startRestartable, startServer, type Restartable } from './process.ts';
 import { toolHere, type ServerTool } from './tools.ts';
 
 export interface RedisOptions {
@@ -11,11 +11,9 @@ export interface RedisOptions {
   readonly port?: number;
 }
 
-export interface Redis {
+export interface Redis extends Restartable {
   readonly url: string;
   readonly port: number;
-  readonly server: Server;
-  stop(): Promise<void>;
 }
 
 /** PING over the wire (RESP). */
@@ -33,18 +31,21 @@ export async function redisAnswers(port: number, signal: AbortSignal): Promise<b
 export async function startRedis(options: RedisOptions): Promise<Redis> {
   const tool = options.tool ?? (await toolHere('redis-server'));
   const start = async (port: number): Promise<Redis> => {
-    const server = await startServer({
-      name: 'redis-server',
-      command: tool.path,
-      args: ['--bind', '127.0.0.1', '--port', String(port), '--save', '', '--appendonly', 'no', '--daemonize', 'no'],
-      env: tool.env,
-      cwd: options.folder,
-      logFile: join(options.folder, 'redis.log'),
-      ready: (signal) => redisAnswers(port, signal),
-      readyDeadlineMs: 10_000,
-      stopGraceMs: 5_000,
-    });
-    return { url: `redis://127.0.0.1:${port}`, port, server, stop: async () => void (await server.stop()) };
+    const restartable = await startRestartable((signal) =>
+      startServer({
+        name: 'redis-server',
+        command: tool.path,
+        args: ['--bind', '127.0.0.1', '--port', String(port), '--save', '', '--appendonly', 'no', '--daemonize', 'no'],
+        env: tool.env,
+        cwd: options.folder,
+        logFile: join(options.folder, 'redis.log'),
+        ready: (until) => redisAnswers(port, until),
+        readyDeadlineMs: 10_000,
+        stopGraceMs: 5_000,
+        ...(signal === undefined ? {} : { signal }),
+      }),
+    );
+    return { url: `redis://127.0.0.1:${port}`, port, ...restartable };
   };
   return options.port === undefined ? onFreePort(start) : start(options.port);
 }

@@ -13,7 +13,7 @@ import {
   type ImageConfig,
   type LayerEntry,
 } from './image.ts';
-import { onFreePort, startServer, type Server } from './process.ts';
+import { onFreePort, startRestartable, startServer, type Restartable } from './process.ts';
 import { toolHere, type ServerTool } from './tools.ts';
 
 const requestDeadlineMs = 30_000;
@@ -25,12 +25,10 @@ export interface RegistryOptions {
   readonly port?: number;
 }
 
-export interface Registry {
+export interface Registry extends Restartable {
   /** As image references begin: `127.0.0.1:port`. */
   readonly address: string;
   readonly port: number;
-  readonly server: Server;
-  stop(): Promise<void>;
 }
 
 /** Configuration of Docker Distribution 2.7 and later. YAML takes JSON. */
@@ -49,19 +47,22 @@ export async function startRegistry(options: RegistryOptions): Promise<Registry>
   const configFile = join(folder, 'config.yml');
   const start = async (port: number): Promise<Registry> => {
     writeFileSync(configFile, registryConfiguration(folder, port));
-    const server = await startServer({
-      name: 'docker-registry',
-      command: tool.path,
-      args: ['serve', configFile],
-      // Tracing to a collector is on by default in version 3 and would fill the log with its absence.
-      env: { ...tool.env, OTEL_TRACES_EXPORTER: 'none' },
-      cwd: folder,
-      logFile: join(folder, 'registry.log'),
-      ready: async (signal) => (await fetch(`http://127.0.0.1:${port}/v2/`, { signal })).ok,
-      readyDeadlineMs: 15_000,
-      stopGraceMs: 5_000,
-    });
-    return { address: `127.0.0.1:${port}`, port, server, stop: async () => void (await server.stop()) };
+    const restartable = await startRestartable((signal) =>
+      startServer({
+        name: 'docker-registry',
+        command: tool.path,
+        args: ['serve', configFile],
+        // Tracing to a collector is on by default in version 3 and would fill the log with its absence.
+        env: { ...tool.env, OTEL_TRACES_EXPORTER: 'none' },
+        cwd: folder,
+        logFile: join(folder, 'registry.log'),
+        ready: async (until) => (await fetch(`http://127.0.0.1:${port}/v2/`, { signal: until })).ok,
+        readyDeadlineMs: 15_000,
+        stopGraceMs: 5_000,
+        ...(signal === undefined ? {} : { signal }),
+      }),
+    );
+    return { address: `127.0.0.1:${port}`, port, ...restartable };
   };
   return options.port === undefined ? onFreePort(start) : start(options.port);
 }

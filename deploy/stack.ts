@@ -1,6 +1,7 @@
 /**
- * The whole of Longshore on one machine: servers and programs, each started when what it stands on is ready, and stopped
- * in the reverse order. `npm start` runs one; so may an end-to-end test, in a folder of its own.
+ * The whole of Longshore on one machine: servers and programs, each started when what it stands on is ready, started
+ * again when it ends by itself, and stopped in the reverse order. `npm start` runs one; so may an end-to-end test, in a
+ * folder of its own.
  */
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
@@ -11,12 +12,13 @@ import { stopContainers } from './engine-api.ts';
 import { findEngine, requirePrivateEngine, startPrivateEngine, type Engine } from './engine.ts';
 import { startNats, type Nats } from './nats.ts';
 import { keptPorts, type Ports } from './ports.ts';
-import { describeExit, logTail, type Server } from './process.ts';
+import { startRestartable, type Restartable } from './process.ts';
 import { startProgram, type Program } from './programs.ts';
 import { writePrivateFile } from './nats-identity.ts';
 import { startRedis } from './redis.ts';
 import { demoImage, pushDemoImage, startRegistry } from './registry.ts';
-import { step } from './steps.ts';
+import { say, step } from './steps.ts';
+import { Supervisor } from './supervisor.ts';
 import { devAudience, devIssuer, mintDevTokens, prepareTokenIssuer, type DevTokens } from './tokens.ts';
 import { findTool, type Tool } from './tools.ts';
 import type { ToolName } from './tool-table.ts';
@@ -39,8 +41,6 @@ export interface Stack {
   readonly nats: Nats;
   readonly image: { readonly registry: string; readonly repository: string; readonly tag: string };
   readonly metricsUrls: readonly string[];
-  /** Resolves, with what to tell, when something ended that should run. */
-  readonly broken: Promise<string>;
   stop(): Promise<void>;
 }
 
@@ -64,48 +64,58 @@ const layOut = (stateFolder: string) => ({
 
 export async function startStack(options: StackOptions): Promise<Stack> {
   const parts: Part[] = [];
+  const supervisor = new Supervisor({ say, nowMs: () => performance.now() });
   const stop = async (): Promise<void> => {
+    // First: what is stopped from here on is not to be started again.
+    await supervisor.stop();
     for (const part of parts.splice(0).toReversed()) await step(`stopping ${part.name}`, () => part.stop());
   };
   try {
-    return await startParts(options, parts, stop);
+    return await startParts(options, parts, supervisor, stop);
   } catch (error) {
     await stop();
     throw error;
   }
 }
 
-async function startParts(options: StackOptions, parts: Part[], stop: () => Promise<void>): Promise<Stack> {
+async function startParts(
+  options: StackOptions,
+  parts: Part[],
+  supervisor: Supervisor,
+  stop: () => Promise<void>,
+): Promise<Stack> {
   const { env, cacheFolder, signal } = options;
   const folders = layOut(options.stateFolder);
-  const servers: Server[] = [];
-  /** Starts a part, unless the whole was called off meanwhile. */
+  /** Takes a step, unless the whole was called off meanwhile. */
+  const take = async <T>(name: string, work: () => Promise<T>, detail?: (result: T) => string): Promise<T> => {
+    signal.throwIfAborted();
+    // Called off, what is half started is nobody's here: it is in the ledger, and ends with this process.
+    return unlessAborted(step(name, work, detail), signal);
+  };
+  /** Starts a part, and keeps it running from then on. */
   const start = async <T>(
     name: string,
     work: () => Promise<T>,
-    own: (result: T) => { part: Part; server?: Server } | undefined,
+    restartable: (result: T) => Restartable,
     detail?: (result: T) => string,
   ): Promise<T> => {
-    signal.throwIfAborted();
-    // Called off, what is half started is nobody's here: it is in the ledger, and ends with this process.
-    const result = await unlessAborted(step(name, work, detail), signal);
-    const owned = own(result);
-    if (owned !== undefined) parts.push(owned.part);
-    if (owned?.server !== undefined) servers.push(owned.server);
+    const result = await take(name, work, detail);
+    const part = restartable(result);
+    parts.push({ name, stop: () => part.stop() });
+    supervisor.watch(name, part);
     return result;
   };
   const tool = (name: ToolName): Promise<Tool> =>
-    start(
+    take(
       `find ${name}`,
       () => findTool(name, { env, cacheFolder, report: (what) => process.stdout.write(`· ${what} …\n`) }),
-      () => undefined,
       ({ version, origin }) => `${version} (${origin})`,
     );
-  const program = (settings: Program): Promise<Server> =>
+  const program = (settings: Program): Promise<Restartable> =>
     start(
       settings.name,
-      () => startProgram(settings, env),
-      (server) => ({ part: { name: settings.name, stop: () => server.stop() }, server }),
+      () => startRestartable((called) => startProgram(settings, env, called)),
+      (made) => made,
     );
 
   const found = await findEngine(env);
@@ -125,30 +135,26 @@ async function startParts(options: StackOptions, parts: Part[], stop: () => Prom
       return start(
         'Docker engine (private)',
         () => startPrivateEngine({ dir: folders.engine, tool: dockerd, firewall: true, throwaway: false }),
-        (made) => ({ part: { name: 'Docker engine', stop: () => made.stop() }, server: made.server() }),
+        (made) => ({ server: made.server, stop: made.stop, restart: made.start }),
         ({ version }) => version,
       );
     })());
   const redis = await start(
     'Redis',
     () => startRedis({ tool: redisTool, folder: folders.redis, port: ports.redis }),
-    (made) => ({ part: { name: 'Redis', stop: () => made.stop() }, server: made.server }),
+    (made) => made,
   );
   const registry = await start(
     'registry',
     () => startRegistry({ tool: registryTool, folder: folders.registry, port: ports.registry }),
-    (made) => ({ part: { name: 'registry', stop: () => made.stop() }, server: made.server }),
+    (made) => made,
     ({ address }) => address,
   );
-  await start(
-    `image ${demoImage.repository}:${demoImage.tag}`,
-    () => pushDemoImage(registry.address),
-    () => undefined,
-  );
+  await take(`image ${demoImage.repository}:${demoImage.tag}`, () => pushDemoImage(registry.address));
   const nats = await start(
     'NATS with JetStream',
     () => startNats({ tool: natsTool, dir: folders.nats, port: ports.nats }),
-    (made) => ({ part: { name: 'NATS', stop: () => made.stop() }, server: made.server() }),
+    (made) => made,
     ({ url }) => url,
   );
 
@@ -203,20 +209,10 @@ async function startParts(options: StackOptions, parts: Part[], stop: () => Prom
     readyUrl: readyUrlOf(ports.agentMetrics),
     logFile: logFile('host-agent'),
   });
-  await start(
-    'host in the fleet',
-    () => api.hostIsUp(tokens.operator.token, localHost.key, signal),
-    () => undefined,
-  );
+  await take('host in the fleet', () => api.hostIsUp(tokens.operator.token, localHost.key, signal));
 
-  const broken = Promise.race(
-    servers.map(async (server) => {
-      const exit = await server.exited;
-      return `${server.name} ${describeExit(exit)}; the end of ${server.logFile}:\n${logTail(server.logFile)}`;
-    }),
-  );
   const image = { registry: registry.address, ...demoImage };
-  return { api, tokens, engine, nats, image, metricsUrls: metrics, broken, stop };
+  return { api, tokens, engine, nats, image, metricsUrls: metrics, stop };
 }
 
 /** Those of this stack's agent, which knows by its identity what it is called; see host-agent/observed.ts. */

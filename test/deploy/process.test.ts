@@ -79,7 +79,7 @@ t.test('free ports are free and differ', async (t) => {
 
 t.test('redis answers, and is gone after stop', async (t) => {
   const redis = await startRedis({ folder: t.testdir() });
-  const name = processName(redis.server.pid);
+  const name = processName(redis.server().pid);
   t.match(redis.url, /^redis:\/\/127\.0\.0\.1:\d+$/);
   await redis.stop();
   t.notOk(isAlive(name!));
@@ -96,7 +96,7 @@ async function parentWithServers(folder: string): Promise<{ kill: () => void; se
      const spec = { name: 's', command: '/bin/sh', args: ['-c', 'sleep 63 & sleep 64'], env: process.env, cwd: ${JSON.stringify(folder)},
        logFile: ${JSON.stringify(join(folder, 'log'))}, ready: async () => true, readyDeadlineMs: 1000, stopGraceMs: 300 };
      const [server, redis] = [await startServer(spec), await startRedis({ folder: ${JSON.stringify(folder)} })];
-     console.log(JSON.stringify([server.pid, redis.server.pid]));
+     console.log(JSON.stringify([server.pid, redis.server().pid]));
      setInterval(() => {}, 1000);`,
   );
   const parent = spawn(process.execPath, [file], { stdio: ['ignore', 'pipe', 'inherit'] });

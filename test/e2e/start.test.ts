@@ -1,107 +1,19 @@
 /** `npm start` as a user runs it: one command, a stack that works, Ctrl-C, and again. */
-import { execFile, spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import t, { type Test } from 'tap';
+import t from 'tap';
 import type { DemoPeer } from '../../deploy/demo-peer.ts';
-import { ledgerFolder } from '../../deploy/ledger.ts';
-import { cacheFolder, repositoryRoot } from '../../deploy/paths.ts';
-import { allProcesses } from '../../deploy/proc.ts';
+import { cacheFolder } from '../../deploy/paths.ts';
 import { demoImage } from '../../deploy/registry.ts';
 import { executablesOf } from '../../deploy/tools.ts';
 import type { Container, ContainerStatusView } from '../../schemas/container.ts';
 import { viewEngine, type EngineView } from '../host-agent/support/engine.ts';
 import { sharedEngine } from '../support/servers.ts';
+import { isGone, launch, processesAbout, type Dev } from './npm-start.ts';
 import { eventually } from './rig.ts';
-
-const upDeadlineMs = 120_000;
-const stopDeadlineMs = 60_000;
-
-interface Dev {
-  readonly baseUrl: string;
-  readonly tenants: { readonly demo: { readonly token: string }; readonly other: { readonly token: string } };
-  readonly operator: { readonly token: string };
-  readonly docker: { readonly host: string };
-  readonly image: { readonly registry: string; readonly repository: string; readonly tag: string };
-  readonly nats: { readonly url: string };
-  readonly metrics: readonly string[];
-  readonly vpn: DemoPeer;
-  readonly pid: number;
-}
-
-interface Started {
-  readonly pid: number;
-  output(): string;
-  /** Resolves when the output holds the text; rejects where the program ends before. */
-  says(text: string, deadlineMs?: number): Promise<void>;
-  /** Ctrl-C, and the exit code. */
-  interrupt(): Promise<number | null>;
-  ended(): Promise<number | null>;
-}
-
-function launch(t: Test, env: NodeJS.ProcessEnv): Started {
-  const program = join(repositoryRoot, 'dist/deploy/start.js');
-  const child: ChildProcess = spawn(process.execPath, ['--enable-source-maps', program], {
-    env,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream?.setEncoding('utf8').on('data', (text: string) => {
-      output += text;
-    });
-  }
-  const exited = once(child, 'close').then(([code]) => code as number | null);
-  const hasEnded = (): boolean => child.exitCode !== null || child.signalCode !== null;
-  const ended = async (): Promise<number | null> => {
-    const late = AbortSignal.timeout(stopDeadlineMs);
-    const tooLate = once(late, 'abort').then(() => Promise.reject(new Error(`still there:\n${output}`)));
-    return Promise.race([exited, tooLate]);
-  };
-  t.teardown(async () => {
-    if (hasEnded()) return;
-    child.kill('SIGTERM');
-    await ended();
-  });
-  return {
-    pid: child.pid ?? 0,
-    output: () => output,
-    says: async (text, deadlineMs = upDeadlineMs) => {
-      await eventually(
-        `"${text}"`,
-        async () => ({ hasEnded: hasEnded(), output }),
-        (seen) => seen.hasEnded || seen.output.includes(text),
-        deadlineMs,
-      );
-      if (!output.includes(text)) throw new Error(`ended before it said "${text}":\n${output}`);
-    },
-    interrupt: async () => {
-      child.kill('SIGINT');
-      return ended();
-    },
-    ended,
-  };
-}
-
-/** Whatever runs that has to do with the folder: by its command line, its environment or where it works. */
-function processesAbout(folder: string): string[] {
-  const read = (path: string): string => {
-    try {
-      return path.endsWith('/cwd') ? readlinkSync(path) : readFileSync(path, 'utf8').replaceAll('\0', ' ');
-    } catch {
-      return ''; // gone meanwhile
-    }
-  };
-  return allProcesses()
-    .filter(({ pid }) => ['cmdline', 'environ', 'cwd'].some((name) => read(`/proc/${pid}/${name}`).includes(folder)))
-    .map(({ pid }) => `${pid} ${read(`/proc/${pid}/cmdline`)}`);
-}
-
-const ledgersOf = (pid: number): string[] =>
-  existsSync(ledgerFolder()) ? readdirSync(ledgerFolder()).filter((name) => name.startsWith(`${pid}-`)) : [];
 
 const shell = async (script: string): Promise<string> =>
   (await promisify(execFile)('/bin/sh', ['-c', script], { timeout: 30_000 })).stdout;
@@ -136,17 +48,6 @@ t.test('npm start', async (whole) => {
     LONGSHORE_CACHE: cacheFolder(process.env),
   };
   const readDev = (): Dev => JSON.parse(readFileSync(devFile, 'utf8')) as Dev;
-  const gone = async (t: Test, started: Started): Promise<void> => {
-    t.notOk(existsSync(devFile), 'dev.json went with it');
-    t.notOk(existsSync(join(state, 'start.lock')), 'the folder is free');
-    await eventually(
-      'its guard and its servers end',
-      async () => processesAbout(state),
-      ({ length }) => length === 0,
-      15_000,
-    );
-    t.same(ledgersOf(started.pid), [], 'nothing is left in its ledger');
-  };
 
   let engine: EngineView | undefined;
   let container: Container | undefined;
@@ -263,7 +164,7 @@ t.test('npm start', async (whole) => {
       const servers = processesAbout(state);
       t.ok(servers.length >= 7, 'itself, Redis, the registry, NATS, actors, gateway, agent', { found: servers });
       t.equal(await started.interrupt(), 0);
-      await gone(t, started);
+      await isGone(t, state, started);
       const running = (await engine?.containers())?.filter(({ State }) => State.Running);
       t.same(running, [], 'its containers too, though the engine is not its own');
     });
@@ -287,13 +188,13 @@ t.test('npm start', async (whole) => {
     t.same(readDev().vpn, vpn, 'the demo peer is the same, with the password and tokens that it had');
     t.ok(existsSync(join(state, 'logs.previous/gateway.log')), 'the logs of the start before are kept');
     t.equal(await started.interrupt(), 0);
-    await gone(t, started);
+    await isGone(t, state, started);
   });
 
   await whole.test('Ctrl-C half-way leaves nothing either', async (t) => {
     const started = launch(t, env);
     await started.says('NATS with JetStream');
     t.equal(await started.interrupt(), 0);
-    await gone(t, started);
+    await isGone(t, state, started);
   });
 });

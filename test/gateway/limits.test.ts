@@ -174,7 +174,7 @@ t.test('with Redis', async (t) => {
   }
   t.ok(served < 70, `two gateways served ${served} of a burst of 40 in common`);
 
-  await redis.server.kill9();
+  await redis.server().kill9();
   await until('noticed', () => log.events.some(({ event }) => event === 'redis_away'));
   t.equal((await get(one.url, await ground.issuer.mint({ tenant_id: 'calm' }))).status, 200, 'goes on alone');
   t.equal(await revoke(one.url, 'calm', {}), 201);

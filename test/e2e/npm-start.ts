@@ -1,0 +1,111 @@
+/** `npm start` as a child of a test: what it says, what runs because of it, and what it leaves. */
+import { once } from 'node:events';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Test } from 'tap';
+import type { DemoPeer } from '../../deploy/demo-peer.ts';
+import { ledgerFolder } from '../../deploy/ledger.ts';
+import { repositoryRoot } from '../../deploy/paths.ts';
+import { allProcesses } from '../../deploy/proc.ts';
+import { eventually } from './rig.ts';
+
+const upDeadlineMs = 120_000;
+const stopDeadlineMs = 60_000;
+
+/** What dev.json holds. */
+export interface Dev {
+  readonly baseUrl: string;
+  readonly tenants: { readonly demo: { readonly token: string }; readonly other: { readonly token: string } };
+  readonly operator: { readonly token: string };
+  readonly docker: { readonly host: string };
+  readonly image: { readonly registry: string; readonly repository: string; readonly tag: string };
+  readonly nats: { readonly url: string };
+  readonly metrics: readonly string[];
+  readonly vpn: DemoPeer;
+  readonly pid: number;
+}
+
+export interface Started {
+  readonly pid: number;
+  output(): string;
+  /** Resolves when the output holds the text; rejects where the program ends before. */
+  says(text: string, deadlineMs?: number): Promise<void>;
+  /** Ctrl-C, and the exit code. */
+  interrupt(): Promise<number | null>;
+  ended(): Promise<number | null>;
+}
+
+export function launch(t: Test, env: NodeJS.ProcessEnv): Started {
+  const program = join(repositoryRoot, 'dist/deploy/start.js');
+  const child: ChildProcess = spawn(process.execPath, ['--enable-source-maps', program], {
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+  }
+  const exited = once(child, 'close').then(([code]) => code as number | null);
+  const hasEnded = (): boolean => child.exitCode !== null || child.signalCode !== null;
+  const ended = async (): Promise<number | null> => {
+    const late = AbortSignal.timeout(stopDeadlineMs);
+    const tooLate = once(late, 'abort').then(() => Promise.reject(new Error(`still there:\n${output}`)));
+    return Promise.race([exited, tooLate]);
+  };
+  t.teardown(async () => {
+    if (hasEnded()) return;
+    child.kill('SIGTERM');
+    await ended();
+  });
+  return {
+    pid: child.pid ?? 0,
+    output: () => output,
+    says: async (text, deadlineMs = upDeadlineMs) => {
+      await eventually(
+        `"${text}"`,
+        async () => ({ hasEnded: hasEnded(), output }),
+        (seen) => seen.hasEnded || seen.output.includes(text),
+        deadlineMs,
+      );
+      if (!output.includes(text)) throw new Error(`ended before it said "${text}":\n${output}`);
+    },
+    interrupt: async () => {
+      child.kill('SIGINT');
+      return ended();
+    },
+    ended,
+  };
+}
+
+/** Whatever runs that has to do with the folder: by its command line, its environment or where it works. */
+export function processesAbout(folder: string): string[] {
+  const read = (path: string): string => {
+    try {
+      return path.endsWith('/cwd') ? readlinkSync(path) : readFileSync(path, 'utf8').replaceAll('\0', ' ');
+    } catch {
+      return ''; // gone meanwhile
+    }
+  };
+  return allProcesses()
+    .filter(({ pid }) => ['cmdline', 'environ', 'cwd'].some((name) => read(`/proc/${pid}/${name}`).includes(folder)))
+    .map(({ pid }) => `${pid} ${read(`/proc/${pid}/cmdline`)}`);
+}
+
+export const ledgersOf = (pid: number): string[] =>
+  existsSync(ledgerFolder()) ? readdirSync(ledgerFolder()).filter((name) => name.startsWith(`${pid}-`)) : [];
+
+/** Nothing of it is left: no file that says it runs, no process, nothing in its ledger. */
+export async function isGone(t: Test, state: string, started: Started): Promise<void> {
+  t.notOk(existsSync(join(state, 'dev.json')), 'dev.json went with it');
+  t.notOk(existsSync(join(state, 'start.lock')), 'the folder is free');
+  await eventually(
+    'its guard and its servers end',
+    async () => processesAbout(state),
+    ({ length }) => length === 0,
+    15_000,
+  );
+  t.same(ledgersOf(started.pid), [], 'nothing is left in its ledger');
+}
