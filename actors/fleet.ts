@@ -81,11 +81,22 @@ export class Fleet implements FleetView, PlacementLedger {
   standing(key: HostKey): HostStanding {
     const entry = this.#entries.get(key);
     if (entry === undefined) {
-      const isKnown = this.#versions.has(partitionOf(key, this.#partitions)) && !this.#unreadable.has(key);
+      const isKnown = this.isTold(key) && !this.#unreadable.has(key);
       return isKnown ? 'removed' : 'unheard';
     }
     if (entry.lost) return 'lost';
     return this.silentMs(key) >= this.#unknownMs ? 'silent' : 'up';
+  }
+
+  /** The newest session that is known of the host; undefined where nothing is known of it. */
+  session(key: HostKey): number | undefined {
+    const entry = this.#entries.get(key);
+    return entry === undefined ? undefined : Math.max(entry.session ?? 0, this.#beats.get(key)?.session ?? 0);
+  }
+
+  /** Has the owner of the host's partition told this process of its hosts? */
+  isTold(key: HostKey): boolean {
+    return this.#versions.has(partitionOf(key, this.#partitions));
   }
 
   lastHeardMs(key: HostKey): number | null {

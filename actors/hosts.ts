@@ -201,14 +201,22 @@ function takeReport(
   report: Report,
   respond: (answer: ReportAnswer) => void,
 ): void {
+  const { fleet } = options;
   const partition = ownedPartition(options, report.partition);
   if (partition === undefined) return;
+  // An owner that has just come does not know which sessions it heard last: the host's own session says which is over.
+  if (!fleet.isTold(host)) {
+    respond({ ok: false, error: 'unavailable' });
+    return;
+  }
+  if (report.session < (fleet.session(host) ?? 0)) {
+    respond({ ok: false, error: 'stale_session' });
+    return;
+  }
   const isTaken = partition.change(
     'report',
     function* (state, context) {
       for (const item of report.items) {
-        // A container of another partition is not ours to write (invariant A2).
-        if (partitionOf(item.tenant, options.cluster.partitions) !== report.partition) continue;
         let changes: Changes;
         try {
           changes = observe(state, host, report.session, item, context);

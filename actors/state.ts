@@ -2,7 +2,7 @@
  * What a partition holds in memory: its tenants with their containers, its hosts, and the indexes that decisions need.
  * Decisions read it through `PartitionView`; only `PartitionState.apply` writes it, for commits and for loading alike.
  */
-import type { ContainerRecord, TombstoneRecord } from '../schemas/container.ts';
+import type { ContainerRecord, ObservationOrder, TombstoneRecord } from '../schemas/container.ts';
 import { quotaDimensions, type QuotaDimension } from '../schemas/errors.ts';
 import type { HostRecord } from '../schemas/host.ts';
 import {
@@ -71,6 +71,8 @@ export interface PartitionView {
   placedOn(host: HostKey): ReadonlyMap<ContainerId, ContainerRecord>;
   hostsWithContainers(): Iterable<HostKey>;
   unplaced(): Iterable<ContainerRecord>;
+  /** The order of the newest report of the container: stored with it, or heard since and kept in memory alone. */
+  lastHeard(record: ContainerRecord): ObservationOrder;
   /** Oldest first. */
   tombstones(): Iterable<TombstoneRecord>;
   /** Every damaged container of the partition. */
@@ -159,6 +161,7 @@ export class PartitionState implements PartitionView {
   readonly #hosts = new Map<HostKey, HostRecord>();
   readonly #placed = new Map<HostKey, Map<ContainerId, ContainerRecord>>();
   readonly #unplaced = new Map<ContainerId, ContainerRecord>();
+  readonly #heard = new Map<ContainerId, ObservationOrder>();
   readonly #tombstones = new Map<ContainerId, TombstoneRecord>();
   readonly #damaged = new Set<ContainerId>();
   readonly #damagedHosts = new Set<HostKey>();
@@ -191,6 +194,9 @@ export class PartitionState implements PartitionView {
   unplaced(): Iterable<ContainerRecord> {
     return this.#unplaced.values();
   }
+  lastHeard({ id, observedOrder }: ContainerRecord): ObservationOrder {
+    return this.#heard.get(id) ?? observedOrder;
+  }
   tombstones(): Iterable<TombstoneRecord> {
     return this.#tombstones.values();
   }
@@ -199,6 +205,11 @@ export class PartitionState implements PartitionView {
   }
   damagedHosts(): Iterable<HostKey> {
     return this.#damagedHosts;
+  }
+
+  /** A report that changed nothing: its order counts until the next change of the container, which stores one as new. */
+  hear(id: ContainerId, order: ObservationOrder): void {
+    this.#heard.set(id, order);
   }
 
   /** Puts a record in the place of the one under its key. */
@@ -293,6 +304,7 @@ export class PartitionState implements PartitionView {
     tenant.releaseKey(before);
     tenant.count(before, -1);
     this.#unplaced.delete(id);
+    this.#heard.delete(id);
     if (before.placement.phase !== 'placed') return;
     const { host } = before.placement;
     const placed = this.#placed.get(host);

@@ -2,7 +2,7 @@
  * What a decision is given and what it gives back. `decide(state, message, context)` is a pure function: it reads, and
  * says what should change, what to answer, and what to do once the change is committed (invariant A3).
  */
-import type { ContainerRecord, ContainerStatus } from '../schemas/container.ts';
+import type { ContainerRecord, ContainerStatus, ObservationOrder } from '../schemas/container.ts';
 import {
   isSuccessCode,
   type ErrorBody,
@@ -75,6 +75,8 @@ export interface Changes {
   readonly deletes: readonly string[];
   readonly events: readonly EventDraft[];
   readonly effects: readonly Effect[];
+  /** A report that repeats what is stored: memory keeps its order, and nothing is committed. */
+  readonly heard?: { readonly id: ContainerId; readonly order: ObservationOrder };
 }
 
 export const noChanges: Changes = { records: [], deletes: [], events: [], effects: [] };

@@ -1,7 +1,8 @@
 /**
  * Tells the control plane what is observed. Of each container only the newest observation waits; containers of one
  * partition go together, and are sent again, as they are by then, until their owner has committed them. Reports are
- * ordered by (generation, session, seq); `seq` rises with every item sent in a session, whether or not it arrives.
+ * ordered by (generation, session, seq). An observation gets its `seq` when it is first sent in a session and keeps it when
+ * it is sent again, so that the owner knows a repetition and commits nothing for it.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { backoffMs, jitter, sleep, type BackoffBounds } from '../lib/backoff.ts';
@@ -58,7 +59,11 @@ interface Entry {
   readonly isDirty: boolean;
   /** The owner called a batch with it invalid: it goes alone, so that it holds up no other. */
   readonly isSuspect: boolean;
+  /** Its number in a session, once it has been sent in one. */
+  readonly sent: { readonly session: number; readonly seq: number } | undefined;
 }
+
+type Numbered = Entry & { readonly sent: NonNullable<Entry['sent']> };
 
 export function createReporter(parts: ReporterParts): Reporter {
   const { host, request, metrics, log, signal } = parts;
@@ -67,15 +72,24 @@ export function createReporter(parts: ReporterParts): Reporter {
   let current: Session | undefined;
   let seq = 0;
 
-  const batchOf = (partition: number, { partitions }: Session): Entry[] => {
-    const batch: Entry[] = [];
+  /** The entry with its number in this session. */
+  const numbered = (entry: Entry, { session }: Session): Numbered => {
+    const sent = entry.sent?.session === session ? entry.sent : { session, seq: ++seq };
+    const next = { ...entry, sent };
+    entries.set(entry.observed.id, next);
+    return next;
+  };
+
+  const batchOf = (partition: number, session: Session): Numbered[] => {
+    const { partitions } = session;
+    const batch: Numbered[] = [];
     let bytes = 0;
     for (const entry of entries.values()) {
       if (!entry.isDirty || partitionOf(entry.observed.tenant, partitions) !== partition) continue;
       if (entry.isSuspect && batch.length > 0) continue;
       bytes += JSON.stringify(entry.observed.description).length + itemOverheadBytes;
       if (batch.length > 0 && (bytes > limits.reportBytes || batch.length >= limits.reportItems)) break;
-      batch.push(entry);
+      batch.push(numbered(entry, session));
       if (entry.isSuspect) break;
     }
     return batch;
@@ -89,18 +103,21 @@ export function createReporter(parts: ReporterParts): Reporter {
     }
   };
 
-  const send = async (batch: readonly Entry[], partition: number, { session }: Session) => {
-    const items = batch.map(({ observed: { tenant, id, generation, description } }): ReportItem => {
-      seq += 1;
-      return { tenant, id, generation, seq, ...description };
-    });
+  const send = async (batch: readonly Numbered[], partition: number, { session }: Session) => {
+    const items = batch.map(({ observed: { tenant, id, generation, description }, sent }): ReportItem => ({
+      tenant,
+      id,
+      generation,
+      seq: sent.seq,
+      ...description,
+    }));
     const report: Report = { v: 1, partition, session, items };
     const answer = await request(subjects.hostReport(host), JSON.stringify(report), limits.reportTimeoutMs);
     return decodeAnswer(answer);
   };
 
   /** True: go on at once. */
-  const attempt = async (batch: readonly Entry[], partition: number, session: Session): Promise<boolean> => {
+  const attempt = async (batch: readonly Numbered[], partition: number, session: Session): Promise<boolean> => {
     const answer = await send(batch, partition, session);
     parts.onContact();
     if (answer.ok) {
@@ -168,7 +185,7 @@ export function createReporter(parts: ReporterParts): Reporter {
     set: (observed) => {
       const before = entries.get(observed.id);
       if (before !== undefined && isDeepStrictEqual(before.observed, observed)) return;
-      entries.set(observed.id, { observed, isDirty: true, isSuspect: false });
+      entries.set(observed.id, { observed, isDirty: true, isSuspect: false, sent: undefined });
       if (current !== undefined) wake(partitionOf(observed.tenant, current.partitions));
     },
     forget: (id) => void entries.delete(id),

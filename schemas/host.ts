@@ -103,4 +103,6 @@ export interface DirectoryEntry {
   readonly draining: boolean;
   readonly capacity: Capacity | null;
   readonly lost: boolean;
+  /** The newest session; absent in a message of the release before. */
+  readonly session?: number;
 }

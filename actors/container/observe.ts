@@ -59,16 +59,19 @@ export function observe(
   const record = tenant.containers.get(item.id);
   if (record === undefined || record.placement.phase !== 'placed' || record.placement.host !== host) return noChanges;
   const order = { generation: item.generation, session, seq: item.seq };
-  if (item.generation !== record.generation || !isNewer(order, record.observedOrder)) return noChanges;
+  const known = state.lastHeard(record);
+  if (item.generation !== record.generation || !isNewer(order, known)) return noChanges;
 
   if (item.gone && record.desired === 'removed') return bury(record, context);
   if (item.gone && item.observation.reason === 'rejected')
     return rejected(state, record, order, item.observation, context);
   if (item.gone || !reportable.has(item.observation.status)) return noChanges;
 
+  const observed = observationOf(item.observation);
+  if (isRepeated(record, observed, order, known)) return { ...noChanges, heard: { id: record.id, order } };
   const next: ContainerRecord = {
     ...record,
-    observed: observationOf(item.observation),
+    observed,
     observedOrder: order,
     observedAtMs: context.nowMs,
     updatedAtMs: record.observed.status === item.observation.status ? record.updatedAtMs : context.nowMs,
@@ -81,6 +84,21 @@ export function observe(
     effects: [{ kind: 'changed', tenant: record.tenant, id: record.id }],
   };
 }
+
+/**
+ * Does a new session say what is stored already? Then nothing is committed (ADR 15): memory keeps the order, and after a
+ * crash of the owner the host's session refuses what the sessions before it sent (hosts.ts). Inside a session the order is
+ * committed even for an equal observation: an agent numbers each observation once, so another one may be under way.
+ */
+const isRepeated = (
+  record: ContainerRecord,
+  observed: Observation,
+  order: ObservationOrder,
+  known: ObservationOrder,
+): boolean =>
+  order.generation === known.generation &&
+  order.session !== known.session &&
+  JSON.stringify(observationOf(record.observed)) === JSON.stringify(observed);
 
 /** Of a host that has just spoken, however long it was silent before. */
 const toldByHost = (container: ContainerRecord): EventDraft => ({

@@ -19,6 +19,7 @@ export const directoryEntry = (record: HostRecord): DirectoryEntry => ({
   draining: record.draining,
   capacity: record.capacity,
   lost: record.lostSinceMs !== null,
+  session: record.session,
 });
 
 const stored = (record: HostRecord): Changes => ({

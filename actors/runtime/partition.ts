@@ -180,6 +180,7 @@ export class Partition {
     this.#options.observer.turn(kind);
     try {
       for (const changes of decide(state, this.#context(null))) {
+        if (changes.heard !== undefined) state.hear(changes.heard.id, changes.heard.order);
         if (isEmpty(changes)) continue;
         const encoded = changes.records.map(encodeValue);
         if (encoded.some(isTooLarge)) {

@@ -3,7 +3,7 @@ import t from 'tap';
 import * as decide from '../../actors/container/decide.ts';
 import { observe, settle } from '../../actors/container/observe.ts';
 import type { PartitionState } from '../../actors/state.ts';
-import { isEmpty, type HostStanding, type Turn } from '../../actors/turn.ts';
+import { isEmpty, noChanges, type HostStanding, type Turn } from '../../actors/turn.ts';
 import type { ContainerRecord, ContainerSpec, ContainerStatus, TombstoneRecord } from '../../schemas/container.ts';
 import { limits } from '../../schemas/limits.ts';
 import { decodeCursor } from '../../schemas/messages.ts';
@@ -338,16 +338,27 @@ t.test('a container that is not there, of another tenant, or damaged', (t) => {
 t.test('observe', (t) => {
   const context = contextOf(twoHosts);
   const accepted = { records: { length: 1 } };
+  const nothing = { records: { length: 0 }, deletes: { length: 0 }, events: { length: 0 }, effects: { length: 0 } };
+  const late = { generation: 2, seq: 9, observation: observation('stopped') };
+  const refused = { gone: true, observation: observation('failed', { reason: 'rejected' }) };
   const rows: [string, Partial<ContainerRecord>, Parameters<typeof itemOf>[1] & { host?: typeof h1 }, object][] = [
     ['newer seq → stored', {}, { seq: 2 }, accepted],
-    ['same seq → ignored', {}, { seq: 1 }, { records: [] }],
-    ['older generation → ignored', {}, { generation: 1, seq: 9 }, { records: [] }],
-    ['a generation that is not wanted yet → ignored', {}, { generation: 3, seq: 9 }, { records: [] }],
-    ['of another host → ignored', { placement: placedOn(h2) }, {}, { records: [] }],
-    ['of no host → ignored', { placement: unplaced }, {}, { records: [] }],
-    ['a status that is not an agent’s → ignored', {}, { observation: observation('lost') }, { records: [] }],
+    ['same seq → ignored', {}, { seq: 1 }, nothing],
+    ['older generation → ignored', {}, { generation: 1, seq: 9 }, nothing],
+    ['a generation that is not wanted yet → ignored', {}, { generation: 3, seq: 9 }, nothing],
+    ['of the generation before, which no report has replaced yet → ignored', { generation: 3 }, late, nothing],
+    ['a refusal of the generation before → ignored', { generation: 3 }, { ...late, ...refused }, nothing],
+    [
+      'gone, of the generation before → ignored',
+      { generation: 3, desired: 'removed' },
+      { ...late, gone: true },
+      nothing,
+    ],
+    ['of another host → ignored', { placement: placedOn(h2) }, {}, nothing],
+    ['of no host → ignored', { placement: unplaced }, {}, nothing],
+    ['a status that is not an agent’s → ignored', {}, { observation: observation('lost') }, nothing],
     ['gone while removing → buried', { desired: 'removed' }, { gone: true }, { records: [{ kind: 'tombstone' }] }],
-    ['gone while wanted → ignored', {}, { gone: true }, { records: [] }],
+    ['gone while wanted → ignored', {}, { gone: true }, nothing],
     [
       'rejected, the platform’s choice → placed elsewhere',
       {},
@@ -374,10 +385,22 @@ t.test('observe', (t) => {
 
   const before = container({ observedOrder: { generation: 2, session: 2, seq: 5 } });
   t.ok(isEmpty(observe(stateOf(before), h1, 1, itemOf(before, { seq: 99 }), context)), 'an older session → ignored');
-  t.notOk(isEmpty(observe(stateOf(before), h1, 3, itemOf(before, { seq: 1 }), context)), 'a newer one → stored');
+  const stopped = observation('stopped');
+  const newer = (more: object = {}) => itemOf(before, { seq: 1, observation: stopped, ...more });
+  t.notOk(isEmpty(observe(stateOf(before), h1, 3, newer(), context)), 'a newer one → stored');
 
-  const same = observe(stateOf(before), h1, 3, itemOf(before), context);
-  t.same(same.events, [], 'no news → no event');
+  const repeated = stateOf(before);
+  const same = observe(repeated, h1, 3, itemOf(before, { seq: 1 }), context);
+  t.ok(isEmpty(same), 'a newer one that says the same → nothing is stored');
+  t.same([same.events, same.effects], [[], []], 'and nobody is told');
+  apply(repeated, same);
+  t.same(observe(repeated, h1, 2, newer({ seq: 9 }), context), noChanges, 'but the older session is over');
+  const [confirmed] = observe(repeated, h1, 3, itemOf(before, { seq: 3 }), context).records;
+  t.match(confirmed, { observedOrder: { session: 3, seq: 3 } }, 'the same, numbered anew in one session → stored');
+  const between = stateOf(confirmed as ContainerRecord);
+  t.same(observe(between, h1, 3, newer({ seq: 2 }), context), noChanges, 'for what was sent before it may come later');
+  const wanted = container({ ...before, generation: 3 });
+  t.notOk(isEmpty(observe(stateOf(wanted), h1, 2, itemOf(wanted), context)), 'the same of a new generation → stored');
   const crashed = itemOf(before, { observation: observation('running', { restart_count: 1 }) });
   t.equal(observe(stateOf(before), h1, 3, crashed, context).events.length, 1, 'a restart is news');
 
@@ -402,13 +425,14 @@ t.test('observe', (t) => {
 
 t.test('settle: what waits, and what must leave', (t) => {
   const waiting = { placement: unplaced, observed: observation('pending', { reason: 'no_host' }) };
+  const nothing = { records: { length: 0 }, deletes: { length: 0 } };
   const rows: [string, Partial<ContainerRecord>, ReturnType<typeof fleetOf>, object][] = [
     ['waits, a host fits → placed', waiting, oneHost, { records: [{ placement: { host: h1 }, generation: 3 }] }],
-    ['waits, none fits → waits', waiting, empty, { records: [] }],
-    ['stopped without a host → rests', { ...waiting, desired: 'stopped' }, oneHost, { records: [] }],
-    ['on a host that is up → stays', {}, twoHosts, { records: [] }],
-    ['host silent → stays', {}, fleetWith('silent'), { records: [] }],
-    ['host unheard of → stays', {}, fleetWith('unheard'), { records: [] }],
+    ['waits, none fits → waits', waiting, empty, nothing],
+    ['stopped without a host → rests', { ...waiting, desired: 'stopped' }, oneHost, nothing],
+    ['on a host that is up → stays', {}, twoHosts, nothing],
+    ['host silent → stays', {}, fleetWith('silent'), nothing],
+    ['host unheard of → stays', {}, fleetWith('unheard'), nothing],
     ['host lost → placed elsewhere', {}, fleetWith('lost'), { records: [{ placement: { host: h2 } }] }],
     ['host removed → placed elsewhere', {}, fleetWith('removed'), { records: [{ placement: { host: h2 } }] }],
     [
@@ -424,24 +448,19 @@ t.test('settle: what waits, and what must leave', (t) => {
       { records: [{ placement: unplaced, observed: { status: 'stopped' } }] },
     ],
     ['host lost, removing → gone', { desired: 'removed' }, fleetWith('lost'), { records: [{ kind: 'tombstone' }] }],
-    ['host lost, pinned → stays', { placement: placedOn(h1, 'tenant') }, fleetWith('lost'), { records: [] }],
+    ['host lost, pinned → stays', { placement: placedOn(h1, 'tenant') }, fleetWith('lost'), nothing],
     [
       'host draining → moves',
       {},
       fleetOf(fleetHost(h1, { draining: true, schedulable: false }), fleetHost(h2)),
       { records: [{ placement: { host: h2 } }] },
     ],
-    [
-      'host draining, no other → runs on',
-      {},
-      fleetOf(fleetHost(h1, { draining: true, schedulable: false })),
-      { records: [] },
-    ],
+    ['host draining, no other → runs on', {}, fleetOf(fleetHost(h1, { draining: true, schedulable: false })), nothing],
     [
       'refused a moment ago by the only host → waits',
       { ...waiting, rejections: [{ host: h1, atMs: 999_999 }] },
       oneHost,
-      { records: [] },
+      nothing,
     ],
     [
       'refused long ago → tried again',

@@ -77,7 +77,7 @@ function computeRoutes(t: Test, url: string) {
       t.equal(answer.status, status, `${method} ${suffix}`);
       t.ok((answer.json as { data: unknown }).data, 'wrapped in data');
     }
-    t.equal((await call(url, `${compute}/quota?region=eu`, { headers: bearer })).status, 200);
+    t.equal((await call(url, `${compute}/quota?region=eu&tenant_id=rival`, { headers: bearer })).status, 200);
     t.match(owner.asks.at(-1), { type: 'tenant.quota', region: 'eu', tenant: 'acme' });
     const list = await call(url, `${compute}/`, { headers: bearer });
     t.equal(list.status, 200);

@@ -233,7 +233,8 @@ t.test('reports', async (t) => {
     t.same(ids(sent).at(-1), ['a', 'b']);
     t.same(
       sent.flatMap(({ items }) => items.map(({ seq }) => seq)),
-      [1, 2, 3, 4, 5],
+      [1, 2, 3, 1, 3],
+      'what is said again keeps its number',
     );
   });
 
@@ -256,9 +257,15 @@ t.test('reports', async (t) => {
     await delay(50);
     t.equal(sent.length, count, 'acknowledged, and not said again');
     t.same(
-      sent.flatMap(({ items }) => items.map(({ seq }) => seq)),
-      Array.from({ length: count }, (_, index) => index + 1),
+      [...new Set(sent.flatMap(({ items }) => items.map(({ seq, observation }) => `${seq} ${observation.status}`)))],
+      ['1 pending', '2 stopped'],
     );
+    reporter.restart({ session: 2, partitions: 1 });
+    await eventually(
+      () => sent.length === count + 1 || undefined,
+      () => 'everything in the new session',
+    );
+    t.equal(sent.at(-1)?.items[0]?.seq, 1, 'numbered from the beginning in a new session');
   });
 
   await t.test('partitions do not wait for one another', async (t) => {

@@ -24,6 +24,7 @@ export type Killer =
   | { readonly by: 'test'; readonly file: string };
 
 const simulation: Killer = { by: 'simulation', seeds: 1000 };
+const decisions: Killer = { by: 'test', file: 'test/actors/container.test.ts' };
 
 export const mutants: readonly Mutant[] = [
   {
@@ -183,6 +184,198 @@ export const mutants: readonly Mutant[] = [
     file: 'lib/stream-read.js',
     edits: [{ find: 'if (gap !== undefined)', replace: 'if (false)' }],
     killedBy: { by: 'test', file: 'test/lib/stream-read.test.ts' },
+  },
+  {
+    name: 'report of another generation taken',
+    guard: 'A report counts only for the generation that is wanted now (A2)',
+    file: 'actors/container/observe.js',
+    edits: [{ find: 'item.generation !== record.generation || ', replace: '' }],
+    killedBy: decisions,
+  },
+  {
+    name: 'older report taken',
+    guard: 'A report never replaces a newer one (A5)',
+    file: 'actors/container/observe.js',
+    edits: [{ find: '!isNewer(order, known)', replace: 'false' }],
+    killedBy: decisions,
+  },
+  {
+    name: 'report of any host believed',
+    guard: 'A report is believed only of the host that the record names (A7)',
+    file: 'actors/container/observe.js',
+    edits: [{ find: ' || record.placement.host !== host', replace: '' }],
+    killedBy: decisions,
+  },
+  {
+    name: 'status of the control plane taken from a host',
+    guard: 'An agent reports what it sees; the other statuses are the control plane’s (A2)',
+    file: 'actors/container/observe.js',
+    edits: [{ find: '!reportable.has(item.observation.status)', replace: 'false' }],
+    killedBy: decisions,
+  },
+  {
+    name: 'gone while wanted',
+    guard: 'A container goes when its removal was asked for, whatever its host says (A5)',
+    file: 'actors/container/observe.js',
+    edits: [{ find: "item.gone && record.desired === 'removed'", replace: 'item.gone' }],
+    killedBy: decisions,
+  },
+  {
+    name: 'repetition committed',
+    guard: 'What a new session says again is not written again (ADR 15)',
+    file: 'actors/container/observe.js',
+    edits: [{ find: 'order.session !== known.session &&', replace: 'false &&' }],
+    killedBy: { by: 'test', file: 'test/actors/reports.test.ts' },
+  },
+  {
+    name: 'same observation, later number, not committed',
+    guard: 'In one session the order of equal observations is committed: another may be under way (ADR 15)',
+    file: 'actors/container/observe.js',
+    edits: [{ find: 'order.session !== known.session &&', replace: '' }],
+    killedBy: decisions,
+  },
+  {
+    name: 'session that is over believed',
+    guard: 'A report of an older session is refused, also by an owner that heard none of the newer (ADR 15)',
+    file: 'actors/hosts.js',
+    edits: [{ find: 'if (report.session < (fleet.session(host) ?? 0))', replace: 'if (false)' }],
+    killedBy: { by: 'test', file: 'test/actors/reports.test.ts' },
+  },
+  {
+    name: 'heartbeat of a session that is over',
+    guard: 'A heartbeat of an older session says nothing of its host (A7)',
+    file: 'actors/fleet.js',
+    edits: [{ find: ' || (before !== undefined && before.session > beat.session)', replace: '' }],
+    killedBy: { by: 'test', file: 'test/actors/fleet.test.ts' },
+  },
+  {
+    name: 'older directory taken',
+    guard: 'An older message of the directory never replaces a newer one (A3)',
+    file: 'actors/fleet.js',
+    edits: [{ find: 'isOlder(message, known)', replace: 'false' }],
+    killedBy: { by: 'test', file: 'test/actors/fleet.test.ts' },
+  },
+  {
+    name: 'container found by its id alone',
+    guard: 'A record is reached through the tenant in the token (A6)',
+    file: 'actors/container/decide.js',
+    edits: [
+      {
+        find: 'const record = tenant.containers.get(ask.id);\n    if',
+        replace:
+          'const record = [...state.tenants()].flatMap((each) => [...each.containers.values()]).find(({ id }) => id === ask.id);\n    if',
+      },
+    ],
+    killedBy: decisions,
+  },
+  {
+    name: 'tenant from the query',
+    guard: 'The tenant of a request is the token’s (A6)',
+    file: 'gateway/call.js',
+    edits: [
+      {
+        find: 'call.identity?.tenant ??',
+        replace: "new URLSearchParams(call.exchange.head.query).get('tenant_id') ?? call.identity?.tenant ??",
+      },
+    ],
+    killedBy: { by: 'test', file: 'test/gateway/contract.test.ts' },
+  },
+  {
+    name: 'name taken twice',
+    guard: 'A name is free or taken in the turn that takes it (A2)',
+    file: 'actors/container/decide.js',
+    edits: [{ find: 'if (tenant.names.has(ask.spec.name))', replace: 'if (false)' }],
+    killedBy: decisions,
+  },
+  {
+    name: 'caps of the tenant not looked at',
+    guard: 'No quota is exceeded by a create (A5)',
+    file: 'actors/container/decide.js',
+    edits: [{ find: 'if (overTenant !== undefined)', replace: 'if (false)' }],
+    killedBy: decisions,
+  },
+  {
+    name: 'caps of a region not looked at in placement',
+    guard: 'No quota is exceeded by a placement (A5)',
+    file: 'actors/container/transitions.js',
+    edits: [{ find: 'excessInRegion(tenant, region, amounts) === undefined', replace: 'true' }],
+    killedBy: decisions,
+  },
+  {
+    name: 'any join token enrols',
+    guard: 'A host is enrolled by its own token (A7)',
+    file: 'actors/host/decide.js',
+    edits: [{ find: ' || join.tokenHash !== ask.joinTokenHash', replace: '' }],
+    killedBy: { by: 'test', file: 'test/actors/host.test.ts' },
+  },
+  {
+    name: 'join token used twice',
+    guard: 'A join token is spent by the key that it enrolled (A7)',
+    file: 'actors/host/decide.js',
+    edits: [{ find: 'return join.spentBy === null || join.spentBy === ask.publicKey;', replace: 'return true;' }],
+    killedBy: { by: 'test', file: 'test/actors/host.test.ts' },
+  },
+  {
+    name: 'agent sees every container',
+    guard: 'An agent sees only what bears its cluster and its host (A4)',
+    file: 'host-agent/spec.js',
+    edits: [
+      {
+        find: '({ cluster, host }) => ({ [labels.cluster]: cluster, [labels.host]: host })',
+        replace: '() => ({})',
+      },
+    ],
+    killedBy: { by: 'test', file: 'test/host-agent/ours.test.ts' },
+  },
+  {
+    name: 'agent sees other hosts of its cluster',
+    guard: 'Two agents on one engine see their own containers (A4)',
+    file: 'host-agent/spec.js',
+    edits: [{ find: '[labels.cluster]: cluster, [labels.host]: host', replace: '[labels.cluster]: cluster' }],
+    killedBy: { by: 'test', file: 'test/host-agent/ours.test.ts' },
+  },
+  {
+    name: 'adopted under another placement',
+    guard: 'What was made under an earlier placement is not this container (A5)',
+    file: 'host-agent/plan.js',
+    edits: [{ find: 'found.placement !== container.placement || ', replace: '' }],
+    killedBy: { by: 'test', file: 'test/host-agent/plan.test.ts' },
+  },
+  {
+    name: 'inbox that can be guessed',
+    guard: 'A sync answer counts only in the inbox of its own question (A7)',
+    file: 'host-agent/sync.js',
+    edits: [{ find: "randomBytes(16).toString('hex')", replace: "'0'.repeat(32)" }],
+    killedBy: { by: 'test', file: 'test/host-agent/ours.test.ts' },
+  },
+  {
+    name: 'damaged record’s container removed',
+    guard: 'What a damaged record may speak of is left as it is (A4)',
+    file: 'host-agent/fleet.js',
+    edits: [
+      { find: ' && !damaged.has(id)', replace: '' },
+      { find: 'if (damaged.has(id))', replace: 'if (false)' },
+    ],
+    killedBy: { by: 'test', file: 'test/host-agent/fleet.test.ts' },
+  },
+  {
+    name: 'host may speak for others',
+    guard: 'The NATS server holds a host to its own subjects (A7)',
+    file: 'lib/host-credentials.js',
+    edits: [{ find: '`host.${host}.>`', replace: "'host.>'" }],
+    killedBy: { by: 'test', file: 'test/deploy/nats.test.ts' },
+  },
+  {
+    name: 'log lines of any host',
+    guard: 'Log lines count only from the hosts that a container was placed on (A7)',
+    file: 'gateway/streams/logs.js',
+    edits: [
+      {
+        find: 'this.#reader.newest(subjects.hostLog(host, tenant, id)',
+        replace: "this.#reader.newest(subjects.hostLog('*', tenant, id)",
+      },
+    ],
+    killedBy: { by: 'test', file: 'test/gateway/streams.test.ts' },
   },
 ];
 

@@ -2,6 +2,7 @@
  * The control plane, played by its protocol on a real nats-server with the two accounts: it enrols a host over HTTP,
  * answers hello, sync and report over NATS, and holds the stream LOGS. What it was told is kept for the test to look at.
  */
+import { isDeepStrictEqual } from 'node:util';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { readFileSync } from 'node:fs';
@@ -138,14 +139,16 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
     return asked.flatMap((partition) => answersFor(state, partition, ask.held[partition]));
   };
 
-  let lastOrder = { session: 0, seq: 0 };
+  const numbered = new Map<ContainerId, { readonly session: number; readonly item: ReportItem }>();
   const onReport = (message: Msg): ReportAnswer => {
     const report = decode.report(message.data);
     if (report.session !== state.session) return { ok: false, error: 'stale_session' };
     for (const item of report.items) {
-      const rises = report.session > lastOrder.session || item.seq > lastOrder.seq;
-      if (!rises) faults.push(`seq ${item.seq} after ${lastOrder.seq} in session ${report.session}`);
-      lastOrder = { session: report.session, seq: item.seq };
+      const last = numbered.get(item.id);
+      const isRepeated = isDeepStrictEqual(last?.item, item);
+      const rises = last === undefined || report.session > last.session || item.seq > last.item.seq;
+      if (!rises && !isRepeated) faults.push(`seq ${item.seq} after ${last.item.seq} in session ${report.session}`);
+      numbered.set(item.id, { session: report.session, item });
       if (partitionOf(item.tenant, partitions) !== report.partition)
         faults.push(`${item.tenant} in ${report.partition}`);
       items.push(item);

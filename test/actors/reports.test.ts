@@ -1,0 +1,154 @@
+/** Reports of an agent's own reporter to an actors process on a real nats-server: what they commit, and what is too old. */
+import t, { type Test } from 'tap';
+import { createReporter, type Reporter } from '../../host-agent/reporter.ts';
+import type { Owner } from '../../actors/owner.ts';
+import type { ContainerStatusView, Observation } from '../../schemas/container.ts';
+import type { ContainerId, HostKey, Region } from '../../schemas/ids.ts';
+import type { HelloAnswer, Report, ReportAnswer } from '../../schemas/messages.ts';
+import { partitionOf, subjects } from '../../schemas/subjects.ts';
+import { eventually } from '../host-agent/support/eventually.ts';
+import {
+  containerId,
+  controlPlane,
+  createAsker,
+  hostKey,
+  operation,
+  ownerOn,
+  quietLog,
+  specOf,
+  startCluster,
+  tenantId,
+  type Ground,
+} from './support.ts';
+import { observation, roomy } from './support/records.ts';
+
+const partitions = 4;
+const containers = 200;
+const tenant = tenantId('acme');
+const host = hostKey('h1');
+
+async function startOwner(t: Test, ground: Ground): Promise<Owner> {
+  const nc = await controlPlane(ground.nats);
+  t.teardown(() => nc.close());
+  const owner = ownerOn(ground, nc);
+  await owner.start();
+  t.teardown(() => owner.stop());
+  return owner;
+}
+
+/** Journal entries of all partitions. */
+const commitsOf = (owner: Owner): number => [...owner.keeper.serving()].reduce((sum, { last }) => sum + last, 0);
+
+async function greet({ nc }: Ground, key: HostKey): Promise<number> {
+  const hello = JSON.stringify({ v: 1, agent_version: '0', capacity: { ...roomy, containers: 1000 } });
+  const answer = (await nc.request(subjects.hostHello(key), hello, { timeout: 3000 })).json<HelloAnswer>();
+  if (!answer.ok) throw new Error(answer.error);
+  return answer.session;
+}
+
+/** A host with containers of one tenant that it has taken up. */
+async function withContainers(ground: Ground, count: number) {
+  const ask = createAsker(ground.nc, partitions);
+  await ask({ type: 'host.create', host, region: 'default' as Region, joinTokenHash: 'x', op: operation() });
+  const session = await greet(ground, host);
+  const settings = { caps: { containers: null, cpu_millis: null, mem_bytes: null } };
+  await ask({ type: 'tenant.put', tenant, settings, op: operation() });
+  const ids = Array.from({ length: count }, containerId);
+  await Promise.all(
+    ids.map(async (id, index) => {
+      const spec = specOf(`c${index}`, { host_key: host });
+      const { code } = await ask({ type: 'container.create', tenant, id, op: operation(), spec, idempotency: null });
+      if (code !== 'created') throw new Error(code);
+    }),
+  );
+  const statusOf = async (id: ContainerId) =>
+    ((await ask({ type: 'container.status', tenant, id })).json as { data: ContainerStatusView }).data;
+  return { ask, ids, session, statusOf };
+}
+
+t.test('an agent that connects again, or starts again, makes nothing be written that is written already', async (t) => {
+  const ground = await startCluster(t, partitions);
+  const owner = await startOwner(t, ground);
+  const { ids, session, statusOf } = await withContainers(ground, containers);
+  const ending = new AbortController();
+  t.teardown(() => ending.abort());
+  let acknowledged = 0;
+  const reporter: Reporter = createReporter({
+    host,
+    request: async (subject, payload, timeoutMs) =>
+      (await ground.nc.request(subject, payload, { timeout: timeoutMs })).data,
+    backoff: { minMs: 10, maxMs: 100 },
+    metrics: { report: (outcome, items) => void (acknowledged += outcome === 'acknowledged' ? items : 0) },
+    log: quietLog,
+    signal: ending.signal,
+    onStaleSession: () => t.fail('the session is the newest'),
+    onContact: () => {},
+  });
+  const allSaid = async (times: number): Promise<void> => {
+    await eventually(
+      () => acknowledged === times * containers || undefined,
+      () => `${times} times ${containers} acknowledged: ${acknowledged}`,
+    );
+  };
+  for (const id of ids) {
+    reporter.set({ tenant, id, generation: 2, description: { gone: false, observation: observation('running') } });
+  }
+  reporter.restart({ session, partitions });
+  await allSaid(1);
+  const written = commitsOf(owner);
+
+  reporter.repeat();
+  await allSaid(2);
+  t.equal(commitsOf(owner), written, 'a connection that was lost and is back');
+
+  const newer = await greet(ground, host);
+  const greeted = commitsOf(owner);
+  reporter.restart({ session: newer, partitions });
+  await allSaid(3);
+  t.equal(commitsOf(owner), greeted, 'a new session');
+
+  const [first] = ids as [ContainerId];
+  const crashed: Observation = observation('backoff', { reason: 'exited', restart_count: 1 });
+  reporter.set({ tenant, id: first, generation: 2, description: { gone: false, observation: crashed } });
+  await eventually(
+    async () => (await statusOf(first)).status === 'backoff' || undefined,
+    () => 'what is new is taken',
+  );
+});
+
+t.test('what an older session sent never replaces what a newer one said, also to another owner', async (t) => {
+  const ground = await startCluster(t, partitions);
+  const nc = await controlPlane(ground.nats);
+  t.teardown(() => nc.close());
+  const before = ownerOn(ground, nc);
+  await before.start();
+  const { ids, session: old, statusOf } = await withContainers(ground, 1);
+  const [id] = ids as [ContainerId];
+  const home = partitionOf(tenant, partitions);
+  const report = async (session: number, seq: number, seen: Observation, partition = home): Promise<ReportAnswer> => {
+    const items = [{ tenant, id, generation: 2, seq, gone: false, observation: seen }];
+    const value: Report = { v: 1, partition, session, items };
+    const message = await ground.nc.request(subjects.hostReport(host), JSON.stringify(value), { timeout: 3000 });
+    return message.json<ReportAnswer>();
+  };
+  const running = observation('running');
+  const failed = observation('failed', { reason: 'crash_loop' });
+  t.same(await report(old, 1, running), { ok: true });
+  const session = await greet(ground, host);
+  t.same(await report(session, 1, running), { ok: true }, 'nothing new, in a new session');
+  t.same(await report(old, 2, failed), { ok: false, error: 'stale_session' }, 'the agent is to ask for a session');
+  t.equal((await statusOf(id)).status, 'running');
+
+  await before.stop();
+  await startOwner(t, ground);
+  t.same(await report(old, 2, failed), { ok: false, error: 'stale_session' }, 'what memory knew, the session says');
+  t.equal((await statusOf(id)).status, 'running');
+
+  const elsewhere = (home + 1) % partitions;
+  t.same(await report(session, 2, failed, elsewhere), { ok: true });
+  t.equal((await statusOf(id)).status, 'running', 'a container of another partition is not there');
+
+  t.same(await report(session, 3, running), { ok: true });
+  t.same(await report(session, 2, failed), { ok: true }, 'in one session, an earlier number');
+  t.equal((await statusOf(id)).status, 'running');
+});
