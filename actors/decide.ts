@@ -1,5 +1,5 @@
 /** The decision of every ask. Pure: no I/O, no clock, no cryptography; a decision that throws has changed nothing. */
-import type { Ask, ReadAsk, WriteAsk } from '../schemas/messages.ts';
+import type { Ask, ReadAsk, RecentAsk, WriteAsk } from '../schemas/messages.ts';
 import * as container from './container/decide.ts';
 import * as host from './host/decide.ts';
 import * as network from './network/decide.ts';
@@ -20,7 +20,10 @@ const unreachable = (ask: never): never => {
   throw new Error(`no decision for ${JSON.stringify(ask)}`);
 };
 
-export function decideRead(state: PartitionView, ask: ReadAsk, context: TurnContext): Turn {
+/** What is decided on the state alone; recent events are the outbox's to tell. */
+export type StateRead = Exclude<ReadAsk, RecentAsk>;
+
+export function decideRead(state: PartitionView, ask: StateRead, context: TurnContext): Turn {
   switch (ask.type) {
     case 'container.list':
       return container.list(state, ask, context);

@@ -37,3 +37,17 @@ export const Event = Type.Object(
   { additionalProperties: false },
 );
 export type Event = Static<typeof Event>;
+
+const idPattern = /^\d{1,6}-(\d{1,15})-(\d{1,6})$/;
+
+/** Where an event stands among those of its tenant: journal entry, then index. Undefined where the id is not ours. */
+export function placeOfEvent(id: string): { readonly entry: number; readonly index: number } | undefined {
+  const [, entry, index] = idPattern.exec(id) ?? [];
+  return entry === undefined ? undefined : { entry: Number(entry), index: Number(index) };
+}
+
+/** Orders the ids of one tenant's events as they happened. */
+export function compareEvents(one: string, other: string): number {
+  const [left, right] = [placeOfEvent(one), placeOfEvent(other)];
+  return (left?.entry ?? -1) - (right?.entry ?? -1) || (left?.index ?? -1) - (right?.index ?? -1);
+}

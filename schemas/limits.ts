@@ -226,6 +226,14 @@ export const limits = {
   eventAgeMs: 7 * days,
   eventsPerContainer: 1000,
   eventStreamBytes: 4 * 1024 * MiB,
+  /** The owner shows an event for this long after it was published: a replica that lags by more is not read from. */
+  eventsSettledMs: 10 * seconds,
+  /** Of such events, in a partition. */
+  eventsSettlingBytes: 4 * MiB,
+  /** Of one page of recent events between gateway and actor. */
+  recentEventsBytes: 512 * KiB,
+  /** A checkpoint waits for its events for this long before it goes on without them. */
+  eventsPatienceMs: 500,
 
   // VPN networks and peers
   networkRoutes: 64,

@@ -20,6 +20,7 @@ import {
   type OperatorFields,
 } from './container.ts';
 import { isOutcomeCode, type OutcomeCode } from './errors.ts';
+import type { Event } from './event.ts';
 import { Capacity, HostFault, type DirectoryEntry, type HostUpdate } from './host.ts';
 import {
   ContainerId,
@@ -72,6 +73,19 @@ interface Write {
   readonly op: OperationId;
 }
 
+/**
+ * What the stream EVENTS may not show yet: committed and not published, or published a moment ago. `container`: null for
+ * all of the tenant's. `from`: the newest before an event's id (null: of all), or the oldest after one
+ * (empty: of all).
+ */
+export interface RecentAsk {
+  readonly type: 'event.recent';
+  readonly tenant: TenantId;
+  readonly container: ContainerId | null;
+  readonly from: { readonly before: string | null } | { readonly after: string };
+  readonly limit: number;
+}
+
 /** Where a page ended: the list goes on with what is older than this one, whether or not it is still there. */
 export interface ListCursor {
   readonly insertedAtMs: number;
@@ -86,6 +100,8 @@ export type ReadAsk = Ride &
     /** Body: `ContainerTrace`. Answers for seven days after the container is gone. */
     | ({ type: 'container.trace' } & OfContainer)
     | ({ type: 'container.inspect' } & OfContainer)
+    /** Body: `{"data":RecentEvents}`. */
+    | RecentAsk
     | ({ type: 'tenant.quota'; region: string } & OfTenant)
     | ({ type: 'tenant.get' } & OfTenant)
     | ({ type: 'host.get' } & OfHost)
@@ -211,6 +227,15 @@ export type Ask = ReadAsk | WriteAsk;
 /** The key whose partition an ask goes to, or the partition itself. */
 export const addressOf = (ask: Ask): string | number =>
   'tenant' in ask ? ask.tenant : 'host' in ask ? ask.host : 'network' in ask ? ask.network : ask.partition;
+
+/** Answer to `event.recent`, oldest first. What is not in it and was committed before is in the stream. */
+export interface RecentEvents {
+  readonly events: readonly Event[];
+  /** There are more on the side that was asked for. */
+  readonly more: boolean;
+  /** Number of the newest journal entry that is committed. */
+  readonly last: number;
+}
 
 export interface ContainerTrace {
   readonly history: readonly HostKey[];

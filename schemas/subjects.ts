@@ -47,5 +47,8 @@ export const subjects = {
   eventsOfTenant: (tenant: TenantId) => `event.${tenant}.>`,
 } as const;
 
+/** Where in `event.<tenant>.<id>` the tenant stands. */
+export const tenantOfEventSubject = (subject: string): TenantId => (subject.split('.', 2)[1] ?? '') as TenantId;
+
 /** Where in `host.<key>.<verb>...` the host key stands. */
 export const hostKeyOfSubject = (subject: string): string => subject.split('.', 2)[1] ?? '';

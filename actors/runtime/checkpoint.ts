@@ -6,11 +6,11 @@
  */
 import { keys } from '../../schemas/buckets.ts';
 import type { OperationRecord } from '../../schemas/container.ts';
-import type { Event } from '../../schemas/event.ts';
 import { limits } from '../../schemas/limits.ts';
-import { backoffMs, sleep } from '../../lib/backoff.ts';
+import { sleep } from '../../lib/backoff.ts';
 import { encodeValue, eventBytes, operationBytes, type JournalEntry } from './codec.ts';
-import type { EventSink, Store, StoreWrite, WriteOutcome } from './store.ts';
+import type { Outbox } from './outbox.ts';
+import type { Store, StoreWrite, WriteOutcome } from './store.ts';
 
 export interface Checkpointer {
   /** The number of the last entry whose values are in their own keys. */
@@ -24,7 +24,7 @@ export interface Checkpointer {
 
 export interface CheckpointerOptions {
   readonly store: Store;
-  readonly events: EventSink;
+  readonly outbox: Outbox;
   readonly epoch: number;
   readonly mark: number;
   readonly pending: readonly JournalEntry[];
@@ -32,7 +32,6 @@ export interface CheckpointerOptions {
   readonly onMark: (mark: number) => void;
   /** The batch was refused, or its outcome is unknown: it may still land, so only a new epoch makes the next one safe. */
   readonly onTrouble: (outcome: Exclude<WriteOutcome, { kind: 'written' }>) => void;
-  readonly onEventFailure: (error: unknown) => void;
 }
 
 /**
@@ -78,37 +77,18 @@ export function batchWrites(entries: readonly JournalEntry[]): StoreWrite[] {
   return writes;
 }
 
-/** One message for each container, so that its events are read without those of others. */
-export function eventMessages(entries: readonly JournalEntry[]): { subject: string; payload: string }[] {
-  const bySubject = new Map<string, Event[]>();
-  for (const { events } of entries) {
-    for (const { subject, event } of events) {
-      const events = bySubject.get(subject);
-      if (events === undefined) bySubject.set(subject, [event]);
-      else events.push(event);
-    }
-  }
-  return Array.from(bySubject, ([subject, events]) => ({ subject, payload: JSON.stringify(events) }));
-}
-
 export function startCheckpointer(options: CheckpointerOptions): Checkpointer {
-  const { store, events, epoch } = options;
+  const { store, outbox, epoch } = options;
   let queue: JournalEntry[] = [...options.pending];
   let mark = options.mark;
   let running: Promise<void> | undefined;
   const stopped = new AbortController();
 
-  async function publishEvents(batch: readonly JournalEntry[]): Promise<void> {
-    const messages = eventMessages(batch);
-    if (messages.length === 0) return;
-    for (let attempt = 0; !stopped.signal.aborted; attempt++) {
-      try {
-        await events.publish(messages);
-        return;
-      } catch (error) {
-        options.onEventFailure(error);
-        await sleep(backoffMs(attempt, { minMs: 100, maxMs: 5000 }), stopped.signal);
-      }
+  /** Events are in the stream before the mark moves past their entries. */
+  async function published(entry: number): Promise<void> {
+    while (outbox.publishedTo < entry && !stopped.signal.aborted) {
+      await outbox.publishTo(entry, limits.eventsPatienceMs);
+      if (outbox.publishedTo < entry) await sleep(limits.eventsPaceMs, stopped.signal);
     }
   }
 
@@ -116,7 +96,7 @@ export function startCheckpointer(options: CheckpointerOptions): Checkpointer {
     while (queue.length > 0 && !stopped.signal.aborted) {
       const batch = queue.slice(0, takeBatch(queue));
       const isBehind = batch.length < queue.length;
-      await publishEvents(batch);
+      await published(batch.at(-1)?.number ?? mark);
       if (stopped.signal.aborted) return;
       const outcome = await store.putBatch(batchWrites(batch), epoch);
       if (outcome.kind !== 'written') {

@@ -8,6 +8,7 @@ import { keys } from '../../schemas/buckets.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Checkpointer } from './checkpoint.ts';
 import { Dirt, Group, type Waiter } from './group.ts';
+import type { Outbox } from './outbox.ts';
 import type { Store, WriteOutcome } from './store.ts';
 
 export interface CommitsOptions {
@@ -16,6 +17,7 @@ export interface CommitsOptions {
   /** Number of the last entry that the load found. */
   readonly last: number;
   readonly checkpointer: Checkpointer;
+  readonly outbox: Outbox;
   readonly clock: Clock;
   /** Before the waiters of the group are told. */
   readonly onCommitted: (group: Group, seconds: number) => void;
@@ -112,7 +114,7 @@ export class Commits {
   }
 
   async #commitAll(): Promise<void> {
-    const { store, epoch, checkpointer, clock, onTrouble } = this.#options;
+    const { store, epoch, checkpointer, outbox, clock, onTrouble } = this.#options;
     for (;;) {
       const [group] = this.#groups;
       if (group === undefined) break;
@@ -129,6 +131,8 @@ export class Commits {
       this.#groups.shift();
       this.#committed = group.number;
       this.#dirt.committed(group);
+      // Before anybody hears of the commit: who does may ask for its events.
+      outbox.offer(entry);
       checkpointer.offer(entry);
       this.#tell(group, (clock.monotonicMs() - startedMs) / 1000);
     }

@@ -18,6 +18,8 @@ export interface Loaded {
   readonly operations: readonly { readonly record: OperationRecord; readonly commit: number }[];
   /** Entries above the mark, oldest first: they still have to be checkpointed. */
   readonly pending: readonly JournalEntry[];
+  /** Entries at or below the mark that are still in the ring, oldest first: their events were published. */
+  readonly checkpointed: readonly JournalEntry[];
   readonly mark: number;
   readonly last: number;
 }
@@ -55,9 +57,10 @@ function readMark(values: readonly StoredValue[]): number {
   return decoded.value;
 }
 
-/** Entries above the mark in order. */
-function readJournal(values: readonly StoredValue[], mark: number): JournalEntry[] {
+/** Entries above the mark in order, and what the ring still has of those below. */
+function readJournal(values: readonly StoredValue[], mark: number) {
   const entries: JournalEntry[] = [];
+  const checkpointed: JournalEntry[] = [];
   const found = new Set<number>();
   const damaged = new Set<number>();
   for (const { key, value } of values) {
@@ -68,9 +71,9 @@ function readJournal(values: readonly StoredValue[], mark: number): JournalEntry
       continue;
     }
     found.add(decoded.value.number);
-    if (decoded.value.number > mark) entries.push(decoded.value);
+    (decoded.value.number > mark ? entries : checkpointed).push(decoded.value);
   }
-  entries.sort((a, b) => a.number - b.number);
+  for (const list of [entries, checkpointed]) list.sort((a, b) => a.number - b.number);
   for (const [index, { number }] of entries.entries()) {
     if (number !== mark + 1 + index) throw new LoadError(`journal entry ${mark + 1 + index} is missing or damaged`);
   }
@@ -80,13 +83,13 @@ function readJournal(values: readonly StoredValue[], mark: number): JournalEntry
   // And from the second round on it holds the entry of the round before, unless a later one was there and is lost.
   const replaced = next - limits.journalSlots;
   if (replaced > 0 && !found.has(replaced)) throw new LoadError(`journal entry ${next} may be lost`);
-  return entries;
+  return { pending: entries, checkpointed };
 }
 
 /** @throws LoadError where acknowledged writes may be missing. */
 export function readPartition(values: readonly StoredValue[]): Loaded {
   const mark = readMark(values);
-  const pending = readJournal(values, mark);
+  const { pending, checkpointed } = readJournal(values, mark);
   const current = new Map<string, string>();
   const operations: { record: OperationRecord; commit: number }[] = [];
 
@@ -115,5 +118,5 @@ export function readPartition(values: readonly StoredValue[]): Loaded {
   }
   records.sort((a, b) => createdMs(a) - createdMs(b) || (idOf(a) < idOf(b) ? -1 : 1));
   operations.sort((a, b) => a.record.atMs - b.record.atMs);
-  return { records, quarantined, operations, pending, mark, last: mark + pending.length };
+  return { records, quarantined, operations, pending, checkpointed, mark, last: mark + pending.length };
 }

@@ -17,6 +17,7 @@ import type { Group } from './group.ts';
 import type { Lease } from './lease.ts';
 import { readPartition } from './load.ts';
 import { Operations } from './operations.ts';
+import { Outbox } from './outbox.ts';
 import type { EventSink, Store, WriteOutcome } from './store.ts';
 
 export interface OwnershipOptions {
@@ -52,6 +53,7 @@ export interface Serving {
   readonly operations: Operations;
   readonly commits: Commits;
   readonly checkpointer: Checkpointer;
+  readonly outbox: Outbox;
   /** Number of the last entry that the load found. */
   readonly loadedLast: number;
 }
@@ -117,7 +119,8 @@ export class Ownership {
     const untilMs = clock.monotonicMs() + limits.handOverSettleMs;
     while (!serving.commits.isIdle && !this.#ended.signal.aborted && clock.monotonicMs() < untilMs) await sleep(1);
     // A batch that is still under way lands before the epoch moves, or is refused.
-    await Promise.race([serving.checkpointer.stop(), sleep(untilMs - clock.monotonicMs(), this.#ended.signal)]);
+    const stopping = Promise.all([serving.checkpointer.stop(), serving.outbox.stop()]);
+    await Promise.race([stopping, sleep(untilMs - clock.monotonicMs(), this.#ended.signal)]);
     await moveEpoch(store, this.#epochRecord({ released: true }), {
       from: { epoch: serving.epoch },
       signal: this.#ended.signal,
@@ -131,6 +134,7 @@ export class Ownership {
     if (this.#phase.kind === 'ended') return;
     const unanswered = this.owned?.commits.close() ?? [];
     void this.owned?.checkpointer.stop();
+    void this.owned?.outbox.stop();
     this.#phase = { kind: 'ended' };
     this.#ended.abort();
     this.#state.release();
@@ -183,6 +187,7 @@ export class Ownership {
     const { log, number, onLost } = this.#options;
     const { epoch } = serving;
     void serving.checkpointer.stop();
+    void serving.outbox.stop();
     if (outcome.kind === 'fenced') {
       log.warn('partition_fenced', { partition: number, epoch });
       this.end();
@@ -246,24 +251,32 @@ export class Ownership {
       // Of this epoch: trouble of a former one has been dealt with.
       if (this.owned?.epoch === epoch) this.#trouble(outcome);
     };
+    const { last } = loaded;
+    const outbox = new Outbox({
+      sink: events,
+      clock,
+      last,
+      unpublished: loaded.pending,
+      published: loaded.checkpointed,
+      onFailure: (error) => log.warn('events_not_published', { partition: number, error }),
+    });
     const checkpointer = startCheckpointer({
       store,
-      events,
+      outbox,
       epoch,
       mark: loaded.mark,
       pending: loaded.pending,
       onMark: () => observer.journal(number, commits.entriesAboveMark),
       onTrouble,
-      onEventFailure: (error) => log.warn('events_not_published', { partition: number, error }),
     });
     const onFault = (error: unknown): void => log.error('answer_failed', { partition: number, error });
-    const { last } = loaded;
     const onRoom = (hasRoom: boolean, load: { readonly entries: number; readonly queued: number }): void =>
       log.warn(hasRoom ? 'writes_taken_again' : 'writes_refused', { partition: number, ...load });
-    const commits = new Commits({ store, epoch, last, checkpointer, clock, onCommitted, onRoom, onFault, onTrouble });
+    const told = { onCommitted, onRoom, onFault, onTrouble };
+    const commits = new Commits({ store, epoch, last, checkpointer, outbox, clock, ...told });
     this.#phase = {
       kind: 'serving',
-      serving: { epoch, state, operations, commits, checkpointer, loadedLast: last },
+      serving: { epoch, state, operations, commits, checkpointer, outbox, loadedLast: last },
     };
   }
 

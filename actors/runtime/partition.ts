@@ -13,7 +13,7 @@ import { isNetworkName, type HostKey, type NetworkName } from '../../schemas/ids
 import { limits } from '../../schemas/limits.ts';
 import { notOwner, type AnswerCode, type Ask, type ReadAsk, type WriteAsk } from '../../schemas/messages.ts';
 import { againBody } from '../container/decide.ts';
-import { decideRead, decideWrite, type Prepared } from '../decide.ts';
+import { decideRead, decideWrite, type Prepared, type StateRead } from '../decide.ts';
 import { recordKey, type PartitionView, type PlacementLedger, type StateRecord } from '../state.ts';
 import { isOfNetwork } from '../vpn-state.ts';
 import { isEmpty, isSuccess, refuse, type Changes, type FleetView, type Turn, type TurnContext } from '../turn.ts';
@@ -63,7 +63,7 @@ const hostDirt = (host: HostKey): string => `on ${host}`;
 
 const networkDirt = (network: NetworkName): string => `net ${network}`;
 
-const dirtOf = (ask: ReadAsk): string => ('id' in ask ? keys.container(ask.tenant, ask.id) : dirtAround(ask));
+const dirtOf = (ask: StateRead): string => ('id' in ask ? keys.container(ask.tenant, ask.id) : dirtAround(ask));
 
 /** What a turn that changes nothing has seen, however little of it. */
 const dirtAround = (ask: Ask): string =>
@@ -237,8 +237,12 @@ export class Partition {
   }
 
   #read(ask: ReadAsk, untilMs: number, respond: Respond): void {
-    const turn = ({ state, commits }: Serving): void => {
+    const turn = ({ state, commits, outbox }: Serving): void => {
       this.#options.observer.turn(ask.type);
+      if (ask.type === 'event.recent') {
+        respond('ok', JSON.stringify({ data: outbox.recent(ask) }));
+        return;
+      }
       const { code, body } = this.#turnOf(() => decideRead(state, ask, this.#context(ask.rid)), ask.rid).reply;
       commits.after(commits.dirtyUntil(dirtOf(ask)), (committed) => {
         if (committed) respond(code, body);

@@ -1,17 +1,43 @@
 /** What goes on: logs, events, and waiting for a status. The first two also as streams. */
 import type { ContainerStatusView } from '../../schemas/container.ts';
-import type { ContainerTrace } from '../../schemas/messages.ts';
+import type { Event } from '../../schemas/event.ts';
+import type { ContainerId } from '../../schemas/ids.ts';
+import type { ContainerTrace, RecentAsk, RecentEvents } from '../../schemas/messages.ts';
 import { subjects } from '../../schemas/subjects.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { LaneKind, Outcome } from '../coalescer.ts';
 import { containerOf, succeeded, tenantOf, type Call, type Handled, type Handler, type Services } from '../call.ts';
 import { failure, ok, rateLimited } from '../respond.ts';
-import { frameIdOf, parseFrameId, type EventPage, type EventPosition } from '../streams/events.ts';
+import {
+  beginning,
+  followedBy,
+  frameIdOf,
+  parseFrameId,
+  withRecent,
+  type EventPage,
+  type EventPosition,
+} from '../streams/events.ts';
 import type { Bell, Showing } from '../streams/host.ts';
 import type { LogPosition } from '../streams/logs.ts';
 
 const streamsRetryAfterSeconds = 5;
 const watchAskMs = 5_000;
+
+/** Events of one container, or of all of the tenant's. */
+interface EventScope {
+  readonly container: ContainerId | null;
+}
+type RecentQuestion = EventScope & Pick<RecentAsk, 'from' | 'limit'>;
+
+/** The owner did not answer as it should; its outcome is the answer to the request. */
+class AskError extends Error {
+  readonly outcome: Outcome;
+  constructor(outcome: Outcome) {
+    super(`the owner answered ${outcome.code}`);
+    this.name = 'AskError';
+    this.outcome = outcome;
+  }
+}
 
 type Traced = { readonly ok: true; readonly trace: ContainerTrace } | { readonly ok: false; readonly outcome: Outcome };
 
@@ -33,11 +59,12 @@ export function observeHandlers(services: Services) {
       deadlineMs,
     );
 
-  /** Whatever keeps a stream from being read is a server that is away or without a leader for now. */
+  /** What keeps a stream from being read is a server that is away or without a leader for now, or an owner that is. */
   const readNow = async (call: Call, read: () => Promise<unknown>): Promise<Handled> => {
     try {
       return ok(await read());
     } catch (error) {
+      if (error instanceof AskError) return error.outcome;
       services.log.warn('stream_unreadable', { requestId: call.requestId, error });
       return failure('unavailable');
     }
@@ -95,27 +122,61 @@ export function observeHandlers(services: Services) {
     };
   };
 
-  const eventsOf = async (call: Call, subject: string): Promise<Handled> => {
+  /** What the owner knows of events that the stream may not show yet. */
+  const recentOf = async (call: Call, kind: LaneKind, { container, ...rest }: RecentQuestion, deadlineMs: number) => {
+    const question = { type: 'event.recent', tenant: tenantOf(call), container, rid: call.requestId, ...rest } as const;
+    const outcome = await services.ask(kind, question, deadlineMs);
+    if (!succeeded(outcome)) throw new AskError(outcome);
+    return (JSON.parse(outcome.body) as { data: RecentEvents }).data;
+  };
+
+  /** The newest `limit` of those, in as many pages as it takes. */
+  const newestRecent = async (call: Call, kind: LaneKind, scope: EventScope, limit: number, deadlineMs: number) => {
+    let events: readonly Event[] = [];
+    for (;;) {
+      const from = { before: events[0]?.id ?? null };
+      const page = await recentOf(call, kind, { ...scope, from, limit: limit - events.length }, deadlineMs);
+      events = [...page.events, ...events];
+      if (!page.more || page.events.length === 0 || events.length >= limit) return events;
+    }
+  };
+
+  const newestEvents = async (call: Call, kind: LaneKind, scope: EventScope, limit: number, deadlineMs: number) => {
+    // The owner first: see streams/events.ts.
+    const recent = await newestRecent(call, kind, scope, limit, deadlineMs);
+    return withRecent(await services.events.newest(subjectOf(call, scope), limit), recent, limit);
+  };
+
+  const subjectOf = (call: Call, { container }: EventScope): string =>
+    container === null ? subjects.eventsOfTenant(tenantOf(call)) : subjects.event(tenantOf(call), container);
+
+  const eventsOf = async (call: Call, scope: EventScope): Promise<Handled> => {
     const limit = Number(call.query['limit']);
     if (call.query['follow'] !== true || call.exchange.head.method === 'HEAD') {
       return readNow(call, async () => {
-        const { events } = await services.events.newest(subject, limit);
+        const { events } = await newestEvents(call, 'read', scope, limit, call.deadlineMs);
         return events.map(({ event }) => event);
       });
     }
-    return follow(call, subject, followEvents(call, subject, limit));
+    return follow(call, subjectOf(call, scope), followEvents(call, scope, limit));
   };
 
-  const followEvents = (call: Call, subject: string, limit: number): (() => Promise<Showing>) => {
+  const followEvents = (call: Call, scope: EventScope, limit: number): (() => Promise<Showing>) => {
     const { lastEventId } = call.exchange.head.headers;
     const frame = lastEventId === undefined ? undefined : parseFrameId(lastEventId);
     let position: EventPosition | undefined;
+    const look = async (deadlineMs: number): Promise<EventPage> => {
+      if (position === undefined && frame === undefined) return newestEvents(call, 'watch', scope, limit, deadlineMs);
+      const given = position === undefined ? (frame?.eventId ?? null) : position.given;
+      // The owner first: see streams/events.ts.
+      const from = { after: given ?? '' };
+      const recent = await recentOf(call, 'watch', { ...scope, from, limit: limits.eventsMax }, deadlineMs);
+      const subject = subjectOf(call, scope);
+      position ??= frame === undefined ? beginning : await services.events.positionAfter(subject, frame, recent);
+      return followedBy(await services.events.after(subject, position), recent);
+    };
     return async () => {
-      if (position === undefined && frame !== undefined) position = await services.events.positionAfter(subject, frame);
-      const page: EventPage =
-        position === undefined
-          ? await services.events.newest(subject, limit)
-          : await services.events.after(subject, position);
+      const page = await look(clock.monotonicMs() + watchAskMs);
       position = page.position;
       const frames = page.events.map((placed) => ({
         id: frameIdOf(placed),
@@ -128,7 +189,7 @@ export function observeHandlers(services: Services) {
 
   const containerEvents: Handler = async (call) => {
     const traced = await traceOf(call, 'read', call.deadlineMs);
-    return traced.ok ? eventsOf(call, subjects.event(tenantOf(call), containerOf(call))) : traced.outcome;
+    return traced.ok ? eventsOf(call, { container: containerOf(call) }) : traced.outcome;
   };
 
   const wait: Handler = async (call) => {
@@ -158,7 +219,7 @@ export function observeHandlers(services: Services) {
   return {
     'container.logs': logs,
     'container.events': containerEvents,
-    'event.list': ((call) => eventsOf(call, subjects.eventsOfTenant(tenantOf(call)))) satisfies Handler,
+    'event.list': ((call) => eventsOf(call, { container: null })) satisfies Handler,
     'container.wait': wait,
   };
 }

@@ -1,30 +1,37 @@
-/** What happened to a tenant's containers, from the stream EVENTS. A message holds a list of events of one container. */
+/**
+ * What happened to a tenant's containers. A message of the stream EVENTS holds a list of events of one container; what is
+ * not there yet, the owner of the tenant's partition knows. Both are merged by the ids of the events.
+ *
+ * Ask the owner first, then read the stream. An event that was committed before the owner answered is in its answer, or
+ * was published so long before it that every replica has it when the stream is read; so none is in neither. Read in the
+ * other order, one that is published between the two would be.
+ */
 import type { NatsConnection } from '@nats-io/transport-node';
 import Type from 'typebox';
 import type { Clock } from '../../lib/clock.ts';
 import { DecodeError, decoder } from '../../lib/decode.ts';
 import type { ReadMessage } from '../../lib/stream-read.ts';
 import { streams } from '../../schemas/buckets.ts';
-import { Event } from '../../schemas/event.ts';
+import { compareEvents, Event, placeOfEvent } from '../../schemas/event.ts';
+import type { RecentEvents } from '../../schemas/messages.ts';
 import { SubjectReader } from './subject-reader.ts';
 
 const decodeEvents = decoder(Type.Array(Event));
 
 /**
- * How far a reader is. A tenant's events come from one partition, in the order of its journal's entries; after a crash
- * the last entries are published again. So an event of an entry below the highest seen was given, and within the highest
- * the ids tell.
+ * How far a reader is. A tenant's events come from one partition, in their order; after a crash the last are published
+ * again, so what is not after the newest that was given was given before.
  */
 export interface EventPosition {
   /** Position in the stream to read from next. */
   readonly next: number;
-  readonly entry: number;
-  readonly givenOfEntry: ReadonlySet<string>;
+  /** Id of the newest event that was given. */
+  readonly given: string | null;
 }
 
-export const beginning: EventPosition = { next: 1, entry: -1, givenOfEntry: new Set() };
+export const beginning: EventPosition = { next: 1, given: null };
 
-/** An event with its place in the stream. */
+/** An event, and a position in the stream that it is not before. */
 export interface PlacedEvent {
   readonly seq: number;
   readonly event: Event;
@@ -42,17 +49,7 @@ export interface FrameId {
   readonly eventId: string;
 }
 
-/** How far back of a resumed position its entry's events are looked for; they were published together. */
-const resumeLookBack = 1000;
-
-const entryPattern = /^\d{1,6}-(\d{1,15})-\d{1,6}$/;
 const frameIdPattern = /^(\d{1,15})\.(\d{1,6}-\d{1,15}-\d{1,6})$/;
-
-/** The journal entry that an event's id names; undefined where it is none of ours. */
-export function entryOf(eventId: string): number | undefined {
-  const entry = entryPattern.exec(eventId)?.[1];
-  return entry === undefined ? undefined : Number(entry);
-}
 
 export const frameIdOf = ({ seq, event }: PlacedEvent): string => `${seq}.${event.id}`;
 
@@ -63,22 +60,45 @@ export function parseFrameId(text: string): FrameId | undefined {
 }
 
 /** What of some messages was not given before. Pure. */
-export function unseen(
-  placed: readonly PlacedEvent[],
-  from: EventPosition,
-): { readonly events: readonly PlacedEvent[]; readonly position: EventPosition } {
+export function unseen(placed: readonly PlacedEvent[], from: EventPosition): EventPage {
   const events: PlacedEvent[] = [];
-  let { entry: highest } = from;
-  let given = new Set(from.givenOfEntry);
+  let { given } = from;
   for (const place of placed) {
-    const entry = entryOf(place.event.id);
-    if (entry === undefined || entry < highest || (entry === highest && given.has(place.event.id))) continue;
-    if (entry > highest) given = new Set();
-    highest = entry;
-    given.add(place.event.id);
+    const { id } = place.event;
+    if (placeOfEvent(id) === undefined || (given !== null && compareEvents(id, given) <= 0)) continue;
+    given = id;
     events.push(place);
   }
-  return { events, position: { next: from.next, entry: highest, givenOfEntry: given } };
+  return { events, position: { next: from.next, given }, more: false };
+}
+
+/** The newest `limit` of all, as they happened, each once. Pure. */
+export function newestEvents(events: readonly PlacedEvent[], limit: number): readonly PlacedEvent[] {
+  const sorted = events.toSorted((one, other) => compareEvents(one.event.id, other.event.id) || one.seq - other.seq);
+  return sorted.filter(({ event }, at) => event.id !== sorted[at - 1]?.event.id).slice(-limit);
+}
+
+const positionAt = (next: number, events: readonly PlacedEvent[]): EventPosition => ({
+  next,
+  given: events.at(-1)?.event.id ?? null,
+});
+
+const placedAt = (events: readonly Event[], seq: number): readonly PlacedEvent[] =>
+  events.map((event) => ({ seq, event }));
+
+/** The newest with what the owner knows beyond the stream. Pure. */
+export function withRecent(page: EventPage, recent: readonly Event[], limit: number): EventPage {
+  const { next } = page.position;
+  const events = newestEvents([...page.events, ...placedAt(recent, next - 1)], limit);
+  return { ...page, events, position: positionAt(next, events) };
+}
+
+/** A follower's page; after the last of the stream's pages, what the owner knows beyond it. Pure. */
+export function followedBy(page: EventPage, recent: Pick<RecentEvents, 'events' | 'more'>): EventPage {
+  if (page.more) return page;
+  const { next } = page.position;
+  const beyond = unseen(placedAt(recent.events, next - 1), page.position);
+  return { events: [...page.events, ...beyond.events], position: beyond.position, more: recent.more };
 }
 
 export class EventReader {
@@ -94,45 +114,36 @@ export class EventReader {
   newest(subject: string, limit: number): Promise<EventPage> {
     const read = async (pages: AsyncIterable<readonly ReadMessage[]>): Promise<EventPage> => {
       let events: readonly PlacedEvent[] = [];
-      let position = beginning;
+      let next = 1;
       for await (const messages of pages) {
-        const page = this.#unseen(messages, position);
-        events = [...events, ...page.events].slice(-limit);
-        position = page.position;
+        // Only what could still be among the newest is kept: memory is bounded by the limit, not by the subject.
+        events = newestEvents([...events, ...this.#placeAll(messages)], limit);
+        next = (messages.at(-1)?.sequence ?? next - 1) + 1;
       }
-      return { events, position, more: false };
+      return { events, position: positionAt(next, events), more: false };
     };
     return this.#reader.newest(subject, read, ({ events }) => events.length / limit);
   }
 
-  async after(subject: string, position: EventPosition): Promise<EventPage> {
-    const { messages, pending } = await this.#reader.page(subject, position.next);
-    return { ...this.#unseen(messages, position), more: pending > 0 };
+  /** Where a follower goes on that was given the event of this frame last, and all before it. */
+  async positionAfter(subject: string, { seq, eventId }: FrameId, recent: RecentEvents): Promise<EventPosition> {
+    // Later than all that was committed: of a past that a restore took back. The same numbers are given again.
+    if ((placeOfEvent(eventId)?.entry ?? Infinity) > recent.last) return beginning;
+    const next = Math.max(1, seq);
+    const [first] = this.#placeAll((await this.#reader.page(subject, next)).messages);
+    // Where the frame's place does not hold what it should, all is read; the id tells what was given.
+    const isThere = first !== undefined && compareEvents(first.event.id, eventId) <= 0;
+    return { next: isThere ? next : 1, given: eventId };
   }
 
-  /** Where a follower goes on that was given the event of this frame last. */
-  async positionAfter(subject: string, frame: FrameId): Promise<EventPosition> {
-    const entry = entryOf(frame.eventId);
-    const { messages } = await this.#reader.page(subject, Math.max(1, frame.seq - resumeLookBack));
-    const known = messages.filter(({ sequence }) => sequence <= frame.seq).flatMap((message) => this.#place(message));
-    const at = known.findIndex(({ event }) => event.id === frame.eventId);
-    if (entry === undefined || at < 0) {
-      const [newest] = (await this.newest(subject, 1)).events;
-      // Later than all there is: of a past that a restore took back. The same numbers are given again.
-      if (newest !== undefined && (entryOf(newest.event.id) ?? -1) < (entry ?? -1)) return beginning;
-      // Expired: from the beginning, with what the event's number still tells.
-      return { ...beginning, entry: entry ?? -1, givenOfEntry: new Set([frame.eventId]) };
-    }
-    const given = known.slice(0, at + 1).filter(({ event }) => entryOf(event.id) === entry);
-    return { next: frame.seq, entry, givenOfEntry: new Set(given.map(({ event }) => event.id)) };
+  async after(subject: string, from: EventPosition): Promise<EventPage> {
+    const { messages, pending } = await this.#reader.page(subject, from.next);
+    const next = (messages.at(-1)?.sequence ?? from.next - 1) + 1;
+    return { ...unseen(this.#placeAll(messages), { ...from, next }), more: pending > 0 };
   }
 
-  #unseen(messages: readonly ReadMessage[], from: EventPosition): Omit<EventPage, 'more'> {
-    const { events, position } = unseen(
-      messages.flatMap((message) => this.#place(message)),
-      from,
-    );
-    return { events, position: { ...position, next: (messages.at(-1)?.sequence ?? from.next - 1) + 1 } };
+  #placeAll(messages: readonly ReadMessage[]): readonly PlacedEvent[] {
+    return messages.flatMap((message) => this.#place(message));
   }
 
   #place({ sequence: seq, data }: ReadMessage): PlacedEvent[] {

@@ -1,6 +1,7 @@
 /** The partition runtime over a bucket in memory, where a commit can be held and let go. */
 import t from 'tap';
-import { eventMessages, takeBatch } from '../../actors/runtime/checkpoint.ts';
+import { takeBatch } from '../../actors/runtime/checkpoint.ts';
+import { eventMessages } from '../../actors/runtime/outbox.ts';
 import type { JournalEntry } from '../../actors/runtime/codec.ts';
 import type { Partition } from '../../actors/runtime/partition.ts';
 import type { Store, WriteOutcome } from '../../actors/runtime/store.ts';
@@ -8,6 +9,7 @@ import { noChanges, type Changes } from '../../actors/turn.ts';
 import { sleep } from '../../lib/backoff.ts';
 import { systemClock } from '../../lib/clock.ts';
 import type { ContainerRecord } from '../../schemas/container.ts';
+import type { Event } from '../../schemas/event.ts';
 import type { HostRecord } from '../../schemas/host.ts';
 import { limits } from '../../schemas/limits.ts';
 import { containerId, hostKey, operation, specOf, tenantId } from './support.ts';
@@ -255,6 +257,31 @@ t.test('a checkpoint batch is bounded in keys, bytes, outcomes and events', asyn
   const long = many({ changes: [['tenant.a', 'x'.repeat(limits.recordBytes)]] });
   t.equal(takeBatch(long), Math.floor(limits.checkpointBatchBytes / (limits.recordBytes + 8)));
   t.equal(takeBatch([entry(1, { changes: [['tenant.a', 'x'.repeat(limits.checkpointBatchBytes * 2)]] })]), 1);
+});
+
+t.test('events lie in the stream in the order of their tenant', (t) => {
+  const event = (number: number, owner: string, container: string) => ({
+    number,
+    events: [{ subject: `event.${owner}.${container}`, event: { id: `0-${number}-0` } as Event }],
+  });
+  const entries = [
+    event(1, 'acme', 'a'),
+    event(2, 'acme', 'b'),
+    event(3, 'rival', 'c'),
+    event(4, 'acme', 'b'),
+    event(5, 'acme', 'a'),
+  ];
+  const told = eventMessages(entries).map(({ subject, payload }) => [
+    subject,
+    ...(JSON.parse(payload) as Event[]).map(({ id }) => id),
+  ]);
+  t.same(told, [
+    ['event.acme.a', '0-1-0'],
+    ['event.acme.b', '0-2-0', '0-4-0'],
+    ['event.rival.c', '0-3-0'],
+    ['event.acme.a', '0-5-0'],
+  ]);
+  t.end();
 });
 
 t.test('what arrives in one tick is one commit', async (t) => {

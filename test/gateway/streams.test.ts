@@ -4,10 +4,17 @@ import t, { type Test } from 'tap';
 import { v7 as uuidv7 } from 'uuid';
 import { judgeWait } from '../../gateway/handlers/observe.ts';
 import { entriesAbove, newestOf } from '../../gateway/streams/logs.ts';
-import { beginning, parseFrameId, unseen, type PlacedEvent } from '../../gateway/streams/events.ts';
+import {
+  beginning,
+  followedBy,
+  parseFrameId,
+  unseen,
+  withRecent,
+  type PlacedEvent,
+} from '../../gateway/streams/events.ts';
 import { encodeFrame } from '../../gateway/streams/sse.ts';
 import type { Container } from '../../schemas/container.ts';
-import type { Event } from '../../schemas/event.ts';
+import { compareEvents, type Event } from '../../schemas/event.ts';
 import type { ContainerId, HostKey, TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { LogEntry } from '../../schemas/log.ts';
@@ -42,6 +49,9 @@ interface Traced {
 const traces = new Map<string, Traced>();
 const statuses = new Map<string, string>();
 const memory = memoryOwner();
+/** What the owner knows of events beyond the stream, by tenant; oldest first. */
+const recents = new Map<TenantId, readonly string[]>();
+const lastEntry = 50;
 serveOwner(ground.nc, (ask) => {
   if (ask.type === 'container.trace') {
     const trace = ask.tenant === acme ? traces.get(ask.id) : undefined;
@@ -51,8 +61,17 @@ serveOwner(ground.nc, (ask) => {
     const status = statuses.get(ask.id);
     return status === undefined ? refusal('not_found') : okData(statusView(ask.id, status));
   }
+  if (ask.type === 'event.recent') {
+    const { from } = ask;
+    const after = 'after' in from ? from.after : '';
+    const known = (recents.get(ask.tenant) ?? []).filter((id) => compareEvents(id, after) > 0);
+    const ids = 'after' in from ? known.slice(0, ask.limit) : known.slice(-ask.limit);
+    const events = ids.map((id) => statusEvent(id, ask.container ?? anyContainer));
+    return okData({ events, more: ids.length < known.length, last: lastEntry });
+  }
   return memory(ask);
 });
+const anyContainer = uuidv7() as ContainerId;
 
 const newContainer = (...hosts: string[]): ContainerId => {
   const id = uuidv7() as ContainerId;
@@ -215,7 +234,7 @@ for (const engine of engines) {
       await publishEvents(other, ['1-5-1'], tenant);
       await publishEvents(one, ['1-6-0'], tenant);
       await publishEvents(other, ['1-7-0'], tenant);
-      t.same(await list(), ['1-5-0', '1-5-2', '1-5-1', '1-6-0', '1-7-0']);
+      t.same(await list(), ['1-5-0', '1-5-1', '1-5-2', '1-6-0', '1-7-0'], 'as they happened');
       t.same(await list('?limit=2'), ['1-6-0', '1-7-0']);
 
       const url = `${gateway.url}${compute}/events?follow=true&limit=2`;
@@ -249,6 +268,39 @@ for (const engine of engines) {
         ['1-9-1'],
         'of its own tenant only',
       );
+    });
+
+    await t.test('events that the stream does not show yet: listed, followed and resumed, each once', async (t) => {
+      const tenant = `recent-${engine}` as TenantId;
+      const ofTenant = await authorization(ground.issuer, { tenant_id: tenant });
+      const one = uuidv7() as ContainerId;
+      const list = async (query = ''): Promise<string[]> => {
+        const response = await fetch(`${gateway.url}${compute}/events${query}`, { headers: ofTenant });
+        return ((await response.json()) as { data: Event[] }).data.map(({ id }) => id);
+      };
+      await publishEvents(one, ['1-5-0', '1-6-0'], tenant);
+      recents.set(tenant, ['1-6-0', '1-7-0', '1-7-1']);
+      t.same(await list(), ['1-5-0', '1-6-0', '1-7-0', '1-7-1']);
+      t.same(await list('?limit=1'), ['1-7-1']);
+
+      const url = `${gateway.url}${compute}/events?follow=true&limit=3`;
+      const first = await listen(t, url, ofTenant);
+      await until('what the owner knows, too', () => first.frames.length === 3);
+      recents.set(tenant, ['1-7-0', '1-7-1', '1-8-0']);
+      await publishEvents(one, ['1-7-0'], tenant);
+      await until('more of it', () => first.frames.length === 4);
+      await publishEvents(one, ['1-7-1', '1-8-0', '1-9-0'], tenant);
+      await until('what came in the stream', () => first.frames.length === 5);
+      t.same(idsOf(first.frames), ['1-6-0', '1-7-0', '1-7-1', '1-8-0', '1-9-0']);
+      first.leave();
+
+      for (const [index, frame] of first.frames.entries()) {
+        const resumed = await listen(t, url, { ...ofTenant, 'last-event-id': frame.id });
+        recents.set(tenant, ['1-9-0', '1-10-0']);
+        await until('the rest', () => resumed.frames.length >= 5 - index);
+        t.same(idsOf(resumed.frames), [...idsOf(first.frames).slice(index + 1), '1-10-0'], `after ${frame.id}`);
+        resumed.leave();
+      }
     });
 
     await t.test('a stream ends with its token', async (t) => {
@@ -379,6 +431,22 @@ t.test('pure parts', async (t) => {
   t.same(
     unseen(['0-1-0', '0-2-0', '0-2-1'].map(place), first.position).events.map((one) => one.event.id),
     ['0-2-1'],
+  );
+
+  const ids = ({ events }: { readonly events: readonly PlacedEvent[] }): string[] =>
+    events.map(({ event }) => event.id);
+  const known = ['0-2-0', '0-3-0', '0-10-0'].map((id) => place(id).event);
+  const page = { events: first.events, position: { next: 8, given: '0-2-0' }, more: false };
+  t.same(ids(withRecent(page, known, 3)), ['0-2-0', '0-3-0', '0-10-0']);
+  t.same(withRecent(page, known, 3).position, { next: 8, given: '0-10-0' });
+  t.same(withRecent({ ...page, events: [], position: beginning }, [], 3).position, beginning);
+  const beyond = followedBy(page, { events: known, more: true });
+  t.same(ids(beyond), [...ids(first), '0-3-0', '0-10-0']);
+  t.match(beyond, { more: true, position: { next: 8, given: '0-10-0' } });
+  t.same(
+    followedBy({ ...page, more: true }, { events: known, more: false }),
+    { ...page, more: true },
+    'not before its turn',
   );
 
   t.same(parseFrameId('12.0-3-4'), { seq: 12, eventId: '0-3-4' });

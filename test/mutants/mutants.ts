@@ -85,8 +85,20 @@ export const mutants: readonly Mutant[] = [
     name: 'events not awaited',
     guard: 'Events are stored before the mark moves (A3)',
     file: 'actors/runtime/checkpoint.js',
-    edits: [{ find: 'await publishEvents(batch);', replace: 'void publishEvents(batch);' }],
+    edits: [{ find: 'await published(', replace: 'void published(' }],
     killedBy: simulation,
+  },
+  {
+    name: 'events that are not published are not told',
+    guard: 'A tenant reads its own events: what is committed is told by the owner until the stream has it (ADR 12)',
+    file: 'actors/runtime/outbox.js',
+    edits: [
+      {
+        find: 'this.#unpublished.push({ number, events });\n        this.#show(events);',
+        replace: 'this.#unpublished.push({ number, events });',
+      },
+    ],
+    killedBy: { by: 'test', file: 'test/gateway/own-events.test.ts' },
   },
   {
     name: 'complete-set rule dropped',

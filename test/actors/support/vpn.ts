@@ -138,8 +138,11 @@ export function write(state: PartitionState, ask: LooseWrite | Omit<LooseWrite, 
   return said(turn);
 }
 
-export const read = (state: PartitionState, ask: LooseRead, nowMs = 1_000_000): Said =>
-  said(decideRead(state, { rid: 'r', budgetMs: 1, ...ask }, contextOf(fleetOf(), nowMs)));
+export const read = (
+  state: PartitionState,
+  ask: Exclude<LooseRead, { type: 'event.recent' }>,
+  nowMs = 1_000_000,
+): Said => said(decideRead(state, { rid: 'r', budgetMs: 1, ...ask }, contextOf(fleetOf(), nowMs)));
 
 export const dataOf = <T>({ body }: { readonly body: unknown }): T => (body as { data: T }).data;
 

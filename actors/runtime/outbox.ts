@@ -1,0 +1,234 @@
+/**
+ * Events between their commit and the stream EVENTS. They are published in the order of the journal's entries, so that a
+ * tenant's events lie in the stream as they happened, and again until the stream acknowledges them.
+ *
+ * The outbox also answers for what a reader of the stream may not see yet: events that are committed and not published,
+ * and those that were published a moment ago, since any replica answers a read and one may lag (ADR 12).
+ */
+import { backoffMs, sleep } from '../../lib/backoff.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { compareEvents, type Event } from '../../schemas/event.ts';
+import type { TenantId } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
+import type { RecentAsk, RecentEvents } from '../../schemas/messages.ts';
+import { tenantOfEventSubject } from '../../schemas/subjects.ts';
+import { eventBytes, type OutgoingEvent } from './codec.ts';
+import type { EventSink, StoredEvent } from './store.ts';
+
+/** The events of one journal entry. */
+export interface EntryEvents {
+  readonly number: number;
+  readonly events: readonly OutgoingEvent[];
+}
+
+export interface OutboxOptions {
+  readonly sink: EventSink;
+  readonly clock: Clock;
+  /** Number of the last entry that the load found. */
+  readonly last: number;
+  /** Not known to be published; oldest first. */
+  readonly unpublished: readonly EntryEvents[];
+  /** Published by an earlier owner, as far as the journal still tells; oldest first. */
+  readonly published: readonly EntryEvents[];
+  readonly onFailure: (error: unknown) => void;
+}
+
+const tenantOf = ({ subject }: OutgoingEvent): TenantId => tenantOfEventSubject(subject);
+
+/**
+ * Messages in the order of the entries. Events of a container share a message until another container of its tenant has
+ * one: a reader of the tenant then meets all events in their order.
+ */
+export function eventMessages(entries: readonly EntryEvents[]): StoredEvent[] {
+  const messages: { readonly subject: string; readonly events: Event[] }[] = [];
+  const newest = new Map<TenantId, (typeof messages)[number]>();
+  for (const outgoing of entries.flatMap(({ events }) => events)) {
+    const { subject, event } = outgoing;
+    const open = newest.get(tenantOf(outgoing));
+    if (open?.subject === subject) {
+      open.events.push(event);
+      continue;
+    }
+    const message = { subject, events: [event] };
+    newest.set(tenantOf(outgoing), message);
+    messages.push(message);
+  }
+  return messages.map(({ subject, events }) => ({ subject, payload: JSON.stringify(events) }));
+}
+
+/** As many entries as one message holds, should all their events be of one container; one at least. */
+function takeEntries(entries: readonly EntryEvents[], upTo: number): readonly EntryEvents[] {
+  let bytes = 0;
+  const end = entries.findIndex(({ number, events }, index) => {
+    bytes += bytesOf(events);
+    return number > upTo || (index > 0 && bytes > limits.journalEntryBytes);
+  });
+  // A copy: entries join the list while this one is published.
+  return entries.slice(0, end < 0 ? undefined : end);
+}
+
+const bytesOf = (events: readonly OutgoingEvent[]): number => events.reduce((sum, event) => sum + eventBytes(event), 0);
+
+/** A publication that readers may not see yet. */
+interface Published {
+  readonly atMs: number;
+  readonly bytes: number;
+  /** How many of the oldest events of each tenant it holds. */
+  readonly counts: ReadonlyMap<TenantId, number>;
+}
+
+export class Outbox {
+  readonly #options: OutboxOptions;
+  /** Not published, oldest first; entries without events are left out. */
+  #unpublished: EntryEvents[];
+  /** By tenant, what a reader of the stream may not see yet; oldest first. */
+  readonly #recent = new Map<TenantId, OutgoingEvent[]>();
+  #published: Published[] = [];
+  #publishedBytes = 0;
+  #last: number;
+  /** Entries up to this one are to be published. */
+  #wanted = 0;
+  /** The last attempt failed, or takes too long. */
+  #isFailing = false;
+  #running: Promise<void> | undefined;
+  #onProgress: (() => void)[] = [];
+  readonly #stopped = new AbortController();
+
+  constructor(options: OutboxOptions) {
+    this.#options = options;
+    this.#last = options.last;
+    this.#unpublished = options.unpublished.filter(({ events }) => events.length > 0);
+    for (const { events } of options.published) this.#show(events);
+    for (const entry of options.published) this.#count([entry]);
+    for (const { events } of this.#unpublished) this.#show(events);
+  }
+
+  /** All events of entries up to this one are in the stream. */
+  get publishedTo(): number {
+    const [oldest] = this.#unpublished;
+    return oldest === undefined ? this.#last : oldest.number - 1;
+  }
+  get isFailing(): boolean {
+    return this.#isFailing;
+  }
+
+  /** An entry is committed. */
+  offer({ number, events }: EntryEvents): void {
+    this.#last = number;
+    if (events.length === 0) return;
+    this.#unpublished.push({ number, events });
+    this.#show(events);
+  }
+
+  /** Publishes the entries up to this one; resolves when that is done, has failed for now, or takes longer than `ms`. */
+  async publishTo(entry: number, ms: number): Promise<void> {
+    this.#wanted = Math.max(this.#wanted, entry);
+    this.#wake();
+    if (this.publishedTo >= entry || this.#stopped.signal.aborted) return;
+    // Whoever waits once for a stream that is away does not wait again until it is back.
+    if (this.#isFailing) return;
+    const done = new AbortController();
+    const look = (): void => {
+      if (this.publishedTo >= entry || this.#isFailing) done.abort();
+      else this.#onProgress.push(look);
+    };
+    look();
+    await sleep(ms, AbortSignal.any([done.signal, this.#stopped.signal]));
+    if (!done.signal.aborted) this.#isFailing = true;
+  }
+
+  /** What a tenant's reader may not find in the stream yet. */
+  recent({ tenant, container, from, limit }: Omit<RecentAsk, 'type'>): RecentEvents {
+    this.#forget();
+    const all = this.#recent.get(tenant) ?? [];
+    const matching = all
+      .map(({ event }) => event)
+      .filter((event) => container === null || event.container_id === container);
+    const side =
+      'after' in from
+        ? matching.filter(({ id }) => compareEvents(id, from.after) > 0)
+        : matching.filter(({ id }) => from.before === null || compareEvents(id, from.before) < 0).reverse();
+    let bytes = 0;
+    const end = side.findIndex((event, index) => {
+      bytes += Buffer.byteLength(JSON.stringify(event));
+      return index === limit || (index > 0 && bytes > limits.recentEventsBytes);
+    });
+    const page = end < 0 ? side : side.slice(0, end);
+    return { events: 'after' in from ? page : page.reverse(), more: end >= 0, last: this.#last };
+  }
+
+  /** Nothing is published after the attempt under way. */
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    await this.#running;
+  }
+
+  #wake(): void {
+    if (this.#running !== undefined || this.#stopped.signal.aborted) return;
+    this.#running = this.#run().finally(() => (this.#running = undefined));
+  }
+
+  async #run(): Promise<void> {
+    const { sink, onFailure } = this.#options;
+    for (let attempt = 0; !this.#stopped.signal.aborted; attempt++) {
+      const batch = takeEntries(this.#unpublished, this.#wanted);
+      if (batch.length === 0) return;
+      try {
+        await sink.publish(eventMessages(batch));
+      } catch (error) {
+        this.#isFailing = true;
+        this.#progress();
+        onFailure(error);
+        await sleep(backoffMs(attempt, { minMs: 100, maxMs: 5000 }), this.#stopped.signal);
+        continue;
+      }
+      attempt = -1;
+      this.#unpublished = this.#unpublished.slice(batch.length);
+      this.#isFailing = false;
+      this.#count(batch);
+      this.#progress();
+    }
+  }
+
+  #progress(): void {
+    const waiting = this.#onProgress;
+    this.#onProgress = [];
+    for (const look of waiting) look();
+  }
+
+  #show(events: readonly OutgoingEvent[]): void {
+    for (const event of events) {
+      const shown = this.#recent.get(tenantOf(event));
+      if (shown === undefined) this.#recent.set(tenantOf(event), [event]);
+      else shown.push(event);
+    }
+  }
+
+  /** These are the oldest that are shown and not counted yet: they go once every replica has them. */
+  #count(entries: readonly EntryEvents[]): void {
+    const counts = new Map<TenantId, number>();
+    const events = entries.flatMap((entry) => entry.events);
+    if (events.length === 0) return;
+    for (const event of events) counts.set(tenantOf(event), (counts.get(tenantOf(event)) ?? 0) + 1);
+    const bytes = bytesOf(events);
+    this.#published.push({ atMs: this.#options.clock.monotonicMs(), bytes, counts });
+    this.#publishedBytes += bytes;
+    this.#forget();
+  }
+
+  #forget(): void {
+    const untilMs = this.#options.clock.monotonicMs() - limits.eventsSettledMs;
+    for (;;) {
+      const [oldest] = this.#published;
+      if (oldest === undefined) return;
+      if (oldest.atMs > untilMs && this.#publishedBytes <= limits.eventsSettlingBytes) return;
+      this.#published.shift();
+      this.#publishedBytes -= oldest.bytes;
+      for (const [tenant, count] of oldest.counts) {
+        const shown = this.#recent.get(tenant);
+        shown?.splice(0, count);
+        if (shown?.length === 0) this.#recent.delete(tenant);
+      }
+    }
+  }
+}
