@@ -24,6 +24,7 @@ import { desiredOf } from './desired.ts';
 import type { Fleet } from './fleet.ts';
 import { hello } from './host/decide.ts';
 import type { Partition } from './runtime/partition.ts';
+import { goneFrom, keysOf } from './strangers.ts';
 import type { Changes } from './turn.ts';
 
 export interface HostServerOptions {
@@ -149,8 +150,12 @@ function answerSync(
 ): void {
   const { cluster } = options;
   const wanted = ask.partitions === undefined ? undefined : new Set(ask.partitions);
+  const incarnation = incarnationOf(cluster);
   for (const partition of options.owned()) {
     if (wanted !== undefined && !wanted.has(partition.number)) continue;
+    const strangers = (ask.strangers ?? []).filter(
+      ({ tenant }) => partitionOf(tenant, cluster.partitions) === partition.number,
+    );
     partition.project(
       host,
       (state) => {
@@ -158,13 +163,14 @@ function answerSync(
         const version = { epoch, revision: partition.revisionOf(host) };
         const held = ask.held[String(partition.number)];
         const same = held !== undefined && held[0] === version.epoch && held[1] === version.revision;
-        const isHome = partition.number === partitionOf(host, options.cluster.partitions);
+        const isHome = partition.number === partitionOf(host, cluster.partitions);
+        const gone = goneFrom(state, host, strangers, incarnation).map(({ id, placement }) => ({ id, placement }));
         const common = {
           v: 1 as const,
           cluster: cluster.id,
           partitions: cluster.partitions,
           partition: partition.number,
-          incarnation: incarnationOf(cluster),
+          incarnation,
           ...version,
           same,
           hold: [...state.damagedContainers()],
@@ -172,9 +178,13 @@ function answerSync(
           draining: isHome ? (state.host(host)?.draining ?? null) : null,
         };
         const parts = same ? [[]] : inParts(desiredOf(state, host));
-        return parts.map((containers, part): SyncAnswer => ({ ...common, part, parts: parts.length, containers }));
+        return parts.map((containers, part): SyncAnswer => {
+          const verdict = part === 0 && gone.length > 0 ? { gone } : {};
+          return { ...common, ...verdict, part, parts: parts.length, containers };
+        });
       },
       (answers) => answers.forEach(respond),
+      keysOf(strangers),
     );
   }
 }

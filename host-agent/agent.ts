@@ -89,7 +89,10 @@ export async function startAgent(parts: AgentParts): Promise<void> {
         reconciler.setDesired(next);
       },
       settled: () => reconciler.desiredSettled(),
-      leave: (given) => reconciler.setLeave(given),
+      orphanWord: (word) => reconciler.setOrphanWord(word),
+      strangers: () => reconciler.strangers(),
+      unjudged: () => reconciler.unjudged(),
+      verdicts: (named, gone) => reconciler.hearVerdicts(named, gone),
       incarnation: (told) => {
         // The cluster was restored: what it had acknowledged since the backup is told again, in a session that it knows of.
         if (incarnation !== undefined && told > incarnation) control.renewSession();
@@ -162,6 +165,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
       const { NCPU, MemTotal } = await engine.info();
       machine = { cores: NCPU, memBytes: MemTotal };
       await reconciler.onEngineUp();
+      if (reconciler.unjudged().length > 0) control.syncSoon();
     },
     onAway: reconciler.onEngineAway,
     onEvent: reconciler.onEvent,

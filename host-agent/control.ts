@@ -28,6 +28,8 @@ export interface Control {
   run(nc: NatsConnection, reporter: Reporter, signal: AbortSignal): Promise<void>;
   /** A newer session of this host is known to the control plane: ask for another. */
   renewSession(): void;
+  /** Strangers have come to light: ask about them now. */
+  syncSoon(): void;
   /** The control plane has answered. */
   onContact(): void;
   lastContactMs(): number;
@@ -94,7 +96,7 @@ export function createControl(parts: ControlParts): Control {
       onContact();
       session = greeting.session;
       log.info('session', { session, partitions: greeting.partitions });
-      target.leave({ word: greeting.orphan_word });
+      target.orphanWord(greeting.orphan_word);
       reporter.restart({ session: greeting.session, partitions: greeting.partitions });
       ring('all');
       await stale.wait(undefined, signal);
@@ -130,6 +132,7 @@ export function createControl(parts: ControlParts): Control {
       case 'complete':
         onContact();
         if (asked === 'all') lastSyncMs = clock.nowMs();
+        if (due !== 'all') due = new Set([...due, ...result.due]);
         return true;
       case 'partial':
         onContact();
@@ -189,6 +192,7 @@ export function createControl(parts: ControlParts): Control {
       ]);
     },
     renewSession: () => stale.wake(),
+    syncSoon: () => ring('all'),
     onContact,
     lastContactMs: () => lastContactMs,
     lastSyncMs: () => lastSyncMs,

@@ -59,8 +59,17 @@ export function refuse(desired: DesiredSet, answer: SyncAnswer): Refusal | undef
 
 /** What the owner of one partition said, all its parts together. */
 export type PartitionAnswer =
-  | { readonly kind: 'same'; readonly partition: number; readonly epoch: number; readonly revision: number }
-  | { readonly kind: 'set'; readonly partition: number; readonly set: PartitionSet };
+  | {
+      readonly kind: 'same';
+      readonly partition: number;
+      readonly epoch: number;
+      readonly revision: number;
+      readonly gone: Gone;
+    }
+  | { readonly kind: 'set'; readonly partition: number; readonly set: PartitionSet; readonly gone: Gone };
+
+/** Of the strangers that were named: those that the owner has given away. */
+export type Gone = NonNullable<SyncAnswer['gone']>;
 
 /** Puts the parts of many owners' answers together. Owners that overlap in a takeover are kept apart by their order. */
 export class Assembly {
@@ -69,7 +78,7 @@ export class Assembly {
   /** The whole answer, once its last part is here. */
   add(answer: SyncAnswer): PartitionAnswer | undefined {
     const { partition, epoch, revision } = answer;
-    if (answer.same) return { kind: 'same', partition, epoch, revision };
+    if (answer.same) return { kind: 'same', partition, epoch, revision, gone: answer.gone ?? [] };
     const key = `${partition}/${epoch}/${revision}/${answer.parts}`;
     const parts = this.#parts.get(key) ?? new Map<number, SyncAnswer>();
     this.#parts.set(key, parts);
@@ -85,6 +94,7 @@ export class Assembly {
         containers: ordered.flatMap((part) => part.containers),
         hold: ordered.flatMap((part) => part.hold),
       },
+      gone: ordered.flatMap((part) => part.gone ?? []),
     };
   }
 }
@@ -128,6 +138,13 @@ function nextSet(
       return isOlder(held, answer) ? { ...held, epoch, revision } : held;
     }
   }
+}
+
+/** A verdict about strangers is of one version of a set: beside another it says nothing of what came or went between. */
+export function isOfVersionHeld(desired: DesiredSet, answer: PartitionAnswer): boolean {
+  const held = desired.sets.get(answer.partition);
+  const { epoch, revision } = answer.kind === 'same' ? answer : answer.set;
+  return held?.epoch === epoch && held.revision === revision;
 }
 
 export const containersOf = (desired: DesiredSet): DesiredContainer[] =>

@@ -4,11 +4,11 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { Capacity } from '../schemas/host.ts';
-import type { ContainerId } from '../schemas/ids.ts';
-import type { DesiredContainer } from '../schemas/messages.ts';
+import type { ContainerId, TenantId } from '../schemas/ids.ts';
+import type { DesiredContainer, Stranger } from '../schemas/messages.ts';
 import { admit, type Admission } from './admission.ts';
 import { containersOf, heldIdsOf, isComplete, isConfirmed, type DesiredSet } from './desired.ts';
-import { judgeOrphans, type OperatorLeave, type OrphanMemory } from './orphans.ts';
+import { judgeOrphans, type OrphanMemory, type OwnersVerdict } from './orphans.ts';
 import { specHash } from './spec.ts';
 import type { Wanted } from './wanted.ts';
 
@@ -17,19 +17,25 @@ interface Entry {
   readonly spec: string;
 }
 
+/** Every container of ours that the engine has, as last seen. */
+export type Present = ReadonlyMap<ContainerId, { readonly tenant: TenantId; readonly placement: number }>;
+
 export interface FleetInput {
   readonly capacity: Capacity;
-  /** Every container of ours that the engine has, as last seen; undefined before the first look. */
-  readonly present: ReadonlySet<ContainerId> | undefined;
+  /** Undefined before the first look. */
+  readonly present: Present | undefined;
   readonly orphanMemory: OrphanMemory;
-  readonly leave: OperatorLeave;
+  /** The operator's latest approval of held orphans; null when it has not been heard. */
+  readonly orphanWord: number | null;
   readonly isIsolated: boolean;
-  /**
-   * No answers are under way. Before that nothing new is judged an orphan: many that are lost together must be seen
-   * together, or the first partitions' would pass for a few.
-   */
+  /** No answers are under way. Before that an operator's approval is not taken for what is new. */
   readonly isSettled: boolean;
-  readonly nowMs: number;
+}
+
+/** What the owner answered about a stranger: it holds for what was made under this placement, or an earlier one. */
+interface Verdict {
+  readonly verdict: OwnersVerdict;
+  readonly placement: number;
 }
 
 export interface Fleet {
@@ -38,6 +44,12 @@ export interface Fleet {
   /** Judges admission and orphans anew. Answers what is to be remembered of orphans, and whom the verdict changed. */
   judge(input: FleetInput): { readonly orphanMemory: OrphanMemory; readonly changed: ContainerId[] };
   wanted(id: ContainerId): Wanted;
+  /** What the engine has and the desired set does not know; those that nothing was said of first. */
+  strangers(): Stranger[];
+  /** No verdict has been heard of these. */
+  unjudged(): Stranger[];
+  /** The owner's answer about strangers that were named, from the very version of the set that is held. */
+  hearVerdicts(named: readonly Stranger[], gone: readonly Pick<Stranger, 'id' | 'placement'>[]): void;
   /** The desired set speaks of it. */
   knows(id: ContainerId): boolean;
   /** Everything that a full look must cover. */
@@ -54,7 +66,10 @@ export function createFleet(): Fleet {
   let entries: ReadonlyMap<ContainerId, Entry> = new Map();
   let damaged: ReadonlySet<ContainerId> = new Set();
   let admission = nothingAdmitted;
-  let approved: ReadonlySet<ContainerId> = new Set();
+  let present: Present | undefined;
+  const verdicts = new Map<ContainerId, Verdict>();
+  /** Orphans that go: given away by their owner, or approved. */
+  let leaving: ReadonlySet<ContainerId> = new Set();
   let held: ReadonlySet<ContainerId> = new Set();
   let isIsolated = false;
 
@@ -77,40 +92,76 @@ export function createFleet(): Fleet {
     changed.push(...difference(damaged, stillDamaged), ...difference(stillDamaged, damaged));
     entries = fresh;
     damaged = stillDamaged;
+    // What is this host's again is a stranger no more; should it leave again, its owner is asked again.
+    for (const id of verdicts.keys()) if (isKnown(id)) verdicts.delete(id);
     return changed;
   };
 
-  const orphansAmong = (present: ReadonlySet<ContainerId> | undefined): ReadonlySet<ContainerId> => {
-    if (desired === undefined || present === undefined || !isConfirmed(desired)) return new Set();
-    return new Set([...present].filter((id) => !entries.has(id) && !damaged.has(id)));
+  const isKnown = (id: ContainerId): boolean => entries.has(id) || damaged.has(id);
+  const unknown = (): ContainerId[] => [...(present?.keys() ?? [])].filter((id) => !isKnown(id));
+  /** Undefined: nothing was said of what is there now. */
+  const verdictOf = (id: ContainerId): OwnersVerdict | undefined => {
+    const verdict = verdicts.get(id);
+    const placement = present?.get(id)?.placement;
+    if (verdict === undefined || placement === undefined) return undefined;
+    return placement <= verdict.placement ? verdict.verdict : undefined;
   };
 
   const judge: Fleet['judge'] = (input) => {
-    const { present, orphanMemory, leave, nowMs } = input;
+    const { orphanMemory, orphanWord } = input;
+    ({ present } = input);
     const beforeAdmitted = admission.admitted;
-    const beforeApproved = approved;
+    const beforeLeaving = leaving;
     const wasIsolated = isIsolated;
     isIsolated = input.isIsolated;
     const containers = [...entries.values()].map(({ container }) => container);
     // Who was admitted keeps its place, also while its image is still being pulled.
     const keepsPlace = (id: ContainerId) => present?.has(id) === true || beforeAdmitted.has(id);
     admission = admit(containers, keepsPlace, input.capacity);
-    let after = orphanMemory;
-    if (input.isSettled) {
-      const verdict = judgeOrphans(orphanMemory, orphansAmong(present), present?.size ?? 0, leave, nowMs);
-      after = verdict.memory;
-      approved = after.approved;
-      held = verdict.held;
+
+    const strangers = unknown();
+    for (const id of verdicts.keys()) if (present?.has(id) === false) verdicts.delete(id);
+    // What is known again was not given away for ever.
+    const approved = new Set([...orphanMemory.approved].filter((id) => !isKnown(id)));
+    let after: OrphanMemory = { ...orphanMemory, approved };
+    let allowed: ReadonlySet<ContainerId> = new Set([...approved].filter((id) => beforeLeaving.has(id)));
+    if (input.isSettled && desired !== undefined && isConfirmed(desired) && present !== undefined) {
+      const said = new Map<ContainerId, OwnersVerdict>();
+      for (const id of strangers) {
+        const verdict = verdictOf(id);
+        if (verdict !== undefined) said.set(id, verdict);
+      }
+      const judgement = judgeOrphans(after, new Set(strangers), said, orphanWord);
+      after = judgement.memory;
+      allowed = after.approved;
+      held = judgement.held;
     }
-    const changed = [...difference(approved, beforeApproved), ...difference(admission.admitted, beforeAdmitted)];
+    leaving = new Set(strangers.filter((id) => verdictOf(id) === 'gone' || allowed.has(id)));
+    const changed = [...difference(leaving, beforeLeaving), ...difference(admission.admitted, beforeAdmitted)];
     if (wasIsolated !== isIsolated) changed.push(...entries.keys());
     return { orphanMemory: after, changed };
+  };
+
+  const strangerOf = (id: ContainerId): Stranger[] => {
+    const found = present?.get(id);
+    return found === undefined ? [] : [{ id, tenant: found.tenant, placement: found.placement }];
+  };
+  const unjudged = (): Stranger[] => unknown().filter((id) => verdictOf(id) === undefined).flatMap(strangerOf);
+
+  const hearVerdicts: Fleet['hearVerdicts'] = (named, gone) => {
+    const given = new Map(gone.map(({ id, placement }) => [id, placement]));
+    for (const { id, placement } of named) {
+      if (isKnown(id)) continue;
+      // Put last: those that were asked about longest ago are named first.
+      verdicts.delete(id);
+      verdicts.set(id, { verdict: given.get(id) === placement ? 'gone' : 'unknown', placement });
+    }
   };
 
   const wanted = (id: ContainerId): Wanted => {
     if (damaged.has(id)) return { want: 'untouched' };
     const entry = entries.get(id);
-    if (entry === undefined) return approved.has(id) ? { want: 'nothing' } : { want: 'untouched' };
+    if (entry === undefined) return leaving.has(id) ? { want: 'nothing' } : { want: 'untouched' };
     const { container, spec } = entry;
     const want = isIsolated && container.desired === 'running' ? 'stopped' : container.desired;
     return { want, container, spec, admitted: admission.admitted.has(id) };
@@ -120,7 +171,13 @@ export function createFleet(): Fleet {
     setDesired,
     judge,
     wanted,
-    knows: (id) => entries.has(id) || damaged.has(id),
+    strangers: () => {
+      const judged = [...verdicts.keys()].filter((id) => !isKnown(id) && verdictOf(id) !== undefined);
+      return [...unjudged(), ...judged.flatMap(strangerOf)];
+    },
+    unjudged,
+    hearVerdicts,
+    knows: isKnown,
     ids: () => [...entries.keys()],
     used: () => admission.used,
     orphansHeld: () => held.size,

@@ -35,7 +35,6 @@ const decodeMemories = decoder(
     ),
     orphans: Type.Object({
       approved: Type.Array(ContainerId),
-      approvedAtMs: Type.Array(Type.Number()),
       word: nullable(Count),
     }),
   }),

@@ -1,58 +1,47 @@
 /**
- * Orphans: containers that are ours by their labels and absent from a complete desired set (invariant A4). A few are
- * ordinary: what was placed elsewhere while this host was silent. Many at once look like a control plane that lost its
- * memory, and wait for an operator's word. Pure.
+ * Orphans: containers that are ours by their labels and absent from a complete desired set (invariant A4). Those that
+ * their owner has given away go at once. What the control plane does not know may be all that is left of somebody's work,
+ * and waits for an operator's approval, however few they are. Pure.
  */
 import type { ContainerId } from '../schemas/ids.ts';
-import { limits } from '../schemas/limits.ts';
 
 export interface OrphanMemory {
-  /** Orphans that may go: few enough, or covered by an operator's word. */
+  /** Held orphans that an operator has approved for removal. */
   readonly approved: ReadonlySet<ContainerId>;
-  /** When each approval was given, as long as it counts against the next. */
-  readonly approvedAtMs: readonly number[];
   /** The highest word that was acted on; null before the first was heard. */
   readonly word: number | null;
 }
 
-export const noOrphans: OrphanMemory = { approved: new Set(), approvedAtMs: [], word: null };
+export const noOrphans: OrphanMemory = { approved: new Set(), word: null };
 
-export interface OperatorLeave {
-  readonly word: number | null;
-  readonly isDraining: boolean;
-}
+/** What the owner said of an orphan: it gave the container away, or does not know it. */
+export type OwnersVerdict = 'gone' | 'unknown';
 
-export interface OrphanVerdict {
+export interface OrphanJudgement {
   readonly memory: OrphanMemory;
   readonly held: ReadonlySet<ContainerId>;
 }
 
 /**
- * @param orphans all that are there now, approved or not
- * @param present how many containers of ours there are, orphans included
- * @param leave what the operator allows: the latest word (null when it has not been heard), and whether the host is being
- *   emptied
+ * @param orphans all that are there now
+ * @param verdicts of those that their owner has been asked about
+ * @param word the operator's latest approval, as a number that rises; null when it has not been heard
  */
 export function judgeOrphans(
   memory: OrphanMemory,
   orphans: ReadonlySet<ContainerId>,
-  present: number,
-  { word, isDraining }: OperatorLeave,
-  nowMs: number,
-): OrphanVerdict {
+  verdicts: ReadonlyMap<ContainerId, OwnersVerdict>,
+  word: number | null,
+): OrphanJudgement {
   const approved = new Set([...memory.approved].filter((id) => orphans.has(id)));
-  const fresh = [...orphans].filter((id) => !approved.has(id));
-  const recent = memory.approvedAtMs.filter((ms) => nowMs - ms < limits.orphanWindowMs);
+  const isUnknown = (id: ContainerId): boolean => verdicts.get(id) === 'unknown' && !approved.has(id);
+  const held = new Set([...orphans].filter(isUnknown));
+  // The word is for what the operator saw held: it waits until every orphan has a verdict.
+  if (word === null || [...orphans].some((id) => !verdicts.has(id))) return { memory: { ...memory, approved }, held };
   // The first word heard is old: a host that lost its disk must not act on what was said to its former self.
-  const hasNewWord = memory.word !== null && word !== null && word > memory.word;
-  const heard = word === null ? memory.word : Math.max(word, memory.word ?? word);
-
-  const gone = recent.length - approved.size;
-  const count = recent.length + fresh.length;
-  const isMany = count > limits.orphanCount && count > limits.orphanFraction * (present + Math.max(0, gone));
-  if (fresh.length > 0 && isMany && !hasNewWord && !isDraining) {
-    return { memory: { approved, approvedAtMs: recent, word: heard }, held: new Set(fresh) };
-  }
-  const approvedAtMs = hasNewWord || isDraining ? recent : [...recent, ...fresh.map(() => nowMs)];
-  return { memory: { approved: new Set([...approved, ...fresh]), approvedAtMs, word: heard }, held: new Set() };
+  const isNew = memory.word !== null && word > memory.word;
+  const heard = Math.max(word, memory.word ?? word);
+  return isNew
+    ? { memory: { approved: new Set([...approved, ...held]), word: heard }, held: new Set() }
+    : { memory: { approved, word: heard }, held };
 }

@@ -14,14 +14,13 @@ import { isOutage } from './docker/errors.ts';
 import type { Engine } from './docker/engine.ts';
 import type { EngineMonitor } from './engine-monitor.ts';
 import type { Executor, LongStep } from './execute.ts';
-import { createFleet } from './fleet.ts';
-import { inventory, observe } from './inventory.ts';
+import { createFleet, type Fleet } from './fleet.ts';
+import { inventory, observe, type Presence } from './inventory.ts';
 import type { LogCollector } from './logs/collector.ts';
 import type { MemoryStore } from './memory-store.ts';
 import { endOperation, remember, settle, type Memory, type Operation, type Outcome } from './memory.ts';
 import type { Metrics } from './metrics.ts';
 import type { Observed } from './observed.ts';
-import type { OperatorLeave } from './orphans.ts';
 import { plan, type Step } from './plan.ts';
 import { createQueue } from './queue.ts';
 import type { Reporter } from './reporter.ts';
@@ -32,8 +31,11 @@ export interface Reconciler {
   setDesired(desired: DesiredSet): void;
   /** No more of it is on its way: what is absent now may be judged an orphan. */
   desiredSettled(): void;
-  /** An operator's word on held orphans. */
-  setLeave(given: Partial<OperatorLeave>): void;
+  /** An operator's approval of held orphans. */
+  setOrphanWord(word: number): void;
+  readonly strangers: Fleet['strangers'];
+  readonly unjudged: Fleet['unjudged'];
+  readonly hearVerdicts: Fleet['hearVerdicts'];
   /** Cut off for longer than the operator allows: nothing is to run until the control plane is back. */
   setIsolated(isIsolated: boolean): void;
   /** The engine answers (again): look at everything. */
@@ -71,8 +73,8 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
   const bounds = parts.restartBackoff;
   const fleet = createFleet();
   const timers = new Map<ContainerId, NodeJS.Timeout>();
-  let present: Map<ContainerId, string> | undefined;
-  let leave: OperatorLeave = { word: null, isDraining: false };
+  let present: Map<ContainerId, Presence> | undefined;
+  let orphanWord: number | null = null;
   let isIsolated = false;
   let isSettled = false;
   let held = 0;
@@ -93,12 +95,11 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
   const judge = (): void => {
     const { orphanMemory, changed } = fleet.judge({
       capacity: parts.capacity(),
-      present: present === undefined ? undefined : new Set(present.keys()),
+      present,
       orphanMemory: memories.orphans(),
-      leave,
+      orphanWord,
       isIsolated,
       isSettled,
-      nowMs: clock.nowMs(),
     });
     memories.setOrphans(orphanMemory);
     if (fleet.orphansHeld() !== held) {
@@ -141,9 +142,15 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
   };
 
   const notePresence = (id: ContainerId, observed: Observed): void => {
-    if (present === undefined || present.has(id) === (observed.kind === 'present')) return;
-    if (observed.kind === 'present') present.set(id, '');
-    else present.delete(id);
+    if (present === undefined) return;
+    const before = present.get(id);
+    if (observed.kind === 'absent') {
+      if (!present.delete(id)) return;
+    } else {
+      const { tenant, placement } = observed.found;
+      if (before?.placement === placement || !Number.isSafeInteger(placement)) return;
+      present.set(id, { tenant, placement, fingerprint: before?.fingerprint ?? '' });
+    }
     judge();
   };
 
@@ -248,9 +255,9 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
     }
   };
 
-  const takeInventory = async (): Promise<ReadonlyMap<ContainerId, string>> => {
-    const before = present ?? new Map<ContainerId, string>();
-    present = new Map(await inventory(engine, owner));
+  const takeInventory = async (): Promise<ReadonlyMap<ContainerId, Presence>> => {
+    const before = present ?? new Map<ContainerId, Presence>();
+    present = await inventory(engine, owner);
     judge();
     return before;
   };
@@ -269,10 +276,15 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
       isSettled = true;
       judge();
     },
-    setLeave: (next) => {
-      const { word, isDraining } = { ...leave, ...next };
-      if (word === leave.word && isDraining === leave.isDraining) return;
-      leave = { word, isDraining };
+    setOrphanWord: (word) => {
+      if (word === orphanWord) return;
+      orphanWord = word;
+      judge();
+    },
+    strangers: fleet.strangers,
+    unjudged: fleet.unjudged,
+    hearVerdicts: (named, gone) => {
+      fleet.hearVerdicts(named, gone);
       judge();
     },
     setIsolated: (next) => {
@@ -289,8 +301,9 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
     sweep: async () => {
       if (!isUp()) return;
       const before = await takeInventory();
-      const after = present ?? new Map<ContainerId, string>();
-      look([...before.keys(), ...after.keys()].filter((id) => before.get(id) !== after.get(id)));
+      const after = present ?? new Map<ContainerId, Presence>();
+      const hasChanged = (id: ContainerId) => before.get(id)?.fingerprint !== after.get(id)?.fingerprint;
+      look([...before.keys(), ...after.keys()].filter(hasChanged));
       look(fleet.ids().filter((id) => !after.has(id)));
     },
     used: () => fleet.used(),

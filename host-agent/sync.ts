@@ -8,16 +8,15 @@ import { decoder } from '../lib/decode.ts';
 import type { Log } from '../lib/log.ts';
 import type { HostKey } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
-import { SyncAnswer, type SyncAsk } from '../schemas/messages.ts';
-import { subjects } from '../schemas/subjects.ts';
-import { accept, Assembly, refuse, type DesiredSet } from './desired.ts';
-import type { OperatorLeave } from './orphans.ts';
+import { SyncAnswer, type Stranger, type SyncAsk } from '../schemas/messages.ts';
+import { partitionOf, subjects } from '../schemas/subjects.ts';
+import { accept, Assembly, isOfVersionHeld, refuse, type DesiredSet, type PartitionAnswer } from './desired.ts';
 
 const decodeAnswer = decoder(SyncAnswer);
 
 export type SyncResult =
-  /** Every partition that was asked for has answered. */
-  | { readonly kind: 'complete' }
+  /** Every partition that was asked for has answered. `due`: those with strangers that could not be named in this ask. */
+  | { readonly kind: 'complete'; readonly due: readonly number[] }
   /** The deadline came first; what did come was taken in. */
   | { readonly kind: 'partial'; readonly missing: readonly number[] }
   /** Nobody answered. */
@@ -31,7 +30,14 @@ export interface SyncTarget {
   update(next: DesiredSet): void;
   /** All that was asked for has been answered. */
   settled(): void;
-  leave(given: Partial<OperatorLeave>): void;
+  /** The operator's approval of held orphans. */
+  orphanWord(word: number): void;
+  /** Containers on the engine that the desired set does not know, the most pressing first. */
+  strangers(): readonly Stranger[];
+  /** Strangers that no owner has spoken of. */
+  unjudged(): readonly Stranger[];
+  /** What the owner of their partition said of these, from the version of its set that is held now. */
+  verdicts(named: readonly Stranger[], gone: readonly Pick<Stranger, 'id' | 'placement'>[]): void;
   /** Of the cluster that answers. */
   incarnation(told: number): void;
 }
@@ -46,10 +52,12 @@ export function sync(
 ): Promise<SyncResult> {
   const before = target.current();
   const held = new Map(before.sets);
+  const named = namedFor(target.strangers(), only, before.partitions);
   const ask: SyncAsk = {
     v: 1,
     ...(only === undefined ? {} : { partitions: [...only] }),
     held: Object.fromEntries([...held].map(([partition, { epoch, revision }]) => [partition, [epoch, revision]])),
+    ...(named.length === 0 ? {} : { strangers: [...named] }),
   };
   const assembly = new Assembly();
   const answered = new Set<number>();
@@ -77,18 +85,24 @@ export function sync(
       }
       partitions = answer.partitions;
       target.incarnation(answer.incarnation ?? 0);
-      if (answer.orphan_word !== null) target.leave({ word: answer.orphan_word });
-      if (answer.draining !== null) target.leave({ isDraining: answer.draining });
+      if (answer.orphan_word !== null) target.orphanWord(answer.orphan_word);
       const whole = assembly.add(answer);
       if (whole === undefined) return;
       answered.add(whole.partition);
       const next = accept(target.current(), partitions, whole, held);
       if (next !== target.current()) target.update(next);
+      takeVerdicts(whole, next);
       const isDone =
         only === undefined ? answered.size === partitions : only.every((partition) => answered.has(partition));
       if (!isDone) return;
       target.settled();
-      finish({ kind: 'complete' });
+      finish({ kind: 'complete', due: unasked(target.unjudged(), named, partitions) });
+    };
+    const takeVerdicts = (whole: PartitionAnswer, current: DesiredSet): void => {
+      const count = current.partitions;
+      if (count === null || !isOfVersionHeld(current, whole)) return;
+      const own = named.filter(({ tenant }) => partitionOf(tenant, count) === whole.partition);
+      if (own.length > 0) target.verdicts(own, whole.gone);
     };
 
     const subscription: Subscription = nc.subscribe(inbox, {
@@ -116,4 +130,22 @@ export function sync(
       finish({ kind: 'silent' });
     }
   });
+}
+
+/** Those of the partitions that are asked, as many as one ask may hold. */
+function namedFor(
+  strangers: readonly Stranger[],
+  only: readonly number[] | undefined,
+  partitions: number | null,
+): readonly Stranger[] {
+  const isAsked = ({ tenant }: Stranger): boolean =>
+    only === undefined || partitions === null || only.includes(partitionOf(tenant, partitions));
+  return strangers.filter(isAsked).slice(0, limits.syncStrangers);
+}
+
+/** Partitions of strangers that came to light after the ask was sent, or did not fit into it. */
+function unasked(unjudged: readonly Stranger[], named: readonly Stranger[], partitions: number): readonly number[] {
+  const asked = new Set(named.map(({ id }) => id));
+  const due = unjudged.filter(({ id }) => !asked.has(id)).map(({ tenant }) => partitionOf(tenant, partitions));
+  return [...new Set(due)];
 }

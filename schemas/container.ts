@@ -250,8 +250,9 @@ export interface ContainerRecord {
   readonly idempotency: Idempotency | null;
 }
 
+/** `atMs`: when it was placed, or taken off its host. Absent in records of an older release, and where it was never placed. */
 export type Placement =
-  | { readonly phase: 'unplaced' }
+  | { readonly phase: 'unplaced'; readonly atMs?: number }
   /** `since` is the generation of the placement: an agent adopts only what was made under it. */
   | {
       readonly phase: 'placed';
@@ -260,6 +261,7 @@ export type Placement =
       readonly region: Region;
       readonly since: number;
       readonly chosenBy: 'tenant' | 'platform';
+      readonly atMs?: number;
     };
 
 /** The client's own operation id on a create (`Idempotency-Key`), honoured until `untilMs`. */

@@ -22,7 +22,7 @@ export const HostUpdateBody = Type.Object(
   {
     cordoned: Type.Optional(Type.Boolean()),
     draining: Type.Optional(Type.Boolean()),
-    /** The operator's word that this many held orphans may be removed (see `orphans_held`). */
+    /** Approves the removal of the orphans that are held (see `orphans_held`). */
     remove_orphans: Type.Optional(Type.Boolean()),
   },
   { additionalProperties: false },

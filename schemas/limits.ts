@@ -192,10 +192,8 @@ export const limits = {
   concurrentPulls: 3,
   concurrentStops: 64,
   concurrentSteps: 8,
-  orphanFraction: 0.2,
-  orphanCount: 5,
-  /** Orphans removed within this time count together, so that many small removals are one large one. */
-  orphanWindowMs: 10 * minutes,
+  /** Containers that one sync asks about, because the desired set does not know them. */
+  syncStrangers: 500,
   /** Quick exits in a row before they are called a loop. */
   crashLoopExits: 3,
   containerPids: 1024,

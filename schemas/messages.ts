@@ -313,6 +313,10 @@ export const HelloAnswer = Type.Union([
 ]);
 export type HelloAnswer = Static<typeof HelloAnswer>;
 
+/** A container that a host has, as its labels name it. `placement`: the generation that it was made under. */
+export const Stranger = Type.Object({ tenant: TenantId, id: ContainerId, placement: Count });
+export type Stranger = Static<typeof Stranger>;
+
 /** `host.<key>.sync` (request, an answer in parts from the owner of every partition). */
 export const SyncAsk = Type.Object({
   v: Type.Literal(1),
@@ -320,6 +324,8 @@ export const SyncAsk = Type.Object({
   partitions: Type.Optional(Type.Array(Type.Integer({ minimum: 0 }), { maxItems: 256 })),
   /** What the agent holds, by partition: `[epoch, revision]`. */
   held: Type.Record(Type.String({ pattern: '^\\d{1,3}$' }), Type.Tuple([Count, Count])),
+  /** Containers of ours on the engine that the agent's desired set does not know: may they go? */
+  strangers: Type.Optional(Type.Array(Stranger, { maxItems: limits.syncStrangers })),
 });
 export type SyncAsk = Static<typeof SyncAsk>;
 
@@ -364,9 +370,11 @@ export const SyncAnswer = Type.Object({
   same: Type.Boolean(),
   containers: Type.Array(DesiredContainer),
   hold: Type.Array(ContainerId),
+  /** Of the strangers that the agent named: those that were placed elsewhere or deleted since. True of this version. */
+  gone: Type.Optional(Type.Array(Type.Object({ id: ContainerId, placement: Count }), { maxItems: limits.syncStrangers })),
   /** From the owner of the host's own partition: see HostRecord.orphanWord. */
   orphan_word: Type.Union([Count, Type.Null()]),
-  /** From the same: the operator empties this host, so many orphans at once are what is wanted. */
+  /** From the same: the operator empties this host. Read by agents of the last release only. */
   draining: Type.Union([Type.Boolean(), Type.Null()]),
 });
 export type SyncAnswer = Static<typeof SyncAnswer>;

@@ -334,7 +334,7 @@ export const routes = [
     method: 'PATCH',
     path: `${operator}/hosts/:key`,
     access: 'operator',
-    summary: 'Cordon, drain, or give the word that held orphans may be removed.',
+    summary: 'Cordon, drain, or approve the removal of held orphans.',
     body: HostUpdateBody,
     success: 'ok',
     data: HostView,

@@ -76,7 +76,14 @@ export function placeOn(
 ) {
   const history = [...record.history.filter((key) => key !== host.key), host.key].slice(-limits.placementHistory);
   return withNext(record, context, {
-    placement: { phase: 'placed', host: host.key, region: host.region, since: record.generation + 1, chosenBy },
+    placement: {
+      phase: 'placed',
+      host: host.key,
+      region: host.region,
+      since: record.generation + 1,
+      chosenBy,
+      atMs: context.nowMs,
+    },
     history,
     observed: again(record.observed, 'pending'),
   });
@@ -85,7 +92,7 @@ export function placeOn(
 /** Takes a container off its host without a new one: it waits, or rests if it was to be stopped. */
 export const unplace = (record: ContainerRecord, context: TurnContext): ContainerRecord =>
   withNext(record, context, {
-    placement: { phase: 'unplaced' },
+    placement: { phase: 'unplaced', atMs: context.nowMs },
     observed:
       record.desired === 'running'
         ? { ...again(record.observed, 'pending'), reason: 'no_host' }

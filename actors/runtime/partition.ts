@@ -205,13 +205,23 @@ export class Partition {
     return true;
   }
 
-  /** What is desired on a host, given out when it is committed; not called where nothing may be answered now. */
-  project<T>(host: HostKey, render: (state: PartitionView) => T, then: (value: T) => void): void {
+  /**
+   * What is desired on a host, given out when it is committed, and so is what stands under `others`; not called where
+   * nothing may be answered now.
+   */
+  project<T>(
+    host: HostKey,
+    render: (state: PartitionView) => T,
+    then: (value: T) => void,
+    others: readonly string[] = [],
+  ): void {
     const serving = this.#ownership.answering;
     if (serving === undefined) return;
     this.#options.observer.turn('sync');
     const value = render(serving.state);
-    serving.commits.after(serving.commits.dirtyUntil(hostDirt(host)), (committed) => {
+    const { commits } = serving;
+    const dirty = Math.max(...[hostDirt(host), ...others].map((key) => commits.dirtyUntil(key)));
+    commits.after(dirty, (committed) => {
       if (committed) then(value);
     });
   }

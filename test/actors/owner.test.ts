@@ -7,7 +7,7 @@ import { sleep } from '../../lib/backoff.ts';
 import type { Container, ContainerStatusView, Observation } from '../../schemas/container.ts';
 import type { Capacity, HostView } from '../../schemas/host.ts';
 import type { HostKey, Region } from '../../schemas/ids.ts';
-import type { HelloAnswer, Report, ReportAnswer, SyncAnswer } from '../../schemas/messages.ts';
+import type { HelloAnswer, Report, ReportAnswer, Stranger, SyncAnswer } from '../../schemas/messages.ts';
 import { partitionOf, subjects } from '../../schemas/subjects.ts';
 import {
   containerId,
@@ -73,12 +73,15 @@ function createHost({ nc }: Ground, key: HostKey) {
       );
       return answer;
     },
-    async sync(held: Record<string, [number, number]> = {}): Promise<SyncAnswer[]> {
+    async sync(
+      held: Record<string, [number, number]> = {},
+      strangers: readonly Stranger[] = [],
+    ): Promise<SyncAnswer[]> {
       const answers: SyncAnswer[] = [];
       const options = { strategy: 'count' as const, maxMessages: partitions, maxWait: 3000 };
       for await (const message of await nc.requestMany(
         subjects.hostSync(key),
-        JSON.stringify({ v: 1, held }),
+        JSON.stringify({ v: 1, held, strangers }),
         options,
       )) {
         answers.push(message.json<SyncAnswer>());
@@ -378,4 +381,37 @@ t.test('a host is enrolled once by its token, cordoned, removed', async (t) => {
   t.match(await createHost(ground, host).hello(), { ok: false, error: 'unknown_host' });
   await ask({ type: 'host.create', host, region: 'default' as Region, joinTokenHash: 'again', op: operation() });
   t.ok((await sessionOf()) > session + 1, 'a host that is made again goes on above what its containers remember');
+});
+
+t.test('a host that asks about containers it does not know hears of those that were moved or deleted', async (t) => {
+  const ground = await startCluster(t, partitions);
+  await startOwner(t, ground);
+  const { ask, host } = await withHost(ground, hostKey('h1'));
+  const tenant = tenantId('acme');
+  const create = async (name: string) => {
+    const id = containerId();
+    await ask({ type: 'container.create', tenant, id, op: operation(), spec: specOf(name), idempotency: null });
+    return id;
+  };
+  const [moved, deleted, kept] = [await create('moved'), await create('deleted'), await create('kept')];
+  await ask({ type: 'container.delete', tenant, id: deleted, op: operation() });
+  await host.report(tenant, { id: deleted, generation: 3, gone: true }, { status: 'stopped' });
+  const held = (await host.sync()).flatMap(({ containers }) => containers.map(({ id }) => id));
+  t.same(held.sort(), [kept, moved].sort());
+
+  const { host: other } = await withHost(ground, hostKey('h2'));
+  await ask({ type: 'host.update', host: hostKey('h1'), update: { draining: true }, op: operation() });
+  const isMoved = async (): Promise<boolean> => {
+    const there = (await other.sync()).flatMap(({ containers }) => containers.map(({ id }) => id));
+    return there.includes(moved) && there.includes(kept);
+  };
+  for (let tries = 0; tries < 400 && !(await isMoved()); tries++) await sleep(50);
+
+  const unknown = containerId();
+  const strangers = [moved, deleted, kept, unknown].map((id) => ({ tenant, id, placement: 2 }));
+  const gone = async (host: { sync: typeof other.sync }, named: Stranger[]): Promise<string[]> =>
+    (await host.sync({}, named)).flatMap((answer) => answer.gone ?? []).map(({ id }) => id);
+  t.same((await gone(host, strangers)).sort(), [moved, deleted, kept].sort(), 'and nothing of what nobody knows');
+  t.same(await gone(host, [{ tenant, id: moved, placement: 99 }]), [], 'of a later placement than is known');
+  t.same(await gone(other, [{ tenant, id: deleted, placement: 2 }]), [], 'of what another host had');
 });

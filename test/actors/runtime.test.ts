@@ -8,6 +8,7 @@ import type { Store, WriteOutcome } from '../../actors/runtime/store.ts';
 import { noChanges, type Changes } from '../../actors/turn.ts';
 import { sleep } from '../../lib/backoff.ts';
 import { systemClock } from '../../lib/clock.ts';
+import { keys } from '../../schemas/buckets.ts';
 import type { ContainerRecord } from '../../schemas/container.ts';
 import type { Event } from '../../schemas/event.ts';
 import type { HostRecord } from '../../schemas/host.ts';
@@ -106,6 +107,31 @@ t.test('the operator’s word about orphans is told after its commit', async (t)
   await word;
   await sleep(1);
   t.match(told, [Number]);
+});
+
+t.test('a verdict about a container is given when what it rests on is committed', async (t) => {
+  const gate = gated();
+  const partition = await serving(gate.store);
+  t.teardown(() => partition.release());
+  const create = createAsk('a');
+  await writeOf(partition, create);
+  gate.shut();
+  const { id } = create;
+  const deleted = writeOf(partition, { type: 'container.delete', tenant, id, op: operation() });
+  const told: boolean[] = [];
+  const key = keys.container(tenant, id);
+  partition.project(
+    hostKey('h1'),
+    (state) => state.tenant(tenant).tombstones.has(id),
+    (value) => told.push(value),
+    [key],
+  );
+  t.ok(await isPending(deleted));
+  t.same(told, []);
+  gate.open();
+  await deleted;
+  await sleep(1);
+  t.same(told, [true]);
 });
 
 t.test('a host that asks between two turns of one commit is told of the second when it asks again', async (t) => {

@@ -10,6 +10,7 @@ import { repositoryRoot } from '../../deploy/paths.ts';
 import { run, type Ran } from '../../deploy/run.ts';
 import { sleep } from '../../lib/backoff.ts';
 import type { Container } from '../../schemas/container.ts';
+import type { HostView } from '../../schemas/host.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { eventually, hostKey, startRig, type Client, type Rig } from './rig.ts';
 
@@ -158,8 +159,15 @@ t.test('everything is gone, and restored', async (t) => {
     t.same((await logsOf(web)).body.data.slice(0, before.lines.length), before.lines);
     const again = await acme.create({ name: 'web', ...rig.image, ...small }, { 'idempotency-key': 'key-web' });
     t.equal(again.body.data.id, web.id, 'its idempotency key is known');
+    const held = await eventually(
+      'the host to hold what was made after the backup',
+      () => operator.call<{ data: HostView }>('GET', `/api/v2/operator/hosts/${hostKey}`),
+      ({ body }) => body.data.orphans_held === 1,
+    );
+    t.equal((await rig.engine.containers(late.id)).length, 1, 'one is few, and is held');
+    await operator.call('PATCH', `/api/v2/operator/hosts/${held.body.data.key}`, { remove_orphans: true });
     await eventually(
-      'the orphan to go',
+      'the orphan to go, with the approval',
       () => rig.engine.containers(late.id),
       ({ length }) => length === 0,
     );

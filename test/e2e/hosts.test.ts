@@ -63,3 +63,45 @@ t.test('a host is emptied, and then taken out', async (t) => {
   t.equal((await acme.remove(pinned.body.data)).status, 202);
   t.equal((await acme.get(pinned.body.data)).status, 404, 'no host can have it: gone at once');
 });
+
+t.test('a host that comes back after it was lost stops what was moved meanwhile, without an operator', async (t) => {
+  const rig = await startRig(t, { actors: { HOST_LOST_MS: '8000' } });
+  const acme = await rig.client('acme');
+  const operator = await rig.client('ops', 'operator');
+  const made: Container[] = [];
+  for (let count = 0; count < 8; count++) {
+    const { body } = await acme.create({ name: `c${count}`, ...rig.image, ...small });
+    made.push(body.data);
+  }
+  for (const name of ['p0', 'p1']) {
+    const { body } = await acme.create({ name, ...rig.image, ...small, host_key: hostKey });
+    made.push(body.data);
+  }
+  for (const container of made) t.equal((await acme.wait(container, 'running')).status, 200);
+
+  await rig.addHost('h2');
+  rig.agent.server().pause();
+  t.teardown(() => rig.agent.server().resume());
+  await eventually(
+    'the eight that the platform had placed run on the other host',
+    async () => acme.list(),
+    ({ body }) => body.data.filter(({ host_key, status }) => host_key === 'h2' && status === 'running').length === 8,
+    120_000,
+  );
+  const running = async (): Promise<string[]> =>
+    (await rig.engine.containers())
+      .filter(({ State }) => State.Running)
+      .map(({ Config }) => `${String(Config.Labels[labels.container])}`)
+      .sort();
+  t.equal((await running()).length, 18, 'the engine has eight twice while the agent is away');
+
+  rig.agent.server().resume();
+  await eventually(
+    'every container runs once, by the word of the engine',
+    running,
+    (ids) => ids.length === 10 && new Set(ids).size === 10,
+  );
+  const view = await operator.call<{ data: HostView }>('GET', `${hosts}/${hostKey}`);
+  t.match(view.body.data, { orphans_held: 0 });
+  for (const container of made) t.equal((await acme.wait(container, 'running')).status, 200);
+});

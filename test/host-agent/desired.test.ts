@@ -7,6 +7,7 @@ import {
   heldIdsOf,
   isComplete,
   isConfirmed,
+  isOfVersionHeld,
   refuse,
   type DesiredSet,
   type PartitionAnswer,
@@ -106,5 +107,26 @@ t.test('another cluster, or one that was initialised anew, is refused', (t) => {
 
 t.test('damaged records are told apart', (t) => {
   t.same(heldIdsOf(take(empty, { hold: [id] })), [id]);
+  t.end();
+});
+
+t.test('a verdict counts beside the version that it was given with, and no other', (t) => {
+  const desired = take(empty, { epoch: 2, revision: 5 });
+  for (const same of [true, false]) {
+    t.equal(isOfVersionHeld(desired, whole({ same, epoch: 2, revision: 5 })), true);
+    t.equal(isOfVersionHeld(desired, whole({ same, epoch: 2, revision: 4 })), false, 'late');
+    t.equal(isOfVersionHeld(desired, whole({ same, epoch: 1, revision: 5 })), false, 'of a former owner');
+    t.equal(isOfVersionHeld(desired, whole({ same, epoch: 2, revision: 6 })), false, 'of a set that was not taken in');
+  }
+  t.equal(isOfVersionHeld(empty, whole()), false);
+  t.end();
+});
+
+t.test('what is given away comes with the answer, in whichever of its parts', (t) => {
+  const gone = [{ id, placement: 3 }];
+  t.same(whole({ same: true, gone }), { kind: 'same', partition: 0, epoch: 1, revision: 1, gone });
+  const assembly = new Assembly();
+  assembly.add(answer({ part: 0, parts: 2, gone }));
+  t.match(assembly.add(answer({ part: 1, parts: 2 })), { kind: 'set', gone });
   t.end();
 });

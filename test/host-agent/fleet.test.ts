@@ -2,11 +2,15 @@ import t from 'tap';
 import { accept, Assembly, emptyDesired, type DesiredSet } from '../../host-agent/desired.ts';
 import { createFleet, type Fleet, type FleetInput } from '../../host-agent/fleet.ts';
 import { noOrphans } from '../../host-agent/orphans.ts';
-import type { ContainerId } from '../../schemas/ids.ts';
-import type { DesiredContainer } from '../../schemas/messages.ts';
-import { container, nowMs } from './support/decisions.ts';
+import type { ContainerId, TenantId } from '../../schemas/ids.ts';
+import type { DesiredContainer, Stranger } from '../../schemas/messages.ts';
+import { container } from './support/decisions.ts';
 
 const ids = (...names: string[]): Set<ContainerId> => new Set(names.map((name) => name as ContainerId));
+const tenant = 'acme' as TenantId;
+const present = (...names: string[]): FleetInput['present'] =>
+  new Map(names.map((name) => [name as ContainerId, { tenant, placement: 1 }]));
+const stranger = (name: string, placement = 1): Stranger => ({ tenant, id: name as ContainerId, placement });
 const one = (name: string, changes: Partial<DesiredContainer> = {}) =>
   container({ id: name as ContainerId, ...changes });
 
@@ -37,12 +41,11 @@ function answered(containers: DesiredContainer[], hold: ContainerId[] = []): Des
 
 const input = (changes: Partial<FleetInput> = {}): FleetInput => ({
   capacity: { cpu_millis: 1000, mem_bytes: 1024 ** 3, containers: 10 },
-  present: ids(),
+  present: present(),
   orphanMemory: { ...noOrphans, word: 0 },
-  leave: { word: 0, isDraining: false },
+  orphanWord: 0,
   isIsolated: false,
   isSettled: true,
-  nowMs,
   ...changes,
 });
 const fleetOf = (desired: DesiredSet): Fleet => {
@@ -52,76 +55,122 @@ const fleetOf = (desired: DesiredSet): Fleet => {
 };
 const wantOf = (fleet: Fleet, name: string): string => fleet.wanted(name as ContainerId).want;
 
-t.test('absent from a confirmed set → an orphan; known → as desired', (t) => {
+t.test('known → as desired; unknown → untouched until its owner gives it away', (t) => {
   const fleet = fleetOf(answered([one('a'), one('b', { desired: 'stopped' })]));
-  fleet.judge(input({ present: ids('a', 'x') }));
+  fleet.judge(input({ present: present('a', 'x') }));
+  t.same(fleet.unjudged(), [stranger('x')]);
   t.equal(wantOf(fleet, 'a'), 'running');
   t.equal(wantOf(fleet, 'b'), 'stopped');
+  t.equal(wantOf(fleet, 'x'), 'untouched');
+  t.equal(fleet.orphansHeld(), 0, 'nobody has said that it is unknown');
+  fleet.hearVerdicts([stranger('x')], [stranger('x')]);
+  const { changed } = fleet.judge(input({ present: present('a', 'x') }));
+  t.same(changed, ['x']);
+  t.equal(wantOf(fleet, 'x'), 'nothing');
+  t.equal(fleet.orphansHeld(), 0);
+  t.same(fleet.unjudged(), []);
+  t.end();
+});
+
+t.test('one that its owner does not know → held, until an operator approves', (t) => {
+  const fleet = fleetOf(answered([]));
+  const memory = fleet.judge(input({ present: present('x') })).orphanMemory;
+  fleet.hearVerdicts([stranger('x')], []);
+  const held = fleet.judge(input({ present: present('x'), orphanMemory: memory }));
+  t.equal(fleet.orphansHeld(), 1);
+  t.equal(wantOf(fleet, 'x'), 'untouched');
+  const { changed } = fleet.judge(input({ present: present('x'), orphanMemory: held.orphanMemory, orphanWord: 1 }));
+  t.same(changed, ['x']);
+  t.equal(wantOf(fleet, 'x'), 'nothing');
+  t.end();
+});
+
+t.test('its owner gives it away → it goes, though other owners are silent', (t) => {
+  const fleet = fleetOf({ ...answered([]), heard: new Set([0]) });
+  fleet.hearVerdicts([stranger('x')], [stranger('x')]);
+  fleet.judge(input({ present: present('x'), isSettled: false }));
   t.equal(wantOf(fleet, 'x'), 'nothing');
   t.end();
 });
 
 for (const [name, desired, changes] of [
-  ['before anything is known', emptyDesired('c1'), {}],
   ['from disk alone, though it is complete', { ...answered([]), heard: new Set<number>() }, {}],
   ['with one owner silent', { ...answered([]), heard: new Set([0]) }, {}],
   ['while answers are under way', answered([]), { isSettled: false }],
-  ['before the engine was looked at', answered([]), { present: undefined }],
 ] as const) {
-  t.test(`${name} → nothing is an orphan`, (t) => {
+  t.test(`${name} → an operator’s word is not acted on`, (t) => {
     const fleet = fleetOf(desired);
-    fleet.judge(input({ present: ids('x'), ...changes }));
+    fleet.hearVerdicts([stranger('x')], []);
+    fleet.judge(input({ present: present('x'), orphanWord: 1, ...changes }));
     t.equal(wantOf(fleet, 'x'), 'untouched');
-    t.equal(fleet.orphansHeld(), 0);
     t.end();
   });
 }
 
-t.test('what an earlier life approved is not acted on before the set is confirmed anew', (t) => {
+t.test('what an earlier life approved is not acted on before the set is confirmed again', (t) => {
   const fleet = fleetOf({ ...answered([]), heard: new Set<number>() });
-  fleet.judge(input({ present: ids('x'), orphanMemory: { ...noOrphans, approved: ids('x') }, isSettled: false }));
+  const orphanMemory = { ...noOrphans, approved: ids('x') };
+  fleet.judge(input({ present: present('x'), orphanMemory, isSettled: false }));
   t.equal(wantOf(fleet, 'x'), 'untouched');
+  t.end();
+});
+
+t.test('a verdict is of the placement that was named: what was made under a later one stays', (t) => {
+  const fleet = fleetOf(answered([]));
+  fleet.judge(input({ present: present('x') }));
+  fleet.hearVerdicts([stranger('x')], [stranger('x')]);
+  const later = new Map([['x' as ContainerId, { tenant, placement: 7 }]]);
+  fleet.judge(input({ present: later }));
+  t.equal(wantOf(fleet, 'x'), 'untouched');
+  t.same(fleet.unjudged(), [stranger('x', 7)], 'it is asked about again');
+  t.end();
+});
+
+t.test('moved away and back: an earlier verdict says nothing of what is this host’s again', (t) => {
+  const fleet = fleetOf(answered([]));
+  fleet.judge(input({ present: present('x') }));
+  fleet.hearVerdicts([stranger('x')], [stranger('x')]);
+  fleet.setDesired(answered([one('x')]));
+  fleet.hearVerdicts([stranger('x')], [stranger('x')]);
+  fleet.judge(input({ present: present('x') }));
+  t.equal(wantOf(fleet, 'x'), 'running');
+  fleet.setDesired(answered([]));
+  fleet.judge(input({ present: present('x') }));
+  t.equal(wantOf(fleet, 'x'), 'untouched', 'and nothing of it when it has left again');
+  t.end();
+});
+
+t.test('an approval ends where the container is known again', (t) => {
+  const fleet = fleetOf(answered([one('x')]));
+  const { orphanMemory } = fleet.judge(
+    input({ present: present('x'), orphanMemory: { approved: ids('x'), word: 0 }, isSettled: false }),
+  );
+  t.equal(orphanMemory.approved.size, 0);
   t.end();
 });
 
 t.test('a damaged record’s container is left alone', (t) => {
   const fleet = fleetOf(answered([], ['d' as ContainerId]));
-  fleet.judge(input({ present: ids('d') }));
+  fleet.judge(input({ present: present('d') }));
+  t.same(fleet.strangers(), []);
   t.equal(wantOf(fleet, 'd'), 'untouched');
   t.equal(fleet.knows('d' as ContainerId), true);
   t.end();
 });
 
-t.test('too many orphans are held, and are left alone', (t) => {
+t.test('strangers: those that nothing was said of first, then those that were asked about longest ago', (t) => {
   const fleet = fleetOf(answered([]));
-  fleet.judge(input({ present: ids('1', '2', '3', '4', '5', '6') }));
-  t.equal(fleet.orphansHeld(), 6);
-  t.equal(wantOf(fleet, '1'), 'untouched');
-  const { changed } = fleet.judge(
-    input({ present: ids('1', '2', '3', '4', '5', '6'), leave: { word: 1, isDraining: false } }),
+  fleet.judge(input({ present: present('a', 'b', 'c') }));
+  fleet.hearVerdicts([stranger('b'), stranger('a')], []);
+  t.same(
+    fleet.strangers().map(({ id }) => id),
+    ['c', 'b', 'a'],
   );
-  t.equal(changed.length, 6);
-  t.equal(wantOf(fleet, '1'), 'nothing');
-  t.end();
-});
-
-t.test('many orphans of a host that is being emptied go', (t) => {
-  const fleet = fleetOf(answered([]));
-  const leave = { word: 0, isDraining: true };
-  fleet.judge(input({ present: ids('1', '2', '3', '4', '5', '6'), leave }));
-  t.equal(fleet.orphansHeld(), 0);
-  t.equal(wantOf(fleet, '1'), 'nothing');
-  t.end();
-});
-
-t.test('an orphan that is desired again is no orphan', (t) => {
-  const fleet = fleetOf(answered([]));
-  const { orphanMemory } = fleet.judge(input({ present: ids('a') }));
-  t.equal(wantOf(fleet, 'a'), 'nothing');
-  fleet.setDesired(answered([one('a')]));
-  t.equal(wantOf(fleet, 'a'), 'running');
-  fleet.judge(input({ present: ids('a'), orphanMemory }));
-  t.equal(wantOf(fleet, 'a'), 'running');
+  fleet.hearVerdicts([stranger('b'), stranger('c')], []);
+  t.same(
+    fleet.strangers().map(({ id }) => id),
+    ['a', 'b', 'c'],
+  );
   t.end();
 });
 

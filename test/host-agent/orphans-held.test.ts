@@ -4,7 +4,7 @@ import { eventually } from './support/eventually.ts';
 import { host } from './support/control-plane.ts';
 import { startRig, steady } from './support/rig.ts';
 
-t.test('what is not desired any more goes; what is not ours stays', async (t) => {
+t.test('what was given away goes; what nobody knows is held; what is not ours stays', async (t) => {
   const { controlPlane, engine, agent, script, registry } = await startRig(t);
   const image = await script('steady', steady);
   const process = agent();
@@ -41,12 +41,18 @@ t.test('what is not desired any more goes; what is not ours stays', async (t) =>
   const here = async (): Promise<number> =>
     (await engine.containers()).filter(({ Config }) => Config.Labels[labels.host] === host).length;
 
-  await t.test('a few go at once', async (t) => {
-    controlPlane.drop(...ids.slice(0, 2));
+  await t.test('what was placed elsewhere goes at once, most of what is there included', async (t) => {
+    const small = { ...image, tenant: 't1', cpu_millis: 10, mem_bytes: 8 * 1024 ** 2 };
+    const moved = controlPlane.desireAll(Array.from({ length: 6 }, () => small));
+    await Promise.all(
+      moved.map(({ id }) => controlPlane.reported(id, ({ observation }) => observation.status === 'running')),
+    );
+    controlPlane.drop(...ids.slice(0, 2), ...moved.map(({ id }) => id));
     await eventually(
       async () => (await here()) === 7 || undefined,
-      () => 'two less',
+      () => 'eight less',
     );
+    t.equal(controlPlane.beats().at(-1)?.orphans_held, 0);
     t.same(
       await engine.containers(ids[0]).then((each) => each.filter(({ Config }) => Config.Labels[labels.host] === host)),
       [],
@@ -67,8 +73,13 @@ t.test('what is not desired any more goes; what is not ours stays', async (t) =>
     t.match((await engine.only(damaged)).State, { Running: false });
   });
 
-  await t.test('many wait for an operator’s word, and the beat counts them', async (t) => {
-    controlPlane.drop(...ids.slice(3));
+  await t.test('what the control plane does not know waits for an operator’s word, however few', async (t) => {
+    controlPlane.lose(...ids.slice(3, 4));
+    await eventually(
+      () => controlPlane.beats().at(-1)?.orphans_held === 1 || undefined,
+      () => 'one held',
+    );
+    controlPlane.lose(...ids.slice(4));
     await eventually(
       () => controlPlane.beats().at(-1)?.orphans_held === 6 || undefined,
       () => 'six held',

@@ -4,7 +4,7 @@
  */
 import { createFleet } from '../../host-agent/fleet.ts';
 import { emptyDesired, type DesiredSet } from '../../host-agent/desired.ts';
-import { noOrphans, type OperatorLeave, type OrphanMemory } from '../../host-agent/orphans.ts';
+import { noOrphans, type OrphanMemory } from '../../host-agent/orphans.ts';
 import { sync, type SyncResult, type SyncTarget } from '../../host-agent/sync.ts';
 import { sleep } from '../../lib/backoff.ts';
 import type { ContainerId, HostKey, TenantId } from '../../schemas/ids.ts';
@@ -20,6 +20,8 @@ export interface Running {
   readonly tenant: TenantId;
   state: 'running' | 'stopped';
   generation: number;
+  /** The generation of the placement that it was made under: its label. */
+  placement: number;
 }
 
 export interface HostOptions {
@@ -63,7 +65,7 @@ class Agent {
   readonly #fleet = createFleet();
   #desired: DesiredSet;
   #orphans: OrphanMemory = noOrphans;
-  #leave: OperatorLeave = { word: null, isDraining: false };
+  #orphanWord: number | null = null;
   #isSettled = false;
   #session: number | undefined;
   #seq = 0;
@@ -127,7 +129,16 @@ class Agent {
         this.#isSettled = true;
         this.#reconcile();
       },
-      leave: (given) => (this.#leave = { ...this.#leave, ...given }),
+      orphanWord: (word) => {
+        this.#orphanWord = word;
+        this.#reconcile();
+      },
+      strangers: this.#fleet.strangers,
+      unjudged: this.#fleet.unjudged,
+      verdicts: (named, gone) => {
+        this.#fleet.hearVerdicts(named, gone);
+        this.#reconcile();
+      },
       incarnation: () => {},
     };
     let fullAtMs = 0;
@@ -154,7 +165,10 @@ class Agent {
 
   /** What a bell named, and nobody answered for, stays due: as in the agent's control. */
   #afterSync(result: SyncResult): void {
-    if (result.kind === 'complete') return;
+    if (result.kind === 'complete') {
+      if (this.#due !== 'all') this.#due = new Set([...this.#due, ...result.due]);
+      return;
+    }
     if (result.kind !== 'partial') this.#due = 'all';
     else if (this.#due !== 'all') this.#due = new Set([...this.#due, ...result.missing]);
   }
@@ -169,12 +183,11 @@ class Agent {
   #reconcile(): void {
     const { orphanMemory } = this.#fleet.judge({
       capacity,
-      present: new Set(this.#engine.keys()),
+      present: new Map(this.#engine),
       orphanMemory: this.#orphans,
-      leave: this.#leave,
+      orphanWord: this.#orphanWord,
       isIsolated: false,
       isSettled: this.#isSettled,
-      nowMs: this.#options.world.nowMs,
     });
     this.#orphans = orphanMemory;
     for (const id of new Set([...this.#fleet.ids(), ...this.#engine.keys()])) {
@@ -191,8 +204,8 @@ class Agent {
           this.#gone.set(id, { tenant: wanted.container.tenant, generation: wanted.container.generation });
           break;
         default: {
-          const { tenant, generation } = wanted.container;
-          this.#engine.set(id, { tenant, generation, state: wanted.want });
+          const { tenant, generation, placement } = wanted.container;
+          this.#engine.set(id, { tenant, generation, placement, state: wanted.want });
         }
       }
     }

@@ -58,8 +58,10 @@ export interface ControlPlane {
   desire(desire: Desire): DesiredContainer;
   /** As `desire`, of several at once, with one bell a partition. */
   desireAll(desires: readonly Desire[]): DesiredContainer[];
-  /** It is not this host's any more. */
+  /** It was placed elsewhere: not this host's any more. */
   drop(...ids: ContainerId[]): void;
+  /** The control plane does not know it, as after a restore. */
+  lose(...ids: ContainerId[]): void;
   hold(id: ContainerId): void;
   setOrphanWord(word: number): void;
   /** Nobody answers this host, as when every actors process is down. */
@@ -91,6 +93,8 @@ interface State {
   readonly containers: Map<ContainerId, DesiredContainer>;
   /** Damaged records: the partition that each is in. */
   readonly held: Map<ContainerId, number>;
+  /** Given away. */
+  readonly gone: Set<ContainerId>;
   readonly revisions: number[];
   session: number;
   orphanWord: number;
@@ -114,6 +118,7 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
   const state: State = {
     containers: new Map(),
     held: new Map(),
+    gone: new Set(),
     revisions: Array.from({ length: partitions }, () => 1),
     session: 0,
     orphanWord: 0,
@@ -136,7 +141,13 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
   const onSync = (message: Msg): SyncAnswer[] => {
     const ask = decode.sync(message.data);
     const asked = ask.partitions ?? Array.from({ length: partitions }, (_, partition) => partition);
-    return asked.flatMap((partition) => answersFor(state, partition, ask.held[partition]));
+    return asked.flatMap((partition) => {
+      const own = (ask.strangers ?? []).filter(({ tenant }) => partitionOf(tenant, partitions) === partition);
+      const gone = own.filter(({ id }) => state.gone.has(id)).map(({ id, placement }) => ({ id, placement }));
+      return answersFor(state, partition, ask.held[partition]).map((answer) =>
+        answer.part === 0 ? { ...answer, gone } : answer,
+      );
+    });
   };
 
   const numbered = new Map<ContainerId, { readonly session: number; readonly item: ReportItem }>();
@@ -218,7 +229,11 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
     gatewayUrl: await startEnrolment(t, nats, cluster),
     desire: (desire) => desireAll([desire])[0] as DesiredContainer,
     desireAll,
-    drop: (...ids) => change(ids, () => ids.forEach((id) => state.containers.delete(id))),
+    drop: (...ids) => {
+      for (const id of ids) state.gone.add(id);
+      change(ids, () => ids.forEach((id) => state.containers.delete(id)));
+    },
+    lose: (...ids) => change(ids, () => ids.forEach((id) => state.containers.delete(id))),
     hold: (id) =>
       change([id], () => {
         const tenant = state.containers.get(id)?.tenant ?? '';
