@@ -31,9 +31,7 @@ export function goneFrom(
 
 /** It was moved after the placement that the host's copy was made under; a copy of a later one is not known here. */
 function hasLeft({ placement, generation }: ContainerRecord, host: HostKey, madeUnder: number): boolean {
-  return placement.phase === 'placed'
-    ? placement.host !== host && madeUnder < placement.since
-    : madeUnder < generation;
+  return placement.phase === 'placed' ? placement.host !== host && madeUnder < placement.since : madeUnder < generation;
 }
 
 /** What a verdict rests on, which has to be committed before the host hears it (invariant A3). */

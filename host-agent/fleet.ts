@@ -146,7 +146,10 @@ export function createFleet(): Fleet {
     const found = present?.get(id);
     return found === undefined ? [] : [{ id, tenant: found.tenant, placement: found.placement }];
   };
-  const unjudged = (): Stranger[] => unknown().filter((id) => verdictOf(id) === undefined).flatMap(strangerOf);
+  const unjudged = (): Stranger[] =>
+    unknown()
+      .filter((id) => verdictOf(id) === undefined)
+      .flatMap(strangerOf);
 
   const hearVerdicts: Fleet['hearVerdicts'] = (named, gone) => {
     const given = new Map(gone.map(({ id, placement }) => [id, placement]));

@@ -371,7 +371,9 @@ export const SyncAnswer = Type.Object({
   containers: Type.Array(DesiredContainer),
   hold: Type.Array(ContainerId),
   /** Of the strangers that the agent named: those that were placed elsewhere or deleted since. True of this version. */
-  gone: Type.Optional(Type.Array(Type.Object({ id: ContainerId, placement: Count }), { maxItems: limits.syncStrangers })),
+  gone: Type.Optional(
+    Type.Array(Type.Object({ id: ContainerId, placement: Count }), { maxItems: limits.syncStrangers }),
+  ),
   /** From the owner of the host's own partition: see HostRecord.orphanWord. */
   orphan_word: Type.Union([Count, Type.Null()]),
   /** From the same: the operator empties this host. Read by agents of the last release only. */

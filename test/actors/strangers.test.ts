@@ -54,7 +54,7 @@ const cases: Readonly<Record<string, Case & { readonly isGone: boolean }>> = {
     placement: 12,
     isGone: false,
   },
-  'deleted': { of: tombstone(6000), isGone: true },
+  deleted: { of: tombstone(6000), isGone: true },
   'placed elsewhere, and was never here': { of: record({ placement: on(h2, 5, 6000), history: [h2] }), isGone: false },
   'deleted, and was never here': { of: tombstone(6000, { history: [h2] }), isGone: false },
   'restored; placed elsewhere before that': {

@@ -139,10 +139,10 @@ t.test('everything is gone, and restored', async (t) => {
     await rig.gateway.start();
   };
 
-  const isAsAtTheBackup = async (t: Test): Promise<void> => {
+  const isAsAtTheBackup = async (t: Test, orphan: Container): Promise<void> => {
     const listed = new Map((await listAll(acme)).map((container) => [container.id, container]));
     for (const { id, name } of [web, worker, idle, ...beforeBackup]) t.ok(listed.has(id), `${name} is there`);
-    t.notOk(listed.has(late.id), 'what came later is not');
+    t.notOk(listed.has(orphan.id), 'what came later is not');
     for (const container of [web, worker]) {
       const status = await eventually(
         'running',
@@ -164,16 +164,16 @@ t.test('everything is gone, and restored', async (t) => {
       () => operator.call<{ data: HostView }>('GET', `/api/v2/operator/hosts/${hostKey}`),
       ({ body }) => body.data.orphans_held === 1,
     );
-    t.equal((await rig.engine.containers(late.id)).length, 1, 'one is few, and is held');
+    t.equal((await rig.engine.containers(orphan.id)).length, 1, 'one is few, and is held');
     await operator.call('PATCH', `/api/v2/operator/hosts/${held.body.data.key}`, { remove_orphans: true });
     await eventually(
       'the orphan to go, with the approval',
-      () => rig.engine.containers(late.id),
+      () => rig.engine.containers(orphan.id),
       ({ length }) => length === 0,
     );
   };
 
-  const hostObeys = async (t: Test): Promise<void> => {
+  const hostObeys = async (t: Test): Promise<Container> => {
     t.equal((await acme.stop(worker)).status, 200);
     t.equal((await acme.wait(worker, 'stopped')).status, 200);
     t.equal((await rig.engine.only(worker.id)).State.Running, false);
@@ -182,20 +182,22 @@ t.test('everything is gone, and restored', async (t) => {
     const fresh = await acme.create({ name: `fresh-${randomUUID()}`, ...rig.image, ...small });
     t.equal((await acme.wait(fresh.body.data, 'running')).status, 200);
     t.match(await eventsOf(worker), { body: { data: [{}] } });
+    return fresh.body.data;
   };
 
+  let later = late;
   await t.test('restored', async (t) => {
     await destroyAndRestore(t);
-    await isAsAtTheBackup(t);
+    await isAsAtTheBackup(t, late);
     const docker = await dockerIds();
     t.same(docker[0], before.docker[0], 'never restarted');
     t.equal(docker[1]?.[0], restarted.Id, 'nor made anew');
     t.equal(docker[1]?.[1], restarted.State.StartedAt);
-    await hostObeys(t);
+    later = await hostObeys(t);
   });
   await t.test('and again from the same backup', async (t) => {
     await destroyAndRestore(t);
-    await isAsAtTheBackup(t);
+    await isAsAtTheBackup(t, later);
     t.same((await dockerIds())[0], before.docker[0], 'never restarted');
     await hostObeys(t);
   });
