@@ -400,7 +400,7 @@ export const mutants: readonly Mutant[] = [
     guard: 'What a damaged record may speak of is left as it is (A4)',
     file: 'host-agent/fleet.js',
     edits: [
-      { find: ' && !damaged.has(id)', replace: '' },
+      { find: 'entries.has(id) || damaged.has(id)', replace: 'entries.has(id)' },
       { find: 'if (damaged.has(id))', replace: 'if (false)' },
     ],
     killedBy: { by: 'test', file: 'test/host-agent/fleet.test.ts' },
