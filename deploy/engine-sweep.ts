@@ -157,30 +157,39 @@ export function deletionOf(rule: string, device: string): string[] | undefined {
   return words[0] === '-A' && words.includes(device) ? ['-D', ...words.slice(1)] : undefined;
 }
 
-async function removeBridges(remains: EngineRemains): Promise<void> {
-  const command = async (program: readonly string[], args: readonly string[]): Promise<string> => {
-    const [path = '', ...first] = program;
-    const ran = await run(path, [...first, ...args], {
-      deadlineMs: commandDeadlineMs,
-      env: { ...process.env, ...remains.env },
-    });
-    return ran.stdout;
-  };
-  const { ip, iptables } = remains;
+async function command(remains: EngineRemains, program: readonly string[], args: readonly string[]): Promise<string> {
+  const [path = '', ...first] = program;
+  const ran = await run(path, [...first, ...args], {
+    deadlineMs: commandDeadlineMs,
+    env: { ...process.env, ...remains.env },
+  });
+  return ran.stdout;
+}
+
+/** Deletes the firewall rules that name a bridge of this engine; where it keeps none, does nothing. */
+export async function removeRules(remains: EngineRemains): Promise<void> {
+  const { iptables } = remains;
+  if (iptables === undefined) return;
   for (const device of bridgesIn(remains.addressPool)) {
-    for (const table of iptables === undefined ? [] : ['filter', 'nat']) {
-      const rules = (await command(iptables!, ['-w', '5', '-t', table, '-S'])).split('\n');
+    for (const table of ['filter', 'nat']) {
+      const rules = (await command(remains, iptables, ['-w', '5', '-t', table, '-S'])).split('\n');
       for (const rule of rules.flatMap((text) => [deletionOf(text, device) ?? []].filter((args) => args.length > 0))) {
-        await command(iptables!, ['-w', '5', '-t', table, ...rule]);
+        await command(remains, iptables, ['-w', '5', '-t', table, ...rule]);
       }
     }
-    if (ip !== undefined) await command(ip, ['link', 'del', 'dev', device]);
   }
+}
+
+async function removeBridges(remains: EngineRemains): Promise<void> {
+  const { ip } = remains;
+  if (ip === undefined) return;
+  for (const device of bridgesIn(remains.addressPool)) await command(remains, ip, ['link', 'del', 'dev', device]);
 }
 
 /** Clears all that an engine whose processes have ended left behind; what is gone already is no fault. */
 export async function sweepEngine(remains: EngineRemains): Promise<void> {
   await killCgroup(remains.cgroup);
   for (const folder of remains.folders) await unmountBelow(folder);
+  await removeRules(remains);
   await removeBridges(remains);
 }

@@ -1,8 +1,7 @@
 /**
  * A container engine: the one that answers, or a private dockerd with folders of its own. Several private ones run side
  * by side; each has its own socket, containerd, cgroup and range of addresses. What they share is the machine's
- * firewall: an engine that keeps rules in it clears another's isolation between networks when it starts, so give them
- * (`firewall: true`) to one engine at a time where that isolation matters.
+ * firewall, in which each keeps its own rules (engine-firewall.ts).
  */
 import { createHash, randomInt } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,7 +9,8 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { within } from '../lib/backoff.ts';
 import { engineAnswers, engineGet, engineRequest, parseEngineHost, type EngineAddress } from './engine-api.ts';
-import { currentRoutes, overlaps, sweepEngine } from './engine-sweep.ts';
+import { withGentleIptables } from './engine-firewall.ts';
+import { currentRoutes, overlaps, removeRules, sweepEngine } from './engine-sweep.ts';
 import { enter, strike, type EngineRemains } from './ledger.ts';
 import { tryLock } from './lockdir.ts';
 import { ownFolder, shortTemporaryRoot } from './paths.ts';
@@ -231,6 +231,7 @@ export async function startPrivateEngine(options: PrivateEngineOptions): Promise
   const { mark } = layout.identity;
   const address: EngineAddress = { kind: 'unix', socketPath: layout.socketPath };
   const remains = await remainsOf(layout, tool, options.firewall);
+  const env = options.firewall ? withGentleIptables(join(layout.dir, 'bin'), tool.env) : tool.env;
 
   // Two engines on one folder would end each other's processes, which bear the same mark.
   const lock = tryLock(join(layout.dir, 'engine.lock'));
@@ -242,6 +243,8 @@ export async function startPrivateEngine(options: PrivateEngineOptions): Promise
     enter({ kind: 'folder', id: `${mark}/folder`, path: layout.runFolder });
     enter({ kind: 'engine', id: `${mark}/engine`, remains });
     await clearStalePids(layout);
+    // Of a dockerd that was killed: rules for containers that have ended, in chains that the next one does not empty.
+    await removeRules(remains);
     // Not the machine's own configuration. Docker 20 would write a key file below /etc; later ones know no such setting.
     const config = tool.version.startsWith('20.') ? { 'deprecated-key-path': join(layout.dir, 'key.json') } : {};
     writeFileSync(layout.configFile, JSON.stringify(config));
@@ -249,7 +252,7 @@ export async function startPrivateEngine(options: PrivateEngineOptions): Promise
       name: 'dockerd',
       command: tool.path,
       args: daemonArguments(layout, options.firewall),
-      env: tool.env,
+      env,
       cwd: layout.dir,
       logFile: layout.logFile,
       ready: () => engineAnswers(address, pingDeadlineMs),

@@ -1,0 +1,46 @@
+/** A test file that runs itself again in a network namespace of its own: what it does to the network, no other meets. */
+import t, { type Test } from 'tap';
+import { run } from '../../deploy/run.ts';
+import { toolHere } from '../../deploy/tools.ts';
+import type { ToolName } from '../../deploy/tool-table.ts';
+
+const insideVariable = 'LONGSHORE_TEST_INSIDE_NAMESPACE';
+
+export interface NamespaceTest {
+  readonly name: string;
+  /** Of the test: `import.meta.filename`. */
+  readonly file: string;
+  /** Fetched before the world outside is out of sight. */
+  readonly tools: readonly ToolName[];
+  readonly timeoutMs: number;
+}
+
+async function whyNot(tools: readonly ToolName[]): Promise<string | false> {
+  if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'network namespaces need Linux and root';
+  for (const name of ['ip', ...tools] as const) await toolHere(name);
+  const tried = await run('unshare', ['--net', '--', 'true'], { deadlineMs: 5_000 });
+  return tried.code === 0 ? false : tried.stderr.trim();
+}
+
+/** A file has one such test; the others in it run on both sides. */
+export async function testInNamespace(options: NamespaceTest, test: (t: Test) => Promise<void>): Promise<void> {
+  const { name, file, tools, timeoutMs } = options;
+  t.setTimeout(timeoutMs);
+  if (process.env[insideVariable] !== undefined) {
+    await t.test(name, { timeout: timeoutMs }, test);
+    return;
+  }
+  const skip = await whyNot(tools);
+  if (skip !== false) {
+    t.pass(name, { skip });
+    return;
+  }
+  const ip = await toolHere('ip');
+  const script = '"$0" link set dev lo up && exec "$@"';
+  await t.spawn(
+    'unshare',
+    ['--net', '--', 'sh', '-c', script, ip.path, process.execPath, '--enable-source-maps', file],
+    { env: { ...process.env, [insideVariable]: '1' }, timeout: timeoutMs },
+    'in a network of its own',
+  );
+}
