@@ -3,7 +3,7 @@ import { availableParallelism, totalmem } from 'node:os';
 import { jwtAuthenticator } from '@nats-io/transport-node';
 import type { Registry } from 'prom-client';
 import { sleep } from '../lib/backoff.ts';
-import type { Clock } from '../lib/clock.ts';
+import { steadyTime, type Clock } from '../lib/clock.ts';
 import type { Lifecycle } from '../lib/lifecycle.ts';
 import type { Log } from '../lib/log.ts';
 import { connectNats } from '../lib/nats.ts';
@@ -51,6 +51,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
   const { settings, identity, seed, registry, clock, log, life } = parts;
   const { host, cluster } = identity;
   const retry = { minMs: settings.RETRY_MIN_MS, maxMs: settings.RETRY_MAX_MS };
+  const steadyMs = steadyTime(clock);
   const faults = createFaults(log);
   const disk = createStateDisk(faults, retry, log);
   const credentials = createCredentials(identity, {
@@ -147,10 +148,17 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     executor,
     logs,
     reporter,
-    memories: await loadMemories(stateDir, disk, log),
+    faults,
+    memories: await loadMemories(
+      stateDir,
+      { wallMs: () => clock.nowMs(), steadyMs, maxWaitMs: settings.RESTART_BACKOFF_MAX_MS },
+      disk,
+      log,
+    ),
     capacity,
     restartBackoff: { minMs: settings.RESTART_BACKOFF_MIN_MS, maxMs: settings.RESTART_BACKOFF_MAX_MS },
     clock,
+    steadyMs,
     metrics,
     log,
   });
@@ -160,6 +168,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     probeIntervalMs: settings.BEAT_INTERVAL_MS,
     backoff: retry,
     clock,
+    steadyMs,
     log,
     onUp: async () => {
       const { NCPU, MemTotal } = await engine.info();

@@ -14,7 +14,8 @@ import { labels } from './observed.ts';
 import { ownerLabels, type Owner } from './spec.ts';
 
 export type EngineStatus =
-  | { readonly phase: 'up'; readonly version: string; readonly sinceMs: number }
+  /** `watchedSinceMs`: of a clock that does not step. */
+  | { readonly phase: 'up'; readonly version: string; readonly sinceMs: number; readonly watchedSinceMs: number }
   | { readonly phase: 'away'; readonly sinceMs: number };
 
 export interface EngineMonitor {
@@ -30,6 +31,7 @@ export interface MonitorParts {
   readonly probeIntervalMs: number;
   readonly backoff: BackoffBounds;
   readonly clock: Clock;
+  readonly steadyMs: () => number;
   readonly log: Log;
   /** It answers, after it did not: look at everything. Rejects when it goes away again meanwhile. */
   readonly onUp: () => Promise<void>;
@@ -49,7 +51,7 @@ export function createEngineMonitor(parts: MonitorParts): EngineMonitor {
 
   const goUp = (version: string): void => {
     log.info('engine_up', { engine: version });
-    status = { phase: 'up', version, sinceMs: clock.nowMs() };
+    status = { phase: 'up', version, sinceMs: clock.nowMs(), watchedSinceMs: parts.steadyMs() };
     isAwayTold = false;
   };
   const goAway = (error: unknown): void => {
@@ -84,13 +86,14 @@ export function createEngineMonitor(parts: MonitorParts): EngineMonitor {
   };
 
   /** From the first answer to the loss of events or of answers. Events are heard before the look at everything. */
-  const attend = async (signal: AbortSignal): Promise<void> => {
+  const attend = async (signal: AbortSignal, onLooked: () => void): Promise<void> => {
     const leaving = new AbortController();
     const either = AbortSignal.any([signal, leaving.signal]);
     try {
       const hearing = hear(either);
       hearing.catch(() => undefined);
       await parts.onUp();
+      onLooked();
       await Promise.race([watch(either), hearing]);
     } finally {
       leaving.abort();
@@ -108,7 +111,8 @@ export function createEngineMonitor(parts: MonitorParts): EngineMonitor {
         try {
           const { version } = await engine.probe(limits.engineProbeMs);
           if (status.phase === 'away') goUp(version);
-          await attend(signal);
+          // An engine that answers, and cannot be looked at, is asked again with growing pauses.
+          await attend(signal, () => (failures = 0));
         } catch (error) {
           if (signal.aborted) return;
           // Only the event stream broke: no reason to call the engine away.
@@ -116,9 +120,8 @@ export function createEngineMonitor(parts: MonitorParts): EngineMonitor {
             () => true,
             () => false,
           );
-          if (isThere) failures = 0;
+          if (isThere) log.debug('engine_attention_lost', { error });
           else goAway(error);
-          if (failures === 0) log.debug('engine_attention_lost', { error });
         }
         await sleep(jitter(backoffMs(failures, parts.backoff)), signal);
       }

@@ -9,7 +9,7 @@ import { clearFailure, createFailure, pullFailure, startFailure } from './failur
 import type { LogCollector } from './logs/collector.ts';
 import type { LogSource } from './logs/publish.ts';
 import type { Outcome } from './memory.ts';
-import { createNetworkKeeper } from './network.ts';
+import { createNetworkKeeper, isNetworkGone } from './network.ts';
 import { labels } from './observed.ts';
 import type { Step } from './plan.ts';
 import type { Pulls } from './pulls.ts';
@@ -94,6 +94,12 @@ export function createExecutor(parts: ExecutorParts): Executor {
     return done;
   };
 
+  const startRefused = (error: EngineError): Outcome => {
+    if (isRefusal(error, 404) && /no such container/i.test(error.detail)) return changed;
+    const outcome = startFailure(error);
+    return outcome.kind === 'retry' && isNetworkGone(error.detail) ? { ...outcome, remake: true } : outcome;
+  };
+
   const attempt = async (work: () => Promise<Outcome>, explain: (error: EngineError) => Outcome): Promise<Outcome> => {
     try {
       return await work();
@@ -114,8 +120,7 @@ export function createExecutor(parts: ExecutorParts): Executor {
         case 'start':
           return attempt(
             () => (container === undefined ? Promise.resolve(changed) : start(step, container)),
-            (error) =>
-              isRefusal(error, 404) && /no such container/i.test(error.detail) ? changed : startFailure(error),
+            startRefused,
           );
         case 'unpause':
           return attempt(() => engine.unpause(step.dockerId).then(() => done), clearFailure);
@@ -128,7 +133,7 @@ export function createExecutor(parts: ExecutorParts): Executor {
       switch (step.kind) {
         case 'pull':
           return attempt(
-            async () => ({ kind: 'done', imageId: await pulls.get(step.reference, step.policy, source.id) }),
+            async () => ({ kind: 'done', imageId: await pulls.get(step.reference, step.policy, source) }),
             pullFailure,
           );
         case 'stop':

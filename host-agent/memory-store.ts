@@ -1,5 +1,6 @@
 /** What the agent remembers, on disk: so that a restart of it neither forgives a crash loop nor forgets a word given. */
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import Type from 'typebox';
 import { decoder } from '../lib/decode.ts';
 import type { Log } from '../lib/log.ts';
@@ -23,7 +24,13 @@ const decodeMemories = decoder(
         want: Type.Enum(['running', 'stopped', 'removed', 'nothing', 'untouched']),
         attempt: Type.Union([
           Type.Object({ phase: Type.Literal('clear') }),
-          Type.Object({ phase: Type.Literal('waiting'), untilMs: Type.Number() }),
+          Type.Object({
+            phase: Type.Literal('waiting'),
+            /** As the wall clock showed it. */
+            untilMs: Type.Number(),
+            /** What was left when this was written; absent from agents of the last release. */
+            leftMs: Type.Optional(Type.Number({ minimum: 0 })),
+          }),
           Type.Object({ phase: Type.Literal('failed') }),
         ]),
         why: nullable(Type.Object({ reason: Reason, message: Type.String(), exitCode: nullable(Type.Integer()) })),
@@ -42,6 +49,30 @@ const decodeMemories = decoder(
 
 const flushMs = 500;
 
+/** Over a restart a wait goes on with what is left of it, by the wall clock, within what it can have been. */
+export interface WaitTime {
+  readonly wallMs: () => number;
+  /** Of waits while the agent runs (memory.ts). */
+  readonly steadyMs: () => number;
+  readonly maxWaitMs: number;
+}
+
+type Stored = ReturnType<typeof decodeMemories>['containers'][string];
+
+export function toStored(memory: Memory, { wallMs, steadyMs }: WaitTime): Stored {
+  const lasting = lastingOf(memory);
+  if (lasting.attempt.phase !== 'waiting') return { ...lasting, attempt: lasting.attempt };
+  const leftMs = Math.max(0, lasting.attempt.untilMs - steadyMs());
+  return { ...lasting, attempt: { phase: 'waiting', untilMs: wallMs() + leftMs, leftMs } };
+}
+
+export function fromStored(stored: Stored, { wallMs, steadyMs, maxWaitMs }: WaitTime): Memory {
+  const { attempt } = stored;
+  if (attempt.phase !== 'waiting') return { ...blank, ...stored, attempt };
+  const leftMs = Math.min(attempt.untilMs - wallMs(), attempt.leftMs ?? maxWaitMs, maxWaitMs);
+  return { ...blank, ...stored, attempt: { phase: 'waiting', untilMs: steadyMs() + Math.max(0, leftMs) } };
+}
+
 export interface MemoryStore {
   of(id: ContainerId): Memory;
   set(id: ContainerId, memory: Memory): void;
@@ -52,12 +83,12 @@ export interface MemoryStore {
   flush(): Promise<void>;
 }
 
-export async function loadMemories(stateDir: string, disk: StateDisk, log: Log): Promise<MemoryStore> {
+export async function loadMemories(stateDir: string, time: WaitTime, disk: StateDisk, log: Log): Promise<MemoryStore> {
   const path = join(stateDir, 'memory.json');
   const known = await readDecoded(path, decodeMemories, log);
   const memories = new Map<ContainerId, Memory>();
-  for (const [id, lasting] of Object.entries(known?.containers ?? {})) {
-    if (isContainerId(id)) memories.set(id, { ...blank, ...lasting });
+  for (const [id, stored] of Object.entries(known?.containers ?? {})) {
+    if (isContainerId(id)) memories.set(id, fromStored(stored, time));
   }
   let orphans: OrphanMemory =
     known === undefined ? noOrphans : { ...known.orphans, approved: new Set(known.orphans.approved) };
@@ -65,7 +96,7 @@ export async function loadMemories(stateDir: string, disk: StateDisk, log: Log):
   const content = () =>
     JSON.stringify({
       v: 1,
-      containers: Object.fromEntries([...memories].map(([id, memory]) => [id, lastingOf(memory)])),
+      containers: Object.fromEntries([...memories].map(([id, memory]) => [id, toStored(memory, time)])),
       orphans: { ...orphans, approved: [...orphans.approved] },
     });
   const file = createLazyFile(path, content, flushMs, disk);
@@ -73,9 +104,10 @@ export async function loadMemories(stateDir: string, disk: StateDisk, log: Log):
   return {
     of: (id) => memories.get(id) ?? blank,
     set: (id, memory) => {
-      if (memories.get(id) === memory) return;
+      const before = memories.get(id);
+      if (before === memory) return;
       memories.set(id, memory);
-      file.touch();
+      if (before === undefined || !isDeepStrictEqual(lastingOf(before), lastingOf(memory))) file.touch();
     },
     forget: (id) => {
       if (memories.delete(id)) file.touch();

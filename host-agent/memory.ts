@@ -1,6 +1,9 @@
 /**
  * What the agent remembers of one container between looks at it: what failed, how often, and when to try again. Pure; the
  * part in `Lasting` is kept on disk, so that a restart of the agent does not forgive a crash loop.
+ *
+ * `nowMs` and every time here are of a clock that never steps (lib/clock.ts, `steadyTime`): a wall clock that is set back
+ * must neither end a wait nor make it longer.
  */
 import { backoffMs, type BackoffBounds } from '../lib/backoff.ts';
 import type { Reason } from '../schemas/container.ts';
@@ -46,6 +49,12 @@ export interface Memory extends Lasting {
   readonly image: { readonly reference: string; readonly id: string } | null;
   /** The engine's container whose log lines are safe elsewhere. */
   readonly drained: string | null;
+  /** When the agent last asked the engine to start it. */
+  readonly startedAtMs: number | null;
+  /** When it was seen to run, once in each time that the engine is watched without a break. */
+  readonly seenUpAtMs: number | null;
+  /** The engine's container that can never start again, and is to be made once more. */
+  readonly remake: string | null;
   readonly operation: Operation | null;
 }
 
@@ -60,6 +69,9 @@ export const blank: Memory = {
   pullDue: false,
   image: null,
   drained: null,
+  startedAtMs: null,
+  seenUpAtMs: null,
+  remake: null,
   operation: null,
 };
 
@@ -75,8 +87,9 @@ export const restartBackoff: BackoffBounds = { minMs: limits.restartBackoffMinMs
 /**
  * Takes in what is wanted and what is seen: a new wish starts afresh, a run that ended is counted once.
  *
- * A run that ended before `watchedSinceMs` ended while the agent or the engine was away: most likely it went down with its
- * engine, as at a reboot. That is no failure of its own: it is started again at once, and its back-off stays as it was.
+ * A run that was neither seen nor started since `watchedSinceMs` ended while the agent or the engine was away: most
+ * likely it went down with its engine, as at a reboot. That is no failure of its own: it is started again at once, and its
+ * back-off stays as it was. The engine's times do not tell: they are of a clock that may have been set.
  */
 export function remember(
   memory: Memory,
@@ -102,23 +115,30 @@ export function remember(
       pullDue: wanted.want === 'running' && wanted.container.pull_policy === 'always' && !isUp,
     };
   }
-  if (wanted.want !== 'running' || state === null) return sane(memory, nowMs, bounds);
+  if (wanted.want !== 'running' || state === null) return memory;
   if (state.phase === 'running') {
-    const upMs = nowMs - state.startedAtMs;
-    return upMs >= limits.restartBackoffForgetMs ? { ...memory, failures: 0 } : memory;
+    const upMs = atMost(nowMs - state.startedAtMs, memory, nowMs);
+    const seen = isSince(memory.seenUpAtMs, watchedSinceMs) ? memory : { ...memory, seenUpAtMs: nowMs };
+    return upMs >= limits.restartBackoffForgetMs && seen.failures > 0 ? { ...seen, failures: 0 } : seen;
   }
-  if (state.phase !== 'exited' || state.run === memory.countedRun) return sane(memory, nowMs, bounds);
+  if (state.phase !== 'exited' || state.run === memory.countedRun) return memory;
   const { exit, run } = state;
-  // A start that failed never ran, and its end has no time.
-  const isUnwatched = exit.error === '' && exit.endedAtMs < watchedSinceMs;
-  if (isUnwatched) {
+  // A start that failed never ran, and is known from its error.
+  const isWatched = isSince(memory.seenUpAtMs, watchedSinceMs) || isSince(memory.startedAtMs, watchedSinceMs);
+  if (exit.error === '' && !isWatched) {
     // A restart all the same; where there are failures, the start that follows is counted as one.
     const restarts = memory.failures > 0 ? memory.restarts : memory.restarts + 1;
-    return sane({ ...memory, restarts, countedRun: run }, nowMs, bounds);
+    return { ...memory, restarts, countedRun: run };
   }
-  const before = exit.upMs >= limits.restartBackoffForgetMs ? 0 : memory.failures;
+  const before = atMost(exit.upMs, memory, nowMs) >= limits.restartBackoffForgetMs ? 0 : memory.failures;
   return { ...failed({ ...memory, failures: before }, explainExit(exit, before + 1), nowMs, bounds), countedRun: run };
 }
+
+const isSince = (atMs: number | null, sinceMs: number): boolean => atMs !== null && atMs >= sinceMs;
+
+/** It has been up for no longer than since the agent started it, whatever the engine's clock says. */
+const atMost = (upMs: number, { startedAtMs }: Memory, nowMs: number): number =>
+  startedAtMs === null ? upMs : Math.min(upMs, nowMs - startedAtMs);
 
 function explainExit(exit: { exitCode: number; oomKilled: boolean; error: string }, failures: number): Why {
   const { exitCode, oomKilled, error } = exit;
@@ -128,12 +148,6 @@ function explainExit(exit: { exitCode: number; oomKilled: boolean; error: string
   if (failures < limits.crashLoopExits) return { reason: 'exited', message: code, exitCode };
   return { reason: 'crash_loop', message: `${code}, ${failures} times in a row`, exitCode };
 }
-
-/** A clock that was set back must not turn seconds of waiting into years. */
-const sane = (memory: Memory, nowMs: number, { maxMs }: BackoffBounds): Memory =>
-  memory.attempt.phase === 'waiting' && memory.attempt.untilMs - nowMs > maxMs
-    ? { ...memory, attempt: { phase: 'waiting', untilMs: nowMs + maxMs } }
-    : memory;
 
 const failed = (memory: Memory, why: Why, nowMs: number, bounds: BackoffBounds): Memory => ({
   ...memory,
@@ -148,8 +162,8 @@ export type Outcome =
   | { readonly kind: 'begun'; readonly operation: Operation }
   /** Look again at once: what was acted on is no longer so. */
   | { readonly kind: 'changed' }
-  /** `imageGone`: what was pulled is not there any more, and has to be asked for again. */
-  | { readonly kind: 'retry'; readonly why: Why; readonly imageGone?: true }
+  /** `remake`: this container of the engine cannot start again. `imageGone`: what was pulled is not there any more, and has to be asked for again. */
+  | { readonly kind: 'retry'; readonly why: Why; readonly imageGone?: true; readonly remake?: true }
   | { readonly kind: 'failed'; readonly why: Why }
   /** The engine is away or hanging: nothing is known, nothing is counted. */
   | { readonly kind: 'outage' };
@@ -160,20 +174,23 @@ export function settle(memory: Memory, step: Step, outcome: Outcome, nowMs: numb
     case 'begun':
       return { ...memory, operation: outcome.operation };
     case 'outage':
+      // The engine may have started it all the same.
+      return step.kind === 'start' ? { ...memory, startedAtMs: nowMs } : memory;
     case 'changed':
       return memory;
     case 'retry': {
       const image = outcome.imageGone === true ? null : memory.image;
-      return { ...failed(memory, outcome.why, nowMs, bounds), image };
+      const remake = outcome.remake === true && step.kind === 'start' ? step.dockerId : memory.remake;
+      return { ...failed(memory, outcome.why, nowMs, bounds), image, remake };
     }
     case 'failed':
       return { ...memory, why: outcome.why, attempt: { phase: 'failed' } };
     case 'done':
-      return done(memory, step, outcome.imageId);
+      return done(memory, step, outcome.imageId, nowMs);
   }
 }
 
-function done(memory: Memory, step: Step, imageId: string | undefined): Memory {
+function done(memory: Memory, step: Step, imageId: string | undefined, nowMs: number): Memory {
   switch (step.kind) {
     case 'pull':
       return {
@@ -193,6 +210,7 @@ function done(memory: Memory, step: Step, imageId: string | undefined): Memory {
         attempt: { phase: 'clear' },
         restarts: memory.restarts + (step.again ? 1 : 0),
         drained: null,
+        startedAtMs: nowMs,
       };
     case 'drain':
       return { ...memory, drained: step.dockerId };

@@ -14,6 +14,7 @@ export interface Metrics {
   logBlocks(result: 'acknowledged' | 'retried'): void;
   logDropped(lines: number): void;
   logGaps(count: number): void;
+  logAbandoned(): void;
 }
 
 /** What is read at each scrape. */
@@ -80,12 +81,17 @@ export function createMetrics(registry: Registry): Metrics {
   });
   const logDropped = new Counter({
     name: 'longshore_agent_log_dropped_lines_total',
-    help: 'Log lines of removed containers that were dropped because the spool was full.',
+    help: 'Log lines of removed containers that were dropped because the spool, or its disk, was full.',
     registers,
   });
   const logGaps = new Counter({
     name: 'longshore_agent_log_gaps_total',
     help: 'Times that the engine had rotated a log before it was captured: lines are missing there.',
+    registers,
+  });
+  const logAbandoned = new Counter({
+    name: 'longshore_agent_logs_abandoned_total',
+    help: 'Containers that were removed before all of their log could be read or kept.',
     registers,
   });
   return {
@@ -99,6 +105,7 @@ export function createMetrics(registry: Registry): Metrics {
     logBlocks: (result) => logBlocks.labels(result).inc(),
     logDropped: (lines) => logDropped.inc(lines),
     logGaps: (count) => logGaps.inc(count),
+    logAbandoned: () => logAbandoned.inc(),
   };
 }
 

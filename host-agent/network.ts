@@ -6,6 +6,13 @@
 import type { Engine } from './docker/engine.ts';
 import { networkBody, networkName, ownerLabels, type Owner } from './spec.ts';
 
+/**
+ * In the words of Docker 20.10. A container keeps the id of the network that it was made on, so one whose network
+ * was removed (`docker network prune`) cannot start on another of the same name.
+ */
+export const isNetworkGone = (detail: string): boolean =>
+  /network \S+ not found|could not find a network matching/i.test(detail);
+
 /** @returns a function that resolves when the network is there. */
 export function createNetworkKeeper(engine: Engine, owner: Owner): () => Promise<void> {
   const name = networkName(owner);

@@ -83,6 +83,7 @@ function planPresent(wanted: WantedRunning, found: Found, memory: Memory, nowMs:
       return { kind: 'unpause', dockerId };
     case 'created':
     case 'exited': {
+      if (memory.remake === dockerId) return clear(found, memory, nowMs);
       const reference = referenceOf(container);
       if (memory.pullDue && reference.kind === 'image') {
         return { kind: 'pull', reference: reference.reference, policy: container.pull_policy };

@@ -4,12 +4,13 @@ import type { ContainerId } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
 import type { Engine } from './docker/engine.ts';
 import { EngineError } from './docker/errors.ts';
+import type { LogSource } from './logs/publish.ts';
 import type { Metrics } from './metrics.ts';
-import { createSemaphore } from './semaphore.ts';
+import { nextPull, type PullAsk } from './pull-slots.ts';
 
 export interface Pulls {
   /** The id of the image, once it is present. @throws EngineError */
-  get(reference: string, policy: PullPolicy, forWhom: ContainerId): Promise<string>;
+  get(reference: string, policy: PullPolicy, forWhom: LogSource): Promise<string>;
   /** It is not wanted any more; a pull that nobody waits for is broken off. */
   leave(forWhom: ContainerId): void;
   stop(): void;
@@ -21,33 +22,79 @@ interface Pull {
   readonly image: Promise<string>;
 }
 
+interface Place extends PullAsk {
+  readonly begin: () => void;
+}
+
+const bounds = {
+  places: limits.concurrentPulls,
+  perTenant: limits.pullsPerTenant,
+  perRegistry: limits.pullsPerRegistry,
+};
+
 export function createPulls(engine: Engine, metrics: Pick<Metrics, 'pull'>): Pulls {
   const pulls = new Map<string, Pull>();
-  const places = createSemaphore(limits.concurrentPulls);
+  const waiting = new Set<Place>();
+  const running = new Set<Place>();
+  let order = 0;
 
-  const fetchImage = (reference: string, signal: AbortSignal): Promise<string> =>
-    places.run(async () => {
-      try {
-        if (signal.aborted) throw new EngineError('image pull', { kind: 'aborted' }, 'given up');
-        await engine.pull(reference, signal);
-        const id = await engine.imageId(reference);
-        if (id === undefined) throw notThere(reference, 'is not there after its pull');
-        metrics.pull('pulled');
-        return id;
-      } catch (error) {
-        if (!signal.aborted) metrics.pull('failed');
-        throw error;
-      }
+  const dispatch = (): void => {
+    for (;;) {
+      const next = nextPull([...waiting], [...running], bounds);
+      if (next === undefined) return;
+      waiting.delete(next);
+      running.add(next);
+      next.begin();
+    }
+  };
+
+  /** Does the work when it has a place; one that is given up before takes none. */
+  const inPlace = async <T>(ask: Omit<PullAsk, 'order'>, signal: AbortSignal, work: () => Promise<T>): Promise<T> => {
+    const place = await new Promise<Place>((resolve) => {
+      const asked: Place = { ...ask, order: (order += 1), begin: () => resolve(asked) };
+      waiting.add(asked);
+      signal.addEventListener(
+        'abort',
+        () => {
+          if (waiting.delete(asked)) resolve(asked);
+        },
+        { once: true },
+      );
+      dispatch();
     });
+    try {
+      if (signal.aborted) throw new EngineError('image pull', { kind: 'aborted' }, 'given up');
+      return await work();
+    } finally {
+      running.delete(place);
+      dispatch();
+    }
+  };
 
-  const join = (reference: string, id: ContainerId): Promise<string> => {
-    const running = pulls.get(reference);
-    if (running !== undefined) {
-      running.waiting.add(id);
-      return running.image;
+  const fetchImage = async (reference: string, signal: AbortSignal): Promise<string> => {
+    try {
+      await engine.pull(reference, signal);
+      const id = await engine.imageId(reference);
+      if (id === undefined) throw notThere(reference, 'is not there after its pull');
+      metrics.pull('pulled');
+      return id;
+    } catch (error) {
+      if (!signal.aborted) metrics.pull('failed');
+      throw error;
+    }
+  };
+
+  const join = (reference: string, { tenant, id }: LogSource): Promise<string> => {
+    const known = pulls.get(reference);
+    if (known !== undefined) {
+      known.waiting.add(id);
+      return known.image;
     }
     const controller = new AbortController();
-    const image = fetchImage(reference, controller.signal).finally(() => {
+    const { signal } = controller;
+    const image = inPlace({ tenant, registry: registryOf(reference) }, signal, () =>
+      fetchImage(reference, signal),
+    ).finally(() => {
       if (pulls.get(reference)?.controller === controller) pulls.delete(reference);
     });
     pulls.set(reference, { waiting: new Set([id]), controller, image });
@@ -55,7 +102,7 @@ export function createPulls(engine: Engine, metrics: Pick<Metrics, 'pull'>): Pul
   };
 
   return {
-    get: async (reference, policy, id) => {
+    get: async (reference, policy, forWhom) => {
       if (policy !== 'always') {
         const present = await engine.imageId(reference);
         if (present !== undefined) {
@@ -64,11 +111,11 @@ export function createPulls(engine: Engine, metrics: Pick<Metrics, 'pull'>): Pul
         }
         if (policy === 'never') throw notThere(reference, 'is not on this host, and its pull_policy is never');
       }
-      return join(reference, id);
+      return join(reference, forWhom);
     },
     leave: (id) => {
-      for (const [reference, { waiting, controller }] of pulls) {
-        if (!waiting.delete(id) || waiting.size > 0) continue;
+      for (const [reference, { waiting: forWhom, controller }] of pulls) {
+        if (!forWhom.delete(id) || forWhom.size > 0) continue;
         pulls.delete(reference);
         controller.abort();
       }
@@ -78,6 +125,9 @@ export function createPulls(engine: Engine, metrics: Pick<Metrics, 'pull'>): Pul
     },
   };
 }
+
+/** A reference of ours always begins with its registry (spec.ts). */
+const registryOf = (reference: string): string => reference.slice(0, reference.indexOf('/'));
 
 const notThere = (reference: string, what: string): EngineError =>
   new EngineError('image', { kind: 'refused', status: 404 }, `image ${reference} ${what}: not found`);

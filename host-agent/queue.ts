@@ -1,6 +1,9 @@
 /**
  * A queue of keys to look at: a key waits at most once, is worked on by at most one worker, and is looked at again when
  * it was enqueued meanwhile. So events carry no content, and none can be lost by coming at a bad time.
+ *
+ * Work that outlasts `patienceMs` moves to the slow workers, and its key is worked on by those until it is quick again.
+ * So keys whose work hangs hold up one another, and never those whose work does not.
  */
 export interface KeyedQueue<K> {
   enqueue(key: K): void;
@@ -8,27 +11,77 @@ export interface KeyedQueue<K> {
   stop(): Promise<void>;
 }
 
+export interface QueueBounds {
+  readonly workers: number;
+  readonly slowWorkers: number;
+  readonly patienceMs: number;
+}
+
+type Lane = 'quick' | 'slow';
+
+interface Job {
+  lane: Lane;
+  /** It has outlasted the patience, and waits for a slow worker to take it over. */
+  isOverdue: boolean;
+  done: Promise<void>;
+}
+
 /** `work` must not reject: what goes wrong with a key is its own business. */
-export function createQueue<K>(workers: number, work: (key: K) => Promise<void>): KeyedQueue<K> {
+export function createQueue<K>(bounds: QueueBounds, work: (key: K) => Promise<void>): KeyedQueue<K> {
+  const places: Readonly<Record<Lane, number>> = { quick: bounds.workers, slow: bounds.slowWorkers };
+  const busy: Record<Lane, number> = { quick: 0, slow: 0 };
   const waiting = new Set<K>();
-  const working = new Map<K, Promise<void>>();
+  const working = new Map<K, Job>();
+  const slow = new Set<K>();
   let isStopped = false;
 
+  const laneOf = (key: K): Lane => (slow.has(key) ? 'slow' : 'quick');
   const next = (): K | undefined => {
-    for (const key of waiting) if (!working.has(key)) return key;
+    for (const key of waiting) {
+      const lane = laneOf(key);
+      if (!working.has(key) && busy[lane] < places[lane]) return key;
+    }
     return undefined;
   };
+
+  const moveOverdue = (): void => {
+    for (const job of working.values()) {
+      if (busy.slow >= places.slow) return;
+      if (!job.isOverdue) continue;
+      job.isOverdue = false;
+      job.lane = 'slow';
+      busy.quick -= 1;
+      busy.slow += 1;
+    }
+  };
   const dispatch = (): void => {
-    while (!isStopped && working.size < workers) {
+    moveOverdue();
+    while (!isStopped) {
       const key = next();
       if (key === undefined) return;
       waiting.delete(key);
-      const done = work(key).finally(() => {
-        working.delete(key);
-        dispatch();
-      });
-      working.set(key, done);
+      begin(key);
     }
+  };
+
+  const begin = (key: K): void => {
+    const job: Job = { lane: laneOf(key), isOverdue: false, done: Promise.resolve() };
+    busy[job.lane] += 1;
+    let isLate = false;
+    const timer = setTimeout(() => {
+      isLate = true;
+      slow.add(key);
+      job.isOverdue = job.lane === 'quick';
+      dispatch();
+    }, bounds.patienceMs);
+    working.set(key, job);
+    job.done = work(key).finally(() => {
+      clearTimeout(timer);
+      if (!isLate) slow.delete(key);
+      busy[job.lane] -= 1;
+      working.delete(key);
+      dispatch();
+    });
   };
 
   return {
@@ -38,7 +91,7 @@ export function createQueue<K>(workers: number, work: (key: K) => Promise<void>)
     },
     stop: async () => {
       isStopped = true;
-      await Promise.allSettled(working.values());
+      await Promise.allSettled([...working.values()].map(({ done }) => done));
     },
   };
 }

@@ -10,10 +10,11 @@ import type { ContainerId } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
 import { describe, describeAway } from './describe.ts';
 import type { DesiredSet } from './desired.ts';
-import { isOutage } from './docker/errors.ts';
+import { detailOf, isListFailure, isOutage } from './docker/errors.ts';
 import type { Engine } from './docker/engine.ts';
 import type { EngineMonitor } from './engine-monitor.ts';
 import type { Executor, LongStep } from './execute.ts';
+import type { Faults } from './faults.ts';
 import { createFleet, type Fleet } from './fleet.ts';
 import { inventory, observe, type Presence } from './inventory.ts';
 import type { LogCollector } from './logs/collector.ts';
@@ -56,10 +57,13 @@ export interface ReconcilerParts {
   readonly executor: Executor;
   readonly logs: LogCollector;
   readonly reporter: Reporter;
+  readonly faults: Faults;
   readonly memories: MemoryStore;
   readonly capacity: () => Capacity;
   readonly restartBackoff: BackoffBounds;
   readonly clock: Clock;
+  /** Of waits: never steps. */
+  readonly steadyMs: () => number;
   readonly metrics: Pick<Metrics, 'step' | 'restart'>;
   readonly log: Log;
 }
@@ -69,7 +73,7 @@ const outageRetryMs = 1000;
 const bugRetryMs = 5000;
 
 export function createReconciler(parts: ReconcilerParts): Reconciler {
-  const { engine, owner, executor, logs, reporter, memories, clock, metrics, log } = parts;
+  const { engine, owner, executor, logs, reporter, memories, clock, steadyMs, metrics, log } = parts;
   const bounds = parts.restartBackoff;
   const fleet = createFleet();
   const timers = new Map<ContainerId, NodeJS.Timeout>();
@@ -78,7 +82,18 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
   let isIsolated = false;
   let isSettled = false;
   let held = 0;
-  const queue = createQueue<ContainerId>(limits.concurrentSteps, (id) => turn(id));
+  const queue = createQueue<ContainerId>(
+    {
+      workers: limits.concurrentSteps,
+      slowWorkers: limits.concurrentSlowSteps,
+      patienceMs: limits.stepPatienceMs,
+    },
+    (id) => turn(id),
+  );
+  /** Containers whose look failed, and was said to. */
+  const complained = new Set<ContainerId>();
+  /** Since when the engine has not listed its containers, though it answers; null while it does. */
+  let unlistedSinceMs: number | null = null;
 
   const isUp = (): boolean => parts.monitor().status().phase === 'up' && present !== undefined;
   const look = (ids: Iterable<ContainerId>): void => {
@@ -112,21 +127,30 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
   const turn = async (id: ContainerId): Promise<void> => {
     clearTimeout(timers.get(id));
     timers.delete(id);
-    if (!isUp()) return;
+    const status = parts.monitor().status();
+    if (status.phase !== 'up' || !isUp()) return;
     try {
-      await reconcile(id);
+      await reconcile(id, status.watchedSinceMs);
+      complained.delete(id);
     } catch (error) {
       if (isOutage(error)) {
         parts.monitor().suspect();
         later(id, outageRetryMs);
         return;
       }
-      log.error('reconcile_failed', { container: id, error });
+      complain(id, error);
       later(id, bugRetryMs);
     }
   };
 
-  const reconcile = async (id: ContainerId): Promise<void> => {
+  /** Once for each container until it is well again; an engine that lists nothing is a fault of the host, said there. */
+  const complain = (id: ContainerId, error: unknown): void => {
+    const isSaid = complained.has(id) || isListFailure(error);
+    log[isSaid ? 'debug' : 'error']('reconcile_failed', { container: id, error });
+    if (!isSaid) complained.add(id);
+  };
+
+  const reconcile = async (id: ContainerId, watchedSinceMs: number): Promise<void> => {
     const observed = await observe(engine, owner, id);
     notePresence(id, observed);
     const wanted = fleet.wanted(id);
@@ -134,11 +158,11 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
       forget(id);
       return;
     }
-    const memory = remember(memories.of(id), wanted, observed, clock.nowMs(), bounds, parts.monitor().status().sinceMs);
+    const memory = remember(memories.of(id), wanted, observed, steadyMs(), bounds, watchedSinceMs);
     memories.set(id, memory);
     followLogs(observed, memory);
     report(id, wanted, observed, memory);
-    await carryOut(id, wanted, observed, plan(wanted, observed, memory, clock.nowMs()));
+    await carryOut(id, wanted, observed, plan(wanted, observed, memory, steadyMs()));
   };
 
   const notePresence = (id: ContainerId, observed: Observed): void => {
@@ -156,6 +180,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
 
   const forget = (id: ContainerId): void => {
     memories.forget(id);
+    complained.delete(id);
     reporter.forget(id);
     logs.forget(id);
   };
@@ -166,8 +191,15 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
     if ('run' in state && memory.drained !== dockerId) logs.follow({ tenant, id }, dockerId, state.run);
   };
 
+  /** Its wait as the wall clock will show it. In whole seconds, so that small corrections of the clock are no news. */
+  const onWall = (memory: Memory): Memory => {
+    const aheadMs = Math.round((clock.nowMs() - steadyMs()) / 1000) * 1000;
+    if (memory.attempt.phase !== 'waiting' || aheadMs === 0) return memory;
+    return { ...memory, attempt: { phase: 'waiting', untilMs: memory.attempt.untilMs + aheadMs } };
+  };
+
   const report = (id: ContainerId, wanted: Wanted, observed: Observed, memory: Memory): void => {
-    const description = describe(wanted, observed, memory);
+    const description = describe(wanted, observed, onWall(memory));
     if (description === undefined || !('container' in wanted)) return;
     const { tenant, generation } = wanted.container;
     reporter.set({ tenant, id, generation, description });
@@ -178,7 +210,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
       case 'none':
         return;
       case 'wait':
-        later(id, Math.max(0, step.untilMs - clock.nowMs()));
+        later(id, Math.max(0, step.untilMs - steadyMs()));
         return;
       case 'fail':
         finish(id, step, { kind: 'failed', why: step.why });
@@ -203,7 +235,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
 
   const finish = (id: ContainerId, step: Step, outcome: Outcome): void => {
     note(id, step, outcome);
-    memories.set(id, settle(memories.of(id), step, outcome, clock.nowMs(), bounds));
+    memories.set(id, settle(memories.of(id), step, outcome, steadyMs(), bounds));
     again(id, outcome);
   };
 
@@ -212,7 +244,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
     const tenant = observed.kind === 'present' ? observed.found.tenant : tenantOf(wanted);
     if (tenant === undefined) return;
     const operation = operationOf(step, memories.of(id).generation);
-    memories.set(id, settle(memories.of(id), step, { kind: 'begun', operation }, clock.nowMs(), bounds));
+    memories.set(id, settle(memories.of(id), step, { kind: 'begun', operation }, steadyMs(), bounds));
     report(id, wanted, observed, memories.of(id));
     void executor
       .long(step, { tenant, id })
@@ -224,7 +256,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
         // Cancelled meanwhile, or forgotten with its container.
         if (memories.of(id).operation !== operation) return;
         note(id, step, outcome);
-        memories.set(id, endOperation(memories.of(id), step, outcome, clock.nowMs(), bounds));
+        memories.set(id, endOperation(memories.of(id), step, outcome, steadyMs(), bounds));
         again(id, outcome);
       });
   };
@@ -257,9 +289,28 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
 
   const takeInventory = async (): Promise<ReadonlyMap<ContainerId, Presence>> => {
     const before = present ?? new Map<ContainerId, Presence>();
-    present = await inventory(engine, owner);
+    try {
+      present = await inventory(engine, owner);
+    } catch (error) {
+      noteUnlisted(error);
+      throw error;
+    }
+    unlistedSinceMs = null;
+    parts.faults.clear('engine_degraded');
     judge();
     return before;
+  };
+
+  const noteUnlisted = (error: unknown): void => {
+    const nowMs = clock.monotonicMs();
+    unlistedSinceMs ??= nowMs;
+    if (nowMs - unlistedSinceMs < limits.engineDegradedMs) return;
+    const seconds = Math.round(limits.engineDegradedMs / 1000);
+    parts.faults.raise(
+      'engine_degraded',
+      `the engine has not listed its containers for ${seconds} s, and the agent decides nothing without that; ` +
+        `look at the engine's log: ${detailOf(error)}`,
+    );
   };
 
   return {

@@ -12,5 +12,11 @@ export const systemClock: Clock = {
   monotonicMs: () => performance.now(),
 };
 
+/** Milliseconds since 1970 that follow the wall's at this moment and never step: for waits that are shown to people. */
+export function steadyTime(clock: Clock): () => number {
+  const offsetMs = clock.nowMs() - clock.monotonicMs();
+  return () => offsetMs + clock.monotonicMs();
+}
+
 /** RFC 3339, UTC, milliseconds. */
 export const timestamp = (ms: number): string => new Date(ms).toISOString();

@@ -189,11 +189,21 @@ export const limits = {
   engineConnections: 128,
   engineAnswerBytes: 64 * MiB,
   engineLineBytes: 1 * MiB,
-  concurrentPulls: 3,
+  /** No progress of a pull for this long: its registry stalls. */
+  enginePullIdleMs: 60 * seconds,
+  concurrentPulls: 8,
+  /** Of those, so that one tenant, or one registry, does not hold all. */
+  pullsPerTenant: 2,
+  pullsPerRegistry: 4,
   concurrentStops: 64,
   concurrentSteps: 8,
   /** Containers that one sync asks about, because the desired set does not know them. */
   syncStrangers: 500,
+  /** A step that takes longer than this goes on beside the others, among at most so many slow ones. */
+  stepPatienceMs: 2 * seconds,
+  concurrentSlowSteps: 24,
+  /** A list of the engine's containers that fails for this long is a fault of the host. */
+  engineDegradedMs: 10 * seconds,
   /** Quick exits in a row before they are called a loop. */
   crashLoopExits: 3,
   containerPids: 1024,
@@ -214,6 +224,8 @@ export const limits = {
   logStreamBytes: 4 * 1024 * MiB,
   logAckTimeoutMs: 5 * seconds,
   logDrainMs: 5 * seconds,
+  /** Attempts in a row to read the last lines of a container; then it is removed without them. */
+  logDrainAttempts: 5,
   logSpoolBytes: 64 * MiB,
   /** How far apart the two streams of one container may be written out of order into the engine's log. */
   logSkewMs: 2 * seconds,

@@ -254,6 +254,7 @@ export const metricWords: Readonly<Record<string, string>> = {
   longshore_agent_log_gaps_total:
     'Any: a container writes faster than its lines are captured, or the host was cut off.',
   longshore_agent_log_lines_total: 'A rate of 0 while containers run and write: capture is stuck.',
+  longshore_agent_logs_abandoned_total: 'Any: event `log_abandoned` names the container, and why.',
   longshore_agent_orphans_held: 'Over 0: see the runbook, “Orphans are held back”.',
   longshore_agent_pulls_total: 'A rising share of `failed`: the way to a registry.',
   longshore_agent_reported_items_total:

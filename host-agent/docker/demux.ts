@@ -9,11 +9,14 @@ export interface Frame {
 }
 
 const headerBytes = 8;
+/** The engine's own error in the middle of a stream ("Systemerr" of its stdcopy), not a line of the container. */
+const systemError = 3;
 
 /** Feeds chunks in, gets the frames out that they complete. Throws where the bytes are no such stream. */
 export class Demultiplexer {
   readonly #maxFrameBytes: number;
   #rest: Buffer = Buffer.alloc(0);
+  #failure: string | undefined;
 
   constructor(maxFrameBytes: number) {
     this.#maxFrameBytes = maxFrameBytes;
@@ -26,15 +29,22 @@ export class Demultiplexer {
     while (bytes.length - from >= headerBytes) {
       const kind = bytes[from];
       const size = bytes.readUInt32BE(from + 4);
-      if (kind !== 0 && kind !== 1 && kind !== 2) throw new Error(`not a log frame: stream ${kind}`);
+      if (kind === undefined || kind > systemError) throw new Error(`not a log frame: stream ${kind}`);
       if (size > this.#maxFrameBytes) throw new Error(`a log frame of ${size} bytes`);
       const end = from + headerBytes + size;
       if (bytes.length < end) break;
-      frames.push({ stream: kind === 2 ? 'stderr' : 'stdout', payload: bytes.subarray(from + headerBytes, end) });
+      const payload = bytes.subarray(from + headerBytes, end);
       from = end;
+      if (kind === systemError) this.#failure ??= payload.toString('utf8').trim();
+      else frames.push({ stream: kind === 2 ? 'stderr' : 'stdout', payload });
     }
     this.#rest = bytes.subarray(from);
     return frames;
+  }
+
+  /** Why the engine broke off, in its own words; what it sent before is whole. */
+  get failure(): string | undefined {
+    return this.#failure;
   }
 
   /** Bytes of a frame that has not ended; not zero at the end of a stream means that the stream was cut. */

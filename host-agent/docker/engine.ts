@@ -4,7 +4,7 @@
  */
 import { limits } from '../../schemas/limits.ts';
 import { decode, type EngineEvent, type Info, type Inspection, type Network, type Summary } from './answers.ts';
-import { asEngineError, EngineError } from './errors.ts';
+import { asEngineError, EngineError, listCall } from './errors.ts';
 import { lines } from './ndjson.ts';
 import { readWhole, type Call, type OpenReply, type Reply, type Transport } from './transport.ts';
 
@@ -44,7 +44,8 @@ export interface Engine {
 export type Labels = Readonly<Record<string, string>>;
 export type CreateResult = { kind: 'created'; id: string } | { kind: 'name_taken' } | { kind: 'no_image' };
 
-export function createEngine(transport: Transport): Engine {
+/** `pullIdleMs`: a pull that makes no progress for this long has stalled. */
+export function createEngine(transport: Transport, pullIdleMs: number = limits.enginePullIdleMs): Engine {
   let api: string | undefined;
 
   const negotiate = async (deadlineMs: number): Promise<{ version: string; api: string }> => {
@@ -86,7 +87,7 @@ export function createEngine(transport: Transport): Engine {
     },
 
     list: async (labels) => {
-      const name = 'container list';
+      const name = listCall;
       const path = `/containers/json?all=1&filters=${labelFilter(labels)}`;
       return parse(name, decode.summaries, await ask({ name, method: 'GET', path }, [200]));
     },
@@ -138,24 +139,29 @@ export function createEngine(transport: Transport): Engine {
 
     pull: async (reference, signal) => {
       const name = 'image pull';
+      const idle = createIdle(pullIdleMs);
       const deadline = AbortSignal.timeout(limits.enginePullMs);
+      const ending = AbortSignal.any([signal, deadline, idle.signal]);
       const path = `/images/create?fromImage=${encodeURIComponent(reference)}`;
-      const { stream } = await open({ name, method: 'POST', path, deadlineMs: limits.enginePullMs, signal });
-      const abort = () => stream.destroy();
-      for (const each of [deadline, signal]) each.addEventListener('abort', abort, { once: true });
+      let stream: OpenReply['stream'] | undefined;
+      const abort = () => stream?.destroy();
+      ending.addEventListener('abort', abort, { once: true });
       try {
+        // The engine sends its headers with the first progress.
+        ({ stream } = await open({ name, method: 'POST', path, deadlineMs: limits.enginePullMs, signal: ending }));
         for await (const line of lines(stream, limits.engineLineBytes)) {
+          idle.progress();
           const { error } = decode.pullProgress(line);
           if (error !== undefined) throw new EngineError(name, { kind: 'refused', status: 200 }, error);
         }
+        // A stream that was destroyed may end without an error.
+        ending.throwIfAborted();
       } catch (error) {
-        if (signal.aborted) throw new EngineError(name, { kind: 'aborted' }, 'given up');
-        if (!deadline.aborted) throw asEngineError(name, error);
-        const ms = limits.enginePullMs;
-        throw new EngineError(name, { kind: 'deadline', ms }, `not done within ${ms} ms`, error);
+        throw pullError(error, { signal, deadline, idle: idle.signal }, pullIdleMs);
       } finally {
-        signal.removeEventListener('abort', abort);
-        stream.destroy();
+        idle.end();
+        ending.removeEventListener('abort', abort);
+        stream?.destroy();
       }
     },
 
@@ -186,6 +192,34 @@ export function createEngine(transport: Transport): Engine {
 
     close: () => transport.close(),
   };
+}
+
+/** Aborts when `ms` pass without progress. */
+function createIdle(ms: number) {
+  const controller = new AbortController();
+  const timer = setTimeout(() => controller.abort(), ms);
+  return {
+    signal: controller.signal,
+    progress: () => void timer.refresh(),
+    end: () => clearTimeout(timer),
+  };
+}
+
+/** Which of the ends of a pull it was. */
+function pullError(
+  error: unknown,
+  { signal, deadline, idle }: Readonly<Record<'signal' | 'deadline' | 'idle', AbortSignal>>,
+  idleMs: number,
+): EngineError {
+  const name = 'image pull';
+  if (signal.aborted) return new EngineError(name, { kind: 'aborted' }, 'given up');
+  if (idle.aborted) {
+    const message = `the registry sent nothing for ${idleMs / 1000} s`;
+    return new EngineError(name, { kind: 'stalled', ms: idleMs }, message, error);
+  }
+  if (!deadline.aborted) return asEngineError(name, error);
+  const ms = limits.enginePullMs;
+  return new EngineError(name, { kind: 'deadline', ms }, `not done within ${ms} ms`, error);
 }
 
 async function* decodeEvents(stream: AsyncIterable<Buffer>): AsyncGenerator<EngineEvent> {

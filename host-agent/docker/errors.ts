@@ -5,6 +5,8 @@ export type EngineFault =
   | { readonly kind: 'unreachable' }
   /** No answer in time: whether the engine did the work is unknown, and it may yet do it. */
   | { readonly kind: 'deadline'; readonly ms: number }
+  /** A pull without progress, while the engine itself may be well. */
+  | { readonly kind: 'stalled'; readonly ms: number }
   /** We gave up on purpose. */
   | { readonly kind: 'aborted' }
   /** The engine answered, and refused. */
@@ -13,11 +15,13 @@ export type EngineFault =
   | { readonly kind: 'malformed' };
 
 export class EngineError extends Error {
+  readonly call: string;
   readonly fault: EngineFault;
 
   constructor(call: string, fault: EngineFault, detail: string, cause?: unknown) {
     super(`${call}: ${detail}`, { cause });
     this.name = 'EngineError';
+    this.call = call;
     this.fault = fault;
     this.detail = detail;
   }
@@ -28,6 +32,13 @@ export class EngineError extends Error {
 
 export const isRefusal = (error: unknown, status: number): boolean =>
   error instanceof EngineError && error.fault.kind === 'refused' && error.fault.status === status;
+
+export const isUnreachable = (error: unknown): boolean =>
+  error instanceof EngineError && error.fault.kind === 'unreachable';
+
+/** What the engine has is not known: the same for every container. */
+export const isListFailure = (error: unknown): boolean => error instanceof EngineError && error.call === listCall;
+export const listCall = 'container list';
 
 /** The engine itself is away or hanging, as opposed to refusing this one call. */
 export const isOutage = (error: unknown): boolean =>

@@ -8,7 +8,7 @@ import type { Log } from '../../lib/log.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Engine } from '../docker/engine.ts';
-import { isRefusal } from '../docker/errors.ts';
+import { detailOf, EngineError, isRefusal, isUnreachable } from '../docker/errors.ts';
 import type { Metrics } from '../metrics.ts';
 import type { RunId } from '../observed.ts';
 import { encodeBlock } from './block.ts';
@@ -20,7 +20,10 @@ import type { Spool } from './spool.ts';
 export interface LogCollector {
   /** Level-triggered: called at every look at a container that runs or has run. */
   follow(source: LogSource, dockerId: string, run: RunId): void;
-  /** Resolves when every line of it is acknowledged, or is on disk to be sent later. It must not run any more. */
+  /**
+   * Resolves when every line of it is acknowledged, or is on disk to be sent later, or when its log could not be read
+   * or kept in `logDrainAttempts` attempts: then the rest of it is lost, and counted. It must not run any more.
+   */
   drain(source: LogSource, dockerId: string): Promise<void>;
   /** The container is gone for good. */
   forget(id: ContainerId): void;
@@ -34,7 +37,7 @@ export interface CollectorParts {
   readonly publish: Publish;
   readonly backoff: BackoffBounds;
   readonly clock: Clock;
-  readonly metrics: Pick<Metrics, 'logGaps'>;
+  readonly metrics: Pick<Metrics, 'logGaps' | 'logDropped' | 'logAbandoned'>;
   readonly log: Log;
 }
 
@@ -50,6 +53,10 @@ interface Follower {
 export function createCollector(parts: CollectorParts): LogCollector {
   const { engine, cursors, spool, publish, clock, metrics, log } = parts;
   const followers = new Map<ContainerId, Follower>();
+  /** Drains that failed in a row, by the engine's id. */
+  const attempts = new Map<string, number>();
+  /** Lines that were read and could not be put on disk, by the engine's id. */
+  const unkept = new Map<string, number>();
 
   const once = async (source: LogSource, dockerId: string, follow: boolean, sink: Sink, signal: AbortSignal) => {
     const result: PassResult = await pass({
@@ -116,7 +123,8 @@ export function createCollector(parts: CollectorParts): LogCollector {
     let lines = 0;
     const before = cursors.of(source.id, dockerId);
     let cursor = before;
-    const result = await pass({
+    const expired = AbortSignal.timeout(limits.engineCallMs);
+    const reading = pass({
       engine,
       cursor: before,
       follow: false,
@@ -127,11 +135,38 @@ export function createCollector(parts: CollectorParts): LogCollector {
         return Promise.resolve();
       },
       advance: (next) => (cursor = next),
-      signal: AbortSignal.timeout(limits.engineCallMs),
+      signal: expired,
     });
-    if (result.gaps > 0) metrics.logGaps(result.gaps);
-    await spool.add(source, blocks, lines);
+    const [result] = await Promise.allSettled([reading]);
+    // What was read before the engine broke off is kept.
+    await spool.add(source, blocks, lines).catch((error: unknown) => {
+      unkept.set(dockerId, lines);
+      throw error;
+    });
     cursors.set(source.id, cursor);
+    if (lines > 0) attempts.delete(dockerId);
+    if (result.status === 'rejected') throw result.reason;
+    if (result.value.gaps > 0) metrics.logGaps(result.value.gaps);
+    if (expired.aborted) throw new Error(`not read within ${limits.engineCallMs} ms`);
+  };
+
+  /** A failed attempt of a drain: another follows, or it is the last. */
+  const failDrain = (source: LogSource, dockerId: string, error: unknown): void => {
+    const attempt = (attempts.get(dockerId) ?? 0) + 1;
+    const why = detailOf(error);
+    if (attempt < limits.logDrainAttempts) {
+      attempts.set(dockerId, attempt);
+      const message = `its log cannot be saved before it goes (attempt ${attempt} of ${limits.logDrainAttempts}): ${why}`;
+      throw new EngineError('log drain', { kind: 'malformed' }, message, error);
+    }
+    metrics.logAbandoned();
+    metrics.logDropped(unkept.get(dockerId) ?? 0);
+    log.error('log_abandoned', { container: source.id, why });
+    settle(dockerId);
+  };
+  const settle = (dockerId: string): void => {
+    attempts.delete(dockerId);
+    unkept.delete(dockerId);
   };
 
   return {
@@ -146,9 +181,17 @@ export function createCollector(parts: CollectorParts): LogCollector {
       } catch {
         follower?.controller.abort();
         await follower?.done;
-        await spoolRest(source, dockerId);
+        try {
+          await spoolRest(source, dockerId);
+        } catch (error) {
+          // Gone, or going, by another hand; or it is the engine that is away.
+          if (isRefusal(error, 404) || isRefusal(error, 409) || isUnreachable(error)) throw error;
+          failDrain(source, dockerId, error);
+          return;
+        }
         log.info('log_spooled', { container: source.id });
       }
+      settle(dockerId);
     },
 
     forget: (id) => {

@@ -46,6 +46,11 @@ export class LineReader {
     return this.#demultiplexer.push(chunk).flatMap((frame) => this.#streams[frame.stream].lines(frame));
   }
 
+  /** Why the engine broke off, in its own words. */
+  get failure(): string | undefined {
+    return this.#demultiplexer.failure;
+  }
+
   /** The stream ended in the middle of a frame. */
   get isCut(): boolean {
     return this.#demultiplexer.pendingBytes > 0;
@@ -57,6 +62,8 @@ class StreamState {
   #ts = epochStamp;
   #nth = 0;
   #newest = { ts: epochStamp, nth: 0 };
+  /** The last record had no newline: its line goes on in the next. */
+  #isOpen = false;
   readonly #recent: number[] = [];
   #given = 0;
 
@@ -68,6 +75,13 @@ class StreamState {
     const content = isStamped ? payload.subarray(space + 1) : payload;
     const ends = content.length > 0 && content[content.length - 1] === 0x0a;
     const body = ends ? content.subarray(0, -1) : content;
+    // A line of exactly 16 KiB ends in a record of its own with nothing but the newline: the end, and not another line.
+    const isOnlyEnd = ends && body.length === 0 && this.#isOpen && ts === this.#ts;
+    this.#isOpen = !ends;
+    if (isOnlyEnd) {
+      this.#decoder.decode();
+      return [];
+    }
     const pieces = split(body, limits.logLineBytes);
     return pieces.flatMap((piece, index) => {
       this.#nth = ts === this.#ts ? this.#nth + 1 : 0;

@@ -66,19 +66,25 @@ async function read(
     for await (const chunk of stream) {
       clearTimeout(quiet);
       queue.push(reader.push(chunk).flatMap((line) => resume.push(line)));
+      if (reader.failure !== undefined) break;
       if (resume.isWaiting) quiet = setTimeout(() => queue.push(resume.release()), searchQuietMs);
       while (queue.isFull && !signal.aborted) await queue.change(signal);
       if (signal.aborted) return;
     }
   } catch (error) {
     if (signal.aborted) return;
-    throw new EngineError('container logs', { kind: 'unreachable' }, 'the stream broke off', error);
+    throw brokenOff('the stream broke off', error);
   } finally {
     clearTimeout(quiet);
   }
   queue.push(resume.release());
-  if (reader.isCut) throw new EngineError('container logs', { kind: 'unreachable' }, 'the stream ended inside a frame');
+  if (reader.failure !== undefined) throw brokenOff(reader.failure);
+  if (reader.isCut) throw brokenOff('the stream ended inside a frame');
 }
+
+/** Of this log, and not of the engine: whether that is away is asked elsewhere. */
+const brokenOff = (why: string, cause?: unknown): EngineError =>
+  new EngineError('container logs', { kind: 'malformed' }, why, cause);
 
 /** One block in flight: the next is not sent before this one is safe. */
 async function send(queue: BlockQueue, options: PassOptions, signal: AbortSignal): Promise<number> {

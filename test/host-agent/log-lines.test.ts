@@ -137,6 +137,75 @@ t.test('over 16 KiB is split, bytes that are no UTF-8 are replaced', (t) => {
   t.end();
 });
 
+t.test('a record with only the end of a line is no line of its own', (t) => {
+  const full = 'a'.repeat(limits.logLineBytes);
+  const rows: [string, Parameters<typeof read>, string[]][] = [
+    [
+      'exactly 16 KiB',
+      [
+        [base, 'stdout', full],
+        [base, 'stdout', '\n'],
+        [base + 1, 'stdout', 'next\n'],
+      ],
+      [full, 'next'],
+    ],
+    [
+      'twice 16 KiB',
+      [
+        [base, 'stdout', full],
+        [base, 'stdout', full],
+        [base, 'stdout', '\n'],
+      ],
+      [full, full],
+    ],
+    [
+      'followed by an empty line',
+      [
+        [base, 'stdout', full],
+        [base, 'stdout', '\n'],
+        [base + 1, 'stdout', '\n'],
+      ],
+      [full, ''],
+    ],
+    [
+      'the other stream between',
+      [
+        [base, 'stdout', full],
+        [base, 'stderr', '\n'],
+        [base, 'stdout', '\n'],
+      ],
+      [full, ''],
+    ],
+    [
+      'cut off, then an empty line of the next run',
+      [
+        [base, 'stdout', full],
+        [base + 9, 'stdout', '\n'],
+      ],
+      [full, ''],
+    ],
+  ];
+  for (const [name, records, expected] of rows) {
+    t.same(
+      read(...records).map(({ text }) => text),
+      expected,
+      name,
+    );
+  }
+  t.end();
+});
+
+t.test('the engine’s own error is no line, and what came before it is kept', (t) => {
+  const reader = new LineReader();
+  const error = frameBytes({ stream: 'stdout', payload: Buffer.from('Error grabbing logs: invalid character\n') });
+  error[0] = 3;
+  const line = frameBytes({ stream: 'stdout', payload: Buffer.from(`${stamp(base)} hello\n`) });
+  t.match(reader.push(Buffer.concat([line, error])), [{ text: 'hello' }]);
+  t.equal(reader.failure, 'Error grabbing logs: invalid character');
+  t.notOk(reader.isCut);
+  t.end();
+});
+
 t.test('seq: microseconds, made to rise', (t) => {
   t.equal(microsOf('2026-01-02T03:04:05.123456789Z'), base + 123_456);
   t.equal(microsOf('2026-01-02T03:04:05Z'), base);

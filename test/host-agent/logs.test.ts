@@ -67,6 +67,22 @@ t.test('both streams, long lines, strange bytes', async (t) => {
   t.ok(read.every(({ ts }) => /^\d{4}-.*Z$/.test(ts)));
 });
 
+t.test('lines around the 16 KiB that the engine cuts them at', async (t) => {
+  const { controlPlane, agent, script } = await startRig(t);
+  agent();
+  const cut = limits.logLineBytes;
+  const sizes = [cut - 1, cut, cut + 1, 2 * cut];
+  const say = sizes.map((size) => `head -c ${size} /dev/zero | tr '\\000' x; echo; echo after ${size}`);
+  const wait = `trap 'exit 0' TERM; while :; do sleep 1 & wait $!; done`;
+  const { id } = controlPlane.desire(await script('cut', [...say, wait].join('; ')));
+  const read = asRead(await linesOf(controlPlane, id, has(`after ${2 * cut}`)));
+  t.same(
+    read.map(({ line }) => (line.startsWith('x') ? line.length : line)),
+    [cut - 1, `after ${cut - 1}`, cut, `after ${cut}`, cut, 1, `after ${cut + 1}`, cut, cut, `after ${2 * cut}`],
+    'a longer one is cut, and none is followed by an empty one',
+  );
+});
+
 t.test('nothing is lost or doubled over kills of the agent and a restart of NATS', async (t) => {
   const { controlPlane, agent, script } = await startRig(t);
   const total = 2000;

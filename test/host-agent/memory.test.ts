@@ -1,6 +1,7 @@
 import t from 'tap';
 import { blank, endOperation, remember, settle, type Memory, type Why } from '../../host-agent/memory.ts';
-import { absent, type Observed } from '../../host-agent/observed.ts';
+import { fromStored, toStored } from '../../host-agent/memory-store.ts';
+import type { Observed } from '../../host-agent/observed.ts';
 import { limits } from '../../schemas/limits.ts';
 import { down, image, memory, nowMs, reference, seen, up, wanted } from './support/decisions.ts';
 
@@ -23,12 +24,62 @@ t.test('an exit is counted once, however often it is seen', (t) => {
 });
 
 t.test('an exit while nobody watched is no failure, and is started again at once', (t) => {
-  const unwatched = look(memory({ failures: 3 }), crash('r1', { endedAtMs: watchedSinceMs - 1 }));
+  const away = { seenUpAtMs: watchedSinceMs - 1, startedAtMs: watchedSinceMs - 1 };
+  const unwatched = look(memory({ ...away, failures: 3 }), crash('r1'));
   t.match(unwatched, { failures: 3, attempt: { phase: 'clear' }, why: null, countedRun: 'r1' });
-  t.match(look(memory(), crash('r1', { endedAtMs: watchedSinceMs - 1 })), { failures: 0, restarts: 1 });
+  t.match(look(memory(away), crash('r1')), { failures: 0, restarts: 1 });
   const never = crash('r1', { endedAtMs: -62_135_596_800_000, error: 'no such file' });
-  t.match(look(memory(), never), { failures: 1, why: { reason: 'start_failed' } }, 'a start that failed has no end');
-  t.match(look(unwatched, crash('r2')), { failures: 4, attempt: { phase: 'waiting' } });
+  t.match(look(memory(away), never), { failures: 1, why: { reason: 'start_failed' } }, 'a start that failed never ran');
+  const started = { ...unwatched, startedAtMs: nowMs };
+  t.match(look(started, crash('r2')), { failures: 4, attempt: { phase: 'waiting' } }, 'what we started is watched');
+  const seenUp = look(unwatched, seen({ ...up, run: 'r2' }));
+  t.match(look(seenUp, crash('r2')), { failures: 4, attempt: { phase: 'waiting' } }, 'and what was seen to run');
+  t.end();
+});
+
+t.test('a wall clock that is set does not touch back-off', (t) => {
+  const hourMs = 3_600_000;
+  const start = { kind: 'start', dockerId: 'd1', prepare: false, again: true } as const;
+  for (const [name, setMs] of [
+    ['set back', -hourMs],
+    ['set forward', hourMs],
+  ] as const) {
+    // Only the engine's times follow the wall clock.
+    let state = look(memory(), crash('r0'));
+    const pauses: number[] = [];
+    for (let each = 1; each <= 6; each++) {
+      state = settle(state, start, { kind: 'done' }, nowMs, bounds);
+      const startedAtMs = nowMs + setMs;
+      state = look(state, seen({ ...up, run: `r${each}`, startedAtMs: Math.min(startedAtMs, nowMs - hourMs) }));
+      state = look(state, crash(`r${each}`, { endedAtMs: startedAtMs, upMs: setMs > 0 ? hourMs : 0 }));
+      pauses.push(state.attempt.phase === 'waiting' ? state.attempt.untilMs - nowMs : 0);
+    }
+    t.same(pauses, [2000, 4000, 8000, 16_000, 32_000, 60_000], name);
+  }
+  t.end();
+});
+
+t.test('what is left of a wait is kept over a restart, whatever the wall clock does meanwhile', (t) => {
+  const maxWaitMs = 60_000;
+  const waiting = memory({ failures: 4, attempt: { phase: 'waiting', untilMs: nowMs + 8000 } });
+  const stored = toStored(waiting, { wallMs: () => nowMs, steadyMs: () => nowMs, maxWaitMs });
+  for (const [name, passedMs, leftMs] of [
+    ['at once', 0, 8000],
+    ['after three seconds', 3000, 5000],
+    ['after it is over', 9000, 0],
+    ['after the clock was set back by an hour', -3_600_000, 8000],
+    ['after the clock was set forward by an hour', 3_600_000, 0],
+  ] as const) {
+    const steadyMs = () => 77;
+    const memory = fromStored(stored, { wallMs: () => nowMs + passedMs, steadyMs, maxWaitMs });
+    t.match(memory, { failures: 4, attempt: { phase: 'waiting', untilMs: 77 + leftMs } }, name);
+  }
+  const old = { ...stored, attempt: { phase: 'waiting', untilMs: nowMs + 7_200_000 } } as const;
+  t.match(
+    fromStored(old, { wallMs: () => nowMs, steadyMs: () => 0, maxWaitMs }),
+    { attempt: { untilMs: maxWaitMs } },
+    'of the last release, after the clock was set back',
+  );
   t.end();
 });
 
@@ -116,12 +167,6 @@ t.test('an agent that forgot everything starts at once what it finds down', (t) 
   t.end();
 });
 
-t.test('a clock set back does not turn seconds into years', (t) => {
-  const before = memory({ attempt: { phase: 'waiting', untilMs: nowMs + 3_600_000 } });
-  t.match(look(before, absent), { attempt: { untilMs: nowMs + bounds.maxMs } });
-  t.end();
-});
-
 t.test('what a step leaves behind', (t) => {
   const pull = { kind: 'pull', reference, policy: 'always' } as const;
   const start = { kind: 'start', dockerId: 'd1', prepare: false, again: true } as const;
@@ -138,7 +183,7 @@ t.test('what a step leaves behind', (t) => {
   t.match(after(pull, { kind: 'failed', why }), { why, failures: 0, attempt: { phase: 'failed' } });
   t.match(after(start, { kind: 'done' }, memory({ restarts: 1, drained: 'd1' })), { restarts: 2, drained: null });
   t.match(after({ ...start, again: false }, { kind: 'done' }), { restarts: 0 });
-  t.same(after(start, { kind: 'outage' }), memory(), 'an outage counts for nothing');
+  t.same(after(start, { kind: 'outage' }), memory({ startedAtMs: nowMs }), 'an outage counts for nothing');
   t.equal(
     after({ kind: 'create', reference, imageId: 'x' }, { kind: 'retry', why, imageGone: true }, memory({ image }))
       .image,

@@ -18,6 +18,7 @@ function everything(): Registry {
   metrics.logBlocks('retried');
   metrics.logDropped(1);
   metrics.logGaps(1);
+  metrics.logAbandoned();
   registerGauges(
     registry,
     {

@@ -15,6 +15,7 @@ import { createStateDisk } from '../../host-agent/state-disk.ts';
 import type { Engine } from '../../host-agent/docker/engine.ts';
 import { createLog } from '../../lib/log.ts';
 import type { ContainerId, HostKey, TenantId } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
 import type { ReportAnswer } from '../../schemas/messages.ts';
 import { describe } from '../../host-agent/describe.ts';
 import { absent } from '../../host-agent/observed.ts';
@@ -30,30 +31,83 @@ function folder(t: Test): string {
   return path;
 }
 
+/** Work that ends when the test says so. */
+function gated() {
+  const open = new Map<string, () => void>();
+  const begun: string[] = [];
+  const work = (key: string): Promise<void> => {
+    begun.push(key);
+    return new Promise((resolve) => open.set(key, resolve));
+  };
+  const end = async (key: string): Promise<void> => {
+    open.get(key)?.();
+    open.delete(key);
+    await delay(0);
+  };
+  return { begun, work, end, working: () => [...open.keys()] };
+}
+
 t.test('queue: one worker a key, and nothing that came meanwhile is missed', async (t) => {
-  const working = new Set<string>();
-  const seen: string[] = [];
-  let most = 0;
-  const queue = createQueue<string>(2, async (key) => {
-    t.notOk(working.has(key));
-    working.add(key);
-    most = Math.max(most, working.size);
-    seen.push(key);
-    await delay(10);
-    working.delete(key);
-  });
+  const { begun, work, end, working } = gated();
+  const queue = createQueue<string>({ workers: 2, slowWorkers: 1, patienceMs: 60_000 }, work);
   for (const key of ['a', 'b', 'c', 'a', 'a']) queue.enqueue(key);
-  await delay(5);
+  t.same(working(), ['a', 'b'], 'two at a time, and none twice at a time');
   queue.enqueue('a');
-  await eventually(
-    () => (working.size === 0 && seen.length === 4) || undefined,
-    () => 'four looks',
-  );
-  t.same(seen.toSorted(), ['a', 'a', 'b', 'c']);
-  t.equal(most, 2);
+  await end('b');
+  t.same(working(), ['a', 'c']);
+  await end('a');
+  t.same(working(), ['c', 'a'], 'looked at again, for it was enqueued meanwhile');
+  await end('c');
+  await end('a');
+  t.same(begun, ['a', 'b', 'c', 'a']);
   await queue.stop();
   queue.enqueue('d');
-  t.equal(seen.length, 4, 'after a stop nothing is begun');
+  t.equal(begun.length, 4, 'after a stop nothing is begun');
+});
+
+t.test('queue: what hangs holds up what hangs, and nothing else', async (t) => {
+  const { begun, work, end, working } = gated();
+  const queue = createQueue<string>({ workers: 2, slowWorkers: 3, patienceMs: 1 }, work);
+  const begins = (key: string, times = 1) =>
+    eventually(
+      () => begun.filter((each) => each === key).length === times,
+      () => `${key} begun ${times} times, not ${begun.join(' ')}`,
+    );
+  // As many as the slow workers hold, and one more than the workers.
+  for (const key of ['h1', 'h2', 'h3']) queue.enqueue(key);
+  for (const key of ['a', 'b', 'c', 'd']) {
+    queue.enqueue(key);
+    await begins(key);
+    await end(key);
+  }
+  t.same(working(), ['h1', 'h2', 'h3'], 'each of them is still worked on, once');
+  for (const key of ['h1', 'h2', 'h3']) queue.enqueue(key);
+  t.equal(begun.length, 7, 'and by one worker');
+  await end('h1');
+  await begins('h1', 2);
+  t.same(working().toSorted(), ['h1', 'h2', 'h3'], 'again with the slow ones');
+  for (const key of ['h1', 'h2', 'h3']) await end(key);
+  await begins('h2', 2);
+  await begins('h3', 2);
+  for (const key of ['h1', 'h2', 'h3']) await end(key);
+  await queue.stop();
+});
+
+t.test('queue: slow and quick together are bounded, whatever hangs', async (t) => {
+  const { begun, work, end, working } = gated();
+  const queue = createQueue<string>({ workers: 2, slowWorkers: 3, patienceMs: 1 }, work);
+  const keys = Array.from({ length: 20 }, (_, index) => `k${index}`);
+  for (const key of keys) queue.enqueue(key);
+  await eventually(
+    () => working().length === 5,
+    () => `five at a time, not ${working().length}`,
+  );
+  while (begun.length < keys.length || working().length > 0) {
+    t.ok(working().length <= 5);
+    await end(working()[0] ?? '');
+  }
+  t.same(begun.toSorted(), keys.toSorted(), 'each was looked at once');
+  await queue.stop();
 });
 
 t.test('semaphore: so many at a time, also after failures', async (t) => {
@@ -72,28 +126,66 @@ t.test('semaphore: so many at a time, also after failures', async (t) => {
   await work(false);
 });
 
-t.test('pulls of one image are one pull, and end when nobody waits', async (t) => {
-  let pulls = 0;
-  const aborted: boolean[] = [];
+/** An engine that pulls until the test ends it, or the signal does. */
+function pullingEngine() {
+  const pulling = new Map<string, () => void>();
+  const aborted: string[] = [];
   const engine = {
-    imageId: (reference: string) => Promise.resolve(pulls > 0 ? `id of ${reference}` : undefined),
-    pull: async (_: string, signal: AbortSignal) => {
-      await delay(50, undefined, { signal }).catch(() => undefined);
-      aborted.push(signal.aborted);
-      pulls += 1;
-    },
+    imageId: (reference: string) => Promise.resolve(pulling.has(reference) ? undefined : `id of ${reference}`),
+    pull: (reference: string, signal: AbortSignal) =>
+      new Promise<void>((resolve) => {
+        const end = (): void => {
+          pulling.delete(reference);
+          resolve();
+        };
+        pulling.set(reference, end);
+        signal.addEventListener('abort', () => {
+          aborted.push(reference);
+          end();
+        });
+      }),
   } as unknown as Engine;
+  return { engine, pulling, aborted };
+}
+
+t.test('pulls of one image are one pull, and end when nobody waits', async (t) => {
+  const { engine, pulling, aborted } = pullingEngine();
   const all = createPulls(engine, { pull: () => undefined });
   const ids = ['a', 'b', 'c'] as ContainerId[];
-  t.same(await Promise.all(ids.map((each) => all.get('x:1', 'always', each))), Array(3).fill('id of x:1'));
-  t.equal(pulls, 1);
-  const left = Promise.all(ids.map((each) => all.get('x:1', 'always', each)));
-  await delay(10);
+  const ask = () => Promise.all(ids.map((each) => all.get('r/x:1', 'always', { tenant, id: each })));
+  const first = ask();
+  await delay(0);
+  t.same([...pulling.keys()], ['r/x:1']);
+  pulling.get('r/x:1')?.();
+  t.same(await first, Array(3).fill('id of r/x:1'));
+  const left = ask();
+  await delay(0);
   ids.slice(1).forEach((each) => all.leave(each));
-  t.same(aborted, [false], 'one still waits');
+  t.same(aborted, [], 'one still waits');
   all.leave('a' as ContainerId);
   await left;
-  t.same(aborted, [false, true]);
+  t.same(aborted, ['r/x:1']);
+});
+
+t.test('pulls: one that is given up before it has a place takes none', async (t) => {
+  const { engine, pulling } = pullingEngine();
+  const all = createPulls(engine, { pull: () => undefined });
+  const ask = (tag: string) => all.get(`r/x:${tag}`, 'always', { tenant, id: tag as ContainerId });
+  const tags = Array.from({ length: limits.pullsPerTenant + 2 }, (_, index) => `v${index}`);
+  const asked = tags.map(ask);
+  await delay(0);
+  t.equal(pulling.size, limits.pullsPerTenant);
+  const [given, last] = tags.slice(-2) as [string, string];
+  all.leave(given as ContainerId);
+  t.match(await asked.at(-2)?.catch((error: unknown) => error), { fault: { kind: 'aborted' } });
+  pulling.get('r/x:v0')?.();
+  await delay(0);
+  t.same(
+    [...pulling.keys()],
+    [...tags.slice(1, limits.pullsPerTenant), last].map((tag) => `r/x:${tag}`),
+  );
+  all.stop();
+  await Promise.allSettled(asked);
 });
 
 t.test('files: whole or not at all, private, and set aside where unreadable', async (t) => {

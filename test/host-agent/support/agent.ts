@@ -34,7 +34,7 @@ export interface AgentOptions {
   readonly env?: NodeJS.ProcessEnv;
 }
 
-const quick = {
+export const quick = {
   BEAT_INTERVAL_MS: '300',
   SYNC_INTERVAL_MS: '2000',
   STOP_GRACE_MS: '2000',
