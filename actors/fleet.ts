@@ -16,6 +16,8 @@ interface HeardBeat {
   readonly orphansHeld: number;
   readonly faults: readonly HostFault[];
   readonly session: number;
+  /** When this session was heard first. */
+  readonly sinceMs: number;
   readonly wallMs: number;
   readonly monotonicMs: number;
 }
@@ -35,6 +37,13 @@ interface Version {
 const isOlder = (version: Version, than: Version): boolean =>
   version.epoch !== than.epoch ? version.epoch < than.epoch : version.revision < than.revision;
 
+const clonedState: HostFault = {
+  kind: 'cloned_state',
+  message:
+    'two agents have the identity of this host: STATE_DIR was copied to another machine. The one that started later works; ' +
+    'enrol the other under a key of its own',
+};
+
 export class Fleet implements FleetView, PlacementLedger {
   readonly #clock: Clock;
   readonly #partitions: number;
@@ -43,6 +52,8 @@ export class Fleet implements FleetView, PlacementLedger {
   readonly #byRegion = new Map<Region, HostKey[]>();
   readonly #versions = new Map<number, Version>();
   readonly #beats = new Map<HostKey, HeardBeat>();
+  /** When a heartbeat of an older session was last heard. */
+  readonly #rivalMs = new Map<HostKey, number>();
   readonly #knownSinceMs = new Map<HostKey, number>();
   readonly #unreadable = new Set<HostKey>();
   #listeningSinceMs: number;
@@ -104,7 +115,25 @@ export class Fleet implements FleetView, PlacementLedger {
   }
 
   beat(key: HostKey) {
-    return this.#beats.get(key) ?? null;
+    const beat = this.#beats.get(key);
+    if (beat === undefined) return null;
+    return this.#hasRival(key, beat) ? { ...beat, faults: [...beat.faults, clonedState] } : beat;
+  }
+
+  /**
+   * Does an agent that started later hold this host's session, and is it heard? Then the one that asks, which held an
+   * older session, is a second agent of the same identity.
+   */
+  isSuperseded(key: HostKey, held: number, newest: number): boolean {
+    const beat = this.#beats.get(key);
+    return held < newest && beat?.session === newest && this.silentMs(key) < this.#unknownMs;
+  }
+
+  /** An agent that was replaced is silent soon; one that goes on beating beside its successor runs elsewhere. */
+  #hasRival(key: HostKey, { sinceMs }: HeardBeat): boolean {
+    const rivalMs = this.#rivalMs.get(key);
+    if (rivalMs === undefined) return false;
+    return rivalMs - sinceMs >= this.#unknownMs && this.#clock.monotonicMs() - rivalMs < this.#unknownMs;
   }
 
   hostsIn(region: Region): readonly HostKey[] {
@@ -143,15 +172,21 @@ export class Fleet implements FleetView, PlacementLedger {
 
   hear(key: HostKey, beat: Beat): void {
     const before = this.#beats.get(key);
-    if (!this.#entries.has(key) || (before !== undefined && before.session > beat.session)) return;
+    if (!this.#entries.has(key)) return;
+    const nowMs = this.#clock.monotonicMs();
+    if (before !== undefined && before.session > beat.session) {
+      this.#rivalMs.set(key, nowMs);
+      return;
+    }
     this.#beats.set(key, {
       used: beat.used,
       engine: beat.engine,
       orphansHeld: beat.orphans_held,
       faults: beat.faults ?? [],
       session: beat.session,
+      sinceMs: before?.session === beat.session ? before.sinceMs : nowMs,
       wallMs: this.#clock.nowMs(),
-      monotonicMs: this.#clock.monotonicMs(),
+      monotonicMs: nowMs,
     });
   }
 
@@ -217,6 +252,7 @@ export class Fleet implements FleetView, PlacementLedger {
     this.#leaveRegion(entry);
     this.#entries.delete(key);
     this.#beats.delete(key);
+    this.#rivalMs.delete(key);
     this.#knownSinceMs.delete(key);
   }
 

@@ -119,8 +119,14 @@ async function answerHello(
   value: Hello,
   respond: (answer: HelloAnswer) => void,
 ): Promise<void> {
+  const { fleet } = options;
   const partition = ownedPartition(options, partitionOf(host, options.cluster.partitions));
   if (partition === undefined) return;
+  const newest = partition.view.host(host)?.session;
+  if (value.session !== undefined && newest !== undefined && fleet.isSuperseded(host, value.session, newest)) {
+    respond({ ok: false, error: 'superseded' });
+    return;
+  }
   // A key that is no longer the enrolled one gets nothing new: a host that was enrolled again leaves its old key behind.
   const { renew_key: key } = value;
   const mayRenew = key !== undefined && partition.view.host(host)?.publicKey === key;

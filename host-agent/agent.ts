@@ -79,6 +79,18 @@ export async function startAgent(parts: AgentParts): Promise<void> {
   let desired = await store.load();
   let incarnation: number | undefined;
 
+  /** Why nothing may run here, for a while. */
+  const isolation = { isCutOff: false, isSuperseded: false };
+  const isolate = (change: Partial<typeof isolation>): void => {
+    Object.assign(isolation, change);
+    reconciler.setIsolated(isolation.isCutOff || isolation.isSuperseded);
+  };
+  const onSuperseded = (isSuperseded: boolean): void => {
+    if (isSuperseded) faults.raise('cloned_state', clonedState);
+    else faults.clear('cloned_state');
+    isolate({ isSuperseded });
+  };
+
   const control = createControl({
     host,
     target: {
@@ -100,7 +112,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
         incarnation = Math.max(told, incarnation ?? 0);
       },
     },
-    hello: { host, cluster, version, capacity, sessions, credentials, backoff: retry, log },
+    hello: { host, cluster, version, capacity, sessions, credentials, onSuperseded, backoff: retry, log },
     beat: () => ({
       used: reconciler.used(),
       engine: engineWord(monitor),
@@ -199,7 +211,13 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     monitor.run(signal),
     spool.run(publish, signal),
     sweepEvery(settings.SYNC_INTERVAL_MS, reconciler, monitor, log, signal),
-    watchContact(settings, () => clock.monotonicMs() - control.lastContactMs(), reconciler, log, signal),
+    watchContact(
+      settings,
+      () => clock.monotonicMs() - control.lastContactMs(),
+      (isCutOff) => isolate({ isCutOff }),
+      log,
+      signal,
+    ),
   ];
   void connect().catch((error: unknown) => life.fail('control_failed', error));
 
@@ -231,6 +249,10 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     },
   });
 }
+
+const clonedState =
+  'another agent with the identity of this host started later and works: STATE_DIR was copied. The containers here are ' +
+  'stopped, and none is removed; enrol this machine under a key of its own';
 
 /** Longer than a log block waits for its acknowledgement. */
 const agentStopMs = 8000;
@@ -273,7 +295,7 @@ async function sweepEvery(
 async function watchContact(
   settings: AgentSettings,
   silentMs: () => number,
-  reconciler: Reconciler,
+  isolate: (isIsolated: boolean) => void,
   log: Log,
   signal: AbortSignal,
 ): Promise<void> {
@@ -282,7 +304,7 @@ async function watchContact(
   for (let wasIsolated = false; !signal.aborted;) {
     const isIsolated = silentMs() > allowedMs;
     if (isIsolated !== wasIsolated) log.warn(isIsolated ? 'isolated' : 'isolation_ended', { silentMs: silentMs() });
-    reconciler.setIsolated(isIsolated);
+    isolate(isIsolated);
     wasIsolated = isIsolated;
     await sleep(settings.BEAT_INTERVAL_MS, signal);
   }

@@ -9,8 +9,9 @@ import type { Clock } from '../lib/clock.ts';
 import { decoder } from '../lib/decode.ts';
 import type { Log } from '../lib/log.ts';
 import type { HostKey } from '../schemas/ids.ts';
-import type { Beat } from '../schemas/messages.ts';
-import { subjects } from '../schemas/subjects.ts';
+import { limits } from '../schemas/limits.ts';
+import { ReportAnswer, type Beat, type Report } from '../schemas/messages.ts';
+import { partitionOf, subjects } from '../schemas/subjects.ts';
 import type { Credentials } from './credentials.ts';
 import { createLatch } from './latch.ts';
 import type { Request } from './logs/publish.ts';
@@ -19,6 +20,7 @@ import type { Reporter } from './reporter.ts';
 import { hello, type HelloParts } from './session.ts';
 import { sync, type SyncResult, type SyncTarget } from './sync.ts';
 
+const decodeReportAnswer = decoder(ReportAnswer);
 const decodeBell = decoder(Type.Object({ partition: Type.Integer(), rid: Type.Union([Type.String(), Type.Null()]) }));
 
 export interface Control {
@@ -40,7 +42,7 @@ export interface Control {
 export interface ControlParts {
   readonly host: HostKey;
   readonly target: SyncTarget;
-  readonly hello: Omit<HelloParts, 'request' | 'credentials'> & { readonly credentials: Credentials };
+  readonly hello: Omit<HelloParts, 'request' | 'credentials' | 'held'> & { readonly credentials: Credentials };
   readonly beat: () => Omit<Beat, 'v' | 'session'>;
   readonly beatMs: number;
   readonly syncMs: number;
@@ -91,7 +93,7 @@ export function createControl(parts: ControlParts): Control {
 
   const greet = async (reporter: Reporter, signal: AbortSignal): Promise<void> => {
     while (!signal.aborted) {
-      const greeting = await hello({ ...parts.hello, request }, signal);
+      const greeting = await hello({ ...parts.hello, request, held: () => session }, signal);
       if (greeting === undefined) return;
       onContact();
       session = greeting.session;
@@ -118,6 +120,7 @@ export function createControl(parts: ControlParts): Control {
       metrics.sync(result.kind);
       const isDone = takeResult(result, asked);
       // Every host at its own time, and none in step with another.
+      if (isDone && asked === 'all') void checkSession();
       if (isDone && asked === 'all') fullAtMs = clock.monotonicMs() + parts.syncMs * (0.75 + Math.random() / 2);
       failures = isDone ? 0 : failures + 1;
       // A bell is a sign of life: no need to wait longer.
@@ -145,6 +148,20 @@ export function createControl(parts: ControlParts): Control {
       case 'refused':
         due = 'all';
         return false;
+    }
+  };
+
+  /** A host without news says nothing for long; asked with an empty report, the control plane tells whose session it is. */
+  const checkSession = async (): Promise<void> => {
+    const { partitions } = target.current();
+    if (session === undefined || partitions === null) return;
+    const report: Report = { v: 1, partition: partitionOf(host, partitions), session, items: [] };
+    try {
+      const payload = await request(subjects.hostReport(host), JSON.stringify(report), limits.reportTimeoutMs);
+      const answer = decodeReportAnswer(payload);
+      if (!answer.ok && answer.error === 'stale_session') stale.wake();
+    } catch (error) {
+      log.debug('session_not_checked', { error });
     }
   };
 

@@ -1,21 +1,29 @@
 /**
- * One agent to a state folder. On Linux the lock is an abstract socket named after the folder: the kernel drops it with the
+ * One agent to a state folder, and to a host. On Linux the lock is an abstract socket named after it: the kernel drops it with the
  * process, so that a kill leaves nothing stale. Elsewhere there is no such thing, and no lock.
  */
 import { createHash } from 'node:crypto';
 import { realpathSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { Stoppable } from '../lib/lifecycle.ts';
+import type { Owner } from './spec.ts';
 
 export class AlreadyRunning extends Error {
-  constructor(stateDir: string) {
-    super(`another agent runs on ${stateDir}`);
+  constructor(what: string) {
+    super(`another agent runs ${what}`);
     this.name = 'AlreadyRunning';
   }
 }
 
 /** @throws AlreadyRunning */
-export async function lockStateDir(stateDir: string): Promise<Stoppable> {
+export const lockStateDir = (stateDir: string): Promise<Stoppable> =>
+  lock(process.platform === 'linux' ? realpathSync(stateDir) : stateDir, `on ${stateDir}`);
+
+/** A copied state folder on the same machine would have two agents fight over the same containers. @throws AlreadyRunning */
+export const lockHost = ({ cluster, host }: Owner): Promise<Stoppable> =>
+  lock(`host ${cluster} ${host}`, `as host ${host}, on another state folder`);
+
+async function lock(key: string, what: string): Promise<Stoppable> {
   const server = createServer();
   const part: Stoppable = {
     name: 'lock',
@@ -23,10 +31,10 @@ export async function lockStateDir(stateDir: string): Promise<Stoppable> {
     stop: () => new Promise((resolve) => server.close(() => resolve())),
   };
   if (process.platform !== 'linux') return { ...part, stop: () => Promise.resolve() };
-  const name = createHash('sha256').update(realpathSync(stateDir)).digest('hex').slice(0, 32);
+  const name = createHash('sha256').update(key).digest('hex').slice(0, 32);
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) =>
-      reject(error.code === 'EADDRINUSE' ? new AlreadyRunning(stateDir) : error),
+      reject(error.code === 'EADDRINUSE' ? new AlreadyRunning(what) : error),
     );
     server.listen(`\0longshore-agent-${name}`, resolve);
   });

@@ -2,13 +2,13 @@
 import { mkdirSync } from 'node:fs';
 import { systemClock } from '../lib/clock.ts';
 import { ConfigurationError, readSettings } from '../lib/config.ts';
-import { runProgram, type Lifecycle } from '../lib/lifecycle.ts';
+import { runProgram, type Lifecycle, type Stoppable } from '../lib/lifecycle.ts';
 import { createLog, logLevelOf, type Log } from '../lib/log.ts';
 import { createRegistry, serveMetrics } from '../lib/metrics.ts';
 import { version } from '../lib/version.ts';
 import { startAgent } from './agent.ts';
 import { enrol, EnrolmentRefused, keyFrom, lifetimeOf, loadIdentity, loadSeed, type Identity } from './identity.ts';
-import { AlreadyRunning, lockStateDir } from './lock.ts';
+import { AlreadyRunning, lockHost, lockStateDir } from './lock.ts';
 import { checkSettings, joinTokenOf, settings, type AgentSettings } from './settings.ts';
 
 const log = createLog('host-agent', logLevelOf(process.env));
@@ -16,7 +16,7 @@ const log = createLog('host-agent', logLevelOf(process.env));
 await runProgram(log, async (life) => {
   const given = checkSettings(readSettings(settings, process.env));
   mkdirSync(given.STATE_DIR, { recursive: true, mode: 0o700 });
-  life.onStop(await lockOrRefuse(given.STATE_DIR));
+  life.onStop(await lockOrRefuse(lockStateDir(given.STATE_DIR)));
 
   const registry = createRegistry('host-agent', version);
   const listener = await serveMetrics(registry, { host: given.METRICS_HOST, port: given.METRICS_PORT });
@@ -25,13 +25,14 @@ await runProgram(log, async (life) => {
 
   const seed = await loadSeed(given.STATE_DIR);
   const identity = await identify(given, keyFrom(seed).getPublicKey(), life, log);
+  life.onStop(await lockOrRefuse(lockHost(identity)));
   const agentLog = log.child({ host: identity.host });
   await startAgent({ settings: given, identity, seed, registry, clock: systemClock, log: agentLog, life });
 });
 
-async function lockOrRefuse(stateDir: string) {
+async function lockOrRefuse(locking: Promise<Stoppable>): Promise<Stoppable> {
   try {
-    return await lockStateDir(stateDir);
+    return await locking;
   } catch (error) {
     if (error instanceof AlreadyRunning) throw new ConfigurationError([`STATE_DIR: ${error.message}`]);
     throw error;

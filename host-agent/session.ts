@@ -47,6 +47,10 @@ export interface HelloParts {
   readonly capacity: () => Capacity;
   readonly sessions: SessionNumber;
   readonly credentials: Pick<Credentials, 'renewKey' | 'renewed'>;
+  /** The session that this process holds. */
+  readonly held: () => number | undefined;
+  /** Another agent of this identity has started since, and works; it is asked again until that one is silent. */
+  readonly onSuperseded: (isSuperseded: boolean) => void;
   readonly request: Request;
   readonly backoff: BackoffBounds;
   readonly log: Log;
@@ -64,10 +68,12 @@ export async function hello(parts: HelloParts, signal: AbortSignal): Promise<Gre
       const fault = faultOf(answer, parts.cluster, sessions.highest());
       if (answer.ok && fault === undefined) {
         sessions.used(answer.session);
+        parts.onSuperseded(false);
         if (answer.jwt !== undefined) parts.credentials.renewed(answer.jwt);
         return answer;
       }
-      log.error('hello_refused', { why: fault, answer });
+      if (!answer.ok && answer.error === 'superseded') parts.onSuperseded(true);
+      else log.error('hello_refused', { why: fault, answer });
     } catch (error) {
       log.debug('hello_unanswered', { error });
     }
@@ -82,12 +88,14 @@ function faultOf(answer: HelloAnswer, cluster: string, highest: number): string 
   return answer.session <= highest ? `session ${answer.session} is not above ${highest}` : undefined;
 }
 
-async function ask({ host, version, capacity, credentials, request }: HelloParts): Promise<HelloAnswer> {
+async function ask({ host, version, capacity, held, credentials, request }: HelloParts): Promise<HelloAnswer> {
   const renewKey = credentials.renewKey();
+  const session = held();
   const message: Hello = {
     v: 1,
     agent_version: version,
     capacity: capacity(),
+    ...(session === undefined ? {} : { session }),
     ...(renewKey === undefined ? {} : { renew_key: renewKey }),
   };
   return decodeAnswer(await request(subjects.hostHello(host), JSON.stringify(message), limits.reportTimeoutMs));

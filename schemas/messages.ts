@@ -294,6 +294,8 @@ export const Hello = Type.Object({
   v: Type.Literal(1),
   agent_version: Type.String({ maxLength: 64 }),
   capacity: Capacity,
+  /** The session that this agent holds; absent at its start, and from agents of the last release. */
+  session: Type.Optional(Count),
   /** Asks for new credentials for this key, which must be the one that is enrolled. */
   renew_key: Type.Optional(Type.String({ pattern: '^U[A-Z2-7]{55}$' })),
 });
@@ -309,7 +311,8 @@ export const HelloAnswer = Type.Union([
     /** New credentials, where they were asked for and are due to this key. */
     jwt: Type.Optional(Type.String({ minLength: 1 })),
   }),
-  Type.Object({ ok: Type.Literal(false), error: Type.Enum(['unknown_host', 'invalid', 'unavailable']) }),
+  /** `superseded`: an agent that started later holds the session of this host, and is heard. */
+  Type.Object({ ok: Type.Literal(false), error: Type.Enum(['unknown_host', 'invalid', 'unavailable', 'superseded']) }),
 ]);
 export type HelloAnswer = Static<typeof HelloAnswer>;
 
@@ -381,7 +384,10 @@ export const SyncAnswer = Type.Object({
 });
 export type SyncAnswer = Static<typeof SyncAnswer>;
 
-/** `host.<key>.report` (request), the containers of one partition; answered by its owner after the commit. */
+/**
+ * `host.<key>.report` (request), the containers of one partition; answered by its owner after the commit. One without
+ * containers asks whether the session is still the newest.
+ */
 export const Report = Type.Object({
   v: Type.Literal(1),
   partition: Type.Integer({ minimum: 0 }),
@@ -396,7 +402,7 @@ export const Report = Type.Object({
       gone: Type.Boolean(),
       observation: Observation,
     }),
-    { minItems: 1, maxItems: limits.reportItems },
+    { maxItems: limits.reportItems },
   ),
 });
 export type Report = Static<typeof Report>;

@@ -40,6 +40,31 @@ t.test('the faults that an agent names stand until its next beat', (t) => {
   t.end();
 });
 
+t.test('two agents of one identity: the one that started later is believed, and the fault is shown', (t) => {
+  const { fleet, beat, pass } = fleetAt();
+  fleet.learn(message({ entries: entries(h1) }));
+  const faults = () => hostView(hostRecord(h1), fleet).faults.map(({ kind }) => kind);
+  beat(h1, 5);
+  t.notOk(fleet.isSuperseded(h1, 5, 5), 'its own session');
+  t.notOk(fleet.isSuperseded(h1, 5, 6), 'an answer that was lost: nobody is heard in the newer session');
+  beat(h1, 6);
+  beat(h1, 5);
+  t.same(faults(), [], 'the last heartbeat of an agent that was restarted');
+  t.ok(fleet.isSuperseded(h1, 5, 6), 'another is heard in the newer session');
+  t.notOk(fleet.isSuperseded(h1, 7, 6), 'after a restore the control plane is behind');
+  for (let each = 0; each < 3; each++) {
+    pass(50);
+    beat(h1, 6);
+    beat(h1, 5);
+  }
+  t.same(faults(), ['cloned_state'], 'both go on');
+  pass(100);
+  t.notOk(fleet.isSuperseded(h1, 5, 6), 'the other is silent');
+  beat(h1, 6);
+  t.same(faults(), [], 'or this one is');
+  t.end();
+});
+
 t.test('an older message never replaces a newer one', (t) => {
   const { fleet } = fleetAt();
   t.equal(fleet.standing(h1), 'unheard', 'nothing was told');

@@ -132,7 +132,12 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
   const newest = new Map<ContainerId, ReportItem>();
 
   const onHello = (message: Msg): HelloAnswer => {
-    hellos.push(decode.hello(message.data));
+    const asked = decode.hello(message.data);
+    hellos.push(asked);
+    const isAnotherHeard = beats.at(-1)?.session === state.session || beats.at(-2)?.session === state.session;
+    if (asked.session !== undefined && asked.session < state.session && isAnotherHeard) {
+      return { ok: false, error: 'superseded' };
+    }
     state.session += 1;
     const { session, orphanWord, answeringCluster } = state;
     return { ok: true, cluster: answeringCluster, partitions, session, orphan_word: orphanWord };
