@@ -44,7 +44,7 @@ export function decideRead(state: PartitionView, ask: StateRead, context: TurnCo
     case 'host.list':
       return host.list(state, context);
     case 'revocation.list':
-      return tenant.revocations(state, context);
+      return tenant.revocations(state, ask, context);
     case 'peer.list':
       return peer.list(state, ask, context);
     case 'peer.get':
@@ -137,7 +137,7 @@ export function decideWrite(
     case 'network.release':
       return network.release(state, ask);
     case 'network.learn':
-      return network.learn(state, ask);
+      return network.learn(state, ask, context);
     case 'secret.replace':
       return secret.replace(state, ask, context);
     default:

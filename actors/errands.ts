@@ -11,21 +11,26 @@ import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { NetworkName, OperationId } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
-import { encodeAsk, type Answer, type WriteAsk } from '../schemas/messages.ts';
+import { encodeAsk, type Answer, type Learned, type WriteAsk } from '../schemas/messages.ts';
 import type { LeaseRecord } from '../schemas/network.ts';
-import type { PeerRecord, PeerTombstoneRecord } from '../schemas/peer.ts';
+import type { PeerProblem, PeerRecord, PeerTombstoneRecord } from '../schemas/peer.ts';
 import { partitionOf } from '../schemas/subjects.ts';
 import { lapse } from './network/learn.ts';
 import type { PartitionClient } from './partition-client.ts';
-import { acknowledge } from './peer/decide.ts';
+import { acknowledge, refusedBy } from './peer/decide.ts';
 import { toldOf } from './peer/view.ts';
 import type { Partition } from './runtime/partition.ts';
 import type { PartitionView } from './state.ts';
-import type { Changes } from './turn.ts';
+import type { Changes, TurnContext } from './turn.ts';
 
 /** What stands out in a partition. `about` is the same for all that one peer wants; `version` tells them apart. */
 export type Errand = { readonly about: string; readonly version: number } & (
-  | { readonly kind: 'tell'; readonly network: NetworkName; readonly record: PeerRecord | PeerTombstoneRecord }
+  | {
+      readonly kind: 'tell';
+      readonly network: NetworkName;
+      readonly record: PeerRecord | PeerTombstoneRecord;
+      readonly incarnation: number;
+    }
   | { readonly kind: 'forgo'; readonly lease: LeaseRecord }
 );
 
@@ -33,12 +38,17 @@ export type Errand = { readonly about: string; readonly version: number } & (
 export function* errandsOf(state: PartitionView, nowMs: number): Generator<Errand, void, void> {
   for (const record of state.vpn.untold()) {
     const { id, network, generation } = record;
-    if (network !== null) yield { kind: 'tell', about: `tell ${id}`, version: generation, network, record };
+    const { incarnation } = state.vpn;
+    if (network !== null)
+      yield { kind: 'tell', about: `tell ${id}`, version: generation, network, record, incarnation };
   }
   for (const network of state.vpn.networks()) {
     for (const lease of network.reservations()) {
       if (lease.state.phase !== 'reserved' || lease.state.atMs + limits.reservationTtlMs > nowMs) continue;
       yield { kind: 'forgo', about: `forgo ${lease.peer} ${lease.network}`, version: lease.state.atMs, lease };
+    }
+    for (const lease of network.unconfirmed()) {
+      yield { kind: 'forgo', about: `forgo ${lease.peer} ${lease.network}`, version: 0, lease };
     }
   }
 }
@@ -48,11 +58,12 @@ export function askOf(errand: Errand): { readonly key: string; readonly ask: Wri
   const ride = (op: string) => ({ rid: op, op: op as OperationId, budgetMs: limits.errandTimeoutMs });
   switch (errand.kind) {
     case 'tell': {
-      const { network, record } = errand;
+      const { network, record, incarnation } = errand;
       const { tenant, id: peer, generation } = record;
-      const told = toldOf(record);
+      const told = toldOf(record, incarnation);
+      const by = { tenant, peer };
       const op = `tell-${peer}-${generation}`;
-      return { key: network, ask: { type: 'network.learn', network, by: { tenant, peer }, told, ...ride(op) } };
+      return { key: network, ask: { type: 'network.learn', network, by, told, incarnation, ...ride(op) } };
     }
     case 'forgo': {
       const { tenant, peer, network } = errand.lease;
@@ -66,20 +77,29 @@ interface PeerThere {
   readonly there: boolean;
 }
 
+/** Why a peer can't be as it says: the answer is final, and the errand is due again all the same. Pure. */
+export function problemOf(errand: Errand, { code, body }: Pick<Answer, 'code' | 'body'>): PeerProblem | null {
+  if (errand.kind !== 'tell' || errand.record.kind !== 'peer') return null;
+  if (code === 'not_found') return 'network';
+  return code === 'ok' ? ((JSON.parse(body) as { data: Learned | null }).data?.problem ?? null) : null;
+}
+
 /** What the answer changes here; undefined where it settles nothing, and the errand is due again later. Pure. */
 export function outcomeOf(
   errand: Errand,
   answer: Pick<Answer, 'code' | 'body'>,
-): ((state: PartitionView) => Changes) | undefined {
+): ((state: PartitionView, context: Pick<TurnContext, 'nowMs'>) => Changes) | undefined {
   switch (errand.kind) {
-    case 'tell':
-      // A network that is gone has nothing to be told.
-      return answer.code === 'ok' || answer.code === 'not_found'
-        ? (state) => acknowledge(state, errand.record)
-        : undefined;
+    case 'tell': {
+      const { record } = errand;
+      const problem = problemOf(errand, answer);
+      if (problem !== null && record.kind === 'peer') return (state) => refusedBy(state, record, problem);
+      // A network that is gone has nothing to be told of a peer that is gone.
+      return answer.code === 'ok' || answer.code === 'not_found' ? (state) => acknowledge(state, record) : undefined;
+    }
     case 'forgo': {
       const isForgone = answer.code === 'ok' && !(JSON.parse(answer.body) as { data: PeerThere }).data.there;
-      return isForgone ? (state) => lapse(state.vpn.network(errand.lease.network), errand.lease) : undefined;
+      return isForgone ? (state, context) => lapse(state, errand.lease, context) : undefined;
     }
   }
 }
@@ -196,17 +216,20 @@ export function createErrands({ client, partitions, clock, log }: ErrandOptions)
   function settle(partition: Partition, round: Round, errand: Errand, answer: Answer | undefined): boolean {
     const { about, version } = errand;
     const outcome = answer === undefined ? undefined : outcomeOf(errand, answer);
-    if (outcome !== undefined) {
+    const problem = answer === undefined ? null : problemOf(errand, answer);
+    const isTaken = outcome !== undefined && partition.change('errand', (state, context) => [outcome(state, context)]);
+    if (outcome !== undefined && problem === null) {
       round.failures.delete(about);
       if (answer?.code === 'not_found') log.warn('network_is_gone', saidOf(partition, errand));
-      return partition.change('errand', (state) => [outcome(state)]);
+      return isTaken;
     }
     const before = round.failures.get(about);
     const count = before?.version === version ? before.count : 0;
     const restMs = backoffMs(count, { minMs: limits.retryMinMs, maxMs: limits.retryMaxMs });
     round.failures.set(about, { version, count: count + 1, dueMs: clock.monotonicMs() + restMs });
     // Told once. That a peer is there after all is no refusal: it tells by itself.
-    if (count === 0 && answer !== undefined && answer.code !== 'ok') {
+    if (count === 0 && problem !== null) log.error('peer_refused', { ...saidOf(partition, errand), problem });
+    else if (count === 0 && answer !== undefined && answer.code !== 'ok') {
       log.warn('errand_refused', { ...saidOf(partition, errand), code: answer.code });
     }
     return false;

@@ -19,6 +19,8 @@ export interface KnownNetwork {
   leases(from: number): Iterable<LeaseRecord>;
   /** Oldest first. */
   reservations(): Iterable<LeaseRecord>;
+  /** Held since before the last restore, and not confirmed by its peer since. */
+  unconfirmed(): Iterable<LeaseRecord>;
   /** The next after the one that was lent last, so that an address rests before it is lent again. */
   freeIndex(last: number): number | undefined;
   isRevoked(serial: string): boolean;
@@ -40,6 +42,9 @@ export interface Refusable {
 const isPausable = ({ state }: LeaseRecord): boolean =>
   state.phase === 'held' && (!state.enabled || state.expiresAtMs !== null);
 
+export const isConfirmed = ({ confirmedIn }: LeaseRecord, incarnation: number): boolean =>
+  (confirmedIn ?? 0) === incarnation;
+
 const idOf = (tenant: TenantId, peer: PeerId): string => `${tenant} ${peer}`;
 
 export class NetworkState implements KnownNetwork {
@@ -53,6 +58,8 @@ export class NetworkState implements KnownNetwork {
   readonly #leases = new Map<number, LeaseRecord>();
   readonly #byPeer = new Map<string, LeaseRecord>();
   readonly #reservations = new Map<number, LeaseRecord>();
+  readonly #unconfirmed = new Map<number, LeaseRecord>();
+  readonly #incarnation: number;
   readonly #pausable = new Set<number>();
   readonly #revoked = new Map<string, RevokedRecord | null>();
   /** Made when it is asked for, forgotten when something of it changes. */
@@ -60,8 +67,9 @@ export class NetworkState implements KnownNetwork {
   /** No record of a revocation has outlived its use before this. */
   #outlivedFromMs = 0;
 
-  constructor(name: NetworkName) {
+  constructor(name: NetworkName, incarnation: number) {
     this.name = name;
+    this.#incarnation = incarnation;
   }
 
   get record(): NetworkRecord | undefined {
@@ -95,6 +103,10 @@ export class NetworkState implements KnownNetwork {
 
   reservations(): Iterable<LeaseRecord> {
     return this.#reservations.values();
+  }
+
+  unconfirmed(): Iterable<LeaseRecord> {
+    return this.#unconfirmed.values();
   }
 
   freeIndex(last: number): number | undefined {
@@ -162,6 +174,7 @@ export class NetworkState implements KnownNetwork {
     this.#leases.set(index, lease);
     this.#byPeer.set(idOf(lease.tenant, lease.peer), lease);
     if (lease.state.phase === 'reserved') this.#reservations.set(index, lease);
+    else if (!isConfirmed(lease, this.#incarnation)) this.#unconfirmed.set(index, lease);
     if (isPausable(lease)) {
       this.#pausable.add(index);
       this.#refusable = undefined;
@@ -217,6 +230,7 @@ export class NetworkState implements KnownNetwork {
     this.#leases.delete(lease.index);
     if (this.#byPeer.get(id) === lease) this.#byPeer.delete(id);
     this.#reservations.delete(lease.index);
+    this.#unconfirmed.delete(lease.index);
     if (this.#pausable.delete(lease.index)) this.#refusable = undefined;
   }
 }

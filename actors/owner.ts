@@ -8,7 +8,7 @@ import type { Clock } from '../lib/clock.ts';
 import { signHostJwt, type HostsAccount } from '../lib/host-credentials.ts';
 import type { Log } from '../lib/log.ts';
 import { buckets } from '../schemas/buckets.ts';
-import { toldEpoch, type Cluster } from '../schemas/cluster.ts';
+import { incarnationOf, toldEpoch, type Cluster } from '../schemas/cluster.ts';
 import type { HostKey, MemberId } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
 import type { DirectoryMessage, Doorbell, WriteAsk } from '../schemas/messages.ts';
@@ -158,8 +158,8 @@ export function createOwner(options: OwnerOptions): Owner {
   let sweptMs = clock.monotonicMs();
 
   function* allThatTimeChanges(state: PartitionView, context: TurnContext): Generator<Changes, void, void> {
-    yield expired(state, context.nowMs);
-    yield expiredOfVpn(state, context.nowMs);
+    yield expired(state, context.expiryMs);
+    yield expiredOfVpn(state, context.expiryMs);
     yield* sweep(state, {
       ...context,
       silentMs: (host) => fleet.silentMs(host),
@@ -222,6 +222,7 @@ export function createOwner(options: OwnerOptions): Owner {
   function createPartition(number: number, more: Pick<PartitionOptions, 'lease' | 'mayTake' | 'onLost'>): Partition {
     return new Partition({
       number,
+      incarnation: incarnationOf(options.cluster),
       store: createJetStreamStore(nc, buckets.state.bucket(number), options.newToken),
       events,
       fleet,

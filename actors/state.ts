@@ -45,7 +45,23 @@ export const recordKey = (record: StateRecord): string => {
   }
 };
 
+/** The last time that a record says: evidence that it has come. */
+function changedAtMs(record: StateRecord): number {
+  switch (record.kind) {
+    case 'tombstone':
+    case 'peer_tombstone':
+      return record.goneAtMs;
+    case 'lease':
+      return record.state.phase === 'reserved' ? record.state.atMs : 0;
+    case 'revoked':
+      return record.atMs;
+    default:
+      return record.updatedAtMs;
+  }
+}
+
 export interface TenantView {
+  readonly tenant: TenantId;
   readonly record: TenantRecord;
   /** In the order of their creation. */
   readonly containers: ReadonlyMap<ContainerId, ContainerRecord>;
@@ -54,9 +70,9 @@ export interface TenantView {
   readonly idempotency: ReadonlyMap<string, ContainerId>;
   /** Of all that were ever created here, as far as memory goes, the last in the order of the list. */
   readonly newest: ListCursor | null;
-  /** Containers whose record is damaged: they count against the cap, and are reported as such. */
+  /** Containers whose record is damaged: they count as containers; what else they take is unknown (tenant/quota.ts). */
   readonly damaged: ReadonlySet<ContainerId>;
-  /** The settings of the tenant are damaged: nothing of it is changed until an operator sets them anew. */
+  /** The tenant's own record is damaged: `record` says nothing, and an operator must repair it (docs/runbook.md). */
   readonly settingsDamaged: boolean;
   readonly peers: PeersView;
   /** By region; `*` is all. */
@@ -64,8 +80,12 @@ export interface TenantView {
 }
 
 export interface PartitionView {
+  /** Of this memory: a number that `revocationChanges` gave counts only under the epoch that gave it. */
+  readonly epoch: number;
   tenant(tenant: TenantId): TenantView;
   tenants(): Iterable<TenantView>;
+  /** Tenants whose revocations changed after this change, or can't be read; in the order of the changes. */
+  revocationChanges(after: number): Iterable<readonly [change: number, tenant: TenantView]>;
   host(key: HostKey): HostRecord | undefined;
   hosts(): Iterable<HostRecord>;
   placedOn(host: HostKey): ReadonlyMap<ContainerId, ContainerRecord>;
@@ -102,6 +122,7 @@ const noAmounts: QuotaAmounts = Object.freeze(
 const noContainers: ReadonlyMap<ContainerId, ContainerRecord> = new Map();
 
 class TenantState implements TenantView {
+  readonly tenant: TenantId;
   record: TenantRecord;
   settingsDamaged = false;
   readonly containers = new Map<ContainerId, ContainerRecord>();
@@ -114,6 +135,7 @@ class TenantState implements TenantView {
   readonly #usage = new Map<string, MutableAmounts>();
 
   constructor(tenant: TenantId) {
+    this.tenant = tenant;
     this.record = defaultTenant(tenant);
   }
 
@@ -166,10 +188,28 @@ export class PartitionState implements PartitionView {
   readonly #damaged = new Set<ContainerId>();
   readonly #damagedHosts = new Set<HostKey>();
   readonly #ledger: PlacementLedger;
-  readonly vpn = new VpnState();
+  readonly #epoch: number;
+  /** By tenant, in the order of the changes: what gateways have to hear of tokens. */
+  readonly #revocationChanges = new Map<TenantId, number>();
+  #revocationChange = 0;
+  #newestMs: number | undefined;
+  readonly vpn: VpnState;
 
-  constructor(ledger: PlacementLedger) {
+  constructor(ledger: PlacementLedger, { epoch, incarnation } = { epoch: 0, incarnation: 0 }) {
     this.#ledger = ledger;
+    this.#epoch = epoch;
+    this.vpn = new VpnState(incarnation);
+  }
+
+  /** Undefined where no record says a time. */
+  get newestMs(): number | undefined {
+    return this.#newestMs;
+  }
+  get epoch(): number {
+    return this.#epoch;
+  }
+  *revocationChanges(after: number): Generator<readonly [change: number, tenant: TenantView], void, void> {
+    for (const [tenant, change] of this.#revocationChanges) if (change > after) yield [change, this.tenant(tenant)];
   }
 
   /** A tenant that nothing was stored of exists with its defaults; looking at it stores nothing. */
@@ -214,6 +254,7 @@ export class PartitionState implements PartitionView {
 
   /** Puts a record in the place of the one under its key. */
   put(record: StateRecord): void {
+    this.#newestMs = Math.max(this.#newestMs ?? 0, changedAtMs(record));
     switch (record.kind) {
       case 'container': {
         const tenant = this.#own(record.tenant);
@@ -236,8 +277,10 @@ export class PartitionState implements PartitionView {
       }
       case 'tenant': {
         const tenant = this.#own(record.tenant);
+        const isNews = tenant.settingsDamaged || tenant.record.revocations !== record.revocations;
         tenant.record = record;
         tenant.settingsDamaged = false;
+        if (isNews && record.revocations.length > 0) this.#noteRevocations(record.tenant);
         return;
       }
       case 'host':
@@ -274,7 +317,10 @@ export class PartitionState implements PartitionView {
   /** The record under a key can't be read: what the key itself tells is kept (DESIGN: fail closed). */
   quarantine(key: string): void {
     const [kind, first = '', second = ''] = key.split('.');
-    if (kind === 'tenant' && isTenantId(first)) this.#own(first).settingsDamaged = true;
+    if (kind === 'tenant' && isTenantId(first)) {
+      this.#own(first).settingsDamaged = true;
+      this.#noteRevocations(first);
+    }
     if (kind === 'host' && isHostKey(first)) this.#damagedHosts.add(first);
     if (kind === 'container' && isTenantId(first) && isContainerId(second)) {
       this.#own(first).damaged.add(second);
@@ -288,6 +334,11 @@ export class PartitionState implements PartitionView {
   release(): void {
     for (const containers of this.#placed.values()) for (const record of containers.values()) this.#account(record, -1);
     this.#placed.clear();
+  }
+
+  #noteRevocations(tenant: TenantId): void {
+    this.#revocationChanges.delete(tenant);
+    this.#revocationChanges.set(tenant, ++this.#revocationChange);
   }
 
   #own(tenant: TenantId): TenantState {

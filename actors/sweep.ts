@@ -75,9 +75,8 @@ export function expired(state: PartitionView, nowMs: number): Changes {
 export function expiredOfVpn(state: PartitionView, nowMs: number): Changes {
   const deletes: string[] = [];
   const isFull = (): boolean => deletes.length >= limits.sweepChanges;
-  for (const { tenant, id, told, goneAtMs } of state.vpn.tombstones()) {
-    if (isFull() || goneAtMs + limits.peerTombstoneTtlMs > nowMs) break;
-    if (told) deletes.push(keys.peer(tenant, id));
+  for (const { tenant, id } of state.vpn.outlived(nowMs).slice(0, limits.sweepChanges)) {
+    deletes.push(keys.peer(tenant, id));
   }
   for (const network of state.vpn.networks()) {
     if (isFull()) break;

@@ -52,6 +52,8 @@ export interface FleetView {
 
 export interface TurnContext {
   readonly nowMs: number;
+  /** The time that has certainly come: `nowMs` may have jumped. What time ends is deleted by this one (ADR 13). */
+  readonly expiryMs: number;
   readonly fleet: FleetView;
   readonly requestId: string | null;
 }

@@ -4,6 +4,7 @@
  */
 import { keys } from '../schemas/buckets.ts';
 import { isNetworkName, type NetworkName, type PeerId, type TenantId } from '../schemas/ids.ts';
+import { limits } from '../schemas/limits.ts';
 import type { ListCursor } from '../schemas/messages.ts';
 import type { LeaseRecord, NetworkRecord, RevokedRecord } from '../schemas/network.ts';
 import type { PeerRecord, PeerTombstoneRecord } from '../schemas/peer.ts';
@@ -51,10 +52,13 @@ export interface VpnView {
   network(name: NetworkName): KnownNetwork;
   networks(): Iterable<KnownNetwork>;
   peerOfToken(hash: string): PeerRecord | undefined;
+  /** Of the cluster: what was told in an earlier one is told again (ADR 13). */
+  readonly incarnation: number;
   /** What the network of each does not know yet. */
   untold(): Iterable<PeerRecord | PeerTombstoneRecord>;
-  /** Oldest first. */
   tombstones(): Iterable<PeerTombstoneRecord>;
+  /** Tombstones that have been kept long enough. */
+  outlived(nowMs: number): PeerTombstoneRecord[];
 }
 
 export class TenantPeers implements PeersView {
@@ -69,17 +73,32 @@ export class TenantPeers implements PeersView {
   }
 }
 
-const isTold = (record: PeerRecord | PeerTombstoneRecord): boolean =>
-  record.kind === 'peer' ? record.told >= record.generation : record.told;
+/** Whether its network has all of it. One that never had a network has nothing to tell. */
+export function isTold(record: PeerRecord | PeerTombstoneRecord, incarnation: number): boolean {
+  if (record.network === null) return true;
+  const isOfNow = (record.toldIn ?? 0) === incarnation;
+  return isOfNow && (record.kind === 'peer' ? record.told >= record.generation : record.told);
+}
+
+/** A day, for messages from before that are on their way; and until no certificate of it can be used any more. */
+const tombstoneEndMs = ({ goneAtMs, revoked }: PeerTombstoneRecord): number =>
+  Math.max(goneAtMs + limits.peerTombstoneTtlMs, ...revoked.map(({ notAfterMs }) => notAfterMs));
 
 export class VpnState implements VpnView {
   readonly #networks = new Map<NetworkName, NetworkState>();
   readonly #tokens = new Map<string, PeerRecord>();
   readonly #untold = new Map<string, PeerRecord | PeerTombstoneRecord>();
   readonly #tombstones = new Map<string, PeerTombstoneRecord>();
+  readonly incarnation: number;
+  /** No tombstone ends before this. */
+  #outlivedFromMs = 0;
+
+  constructor(incarnation: number) {
+    this.incarnation = incarnation;
+  }
 
   network(name: NetworkName): KnownNetwork {
-    return this.#networks.get(name) ?? new NetworkState(name);
+    return this.#networks.get(name) ?? new NetworkState(name, this.incarnation);
   }
   networks(): Iterable<KnownNetwork> {
     return this.#networks.values();
@@ -92,6 +111,20 @@ export class VpnState implements VpnView {
   }
   tombstones(): Iterable<PeerTombstoneRecord> {
     return this.#tombstones.values();
+  }
+
+  outlived(nowMs: number): PeerTombstoneRecord[] {
+    if (nowMs < this.#outlivedFromMs) return [];
+    const outlived: PeerTombstoneRecord[] = [];
+    let earliestMs = Number.MAX_SAFE_INTEGER;
+    for (const record of this.#tombstones.values()) {
+      if (!isTold(record, this.incarnation)) continue;
+      const endMs = tombstoneEndMs(record);
+      if (endMs <= nowMs) outlived.push(record);
+      earliestMs = Math.min(earliestMs, endMs);
+    }
+    this.#outlivedFromMs = earliestMs;
+    return outlived;
   }
 
   putPeer(tenant: TenantPeers, record: PeerRecord): void {
@@ -111,6 +144,7 @@ export class VpnState implements VpnView {
     tenant.damaged.delete(record.id);
     tenant.tombstones.set(record.id, record);
     this.#tombstones.set(vpnRecordKey(record), record);
+    this.#outlivedFromMs = 0;
     this.#note(record);
   }
 
@@ -156,12 +190,12 @@ export class VpnState implements VpnView {
 
   #own(name: NetworkName): NetworkState {
     let network = this.#networks.get(name);
-    if (network === undefined) this.#networks.set(name, (network = new NetworkState(name)));
+    if (network === undefined) this.#networks.set(name, (network = new NetworkState(name, this.incarnation)));
     return network;
   }
 
   #note(record: PeerRecord | PeerTombstoneRecord): void {
-    if (isTold(record)) this.#untold.delete(vpnRecordKey(record));
+    if (isTold(record, this.incarnation)) this.#untold.delete(vpnRecordKey(record));
     else this.#untold.set(vpnRecordKey(record), record);
   }
 

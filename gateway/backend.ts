@@ -6,8 +6,9 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import type { Clock } from '../lib/clock.ts';
 import { watchCluster } from '../lib/cluster.ts';
 import type { Log } from '../lib/log.ts';
+import type { TenantId } from '../schemas/ids.ts';
 import type { Revocation } from '../schemas/tenant.ts';
-import { RevocationFeed } from './auth/revocation-feed.ts';
+import { RevocationFeed, type Knowledge } from './auth/revocation-feed.ts';
 import type { Revocations } from './auth/revocations.ts';
 import { waitForCluster } from './cluster.ts';
 import { Coalescer, type LaneKind, type Outcome, type Question } from './coalescer.ts';
@@ -86,8 +87,13 @@ export class Backend {
     return this.#up?.coalescer.queued(kind) ?? 0;
   }
 
-  revocationsKnown(tenant: string): boolean {
-    return this.#up?.feed.covers(tenant) === true;
+  knowledgeOf(tenant: TenantId): Knowledge {
+    return this.#up?.feed.knowledgeOf(tenant) ?? 'unheard';
+  }
+
+  /** Tenants whose tokens are refused because nobody can tell which are revoked. */
+  tenantsRefused(): number {
+    return this.#up?.feed.tenantsRefused() ?? 0;
   }
 
   announceRevocation(revocation: Revocation): void {

@@ -40,6 +40,8 @@ export interface Services {
   /** Undefined until the cluster is known. */
   partitions(): number | undefined;
   announceRevocation(revocation: Revocation): void;
+  /** A token that lives longer is refused. */
+  readonly tokenLifeMaxMs: number;
   readonly clock: Clock;
   readonly log: Log;
   readonly logs: LogReader;

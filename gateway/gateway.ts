@@ -90,7 +90,12 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
     keys: new IssuerKeys(issuer.issuer, issuer.source, { log, clock }),
   }));
   const revocations = new Revocations();
-  const verifier = new Verifier(issuers, revocations, { clock, log, counted: (result) => meters.token(result) });
+  const verifier = new Verifier(issuers, revocations, {
+    clock,
+    log,
+    tokenLifeMaxMs: configuration.AUTH_TOKEN_LIFE_MAX_MS,
+    counted: (result) => meters.token(result),
+  });
   const backend = new Backend({
     redisUrl: configuration.REDIS_URL,
     expectedId: configuration.CLUSTER_ID,
@@ -108,7 +113,7 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
     failureRates,
     trustedProxies: trustedProxies(configuration.TRUSTED_PROXIES),
     meters,
-    revocationsKnown: (tenant) => backend.revocationsKnown(tenant),
+    knowledgeOf: (tenant) => backend.knowledgeOf(tenant),
   });
 
   let connection: NatsConnection | undefined;
@@ -129,6 +134,7 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
     ask: (kind, question, deadlineMs) => backend.ask(kind, question, deadlineMs),
     partitions: () => backend.partitions(),
     announceRevocation: (revocation) => backend.announceRevocation(revocation),
+    tokenLifeMaxMs: configuration.AUTH_TOKEN_LIFE_MAX_MS,
     clock,
     log,
     streams,
@@ -195,6 +201,7 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
     queued: (kind) => backend.queued(kind),
     tokenCacheEntries: () => verifier.cacheEntries(),
     revocations: () => revocations.count(),
+    tenantsRefused: () => backend.tenantsRefused(),
     inFlight: () => engine.inFlight(),
     ready,
   });

@@ -19,6 +19,7 @@ export interface Gauges {
   queued(kind: LaneKind): number;
   tokenCacheEntries(): number;
   revocations(): number;
+  tenantsRefused(): number;
   inFlight(): number;
   ready(): boolean;
 }
@@ -135,6 +136,11 @@ export function registerGauges(registry: Registry, gauges: Gauges): void {
   };
   simple('longshore_gateway_token_cache_entries', 'Verified tokens that are remembered.', gauges.tokenCacheEntries);
   simple('longshore_gateway_revocations', 'Revocations that are held.', gauges.revocations);
+  simple(
+    'longshore_gateway_tenants_refused',
+    'Tenants whose tokens are refused because it is unknown which are revoked.',
+    gauges.tenantsRefused,
+  );
   simple('longshore_gateway_requests_in_flight', 'Requests whose reply is not yet whole.', gauges.inFlight);
   simple('longshore_gateway_ready', '1 when /readyz says yes.', () => (gauges.ready() ? 1 : 0));
 }

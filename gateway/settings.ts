@@ -31,6 +31,10 @@ export const settings = {
   AUTH_JWKS_FILE: optionalText('Or the file they are in; reloaded when it changes.'),
   AUTH_ALGORITHMS: list('Signature algorithms it may use: EdDSA, ES256, RS256.', { fallback: algorithms }),
   AUTH_TENANT_CLAIM: text('The claim that holds the tenant.', { fallback: 'tenant_id' }),
+  AUTH_TOKEN_LIFE_MAX_MS: integer(
+    'A token that lives longer (`exp` minus `iat`) is refused. Revocations are kept for this long, so never raise it while some are in force.',
+    { min: 60_000, max: 10 * 365 * 86_400_000, fallback: limits.tokenLifeMaxMs },
+  ),
   RATE_LIMIT_TENANT_PER_SECOND: integer('Requests a second of one tenant.', {
     min: 1,
     max: 10_000_000,

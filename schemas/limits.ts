@@ -35,7 +35,13 @@ export const limits = {
   jwksBackoffMaxMs: 60 * seconds,
   jwksFilePollMs: 1 * seconds,
   revocationPollMs: 60 * seconds,
-  revocationsHeld: 100_000,
+  /** Of one tenant in its record; a gateway, which hears of some twice, holds twice as many. */
+  revocationsPerTenant: 1000,
+  /** What a gateway holds of all tenants. */
+  revocationsHeldBytes: 256 * MiB,
+  revocationPageBytes: 384 * KiB,
+  /** A token that lives longer is refused, so a revocation ends after this. */
+  tokenLifeMaxMs: 400 * days,
   rateBuckets: 50_000,
   rateShareMs: 200,
   streamsPerTenant: 32,
@@ -85,6 +91,14 @@ export const limits = {
   natsConnectUrgentMs: 2 * seconds,
   /** NATS away for longer than this: asks are refused at once. */
   natsAwayMs: 2 * seconds,
+
+  // Deletion by time (lib/cautious-clock.ts)
+  /** How far ahead of the newest time on record the wall clock is believed at a load. */
+  clockTrustMs: 2 * hours,
+  /** A change of the wall clock against the monotonic one that counts as a jump. */
+  clockStepMs: 1 * minutes,
+  /** A wall clock that did not jump for this long is believed. */
+  clockSettleMs: 24 * hours,
 
   // The cluster's record
   clusterReadMs: 5 * seconds,
@@ -263,6 +277,8 @@ export const limits = {
   peerRenewedCertificates: 16,
   /** Revocations that a network has not heard of yet: beyond, a peer gets no new keys until it has. */
   peerRevocationsUntold: 256,
+  /** Of those that the network has heard of, so many of the newest are kept, for the time after a restore. */
+  peerRevocationsKept: 256,
   /** Of one page of leases, revocations or secrets between gateway and actor. */
   vpnPage: 500,
   vpnPageBytes: 640 * KiB,

@@ -42,7 +42,7 @@ import type {
   PeerOnServer,
   Sealed,
 } from './network.ts';
-import type { PeerKeys, PeerRecord, PeerRevocation, PeerToken, SecretPlace } from './peer.ts';
+import type { PeerKeys, PeerProblem, PeerRecord, PeerRevocation, PeerToken, SecretPlace } from './peer.ts';
 import type { Revocation, TenantSettings } from './tenant.ts';
 
 /** Rides on every ask: the id of the HTTP request, and how long its sender still waits. */
@@ -107,8 +107,11 @@ export type ReadAsk = Ride &
     | ({ type: 'host.get' } & OfHost)
     /** Body: `{"data":[HostView...]}` of the hosts of one partition. */
     | { type: 'host.list'; partition: number }
-    /** Body: `{"data":[Revocation...]}` of the tenants of one partition. */
-    | { type: 'revocation.list'; partition: number }
+    /**
+     * Body: `RevocationPage` of the tenants of one partition: what changed since `after`, which is the `next` of an earlier
+     * page; null: all.
+     */
+    | { type: 'revocation.list'; partition: number; after: string | null }
     | ({ type: 'peer.list'; limit: number; before: ListCursor | null } & OfTenant)
     | ({ type: 'peer.get' } & OfPeer)
     /** Answered as the create itself would be, short of making anything: name taken, over quota, or `ok`. */
@@ -144,7 +147,8 @@ export type WriteAsk = Ride &
     | ({ type: 'container.stop' } & OfContainer)
     | ({ type: 'container.delete' } & OfContainer)
     | ({ type: 'container.operate'; fields: OperatorFields } & OfContainer)
-    | ({ type: 'tenant.put'; settings: TenantSettings } & OfTenant)
+    /** `repair`: take the place of a damaged record, with this revocation; without it, `conflict` where it is damaged. */
+    | ({ type: 'tenant.put'; settings: TenantSettings; repair?: Revocation | null } & OfTenant)
     | ({ type: 'tenant.revoke'; revocation: Revocation } & OfTenant)
     | ({ type: 'host.create'; region: Region; joinTokenHash: string } & OfHost)
     | ({ type: 'host.join_token'; joinTokenHash: string } & OfHost)
@@ -180,7 +184,7 @@ export type WriteAsk = Ride &
     | ({ type: 'peer.token.create'; token: PeerToken } & OfPeer)
     | ({ type: 'peer.token.remove'; token: PeerTokenId } & OfPeer)
     | ({ type: 'peer.remove' } & OfPeer)
-    /** From a network whose reservation has lapsed: body `{"data":{"there":bool}}`; where it is not, it shall never be. */
+    /** From a network whose reservation has lapsed, or whose lease no peer has confirmed since a restore: body `{"data":{"there":bool}}`; where it is not, it shall never be. */
     | ({ type: 'peer.forgo' } & OfPeer)
     | ({ type: 'network.create'; made: Pick<NetworkRecord, 'settings' | 'wireguard' | 'ca' | 'server'> } & OfNetwork)
     /** `server`: a new certificate where the endpoint changed. `conflict` where the pools change. */
@@ -192,8 +196,11 @@ export type WriteAsk = Ride &
     | ({ type: 'network.reserve' } & OfNetwork & ByPeer)
     /** Gives back a reservation; one that has become a lease stays. */
     | ({ type: 'network.release' } & OfNetwork & ByPeer)
-    /** From the peer's actor, until it is acknowledged: what the network should hold of it. Older ones are ignored. */
-    | ({ type: 'network.learn'; told: PeerTold } & OfNetwork & ByPeer)
+    /**
+     * From the peer's actor, until it is acknowledged: what the network should hold of it. Older ones are ignored, and those
+     * from before a restore are refused. Body: `{"data":{"problem":PeerProblem|null}}`.
+     */
+    | ({ type: 'network.learn'; told: PeerTold; incarnation?: number } & OfNetwork & ByPeer)
     /** Replaces what is still as `before`; body `{"data":{"replaced":n}}`. */
     | {
         type: 'secret.replace';
@@ -212,6 +219,11 @@ export type PeerTold = {
   | ({ readonly there: true; readonly index: number } & PeerOnServer)
   | { readonly there: false; readonly generation: number }
 );
+
+/** Answer to `network.learn`: why the peer can't be as it says; null: it is. */
+export interface Learned {
+  readonly problem: PeerProblem | null;
+}
 
 /** Answer to `peer.count`. */
 export interface PeerCount {

@@ -131,6 +131,8 @@ export interface LeaseRecord {
   readonly tenant: TenantId;
   readonly peer: PeerId;
   readonly state: { readonly phase: 'reserved'; readonly atMs: number } | ({ readonly phase: 'held' } & PeerOnServer);
+  /** The incarnation of the cluster in which it was made, or confirmed by its peer; absent: before the first restore. */
+  readonly confirmedIn?: number;
 }
 
 /** A certificate that is refused, until it would have expired by itself. */
@@ -141,6 +143,8 @@ export interface RevokedRecord {
   readonly notAfterMs: number;
   readonly atMs: number;
   readonly reason: RevocationReason;
+  /** The incarnation of the cluster in which it was written; absent: before the first restore. */
+  readonly writtenIn?: number;
 }
 
 /** A line of a certificate revocation list. `certificateHold`: of a peer that is disabled, and may come back. */

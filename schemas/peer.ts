@@ -79,6 +79,8 @@ export const PeerView = Type.Object(
     public_key: Type.String(),
     certificate: Type.Object({ serial: Type.String(), not_after: Type.String() }),
     tokens: Type.Array(PeerTokenView),
+    /** Why its network refuses it, and what to do about that. */
+    problem: nullable(Type.String()),
     inserted_at: Type.String(),
     updated_at: Type.String(),
   },
@@ -110,7 +112,16 @@ export interface PeerKeys {
 export interface PeerRevocation extends CertificateRef {
   readonly atMs: number;
   readonly reason: RevocationReason;
+  /** The incarnation of the cluster in which the network acknowledged it; absent: it has not. */
+  readonly toldIn?: number;
 }
+
+/**
+ * What a restore can bring about, for it restores each partition as of a moment of its own. `address`: another peer has
+ * its address. `keys`: its certificate was revoked by a change of which only the network knows. `network`: there is none.
+ */
+export const peerProblems = ['address', 'keys', 'network'] as const;
+export type PeerProblem = (typeof peerProblems)[number];
 
 export interface PeerRecord extends PeerKeys {
   readonly kind: 'peer';
@@ -132,17 +143,24 @@ export interface PeerRecord extends PeerKeys {
   readonly tokens: readonly PeerToken[];
   /** Earlier certificates that were replaced by renewal, not revoked, and have not expired. */
   readonly renewed: readonly CertificateRef[];
-  /** Certificates that the network has still to be told of. */
+  /** Certificates that the network must refuse: kept until they expire, for a restore may make the network forget. */
   readonly revoked: readonly PeerRevocation[];
   /** Rises with every change that the network or a file shows. */
   readonly generation: number;
   /** The generation that the network is known to have. */
   readonly told: number;
+  /** The incarnation of the cluster in which it was told; what an earlier one was told, a restore may have undone. */
+  readonly toldIn?: number;
+  /** Why the network refuses it. */
+  readonly problem?: PeerProblem;
   readonly insertedAtMs: number;
   readonly updatedAtMs: number;
 }
 
-/** What stays of a peer until its network has let go of its address, and for a day after: its id never comes back. */
+/**
+ * What stays of a peer until its network has let go of its address, and for a day after, and until its certificates have
+ * expired: its id never comes back.
+ */
 export interface PeerTombstoneRecord {
   readonly kind: 'peer_tombstone';
   readonly id: PeerId;
@@ -151,6 +169,8 @@ export interface PeerTombstoneRecord {
   readonly network: NetworkName | null;
   readonly generation: number;
   readonly told: boolean;
+  /** As in a peer's record. */
+  readonly toldIn?: number;
   readonly revoked: readonly PeerRevocation[];
   readonly goneAtMs: number;
 }

@@ -9,7 +9,7 @@ import { limits } from './limits.ts';
 import { LogEntry } from './log.ts';
 import { NetworkBody, NetworkCreateBody, NetworkView } from './network.ts';
 import { PeerCreateBody, PeerSecrets, PeerTokenBody, PeerTokenView, PeerUpdateBody, PeerView } from './peer.ts';
-import { QuotaView, RevocationBody, TenantSettings, TenantView } from './tenant.ts';
+import { QuotaView, RevocationBody, TenantBody, TenantView } from './tenant.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -255,7 +255,7 @@ export const routes = [
     path: `${operator}/tenants/:tenant`,
     access: 'operator',
     summary: 'Set regions and caps; what is absent goes back to its default.',
-    body: TenantSettings,
+    body: TenantBody,
     success: 'ok',
     data: TenantView,
     errors: ['forbidden', 'not_found', 'bad_request', 'unsupported_media_type', 'too_large', 'invalid'],

@@ -28,6 +28,20 @@ export const TenantSettings = Type.Object(
 );
 export type TenantSettings = Static<typeof TenantSettings>;
 
+/** `PUT /operator/tenants/:id` */
+export const TenantBody = Type.Object(
+  {
+    ...TenantSettings.properties,
+    repair: Type.Optional(
+      Type.Boolean({
+        description: 'Replace a damaged record; every token of the tenant issued until now is revoked.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+export type TenantBody = Static<typeof TenantBody>;
+
 export const TenantView = Type.Object(
   {
     id: TenantId,
@@ -57,9 +71,17 @@ export const RevocationBody = Type.Object(
   {
     jti: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
     sub: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+    exp: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: 253_402_300_799,
+        description: 'With `jti`: the `exp` of that token, if it is known; the revocation ends with it.',
+      }),
+    ),
   },
   { additionalProperties: false },
 );
+export type RevocationBody = Static<typeof RevocationBody>;
 
 export interface Revocation {
   readonly tenant: TenantId;
@@ -69,6 +91,13 @@ export interface Revocation {
   /** When every token that it could meet has expired. */
   readonly untilMs: number;
 }
+
+/** Whether `next` refuses every token of its tenant that this one refuses, for as long. */
+export const isCovered = ({ match, issuedUntilS, untilMs }: Revocation, next: Revocation): boolean =>
+  issuedUntilS <= next.issuedUntilS &&
+  untilMs <= next.untilMs &&
+  (next.match.by === 'tenant' ||
+    (match.by !== 'tenant' && match.by === next.match.by && match.value === next.match.value));
 
 export interface TenantRecord {
   readonly kind: 'tenant';

@@ -6,7 +6,8 @@ import { limits } from '../../schemas/limits.ts';
 import type { Ask, ContainerTrace } from '../../schemas/messages.ts';
 import { insertionMs, page } from '../order.ts';
 import { amountsOf, type PartitionView, type TenantView } from '../state.ts';
-import { excessInRegion, excessInTenant, overQuotaBody, type Excess } from '../tenant/quota.ts';
+import { damagedTenant } from '../tenant/decide.ts';
+import { excessInRegion, excessInTenant, refuseExcess, type Excess } from '../tenant/quota.ts';
 import {
   answer,
   data,
@@ -94,7 +95,7 @@ function whereTo(
 /** Name, host, quota and idempotency are checked, and all is written, in this one turn. */
 export function create(state: PartitionView, ask: Of<'container.create'>, context: TurnContext): Turn {
   const tenant = state.tenant(ask.tenant);
-  if (tenant.settingsDamaged) return refuse('internal', 'the record of this tenant is damaged; an operator knows');
+  if (tenant.settingsDamaged) return damagedTenant;
   const earlier = ask.idempotency === null ? undefined : earlierCreate(tenant, ask.idempotency, context);
   if (earlier !== undefined) return earlier;
 
@@ -113,7 +114,7 @@ export function create(state: PartitionView, ask: Of<'container.create'>, contex
   const where = whereTo(declared, pinned, tenant, context);
   switch (where.kind) {
     case 'excess':
-      return { reply: { code: 'over_quota', body: overQuotaBody(where.excess) }, changes: noChanges };
+      return refuseExcess(where.excess);
     case 'nowhere': {
       const record = { ...declared, observed: unobserved('pending', 'no_host') };
       return answer(reply('created', record, context), changed(record, [eventOf('created', record, context)]));
@@ -152,7 +153,7 @@ function find(
   if (record !== undefined) return { record };
   return {
     refusal: tenant.damaged.has(ask.id)
-      ? refuse('internal', 'the record of this container is damaged; an operator knows')
+      ? refuse('internal', 'the record of this container is damaged; contact support with the request id')
       : refuse('not_found'),
   };
 }

@@ -56,6 +56,8 @@ const refusedBy = (record: ContainerRecord, context: TurnContext) =>
 
 /** A host for the container among the tenant's regions whose caps have room for it; undefined where none fits now. */
 export function findHost(record: ContainerRecord, tenant: TenantView, context: TurnContext): FleetHost | undefined {
+  // Which regions it may use is unknown until its record is repaired.
+  if (tenant.settingsDamaged) return undefined;
   const { cpuMillis, memBytes } = amountsOf(record);
   const amounts = { containers: 1, cpu_millis: cpuMillis, mem_bytes: memBytes };
   const leaving = record.placement.phase === 'placed' ? record.placement.region : undefined;

@@ -5,7 +5,7 @@ import type { KnownNetwork } from '../network-state.ts';
 import type { PartitionView } from '../state.ts';
 import { refuse, type Turn } from '../turn.ts';
 
-export const damaged = refuse('internal', 'the record of this network is damaged; an operator knows');
+export const damaged = refuse('internal', 'the record of this network is damaged; contact support with the request id');
 
 /** It, or the refusal that takes its place. */
 export function find(

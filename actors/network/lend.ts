@@ -28,6 +28,7 @@ export function reserve(state: PartitionView, ask: Of<'network.reserve'>, contex
     index,
     ...by,
     state: { phase: 'reserved', atMs: context.nowMs },
+    ...(state.vpn.incarnation === 0 ? {} : { confirmedIn: state.vpn.incarnation }),
   };
   return answer(reply(index), { ...noChanges, records: [lease] });
 }

@@ -1,10 +1,17 @@
 /** What a tenant asks of its VPN peers, and what a network asks about one. Pure: see turn.ts. */
 import { limits } from '../../schemas/limits.ts';
 import type { Ask, PeerCount } from '../../schemas/messages.ts';
-import { standingOf, type PeerRecord, type PeerTombstoneRecord } from '../../schemas/peer.ts';
+import {
+  standingOf,
+  type PeerProblem,
+  type PeerRecord,
+  type PeerRevocation,
+  type PeerTombstoneRecord,
+} from '../../schemas/peer.ts';
 import { insertionMs, page } from '../order.ts';
 import type { PartitionView, TenantView } from '../state.ts';
-import { excessInTenant, overQuotaBody } from '../tenant/quota.ts';
+import { damagedTenant } from '../tenant/decide.ts';
+import { excessInTenant, refuseExcess } from '../tenant/quota.ts';
 import {
   answer,
   data,
@@ -17,7 +24,8 @@ import {
   type TurnContext,
 } from '../turn.ts';
 import { changed, damaged, find, kept, revokeAll, shown, told } from './transitions.ts';
-import { peerView } from './view.ts';
+import { isTold } from '../vpn-state.ts';
+import { peerView, untoldOf } from './view.ts';
 
 export { certify, password, rotate } from './keys.ts';
 export { resolve, tokenCreate, tokenRemove } from './tokens.ts';
@@ -28,12 +36,10 @@ const nameTaken = invalid({ name: ['has already been taken'] });
 
 /** Why the tenant can have no further peer of this name. */
 function refusalOf(tenant: TenantView, name: string): Turn | undefined {
-  if (tenant.settingsDamaged) return refuse('internal', 'the record of this tenant is damaged; an operator knows');
+  if (tenant.settingsDamaged) return damagedTenant;
   if (tenant.peers.names.has(name)) return nameTaken;
   const over = excessInTenant(tenant, { vpn_peers: 1 });
-  return over === undefined
-    ? undefined
-    : { reply: { code: 'over_quota', body: overQuotaBody(over) }, changes: noChanges };
+  return over === undefined ? undefined : refuseExcess(over);
 }
 
 export const check = (state: PartitionView, ask: Of<'peer.check'>): Turn =>
@@ -111,7 +117,7 @@ export function remove(state: PartitionView, ask: Of<'peer.remove'>, context: Tu
 }
 
 /**
- * A network has a reservation for it that is old. A peer that is there tells the network once more, whatever it knows; one
+ * A network has a reservation for it that is old, or a lease that nobody has confirmed since a restore. A peer that is there tells the network once more, whatever it knows; one
  * that is not shall never be, so that the address can be lent to another.
  */
 export function forgo(state: PartitionView, ask: Of<'peer.forgo'>, context: TurnContext): Turn {
@@ -119,7 +125,9 @@ export function forgo(state: PartitionView, ask: Of<'peer.forgo'>, context: Turn
   if (peers.damaged.has(ask.peer)) return damaged;
   const there = (isThere: boolean, changes: Changes): Turn => answer(repeatable('ok', { there: isThere }), changes);
   const record = peers.records.get(ask.peer);
-  if (record !== undefined) return there(true, record.told === 0 ? noChanges : told({ ...record, told: 0 }));
+  if (record !== undefined) {
+    return there(true, isTold(record, state.vpn.incarnation) ? told({ ...record, told: 0 }) : noChanges);
+  }
   if (peers.tombstones.has(ask.peer)) return there(false, noChanges);
   const tombstone: PeerTombstoneRecord = {
     kind: 'peer_tombstone',
@@ -134,19 +142,40 @@ export function forgo(state: PartitionView, ask: Of<'peer.forgo'>, context: Turn
   return there(false, { ...noChanges, records: [tombstone] });
 }
 
+/** What was sent is acknowledged; it is kept all the same, for a restore may make the network forget it. */
+function acknowledged(revoked: readonly PeerRevocation[], sent: ReadonlySet<string>, incarnation: number) {
+  const marked = revoked.map((one) => (sent.has(one.serial) ? { ...one, toldIn: incarnation } : one));
+  const heard = marked.filter(({ toldIn }) => toldIn === incarnation);
+  const over = new Set(heard.slice(0, Math.max(0, heard.length - limits.peerRevocationsKept)));
+  return marked.filter((one) => !over.has(one));
+}
+
 /** Acknowledged: its network has this generation, and need not hear again of what it was told to refuse. */
 export function acknowledge(state: PartitionView, sent: PeerRecord | PeerTombstoneRecord): Changes {
   const { peers } = state.tenant(sent.tenant);
+  const { incarnation: toldIn } = state.vpn;
   const serials = new Set(sent.revoked.map(({ serial }) => serial));
   if (sent.kind === 'peer_tombstone') {
     const now = peers.tombstones.get(sent.id);
-    return now === undefined || now.told ? noChanges : { ...noChanges, records: [{ ...now, told: true, revoked: [] }] };
+    if (now === undefined || isTold(now, toldIn)) return noChanges;
+    const revoked = acknowledged(now.revoked, serials, toldIn);
+    return { ...noChanges, records: [{ ...now, told: true, toldIn, revoked }] };
   }
   const now = peers.records.get(sent.id);
   if (now === undefined || now.generation < sent.generation) return noChanges;
-  const revoked = now.revoked.filter(({ serial }) => !serials.has(serial));
-  if (now.told >= sent.generation && revoked.length === now.revoked.length) return noChanges;
-  return kept({ ...now, told: Math.max(now.told, sent.generation), revoked });
+  const isOfNow = (now.toldIn ?? 0) === toldIn;
+  const isNews = untoldOf(now.revoked, toldIn).some(({ serial }) => serials.has(serial));
+  if (isOfNow && now.told >= sent.generation && !isNews) return noChanges;
+  const { problem: _solved, ...rest } = now;
+  const revoked = acknowledged(now.revoked, serials, toldIn);
+  return kept({ ...rest, told: isOfNow ? Math.max(now.told, sent.generation) : sent.generation, toldIn, revoked });
+}
+
+/** Its network can't take it as it is: its tenant has to see that. It is told again all the same, until it can. */
+export function refusedBy(state: PartitionView, sent: PeerRecord, problem: PeerProblem): Changes {
+  const now = state.tenant(sent.tenant).peers.records.get(sent.id);
+  const isSame = now?.generation === sent.generation && now.problem === problem;
+  return now === undefined || isSame || now.generation !== sent.generation ? noChanges : kept({ ...now, problem });
 }
 
 export function get(state: PartitionView, ask: Of<'peer.get'>, context: TurnContext): Turn {

@@ -1,14 +1,19 @@
 /** New keys, new certificates, a new password. Each is made by a gateway before the turn; here it takes its place. Pure. */
 import { limits } from '../../schemas/limits.ts';
 import type { Ask } from '../../schemas/messages.ts';
+import type { PeerRecord } from '../../schemas/peer.ts';
 import type { PartitionView } from '../state.ts';
 import { answer, refuse, repeatable, type Turn, type TurnContext } from '../turn.ts';
 import { changed, find, revocation, revokeAll, shown, told, unexpired, withNext } from './transitions.ts';
+import { untoldOf } from './view.ts';
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
 const replacedMeanwhile = refuse('conflict', 'the certificate was replaced meanwhile');
 const tooMuchUntold = refuse('conflict', 'the network has not yet heard of earlier changes; try again later');
+
+const hasTooMuchUntold = (state: PartitionView, { revoked }: PeerRecord): boolean =>
+  untoldOf(revoked, state.vpn.incarnation).length >= limits.peerRevocationsUntold;
 
 export function rotate(state: PartitionView, ask: Of<'peer.rotate'>, context: TurnContext): Turn {
   const found = find(state, ask);
@@ -17,7 +22,7 @@ export function rotate(state: PartitionView, ask: Of<'peer.rotate'>, context: Tu
   const { wireguard, certificate } = ask.keys;
   if (record.certificate.serial === certificate.serial) return answer(shown('ok', record, context));
   if (record.certificate.serial !== ask.replaces) return replacedMeanwhile;
-  if (record.revoked.length >= limits.peerRevocationsUntold) return tooMuchUntold;
+  if (hasTooMuchUntold(state, record)) return tooMuchUntold;
   const revoked = revokeAll(record, 'superseded', context);
   return changed(record, { wireguard, certificate, renewed: [], revoked }, context);
 }
@@ -34,7 +39,7 @@ export function certify(state: PartitionView, ask: Of<'peer.certify'>, context: 
   const { serial, notAfterMs } = record.certificate;
   const good = unexpired([...record.renewed, { serial, notAfterMs }], context);
   const over = good.splice(0, Math.max(0, good.length - limits.peerRenewedCertificates));
-  if (over.length > 0 && record.revoked.length >= limits.peerRevocationsUntold) return tooMuchUntold;
+  if (over.length > 0 && hasTooMuchUntold(state, record)) return tooMuchUntold;
   const revoked = [...record.revoked, ...over.map((ref) => revocation(ref, 'superseded', context))];
   const next = withNext(record, { certificate, renewed: good, revoked }, context);
   return answer(repeatable('ok', next), told(next));

@@ -17,7 +17,7 @@ export function find(
   return { refusal: peers.damaged.has(ask.peer) ? damaged : refuse('not_found') };
 }
 
-export const damaged = refuse('internal', 'the record of this peer is damaged; an operator knows');
+export const damaged = refuse('internal', 'the record of this peer is damaged; contact support with the request id');
 
 export const shown = (code: 'ok' | 'created', record: PeerRecord, { nowMs }: TurnContext): Reply =>
   data(code, peerView(record, nowMs));
@@ -53,10 +53,14 @@ export const revocation = (
 
 /** The certificate in use, expired or not (network/learn.ts rests on it), and what else was issued and is still good. */
 export const revokeAll = (record: PeerRecord, reason: RevocationReason, context: TurnContext): PeerRevocation[] => [
-  ...record.revoked,
+  ...stillRefused(record.revoked, context),
   ...unexpired(record.renewed, context).map((ref) => revocation(ref, reason, context)),
   revocation(record.certificate, reason, context),
 ];
 
-export const unexpired = (refs: readonly CertificateRef[], { nowMs }: TurnContext): CertificateRef[] =>
-  refs.filter(({ notAfterMs }) => notAfterMs > nowMs);
+export const unexpired = (refs: readonly CertificateRef[], { expiryMs }: TurnContext): CertificateRef[] =>
+  refs.filter(({ notAfterMs }) => notAfterMs > expiryMs);
+
+/** What the network was never told stays, whatever its end. */
+const stillRefused = (revoked: readonly PeerRevocation[], { expiryMs }: TurnContext): PeerRevocation[] =>
+  revoked.filter(({ toldIn, notAfterMs }) => toldIn === undefined || notAfterMs > expiryMs);

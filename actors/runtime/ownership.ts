@@ -6,6 +6,7 @@
  * sender to ask there.
  */
 import { backoffMs, sleep } from '../../lib/backoff.ts';
+import { CautiousClock } from '../../lib/cautious-clock.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -22,6 +23,8 @@ import type { EventSink, Store, WriteOutcome } from './store.ts';
 
 export interface OwnershipOptions {
   readonly number: number;
+  /** Of the cluster: see schemas/cluster.ts. */
+  readonly incarnation: number;
   readonly lease: Lease;
   /** Whether the partition may be taken from the member that its epoch names; undefined: it names none. */
   readonly mayTake: (record: EpochRecord | undefined) => Promise<boolean>;
@@ -56,6 +59,8 @@ export interface Serving {
   readonly outbox: Outbox;
   /** Number of the last entry that the load found. */
   readonly loadedLast: number;
+  /** Deletions by time go by this clock. */
+  readonly expiry: CautiousClock;
 }
 
 type Phase =
@@ -82,7 +87,7 @@ export class Ownership {
 
   constructor(options: OwnershipOptions) {
     this.#options = options;
-    this.#state = new PartitionState(options.ledger);
+    this.#state = new PartitionState(options.ledger, { epoch: 0, incarnation: options.incarnation });
   }
 
   /** Memory as the turns so far have left it, committed or not. */
@@ -234,17 +239,18 @@ export class Ownership {
   }
 
   async #serve(epoch: number): Promise<void> {
-    const { store, events, log, number, observer, ledger, clock, onCommitted } = this.#options;
+    const { store, events, log, number, observer, ledger, clock, onCommitted, incarnation } = this.#options;
     const loaded = readPartition(await store.load(epoch));
     if (this.#ended.signal.aborted) return;
     this.#state.release();
-    const state = (this.#state = new PartitionState(ledger));
+    const state = (this.#state = new PartitionState(ledger, { epoch, incarnation }));
     for (const record of loaded.records) state.put(record);
     for (const key of loaded.quarantined) {
       state.quarantine(key);
       log.error('record_quarantined', { partition: number, key });
     }
     observer.quarantined(number, loaded.quarantined.length);
+    const expiry = new CautiousClock(clock, state.newestMs);
     const operations = new Operations();
     for (const known of loaded.operations) operations.add(known);
     const onTrouble = (outcome: Exclude<WriteOutcome, { kind: 'written' }>): void => {
@@ -276,7 +282,7 @@ export class Ownership {
     const commits = new Commits({ store, epoch, last, checkpointer, outbox, clock, ...told });
     this.#phase = {
       kind: 'serving',
-      serving: { epoch, state, operations, commits, checkpointer, outbox, loadedLast: last },
+      serving: { epoch, state, operations, commits, checkpointer, outbox, loadedLast: last, expiry },
     };
   }
 

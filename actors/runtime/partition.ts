@@ -27,6 +27,8 @@ import type { EventSink, Store } from './store.ts';
 
 export interface PartitionOptions {
   readonly number: number;
+  /** Of the cluster: see schemas/cluster.ts. */
+  readonly incarnation: number;
   readonly lease: Lease;
   /** Whether the partition may be taken from the member that its epoch names; undefined: it names none. */
   readonly mayTake: (record: EpochRecord | undefined) => Promise<boolean>;
@@ -179,7 +181,7 @@ export class Partition {
     const { state, commits } = serving;
     this.#options.observer.turn(kind);
     try {
-      for (const changes of decide(state, this.#context(null))) {
+      for (const changes of decide(state, this.#context(serving, null))) {
         if (changes.heard !== undefined) state.hear(changes.heard.id, changes.heard.order);
         if (isEmpty(changes)) continue;
         const encoded = changes.records.map(encodeValue);
@@ -247,13 +249,14 @@ export class Partition {
   }
 
   #read(ask: ReadAsk, untilMs: number, respond: Respond): void {
-    const turn = ({ state, commits, outbox }: Serving): void => {
+    const turn = (serving: Serving): void => {
+      const { state, commits, outbox } = serving;
       this.#options.observer.turn(ask.type);
       if (ask.type === 'event.recent') {
         respond('ok', JSON.stringify({ data: outbox.recent(ask) }));
         return;
       }
-      const { code, body } = this.#turnOf(() => decideRead(state, ask, this.#context(ask.rid)), ask.rid).reply;
+      const { code, body } = this.#turnOf(() => decideRead(state, ask, this.#context(serving, ask.rid)), ask.rid).reply;
       commits.after(commits.dirtyUntil(dirtOf(ask)), (committed) => {
         if (committed) respond(code, body);
         else this.#read(ask, untilMs, respond);
@@ -278,7 +281,7 @@ export class Partition {
         respond('unavailable', JSON.stringify({ error: 'unavailable' }));
         return;
       }
-      const decided = this.#turnOf(() => decideWrite(state, ask, this.#context(ask.rid), prepared), ask.rid);
+      const decided = this.#turnOf(() => decideWrite(state, ask, this.#context(serving, ask.rid), prepared), ask.rid);
       const { code, body } = decided.reply;
       const waiter: Waiter = (committed) => (committed ? respond(code, body) : again());
       if (isEmpty(decided.changes)) {
@@ -303,13 +306,16 @@ export class Partition {
 
   /** The answer of the first time. A container is shown as it is now, so its newest change has to be committed too. */
   #answerKnown(
-    { state, commits }: Serving,
+    serving: Serving,
     ask: WriteAsk,
     { record: { code, answer }, commit }: KnownOperation,
     { respond, again }: { readonly respond: Respond; readonly again: () => void },
   ): void {
+    const { state, commits } = serving;
     const body =
-      answer.kind === 'body' ? answer.body : againBody(state, answer.tenant, answer.id, this.#context(ask.rid));
+      answer.kind === 'body'
+        ? answer.body
+        : againBody(state, answer.tenant, answer.id, this.#context(serving, ask.rid));
     const dirty = answer.kind === 'body' ? 0 : commits.dirtyUntil(keys.container(answer.tenant, answer.id));
     commits.after(Math.max(commit, dirty), (committed) => {
       if (!committed) again();
@@ -324,8 +330,8 @@ export class Partition {
     return this.#nowMs;
   }
 
-  #context(requestId: string | null): TurnContext {
-    return { nowMs: this.#now(), fleet: this.#options.fleet, requestId };
+  #context({ expiry }: Serving, requestId: string | null): TurnContext {
+    return { nowMs: this.#now(), expiryMs: expiry.nowMs(), fleet: this.#options.fleet, requestId };
   }
 
   /** A decision that throws is a bug of ours: it changes nothing and fails its own ask alone. */

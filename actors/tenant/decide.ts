@@ -1,22 +1,34 @@
 /** A tenant's quota, settings and revocations. Pure. */
 import { quotaDimensions } from '../../schemas/errors.ts';
-import type { Region } from '../../schemas/ids.ts';
-import { defaultCaps } from '../../schemas/limits.ts';
+import type { Region, TenantId } from '../../schemas/ids.ts';
+import { defaultCaps, limits } from '../../schemas/limits.ts';
 import type { Ask } from '../../schemas/messages.ts';
-import { defaultTenant, type Caps, type QuotaCaps, type TenantRecord, type TenantView } from '../../schemas/tenant.ts';
+import {
+  defaultTenant,
+  isCovered,
+  type Caps,
+  type QuotaCaps,
+  type Revocation,
+  type TenantRecord,
+  type TenantView,
+} from '../../schemas/tenant.ts';
 import type { PartitionView } from '../state.ts';
 import { answer, data, invalid, refuse, type Changes, type Turn, type TurnContext } from '../turn.ts';
 import { regionCaps } from './quota.ts';
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
-/** How many revocations a tenant may have at once; they go when the tokens that they meet have expired. */
-const revocationsMax = 1000;
+/** Nothing is known of its caps, its regions and its revocations: what rests on them is refused until it is repaired. */
+export const damagedTenant = refuse(
+  'internal',
+  'the record of this tenant is damaged; contact support with the request id',
+);
 
 const stored = (record: TenantRecord): Changes => ({ records: [record], deletes: [], events: [], effects: [] });
 
 export function quota(state: PartitionView, ask: Of<'tenant.quota'>): Turn {
   const tenant = state.tenant(ask.tenant);
+  if (tenant.settingsDamaged) return damagedTenant;
   if (ask.region !== '*' && !tenant.record.regions.includes(ask.region as Region)) {
     return invalid({ region: ['is not an allocated region'] });
   }
@@ -31,8 +43,10 @@ const view = (record: TenantRecord): TenantView => ({
   region_caps: record.regionCaps,
 });
 
-export const get = (state: PartitionView, ask: Of<'tenant.get'>): Turn =>
-  answer(data('ok', view(state.tenant(ask.tenant).record)));
+export function get(state: PartitionView, ask: Of<'tenant.get'>): Turn {
+  const tenant = state.tenant(ask.tenant);
+  return tenant.settingsDamaged ? damagedTenant : answer(data('ok', view(tenant.record)));
+}
 
 const capsOf = (caps: Caps | undefined): QuotaCaps =>
   Object.fromEntries(
@@ -42,12 +56,23 @@ const capsOf = (caps: Caps | undefined): QuotaCaps =>
     }),
   ) as unknown as QuotaCaps;
 
-/** A cap below what is in use takes nothing away; it only refuses more. */
+const damagedUntilRepaired = refuse(
+  'conflict',
+  'the record of this tenant is damaged; send "repair": true to replace it, which revokes every token issued until now',
+);
+
+/**
+ * A cap below what is in use takes nothing away; it only refuses more. A damaged record is replaced only where the operator
+ * asks for that: nobody can tell which tokens it revoked, so the repair revokes all that were issued until now.
+ */
 export function put(state: PartitionView, ask: Of<'tenant.put'>, context: TurnContext): Turn {
-  const before = state.tenant(ask.tenant).record;
+  const tenant = state.tenant(ask.tenant);
+  const repair = tenant.settingsDamaged ? (ask.repair ?? undefined) : undefined;
+  if (tenant.settingsDamaged && repair === undefined) return damagedUntilRepaired;
   const { regions, caps, region_caps } = ask.settings;
   const record: TenantRecord = {
-    ...before,
+    ...tenant.record,
+    ...(repair === undefined ? {} : { revocations: [repair] }),
     regions: regions ?? defaultTenant(ask.tenant).regions,
     caps: capsOf(caps),
     regionCaps: region_caps ?? {},
@@ -57,10 +82,13 @@ export function put(state: PartitionView, ask: Of<'tenant.put'>, context: TurnCo
 }
 
 export function revoke(state: PartitionView, ask: Of<'tenant.revoke'>, context: TurnContext): Turn {
-  const before = state.tenant(ask.tenant).record;
-  const alive = before.revocations.filter(({ untilMs }) => untilMs > context.nowMs);
-  if (alive.length >= revocationsMax) {
-    return refuse('conflict', `${revocationsMax} revocations are in force; revoke the whole tenant's tokens instead`);
+  const tenant = state.tenant(ask.tenant);
+  if (tenant.settingsDamaged) return damagedTenant;
+  const before = tenant.record;
+  const alive = stillNeeded(before.revocations, ask.revocation, context);
+  const max = limits.revocationsPerTenant;
+  if (alive.length >= max) {
+    return refuse('conflict', `${max} revocations are in force; revoke the whole tenant's tokens instead`);
   }
   const record = { ...before, revocations: [...alive, ask.revocation], updatedAtMs: context.nowMs };
   const { issuedUntilS, untilMs } = ask.revocation;
@@ -73,10 +101,40 @@ export function revoke(state: PartitionView, ask: Of<'tenant.revoke'>, context: 
   );
 }
 
-export function revocations(state: PartitionView, context: TurnContext): Turn {
-  const all = [];
-  for (const { record } of state.tenants()) {
-    for (const revocation of record.revocations) if (revocation.untilMs > context.nowMs) all.push(revocation);
+/** Those that have not ended, and that the next one does not cover. */
+const stillNeeded = (all: readonly Revocation[], next: Revocation, { expiryMs }: TurnContext): Revocation[] =>
+  all.filter((revocation) => revocation.untilMs > expiryMs && !isCovered(revocation, next));
+
+/** What a gateway knows already, by its cursor; 0 where that counts nothing here: all of it has to be told. */
+function changeOf(state: PartitionView, after: string | null): number {
+  const [epoch, change] = (after ?? '').split('.').map(Number);
+  return epoch === state.epoch && change !== undefined && Number.isSafeInteger(change) ? change : 0;
+}
+
+/**
+ * What changed after the cursor, tenant by tenant, a page at a time. A tenant's revocations fit one page: its record, which
+ * holds them, is smaller.
+ */
+export function revocations(state: PartitionView, ask: Of<'revocation.list'>, { expiryMs }: TurnContext): Turn {
+  const from = changeOf(state, ask.after);
+  const items: string[] = [];
+  const unreadable: TenantId[] = [];
+  let bytes = 0;
+  let last = from;
+  let more = false;
+  for (const [change, { tenant, record, settingsDamaged }] of state.revocationChanges(from)) {
+    const alive = settingsDamaged ? [] : record.revocations.filter(({ untilMs }) => untilMs > expiryMs);
+    const texts = settingsDamaged ? [JSON.stringify(tenant)] : alive.map((revocation) => JSON.stringify(revocation));
+    const size = texts.reduce((sum, text) => sum + Buffer.byteLength(text) + 1, 0);
+    if (bytes + size > limits.revocationPageBytes && last > from) {
+      more = true;
+      break;
+    }
+    if (settingsDamaged) unreadable.push(tenant);
+    else items.push(...texts);
+    bytes += size;
+    last = change;
   }
-  return answer(data('ok', all));
+  const page = `"unreadable":${JSON.stringify(unreadable)},"whole":${from === 0},"more":${more}`;
+  return answer({ code: 'ok', body: `{"data":[${items.join(',')}],${page},"next":"${state.epoch}.${last}"}` });
 }

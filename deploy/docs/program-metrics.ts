@@ -32,6 +32,7 @@ function fillGateway(registry: Registry): void {
     queued: neverRead,
     tokenCacheEntries: neverRead,
     revocations: neverRead,
+    tenantsRefused: neverRead,
     inFlight: neverRead,
     ready: neverRead,
   });

@@ -205,7 +205,9 @@ export const metricWords: Readonly<Record<string, string>> = {
   longshore_gateway_retries_total:
     '`no_responders` and `not_owner` while a partition moves; `lost` are attempts that had no answer in time.',
   longshore_gateway_revocations:
-    'Near 100,000: at the bound (event `revocations_full`) a gateway can no longer tell what is revoked, and is not ready. Revoke whole tenants rather than single tokens.',
+    'What a gateway holds. A tenant whose revocations do not fit (event `revocations_full`) is refused, no other.',
+  longshore_gateway_tenants_refused:
+    'Over 0: the record of a tenant is damaged (event `revocations_unreadable`), or more of its tokens are revoked than are kept (`revocations_full`). Its tokens get 503; see the runbook.',
   longshore_gateway_token_cache_entries: 'At 20,000 tokens are verified again and again.',
   longshore_gateway_token_cache_lookups_total:
     'The share of `hit`; low means many short-lived tokens, and CPU spent on signatures.',

@@ -60,7 +60,11 @@ function decodePart(part: string): unknown {
 }
 
 /** Looks at a token in its compact form without verifying it. */
-export function preview(token: string, issuers: readonly Issuer[], nowS: number): Preview {
+export function preview(
+  token: string,
+  issuers: readonly Issuer[],
+  { nowS, lifeMaxS }: { readonly nowS: number; readonly lifeMaxS: number },
+): Preview {
   const [headerPart = '', claimsPart = ''] = token.split('.', 2);
   const header = decodePart(headerPart);
   const claims = decodePart(claimsPart);
@@ -75,6 +79,9 @@ export function preview(token: string, issuers: readonly Issuer[], nowS: number)
   if (![claims.aud].flat().includes(issuer.audience)) return refused('audience');
   if (claims.exp <= nowS) return refused('expired');
   if (claims.nbf !== undefined && claims.nbf > nowS + clockToleranceS) return refused('not yet valid');
+  // A revocation of tokens issued until now must meet it later too, and is kept for the longest life.
+  if (claims.iat !== undefined && claims.iat > nowS + clockToleranceS) return refused('issued in the future');
+  if (claims.exp - (claims.iat ?? nowS) > lifeMaxS) return refused('lives too long');
   if (identityOf(claims, issuer) === undefined) return refused('tenant');
   return { kind: 'plausible', issuerIndex, algorithm, keyId: header.kid };
 }

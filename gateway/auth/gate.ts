@@ -9,6 +9,7 @@ import type { RateLimiter } from '../rate-limits.ts';
 import { failure, rateLimited, type Result } from '../respond.ts';
 import type { Identity } from './claims.ts';
 import { credentialsOf, isCrossSite } from './credentials.ts';
+import type { Knowledge } from './revocation-feed.ts';
 import type { Verdict, Verifier } from './verifier.ts';
 
 export type Admission =
@@ -25,11 +26,29 @@ export interface GateOptions {
   readonly trustedProxies: BlockList;
   readonly meters: Meters;
   /** Whether it is known which of a tenant's tokens are revoked. */
-  readonly revocationsKnown: (tenant: string) => boolean;
+  readonly knowledgeOf: (tenant: TenantId) => Knowledge;
 }
 
 export const unauthenticated: Admission = { kind: 'refused', result: failure('unauthenticated') };
 const unavailable: Admission = { kind: 'refused', result: failure('unavailable') };
+/** Nobody can tell whether the token is revoked: no 401, for it may be good. */
+const unknown: Readonly<Record<Exclude<Knowledge, 'known'>, Admission>> = {
+  unheard: unavailable,
+  damaged: {
+    kind: 'refused',
+    result: failure(
+      'unavailable',
+      'the record of this tenant is damaged, so it is unknown which of its tokens are revoked; contact support with the request id',
+    ),
+  },
+  too_many: {
+    kind: 'refused',
+    result: failure(
+      'unavailable',
+      'more tokens of this tenant are revoked than are kept; an operator can revoke all tokens of the tenant instead',
+    ),
+  },
+};
 
 /**
  * The client's address: of the socket, or where a trusted proxy is at its other end, the last one in X-Forwarded-For that
@@ -100,7 +119,7 @@ export class Gate {
   }
 
   #conclude(head: RequestHead, from: 'bearer' | 'cookie', verdict: Verdict): Admission {
-    const { meters, revocationsKnown } = this.#options;
+    const { meters, knowledgeOf } = this.#options;
     switch (verdict.kind) {
       case 'refused':
         return this.#refuse(head, verdict.why);
@@ -109,9 +128,10 @@ export class Gate {
         return unavailable;
       case 'identity': {
         const { identity } = verdict;
-        if (!revocationsKnown(identity.tenant)) {
+        const knowledge = knowledgeOf(identity.tenant);
+        if (knowledge !== 'known') {
           meters.authFailure('revocations unknown');
-          return unavailable;
+          return unknown[knowledge];
         }
         return (
           this.limitedByTenant(identity.tenant) ?? {

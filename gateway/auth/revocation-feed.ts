@@ -1,50 +1,92 @@
 /**
  * Keeps the revocations up to date: asks the owner of every partition at start and every minute, and hears the news in
- * between through Redis. Until the owner of a tenant's partition has been heard once, whether a token of that tenant is
- * revoked can't be told, and it is not served.
+ * between through Redis. An owner tells what changed since the cursor that this gateway has, in pages. Until the owner of
+ * a tenant's partition has been heard once, whether a token of that tenant is revoked is unknown, and it is not served.
+ * The same holds for one tenant alone whose record is damaged, or whose revocations do not fit here.
  */
 import { jitter, sleep } from '../../lib/backoff.ts';
+import { CautiousClock } from '../../lib/cautious-clock.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
+import type { TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Revocation } from '../../schemas/tenant.ts';
 import type { Coalescer } from '../coalescer.ts';
-import { decodeRevocations, type Revocations } from './revocations.ts';
+import { decodePage, type RevocationPage, type Revocations } from './revocations.ts';
 
 const retryMs = 500;
 const askMs = 5_000;
+
+/** What is known of a tenant's revocations; `damaged` and `too_many` concern this tenant alone. */
+export type Knowledge = 'known' | 'unheard' | 'damaged' | 'too_many';
+
+/** What one owner has said. */
+interface Heard {
+  isComplete: boolean;
+  /** `next` of the last page; null: all has to be told. */
+  after: string | null;
+  readonly unreadable: Set<TenantId>;
+  /** Tenants whose revocations did not fit. */
+  readonly tooMany: Set<TenantId>;
+  /** While all is being told: what of the two sets above it has confirmed. */
+  confirmed: Set<TenantId> | undefined;
+}
+
+const nothingHeard = (): Heard => ({
+  isComplete: false,
+  after: null,
+  unreadable: new Set(),
+  tooMany: new Set(),
+  confirmed: undefined,
+});
 
 export class RevocationFeed {
   readonly #coalescer: Coalescer;
   readonly #revocations: Revocations;
   readonly #clock: Clock;
+  /** A wall clock that jumps must not drop a revocation: owners tell each but once. */
+  readonly #expiry: CautiousClock;
   readonly #log: Log;
-  readonly #heard: Set<number> = new Set();
+  readonly #heard: readonly Heard[];
   readonly #stop = new AbortController();
   #wake = new AbortController();
-  #overflowed = false;
 
   constructor(coalescer: Coalescer, revocations: Revocations, dependencies: { clock: Clock; log: Log }) {
     this.#coalescer = coalescer;
     this.#revocations = revocations;
     this.#clock = dependencies.clock;
+    this.#expiry = new CautiousClock(dependencies.clock, 0);
     this.#log = dependencies.log;
+    this.#heard = Array.from({ length: coalescer.partitions }, nothingHeard);
   }
 
   /** Whether every partition has been heard. */
   complete(): boolean {
-    return this.#heard.size === this.#coalescer.partitions && !this.#overflowed;
+    return this.#heard.every(({ isComplete }) => isComplete);
   }
 
   /** Whether it can be told that a token of this tenant is revoked. */
-  covers(tenant: string): boolean {
-    return this.complete() || (!this.#overflowed && this.#heard.has(this.#coalescer.partitionFor(tenant)));
+  knowledgeOf(tenant: TenantId): Knowledge {
+    const heard = this.#heard[this.#coalescer.partitionFor(tenant)];
+    if (heard?.isComplete !== true) return 'unheard';
+    if (heard.unreadable.has(tenant)) return 'damaged';
+    return heard.tooMany.has(tenant) ? 'too_many' : 'known';
+  }
+
+  tenantsRefused(): number {
+    return this.#heard.reduce((sum, { unreadable, tooMany }) => sum + unreadable.size + tooMany.size, 0);
   }
 
   add(revocation: Revocation): void {
-    if (this.#revocations.add(revocation, this.#clock.nowMs())) return;
-    if (!this.#overflowed) this.#log.error('revocations_full', { held: this.#revocations.count() });
-    this.#overflowed = true;
+    if (this.#revocations.add(revocation, this.#expiry.nowMs())) return;
+    const heard = this.#heard[this.#coalescer.partitionFor(revocation.tenant)];
+    if (heard === undefined) return;
+    const { tenant } = revocation;
+    if (!heard.tooMany.has(tenant)) {
+      this.#log.error('revocations_full', { tenant, held: this.#revocations.count() });
+    }
+    heard.tooMany.add(tenant);
+    heard.confirmed?.add(tenant);
   }
 
   start(): void {
@@ -64,25 +106,57 @@ export class RevocationFeed {
   async #run(): Promise<void> {
     while (!this.#stop.signal.aborted) {
       this.#wake = new AbortController();
-      const partitions = Array.from({ length: this.#coalescer.partitions }, (_, partition) => partition);
-      const heard = await Promise.all(partitions.map((partition) => this.#ask(partition)));
-      this.#revocations.sweep(this.#clock.nowMs());
+      this.#revocations.sweep(this.#expiry.nowMs());
+      const heard = await Promise.all(this.#heard.map((of, partition) => this.#hear(partition, of)));
       const pauseMs = heard.every(Boolean) ? limits.revocationPollMs : retryMs;
       await sleep(jitter(pauseMs), this.#wake.signal);
     }
   }
 
-  async #ask(partition: number): Promise<boolean> {
-    const question = { type: 'revocation.list', partition, rid: 'revocations' } as const;
+  /** @returns whether the owner has told all that it has to tell. */
+  async #hear(partition: number, heard: Heard): Promise<boolean> {
+    // What did not fit may fit now.
+    if (heard.tooMany.size > 0 && heard.confirmed === undefined) heard.after = null;
+    while (!this.#stop.signal.aborted) {
+      const page = await this.#ask(partition, heard.after);
+      if (page === undefined) return false;
+      this.#take(partition, heard, page);
+      if (!page.more) return true;
+    }
+    return false;
+  }
+
+  async #ask(partition: number, after: string | null): Promise<RevocationPage | undefined> {
+    const question = { type: 'revocation.list', partition, after, rid: 'revocations' } as const;
     const { code, body } = await this.#coalescer.ask('watch', question, this.#clock.monotonicMs() + askMs);
-    if (code !== 'ok') return false;
+    if (code !== 'ok') return undefined;
     try {
-      for (const revocation of decodeRevocations(Buffer.from(body)).data) this.add(revocation);
+      return decodePage(Buffer.from(body));
     } catch (error) {
       this.#log.error('revocations_malformed', { partition, error });
-      return false;
+      return undefined;
     }
-    this.#heard.add(partition);
-    return true;
+  }
+
+  #take(partition: number, heard: Heard, { data, unreadable, whole, more, next }: RevocationPage): void {
+    if (whole) heard.confirmed = new Set();
+    for (const revocation of data) {
+      heard.unreadable.delete(revocation.tenant);
+      this.add(revocation);
+    }
+    for (const tenant of unreadable) {
+      if (!heard.unreadable.has(tenant)) this.#log.error('revocations_unreadable', { partition, tenant });
+      heard.unreadable.add(tenant);
+      heard.confirmed?.add(tenant);
+    }
+    heard.after = next;
+    if (more) return;
+    if (heard.confirmed !== undefined) {
+      for (const set of [heard.unreadable, heard.tooMany]) {
+        for (const tenant of set) if (!heard.confirmed.has(tenant)) set.delete(tenant);
+      }
+      heard.confirmed = undefined;
+    }
+    heard.isComplete = true;
   }
 }

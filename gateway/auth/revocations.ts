@@ -6,7 +6,7 @@ import Type from 'typebox';
 import type { TenantId } from '../../schemas/ids.ts';
 import { TenantId as TenantIdSchema } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import type { Revocation } from '../../schemas/tenant.ts';
+import { isCovered, type Revocation } from '../../schemas/tenant.ts';
 import { decoder } from '../../lib/decode.ts';
 import type { Identity } from './claims.ts';
 
@@ -22,10 +22,24 @@ const RevocationMessage = Type.Object({
 
 /** One, as it is published to the other gateways. */
 export const decodeRevocation: (bytes: Uint8Array) => Revocation = decoder(RevocationMessage);
-/** The answer to `revocation.list`. */
-export const decodeRevocations: (bytes: Uint8Array) => { data: readonly Revocation[] } = decoder(
-  Type.Object({ data: Type.Array(RevocationMessage) }),
-);
+
+/** The answer to `revocation.list`: tenants whose revocations changed, and some whose record can't be read. */
+const RevocationPage = Type.Object({
+  data: Type.Array(RevocationMessage),
+  unreadable: Type.Array(TenantIdSchema),
+  /** The first page of all that there is: what was unreadable before and is not named now can be read again. */
+  whole: Type.Boolean(),
+  more: Type.Boolean(),
+  next: Type.String(),
+});
+export interface RevocationPage {
+  readonly data: readonly Revocation[];
+  readonly unreadable: readonly TenantId[];
+  readonly whole: boolean;
+  readonly more: boolean;
+  readonly next: string;
+}
+export const decodePage: (bytes: Uint8Array) => RevocationPage = decoder(RevocationPage);
 
 export type Standing = 'good' | 'revoked';
 
@@ -43,24 +57,43 @@ export function meets(revocation: Revocation, identity: Identity): boolean {
 
 const keyOf = ({ match }: Revocation): string => (match.by === 'tenant' ? 'tenant' : `${match.by} ${match.value}`);
 
+/** About what one takes in memory beside its text. */
+const overheadBytes = 400;
+const bytesOf = (revocation: Revocation): number => overheadBytes + 4 * keyOf(revocation).length;
+
 export class Revocations {
   readonly #ofTenant = new Map<TenantId, Map<string, Revocation>>();
+  readonly #heldBytesMax: number;
   #count = 0;
+  #bytes = 0;
+
+  constructor(heldBytesMax: number = limits.revocationsHeldBytes) {
+    this.#heldBytesMax = heldBytesMax;
+  }
 
   count(): number {
     return this.#count;
   }
 
-  /** False where there is no room: then tokens that should be refused would pass, and the caller must not serve. */
+  /** False where there is no room: tokens of this tenant that should be refused would pass, so none may. */
   add(revocation: Revocation, nowMs: number): boolean {
     if (revocation.untilMs <= nowMs) return true;
     const held = this.#ofTenant.get(revocation.tenant) ?? new Map<string, Revocation>();
     const before = held.get(keyOf(revocation));
-    if (before !== undefined && before.issuedUntilS >= revocation.issuedUntilS) return true;
-    if (before === undefined && this.#count >= limits.revocationsHeld) return false;
-    if (before === undefined) this.#count++;
-    held.set(keyOf(revocation), revocation);
-    this.#ofTenant.set(revocation.tenant, held);
+    const ofAll = held.get('tenant');
+    if ([before, ofAll].some((other) => other !== undefined && isCovered(revocation, other))) return true;
+    if (revocation.match.by === 'tenant') {
+      for (const other of held.values()) if (isCovered(other, revocation)) this.#drop(held, other);
+    }
+    const isFull =
+      held.size >= limits.revocationsPerTenant * 2 || this.#bytes + bytesOf(revocation) > this.#heldBytesMax;
+    if (before === undefined && isFull) return false;
+    if (before !== undefined) this.#drop(held, before);
+    const whole = before === undefined ? revocation : union(before, revocation);
+    held.set(keyOf(whole), whole);
+    this.#ofTenant.set(whole.tenant, held);
+    this.#count++;
+    this.#bytes += bytesOf(whole);
     return true;
   }
 
@@ -73,12 +106,21 @@ export class Revocations {
 
   sweep(nowMs: number): void {
     for (const [tenant, held] of this.#ofTenant) {
-      for (const [key, revocation] of held) {
-        if (revocation.untilMs > nowMs) continue;
-        held.delete(key);
-        this.#count--;
-      }
+      for (const revocation of held.values()) if (revocation.untilMs <= nowMs) this.#drop(held, revocation);
       if (held.size === 0) this.#ofTenant.delete(tenant);
     }
   }
+
+  #drop(held: Map<string, Revocation>, revocation: Revocation): void {
+    if (!held.delete(keyOf(revocation))) return;
+    this.#count--;
+    this.#bytes -= bytesOf(revocation);
+  }
 }
+
+/** Of two that meet the same tokens but for their times. */
+const union = (one: Revocation, other: Revocation): Revocation => ({
+  ...one,
+  issuedUntilS: Math.max(one.issuedUntilS, other.issuedUntilS),
+  untilMs: Math.max(one.untilMs, other.untilMs),
+});

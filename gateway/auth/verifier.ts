@@ -38,6 +38,7 @@ export class Verifier {
   readonly #revocations: Revocations;
   readonly #clock: Clock;
   readonly #log: Log;
+  readonly #lifeMaxS: number;
   readonly #cache = new LRUCache<string, Cached>({ max: limits.tokenCacheEntries });
   readonly #verifying = new Map<string, Promise<Verdict>>();
   readonly #counted: (result: 'hit' | 'miss') => void;
@@ -45,12 +46,18 @@ export class Verifier {
   constructor(
     issuers: readonly TrustedIssuer[],
     revocations: Revocations,
-    dependencies: { clock: Clock; log: Log; counted?: (result: 'hit' | 'miss') => void },
+    dependencies: {
+      clock: Clock;
+      log: Log;
+      tokenLifeMaxMs?: number;
+      counted?: (result: 'hit' | 'miss') => void;
+    },
   ) {
     this.#issuers = issuers;
     this.#revocations = revocations;
     this.#clock = dependencies.clock;
     this.#log = dependencies.log;
+    this.#lifeMaxS = (dependencies.tokenLifeMaxMs ?? limits.tokenLifeMaxMs) / 1000;
     this.#counted = dependencies.counted ?? (() => {});
   }
 
@@ -72,7 +79,10 @@ export class Verifier {
   /** At once where the token can be refused as it stands. */
   verify(token: string): Verdict | Promise<Verdict> {
     const key = keyOf(token);
-    const glance = preview(token, this.#issuers, this.#clock.nowMs() / 1000);
+    const glance = preview(token, this.#issuers, {
+      nowS: this.#clock.nowMs() / 1000,
+      lifeMaxS: this.#lifeMaxS,
+    });
     if (glance.kind === 'refused') return refused(glance.why);
     const under = this.#verifying.get(key);
     if (under !== undefined) return under;

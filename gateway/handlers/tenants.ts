@@ -1,63 +1,60 @@
 /** The operator's view of tenants and of their containers. */
 import type { OperatorFields } from '../../schemas/container.ts';
-import type { Revocation, TenantSettings } from '../../schemas/tenant.ts';
+import type { Revocation, RevocationBody, TenantBody } from '../../schemas/tenant.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { containerOf, succeeded, tenantParameterOf, type Handler, type Services } from '../call.ts';
 import { created } from '../respond.ts';
 
-/**
- * A token says itself when it expires, and nobody bounds that; so a revocation is kept for longer than any sensible
- * token lives. One that lives longer still must be ended at its issuer.
- */
-const revocationTtlMs = 400 * 24 * 3600 * 1000;
-
-interface RevocationRequest {
-  readonly jti?: string;
-  readonly sub?: string;
-}
-
-export function revocationsOf(
+/** `jti`, `sub`, or neither: all of the tenant. It ends when no token that it refuses can be accepted any more. */
+export function revocationOf(
   tenant: Revocation['tenant'],
-  { jti, sub }: RevocationRequest,
-  nowMs: number,
+  { jti, sub, exp }: RevocationBody,
+  { nowMs, tokenLifeMaxMs }: { readonly nowMs: number; readonly tokenLifeMaxMs: number },
 ): Revocation {
   const match: Revocation['match'] =
     jti !== undefined ? { by: 'jti', value: jti } : sub !== undefined ? { by: 'sub', value: sub } : { by: 'tenant' };
-  return { tenant, match, issuedUntilS: Math.floor(nowMs / 1000), untilMs: nowMs + revocationTtlMs };
+  const longestMs = nowMs + tokenLifeMaxMs;
+  const untilMs = match.by === 'jti' && exp !== undefined ? Math.min(longestMs, exp * 1000) : longestMs;
+  return { tenant, match, issuedUntilS: Math.floor(nowMs / 1000), untilMs };
 }
 
 export function tenantHandlers(services: Services) {
+  const revocation = (tenant: Revocation['tenant'], body: RevocationBody): Revocation =>
+    revocationOf(tenant, body, { nowMs: services.clock.nowMs(), tokenLifeMaxMs: services.tokenLifeMaxMs });
+
   const get: Handler = (call) =>
     services.ask('read', { type: 'tenant.get', tenant: tenantParameterOf(call), rid: call.requestId }, call.deadlineMs);
 
-  const put: Handler = (call) =>
-    services.ask(
-      'write',
-      {
-        type: 'tenant.put',
-        tenant: tenantParameterOf(call),
-        settings: call.body as TenantSettings,
-        rid: call.requestId,
-        op: services.newOperationId(),
-      },
-      call.deadlineMs,
-    );
+  const put: Handler = (call) => {
+    const tenant = tenantParameterOf(call);
+    const { repair, ...settings } = call.body as TenantBody;
+    const question = {
+      type: 'tenant.put',
+      tenant,
+      settings,
+      // Gateways hear of it with the poll that tells them that the record can be read again, not before.
+      repair: repair === true ? revocation(tenant, {}) : null,
+      rid: call.requestId,
+      op: services.newOperationId(),
+    } as const;
+    return services.ask('write', question, call.deadlineMs);
+  };
 
   const revoke: Handler = async (call) => {
     const tenant = tenantParameterOf(call);
-    const revocation = revocationsOf(tenant, call.body as RevocationRequest, services.clock.nowMs());
+    const made = revocation(tenant, call.body as RevocationBody);
     const op = services.newOperationId();
     const outcome = await services.ask(
       'write',
-      { type: 'tenant.revoke', tenant, revocation, rid: call.requestId, op },
+      { type: 'tenant.revoke', tenant, revocation: made, rid: call.requestId, op },
       call.deadlineMs,
     );
     if (!succeeded(outcome)) return outcome;
     // Committed first (A3): news of what is not stored could be lost with us.
-    services.announceRevocation(revocation);
+    services.announceRevocation(made);
     return created({
-      issued_until: timestamp(revocation.issuedUntilS * 1000),
-      expires_at: timestamp(revocation.untilMs),
+      issued_until: timestamp(made.issuedUntilS * 1000),
+      expires_at: timestamp(made.untilMs),
     });
   };
 

@@ -145,6 +145,21 @@ t.test('create', (t) => {
     const state = stateOf(tenant({ caps: { containers: 1, cpu_millis: null, mem_bytes: null, vpn_peers: null } }));
     state.quarantine(`container.acme.${containerId()}`);
     t.equal(create(state).reply.code, 'over_quota');
+    const capped = stateOf(tenant({ caps: { containers: 9, cpu_millis: 9000, mem_bytes: null, vpn_peers: null } }));
+    t.equal(create(capped).reply.code, 'created');
+    capped.quarantine(`container.acme.${containerId()}`);
+    t.equal(create(capped).reply.code, 'internal', 'what it takes of the CPU is unknown');
+    const inRegion = stateOf(
+      tenant({
+        caps: { containers: null, cpu_millis: null, mem_bytes: null, vpn_peers: null },
+        regionCaps: { default: { containers: 9 } },
+      }),
+    );
+    inRegion.quarantine(`container.acme.${containerId()}`);
+    t.equal(create(inRegion).reply.code, 'internal', 'and in which region it is');
+    const free = stateOf(tenant({ caps: { containers: 9, cpu_millis: null, mem_bytes: null, vpn_peers: null } }));
+    free.quarantine(`container.acme.${containerId()}`);
+    t.equal(create(free).reply.code, 'created', 'no cap, nothing to exceed');
     state.quarantine('tenant.acme');
     t.equal(create(state).reply.code, 'internal');
     t.end();

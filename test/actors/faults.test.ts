@@ -36,6 +36,7 @@ function partitionOn(ground: Ground, store: Store) {
   const observer = createObserver(new Registry());
   const partition = new Partition({
     number: partitionNumber,
+    incarnation: 0,
     lease: endless,
     mayTake: async () => Promise.resolve(true),
     store,

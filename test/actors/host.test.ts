@@ -130,25 +130,27 @@ t.test('tenant: quota, settings, revocations', (t) => {
   t.match(quota('default').data, { usage: { containers: 1, cpu_millis: 100 }, caps: { containers: null } });
   t.same(quota('eu').details, { region: ['is not an allocated region'] });
 
-  const put = (settings: object) =>
-    tenantDecide.put(state, { type: 'tenant.put', tenant: acme, settings, ...ride }, context).changes.records[0];
+  const put = (settings: object, repair?: Revocation) =>
+    tenantDecide.put(
+      state,
+      { type: 'tenant.put', tenant: acme, settings, ...ride, ...(repair === undefined ? {} : { repair }) },
+      context,
+    ).changes.records[0];
   t.match(put({ regions: ['eu'], caps: { containers: 1, mem_bytes: null } }), {
     regions: ['eu'],
     caps: { containers: 1, cpu_millis: 8000, mem_bytes: null },
     regionCaps: {},
   });
   t.match(put({}), { regions: ['default'], caps: { containers: 20 } }, 'what is absent has its default again');
-  state.quarantine('tenant.acme');
-  const healed = put({});
-  if (healed !== undefined) state.put(healed);
-  t.notOk(state.tenant(acme).settingsDamaged, 'settings that are set anew are whole');
-
   const revocation: Revocation = { tenant: acme, match: { by: 'tenant' }, issuedUntilS: 1, untilMs: context.nowMs + 1 };
-  const many = { ...defaultTenant(acme), revocations: Array.from({ length: 1000 }, () => revocation) };
-  const revoke = (nowMs: number) =>
+  t.match(put({}, revocation), { revocations: { length: 0 } }, 'a record that can be read needs no repair');
+
+  const of = (n: number): Revocation => ({ ...revocation, match: { by: 'jti', value: String(n) } });
+  const many = { ...defaultTenant(acme), revocations: Array.from({ length: 1000 }, (_, n) => of(n)) };
+  const revoke = (nowMs: number, next = of(1000)) =>
     tenantDecide.revoke(
       stateOf(many),
-      { type: 'tenant.revoke', tenant: acme, revocation, ...ride },
+      { type: 'tenant.revoke', tenant: acme, revocation: next, ...ride },
       contextOf(fleetOf(), nowMs),
     );
   t.equal(revoke(context.nowMs).reply.code, 'conflict', 'bounded');
@@ -156,6 +158,12 @@ t.test('tenant: quota, settings, revocations', (t) => {
     revoke(context.nowMs + 1).changes.records,
     [{ revocations: { length: 1 } }],
     'those that are over are dropped',
+  );
+  t.match(revoke(context.nowMs, of(7)).changes.records, [{ revocations: { length: 1000 } }], 'the same again');
+  t.match(
+    revoke(context.nowMs, revocation).changes.records,
+    [{ revocations: { length: 1 } }],
+    'one of the whole tenant takes the place of all',
   );
   t.end();
 });

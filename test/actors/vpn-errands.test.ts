@@ -99,7 +99,7 @@ async function fill(partition: Partition): Promise<void> {
       const { ask } = askOf(errand);
       const answer = await writeOf(partition, ask);
       const outcome = outcomeOf(errand, answer);
-      if (outcome !== undefined) partition.change('errand', (state) => [outcome(state)]);
+      if (outcome !== undefined) partition.change('errand', (state, context) => [outcome(state, context)]);
     }
   }
   await reserve(partition);
@@ -337,9 +337,11 @@ t.test('what is asked of whom, and what the answers change', (t) => {
   ]);
   const [tellOfPeer, tellOfGone, forgo] = found as [(typeof found)[0], (typeof found)[0], (typeof found)[0]];
   const cases = [
-    ['told', tellOfPeer, { code: 'ok', body: '' }, [{ told: 1 }], []],
-    ['told of one that is gone', tellOfGone, { code: 'ok', body: '' }, [{ told: true }], []],
-    ['the network is gone', tellOfPeer, { code: 'not_found', body: '' }, [{ told: 1 }], []],
+    ['told', tellOfPeer, { code: 'ok', body: '{"data":null}' }, [{ told: 1 }], []],
+    ['told of one that is gone', tellOfGone, { code: 'ok', body: '{"data":{"problem":null}}' }, [{ told: true }], []],
+    ['the network is gone', tellOfPeer, { code: 'not_found', body: '' }, [{ told: 0, problem: 'network' }], []],
+    ['gone as its network', tellOfGone, { code: 'not_found', body: '' }, [{ told: true }], []],
+    ['its address', tellOfPeer, { code: 'ok', body: '{"data":{"problem":"address"}}' }, [{ problem: 'address' }], []],
     ['refused', tellOfPeer, { code: 'conflict', body: '' }, undefined, []],
     ['damaged', tellOfGone, { code: 'internal', body: '' }, undefined, []],
     ['not there', forgo, { code: 'ok', body: '{"data":{"there":false}}' }, [], [keys.lease(home, 5)]],
@@ -347,7 +349,7 @@ t.test('what is asked of whom, and what the answers change', (t) => {
     ['unknown', forgo, { code: 'internal', body: '{"error":"internal"}' }, undefined, []],
   ] as const;
   for (const [what, errand, answer, records, deletes] of cases) {
-    const changes = outcomeOf(errand, answer)?.(state);
+    const changes = outcomeOf(errand, answer)?.(state, { nowMs: 1 });
     if (records === undefined) t.equal(changes, undefined, what);
     else {
       t.match(changes?.records, records, what);

@@ -3,13 +3,18 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { startRedis } from '../../deploy/redis.ts';
+import { Revocations } from '../../gateway/auth/revocations.ts';
 import { RateLimiter } from '../../gateway/rate-limits.ts';
 import type { Clock } from '../../lib/clock.ts';
+import type { TenantId } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
+import type { Ask } from '../../schemas/messages.ts';
+import { partitionOf } from '../../schemas/subjects.ts';
 import type { Revocation } from '../../schemas/tenant.ts';
 import {
   memoryOwner,
-  okData,
   recordingLog,
+  revocationsOf,
   runGateway,
   serveOwner,
   startGround,
@@ -56,11 +61,11 @@ t.test('a bucket', async (t) => {
 const ground = await startGround(t);
 const owner = memoryOwner();
 const revocations: Revocation[] = [];
-let revocationsAnswer: (() => AnswerOf) | undefined;
+let revocationsAnswer: ((ask: Extract<Ask, { type: 'revocation.list' }>) => AnswerOf) | undefined;
 serveOwner(ground.nc, (ask) => {
   if (ask.type === 'revocation.list') {
-    if (revocationsAnswer !== undefined) return revocationsAnswer();
-    return okData(ask.partition === 0 ? revocations : []);
+    if (revocationsAnswer !== undefined) return revocationsAnswer(ask);
+    return revocationsOf(ask.partition === 0 ? revocations : []);
   }
   if (ask.type === 'tenant.revoke') revocations.push(ask.revocation);
   return owner(ask);
@@ -144,6 +149,83 @@ t.test('until the owners have said what is revoked, no token is served', async (
   revocationsAnswer = undefined;
   await until('ready', async () => (await fetch(`${url}/readyz`)).status === 200);
   t.equal((await get(url, token)).status, 200);
+});
+
+t.test('a tenant whose record is damaged is refused, and no other; all pages are asked for', async (t) => {
+  const asked: (string | null)[] = [];
+  let isDamaged = true;
+  revocationsAnswer = ({ partition, after }) => {
+    if (partition !== partitionOf('broken', ground.partitions)) return revocationsOf([]);
+    asked.push(after);
+    const all = isDamaged ? ['broken' as TenantId] : [];
+    if (after === null) return revocationsOf([], { unreadable: all, more: true, next: '7.1' });
+    const late: Revocation = {
+      tenant: 'broken' as TenantId,
+      match: { by: 'jti', value: 'late' },
+      issuedUntilS: 10 ** 10,
+      untilMs: 10 ** 13,
+    };
+    return revocationsOf(isDamaged ? [] : [late], { whole: false, next: '7.2' });
+  };
+  t.teardown(() => (revocationsAnswer = undefined));
+  const log = recordingLog();
+  const { url } = await runGateway(t, ground, { log });
+  t.same(asked.slice(0, 2), [null, '7.1']);
+  t.equal((await get(url, await ground.issuer.mint({ tenant_id: 'whole' }))).status, 200);
+  const response = await fetch(`${url}${compute}`, {
+    headers: { authorization: `Bearer ${await ground.issuer.mint({ tenant_id: 'broken' })}` },
+  });
+  t.equal(response.status, 503);
+  t.match(await response.json(), { error: 'unavailable', message: /the record of this tenant is damaged/ });
+  t.match(
+    log.events.find(({ event }) => event === 'revocations_unreadable'),
+    { fields: { tenant: 'broken' } },
+  );
+  t.equal((await fetch(`${url}/readyz`)).status, 200, 'the gateway is ready');
+
+  isDamaged = false;
+  const other = await runGateway(t, ground);
+  t.equal((await get(other.url, await ground.issuer.mint({ tenant_id: 'broken' }))).status, 200);
+  const late = await ground.issuer.mint({ tenant_id: 'broken', jti: 'late' });
+  t.equal((await get(other.url, late)).status, 401, 'of the second page');
+});
+
+t.test('a tenant with more revocations than are kept is refused, and no other', async (t) => {
+  const tenant = 'noisy' as TenantId;
+  const many = Array.from({ length: limits.revocationsPerTenant * 2 + 1 }, (_, n): Revocation => ({
+    tenant,
+    match: { by: 'jti', value: `token ${n}` },
+    issuedUntilS: 10 ** 10,
+    untilMs: 10 ** 13,
+  }));
+  revocationsAnswer = ({ partition }) =>
+    revocationsOf(partition === partitionOf(tenant, ground.partitions) ? many : []);
+  t.teardown(() => (revocationsAnswer = undefined));
+  const { url, registry } = await runGateway(t, ground);
+  t.equal((await get(url, await ground.issuer.mint({ tenant_id: tenant }))).status, 503);
+  t.equal((await get(url, await ground.issuer.mint({ tenant_id: 'quiet' }))).status, 200);
+  t.match(await registry.metrics(), /longshore_gateway_tenants_refused 1/);
+});
+
+t.test('revocations are bounded by their memory over all tenants', (t) => {
+  const held = new Revocations(10_000);
+  const of = (tenant: string, n: number): Revocation => ({
+    tenant: tenant as TenantId,
+    match: { by: 'jti', value: `${n}` },
+    issuedUntilS: 1,
+    untilMs: 10 ** 13,
+  });
+  let added = 0;
+  while (held.add(of('noisy', added), 0)) added++;
+  t.ok(added > 5 && added < 100, `${added}`);
+  t.notOk(held.add(of('other', 1), 0));
+  t.ok(held.add(of('noisy', 1), 0), 'what is held already needs no room');
+  held.sweep(10 ** 13);
+  t.equal(held.count(), 0);
+  t.ok(held.add(of('other', 1), 0), 'room again');
+  t.ok(held.add({ ...of('other', 1), match: { by: 'tenant' } }, 0));
+  t.equal(held.count(), 1, 'one of the whole tenant takes the place of the others');
+  t.end();
 });
 
 t.test('with Redis', async (t) => {

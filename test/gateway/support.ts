@@ -2,6 +2,8 @@
  * A gateway on a real nats-server, with the test in the place of the partitions' owners: it answers `part.<p>` by speaking
  * the protocol of schemas/messages.ts.
  */
+import type { RevocationPage } from '../../gateway/auth/revocations.ts';
+import type { Revocation } from '../../schemas/tenant.ts';
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -86,6 +88,11 @@ export function serveOwner(nc: NatsConnection, owner: Owner): { stop(): void } {
 }
 
 export const okData = (data: unknown, code: OutcomeCode = 'ok'): AnswerOf => ({ code, body: JSON.stringify({ data }) });
+/** A page of `revocation.list` that tells all. */
+export const revocationsOf = (data: readonly Revocation[], more: Partial<RevocationPage> = {}): AnswerOf => ({
+  code: 'ok',
+  body: JSON.stringify({ data, unreadable: [], whole: true, more: false, next: '1.1', ...more }),
+});
 export const refusal = (code: OutcomeCode): AnswerOf => ({ code, body: '' });
 
 const timestamps = { inserted_at: '2026-01-01T00:00:00.000Z', updated_at: '2026-01-01T00:00:00.000Z' };
@@ -102,6 +109,7 @@ export function memoryOwner(): ((ask: Ask) => AnswerOf) & {
     const found = 'id' in ask ? containers.get(`${ask.tenant} ${ask.id}`) : undefined;
     switch (ask.type) {
       case 'revocation.list':
+        return revocationsOf([]);
       case 'host.list':
         return okData([]);
       case 'container.create': {

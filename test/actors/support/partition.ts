@@ -31,6 +31,7 @@ export function createPartition(
   const fleet = new Fleet({ clock, partitions: 1, hostUnknownMs: 60_000 });
   return new Partition({
     number: 0,
+    incarnation: 0,
     lease: endless,
     mayTake: async () => Promise.resolve(true),
     fleet,

@@ -37,7 +37,12 @@ export function fleetOf(...hosts: readonly FleetHost[]): FleetView {
 
 export const noLedger: PlacementLedger = { add: () => {}, subtract: () => {} };
 
-export const contextOf = (fleet: FleetView, nowMs = 1_000_000): TurnContext => ({ nowMs, fleet, requestId: 'r' });
+export const contextOf = (fleet: FleetView, nowMs = 1_000_000): TurnContext => ({
+  nowMs,
+  expiryMs: nowMs,
+  fleet,
+  requestId: 'r',
+});
 
 export const observation = (status: Observation['status'], more: Partial<Observation> = {}): Observation => ({
   status,
