@@ -42,7 +42,7 @@ export function decideRead(state: PartitionView, ask: StateRead, context: TurnCo
     case 'host.get':
       return host.get(state, ask, context);
     case 'host.list':
-      return host.list(state, context);
+      return host.list(state, ask, context);
     case 'revocation.list':
       return tenant.revocations(state, ask, context);
     case 'peer.list':
@@ -60,7 +60,7 @@ export function decideRead(state: PartitionView, ask: StateRead, context: TurnCo
     case 'network.get':
       return network.get(state, ask);
     case 'network.list':
-      return network.list(state);
+      return network.list(state, ask);
     case 'network.material':
       return network.material(state, ask);
     case 'network.leases':

@@ -4,6 +4,7 @@
  */
 import type { DirectoryEntry } from '../schemas/host.ts';
 import type { HostKey } from '../schemas/ids.ts';
+import { limits } from '../schemas/limits.ts';
 import type { DirectoryMessage } from '../schemas/messages.ts';
 import { directoryEntry } from './host/decide.ts';
 import type { PartitionView } from './state.ts';
@@ -14,6 +15,55 @@ export interface DirectoryVersion {
   /** Number of the last commit. */
   readonly revision: number;
 }
+
+/** A message that fits; a whole directory that is larger comes in parts. */
+export function inMessages(message: DirectoryMessage, maxBytes: number = limits.answerPartBytes): DirectoryMessage[] {
+  const parts: { entries: DirectoryEntry[]; unreadable: HostKey[] }[] = [{ entries: [], unreadable: [] }];
+  let bytes = 0;
+  const room = (item: unknown): { entries: DirectoryEntry[]; unreadable: HostKey[] } => {
+    const size = Buffer.byteLength(JSON.stringify(item)) + 1;
+    if (bytes + size > maxBytes && bytes > 0) {
+      parts.push({ entries: [], unreadable: [] });
+      bytes = 0;
+    }
+    bytes += size;
+    return parts.at(-1) as (typeof parts)[number];
+  };
+  for (const entry of message.entries) room(entry).entries.push(entry);
+  for (const key of message.unreadable) room(key).unreadable.push(key);
+  return parts.length === 1 ? [message] : parts.map((of, part) => ({ ...message, ...of, part, parts: parts.length }));
+}
+
+/**
+ * Puts the parts of a whole directory together. Until all are there nothing of it counts: the hosts of a part that is not
+ * there yet would seem to have been removed. Of each partition only the newest that was begun is kept.
+ */
+export class DirectoryParts {
+  readonly #begun = new Map<number, Map<number, DirectoryMessage>>();
+
+  /** @returns what may be learnt now, if anything. */
+  take(message: DirectoryMessage): DirectoryMessage | undefined {
+    const { part, parts, ...whole } = message;
+    if (part === undefined || parts === undefined) return message;
+    let begun = this.#begun.get(message.partition);
+    const [first] = begun?.values() ?? [];
+    if (begun === undefined || first === undefined || !isSame(first, message)) {
+      this.#begun.set(message.partition, (begun = new Map()));
+    }
+    begun.set(part, message);
+    if (begun.size < parts) return undefined;
+    this.#begun.delete(message.partition);
+    const all = [...begun.values()];
+    return {
+      ...whole,
+      entries: all.flatMap(({ entries }) => entries),
+      unreadable: all.flatMap(({ unreadable }) => unreadable),
+    };
+  }
+}
+
+const isSame = (one: DirectoryMessage, other: DirectoryMessage): boolean =>
+  one.epoch === other.epoch && one.revision === other.revision && one.parts === other.parts;
 
 export class HostDirectory {
   readonly #entries = new Map<HostKey, DirectoryEntry>();

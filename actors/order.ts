@@ -25,6 +25,25 @@ export function insertionMs(newest: ListCursor | null, id: Listed['id'], nowMs: 
   return id > newest.id ? newest.insertedAtMs : newest.insertedAtMs + 1;
 }
 
+/** A page in the order of keys, from after one of them; the keys of a partition are in no other order that lasts. */
+export function pageByKey<T>(
+  all: Iterable<T>,
+  { keyOf, limit, after, maxBytes, render }: Omit<Page<T>, 'before'> & { keyOf: (item: T) => string; after: string },
+): Turn {
+  const rest = [...all]
+    .filter((item) => keyOf(item) > after)
+    .sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));
+  const items: string[] = [];
+  let bytes = 0;
+  for (const item of rest.slice(0, limit)) {
+    const text = render(item);
+    bytes += Buffer.byteLength(text) + 1;
+    if (bytes > maxBytes && items.length > 0) break;
+    items.push(text);
+  }
+  return answer({ code: 'ok', body: `{"data":[${items.join(',')}],"more":${rest.length > items.length}}` });
+}
+
 export interface Page<T> {
   readonly limit: number;
   readonly before: ListCursor | null;

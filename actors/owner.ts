@@ -15,7 +15,7 @@ import type { DirectoryMessage, Doorbell, WriteAsk } from '../schemas/messages.t
 import { subjects } from '../schemas/subjects.ts';
 import { serveAsks } from './asks.ts';
 import type { Prepared } from './decide.ts';
-import { HostDirectory } from './directory.ts';
+import { DirectoryParts, HostDirectory, inMessages } from './directory.ts';
 import { Fleet } from './fleet.ts';
 import { createErrands } from './errands.ts';
 import { mayEnrol } from './host/decide.ts';
@@ -71,6 +71,7 @@ export function createOwner(options: OwnerOptions): Owner {
   const { id: cluster, partitions: count } = options.cluster;
   const fleet = new Fleet({ clock, partitions: count, hostUnknownMs: options.hostUnknownMs });
   const events = createEventSink(nc, options.newToken);
+  const directoryParts = new DirectoryParts();
   const served = new Map<Partition, Served>();
   const subscriptions: Subscription[] = [];
   /** Of partitions that have gone to others. */
@@ -104,7 +105,7 @@ export function createOwner(options: OwnerOptions): Owner {
 
   function tell(message: DirectoryMessage): void {
     fleet.learn(message);
-    nc.publish(subjects.directory, JSON.stringify(message));
+    for (const part of inMessages(message)) nc.publish(subjects.directory, JSON.stringify(part));
   }
 
   const tellWholeDirectory = (): void => {
@@ -199,7 +200,8 @@ export function createOwner(options: OwnerOptions): Owner {
         callback: (error, message) => {
           if (error !== null) return;
           try {
-            fleet.learn(message.json<DirectoryMessage>());
+            const whole = directoryParts.take(message.json<DirectoryMessage>());
+            if (whole !== undefined) fleet.learn(whole);
           } catch (cause) {
             log.error('malformed_directory', { error: cause });
           }

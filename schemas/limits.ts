@@ -147,6 +147,8 @@ export const limits = {
   eventsPaceMs: 50,
   checkpointTimeoutMs: 5 * seconds,
   operationTtlMs: 2 * minutes,
+  /** Refusals of writes that a partition remembers, for as long as outcomes. */
+  refusalsKept: 20_000,
   idempotencyTtlMs: 24 * hours,
   tombstoneTtlMs: 7 * days,
   deleteMarkerTtlMs: 1 * hours,

@@ -105,8 +105,8 @@ export type ReadAsk = Ride &
     | ({ type: 'tenant.quota'; region: string } & OfTenant)
     | ({ type: 'tenant.get' } & OfTenant)
     | ({ type: 'host.get' } & OfHost)
-    /** Body: `{"data":[HostView...]}` of the hosts of one partition. */
-    | { type: 'host.list'; partition: number }
+    /** Body: `KeyPage` of HostView: hosts of one partition by key, from after this one on. */
+    | { type: 'host.list'; partition: number; limit: number; after: string }
     /**
      * Body: `RevocationPage` of the tenants of one partition: what changed since `after`, which is the `next` of an earlier
      * page; null: all.
@@ -123,8 +123,8 @@ export type ReadAsk = Ride &
     /** Body: `{"data":PeerCount}` of the tenants of one partition. */
     | { type: 'peer.count'; partition: number }
     | ({ type: 'network.get' } & OfNetwork)
-    /** Body: `{"data":[NetworkView...]}` of the networks of one partition. */
-    | { type: 'network.list'; partition: number }
+    /** Body: `KeyPage` of NetworkView: networks of one partition by name, from after this one on. */
+    | { type: 'network.list'; partition: number; limit: number; after: string }
     /** Body: `{"data":NetworkRecord}`. */
     | ({ type: 'network.material' } & OfNetwork)
     /** Body: `{"data":[LeaseRecord...],"next":index|null}`: leases that are held, by index, from `after` on. */
@@ -219,6 +219,12 @@ export type PeerTold = {
   | ({ readonly there: true; readonly index: number } & PeerOnServer)
   | { readonly there: false; readonly generation: number }
 );
+
+/** A page of what one partition has, in the order of its keys. */
+export interface KeyPage<T> {
+  readonly data: readonly T[];
+  readonly more: boolean;
+}
 
 /** Answer to `network.learn`: why the peer can't be as it says; null: it is. */
 export interface Learned {
@@ -447,6 +453,9 @@ export interface DirectoryMessage {
   readonly epoch: number;
   readonly revision: number;
   readonly full: boolean;
+  /** A full one that fits no message comes in parts, and counts when all are there. Absent: it is the only one. */
+  readonly part?: number;
+  readonly parts?: number;
   readonly entries: readonly DirectoryEntry[];
   readonly removed: readonly HostKey[];
   /** In a full one: hosts whose record is damaged. Nothing is decided about what runs there. */
@@ -469,4 +478,15 @@ export function decodeCursor(text: string): ListCursor | undefined {
   if (!/^[A-Za-z0-9_-]{20,100}$/.test(text) || text.length % 4 === 1) return undefined;
   const [, ms, id] = /^(\d{1,15})\.(.+)$/.exec(atob(text.replaceAll('-', '+').replaceAll('_', '/'))) ?? [];
   return ms !== undefined && id !== undefined && isContainerId(id) ? { insertedAtMs: Number(ms), id } : undefined;
+}
+
+/** The cursor of a list by key: base64url of the last key shown. */
+export const encodeKeyCursor = (key: string): string =>
+  btoa(key).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
+
+/** Undefined where the text is no cursor of ours. */
+export function decodeKeyCursor(text: string, isKey: (key: string) => boolean): string | undefined {
+  if (!/^[A-Za-z0-9_-]{2,100}$/.test(text) || text.length % 4 === 1) return undefined;
+  const key = atob(text.replaceAll('-', '+').replaceAll('_', '/'));
+  return isKey(key) ? key : undefined;
 }

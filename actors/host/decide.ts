@@ -4,6 +4,7 @@ import { keys } from '../../schemas/buckets.ts';
 import type { HostKey } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Ask, Hello } from '../../schemas/messages.ts';
+import { pageByKey } from '../order.ts';
 import type { PartitionView } from '../state.ts';
 import { answer, data, noChanges, refuse, type Changes, type FleetView, type Turn, type TurnContext } from '../turn.ts';
 
@@ -90,13 +91,13 @@ export function get(state: PartitionView, ask: Of<'host.get'>, context: TurnCont
   return record === undefined ? refuse('not_found') : shown('ok', record, context, noChanges);
 }
 
-export const list = (state: PartitionView, context: TurnContext): Turn =>
-  answer(
-    data(
-      'ok',
-      Array.from(state.hosts(), (record) => hostView(record, context.fleet)),
-    ),
-  );
+export const list = (state: PartitionView, ask: Of<'host.list'>, context: TurnContext): Turn =>
+  pageByKey(state.hosts(), {
+    ...ask,
+    maxBytes: limits.vpnPageBytes,
+    keyOf: ({ key }) => key,
+    render: (record) => JSON.stringify(hostView(record, context.fleet)),
+  });
 
 export function joinToken(state: PartitionView, ask: Of<'host.join_token'>, context: TurnContext): Turn {
   const record = state.host(ask.host);

@@ -6,6 +6,7 @@ import type { Ask } from '../../schemas/messages.ts';
 import type { KeptCertificate, LeaseRecord, NetworkRecord, RevocationEntry } from '../../schemas/network.ts';
 import { standingOf } from '../../schemas/peer.ts';
 import type { KnownNetwork } from '../network-state.ts';
+import { pageByKey } from '../order.ts';
 import type { PartitionView } from '../state.ts';
 import {
   answer,
@@ -112,10 +113,16 @@ export function get(state: PartitionView, ask: Of<'network.get'>): Turn {
   return 'refusal' in found ? found.refusal : answer(shown('ok', found.record, found.network));
 }
 
-export function list(state: PartitionView): Turn {
-  const views = [];
-  for (const { record, lent } of state.vpn.networks()) if (record !== undefined) views.push(networkView(record, lent));
-  return answer(data('ok', views));
+export function list(state: PartitionView, ask: Of<'network.list'>): Turn {
+  const known = [...state.vpn.networks()].flatMap(({ record, lent }) =>
+    record === undefined ? [] : [{ record, lent }],
+  );
+  return pageByKey(known, {
+    ...ask,
+    maxBytes: limits.vpnPageBytes,
+    keyOf: ({ record }) => record.name,
+    render: ({ record, lent }) => JSON.stringify(networkView(record, lent)),
+  });
 }
 
 export function material(state: PartitionView, ask: Of<'network.material'>): Turn {

@@ -3,39 +3,57 @@
  * (a ring by count was seen to break under a storm of pauses), and longer than any deadline.
  */
 import type { OperationRecord } from '../../schemas/container.ts';
+import type { OutcomeCode } from '../../schemas/errors.ts';
 import type { OperationId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 
 export interface KnownOperation {
-  readonly record: OperationRecord;
-  /** Number of the commit that it is part of. */
+  /** A refusal has an error's code; it is kept in memory alone. */
+  readonly record: Omit<OperationRecord, 'code'> & { readonly code: OutcomeCode };
+  /** Number of the commit that it is part of, or that it rests on. */
   readonly commit: number;
+}
+
+interface Kept {
+  readonly operation: KnownOperation;
+  readonly addedAtMs: number;
 }
 
 /** Between two calls of `expire`, no more than this counts. */
 const longestStepMs = 3 * limits.sweepIntervalMs;
 
 export class Operations {
-  readonly #known = new Map<OperationId, { readonly operation: KnownOperation; readonly addedAtMs: number }>();
+  readonly #known = new Map<OperationId, Kept>();
+  /** Who was refused may have acted on that: a second copy of the message, which comes late, must not succeed. */
+  readonly #refused = new Map<OperationId, Kept>();
   /** Time in which this process ran. While it was stopped nobody was forgotten: a retry from before may be unread yet. */
   #ranMs = 0;
   #expiredAtMs: number | undefined;
 
   get(op: OperationId): KnownOperation | undefined {
-    return this.#known.get(op)?.operation;
+    return (this.#known.get(op) ?? this.#refused.get(op))?.operation;
   }
 
   add(operation: KnownOperation): void {
     this.#known.set(operation.record.op, { operation, addedAtMs: this.#ranMs });
   }
 
+  /** Bounded: of too many the oldest is forgotten. */
+  refuse(operation: KnownOperation): void {
+    const [oldest] = this.#refused.keys();
+    if (this.#refused.size >= limits.refusalsKept && oldest !== undefined) this.#refused.delete(oldest);
+    this.#refused.set(operation.record.op, { operation, addedAtMs: this.#ranMs });
+  }
+
   /** Drops what was known for `operationTtlMs`; they stand in the order of their time. Monotonic: a wall clock may step. */
   expire(nowMs: number): void {
     this.#ranMs += Math.min(nowMs - (this.#expiredAtMs ?? nowMs), longestStepMs);
     this.#expiredAtMs = nowMs;
-    for (const [op, { addedAtMs }] of this.#known) {
-      if (addedAtMs + limits.operationTtlMs > this.#ranMs) return;
-      this.#known.delete(op);
+    for (const kept of [this.#known, this.#refused]) {
+      for (const [op, { addedAtMs }] of kept) {
+        if (addedAtMs + limits.operationTtlMs > this.#ranMs) break;
+        kept.delete(op);
+      }
     }
   }
 }

@@ -16,7 +16,16 @@ import { againBody } from '../container/decide.ts';
 import { decideRead, decideWrite, type Prepared, type StateRead } from '../decide.ts';
 import { recordKey, type PartitionView, type PlacementLedger, type StateRecord } from '../state.ts';
 import { isOfNetwork } from '../vpn-state.ts';
-import { isEmpty, isSuccess, refuse, type Changes, type FleetView, type Turn, type TurnContext } from '../turn.ts';
+import {
+  isEmpty,
+  isSuccess,
+  refuse,
+  type Changes,
+  type Reply,
+  type FleetView,
+  type Turn,
+  type TurnContext,
+} from '../turn.ts';
 import { encodeValue } from './codec.ts';
 import type { EpochRecord } from './epoch.ts';
 import { outgoingEvent, type Group, type OutgoingEffect, type Waiter } from './group.ts';
@@ -77,6 +86,10 @@ function dirtOfKey(key: string): string | undefined {
   if (isOfNetwork(kind) && isNetworkName(first)) return networkDirt(first);
   return kind === 'peer' ? tenantDirt(first) : undefined;
 }
+
+/** Its sender has heard a refusal and asks no more. What partitions say to one another is repeated until it succeeds. */
+const isFinal = ({ type }: WriteAsk, reply: Reply): boolean =>
+  !isSuccess(reply) && reply.code !== 'unavailable' && type !== 'network.learn' && type !== 'peer.forgo';
 
 const isTooLarge = (encoded: string): boolean => Buffer.byteLength(encoded) > limits.recordBytes;
 
@@ -289,7 +302,9 @@ export class Partition {
           this,
           decided.changes.effects.map((effect) => ({ ...effect, requestId: ask.rid })),
         );
-        commits.after(commits.dirtyUntil(dirtAround(ask)), waiter);
+        const commit = commits.dirtyUntil(dirtAround(ask));
+        if (isFinal(ask, decided.reply)) operations.refuse({ record: this.#outcomeOf(ask, decided.reply), commit });
+        commits.after(commit, waiter);
         return;
       }
       const encoded = decided.changes.records.map(encodeValue);
@@ -344,14 +359,18 @@ export class Partition {
     }
   }
 
+  #outcomeOf({ op }: WriteAsk, { code, body }: Reply) {
+    return { op, atMs: this.#now(), code, answer: { kind: 'body', body } as const };
+  }
+
   #remember({ operations }: Serving, ask: WriteAsk, { reply }: Turn, group: Group): void {
     if (!isSuccess(reply) || reply.isIdempotent === true) return;
-    const { code, body, ofContainer } = reply;
+    const { code, ofContainer } = reply;
+    const outcome = this.#outcomeOf(ask, reply);
     const record: OperationRecord = {
-      op: ask.op,
-      atMs: this.#now(),
+      ...outcome,
       code,
-      answer: ofContainer === undefined ? { kind: 'body', body } : { kind: 'container', ...ofContainer },
+      answer: ofContainer === undefined ? outcome.answer : { kind: 'container', ...ofContainer },
     };
     group.operation(record);
     operations.add({ record, commit: group.number });

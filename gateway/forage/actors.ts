@@ -1,6 +1,6 @@
 /** Asks about peers and networks, one after another within one request: what is refused ends the request. */
 import type { OperationId } from '../../schemas/ids.ts';
-import type { ReadAsk, WriteAsk } from '../../schemas/messages.ts';
+import type { KeyPage, ReadAsk, WriteAsk } from '../../schemas/messages.ts';
 import { succeeded } from '../call.ts';
 import type { LaneKind, Outcome, Question } from '../coalescer.ts';
 import { failure } from '../respond.ts';
@@ -34,6 +34,12 @@ export interface VpnActors {
   write<T>(asker: Asker, writing: Writing): Promise<T>;
   /** `data` of every partition's answer. @throws Refusal as `read` does, and until the cluster is known. */
   readAll<T>(asker: Asker, readingOf: (partition: number) => Reading): Promise<T[]>;
+  /** Every page of every partition. @throws Refusal as `readAll` does. */
+  readPages<T>(
+    asker: Asker,
+    readingOf: (partition: number, after: string) => Reading,
+    keyOf: (item: T) => string,
+  ): Promise<T[]>;
   /** @throws Refusal until the cluster is known. */
   partitions(): number[];
 }
@@ -61,6 +67,23 @@ export function createVpnActors({ ask, partitions, newOperationId }: VpnActorsOp
     write: async (asker, writing) => bodyOf(await askedWrite(asker, writing)),
     readAll: async <T>(asker: Asker, readingOf: (partition: number) => Reading) =>
       Promise.all(all().map(async (partition) => bodyOf<{ data: T }>(await asked(asker, readingOf(partition))).data)),
+    readPages: async <T>(
+      asker: Asker,
+      readingOf: (partition: number, after: string) => Reading,
+      keyOf: (item: T) => string,
+    ) => {
+      const ofPartition = async (partition: number): Promise<T[]> => {
+        const items: T[] = [];
+        for (let after: string | undefined = ''; after !== undefined;) {
+          const page: KeyPage<T> = bodyOf(await asked(asker, readingOf(partition, after)));
+          items.push(...page.data);
+          const last = page.data.at(-1);
+          after = page.more && last !== undefined ? keyOf(last) : undefined;
+        }
+        return items;
+      };
+      return (await Promise.all(all().map(ofPartition))).flat();
+    },
     partitions: all,
   };
 }

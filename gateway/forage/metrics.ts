@@ -65,13 +65,17 @@ export function createForageMeters(version: string, nowSeconds: () => number): F
   async function ask(asker: Asker, actors: VpnActors): Promise<() => void> {
     const [counted, listed] = await Promise.all([
       actors.readAll<PeerCount>(asker, (partition) => ({ type: 'peer.count', partition })),
-      actors.readAll<NetworkView[]>(asker, (partition) => ({ type: 'network.list', partition })),
+      actors.readPages<NetworkView>(
+        asker,
+        (partition, after) => ({ type: 'network.list', partition, limit: limits.listMax, after }),
+        ({ name }) => name,
+      ),
     ]);
     return () => {
       for (const state of peerStates) peers.labels(state).set(counted.reduce((sum, count) => sum + count[state], 0));
       const earliest = counted.flatMap(({ earliest: ends }) => (ends === null ? [] : [ends]));
       if (earliest.length > 0) expiry.labels('client').set(secondsOf(Math.min(...earliest)));
-      for (const { name, ca_certificate, server_certificate } of listed.flat()) {
+      for (const { name, ca_certificate, server_certificate } of listed) {
         expiry.labels(`${name}/ca`).set(secondsOf(Date.parse(ca_certificate.not_after)));
         expiry.labels(`${name}/server`).set(secondsOf(Date.parse(server_certificate.not_after)));
       }

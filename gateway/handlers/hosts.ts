@@ -2,13 +2,14 @@
 import { EnrolBody, type HostUpdate, type HostView } from '../../schemas/host.ts';
 import { isHostKey, type HostKey, type Region } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import type { Enrolment } from '../../schemas/messages.ts';
+import { decodeKeyCursor, type Enrolment, type KeyPage } from '../../schemas/messages.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { isPublicUserKey } from '../../lib/host-credentials.ts';
 import type { Outcome } from '../coalescer.ts';
 import { hostOf, succeeded, type Call, type Handler, type Services } from '../call.ts';
 import type { Validated } from '../create.ts';
-import { created, failure, ok, type Result } from '../respond.ts';
+import { mergePages, pageResult } from '../pages.ts';
+import { created, failure, invalid, type Result } from '../respond.ts';
 import { hashOfToken } from '../pki/secrets.ts';
 import { bodyValidator } from '../validate.ts';
 
@@ -35,12 +36,14 @@ export function validateEnrol(body: unknown): Validated<unknown> {
   return isText && others.length === 0 ? { ok: true, value: body } : valid;
 }
 
-/** The answers of all partitions as one list by key; the first that failed where one did. */
-export function mergeHosts(outcomes: readonly Outcome[]): Result {
+const keyOf = ({ key }: HostView): string => key;
+
+/** The pages of all partitions as one; the first answer that failed where one did. */
+export function mergeHosts(outcomes: readonly Outcome[], limit: number): Result {
   const failed = outcomes.find((outcome) => !succeeded(outcome));
   if (failed !== undefined) return failed;
-  const hosts = outcomes.flatMap(({ body }) => (JSON.parse(body) as { data: HostView[] }).data);
-  return ok(hosts.toSorted((one, other) => (one.key < other.key ? -1 : 1)));
+  const pages = outcomes.map(({ body }) => JSON.parse(body) as KeyPage<HostView>);
+  return pageResult(mergePages(pages, limit, keyOf), keyOf);
 }
 
 export function hostHandlers(services: Services) {
@@ -56,10 +59,14 @@ export function hostHandlers(services: Services) {
   const list: Handler = async (call) => {
     const partitions = services.partitions();
     if (partitions === undefined) return failure('unavailable');
+    const { cursor } = call.query;
+    const limit = Number(call.query['limit']);
+    const after = cursor === undefined ? '' : decodeKeyCursor(String(cursor), isHostKey);
+    if (after === undefined) return invalid({ cursor: ['has invalid format'] });
     const asks = Array.from({ length: partitions }, (_, partition) =>
-      services.ask('read', { type: 'host.list', partition, rid: call.requestId }, call.deadlineMs),
+      services.ask('read', { type: 'host.list', partition, limit, after, rid: call.requestId }, call.deadlineMs),
     );
-    return mergeHosts(await Promise.all(asks));
+    return mergeHosts(await Promise.all(asks), limit);
   };
 
   const create: Handler = async (call) => {

@@ -1,4 +1,6 @@
 /** The operator's VPN networks, and the files that a VPN server is given of one. */
+import { isNetworkName } from '../../schemas/ids.ts';
+import { decodeKeyCursor, type KeyPage } from '../../schemas/messages.ts';
 import type { NetworkRecord, NetworkSettings, NetworkView } from '../../schemas/network.ts';
 import { networkOf, type Call, type Handler } from '../call.ts';
 import { networkPlace } from '../forage/authority.ts';
@@ -8,16 +10,28 @@ import { keyringOf, type Keyring } from '../forage/keyring.ts';
 import { refusing } from '../forage/refusal.ts';
 import { resealAll } from '../forage/reseal.ts';
 import { swanctlOfServer, wireguardOfServer } from '../forage/server-files.ts';
-import { ok } from '../respond.ts';
+import { mergePages, pageResult } from '../pages.ts';
+import { invalid, ok } from '../respond.ts';
 import type { NetworkToMake } from '../vpn/network-body.ts';
 
+const nameOf = ({ name }: NetworkView): string => name;
 const text = 'text/plain; charset=utf-8';
 const pem = 'application/x-pem-file';
 
 export function networkHandlers({ actors, networks, keyring, clock, log }: Forage) {
   const list = refusing(log, async (call) => {
-    const lists = await actors.readAll<NetworkView[]>(call, (partition) => ({ type: 'network.list', partition }));
-    return ok(lists.flat().toSorted((one, other) => (one.name < other.name ? -1 : 1)));
+    const { cursor } = call.query;
+    const limit = Number(call.query['limit']);
+    const after = cursor === undefined ? '' : decodeKeyCursor(String(cursor), isNetworkName);
+    if (after === undefined) return invalid({ cursor: ['has invalid format'] });
+    const pages = await Promise.all(
+      actors
+        .partitions()
+        .map(async (partition) =>
+          actors.read<KeyPage<NetworkView>>(call, { type: 'network.list', partition, limit, after }),
+        ),
+    );
+    return pageResult(mergePages(pages, limit, nameOf), nameOf);
   });
 
   const create = refusing(log, async (call) => {

@@ -222,8 +222,9 @@ t.test('what waited for a lapsed lease is answered when it is renewed', async (t
   nc.request = async () => Promise.reject(new Error('no leader'));
   await until('it lapses', () => !owner.keeper.membership.lease().isValid());
   const answered: string[] = [];
-  partition.read({ type: 'host.list', partition: partition.number, rid: 'r', budgetMs: 5000 }, (code) =>
-    answered.push(code),
+  partition.read(
+    { type: 'host.list', partition: partition.number, limit: 1, after: '', rid: 'r', budgetMs: 5000 },
+    (code) => answered.push(code),
   );
   await sleep(2 * limits.leaseUnchangedMs);
   t.same(answered, []);
@@ -396,7 +397,9 @@ t.test('a process whose cluster is another gives nothing away, and answers nothi
   owner.drop();
   t.equal(owner.serving(), 0);
   const answered: string[] = [];
-  partition?.read({ type: 'host.list', partition: 0, rid: 'r', budgetMs: 5000 }, (code) => answered.push(code));
+  partition?.read({ type: 'host.list', partition: 0, limit: 1, after: '', rid: 'r', budgetMs: 5000 }, (code) =>
+    answered.push(code),
+  );
   t.same(answered, ['not_owner']);
   await owner.stop();
   await nc.close();

@@ -42,7 +42,7 @@ async function startProgram(t: Test, { nats, nc }: Ground): Promise<ChildProcess
   const ask = createAsker(nc, partitions);
   for (let partition = 0; partition < partitions; partition++) {
     for (let tries = 0; tries < 200; tries++) {
-      const answer = await ask({ type: 'host.list', partition }).catch(() => undefined);
+      const answer = await ask({ type: 'host.list', partition, limit: 1, after: '' }).catch(() => undefined);
       if (answer !== undefined) break;
       await sleep(50);
     }

@@ -111,7 +111,7 @@ export function memoryOwner(): ((ask: Ask) => AnswerOf) & {
       case 'revocation.list':
         return revocationsOf([]);
       case 'host.list':
-        return okData([]);
+        return { code: 'ok', body: '{"data":[],"more":false}' };
       case 'container.create': {
         const { id, tenant: tenant_id, spec } = ask;
         const made = { id, tenant_id, ...spec, status: 'pending', ...timestamps } as unknown as Container;
