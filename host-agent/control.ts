@@ -58,6 +58,7 @@ export function createControl(parts: ControlParts): Control {
   const stale = createLatch();
   let connection: NatsConnection | undefined;
   let session: number | undefined;
+  let isGreeting = false;
   let lastContactMs = clock.monotonicMs();
   let lastSyncMs: number | null = null;
   /** What is to be asked for next: partitions that a bell named, or all. */
@@ -93,10 +94,12 @@ export function createControl(parts: ControlParts): Control {
 
   const greet = async (reporter: Reporter, signal: AbortSignal): Promise<void> => {
     while (!signal.aborted) {
+      isGreeting = true;
       const greeting = await hello({ ...parts.hello, request, held: () => session }, signal);
       if (greeting === undefined) return;
       onContact();
       session = greeting.session;
+      isGreeting = false;
       log.info('session', { session, partitions: greeting.partitions });
       target.orphanWord(greeting.orphan_word);
       reporter.restart({ session: greeting.session, partitions: greeting.partitions });
@@ -159,7 +162,9 @@ export function createControl(parts: ControlParts): Control {
     try {
       const payload = await request(subjects.hostReport(host), JSON.stringify(report), limits.reportTimeoutMs);
       const answer = decodeReportAnswer(payload);
-      if (!answer.ok && answer.error === 'stale_session') stale.wake();
+      // An answer about an earlier session, or while another is on its way, is no news.
+      const isCurrent = report.session === session && !isGreeting;
+      if (isCurrent && !answer.ok && answer.error === 'stale_session') stale.wake();
     } catch (error) {
       log.debug('session_not_checked', { error });
     }
