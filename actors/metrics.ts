@@ -39,6 +39,12 @@ export function createObserver(registry: Registry): PartitionObserver & KeeperOb
     labelNames: ['partition'],
     registers,
   });
+  const parked = new Gauge({
+    name: `${prefix}events_parked`,
+    help: 'Committed events that wait in the bucket, for the stream EVENTS does not take them.',
+    labelNames: ['partition'],
+    registers,
+  });
   const reloads = new Counter({
     name: `${prefix}loads_total`,
     help: 'Loads of a partition, by cause.',
@@ -60,6 +66,7 @@ export function createObserver(registry: Registry): PartitionObserver & KeeperOb
     },
     quarantined: (partition, count) => quarantined.labels(String(partition)).set(count),
     journal: (partition, entries) => journal.labels(String(partition)).set(entries),
+    parked: (partition, events) => parked.labels(String(partition)).set(events),
     reload: (cause) => reloads.labels(cause).inc(),
   };
 }

@@ -253,6 +253,7 @@ export function createOwner(options: OwnerOptions): Owner {
     const subscription = served.get(partition)?.subscription;
     served.delete(partition);
     options.observer.journal(partition.number, 0);
+    options.observer.parked(partition.number, 0);
     options.observer.quarantined(partition.number, 0);
     if (subscription === undefined) return;
     const left = leave(subscription).catch(onFault);

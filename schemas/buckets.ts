@@ -29,6 +29,7 @@ export const buckets = {
       'network.<name>': 'a VPN network: settings, certificate authority, keys of its server',
       'lease.<name>.<index>': 'an address of a network that is reserved or lent',
       'revoked.<name>.<serial>': 'a certificate of a network that is refused',
+      'events.<entry>': 'events of entries at or below the mark that the stream EVENTS has not taken yet',
       'ops.<entry>': 'outcomes of the operations of a checkpoint, dropped by their TTL',
     },
   },
@@ -55,5 +56,6 @@ export const keys = {
   network: (network: NetworkName) => `network.${network}`,
   lease: (network: NetworkName, index: number) => `lease.${network}.${index}`,
   revoked: (network: NetworkName, serial: string) => `revoked.${network}.${serial}`,
+  events: (entry: number) => `events.${entry}`,
   operations: (entry: number) => `ops.${entry}`,
 } as const;

@@ -128,6 +128,8 @@ export const limits = {
 
   // Partition
   journalSlots: 1024,
+  /** With a full ring, between two entries; from half of it on, in proportion to the square. */
+  journalThrottleMs: 100,
   journalEntryBytes: 768 * KiB,
   /** Of one record as it is stored; with half an entry before it, it still fits the entry. */
   recordBytes: 320 * KiB,
@@ -258,8 +260,12 @@ export const limits = {
   eventsSettlingBytes: 4 * MiB,
   /** Of one page of recent events between gateway and actor. */
   recentEventsBytes: 512 * KiB,
-  /** A checkpoint waits for its events for this long before it goes on without them. */
+  /** A checkpoint waits for its events for this long; then they are parked in the bucket, and the mark moves on. */
   eventsPatienceMs: 500,
+  /** Of parked events in a partition; about 20,000. Beyond, the mark stands still until some are published. */
+  eventsParkedBytes: 16 * MiB,
+  /** Of one key of them, which is written again until it is full. */
+  eventsParkedKeyBytes: 128 * KiB,
 
   // VPN networks and peers
   networkRoutes: 64,

@@ -1,8 +1,8 @@
 /**
  * Moves journalled values, in the order of the journal, to their own keys: paced atomic batches, each fenced and each
  * ending with the mark. What changes often between two of them is written once. Events of the entries are published before
- * the mark moves, so an event is as durable as the state that it tells of; a crash between the two publishes them again
- * under the same ids.
+ * the mark moves, or parked in the same batch (outbox.ts), so an event is as durable as the state that it tells of; a crash
+ * between the two publishes them again under the same ids.
  */
 import { keys } from '../../schemas/buckets.ts';
 import type { OperationRecord } from '../../schemas/container.ts';
@@ -84,21 +84,29 @@ export function startCheckpointer(options: CheckpointerOptions): Checkpointer {
   let running: Promise<void> | undefined;
   const stopped = new AbortController();
 
-  /** Events are in the stream before the mark moves past their entries. */
-  async function published(entry: number): Promise<void> {
-    while (outbox.publishedTo < entry && !stopped.signal.aborted) {
+  /**
+   * Events are in the stream before the mark moves past their entries, or in the bucket together with it.
+   * @returns what the batch has to hold besides; nothing is written after a stop.
+   */
+  async function keepEvents(entry: number): Promise<readonly StoreWrite[]> {
+    while (!stopped.signal.aborted) {
       await outbox.publishTo(entry, limits.eventsPatienceMs);
-      if (outbox.publishedTo < entry) await sleep(limits.eventsPaceMs, stopped.signal);
+      const writes = outbox.park(entry);
+      if (writes !== undefined) return writes;
+      await sleep(limits.checkpointPaceMs, stopped.signal);
     }
+    return [];
   }
 
+  const isNeeded = (): boolean => queue.length > 0 || outbox.hasFreed;
+
   async function run(): Promise<void> {
-    while (queue.length > 0 && !stopped.signal.aborted) {
+    while (isNeeded() && !stopped.signal.aborted) {
       const batch = queue.slice(0, takeBatch(queue));
       const isBehind = batch.length < queue.length;
-      await published(batch.at(-1)?.number ?? mark);
+      const events = await keepEvents(batch.at(-1)?.number ?? mark);
       if (stopped.signal.aborted) return;
-      const outcome = await store.putBatch(batchWrites(batch), epoch);
+      const outcome = await store.putBatch([...events, ...(batch.length === 0 ? [] : batchWrites(batch))], epoch);
       if (outcome.kind !== 'written') {
         stopped.abort();
         options.onTrouble(outcome);
@@ -115,9 +123,10 @@ export function startCheckpointer(options: CheckpointerOptions): Checkpointer {
     if (running !== undefined || stopped.signal.aborted) return;
     running = run().finally(() => {
       running = undefined;
-      if (queue.length > 0) wake();
+      if (isNeeded()) wake();
     });
   };
+  outbox.onFreed(wake);
   wake();
 
   return {

@@ -3,6 +3,7 @@
  * whoever waits for a commit is told when it is settled (invariant A3). Another epoch has another of these, so that a late
  * answer to a former one touches nothing.
  */
+import { sleep } from '../../lib/backoff.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { keys } from '../../schemas/buckets.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -29,6 +30,12 @@ export interface CommitsOptions {
   readonly onTrouble: (outcome: Exclude<WriteOutcome, { kind: 'written' }>) => void;
 }
 
+/** Pause before the next entry: as the ring fills, entries get fewer and larger before writes are refused. Pure. */
+export function throttleMs(entriesAboveMark: number): number {
+  const beyondHalf = Math.max(0, (entriesAboveMark / limits.journalSlots) * 2 - 1);
+  return Math.floor(limits.journalThrottleMs * Math.min(1, beyondHalf ** 2));
+}
+
 export class Commits {
   readonly #options: CommitsOptions;
   readonly #dirt = new Dirt();
@@ -38,7 +45,7 @@ export class Commits {
   #last: number;
   #inFlight: Group | undefined;
   #isPumping = false;
-  #isClosed = false;
+  readonly #closed = new AbortController();
   #hadRoom = true;
 
   constructor(options: CommitsOptions) {
@@ -100,7 +107,7 @@ export class Commits {
 
   /** Nothing is committed any more. @returns who still waits. */
   close(): Waiter[] {
-    this.#isClosed = true;
+    this.#closed.abort();
     const unanswered = this.#groups.flatMap(({ waiters }) => waiters);
     this.#groups = [];
     return unanswered;
@@ -116,14 +123,17 @@ export class Commits {
   async #commitAll(): Promise<void> {
     const { store, epoch, checkpointer, outbox, clock, onTrouble } = this.#options;
     for (;;) {
+      if (this.#groups.length === 0) break;
+      const waitMs = throttleMs(this.entriesAboveMark);
+      if (waitMs > 0) await sleep(waitMs, this.#closed.signal);
       const [group] = this.#groups;
-      if (group === undefined) break;
+      if (group === undefined) return;
       const startedMs = clock.monotonicMs();
       this.#inFlight = group;
       const { entry, text } = group.entry();
       const slot = group.number % limits.journalSlots;
       const outcome = await store.put({ key: keys.journal(slot), value: text }, epoch);
-      if (this.#isClosed) return;
+      if (this.#closed.signal.aborted) return;
       if (outcome.kind !== 'written') {
         onTrouble(outcome);
         return;

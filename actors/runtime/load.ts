@@ -8,6 +8,7 @@ import type { OperationRecord } from '../../schemas/container.ts';
 import { limits } from '../../schemas/limits.ts';
 import { recordKey, type StateRecord } from '../state.ts';
 import { decodeEntry, decodeValue, type JournalEntry } from './codec.ts';
+import type { EntryEvents, ParkedEvents } from './outbox.ts';
 import type { StoredValue } from './store.ts';
 
 export interface Loaded {
@@ -20,6 +21,9 @@ export interface Loaded {
   readonly pending: readonly JournalEntry[];
   /** Entries at or below the mark that are still in the ring, oldest first: their events were published. */
   readonly checkpointed: readonly JournalEntry[];
+  readonly parked: readonly ParkedEvents[];
+  /** Keys of parked events that can't be read. */
+  readonly damagedEvents: readonly string[];
   readonly mark: number;
   readonly last: number;
 }
@@ -86,6 +90,19 @@ function readJournal(values: readonly StoredValue[], mark: number) {
   return { pending: entries, checkpointed };
 }
 
+/** Events at or below the mark that the stream had not taken. */
+function readParked(values: readonly StoredValue[]) {
+  const parked: ParkedEvents[] = [];
+  const damagedEvents: string[] = [];
+  for (const { key, value } of values) {
+    if (value === null || !key.startsWith('events.')) continue;
+    const decoded = decodeValue<EntryEvents[]>(value);
+    if (decoded.ok) parked.push({ key, entries: decoded.value });
+    else damagedEvents.push(key);
+  }
+  return { parked, damagedEvents };
+}
+
 /** @throws LoadError where acknowledged writes may be missing. */
 export function readPartition(values: readonly StoredValue[]): Loaded {
   const mark = readMark(values);
@@ -109,6 +126,8 @@ export function readPartition(values: readonly StoredValue[]): Loaded {
     for (const record of entry.operations) operations.push({ record, commit: entry.number });
   }
 
+  const { parked, damagedEvents } = readParked(values);
+
   const records: StateRecord[] = [];
   const quarantined: string[] = [];
   for (const [key, value] of current) {
@@ -118,5 +137,15 @@ export function readPartition(values: readonly StoredValue[]): Loaded {
   }
   records.sort((a, b) => createdMs(a) - createdMs(b) || (idOf(a) < idOf(b) ? -1 : 1));
   operations.sort((a, b) => a.record.atMs - b.record.atMs);
-  return { records, quarantined, operations, pending, checkpointed, mark, last: mark + pending.length };
+  return {
+    records,
+    quarantined,
+    operations,
+    pending,
+    checkpointed,
+    parked,
+    damagedEvents,
+    mark,
+    last: mark + pending.length,
+  };
 }

@@ -2,18 +2,22 @@
  * Events between their commit and the stream EVENTS. They are published in the order of the journal's entries, so that a
  * tenant's events lie in the stream as they happened, and again until the stream acknowledges them.
  *
+ * While the stream is away, the checkpoint parks the events in the bucket, in the batch that moves its mark: an event stays
+ * as durable as the state that it tells of, and the journal goes on. Parked events are bounded in bytes.
+ *
  * The outbox also answers for what a reader of the stream may not see yet: events that are committed and not published,
  * and those that were published a moment ago, since any replica answers a read and one may lag (ADR 12).
  */
 import { backoffMs, sleep } from '../../lib/backoff.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { keys } from '../../schemas/buckets.ts';
 import { compareEvents, type Event } from '../../schemas/event.ts';
 import type { TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { RecentAsk, RecentEvents } from '../../schemas/messages.ts';
 import { tenantOfEventSubject } from '../../schemas/subjects.ts';
-import { eventBytes, type OutgoingEvent } from './codec.ts';
-import type { EventSink, StoredEvent } from './store.ts';
+import { encodeValue, eventBytes, type OutgoingEvent } from './codec.ts';
+import type { EventSink, StoreWrite, StoredEvent } from './store.ts';
 
 /** The events of one journal entry. */
 export interface EntryEvents {
@@ -21,15 +25,23 @@ export interface EntryEvents {
   readonly events: readonly OutgoingEvent[];
 }
 
+/** A key of the bucket, and the events that lie there; oldest first. */
+export interface ParkedEvents {
+  readonly key: string;
+  readonly entries: readonly EntryEvents[];
+}
+
 export interface OutboxOptions {
   readonly sink: EventSink;
   readonly clock: Clock;
   /** Number of the last entry that the load found. */
   readonly last: number;
-  /** Not known to be published; oldest first. */
-  readonly unpublished: readonly EntryEvents[];
-  /** Published by an earlier owner, as far as the journal still tells; oldest first. */
-  readonly published: readonly EntryEvents[];
+  readonly mark: number;
+  /** Entries above the mark, oldest first. */
+  readonly pending: readonly EntryEvents[];
+  /** Entries at or below it that the journal still has; those before the first that is parked were published. */
+  readonly checkpointed: readonly EntryEvents[];
+  readonly parked: readonly ParkedEvents[];
   readonly onFailure: (error: unknown) => void;
 }
 
@@ -69,6 +81,9 @@ function takeEntries(entries: readonly EntryEvents[], upTo: number): readonly En
 
 const bytesOf = (events: readonly OutgoingEvent[]): number => events.reduce((sum, event) => sum + eventBytes(event), 0);
 
+const bytesOfEntries = (entries: readonly EntryEvents[]): number =>
+  entries.reduce((sum, { events }) => sum + bytesOf(events), 0);
+
 /** A publication that readers may not see yet. */
 interface Published {
   readonly atMs: number;
@@ -86,6 +101,11 @@ export class Outbox {
   #published: Published[] = [];
   #publishedBytes = 0;
   #last: number;
+  #parked: ParkedEvents[];
+  /** Events of entries up to this one are published or parked. */
+  #parkedTo: number;
+  #isFull = false;
+  #whenFreed: () => void = () => {};
   /** Entries up to this one are to be published. */
   #wanted = 0;
   /** The last attempt failed, or takes too long. */
@@ -97,10 +117,25 @@ export class Outbox {
   constructor(options: OutboxOptions) {
     this.#options = options;
     this.#last = options.last;
-    this.#unpublished = options.unpublished.filter(({ events }) => events.length > 0);
-    for (const { events } of options.published) this.#show(events);
-    for (const entry of options.published) this.#count([entry]);
+    const numberOf = ({ entries }: ParkedEvents): number => entries[0]?.number ?? 0;
+    this.#parked = options.parked.toSorted((one, other) => numberOf(one) - numberOf(other));
+    this.#parkedTo = options.mark;
+    // From the first that is parked on, all are published again: so they keep their order.
+    const parked = options.parked.flatMap(({ entries }) => entries);
+    const first = Math.min(...parked.map(({ number }) => number), Infinity);
+    const published = options.checkpointed.filter(({ number }) => number < first);
+    const later = options.checkpointed.filter(({ number }) => number >= first);
+    const unpublished = new Map([...parked, ...later, ...options.pending].map((entry) => [entry.number, entry]));
+    this.#unpublished = [...unpublished.values()]
+      .filter(({ events }) => events.length > 0)
+      .map(({ number, events }) => ({ number, events }))
+      .toSorted((one, other) => one.number - other.number);
+    for (const { events } of published) this.#show(events);
+    for (const entry of published) this.#count([entry]);
     for (const { events } of this.#unpublished) this.#show(events);
+    // What was parked waits for no checkpoint.
+    this.#wanted = options.mark;
+    this.#wake();
   }
 
   /** All events of entries up to this one are in the stream. */
@@ -110,6 +145,52 @@ export class Outbox {
   }
   get isFailing(): boolean {
     return this.#isFailing;
+  }
+
+  /** So many parked events that the mark stands still. */
+  get isFull(): boolean {
+    return this.#isFull;
+  }
+  get parkedEvents(): number {
+    return this.#parked.flatMap(({ entries }) => entries).reduce((sum, { events }) => sum + events.length, 0);
+  }
+  /** There are keys of parked events that are all published. */
+  get hasFreed(): boolean {
+    return this.#parked.some((one) => this.#isPublished(one));
+  }
+  /** Called when there are. */
+  onFreed(call: () => void): void {
+    this.#whenFreed = call;
+  }
+
+  /**
+   * What has to be written together with a mark at `entry`: the events up to there that are not published, and the deletion
+   * of keys whose events are. Undefined: too many are parked. When it is not written, the epoch ends, and this outbox.
+   */
+  park(entry: number): readonly StoreWrite[] | undefined {
+    const adding = this.#unpublished.filter(({ number }) => number > this.#parkedTo && number <= entry);
+    const freed = this.#parked.filter((one) => this.#isPublished(one));
+    const kept = this.#parked.filter((one) => !this.#isPublished(one));
+    const bytes = kept.reduce((sum, one) => sum + bytesOfEntries(one.entries), 0) + bytesOfEntries(adding);
+    this.#isFull = adding.length > 0 && bytes > limits.eventsParkedBytes;
+    if (this.#isFull) return undefined;
+    this.#parked = kept;
+    this.#parkedTo = Math.max(this.#parkedTo, entry);
+    const deletions = freed.map(({ key }): StoreWrite => ({ key, value: null }));
+    const [first] = adding;
+    if (first === undefined) return deletions;
+    const newest = kept.at(-1);
+    const isOpen =
+      newest !== undefined && bytesOfEntries([...newest.entries, ...adding]) <= limits.eventsParkedKeyBytes;
+    const grown = isOpen
+      ? { key: newest.key, entries: [...newest.entries, ...adding] }
+      : { key: keys.events(first.number), entries: adding };
+    this.#parked = [...(isOpen ? kept.slice(0, -1) : kept), grown];
+    return [...deletions, { key: grown.key, value: encodeValue(grown.entries) }];
+  }
+
+  #isPublished({ entries }: ParkedEvents): boolean {
+    return (entries.at(-1)?.number ?? 0) <= this.publishedTo;
   }
 
   /** An entry is committed. */
@@ -165,7 +246,11 @@ export class Outbox {
 
   #wake(): void {
     if (this.#running !== undefined || this.#stopped.signal.aborted) return;
-    this.#running = this.#run().finally(() => (this.#running = undefined));
+    this.#running = this.#run().finally(() => {
+      this.#running = undefined;
+      // More may have been wanted since it looked last.
+      if (takeEntries(this.#unpublished, this.#wanted).length > 0) this.#wake();
+    });
   }
 
   async #run(): Promise<void> {
@@ -187,6 +272,7 @@ export class Outbox {
       this.#isFailing = false;
       this.#count(batch);
       this.#progress();
+      if (this.hasFreed) this.#whenFreed();
     }
   }
 

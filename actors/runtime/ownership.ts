@@ -44,8 +44,14 @@ export interface OwnershipOptions {
 export interface OwnershipObserver {
   quarantined(partition: number, count: number): void;
   journal(partition: number, entriesAboveMark: number): void;
+  /** Events that wait in the bucket for the stream EVENTS. */
+  parked(partition: number, events: number): void;
   reload(cause: LoadCause): void;
 }
+
+/** Why the journal is full. */
+export const causeOf = (outbox: Outbox): string =>
+  outbox.isFull ? 'the stream EVENTS takes no events, and no more can be parked' : 'the checkpoint is behind';
 
 export type LoadCause = 'start' | 'unknown_outcome';
 
@@ -262,22 +268,40 @@ export class Ownership {
       sink: events,
       clock,
       last,
-      unpublished: loaded.pending,
-      published: loaded.checkpointed,
+      mark: loaded.mark,
+      pending: loaded.pending,
+      checkpointed: loaded.checkpointed,
+      parked: loaded.parked,
       onFailure: (error) => log.warn('events_not_published', { partition: number, error }),
     });
+    for (const key of loaded.damagedEvents) log.error('events_damaged', { partition: number, key });
+    let parked = 0;
+    const observeEvents = (count: number): void => {
+      if (count > 0 && parked === 0) log.warn('events_parked', { partition: number, events: count });
+      if (count === 0 && parked > 0) log.warn('events_published_again', { partition: number });
+      parked = count;
+      observer.parked(number, count);
+    };
+    observeEvents(outbox.parkedEvents);
     const checkpointer = startCheckpointer({
       store,
       outbox,
       epoch,
       mark: loaded.mark,
       pending: loaded.pending,
-      onMark: () => observer.journal(number, commits.entriesAboveMark),
+      onMark: () => {
+        observer.journal(number, commits.entriesAboveMark);
+        observeEvents(outbox.parkedEvents);
+      },
       onTrouble,
     });
     const onFault = (error: unknown): void => log.error('answer_failed', { partition: number, error });
     const onRoom = (hasRoom: boolean, load: { readonly entries: number; readonly queued: number }): void =>
-      log.warn(hasRoom ? 'writes_taken_again' : 'writes_refused', { partition: number, ...load });
+      log.warn(hasRoom ? 'writes_taken_again' : 'writes_refused', {
+        partition: number,
+        ...load,
+        cause: causeOf(outbox),
+      });
     const told = { onCommitted, onRoom, onFault, onTrouble };
     const commits = new Commits({ store, epoch, last, checkpointer, outbox, clock, ...told });
     this.#phase = {

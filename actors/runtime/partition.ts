@@ -31,7 +31,7 @@ import type { EpochRecord } from './epoch.ts';
 import { outgoingEvent, type Group, type OutgoingEffect, type Waiter } from './group.ts';
 import type { Lease } from './lease.ts';
 import type { KnownOperation } from './operations.ts';
-import { Ownership, type OwnershipObserver, type Serving } from './ownership.ts';
+import { causeOf, Ownership, type OwnershipObserver, type Serving } from './ownership.ts';
 import type { EventSink, Store } from './store.ts';
 
 export interface PartitionOptions {
@@ -280,7 +280,7 @@ export class Partition {
 
   #write(ask: WriteAsk, prepared: Prepared | undefined, untilMs: number, respond: Respond): void {
     const turn = (serving: Serving): void => {
-      const { state, operations, commits } = serving;
+      const { state, operations, commits, outbox } = serving;
       const again = (): void => this.#write(ask, prepared, untilMs, respond);
       this.#options.observer.turn(ask.type);
       const known = operations.get(ask.op);
@@ -291,7 +291,8 @@ export class Partition {
       // Its sender has given it up, and may have said something else since.
       if (this.#options.clock.monotonicMs() > untilMs) return;
       if (!commits.hasRoom()) {
-        respond('unavailable', JSON.stringify({ error: 'unavailable' }));
+        const message = outbox.isFull ? { message: causeOf(outbox) } : {};
+        respond('unavailable', JSON.stringify({ error: 'unavailable', ...message }));
         return;
       }
       const decided = this.#turnOf(() => decideWrite(state, ask, this.#context(serving, ask.rid), prepared), ask.rid);

@@ -226,6 +226,8 @@ export const metricWords: Readonly<Record<string, string>> = {
   longshore_actors_commit_duration_seconds:
     'The disk under JetStream: a 99th percentile over 0.25 makes every write slow. Over 2 s a commit’s outcome is unknown and the partition loads again.',
   longshore_actors_commit_turns: 'Rises with the load: that is the grouping at work.',
+  longshore_actors_events_parked:
+    'The stream EVENTS takes no events; writes go on, and events wait in the partition’s bucket, up to about 20,000. See the runbook, “The stream EVENTS takes no events”.',
   longshore_actors_hosts: 'By `standing`: `up`, `silent`, `lost`. Any `lost` wakes the operator.',
   longshore_actors_journal_entries:
     'Steadily over 500 of 1,024: the checkpoint falls behind. At 1,022 writes are refused: see the runbook, “A journal is full”.',

@@ -52,6 +52,7 @@ const observer: PartitionObserver & KeeperObserver = {
   commit: () => {},
   quarantined: () => {},
   journal: () => {},
+  parked: () => {},
   reload: () => {},
   moved: () => {},
 };

@@ -21,6 +21,7 @@ export const quietObserver: PartitionOptions['observer'] = {
   commit: () => {},
   quarantined: () => {},
   journal: () => {},
+  parked: () => {},
   reload: () => {},
 };
 
