@@ -5,7 +5,8 @@
 import type { Clock } from '../lib/clock.ts';
 import type { Capacity, DirectoryEntry, HostFault } from '../schemas/host.ts';
 import type { HostKey, Region } from '../schemas/ids.ts';
-import type { Beat, DirectoryMessage } from '../schemas/messages.ts';
+import { engineAway, type Beat, type DirectoryMessage } from '../schemas/messages.ts';
+import { limits } from '../schemas/limits.ts';
 import { partitionOf } from '../schemas/subjects.ts';
 import type { PlacementLedger } from './state.ts';
 import type { FleetHost, FleetView, HostStanding } from './turn.ts';
@@ -19,7 +20,6 @@ interface HeardBeat {
   /** When this session was heard first. */
   readonly sinceMs: number;
   readonly wallMs: number;
-  readonly monotonicMs: number;
 }
 
 interface Placed {
@@ -54,16 +54,21 @@ export class Fleet implements FleetView, PlacementLedger {
   readonly #beats = new Map<HostKey, HeardBeat>();
   /** When a heartbeat of an older session was last heard. */
   readonly #rivalMs = new Map<HostKey, number>();
+  /** On the listening clock: when the host was heard last, and when this process came to know of it. */
+  readonly #heardAtMs = new Map<HostKey, number>();
   readonly #knownSinceMs = new Map<HostKey, number>();
   readonly #unreadable = new Set<HostKey>();
-  #listeningSinceMs: number;
+  /** The listening clock stands still while this process is deaf: what it could not hear says nothing of any host. */
+  #deafMs = 0;
+  #deafSinceMs: number | undefined;
+  #connectedSinceMs: number;
   readonly #placed = new Map<HostKey, Placed>();
 
   constructor(options: { clock: Clock; partitions: number; hostUnknownMs: number }) {
     this.#clock = options.clock;
     this.#partitions = options.partitions;
     this.#unknownMs = options.hostUnknownMs;
-    this.#listeningSinceMs = options.clock.monotonicMs();
+    this.#connectedSinceMs = options.clock.monotonicMs();
   }
 
   // FleetView
@@ -72,13 +77,16 @@ export class Fleet implements FleetView, PlacementLedger {
     const entry = this.#entries.get(key);
     if (entry === undefined) return undefined;
     const placed = this.#placed.get(key);
-    const beat = this.#beats.get(key)?.used;
+    const heard = this.#beats.get(key);
+    const beat = heard?.used;
     return {
       key,
       region: entry.region,
       standing: this.standing(key),
       schedulable: !entry.cordoned && !entry.draining,
       draining: entry.draining,
+      hasEngine: heard?.engine !== engineAway,
+      isSound: heard === undefined || heard.faults.length === 0,
       capacity: entry.capacity,
       // Other processes place there too: their part shows in the host's own count.
       used: {
@@ -96,7 +104,8 @@ export class Fleet implements FleetView, PlacementLedger {
       return isKnown ? 'removed' : 'unheard';
     }
     if (entry.lost) return 'lost';
-    return this.silentMs(key) >= this.#unknownMs ? 'silent' : 'up';
+    if (this.silentMs(key) >= this.#unknownMs) return 'silent';
+    return this.#heardAtMs.has(key) ? 'up' : 'unheard';
   }
 
   /** The newest session that is known of the host; undefined where nothing is known of it. */
@@ -140,23 +149,39 @@ export class Fleet implements FleetView, PlacementLedger {
     return this.#byRegion.get(region) ?? [];
   }
 
-  /** Counted from no earlier than when this process came to know of the host, or could hear again at all. */
+  /** Counted while this process could hear, and from no earlier than when it came to know of the host. */
   silentMs(key: HostKey): number {
-    const since = this.#beats.get(key)?.monotonicMs ?? this.#knownSinceMs.get(key);
-    return since === undefined ? 0 : this.#clock.monotonicMs() - Math.max(since, this.#listeningSinceMs);
+    const since = this.#heardAtMs.get(key) ?? this.#knownSinceMs.get(key);
+    // What is taken back when a connection is found to be lost may lie before the last heartbeat.
+    return since === undefined ? 0 : Math.max(0, this.#listenedMs() - since);
   }
 
   /**
    * Is a third of the other hosts of its region silent too? Then it is more likely we who are cut off, and nobody is lost.
+   * Each region is counted once for each call of `regionSilence`: one call serves a sweep.
    */
-  regionIsSilent(key: HostKey): boolean {
-    const entry = this.#entries.get(key);
-    if (entry === undefined) return false;
-    // One that never said hello was never to be heard.
-    const hasStarted = (other: HostKey): boolean => (this.#entries.get(other)?.capacity ?? null) !== null;
-    const others = this.hostsIn(entry.region).filter((other) => other !== key && hasStarted(other));
-    const silent = others.filter((other) => this.standing(other) === 'silent');
-    return others.length > 0 && silent.length * 3 >= others.length;
+  regionSilence(): (key: HostKey) => boolean {
+    const counts = new Map<Region, { started: number; silent: number }>();
+    const countsOf = (region: Region) => {
+      let count = counts.get(region);
+      if (count === undefined) counts.set(region, (count = this.#countSilent(region)));
+      return count;
+    };
+    return (key) => {
+      const entry = this.#entries.get(key);
+      if (entry === undefined) return false;
+      const { started, silent } = countsOf(entry.region);
+      const isCounted = entry.capacity !== null;
+      const others = started - (isCounted ? 1 : 0);
+      const silentOthers = silent - (isCounted && this.standing(key) === 'silent' ? 1 : 0);
+      return others > 0 && silentOthers * 3 >= others;
+    };
+  }
+
+  /** One that never said hello was never to be heard. */
+  #countSilent(region: Region): { started: number; silent: number } {
+    const started = this.hostsIn(region).filter((key) => (this.#entries.get(key)?.capacity ?? null) !== null);
+    return { started: started.length, silent: started.filter((key) => this.standing(key) === 'silent').length };
   }
 
   *hosts(): Iterable<{ readonly key: HostKey; readonly standing: HostStanding }> {
@@ -165,9 +190,41 @@ export class Fleet implements FleetView, PlacementLedger {
 
   // What is heard
 
-  /** This process was deaf until now: what it did not hear since says nothing of any host. */
+  #listenedMs(): number {
+    const nowMs = this.#clock.monotonicMs();
+    return nowMs - this.#deafMs - (this.#deafSinceMs === undefined ? 0 : nowMs - this.#deafSinceMs);
+  }
+
+  /** The connection is lost, and has been for as long as it takes to notice it. */
+  deafen(): void {
+    if (this.#deafSinceMs !== undefined) return;
+    this.#deafSinceMs = Math.max(this.#connectedSinceMs, this.#clock.monotonicMs() - limits.deafUnnoticedMs);
+  }
+
+  /** The connection is back. Silence goes on from where it was: a link that flaps hides no host for ever. */
   listen(): void {
-    this.#listeningSinceMs = this.#clock.monotonicMs();
+    if (this.#deafSinceMs === undefined) this.deafen();
+    this.#connectedSinceMs = this.#clock.monotonicMs();
+    this.#deafMs += this.#connectedSinceMs - (this.#deafSinceMs ?? this.#connectedSinceMs);
+    this.#deafSinceMs = undefined;
+  }
+
+  /** The process itself was stopped for so long. */
+  stood(ms: number): void {
+    if (this.#deafSinceMs === undefined) this.#deafMs += ms;
+  }
+
+  /** Its agent has said hello: a sign of life, before the first heartbeat of its session. */
+  greeted(key: HostKey): void {
+    if (this.#entries.has(key)) this.#heardAtMs.set(key, this.#listenedMs());
+  }
+
+  /** The message with what this process knows of each host's silence, for processes that have not listened as long. */
+  dated(message: DirectoryMessage): DirectoryMessage {
+    const entries = message.entries.map((entry) =>
+      this.#heardAtMs.has(entry.key) ? { ...entry, silentMs: Math.round(this.silentMs(entry.key)) } : entry,
+    );
+    return { ...message, entries };
   }
 
   hear(key: HostKey, beat: Beat): void {
@@ -186,8 +243,8 @@ export class Fleet implements FleetView, PlacementLedger {
       session: beat.session,
       sinceMs: before?.session === beat.session ? before.sinceMs : nowMs,
       wallMs: this.#clock.nowMs(),
-      monotonicMs: nowMs,
     });
+    this.#heardAtMs.set(key, this.#listenedMs());
   }
 
   /**
@@ -239,10 +296,15 @@ export class Fleet implements FleetView, PlacementLedger {
     const before = this.#entries.get(entry.key);
     this.#unreadable.delete(entry.key);
     this.#entries.set(entry.key, entry);
-    if (!this.#knownSinceMs.has(entry.key)) this.#knownSinceMs.set(entry.key, this.#clock.monotonicMs());
+    if (!this.#knownSinceMs.has(entry.key)) this.#knownSinceMs.set(entry.key, this.#listenedMs());
+    if (entry.silentMs !== undefined && !this.#heardAtMs.has(entry.key)) {
+      this.#heardAtMs.set(entry.key, this.#listenedMs() - entry.silentMs);
+    }
     if (before?.region === entry.region) return;
     if (before !== undefined) this.#leaveRegion(before);
-    this.#byRegion.set(entry.region, [...this.hostsIn(entry.region), entry.key]);
+    const keys = this.#byRegion.get(entry.region);
+    if (keys === undefined) this.#byRegion.set(entry.region, [entry.key]);
+    else keys.push(entry.key);
   }
 
   #forget(key: HostKey): void {
@@ -253,6 +315,7 @@ export class Fleet implements FleetView, PlacementLedger {
     this.#entries.delete(key);
     this.#beats.delete(key);
     this.#rivalMs.delete(key);
+    this.#heardAtMs.delete(key);
     this.#knownSinceMs.delete(key);
   }
 

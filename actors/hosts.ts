@@ -24,6 +24,7 @@ import { desiredOf } from './desired.ts';
 import type { Fleet } from './fleet.ts';
 import { hello } from './host/decide.ts';
 import type { Partition } from './runtime/partition.ts';
+import type { PartitionView } from './state.ts';
 import { goneFrom, keysOf } from './strangers.ts';
 import type { Changes } from './turn.ts';
 
@@ -129,8 +130,8 @@ async function answerHello(
   }
   // A key that is no longer the enrolled one gets nothing new: a host that was enrolled again leaves its old key behind.
   const { renew_key: key } = value;
-  const mayRenew = key !== undefined && partition.view.host(host)?.publicKey === key;
-  const renewed = mayRenew ? { jwt: await options.signJwt(host, key) } : {};
+  const isEnrolled = (state: PartitionView): boolean => state.host(host)?.publicKey === key;
+  const jwt = key !== undefined && isEnrolled(partition.view) ? await options.signJwt(host, key) : undefined;
   let answer: HelloAnswer = { ok: false, error: 'unknown_host' };
   const isTaken = partition.change(
     'hello',
@@ -139,10 +140,15 @@ async function answerHello(
       if (greeted === undefined) return [];
       const { session, orphanWord } = greeted.record;
       const { id: cluster, partitions } = options.cluster;
+      // It may have been enrolled again while the old key was signed.
+      const renewed = jwt !== undefined && isEnrolled(state) ? { jwt } : {};
       answer = { ok: true, cluster, partitions, session, orphan_word: orphanWord, ...renewed };
       return [greeted.changes];
     },
-    () => respond(answer),
+    () => {
+      if (answer.ok) options.fleet.greeted(host);
+      respond(answer);
+    },
   );
   if (!isTaken) respond({ ok: false, error: 'unavailable' });
 }

@@ -105,7 +105,7 @@ export function createOwner(options: OwnerOptions): Owner {
 
   function tell(message: DirectoryMessage): void {
     fleet.learn(message);
-    for (const part of inMessages(message)) nc.publish(subjects.directory, JSON.stringify(part));
+    for (const part of inMessages(fleet.dated(message))) nc.publish(subjects.directory, JSON.stringify(part));
   }
 
   const tellWholeDirectory = (): void => {
@@ -158,13 +158,17 @@ export function createOwner(options: OwnerOptions): Owner {
   let isConnected = true;
   let sweptMs = clock.monotonicMs();
 
-  function* allThatTimeChanges(state: PartitionView, context: TurnContext): Generator<Changes, void, void> {
+  function* allThatTimeChanges(
+    state: PartitionView,
+    context: TurnContext,
+    regionIsSilent: (host: HostKey) => boolean,
+  ): Generator<Changes, void, void> {
     yield expired(state, context.expiryMs);
     yield expiredOfVpn(state, context.expiryMs);
     yield* sweep(state, {
       ...context,
       silentMs: (host) => fleet.silentMs(host),
-      regionIsSilent: (host) => fleet.regionIsSilent(host),
+      regionIsSilent,
       hostLostMs: options.hostLostMs,
       onFault: ({ id }, error) => log.error('turn_failed', { kind: 'sweep', container: id, error }),
     });
@@ -172,12 +176,13 @@ export function createOwner(options: OwnerOptions): Owner {
 
   function sweepAll(): void {
     const nowMs = clock.monotonicMs();
-    if (nowMs - sweptMs > sweepsMissed * limits.sweepIntervalMs) fleet.listen();
+    if (nowMs - sweptMs > sweepsMissed * limits.sweepIntervalMs) fleet.stood(nowMs - sweptMs);
     sweptMs = nowMs;
     // Whoever is cut off hears no host; what it would decide would be committed when it is back.
     if (!isConnected) return;
+    const regionIsSilent = fleet.regionSilence();
     for (const partition of owned()) {
-      partition.change('sweep', allThatTimeChanges);
+      partition.change('sweep', (state, context) => allThatTimeChanges(state, context, regionIsSilent));
       partition.expireOperations();
       errands.look(partition);
     }
@@ -185,7 +190,10 @@ export function createOwner(options: OwnerOptions): Owner {
 
   async function watchConnection(): Promise<void> {
     for await (const { type } of nc.status()) {
-      if (type === 'disconnect') isConnected = false;
+      if (type === 'disconnect') {
+        isConnected = false;
+        fleet.deafen();
+      }
       if (type !== 'reconnect') continue;
       isConnected = true;
       fleet.listen();

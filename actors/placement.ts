@@ -16,10 +16,14 @@ export interface Need {
 const smallFleet = 32;
 /** The emptiest of a few at random is nearly as good as of all: Azar et al., Balanced Allocations. */
 const sampleHosts = 8;
+/** So many are looked at for one that is heard of and sound, where there is another. */
+const doubtfulHosts = 64;
 
+/** A host that nobody has told of may take containers where no other can: after a start of everything nobody knows more. */
 export const fits = (host: FleetHost, need: Need): boolean =>
   host.schedulable &&
-  host.standing === 'up' &&
+  (host.standing === 'up' || host.standing === 'unheard') &&
+  host.hasEngine &&
   host.capacity !== null &&
   host.used.cpu_millis + need.cpuMillis <= host.capacity.cpu_millis &&
   host.used.mem_bytes + need.memBytes <= host.capacity.mem_bytes &&
@@ -34,6 +38,11 @@ const pressure = (host: FleetHost, need: Need): number =>
         (host.used.mem_bytes + need.memBytes) / host.capacity.mem_bytes,
         (host.used.containers + 1) / host.capacity.containers,
       );
+
+/** Above every pressure: one that is heard of and tells of no fault comes first, however full. */
+const doubtful = 10;
+const rank = (host: FleetHost, need: Need): number =>
+  pressure(host, need) + (host.standing === 'up' && host.isSound ? 0 : doubtful);
 
 /**
  * The emptiest host that fits, of all (or, in a large fleet, of a sample that grows until one fits).
@@ -56,12 +65,13 @@ export function choose(
   let best: FleetHost | undefined;
   let lowest = Number.POSITIVE_INFINITY;
   for (let looked = 0; looked < keys.length; looked++) {
-    if (!isSmall && looked >= sampleHosts && best !== undefined) break;
+    if (!isSmall && looked >= sampleHosts && (lowest < doubtful || (looked >= doubtfulHosts && best !== undefined)))
+      break;
     const key = keys[(start + looked) % keys.length];
     if (key === undefined || excluded.has(key)) continue;
     const host = fleet.host(key);
     if (host === undefined || !fits(host, need)) continue;
-    const found = pressure(host, need);
+    const found = rank(host, need);
     if (best !== undefined && found >= lowest) continue;
     best = host;
     lowest = found;

@@ -16,10 +16,11 @@ import type { ContainerId, HostKey, Region, TenantId } from '../schemas/ids.ts';
 import type { StateRecord } from './state.ts';
 
 /**
- * - `up`: heard from lately, or not yet given the time to be heard from.
+ * - `up`: heard from lately.
  * - `silent`: no heartbeat for `hostUnknownMs`.
  * - `lost`: its actor has said so. - `removed`: the operator has taken it out.
- * - `unheard`: nothing is known of it yet, or its record is damaged; decide nothing because of that.
+ * - `unheard`: nothing is known of it yet (no process has told of its heartbeats, and it had no time to be heard), or its
+ *   record is damaged; decide nothing because of that.
  */
 export type HostStanding = 'up' | 'silent' | 'lost' | 'removed' | 'unheard';
 
@@ -30,6 +31,10 @@ export interface FleetHost {
   /** False while cordoned or draining. */
   readonly schedulable: boolean;
   readonly draining: boolean;
+  /** False while its container engine does not answer. */
+  readonly hasEngine: boolean;
+  /** False while its agent tells of faults. */
+  readonly isSound: boolean;
   readonly capacity: Capacity | null;
   /** What is placed there, as far as this process knows. */
   readonly used: Capacity;

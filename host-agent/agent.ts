@@ -9,6 +9,7 @@ import type { Log } from '../lib/log.ts';
 import { connectNats } from '../lib/nats.ts';
 import { version } from '../lib/version.ts';
 import type { ContainerStatus } from '../schemas/container.ts';
+import { engineAway } from '../schemas/messages.ts';
 import { subjects } from '../schemas/subjects.ts';
 import { capacityOf, type Machine } from './capacity.ts';
 import { createControl } from './control.ts';
@@ -259,7 +260,7 @@ const agentStopMs = 8000;
 
 const engineWord = (monitor: EngineMonitor): string => {
   const status = monitor.status();
-  return status.phase === 'up' ? status.version : 'unavailable';
+  return status.phase === 'up' ? status.version : engineAway;
 };
 
 function countByStatus(reporter: Reporter): ReadonlyMap<ContainerStatus, number> {

@@ -55,7 +55,7 @@ export function createExecutor(parts: ExecutorParts): Executor {
     const secrets = await resolveSecrets(parts.secretsDir, container.secret_refs);
     if (secrets.kind === 'missing') {
       const message = `the secret "${secrets.secret}" is not on this host`;
-      return { kind: 'failed', why: { reason: 'secret_missing', message, exitCode: null } };
+      return { kind: 'retry', why: { reason: 'secret_missing', message, exitCode: null } };
     }
     await ensureNetwork();
     const { publishAddress } = parts;

@@ -162,8 +162,14 @@ export type Outcome =
   | { readonly kind: 'begun'; readonly operation: Operation }
   /** Look again at once: what was acted on is no longer so. */
   | { readonly kind: 'changed' }
-  /** `remake`: this container of the engine cannot start again. `imageGone`: what was pulled is not there any more, and has to be asked for again. */
-  | { readonly kind: 'retry'; readonly why: Why; readonly imageGone?: true; readonly remake?: true }
+  /** `ofHost`: no container could be brought up on this host as it is. `remake`: this container of the engine cannot start again. `imageGone`: what was pulled is not there any more, and has to be asked for again. */
+  | {
+      readonly kind: 'retry';
+      readonly why: Why;
+      readonly imageGone?: true;
+      readonly remake?: true;
+      readonly ofHost?: true;
+    }
   | { readonly kind: 'failed'; readonly why: Why }
   /** The engine is away or hanging: nothing is known, nothing is counted. */
   | { readonly kind: 'outage' };
@@ -181,7 +187,9 @@ export function settle(memory: Memory, step: Step, outcome: Outcome, nowMs: numb
     case 'retry': {
       const image = outcome.imageGone === true ? null : memory.image;
       const remake = outcome.remake === true && step.kind === 'start' ? step.dockerId : memory.remake;
-      return { ...failed(memory, outcome.why, nowMs, bounds), image, remake };
+      const isOfHost = outcome.ofHost === true && memory.failures + 1 >= limits.hostFaultTries;
+      const why: Why = isOfHost ? { ...outcome.why, reason: 'host_fault' } : outcome.why;
+      return { ...failed(memory, why, nowMs, bounds), image, remake };
     }
     case 'failed':
       return { ...memory, why: outcome.why, attempt: { phase: 'failed' } };

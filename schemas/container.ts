@@ -133,6 +133,7 @@ export const reasons = [
   'secret_missing',
   'port_unavailable',
   'rejected',
+  'host_fault',
   'engine_unavailable',
   'unhealthy',
   'host_silent',

@@ -105,4 +105,6 @@ export interface DirectoryEntry {
   readonly lost: boolean;
   /** The newest session; absent in a message of the release before. */
   readonly session?: number;
+  /** How long the teller has not heard it, where it ever has. */
+  readonly silentMs?: number;
 }

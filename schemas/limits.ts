@@ -179,6 +179,8 @@ export const limits = {
 
   // Hosts
   beatIntervalMs: 2 * seconds,
+  /** A connection that is found to be lost may have been lost for so long: pings that nobody answered. */
+  deafUnnoticedMs: 2 * seconds,
   hostUnknownMs: 8 * seconds,
   hostLostMs: 5 * minutes,
   syncIntervalMs: 30 * seconds,
@@ -191,6 +193,8 @@ export const limits = {
   enrolTimeoutMs: 10 * seconds,
   joinTokenTtlMs: 1 * hours,
   hostCredentialsTtlMs: 30 * days,
+  /** So often in a row a fault of the host may stop a container before the host is reported as its cause. */
+  hostFaultTries: 3,
   rejectionTtlMs: 5 * minutes,
   /** Faults in one heartbeat, and characters in the message of each. */
   hostFaults: 8,

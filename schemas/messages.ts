@@ -432,6 +432,9 @@ export const ReportAnswer = Type.Union([
 ]);
 export type ReportAnswer = Static<typeof ReportAnswer>;
 
+/** In place of an engine's name and version in a heartbeat: it does not answer. */
+export const engineAway = 'unavailable';
+
 /** `host.<key>.beat`: not acknowledged; every actors process hears it. */
 export const Beat = Type.Object({
   v: Type.Literal(1),

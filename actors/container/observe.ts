@@ -16,6 +16,7 @@ const reportable: ReadonlySet<Observation['status']> = new Set([
   'stopping',
   'stopped',
   'failed',
+  'removing',
 ]);
 
 const isNewer = (order: ObservationOrder, than: ObservationOrder): boolean =>
@@ -68,6 +69,11 @@ export function observe(
   if (item.gone || !reportable.has(item.observation.status)) return noChanges;
 
   const observed = observationOf(item.observation);
+  if (observed.status === 'removing' && !isRemovalWorthTelling(record, observed)) {
+    return { ...noChanges, heard: { id: record.id, order } };
+  }
+  const elsewhere = movedFromFault(state, record, observed, context);
+  if (elsewhere !== undefined) return elsewhere;
   if (isRepeated(record, observed, order, known)) return { ...noChanges, heard: { id: record.id, order } };
   const next: ContainerRecord = {
     ...record,
@@ -100,12 +106,47 @@ const isRepeated = (
   order.session !== known.session &&
   JSON.stringify(observationOf(record.observed)) === JSON.stringify(observed);
 
+/** A removal that gets ahead is told by its end; what holds one up is told, and that it is over. */
+const isRemovalWorthTelling = ({ desired, observed: before }: ContainerRecord, { reason }: Observation): boolean =>
+  desired === 'removed' && (reason !== null || before.status === 'removing');
+
+/** Is it the host that lacks something, and not the container that is at fault? */
+const isFaultOfHost = ({ spec }: ContainerRecord, { status, reason }: Observation): boolean =>
+  (status === 'backoff' || status === 'failed') &&
+  (reason === 'host_fault' ||
+    reason === 'secret_missing' ||
+    (reason === 'image_not_found' && spec.pull_policy === 'never'));
+
+/**
+ * What the platform placed is tried elsewhere, if there is another host; that it is not placed back at once, its rejections
+ * say. Else it waits where it is, with the reason shown. A host that the tenant chose is kept.
+ */
+function movedFromFault(
+  state: PartitionView,
+  record: ContainerRecord,
+  observed: Observation,
+  context: TurnContext,
+): Changes | undefined {
+  const { placement, desired } = record;
+  if (placement.phase !== 'placed' || placement.chosenBy !== 'platform' || desired !== 'running') return undefined;
+  if (!isFaultOfHost(record, observed)) return undefined;
+  const refused = { ...record, rejections: rejectionsWith(record, placement.host, context) };
+  const changes = moved(refused, state.tenant(record.tenant), context);
+  if (changes === noChanges) return undefined;
+  return { ...changes, events: [toldByHost({ ...record, observed }), ...changes.events] };
+}
+
 /** Of a host that has just spoken, however long it was silent before. */
 const toldByHost = (container: ContainerRecord): EventDraft => ({
   type: 'status',
   container,
   status: container.desired === 'removed' ? 'removing' : container.observed.status,
 });
+
+const rejectionsWith = ({ rejections }: ContainerRecord, host: HostKey, { nowMs }: TurnContext) => [
+  ...rejections.filter((rejection) => rejection.host !== host && rejection.atMs + limits.rejectionTtlMs > nowMs),
+  { host, atMs: nowMs },
+];
 
 /** Its host's admission refused it: the platform tries another, a tenant's own choice fails. */
 function rejected(
@@ -117,13 +158,7 @@ function rejected(
 ): Changes {
   if (record.placement.phase !== 'placed') return noChanges;
   const { host, chosenBy } = record.placement;
-  const rejections = [
-    ...record.rejections.filter(
-      (rejection) => rejection.host !== host && rejection.atMs + limits.rejectionTtlMs > context.nowMs,
-    ),
-    { host, atMs: context.nowMs },
-  ];
-  const refused = { ...record, rejections };
+  const refused = { ...record, rejections: rejectionsWith(record, host, context) };
   if (chosenBy === 'platform') {
     return replace(refused, state.tenant(record.tenant), context);
   }

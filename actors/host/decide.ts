@@ -34,7 +34,7 @@ function statusOf(record: HostRecord, fleet: FleetView): HostStatus {
   // Enrolled is not enough: what it offers is known when its agent has said hello.
   if (record.publicKey === null || record.capacity === null) return 'joining';
   if (record.lostSinceMs !== null) return 'lost';
-  return fleet.standing(record.key) === 'silent' ? 'unknown' : 'up';
+  return fleet.standing(record.key) === 'up' ? 'up' : 'unknown';
 }
 
 export function hostView(record: HostRecord, fleet: FleetView): HostView {
@@ -185,7 +185,6 @@ export function hello(
 
 export interface Silence extends TurnContext {
   readonly silentMs: (host: HostKey) => number;
-  /** Asked only where it matters, for it looks at a whole region. */
   readonly regionIsSilent: () => boolean;
   readonly hostLostMs: number;
 }

@@ -123,8 +123,9 @@ export const reasonWords: Readonly<Record<Reason, ReasonWords>> = {
     todo: 'Declare it anew with `repository`.',
   },
   image_not_found: {
-    meaning: 'The registry answers, and has no such repository, tag or digest.',
-    todo: 'Look at registry, repository and tag; push the image, then start.',
+    meaning:
+      'The registry answers, and has no such repository, tag or digest; or `pull_policy` is `never` and the host has no such image.',
+    todo: 'Look at registry, repository and tag; push the image, then start. With `never`: put the image on the hosts; another host is tried, and it waits with back-off.',
   },
   image_auth: {
     meaning: 'The registry refuses access. Docker Hub says so of repositories that do not exist, too.',
@@ -149,7 +150,12 @@ export const reasonWords: Readonly<Record<Reason, ReasonWords>> = {
   },
   secret_missing: {
     meaning: 'A secret that the operator’s fields name is not in the host’s secrets folder.',
-    todo: 'Operator: put the file into `SECRETS_DIR` of the host. Then start.',
+    todo: 'Operator: put the file into `SECRETS_DIR` of the hosts. It is tried again with back-off, on another host if the platform chose this one.',
+  },
+  host_fault: {
+    meaning:
+      'The host can bring up no container: its disk is full, no address or port is left, its firewall or the storage of its engine fails. `message` has the engine’s words.',
+    todo: 'Wait: what the platform placed goes to another host. Where you chose the host, choose another. Operator: see the runbook, “A host can’t bring up containers”.',
   },
   port_unavailable: {
     meaning: 'The engine found no free port on the host, or `PUBLISH_ADDRESS` is not an address of the host.',
@@ -228,7 +234,8 @@ export const metricWords: Readonly<Record<string, string>> = {
   longshore_actors_commit_turns: 'Rises with the load: that is the grouping at work.',
   longshore_actors_events_parked:
     'The stream EVENTS takes no events; writes go on, and events wait in the partition’s bucket, up to about 20,000. See the runbook, “The stream EVENTS takes no events”.',
-  longshore_actors_hosts: 'By `standing`: `up`, `silent`, `lost`. Any `lost` wakes the operator.',
+  longshore_actors_hosts:
+    'By `standing`: `up`, `unheard` (of which nobody has told yet), `silent`, `lost`. Any `lost` wakes the operator.',
   longshore_actors_journal_entries:
     'Steadily over 500 of 1,024: the checkpoint falls behind. At 1,022 writes are refused: see the runbook, “A journal is full”.',
   longshore_actors_loads_total: '`unknown_outcome` again and again: NATS answers too slowly, or loses its leader.',

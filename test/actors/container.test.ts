@@ -4,7 +4,14 @@ import * as decide from '../../actors/container/decide.ts';
 import { observe, settle } from '../../actors/container/observe.ts';
 import type { PartitionState } from '../../actors/state.ts';
 import { isEmpty, noChanges, type HostStanding, type Turn } from '../../actors/turn.ts';
-import type { ContainerRecord, ContainerSpec, ContainerStatus, TombstoneRecord } from '../../schemas/container.ts';
+import type {
+  ContainerRecord,
+  ContainerSpec,
+  ContainerStatus,
+  Observation,
+  Reason,
+  TombstoneRecord,
+} from '../../schemas/container.ts';
 import { limits } from '../../schemas/limits.ts';
 import { decodeCursor } from '../../schemas/messages.ts';
 import { defaultTenant, type TenantRecord } from '../../schemas/tenant.ts';
@@ -19,6 +26,7 @@ import {
   fleetOf,
   h1,
   h2,
+  h3,
   itemOf,
   observation,
   placedOn,
@@ -435,6 +443,109 @@ t.test('observe', (t) => {
   const refusal = itemOf(pinned, { gone: true, observation: observation('failed', { reason: 'rejected' }) });
   apply(state, observe(state, h1, 1, refusal, context));
   t.ok(isEmpty(observe(state, h1, 1, refusal, context)), 'a rejection that is said again is none');
+  t.end();
+});
+
+t.test('observe: what the host is at fault for', (t) => {
+  const fault = { seq: 9, observation: observation('backoff', { reason: 'host_fault', message: 'no space left' }) };
+  const ofReason = (reason: Reason, status: ContainerStatus = 'backoff') => ({
+    ...fault,
+    observation: observation(status, { reason }),
+  });
+  const never: Partial<ContainerRecord> = { spec: specOf('web', { pull_policy: 'never' }) };
+  const elsewhere = { records: [{ generation: 3, placement: { host: h2, chosenBy: 'platform' } }] };
+  const stays = { records: [{ generation: 2, placement: { host: h1 } }] };
+  const rejectedBy = (...hosts: (typeof h1)[]) => ({ rejections: hosts.map((host) => ({ host, atMs: 999_000 })) });
+  const rows: [string, Partial<ContainerRecord>, Parameters<typeof itemOf>[1], ReturnType<typeof fleetOf>, object][] = [
+    ['a fault of the host → elsewhere', {}, fault, twoHosts, elsewhere],
+    ['a secret that it lacks → elsewhere', {}, ofReason('secret_missing'), twoHosts, elsewhere],
+    ['the same from an agent that gave up → elsewhere', {}, ofReason('secret_missing', 'failed'), twoHosts, elsewhere],
+    ['an image that only a host can have → elsewhere', never, ofReason('image_not_found'), twoHosts, elsewhere],
+    ['an image that no registry has → stays', {}, ofReason('image_not_found', 'failed'), twoHosts, stays],
+    ['a fault of the container → stays', {}, ofReason('create_failed'), twoHosts, stays],
+    ['no other host → waits, with the reason', {}, fault, oneHost, stays],
+    ['the others have refused it → waits', rejectedBy(h2), fault, twoHosts, stays],
+    ['the tenant’s choice → waits', { placement: placedOn(h1, 'tenant') }, fault, twoHosts, stays],
+    ['to be stopped → stays', { desired: 'stopped' }, fault, twoHosts, stays],
+    ['it runs all the same → stays', {}, ofReason('host_fault', 'running'), twoHosts, stays],
+    [
+      'the other’s engine is away → waits',
+      {},
+      fault,
+      fleetOf(fleetHost(h1), fleetHost(h2, { hasEngine: false })),
+      stays,
+    ],
+  ];
+  for (const [name, record, item, fleet, changes] of rows) {
+    const before = container(record);
+    const found = observe(stateOf(before), h1, 1, itemOf(before, item), contextOf(fleet));
+    t.match(found, changes, name);
+    const next = changedRecord({ changes: found });
+    if (next.placement.phase === 'placed' && next.placement.host === h1) {
+      t.match(next.observed, item?.observation ?? {}, `${name}: as it was told`);
+    }
+  }
+  const before = container();
+  const found = observe(stateOf(before), h1, 1, itemOf(before, fault), contextOf(twoHosts));
+  t.match(changedRecord({ changes: found }).rejections, [{ host: h1, atMs: 1_000_000 }], 'not back there at once');
+  t.same(bellsOf(found).sort(), [h1, h2], 'both hosts hear');
+  t.match(
+    found.events.map(({ type, container: { observed } }) => [type, observed.reason]),
+    [
+      ['status', 'host_fault'],
+      ['placed', null],
+    ],
+    'and the tenant reads why',
+  );
+  t.end();
+});
+
+t.test('a container that every host fails goes round them, a host a time, and is never given up', (t) => {
+  const hosts = fleetOf(...[h1, h2, h3].map((key) => fleetHost(key)));
+  const state = stateOf(container());
+  const [first] = [...state.tenant(acme).containers.values()] as [ContainerRecord];
+  const visited: string[] = [];
+  for (let minute = 0; minute < 30; minute++) {
+    const record = state.tenant(acme).containers.get(first.id) as ContainerRecord;
+    if (record.placement.phase !== 'placed') return t.fail('it has no host');
+    visited.push(record.placement.host);
+    const seen = observation('backoff', { reason: 'host_fault' });
+    const item = itemOf(record, { seq: minute + 2, observation: seen });
+    apply(state, observe(state, record.placement.host, 1, item, contextOf(hosts, 1_000_000 + minute * 60_000)));
+  }
+  t.same(new Set(visited), new Set([h1, h2, h3]));
+  const moves = visited.filter((host, index) => index > 0 && host !== visited[index - 1]).length;
+  t.ok(moves <= (30 / (limits.rejectionTtlMs / 60_000)) * 3, `${moves} moves in half an hour`);
+  t.end();
+});
+
+t.test('observe: a removal that does not get ahead', (t) => {
+  const removing = container({ desired: 'removed', observed: observation('running') });
+  const state = stateOf(removing);
+  const context = contextOf(oneHost);
+  const say = (seq: number, more: Partial<Observation> = {}) => {
+    const changes = observe(
+      state,
+      h1,
+      1,
+      itemOf(removing, { seq, observation: observation('removing', more) }),
+      context,
+    );
+    apply(state, changes);
+    return changes;
+  };
+  const held = { reason: 'engine_unavailable', message: 'device or resource busy' } as const;
+  t.ok(isEmpty(say(2)), 'under way → nothing is written');
+  t.match(say(3, held).events, [{ type: 'status', status: 'removing' }], 'held up → an event');
+  const status = dataOf(decide.status(state, ask('container.status', removing), context));
+  t.match(status, { status: 'removing', observed_status: 'removing', ...held });
+  t.match(say(4, { ...held, message: 'still busy' }), { records: [{}], events: { length: 0 } }, 'new words → no event');
+  t.ok(isEmpty(say(3, held)), 'an older one → ignored');
+  t.match(say(5).events, [{ type: 'status' }], 'under way again → an event');
+  t.match(dataOf(decide.status(state, ask('container.status', removing), context)), { reason: null, message: null });
+  const wanted = container();
+  const told = itemOf(wanted, { observation: observation('removing', held) });
+  t.ok(isEmpty(observe(stateOf(wanted), h1, 1, told, context)), 'of what is wanted → ignored');
   t.end();
 });
 

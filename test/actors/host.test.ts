@@ -180,6 +180,9 @@ t.test('placement: fits', (t) => {
     ['silent', { standing: 'silent' }, false],
     ['lost', { standing: 'lost' }, false],
     ['not started yet', { capacity: null }, false],
+    ['its engine is away', { hasEngine: false }, false],
+    ['it tells of faults, and may be the only one', { isSound: false }, true],
+    ['nobody has told of it, as after a start of everything', { standing: 'unheard' }, true],
   ];
   for (const [name, more, expected] of rows) t.equal(fits(fleetHost(h1, more), need), expected, name);
   t.end();
@@ -192,6 +195,11 @@ t.test('placement: choose', (t) => {
   const here = [region('default')];
   t.equal(choose(two, here, need, new Set())?.key, h2, 'the emptier');
   t.equal(choose(two, here, need, new Set([h2]))?.key, h1, 'without the excluded');
+  for (const doubtful of [{ isSound: false }, { standing: 'unheard' as const }]) {
+    const pair = fleetOf(fleetHost(h1, doubtful), fleetHost(h2, { used }));
+    t.equal(choose(pair, here, need, new Set())?.key, h2, `another first, however full: ${JSON.stringify(doubtful)}`);
+    t.equal(choose(pair, here, need, new Set([h2]))?.key, h1, 'and that one where there is no other');
+  }
   t.equal(choose(two, [region('eu')], need, new Set()), undefined, 'in the regions given');
   t.equal(choose(two, [], need, new Set()), undefined);
   const full = Array.from({ length: 300 }, (_, index) =>

@@ -1,12 +1,18 @@
 /** Reports of an agent's own reporter to an actors process on a real nats-server: what they commit, and what is too old. */
 import t, { type Test } from 'tap';
+import { Fleet } from '../../actors/fleet.ts';
+import { serveHosts } from '../../actors/hosts.ts';
+import { noChanges } from '../../actors/turn.ts';
+import { startNats } from '../../deploy/nats.ts';
 import { createReporter, type Reporter } from '../../host-agent/reporter.ts';
+import { systemClock } from '../../lib/clock.ts';
 import type { Owner } from '../../actors/owner.ts';
 import type { ContainerStatusView, Observation } from '../../schemas/container.ts';
 import type { ContainerId, HostKey, Region } from '../../schemas/ids.ts';
 import type { HelloAnswer, Report, ReportAnswer } from '../../schemas/messages.ts';
 import { partitionOf, subjects } from '../../schemas/subjects.ts';
 import { eventually } from '../host-agent/support/eventually.ts';
+import { temporaryFolder } from '../support/folder.ts';
 import {
   containerId,
   controlPlane,
@@ -20,7 +26,9 @@ import {
   tenantId,
   type Ground,
 } from './support.ts';
-import { observation, roomy } from './support/records.ts';
+import { createMemorySink, createMemoryStore, MemoryBucket } from './support/memory-store.ts';
+import { createPartition } from './support/partition.ts';
+import { hostRecord, observation, roomy } from './support/records.ts';
 
 const partitions = 4;
 const containers = 200;
@@ -151,4 +159,44 @@ t.test('what an older session sent never replaces what a newer one said, also to
   t.same(await report(session, 3, running), { ok: true });
   t.same(await report(session, 2, failed), { ok: true }, 'in one session, an earlier number');
   t.equal((await statusOf(id)).status, 'running');
+});
+
+t.test('credentials are renewed for the key that is enrolled when the hello is committed', async (t) => {
+  const nats = await startNats({ dir: temporaryFolder(t) });
+  t.teardown(() => nats.stop());
+  const nc = await controlPlane(nats);
+  t.teardown(() => nc.close());
+  const partition = createPartition({
+    store: createMemoryStore(new MemoryBucket()),
+    events: createMemorySink([]),
+  });
+  await partition.start();
+  const [old, next] = ['A', 'B'].map((letter) => `U${letter.repeat(55)}`) as [string, string];
+  const enrol = async (publicKey: string): Promise<void> => {
+    const records = [hostRecord(host, { publicKey })];
+    await new Promise<void>((resolve) => {
+      partition.change('hello', () => [{ ...noChanges, records }], resolve);
+    });
+  };
+  await enrol(old);
+  let isRaced = true;
+  serveHosts({
+    nc,
+    cluster: { id: 'c', partitions: 1, format: 1 },
+    owned: () => [partition],
+    fleet: new Fleet({ clock: systemClock, partitions: 1, hostUnknownMs: 1000 }),
+    log: quietLog,
+    signJwt: async (_, key) => {
+      if (isRaced) await enrol(next);
+      return `for ${key}`;
+    },
+  });
+  const hello = async (renewKey: string): Promise<HelloAnswer> => {
+    const ask = { v: 1, agent_version: '0', capacity: roomy, renew_key: renewKey };
+    return (await nc.request(subjects.hostHello(host), JSON.stringify(ask), { timeout: 10_000 })).json<HelloAnswer>();
+  };
+  t.notOk('jwt' in (await hello(old)), 'enrolled again while the old key was signed → nothing for the old one');
+  isRaced = false;
+  t.notOk('jwt' in (await hello(old)), 'a key of before → nothing');
+  t.match(await hello(next), { ok: true, jwt: `for ${next}` });
 });

@@ -49,7 +49,7 @@ t.test('what can’t run says why', async (t) => {
     [
       'never pulled, and not here',
       { registry, repository: 'no/where', pull_policy: 'never' },
-      { status: 'failed', reason: 'image_not_found' },
+      { status: 'backoff', reason: 'image_not_found' },
     ],
     [
       'a registry that is away',
@@ -59,7 +59,7 @@ t.test('what can’t run says why', async (t) => {
     [
       'a secret that is not on this host',
       { ...healthy, secret_refs: [{ env: 'A', secret: 'nosuch' }] },
-      { status: 'failed', reason: 'secret_missing', message: /nosuch/ },
+      { status: 'backoff', reason: 'secret_missing', message: /nosuch/ },
     ],
     ['no room on this host', { ...healthy, mem_bytes: 2 * 1024 ** 3 }, { status: 'failed', reason: 'rejected' }],
     [

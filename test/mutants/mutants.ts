@@ -380,6 +380,20 @@ export const mutants: readonly Mutant[] = [
     killedBy: { by: 'test', file: 'test/actors/reports.test.ts' },
   },
   {
+    name: 'key renewed that is no longer enrolled',
+    guard: 'Credentials go to the key that is enrolled when the hello is committed (A7)',
+    file: 'actors/hosts.js',
+    edits: [{ find: 'jwt !== undefined && isEnrolled(state)', replace: 'jwt !== undefined' }],
+    killedBy: { by: 'test', file: 'test/actors/reports.test.ts' },
+  },
+  {
+    name: 'placed on a host without an engine',
+    guard: 'A host whose engine is away takes no container (ADR 15)',
+    file: 'actors/placement.js',
+    edits: [{ find: 'host.hasEngine &&', replace: '' }],
+    killedBy: { by: 'test', file: 'test/actors/host.test.ts' },
+  },
+  {
     name: 'heartbeat of a session that is over',
     guard: 'A heartbeat of an older session says nothing of its host (A7)',
     file: 'actors/fleet.js',

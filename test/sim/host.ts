@@ -22,6 +22,8 @@ export interface Running {
   generation: number;
   /** The generation of the placement that it was made under: its label. */
   placement: number;
+  /** So often it has crashed and been started again. */
+  restarts: number;
 }
 
 export interface HostOptions {
@@ -115,6 +117,14 @@ class Agent {
     }
   }
 
+  /** Everything is said again in the new session. */
+  async #renewSession(): Promise<void> {
+    this.#session = undefined;
+    await this.#greet();
+    this.#told.clear();
+    this.#seq = 0;
+  }
+
   async #keepSynced(): Promise<void> {
     const target: SyncTarget = {
       host: this.#options.key,
@@ -205,7 +215,8 @@ class Agent {
           break;
         default: {
           const { tenant, generation, placement } = wanted.container;
-          this.#engine.set(id, { tenant, generation, placement, state: wanted.want });
+          const restarts = found?.restarts ?? 0;
+          this.#engine.set(id, { tenant, generation, placement, restarts, state: wanted.want });
         }
       }
     }
@@ -230,11 +241,18 @@ class Agent {
     const isHere = (tenant: TenantId): boolean => partitionOf(tenant, this.#options.partitions) === partition;
     const items: ReportItem[] = [];
     const texts = new Map<ContainerId, string>();
-    for (const [id, { tenant, generation, state }] of this.#engine) {
-      const text = `${generation} ${state}`;
+    for (const [id, { tenant, generation, state, restarts }] of this.#engine) {
+      const text = `${generation} ${state} ${restarts}`;
       if (!isHere(tenant) || this.#told.get(id) === text) continue;
       texts.set(id, text);
-      items.push({ tenant, id, generation, seq: ++this.#seq, gone: false, observation: observation(state) });
+      items.push({
+        tenant,
+        id,
+        generation,
+        seq: ++this.#seq,
+        gone: false,
+        observation: observation(state, { restart_count: restarts }),
+      });
     }
     const gone = [...this.#gone].filter(([, { tenant }]) => isHere(tenant));
     for (const [id, { tenant, generation }] of gone) {
@@ -243,8 +261,10 @@ class Agent {
     if (items.length === 0) return;
     const report = JSON.stringify({ v: 1, partition, session, items });
     try {
-      const answer = await this.#connection.request(subjects.hostReport(this.#options.key), report, { timeout: 600 });
-      if (!answer.json<ReportAnswer>().ok) return;
+      const message = await this.#connection.request(subjects.hostReport(this.#options.key), report, { timeout: 600 });
+      const answer = message.json<ReportAnswer>();
+      if (!answer.ok && answer.error === 'stale_session') await this.#renewSession();
+      if (!answer.ok) return;
     } catch {
       return;
     }

@@ -9,6 +9,7 @@ import type { KeeperObserver } from '../../actors/keeper.ts';
 import { createOwner, type Owner } from '../../actors/owner.ts';
 import type { PartitionObserver } from '../../actors/runtime/partition.ts';
 import { sleep } from '../../lib/backoff.ts';
+import type { ContainerStatusView } from '../../schemas/container.ts';
 import type { Event } from '../../schemas/event.ts';
 import type { ContainerId, HostKey, OperationId, Region, TenantId } from '../../schemas/ids.ts';
 import { hostKey, quietLog, tenantId } from '../actors/support.ts';
@@ -247,7 +248,7 @@ class Simulation {
       if (actor === undefined) return;
       const { process } = actor;
       if (process.state === 'dead') continue;
-      const kind = random.below(11);
+      const kind = random.below(12);
       this.#world.trace('trouble', kind, actor.name);
       switch (kind) {
         case 0:
@@ -281,6 +282,23 @@ class Simulation {
           // A rolling restart: everything is given away, and the process comes back.
           await this.#restart(actor);
           break;
+        case 11:
+          this.#crashContainers();
+          break;
+      }
+    }
+  }
+
+  /** Some end by themselves, again and again within a second, and are started again by their agent. */
+  #crashContainers(): void {
+    const random = this.#random;
+    for (const { engine } of this.#hosts.values()) {
+      for (const running of engine.values()) {
+        for (let crash = random.below(3); crash > 0; crash--) {
+          this.#later(random.below(1000), () => {
+            if (running.state === 'running') running.restarts++;
+          });
+        }
       }
     }
   }
@@ -334,7 +352,33 @@ class Simulation {
       for (const id of engine.keys())
         if (!desired.has(id)) this.#faults.push(`${key} runs ${id}, which is not there any more`);
     }
+    await this.#judgeReports(ends);
     await this.#judgeEvents(ends.map(([, seen]) => seen));
+  }
+
+  /** What is shown of a container is what its host saw last: no report of before has taken its place. */
+  async #judgeReports(ends: readonly (readonly [TenantId, Seen])[]): Promise<void> {
+    for (const [tenant, { id, host, isRemoving }] of ends) {
+      const running = this.#hosts.get(host as HostKey)?.engine.get(id as ContainerId);
+      if (isRemoving || running === undefined) continue;
+      const seen = `${running.state}, ${running.restarts} restarts`;
+      let shown = await this.#shown(tenant, id as ContainerId);
+      for (let waitedMs = 0; waitedMs < settleMs && shown !== seen; waitedMs += 200) {
+        await sleep(200);
+        shown = await this.#shown(tenant, id as ContainerId);
+      }
+      if (shown !== seen) this.#faults.push(`${tenant} ${id}: shown as ${shown}; its host has it ${seen}`);
+    }
+  }
+
+  async #shown(tenant: TenantId, id: ContainerId): Promise<string> {
+    const [gateway] = this.#gateways;
+    if (gateway === undefined) return 'by nobody';
+    const ask = { type: 'container.status' as const, tenant, id, rid: this.#token() };
+    const { code, body } = await this.#world.spawn(gateway.process, () => gateway.ask('read', ask));
+    if (code !== 'ok') return code;
+    const { data } = JSON.parse(body) as { readonly data: ContainerStatusView };
+    return `${data.status}, ${data.restart_count} restarts`;
   }
 
   #isAsDesired({ id, host, desired, isRemoving }: Seen): boolean {

@@ -19,6 +19,8 @@ export const fleetHost = (key: HostKey, more: Partial<FleetHost> = {}): FleetHos
   standing: 'up',
   schedulable: true,
   draining: false,
+  hasEngine: true,
+  isSound: true,
   capacity: roomy,
   used: none,
   ...more,
