@@ -7,6 +7,7 @@ import {
   type StreamConfig,
 } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
+import type { Answers } from '../lib/answers.ts';
 import { backoffMs, jitter, sleep } from '../lib/backoff.ts';
 import { clusterSubject, readClusterEntry } from '../lib/cluster.ts';
 import { DecodeError } from '../lib/decode.ts';
@@ -116,7 +117,9 @@ async function ensureStreams(jsm: JetStreamManager, partitions: number, replicas
 export async function joinWhenReady(nc: NatsConnection, options: JoinOptions, log: Log): Promise<Cluster> {
   for (let attempt = 0; ; attempt++) {
     try {
+      options.answers?.asked();
       await checkServer(nc);
+      options.answers?.heard();
       return await joinCluster(nc, options);
     } catch (error) {
       const isFinal = error instanceof ClusterError || error instanceof DecodeError;
@@ -133,6 +136,8 @@ export interface JoinOptions {
   readonly newId: () => string;
   /** The one that must be there; then none is initialised. */
   readonly expectedId?: string | undefined;
+  /** Of the connection. */
+  readonly answers?: Answers;
 }
 
 /**

@@ -1,12 +1,13 @@
 /** The actors program: owner of partitions, writer of all state. */
 import { randomUUID } from 'node:crypto';
+import { Answers } from '../lib/answers.ts';
 import { systemClock } from '../lib/clock.ts';
 import { watchCluster } from '../lib/cluster.ts';
 import { readSettingFile, readSettings } from '../lib/config.ts';
 import { runProgram } from '../lib/lifecycle.ts';
 import { createLog, logLevelOf } from '../lib/log.ts';
 import { createRegistry, serveMetrics } from '../lib/metrics.ts';
-import { connectNats, credentialsFile } from '../lib/nats.ts';
+import { connectNats, countMoves, credentialsFile } from '../lib/nats.ts';
 import { version } from '../lib/version.ts';
 import { joinWhenReady } from './cluster.ts';
 import { countScrubs, createObserver, observeFleet, observeKeeper, observeScrub } from './metrics.ts';
@@ -18,11 +19,15 @@ const log = createLog('actors', logLevelOf(process.env));
 
 await runProgram(log, async (life) => {
   const config = readSettings(settings, process.env);
+  const registry = createRegistry('actors', version);
+  const answers = new Answers(systemClock);
   const nc = await connectNats(
     {
       servers: config.NATS_URLS,
       name: 'longshore actors',
       isUrgent: true,
+      answers,
+      onMove: countMoves(registry),
       ...(config.NATS_CREDS_FILE === undefined ? {} : { authenticator: credentialsFile(config.NATS_CREDS_FILE) }),
       ...(config.NATS_CA_FILE === undefined ? {} : { tlsCaFile: config.NATS_CA_FILE }),
     },
@@ -37,12 +42,13 @@ await runProgram(log, async (life) => {
       replicas: config.REPLICAS,
       newId: randomUUID,
       expectedId: config.CLUSTER_ID,
+      answers,
     },
     log,
   );
-  const registry = createRegistry('actors', version);
   const owner = createOwner({
     nc,
+    answers,
     cluster,
     hostsAccount: {
       publicKey: config.HOSTS_ACCOUNT,

@@ -4,6 +4,7 @@
  */
 import type { NatsConnection, Subscription } from '@nats-io/transport-node';
 import { sleep } from '../lib/backoff.ts';
+import type { Answers } from '../lib/answers.ts';
 import type { Clock } from '../lib/clock.ts';
 import { signHostJwt, type HostsAccount } from '../lib/host-credentials.ts';
 import type { Log } from '../lib/log.ts';
@@ -32,6 +33,8 @@ import type { Changes, TurnContext } from './turn.ts';
 
 export interface OwnerOptions {
   readonly nc: NatsConnection;
+  /** Of that connection. */
+  readonly answers?: Answers;
   readonly cluster: Cluster;
   readonly hostsAccount: HostsAccount;
   readonly hostsNatsUrls: readonly string[];
@@ -83,7 +86,7 @@ export function createOwner(options: OwnerOptions): Owner {
 
   const keeper = new Keeper({
     partitions: count,
-    members: createJetStreamMemberStore(nc),
+    members: createJetStreamMemberStore(nc, options.answers),
     clock,
     log,
     newId: () => options.newToken() as MemberId,

@@ -3,16 +3,19 @@
  * itself while the process already listens and says "not ready"; asks made before that are answered `unavailable`.
  */
 import type { NatsConnection } from '@nats-io/transport-node';
+import type { Answers } from '../lib/answers.ts';
 import type { Clock } from '../lib/clock.ts';
 import { watchCluster } from '../lib/cluster.ts';
 import type { Log } from '../lib/log.ts';
 import type { TenantId } from '../schemas/ids.ts';
+import { limits } from '../schemas/limits.ts';
 import type { Revocation } from '../schemas/tenant.ts';
 import { RevocationFeed, type Knowledge } from './auth/revocation-feed.ts';
 import type { Revocations } from './auth/revocations.ts';
 import { waitForCluster } from './cluster.ts';
 import { Coalescer, type LaneKind, type Outcome, type Question } from './coalescer.ts';
 import type { Meters } from './metrics.ts';
+import { probePartitions } from './prober.ts';
 import type { RateLimiter } from './rate-limits.ts';
 import { connectSharedMemory, type SharedMemory } from './redis.ts';
 
@@ -26,6 +29,8 @@ export interface BackendOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly meters: Meters;
+  /** Of the connection that `start` is given. */
+  readonly answers: Answers;
   /** What was joined is no more: nothing that is held is good for what is there now. */
   readonly onOtherCluster: (error: Error) => void;
 }
@@ -34,6 +39,7 @@ interface Up {
   readonly coalescer: Coalescer;
   readonly feed: RevocationFeed;
   readonly shared: SharedMemory | undefined;
+  readonly stopProbing: () => void;
 }
 
 const unavailable: Outcome = { code: 'unavailable', body: '' };
@@ -49,27 +55,32 @@ export class Backend {
 
   /** Resolves once everything is there, however long that takes. */
   async start(nc: NatsConnection): Promise<void> {
-    const { clock, log, meters, requestDeadlineMs, revocations, expectedId, onOtherCluster } = this.#options;
-    const cluster = await waitForCluster(nc, { log, expectedId }, this.#stop.signal);
+    const { clock, log, meters, answers, requestDeadlineMs, revocations, expectedId, onOtherCluster } = this.#options;
+    const cluster = await waitForCluster(nc, { log, expectedId, answers }, this.#stop.signal);
     if (cluster === undefined) return;
     const { partitions } = cluster;
     log.info('cluster', { cluster: cluster.id, partitions });
-    const coalescer = new Coalescer(nc, { partitions, requestDeadlineMs, clock, log, meters });
+    const coalescer = new Coalescer(nc, { partitions, requestDeadlineMs, clock, log, meters, answers });
     const feed = new RevocationFeed(coalescer, revocations, { clock, log });
-    this.#up = { coalescer, feed, shared: this.#connectRedis(cluster.id, feed) };
+    const shared = this.#connectRedis(cluster.id, feed);
+    this.#up = { coalescer, feed, shared, stopProbing: probePartitions(coalescer, clock) };
     feed.start();
     void watchCluster(nc, cluster, onOtherCluster, this.#stop.signal);
   }
 
   stop(): void {
     this.#stop.abort();
+    this.#up?.stopProbing();
     this.#up?.feed.stop();
     this.#up?.shared?.stop();
     this.#up?.coalescer.stop();
   }
 
+  /** A connection alone is not enough: its server may be cut off from the others. */
   ready(): boolean {
-    return this.#up !== undefined && this.#up.coalescer.connected() && this.#up.feed.complete();
+    if (this.#up === undefined) return false;
+    const { coalescer, feed } = this.#up;
+    return coalescer.connected() && coalescer.unansweredMs() <= limits.gatewayAnsweredMs && feed.complete();
   }
 
   /** A request that makes keys may take long; each of its asks takes no longer than any other's. */

@@ -1,5 +1,6 @@
 /** Which cluster the gateway serves: without its record, which actors write when they make it, there are no partitions. */
 import type { NatsConnection } from '@nats-io/transport-node';
+import type { Answers } from '../lib/answers.ts';
 import { jitter, sleep } from '../lib/backoff.ts';
 import { readClusterEntry } from '../lib/cluster.ts';
 import type { Log } from '../lib/log.ts';
@@ -12,6 +13,8 @@ export interface ClusterWait {
   readonly log: Log;
   /** The one that must be there; any other is waited out. */
   readonly expectedId: string | undefined;
+  /** Of the connection. */
+  readonly answers?: Answers;
 }
 
 /** Why the gateway can't serve what is there; undefined where it can. */
@@ -23,13 +26,15 @@ const faultOf = ({ id }: Cluster, expectedId: string | undefined): string | unde
 /** Waits for the record as long as it takes; undefined when aborted. */
 export async function waitForCluster(
   nc: NatsConnection,
-  { log, expectedId }: ClusterWait,
+  { log, expectedId, answers }: ClusterWait,
   signal: AbortSignal,
 ): Promise<Cluster | undefined> {
   for (let attempt = 0; !signal.aborted; attempt++) {
     const isSaid = attempt % saidEvery === 0;
     try {
+      answers?.asked();
       const { entry } = await readClusterEntry(nc);
+      answers?.heard();
       const cluster = entry === undefined || isRestoring(entry) ? undefined : entry;
       const fault = cluster === undefined ? undefined : faultOf(cluster, expectedId);
       if (cluster !== undefined && fault === undefined) return cluster;

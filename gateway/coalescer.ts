@@ -14,6 +14,7 @@
  */
 import { createInbox, type Msg, type NatsConnection, type Subscription } from '@nats-io/transport-node';
 import { backoffMs, jitter } from '../lib/backoff.ts';
+import type { Answers } from '../lib/answers.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { limits } from '../schemas/limits.ts';
@@ -63,6 +64,8 @@ export interface CoalescerOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly meters: CoalescerMeters;
+  /** Learns what is asked and answered. */
+  readonly answers: Answers;
 }
 
 export class Coalescer {
@@ -78,6 +81,7 @@ export class Coalescer {
   #flightNumber = 0;
   #flushPlanned = false;
   #disconnectedAtMs: number | undefined;
+  #answeredAtMs = -Infinity;
 
   constructor(nc: NatsConnection, options: CoalescerOptions) {
     this.#nc = nc;
@@ -97,6 +101,11 @@ export class Coalescer {
   /** Whether NATS is there now. */
   connected(): boolean {
     return this.#disconnectedAtMs === undefined;
+  }
+
+  /** Since when no owner of a partition has answered anything: a length of time. */
+  unansweredMs(): number {
+    return this.#options.clock.monotonicMs() - this.#answeredAtMs;
   }
 
   partitionFor(key: string): number {
@@ -187,6 +196,7 @@ export class Coalescer {
     for (const item of batch.items) item.sentIn = id;
     lane.inFlight++;
     this.#options.meters.batch(lane.kind, batch.items.length);
+    this.#options.answers.asked();
     try {
       this.#nc.publish(lane.subject, batch.payload, { reply: `${this.#inbox}.${id}` });
     } catch (error) {
@@ -207,6 +217,7 @@ export class Coalescer {
       this.#onRefused(flight, 'no_responders');
       return;
     }
+    this.#options.answers.heard();
     let answers: Answer[];
     try {
       answers = decodeAnswers(message.string());
@@ -227,6 +238,7 @@ export class Coalescer {
       if (code === notOwner) isRefused = true;
       else settle(item, { code, body });
     }
+    if (!isRefused) this.#answeredAtMs = this.#options.clock.monotonicMs();
     if (isRefused) {
       // The others too: whoever refuses some of it may be committing the rest.
       for (const item of flight.items) item.perhapsExecuted = true;

@@ -3,6 +3,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Registry } from 'prom-client';
 import { v7 as uuidv7 } from 'uuid';
+import type { Answers } from '../lib/answers.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { ContainerId, OperationId } from '../schemas/ids.ts';
@@ -46,6 +47,8 @@ export interface GatewayDependencies {
   readonly issuers: readonly IssuerSetting[];
   /** May stay pending for as long as NATS is away. */
   readonly nats: Promise<NatsConnection>;
+  /** Of that connection. */
+  readonly answers: Answers;
   readonly registry: Registry;
   readonly clock: Clock;
   readonly log: Log;
@@ -105,6 +108,7 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
     clock,
     log,
     meters,
+    answers: dependencies.answers,
     onOtherCluster: dependencies.onOtherCluster,
   });
   const gate = new Gate({

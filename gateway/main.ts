@@ -1,11 +1,12 @@
 /** The gateway's process. */
 import type { NatsConnection } from '@nats-io/transport-node';
+import { Answers } from '../lib/answers.ts';
 import { readSettings } from '../lib/config.ts';
 import { systemClock } from '../lib/clock.ts';
 import { runProgram } from '../lib/lifecycle.ts';
 import { createLog, logLevelOf } from '../lib/log.ts';
 import { createRegistry, serveMetrics } from '../lib/metrics.ts';
-import { connectNats, credentialsFile } from '../lib/nats.ts';
+import { connectNats, countMoves, credentialsFile } from '../lib/nats.ts';
 import { version } from '../lib/version.ts';
 import { startGateway, stopDeadlineMs } from './gateway.ts';
 import { issuersOf, settings } from './settings.ts';
@@ -24,11 +25,14 @@ await runProgram(log, async (life) => {
   log.info('metrics', { url: metrics.url });
 
   const { NATS_CREDS_FILE: credsFile, NATS_CA_FILE: tlsCaFile } = configuration;
+  const answers = new Answers(systemClock);
   const nats = connectNats(
     {
       servers: configuration.NATS_URLS,
       name: 'gateway',
       isUrgent: true,
+      answers,
+      onMove: countMoves(registry),
       ...(credsFile === undefined ? {} : { authenticator: credentialsFile(credsFile) }),
       ...(tlsCaFile === undefined ? {} : { tlsCaFile }),
     },
@@ -46,6 +50,7 @@ await runProgram(log, async (life) => {
     configuration,
     issuers,
     nats,
+    answers,
     registry,
     clock: systemClock,
     log,

@@ -6,7 +6,8 @@ import { sleep } from '../lib/backoff.ts';
 import { steadyTime, type Clock } from '../lib/clock.ts';
 import type { Lifecycle } from '../lib/lifecycle.ts';
 import type { Log } from '../lib/log.ts';
-import { connectNats } from '../lib/nats.ts';
+import { Answers } from '../lib/answers.ts';
+import { connectNats, countMoves } from '../lib/nats.ts';
 import { version } from '../lib/version.ts';
 import type { ContainerStatus } from '../schemas/container.ts';
 import { engineAway } from '../schemas/messages.ts';
@@ -92,6 +93,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     isolate({ isSuperseded });
   };
 
+  const answers = new Answers(clock);
   const control = createControl({
     host,
     target: {
@@ -124,6 +126,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     syncMs: settings.SYNC_INTERVAL_MS,
     retry,
     clock,
+    answers,
     metrics,
     log,
   });
@@ -220,6 +223,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
       signal,
     ),
   ];
+  const onMove = countMoves(registry);
   void connect().catch((error: unknown) => life.fail('control_failed', error));
 
   async function connect(): Promise<void> {
@@ -229,6 +233,8 @@ export async function startAgent(parts: AgentParts): Promise<void> {
         name: `longshore-agent ${host}`,
         authenticator: jwtAuthenticator(() => credentials.jwt(), seed),
         inboxPrefix: subjects.hostInbox(host),
+        answers,
+        onMove,
         ...(settings.NATS_CA_FILE === undefined ? {} : { tlsCaFile: settings.NATS_CA_FILE }),
       },
       log,

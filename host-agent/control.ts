@@ -4,6 +4,7 @@
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import Type from 'typebox';
+import type { Answers } from '../lib/answers.ts';
 import { backoffMs, jitter, sleep, type BackoffBounds } from '../lib/backoff.ts';
 import type { Clock } from '../lib/clock.ts';
 import { decoder } from '../lib/decode.ts';
@@ -48,12 +49,14 @@ export interface ControlParts {
   readonly syncMs: number;
   readonly retry: BackoffBounds;
   readonly clock: Clock;
+  /** Learns what is asked of the control plane, and what it answers. */
+  readonly answers: Answers;
   readonly metrics: Pick<Metrics, 'sync'>;
   readonly log: Log;
 }
 
 export function createControl(parts: ControlParts): Control {
-  const { host, target, clock, metrics, log } = parts;
+  const { host, target, clock, answers, metrics, log } = parts;
   const bell = createLatch();
   const stale = createLatch();
   let connection: NatsConnection | undefined;
@@ -66,10 +69,14 @@ export function createControl(parts: ControlParts): Control {
 
   const onContact = (): void => {
     lastContactMs = clock.monotonicMs();
+    answers.heard();
   };
   const request: Request = async (subject, payload, timeoutMs) => {
     if (connection === undefined) throw new Error('not connected');
-    return (await connection.request(subject, payload, { timeout: timeoutMs })).data;
+    answers.asked();
+    const { data } = await connection.request(subject, payload, { timeout: timeoutMs });
+    answers.heard();
+    return data;
   };
 
   const ring = (partition: number | 'all'): void => {
@@ -119,6 +126,7 @@ export function createControl(parts: ControlParts): Control {
       }
       const asked = due;
       due = new Set();
+      answers.asked();
       const result = await sync(nc, target, asked === 'all' ? undefined : [...asked], log);
       metrics.sync(result.kind);
       const isDone = takeResult(result, asked);

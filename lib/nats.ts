@@ -1,7 +1,18 @@
-/** A NATS connection as every program wants it: it waits for the server at start, and never gives up reconnecting. */
+/**
+ * A NATS connection as every program wants it: it waits for the server at start, never gives up reconnecting, and leaves
+ * a server that does not answer for another.
+ */
 import { readFileSync } from 'node:fs';
-import { connect, credsAuthenticator, type Authenticator, type NatsConnection } from '@nats-io/transport-node';
+import {
+  connect,
+  credsAuthenticator,
+  type Authenticator,
+  type NatsConnection,
+  type ReconnectToServerHandler,
+} from '@nats-io/transport-node';
+import { Counter, type Registry } from 'prom-client';
 import { limits } from '../schemas/limits.ts';
+import type { Answers } from './answers.ts';
 import type { Log } from './log.ts';
 
 export interface NatsOptions {
@@ -13,6 +24,10 @@ export interface NatsOptions {
   readonly tlsCaFile?: string;
   /** Callers wait meanwhile: a server that is away is noticed sooner, at the price of more pings. */
   readonly isUrgent?: boolean;
+  /** What is asked over the connection and answered; absent: it stays where it is while the server answers pings. */
+  readonly answers?: Answers;
+  /** The server was left for another. */
+  readonly onMove?: () => void;
 }
 
 export const credentialsFile = (path: string): Authenticator => credsAuthenticator(new Uint8Array(readFileSync(path)));
@@ -22,6 +37,7 @@ export const credentialsFile = (path: string): Authenticator => credsAuthenticat
  * deadline of its own.
  */
 export async function connectNats(options: NatsOptions, log: Log): Promise<NatsConnection> {
+  const choice = new ServerChoice();
   const nc = await connect({
     servers: [...options.servers],
     name: options.name,
@@ -34,12 +50,80 @@ export async function connectNats(options: NatsOptions, log: Log): Promise<NatsC
     timeout: options.isUrgent === true ? limits.natsConnectUrgentMs : limits.natsConnectMs,
     noAsyncTraces: true,
     ignoreAuthErrorAbort: true,
+    reconnectToServer: choice.next,
     ...(options.authenticator === undefined ? {} : { authenticator: options.authenticator }),
     ...(options.inboxPrefix === undefined ? {} : { inboxPrefix: options.inboxPrefix }),
     ...(options.tlsCaFile === undefined ? {} : { tls: { caFile: options.tlsCaFile, handshakeFirst: true } }),
   });
   void watch(nc, log);
+  if (options.answers !== undefined) leaveWhenSilent(nc, choice, options, options.answers, log);
   return nc;
+}
+
+/**
+ * Which server is dialled next. nats.js goes round its list, but the first reconnect may end at the very server that was
+ * left (seen with 3.4), for that one still takes connections.
+ */
+class ServerChoice {
+  #left: { readonly server: string; dials: number } | undefined;
+
+  /** The next dials go elsewhere; after a round of the list in vain, any server is better than none. */
+  avoid(server: string): void {
+    this.#left = { server, dials: 0 };
+  }
+
+  readonly next: ReconnectToServerHandler = (servers) => {
+    if (this.#left === undefined || this.#left.dials++ >= servers.length) return null;
+    const { server } = this.#left;
+    return servers.find(({ listen }) => listen !== server) ?? null;
+  };
+
+  settled(): void {
+    this.#left = undefined;
+  }
+}
+
+function leaveWhenSilent(
+  nc: NatsConnection,
+  choice: ServerChoice,
+  { isUrgent, onMove }: NatsOptions,
+  answers: Answers,
+  log: Log,
+): void {
+  const minMs = isUrgent === true ? limits.natsSilentUrgentMs : limits.natsSilentMs;
+  const bounds = { minMs, maxMs: limits.natsSilentMaxMs };
+  let isConnected = true;
+  let spread = Math.random();
+  const timer = setInterval(() => {
+    if (!isConnected || !answers.isMoveDue(bounds, spread)) return;
+    const server = nc.getServer();
+    log.warn('nats_silent', { server, silentMs: Math.round(answers.silentMs()) });
+    spread = Math.random();
+    choice.avoid(server);
+    answers.moved();
+    onMove?.();
+    nc.reconnect().catch((error: unknown) => log.warn('nats_not_left', { server, error }));
+  }, limits.natsSilenceLookMs).unref();
+  void (async () => {
+    for await (const { type } of nc.status()) {
+      if (type === 'disconnect') isConnected = false;
+      if (type !== 'reconnect') continue;
+      isConnected = true;
+      choice.settled();
+      answers.reconnected();
+    }
+  })();
+  void nc.closed().then(() => clearInterval(timer));
+}
+
+/** Counts the moves of a program's connection. */
+export function countMoves(registry: Registry): () => void {
+  const moves = new Counter({
+    name: 'longshore_nats_moves_total',
+    help: 'Times that the program left a NATS server that did not answer for another.',
+    registers: [registry],
+  });
+  return () => moves.inc();
 }
 
 async function watch(nc: NatsConnection, log: Log): Promise<void> {

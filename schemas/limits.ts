@@ -89,6 +89,18 @@ export const limits = {
   /** Of gateways and actors, whose callers wait meanwhile. */
   natsPingUrgentMs: 1 * seconds,
   natsConnectUrgentMs: 2 * seconds,
+  /** Asked and not answered for this long: the server may be cut off from the others, and another is tried. */
+  natsSilentMs: 20 * seconds,
+  /** Of gateways and actors. Longer than another server takes to lead a stream, which is a silence too. */
+  natsSilentUrgentMs: 10 * seconds,
+  /** Where no server answers, the next is tried after twice the time, up to this. */
+  natsSilentMaxMs: 2 * minutes,
+  natsSilenceLookMs: 500,
+  /** A gateway is ready when the owner of a partition has answered it within this time. */
+  gatewayAnsweredMs: 7.5 * seconds,
+  /** A gateway that has nothing to ask asks a partition so often whether it is there. */
+  gatewayProbeMs: 1 * seconds,
+  gatewayProbeDeadlineMs: 5 * seconds,
   /** NATS away for longer than this: asks are refused at once. */
   natsAwayMs: 2 * seconds,
 

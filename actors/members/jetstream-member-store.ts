@@ -1,5 +1,6 @@
 /** The members' keys in JetStream. */
 import type { NatsConnection } from '@nats-io/transport-node';
+import type { Answers } from '../../lib/answers.ts';
 import { readStream } from '../../lib/stream-read.ts';
 import { bucketPrefix, buckets, bucketStream, keys } from '../../schemas/buckets.ts';
 import type { MemberId } from '../../schemas/ids.ts';
@@ -13,7 +14,8 @@ const prefix = bucketPrefix(bucket);
 const utf8 = new TextDecoder();
 const timeoutMs = limits.memberRequestMs;
 
-export function createJetStreamMemberStore(nc: NatsConnection): MemberStore {
+/** A lease is renewed several times a second, so its answers tell whether the server still reaches JetStream. */
+export function createJetStreamMemberStore(nc: NatsConnection, answers?: Answers): MemberStore {
   const subjectOf = (id: MemberId): string => prefix + keys.member(id);
   const membersBefore = subjectOf('' as MemberId);
 
@@ -38,7 +40,11 @@ export function createJetStreamMemberStore(nc: NatsConnection): MemberStore {
       return members;
     },
     read: (id) => readLast(nc, stream, subjectOf(id), timeoutMs),
-    replace: (id, value, expected, options) =>
-      compareAndSet(nc, subjectOf(id), value, expected, { timeoutMs, ...options }),
+    async replace(id, value, expected, options) {
+      answers?.asked();
+      const revision = await compareAndSet(nc, subjectOf(id), value, expected, { timeoutMs, ...options });
+      answers?.heard();
+      return revision;
+    },
   };
 }

@@ -5,6 +5,7 @@ import { createForageMeters } from '../../gateway/forage/metrics.ts';
 import { createMeters, registerGauges as registerGatewayGauges } from '../../gateway/metrics.ts';
 import { createMetrics, registerGauges as registerAgentGauges } from '../../host-agent/metrics.ts';
 import { createRegistry } from '../../lib/metrics.ts';
+import { countMoves } from '../../lib/nats.ts';
 
 export interface MetricDescription {
   readonly name: string;
@@ -78,8 +79,15 @@ export interface ProgramMetrics {
   readonly forage: readonly MetricDescription[];
 }
 
+/** What every program registers. */
+function commonRegistry(): Registry {
+  const registry = createRegistry('docs', '');
+  countMoves(registry);
+  return registry;
+}
+
 export function programMetrics(): ProgramMetrics {
-  const common = describe(createRegistry('docs', ''));
+  const common = describe(commonRegistry());
   const own = (fill: (registry: Registry) => void): MetricDescription[] => {
     const registry = createRegistry('docs', '');
     fill(registry);

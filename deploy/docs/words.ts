@@ -192,6 +192,8 @@ export const metricWords: Readonly<Record<string, string>> = {
   longshore_build_info: 'Which versions run: more than one for long is a roll-out that stopped half-way.',
   longshore_event_loop_delay_seconds:
     'The 99th percentile over 0.1 for minutes: the process is short of CPU, and every latency shows it.',
+  longshore_nats_moves_total:
+    'Any: a NATS server was cut off from the others, or nothing behind it answered for long: see the runbook, “A NATS server is cut off”.',
   longshore_process_cpu_seconds_total: 'A rate near 1 is a full core: a program computes on one.',
   longshore_process_resident_memory_bytes: 'Steady after hours of the same load; a straight rise is a leak.',
   longshore_process_start_time_seconds: 'Many changes in an hour: it dies and is started again.',

@@ -1,4 +1,5 @@
 /** Asks to owners over a real nats-server, with the test as the owner: whole, in parts, twice, never, and refused. */
+import { Answers } from '../../lib/answers.ts';
 import { randomUUID } from 'node:crypto';
 import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
 import t, { type Test } from 'tap';
@@ -49,6 +50,7 @@ async function stage(t: Test, nats: Nats, partitions = 1): Promise<Stage> {
     requestDeadlineMs: 10_000,
     clock: systemClock,
     log: quietLog,
+    answers: new Answers(systemClock),
     meters: {
       batch: (_lane, items) => batches.push(items),
       retry: (reason, items) => retries.set(reason, (retries.get(reason) ?? 0) + items),

@@ -19,6 +19,7 @@ import { sleep } from '../../lib/backoff.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { readSettings } from '../../lib/config.ts';
 import type { Fields, Log } from '../../lib/log.ts';
+import { Answers } from '../../lib/answers.ts';
 import { connectNats, credentialsFile } from '../../lib/nats.ts';
 import type { Container } from '../../schemas/container.ts';
 import type { Event } from '../../schemas/event.ts';
@@ -213,10 +214,12 @@ export async function runGateway(
   const env = environmentOf(ground, { HTTP_ENGINE: options.engine ?? 'uws', ...options.env });
   const configuration = readSettings(settings, env);
   const log = options.log ?? quietLog;
+  const answers = new Answers(systemClock);
   const nats = connectNats(
     {
       servers: configuration.NATS_URLS,
       name: 'gateway',
+      answers,
       authenticator: credentialsFile(configuration.NATS_CREDS_FILE ?? ''),
     },
     log,
@@ -226,6 +229,7 @@ export async function runGateway(
     configuration,
     issuers: issuersOf(configuration),
     nats,
+    answers,
     registry,
     clock: systemClock,
     log,

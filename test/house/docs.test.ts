@@ -137,6 +137,34 @@ t.test('pages name metrics, settings and events that there are', (t) => {
   t.end();
 });
 
+t.test('each alert is named in the part of the runbook that it links to', (t) => {
+  const parts = new Map(
+    read('docs/runbook.md')
+      .split(/^## /m)
+      .slice(1)
+      .map((part) => [anchorOf(part.split('\n')[0] ?? ''), part]),
+  );
+  const alerts = [...read('deploy/prometheus/alerts.yml').matchAll(/- alert: (\S+)\n((?: {8}.*\n?)*)/g)].map(
+    ([, name = '', rule = '']) => ({ name, link: /runbook: docs\/runbook\.md#(\S+)/.exec(rule)?.[1] ?? 'none' }),
+  );
+  t.ok(alerts.length > 10);
+  t.same(
+    alerts.filter(({ name, link }) => parts.get(link)?.includes(`\`${name}\``) !== true),
+    [],
+    'name the alert under **Alerts:** in its part of docs/runbook.md',
+  );
+  t.end();
+});
+
+t.test('README, runbook and deploy say the same of what may run twice', (t) => {
+  const said = ['README.md', 'docs/runbook.md', 'docs/deploy.md'].map(
+    (page) => /A container runs on two hosts in one case alone: [^.]*\./.exec(read(page).replaceAll(/\s+/g, ' '))?.[0],
+  );
+  t.match(said[0], /STOP_ON_DISCONNECT_MS/);
+  t.same([...new Set(said)], [said[0]]);
+  t.end();
+});
+
 t.test('comments cite pages and headings that there are', (t) => {
   const inOneLine = (text: string): string => text.replaceAll(/\s*\n\s*(?:\*|\/\/) /g, ' ');
   const faults = sources.flatMap((path) =>

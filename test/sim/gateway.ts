@@ -1,4 +1,5 @@
 /** A gateway in virtual time: its own coalescer, and clients whose requests it carries and who write down what they heard. */
+import { Answers } from '../../lib/answers.ts';
 import { Coalescer, type LaneKind, type Outcome, type Question } from '../../gateway/coalescer.ts';
 import { sleep } from '../../lib/backoff.ts';
 import type { ContainerId, OperationId, TenantId } from '../../schemas/ids.ts';
@@ -47,6 +48,7 @@ export class Gateway {
           clock: this.process.clock,
           log: quietLog,
           meters: { batch: () => {}, retry: () => {} },
+          answers: new Answers(this.process.clock),
         }),
     );
   }

@@ -1,0 +1,15 @@
+/** An agent that nobody answers for want of the other servers goes elsewhere, and its host is up. */
+import { createApi } from '../../../deploy/api.ts';
+import { hostKey } from '../../faults/world.ts';
+import { eventually } from '../rig.ts';
+import { movedDeadlineMs, testIsolation } from './isolate.ts';
+
+await testIsolation(import.meta.filename, 'h1', async (_t, { baseUrl, operator, moves }) => {
+  await eventually(
+    'it moves',
+    () => moves('h1'),
+    (count) => count > 0,
+    movedDeadlineMs,
+  );
+  await createApi(baseUrl).hostIsUp(operator, hostKey, AbortSignal.timeout(movedDeadlineMs));
+});
