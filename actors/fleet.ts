@@ -283,12 +283,12 @@ export class Fleet implements FleetView, PlacementLedger {
     placed.containers++;
   }
 
-  subtract(host: HostKey, cpuMillis: number, memBytes: number): void {
+  subtract(host: HostKey, cpuMillis: number, memBytes: number, containers = 1): void {
     const placed = this.#placed.get(host);
     if (placed === undefined) return;
     placed.cpuMillis -= cpuMillis;
     placed.memBytes -= memBytes;
-    placed.containers--;
+    placed.containers -= containers;
     if (placed.containers === 0) this.#placed.delete(host);
   }
 

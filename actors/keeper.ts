@@ -5,7 +5,7 @@
  */
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
-import { sleep } from '../lib/backoff.ts';
+import { backoffMs, sleep } from '../lib/backoff.ts';
 import type { MemberId } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
 import type { MemberStore } from './members/member-store.ts';
@@ -21,8 +21,8 @@ export interface KeeperOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly newId: () => MemberId;
-  /** A partition that is not taken yet; `onLost` is the keeper's. */
-  readonly createPartition: (number: number, more: Pick<PartitionOptions, 'lease' | 'mayTake' | 'onLost'>) => Partition;
+  /** A partition that is not taken yet. */
+  readonly createPartition: (number: number, more: KeeperPart) => Partition;
   /** It serves from now on. */
   readonly onTaken: (partition: Partition) => void;
   /** It is another's from now on. */
@@ -34,6 +34,18 @@ export interface KeeperOptions {
 
 export interface KeeperObserver {
   moved(how: 'taken' | 'released' | 'lost'): void;
+  /** This process rests before it loads the partition again: its records could not be read, or its lease was lost in a load. */
+  loadGivenUp(why: 'unloadable' | 'revoked'): void;
+}
+
+/** What of a partition is the keeper's. */
+export type KeeperPart = Pick<PartitionOptions, 'lease' | 'mayTake' | 'onLost' | 'onUnloadable'>;
+
+/** A partition that this process could not load. */
+interface Refusal {
+  readonly count: number;
+  readonly untilMs: number;
+  readonly why: string;
 }
 
 type Held =
@@ -47,6 +59,9 @@ export class Keeper {
   readonly membership: Membership;
   readonly #options: KeeperOptions;
   readonly #held = new Map<number, Held>();
+  readonly #refusals = new Map<number, Refusal>();
+  /** By partition, how many loads in a row ended because the lease was revoked. */
+  readonly #revokedLoads = new Map<number, number>();
   #isLeaving = false;
   #waiting: (() => void)[] = [];
 
@@ -60,7 +75,8 @@ export class Keeper {
       newId,
       held: () => [...this.serving()].map(({ number }) => number),
       onRenewed: () => this.#resume(),
-      onRevoked: () => this.#dropAll(),
+      refused: () => [...this.#refusals.keys()].filter((number) => this.#refuses(number)),
+      onRevoked: () => this.#onRevoked(),
       onLooked: () => this.#look(),
     });
   }
@@ -80,8 +96,13 @@ export class Keeper {
   /** Why this process is not ready; undefined: it is, and no partition waits for an owner. */
   fault(): string | undefined {
     if (!this.membership.lease().isValid()) return 'the lease has lapsed';
-    const unowned = this.unowned().length;
-    return unowned === 0 ? undefined : `${unowned} of ${this.#options.partitions} partitions have no owner`;
+    const unowned = this.unowned();
+    if (unowned.length === 0) return undefined;
+    const causes = unowned.flatMap((number) => {
+      const refusal = this.#refusals.get(number);
+      return refusal === undefined ? [] : [`; this process can't load partition ${number}: ${refusal.why}`];
+    });
+    return `${unowned.length} of ${this.#options.partitions} partitions have no owner${causes.join('')}`;
   }
 
   /** Joins the members; resolves when every partition has an owner. */
@@ -129,13 +150,20 @@ export class Keeper {
     let isReleasing = [...this.#held.values()].some(({ phase }) => phase === 'releasing');
     for (let number = 0; number < this.#options.partitions; number++) {
       const held = this.#held.get(number);
-      const owner = memberFor(number, live);
-      if (owner === undefined) return;
+      if (live.length === 0) return;
+      const owner = memberFor(number, membership.candidates(number));
       if (held === undefined) {
+        if (this.#refuses(number)) continue;
         // Whatever brought it about: one that nobody has, and whose epoch names us, nobody else may take.
         const isOrphan = owner !== membership.id && !membership.isClaimed(number);
         if (membership.lease().isValid() && (owner === membership.id || isOrphan)) void this.#take(number, isOrphan);
-      } else if (owner !== membership.id && isGivable(held) && !isReleasing && membership.isSettled(owner)) {
+      } else if (
+        owner !== undefined &&
+        owner !== membership.id &&
+        isGivable(held) &&
+        !isReleasing &&
+        membership.isSettled(owner)
+      ) {
         // One at a time: each is away for a moment.
         isReleasing = true;
         void this.#release(number, held);
@@ -153,6 +181,10 @@ export class Keeper {
         return isOwn || (!onlyOwn && this.#mayTake(number, lease, record));
       },
       onLost: () => this.#lost(number, partition),
+      onUnloadable: (_, error) => {
+        this.#refuse(number, 'unloadable', error instanceof Error ? error.message : String(error));
+        if (this.#held.get(number)?.phase === 'serving') this.#lost(number, partition);
+      },
     });
     this.#held.set(number, { partition, phase: 'taking' });
     await partition.start();
@@ -162,6 +194,8 @@ export class Keeper {
       return;
     }
     this.#held.set(number, { partition, phase: 'serving' });
+    this.#refusals.delete(number);
+    this.#revokedLoads.delete(number);
     log.info('partition_taken', { partition: number, epoch: partition.epoch });
     observer.moved('taken');
     onTaken(partition);
@@ -205,6 +239,36 @@ export class Keeper {
     log.warn('partition_lost', { partition: number });
     observer.moved('lost');
     onGone(partition);
+  }
+
+  // Partitions that this process can't load
+
+  /** While it rests, and for as long as another has the partition: giving it back would only take it away again. */
+  #refuses(number: number): boolean {
+    const refusal = this.#refusals.get(number);
+    if (refusal === undefined) return false;
+    return this.#options.clock.monotonicMs() < refusal.untilMs || this.membership.isClaimed(number);
+  }
+
+  #refuse(number: number, cause: 'unloadable' | 'revoked', why: string): void {
+    const { clock, log, observer } = this.#options;
+    const count = (this.#refusals.get(number)?.count ?? 0) + 1;
+    const restMs = backoffMs(count - 1, { minMs: limits.loadRestMinMs, maxMs: limits.loadRestMaxMs });
+    this.#refusals.set(number, { count, untilMs: clock.monotonicMs() + restMs, why });
+    log.error('load_given_up', { partition: number, cause, why, count, restMs });
+    observer.loadGivenUp(cause);
+  }
+
+  #onRevoked(): void {
+    for (const [number, { phase }] of this.#held) {
+      if (phase !== 'taking') continue;
+      const count = (this.#revokedLoads.get(number) ?? 0) + 1;
+      this.#revokedLoads.set(number, count);
+      if (count >= limits.loadsRevoked) {
+        this.#refuse(number, 'revoked', `this process lost its lease ${count} times while it loaded the partition`);
+      }
+    }
+    this.#dropAll();
   }
 
   #dropAll(): void {

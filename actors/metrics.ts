@@ -57,8 +57,30 @@ export function createObserver(registry: Registry): PartitionObserver & KeeperOb
     labelNames: ['how'],
     registers,
   });
+  const givenUp = new Counter({
+    name: `${prefix}loads_given_up_total`,
+    help: 'Loads of a partition after which this process rests, by cause: its records could not be read, or the lease was lost.',
+    labelNames: ['cause'],
+    registers,
+  });
+  const longest = new Map<string, number>();
+  new Gauge({
+    name: `${prefix}longest_work_seconds`,
+    help: 'Longest time since the last scrape that work of this kind kept the event loop.',
+    labelNames: ['work'],
+    registers,
+    collect() {
+      this.reset();
+      for (const [kind, seconds] of longest) this.labels(kind).set(seconds);
+      longest.clear();
+    },
+  });
   return {
     moved: (how) => moves.labels(how).inc(),
+    loadGivenUp: (cause) => givenUp.labels(cause).inc(),
+    worked: (kind, seconds) => {
+      if (seconds > (longest.get(kind) ?? 0)) longest.set(kind, seconds);
+    },
     turn: (kind) => turns.labels(kind).inc(),
     commit: (seconds, count) => {
       commitSeconds.observe(seconds);

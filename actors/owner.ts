@@ -8,6 +8,7 @@ import type { Answers } from '../lib/answers.ts';
 import type { Clock } from '../lib/clock.ts';
 import { signHostJwt, type HostsAccount } from '../lib/host-credentials.ts';
 import type { Log } from '../lib/log.ts';
+import { createSlices, type Slices } from '../lib/slices.ts';
 import { buckets } from '../schemas/buckets.ts';
 import { incarnationOf, toldEpoch, type Cluster } from '../schemas/cluster.ts';
 import type { HostKey, MemberId } from '../schemas/ids.ts';
@@ -21,12 +22,12 @@ import { Fleet } from './fleet.ts';
 import { createErrands } from './errands.ts';
 import { mayEnrol } from './host/decide.ts';
 import { serveHosts } from './hosts.ts';
-import { Keeper, type KeeperObserver } from './keeper.ts';
+import { Keeper, type KeeperObserver, type KeeperPart } from './keeper.ts';
 import { createJetStreamMemberStore } from './members/jetstream-member-store.ts';
 import type { OutgoingEffect } from './runtime/group.ts';
 import { createPartitionClient } from './partition-client.ts';
 import { createEventSink, createJetStreamStore } from './runtime/jetstream-store.ts';
-import { Partition, type PartitionObserver, type PartitionOptions } from './runtime/partition.ts';
+import { Partition, type PartitionObserver } from './runtime/partition.ts';
 import type { PartitionView } from './state.ts';
 import { expired, expiredOfVpn, sweep } from './sweep.ts';
 import type { Changes, TurnContext } from './turn.ts';
@@ -42,6 +43,8 @@ export interface OwnerOptions {
   readonly hostUnknownMs: number;
   readonly hostLostMs: number;
   readonly clock: Clock;
+  /** Absent: slices by the clock. */
+  readonly slices?: Slices;
   readonly log: Log;
   readonly observer: PartitionObserver & KeeperObserver;
   readonly newToken: () => string;
@@ -75,6 +78,8 @@ export function createOwner(options: OwnerOptions): Owner {
   const fleet = new Fleet({ clock, partitions: count, hostUnknownMs: options.hostUnknownMs });
   const events = createEventSink(nc, options.newToken);
   const directoryParts = new DirectoryParts();
+  const { slices = createSlices({ monotonicMs: () => clock.monotonicMs(), onSlice: options.observer.worked }) } =
+    options;
   const served = new Map<Partition, Served>();
   const subscriptions: Subscription[] = [];
   /** Of partitions that have gone to others. */
@@ -160,6 +165,7 @@ export function createOwner(options: OwnerOptions): Owner {
 
   let isConnected = true;
   let sweptMs = clock.monotonicMs();
+  const sweeping = new Set<Partition>();
 
   function* allThatTimeChanges(
     state: PartitionView,
@@ -185,9 +191,40 @@ export function createOwner(options: OwnerOptions): Owner {
     if (!isConnected) return;
     const regionIsSilent = fleet.regionSilence();
     for (const partition of owned()) {
-      partition.change('sweep', (state, context) => allThatTimeChanges(state, context, regionIsSilent));
       partition.expireOperations();
+      sweepOne(partition, regionIsSilent).catch(onFault);
+    }
+  }
+
+  /** In as many turns as it takes: a sweep of a hundred thousand containers would hold up everything else. */
+  async function sweepOne(partition: Partition, regionIsSilent: (host: HostKey) => boolean): Promise<void> {
+    if (sweeping.has(partition)) return;
+    sweeping.add(partition);
+    const swept = partition.view;
+    let work: Generator<Changes, void, void> | undefined;
+    const slice = (isOver: () => boolean): boolean => {
+      let isDone = true;
+      const isTaken = partition.change('sweep', function* (state, context) {
+        // It was loaded again: the next sweep looks at what is there now.
+        if (state !== swept) return;
+        work ??= allThatTimeChanges(state, context, regionIsSilent);
+        isDone = false;
+        do {
+          const next = work.next();
+          if (next.done === true) {
+            isDone = true;
+            return;
+          }
+          yield next.value;
+        } while (!isOver());
+      });
+      return isDone || !isTaken;
+    };
+    try {
+      await slices.repeat('sweep', slice);
       errands.look(partition);
+    } finally {
+      sweeping.delete(partition);
     }
   }
 
@@ -232,7 +269,7 @@ export function createOwner(options: OwnerOptions): Owner {
     timers.push(setInterval(sweepAll, limits.sweepIntervalMs), setInterval(tellWholeDirectory, limits.syncIntervalMs));
   }
 
-  function createPartition(number: number, more: Pick<PartitionOptions, 'lease' | 'mayTake' | 'onLost'>): Partition {
+  function createPartition(number: number, more: KeeperPart): Partition {
     return new Partition({
       number,
       incarnation: incarnationOf(options.cluster),
@@ -241,6 +278,7 @@ export function createOwner(options: OwnerOptions): Owner {
       fleet,
       ledger: fleet,
       clock,
+      slices,
       log,
       newToken: options.newToken,
       observer: options.observer,

@@ -105,7 +105,8 @@ export interface PartitionView {
 /** Told of what stands on hosts as the state changes: the sum over partitions is what placement goes by. */
 export interface PlacementLedger {
   add(host: HostKey, cpuMillis: number, memBytes: number): void;
-  subtract(host: HostKey, cpuMillis: number, memBytes: number): void;
+  /** `containers`: how many stand for these amounts; one where absent. */
+  subtract(host: HostKey, cpuMillis: number, memBytes: number, containers?: number): void;
 }
 
 /** What a container takes, by the limits that its creation validated. */
@@ -187,6 +188,8 @@ export class PartitionState implements PartitionView {
   readonly #tombstones = new Map<ContainerId, TombstoneRecord>();
   readonly #damaged = new Set<ContainerId>();
   readonly #damagedHosts = new Set<HostKey>();
+  /** What of this partition is on the ledger. */
+  readonly #accounted = new Map<HostKey, { cpuMillis: number; memBytes: number; containers: number }>();
   readonly #ledger: PlacementLedger;
   readonly #epoch: number;
   /** By tenant, in the order of the changes: what gateways have to hear of tokens. */
@@ -332,7 +335,10 @@ export class PartitionState implements PartitionView {
 
   /** Takes everything off the ledger, for a partition that is no longer ours. */
   release(): void {
-    for (const containers of this.#placed.values()) for (const record of containers.values()) this.#account(record, -1);
+    for (const [host, { cpuMillis, memBytes, containers }] of this.#accounted) {
+      if (containers > 0) this.#ledger.subtract(host, cpuMillis, memBytes, containers);
+    }
+    this.#accounted.clear();
     this.#placed.clear();
   }
 
@@ -391,8 +397,15 @@ export class PartitionState implements PartitionView {
 
   #account(record: ContainerRecord, sign: 1 | -1): void {
     if (record.placement.phase !== 'placed') return;
+    const { host } = record.placement;
     const { cpuMillis, memBytes } = amountsOf(record);
-    if (sign === 1) this.#ledger.add(record.placement.host, cpuMillis, memBytes);
-    else this.#ledger.subtract(record.placement.host, cpuMillis, memBytes);
+    const sum = this.#accounted.get(host) ?? { cpuMillis: 0, memBytes: 0, containers: 0 };
+    sum.cpuMillis += sign * cpuMillis;
+    sum.memBytes += sign * memBytes;
+    sum.containers += sign;
+    if (sum.containers === 0) this.#accounted.delete(host);
+    else this.#accounted.set(host, sum);
+    if (sign === 1) this.#ledger.add(host, cpuMillis, memBytes);
+    else this.#ledger.subtract(host, cpuMillis, memBytes);
   }
 }

@@ -44,8 +44,18 @@ export function createRegistry(program: string, version: string): Registry {
       cpuSeconds = now;
     },
   });
-  const delay = monitorEventLoopDelay({ resolution: 10 });
+  const resolutionMs = 10;
+  const delay = monitorEventLoopDelay({ resolution: resolutionMs });
   delay.enable();
+  new Gauge({
+    name: 'longshore_event_loop_longest_block_seconds',
+    help: 'Longest time since the last scrape that the event loop was kept from turning.',
+    registers: [registry],
+    collect() {
+      // Before the percentiles, which begin a new count. What is recorded is from one tick to the next.
+      this.set(Math.max(delay.max / 1e6 - resolutionMs, 0) / 1000);
+    },
+  });
   new Gauge({
     name: 'longshore_event_loop_delay_seconds',
     help: 'Delay of the event loop since the last scrape, by percentile.',

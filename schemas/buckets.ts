@@ -21,6 +21,7 @@ export const buckets = {
     keys: {
       epoch: 'who owns the partition; every other write is fenced by the revision of this key',
       checkpoint: 'number of the last journal entry whose values are in their own keys',
+      digest: 'count and sum of the records at the checkpoint; a load that reads others is refused',
       'journal.<slot>': 'ring of commits; slot = entry number mod journalSlots',
       'tenant.<tenant>': 'settings of a tenant: regions, caps, revocations',
       'container.<tenant>.<id>': 'a container, or the tombstone of one',
@@ -48,6 +49,7 @@ export const keys = {
   member: (member: MemberId) => `member.${member}`,
   epoch: 'epoch',
   checkpoint: 'checkpoint',
+  digest: 'digest',
   journal: (slot: number) => `journal.${slot}`,
   tenant: (tenant: TenantId) => `tenant.${tenant}`,
   container: (tenant: TenantId, id: ContainerId) => `container.${tenant}.${id}`,

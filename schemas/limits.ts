@@ -150,6 +150,17 @@ export const limits = {
   /** Of one page of a load; a replica that is away swallows it, and the next attempt may go to another. */
   loadReadMs: 1.5 * seconds,
   loadReadAttempts: 6,
+  /** So often a load may find that records are missing before the partition is released. */
+  loadAttempts: 4,
+  /** So often it may fail for any reason, as while no replica answers. */
+  loadAttemptsMax: 20,
+  /** Between two such series of one process. */
+  loadRestMinMs: 5 * seconds,
+  loadRestMaxMs: 5 * minutes,
+  /** Loads of one partition that the loss of the lease may end before this process rests, too. */
+  loadsRevoked: 2,
+  /** Of work that is long: the event loop turns after so much of it. */
+  sliceMs: 20,
   /** Of a write that a replicated stream refuses for another with the same fence that is in flight. */
   checkInFlightRetries: 100,
   /** A server makes a store on its disk for every atomic batch, whatever its size (ADR 10): few and large ones. */

@@ -20,6 +20,8 @@ export interface MemberRecord {
   readonly renewal: number;
   /** What it serves. For the others' information: what counts is each partition's epoch record. */
   readonly partitions: readonly number[];
+  /** What it can't load, so that another tries. Absent in records of the last release. */
+  readonly refused?: readonly number[];
 }
 
 export interface MembershipOptions {
@@ -29,6 +31,8 @@ export interface MembershipOptions {
   readonly newId: () => MemberId;
   /** The partitions that it serves. */
   readonly held: () => readonly number[];
+  /** The partitions that it can't load for now. */
+  readonly refused: () => readonly number[];
   /** The lease is good, perhaps again. */
   readonly onRenewed: () => void;
   /** The others take over what this process had. It goes on as another member, which has nothing yet. */
@@ -89,6 +93,15 @@ export class Membership {
   live(): MemberId[] {
     const others = [...this.#others].filter(([, { record }]) => record?.state === 'live').map(([id]) => id);
     return this.#state === 'live' ? [this.#id, ...others] : others;
+  }
+
+  /** Those that may have this partition; this process too, unless it refuses it itself. */
+  candidates(partition: number): MemberId[] {
+    const mayHave = (id: MemberId): boolean =>
+      id === this.#id
+        ? !this.#options.refused().includes(partition)
+        : this.#others.get(id)?.record?.refused?.includes(partition) !== true;
+    return this.live().filter(mayHave);
   }
 
   /** Whether another has been live for long enough to be given something. */
@@ -196,9 +209,15 @@ export class Membership {
   }
 
   async #renewOnce(): Promise<void> {
-    const { store, clock, log, held } = this.#options;
+    const { store, clock, log, held, refused } = this.#options;
     const id = this.#id;
-    const record = { id, state: this.#state, renewal: ++this.#renewals, partitions: held() } satisfies MemberRecord;
+    const record = {
+      id,
+      state: this.#state,
+      renewal: ++this.#renewals,
+      partitions: held(),
+      refused: refused(),
+    } satisfies MemberRecord;
     // Of its start: whoever sees it sees it later.
     const startedMs = clock.monotonicMs();
     try {

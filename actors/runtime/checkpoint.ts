@@ -9,6 +9,7 @@ import type { OperationRecord } from '../../schemas/container.ts';
 import { limits } from '../../schemas/limits.ts';
 import { sleep } from '../../lib/backoff.ts';
 import { encodeValue, eventBytes, operationBytes, type JournalEntry } from './codec.ts';
+import type { RecordsDigest } from './digest.ts';
 import type { Outbox } from './outbox.ts';
 import type { Store, StoreWrite, WriteOutcome } from './store.ts';
 
@@ -28,6 +29,8 @@ export interface CheckpointerOptions {
   readonly epoch: number;
   readonly mark: number;
   readonly pending: readonly JournalEntry[];
+  /** Of the records under their own keys; kept as they are written. */
+  readonly digest: RecordsDigest;
   /** The mark has moved. */
   readonly onMark: (mark: number) => void;
   /** The batch was refused, or its outcome is unknown: it may still land, so only a new epoch makes the next one safe. */
@@ -60,8 +63,8 @@ export function takeBatch(entries: readonly JournalEntry[]): number {
   return taken;
 }
 
-/** The writes that bring the keys to where these entries left them. */
-export function batchWrites(entries: readonly JournalEntry[]): StoreWrite[] {
+/** The writes that bring the keys to where these entries left them, and the digest of the records that are there then. */
+export function batchWrites(entries: readonly JournalEntry[], digest: RecordsDigest): StoreWrite[] {
   const newest = new Map<string, string | null>();
   const operations: OperationRecord[] = [];
   for (const entry of entries) {
@@ -73,6 +76,8 @@ export function batchWrites(entries: readonly JournalEntry[]): StoreWrite[] {
   if (operations.length > 0) {
     writes.push({ key: keys.operations(last), value: encodeValue(operations), ttlMs: limits.operationTtlMs });
   }
+  for (const [key, value] of newest) digest.set(key, value);
+  writes.push({ key: keys.digest, value: encodeValue(digest.at(last)) });
   writes.push({ key: keys.checkpoint, value: encodeValue(last) });
   return writes;
 }
@@ -106,7 +111,8 @@ export function startCheckpointer(options: CheckpointerOptions): Checkpointer {
       const isBehind = batch.length < queue.length;
       const events = await keepEvents(batch.at(-1)?.number ?? mark);
       if (stopped.signal.aborted) return;
-      const outcome = await store.putBatch([...events, ...(batch.length === 0 ? [] : batchWrites(batch))], epoch);
+      const writes = batch.length === 0 ? [] : batchWrites(batch, options.digest);
+      const outcome = await store.putBatch([...events, ...writes], epoch);
       if (outcome.kind !== 'written') {
         stopped.abort();
         options.onTrouble(outcome);

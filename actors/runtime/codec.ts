@@ -33,6 +33,12 @@ function parse<T>(text: string): Decoded<T> {
   }
 }
 
+/** The checksum that a value bears, or one of all of it where it bears none. */
+export function checksumOf(text: string): number {
+  const stated = /^1 ([0-9a-f]{8}) /.exec(text)?.[1];
+  return stated === undefined ? crc32(text) : Number.parseInt(stated, 16);
+}
+
 /** Any value that is kept under a key of its own: records, the epoch, the mark, outcomes of operations. */
 export const encodeValue = (value: unknown): string => seal(JSON.stringify(value));
 export const decodeValue = <T>(text: string): Decoded<T> => parse<T>(text);

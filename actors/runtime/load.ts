@@ -1,21 +1,29 @@
 /**
  * A partition as its bucket has it: the values under their own keys, and above the mark the journal, entry by entry, with
- * no gap. Fails closed: a journal that may have lost an entry is not served (docs/runbook.md, "A partition refuses to
- * load"); a single damaged value is quarantined by its key, and the rest serves.
+ * no gap. Fails closed: a journal that may have lost an entry is not served, nor are records that are not those of the
+ * checkpoint (docs/runbook.md, "A partition refuses to load"); a single damaged value is quarantined by its key, and the
+ * rest serves. A load is long work, so it is a generator, which yields after every value (lib/slices.ts).
  */
 import { keys } from '../../schemas/buckets.ts';
 import type { OperationRecord } from '../../schemas/container.ts';
 import { limits } from '../../schemas/limits.ts';
+import { runAtOnce, sorting } from '../../lib/slices.ts';
+import { isWellFormed } from '../record-shapes.ts';
 import { recordKey, type StateRecord } from '../state.ts';
 import { decodeEntry, decodeValue, type JournalEntry } from './codec.ts';
+import { RecordsDigest, isRecordKey, type StoredDigest } from './digest.ts';
 import type { EntryEvents, ParkedEvents } from './outbox.ts';
 import type { StoredValue } from './store.ts';
 
 export interface Loaded {
   /** In the order of creation, so that a tenant's list keeps it. */
   readonly records: readonly StateRecord[];
-  /** Keys whose value is damaged. */
+  /** Keys whose value is damaged, or is no record. */
   readonly quarantined: readonly string[];
+  /** Of the records under their own keys, below the mark. */
+  readonly digest: RecordsDigest;
+  /** Whether the records are those of the checkpoint; if nobody can say, why. */
+  readonly verified: Verified;
   readonly operations: readonly { readonly record: OperationRecord; readonly commit: number }[];
   /** Entries above the mark, oldest first: they still have to be checkpointed. */
   readonly pending: readonly JournalEntry[];
@@ -28,6 +36,13 @@ export interface Loaded {
   readonly last: number;
 }
 
+export type Verified =
+  | 'verified'
+  /** The last release wrote the checkpoint: it kept no digest. */
+  | 'no digest'
+  /** An operator has deleted the digest: what is there is to be served as it is. */
+  | 'overridden';
+
 export class LoadError extends Error {
   constructor(what: string) {
     super(what);
@@ -35,7 +50,6 @@ export class LoadError extends Error {
   }
 }
 
-const isRecordKey = (key: string): boolean => /^(?:tenant|container|host|peer|network|lease|revoked)\./.test(key);
 function createdMs(record: StateRecord): number {
   switch (record.kind) {
     case 'container':
@@ -61,14 +75,58 @@ function readMark(values: readonly StoredValue[]): number {
   return decoded.value;
 }
 
+/** What the checkpoint says of its records. */
+function readDigest(values: readonly StoredValue[], mark: number): StoredDigest | Exclude<Verified, 'verified'> {
+  const stored = values.find(({ key }) => key === keys.digest);
+  if (stored === undefined) return 'no digest';
+  if (stored.value === null) return 'overridden';
+  const decoded = decodeValue<StoredDigest>(stored.value);
+  if (!decoded.ok) throw new LoadError(`the digest of the checkpoint is damaged (${decoded.fault})`);
+  if (decoded.value.mark > mark) {
+    throw new LoadError(`the checkpoint mark ${mark} is older than the digest of entry ${decoded.value.mark}`);
+  }
+  return decoded.value.mark === mark ? decoded.value : 'no digest';
+}
+
+const isUndamaged = (value: string | null): boolean => value === null || decodeValue(value).ok;
+
+/** @throws LoadError where the records are not those that the checkpoint counted. */
+function* verifying(
+  values: readonly StoredValue[],
+  digest: RecordsDigest,
+  stored: StoredDigest,
+): Generator<void, void, void> {
+  const read = digest.at(stored.mark);
+  const isSameSet = read.count === stored.count && read.keys === stored.keys;
+  if (isSameSet && read.values === stored.values) return;
+  let damaged = 0;
+  for (const { key, value } of values) {
+    if (isRecordKey(key) && !isUndamaged(value)) damaged++;
+    yield;
+  }
+  // None is missing, and what differs is what a checksum shows: that is for the quarantine.
+  if (isSameSet && damaged > 0) return;
+  const what = ({ count, keys, values }: StoredDigest): string => `${count} records (keys ${keys}, values ${values})`;
+  throw new LoadError(
+    `records are missing or differ: the checkpoint at entry ${stored.mark} has ${what(stored)}, and ${what(read)} were ` +
+      'read; docs/runbook.md, "A partition refuses to load", says what to do',
+  );
+}
+
+interface Journal {
+  readonly pending: JournalEntry[];
+  readonly checkpointed: JournalEntry[];
+}
+
 /** Entries above the mark in order, and what the ring still has of those below. */
-function readJournal(values: readonly StoredValue[], mark: number) {
+function* readJournal(values: readonly StoredValue[], mark: number): Generator<void, Journal, void> {
   const entries: JournalEntry[] = [];
   const checkpointed: JournalEntry[] = [];
   const found = new Set<number>();
   const damaged = new Set<number>();
   for (const { key, value } of values) {
     if (value === null || !key.startsWith('journal.')) continue;
+    yield;
     const decoded = decodeEntry(value);
     if (!decoded.ok) {
       damaged.add(Number(key.slice('journal.'.length)));
@@ -91,11 +149,12 @@ function readJournal(values: readonly StoredValue[], mark: number) {
 }
 
 /** Events at or below the mark that the stream had not taken. */
-function readParked(values: readonly StoredValue[]) {
+function* readParked(values: readonly StoredValue[]): Generator<void, Pick<Loaded, 'parked' | 'damagedEvents'>, void> {
   const parked: ParkedEvents[] = [];
   const damagedEvents: string[] = [];
   for (const { key, value } of values) {
     if (value === null || !key.startsWith('events.')) continue;
+    yield;
     const decoded = decodeValue<EntryEvents[]>(value);
     if (decoded.ok) parked.push({ key, entries: decoded.value });
     else damagedEvents.push(key);
@@ -104,43 +163,52 @@ function readParked(values: readonly StoredValue[]) {
 }
 
 /** @throws LoadError where acknowledged writes may be missing. */
-export function readPartition(values: readonly StoredValue[]): Loaded {
+export function* loading(values: readonly StoredValue[]): Generator<void, Loaded, void> {
   const mark = readMark(values);
-  const { pending, checkpointed } = readJournal(values, mark);
+  const stored = readDigest(values, mark);
+  const { pending, checkpointed } = yield* readJournal(values, mark);
   const current = new Map<string, string>();
+  const digest = new RecordsDigest();
   const operations: { record: OperationRecord; commit: number }[] = [];
 
   for (const { key, value } of values) {
     if (value === null) continue;
-    if (isRecordKey(key)) current.set(key, value);
+    yield;
+    if (isRecordKey(key)) {
+      current.set(key, value);
+      digest.set(key, value);
+    }
     if (!key.startsWith('ops.')) continue;
     const decoded = decodeValue<OperationRecord[]>(value);
     // A lost outcome makes a retry within two minutes an ordinary request; names and quota still hold.
     if (decoded.ok) for (const record of decoded.value) operations.push({ record, commit: mark });
   }
+  if (typeof stored === 'object') yield* verifying(values, digest, stored);
   for (const entry of pending) {
     for (const [key, value] of entry.changes) {
       if (value === null) current.delete(key);
       else current.set(key, value);
     }
     for (const record of entry.operations) operations.push({ record, commit: entry.number });
+    yield;
   }
 
-  const { parked, damagedEvents } = readParked(values);
+  const { parked, damagedEvents } = yield* readParked(values);
 
   const records: StateRecord[] = [];
   const quarantined: string[] = [];
   for (const [key, value] of current) {
-    const decoded = decodeValue<StateRecord>(value);
-    if (decoded.ok && recordKey(decoded.value) === key) records.push(decoded.value);
+    const decoded = decodeValue(value);
+    if (decoded.ok && isWellFormed(decoded.value) && recordKey(decoded.value) === key) records.push(decoded.value);
     else quarantined.push(key);
+    yield;
   }
-  records.sort((a, b) => createdMs(a) - createdMs(b) || (idOf(a) < idOf(b) ? -1 : 1));
-  operations.sort((a, b) => a.record.atMs - b.record.atMs);
   return {
-    records,
+    records: yield* sorting(records, (a, b) => createdMs(a) - createdMs(b) || (idOf(a) < idOf(b) ? -1 : 1)),
     quarantined,
-    operations,
+    digest,
+    verified: typeof stored === 'object' ? 'verified' : stored,
+    operations: yield* sorting(operations, (a, b) => a.record.atMs - b.record.atMs),
     pending,
     checkpointed,
     parked,
@@ -149,3 +217,6 @@ export function readPartition(values: readonly StoredValue[]): Loaded {
     last: mark + pending.length,
   };
 }
+
+/** A load in one go, for tools. @throws LoadError as `loading` does. */
+export const readPartition = (values: readonly StoredValue[]): Loaded => runAtOnce(loading(values));

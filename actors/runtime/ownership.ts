@@ -9,14 +9,15 @@ import { backoffMs, sleep } from '../../lib/backoff.ts';
 import { CautiousClock } from '../../lib/cautious-clock.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
+import type { Slices } from '../../lib/slices.ts';
 import { limits } from '../../schemas/limits.ts';
-import { PartitionState, type PlacementLedger } from '../state.ts';
+import { PartitionState, recordKey, type PlacementLedger } from '../state.ts';
 import { startCheckpointer, type Checkpointer } from './checkpoint.ts';
 import { Commits } from './commits.ts';
 import { moveEpoch, type EpochRecord, type MovableFrom } from './epoch.ts';
 import type { Group } from './group.ts';
 import type { Lease } from './lease.ts';
-import { readPartition } from './load.ts';
+import { LoadError, loading, type Loaded } from './load.ts';
 import { Operations } from './operations.ts';
 import { Outbox } from './outbox.ts';
 import type { EventSink, Store, WriteOutcome } from './store.ts';
@@ -32,12 +33,15 @@ export interface OwnershipOptions {
   readonly events: EventSink;
   readonly ledger: PlacementLedger;
   readonly clock: Clock;
+  readonly slices: Slices;
   readonly log: Log;
   readonly newToken: () => string;
   readonly onCommitted: (group: Group, seconds: number) => void;
   readonly onLoaded: () => void;
   /** Another process has taken it. Not told of one that was never taken, or that was given away. */
   readonly onLost: () => void;
+  /** It could not be loaded, and was released: another process, or a later attempt, may reach another replica. */
+  readonly onUnloadable: (error: unknown) => void;
   readonly observer: OwnershipObserver;
 }
 
@@ -86,7 +90,9 @@ interface Held {
 export class Ownership {
   readonly #options: OwnershipOptions;
   #phase: Phase = { kind: 'loading' };
-  #held: Held[] = [];
+  /** In the order in which they came. */
+  readonly #held = new Set<Held>();
+  #isLettingIn = false;
   /** What is on the ledger: the state that serves, or served last. */
   #state: PartitionState;
   readonly #ended = new AbortController();
@@ -155,7 +161,7 @@ export class Ownership {
 
   /** The lease is valid again. */
   resume(): void {
-    if (this.#held.length > 0 && this.answering !== undefined) this.#letIn();
+    this.#letIn();
   }
 
   /**
@@ -165,7 +171,7 @@ export class Ownership {
   whenServing(untilMs: number, run: (serving: Serving) => void, refuse: () => void): void {
     switch (this.#phase.kind) {
       case 'serving':
-        if (this.#options.lease.isValid()) run(this.#phase.serving);
+        if (this.#options.lease.isValid()) this.#inTurn(this.#phase.serving, { untilMs, run, refuse });
         else this.#hold({ untilMs, run, refuse });
         return;
       case 'loading':
@@ -178,12 +184,22 @@ export class Ownership {
     }
   }
 
-  #hold(held: Held): void {
-    if (this.#held.length >= limits.turnsQueued) {
-      const nowMs = this.#options.clock.monotonicMs();
-      this.#held = this.#held.filter(({ untilMs }) => untilMs > nowMs);
+  /** Behind those that came before it and still wait. */
+  #inTurn(serving: Serving, held: Held): void {
+    if (this.#held.size === 0) {
+      held.run(serving);
+      return;
     }
-    if (this.#held.length < limits.turnsQueued) this.#held.push(held);
+    this.#hold(held);
+    this.#letIn();
+  }
+
+  #hold(held: Held): void {
+    if (this.#held.size >= limits.turnsQueued) {
+      const nowMs = this.#options.clock.monotonicMs();
+      for (const waiting of this.#held) if (waiting.untilMs <= nowMs) this.#held.delete(waiting);
+    }
+    if (this.#held.size < limits.turnsQueued) this.#held.add(held);
     else held.refuse();
   }
 
@@ -217,7 +233,8 @@ export class Ownership {
     const unanswered = former?.commits.close() ?? [];
     observer.reload(cause);
     let movableFrom = from;
-    for (let attempt = 0; !this.#ended.signal.aborted; attempt++) {
+    let refusals = 0;
+    for (let attempt = 1; !this.#ended.signal.aborted; attempt++) {
       const moved = await moveEpoch(store, this.#epochRecord({ released: false }), {
         from: movableFrom,
         signal: this.#ended.signal,
@@ -235,8 +252,14 @@ export class Ownership {
         await this.#serve(moved.epoch);
         break;
       } catch (error) {
-        log.error('load_failed', { partition: number, error });
-        await sleep(backoffMs(attempt, { minMs: 100, maxMs: 5000 }), this.#ended.signal);
+        if (this.#ended.signal.aborted) break;
+        log.error('load_failed', { partition: number, attempt, error });
+        if (error instanceof LoadError) refusals++;
+        if (refusals === limits.loadAttempts || attempt === limits.loadAttemptsMax) {
+          await this.#giveUp(moved.epoch, error);
+          break;
+        }
+        await sleep(backoffMs(attempt - 1, { minMs: 100, maxMs: 5000 }), this.#ended.signal);
       }
     }
     if (this.serving !== undefined) this.#options.onLoaded();
@@ -244,21 +267,64 @@ export class Ownership {
     if (this.serving !== undefined) this.#letIn();
   }
 
-  async #serve(epoch: number): Promise<void> {
-    const { store, events, log, number, observer, ledger, clock, onCommitted, incarnation } = this.#options;
-    const loaded = readPartition(await store.load(epoch));
+  /** Releases what can't be loaded here. */
+  async #giveUp(epoch: number, error: unknown): Promise<void> {
+    const { store, log, number, onUnloadable } = this.#options;
+    await moveEpoch(store, this.#epochRecord({ released: true }), {
+      from: { epoch },
+      signal: this.#ended.signal,
+      onFailure: (cause) => log.warn('epoch_not_released', { partition: number, error: cause }),
+    });
     if (this.#ended.signal.aborted) return;
+    this.end();
+    onUnloadable(error);
+  }
+
+  /** The records, and the operations with them, a slice at a time. */
+  *#filling(
+    { records, operations: known }: Loaded,
+    { state, operations }: Pick<Serving, 'state' | 'operations'>,
+    quarantine: (key: string) => void,
+  ): Generator<void, void, void> {
+    for (const record of records) {
+      try {
+        state.put(record);
+      } catch (error) {
+        // A bug of ours, or a record that is not what it seems: it harms itself, and not its partition.
+        this.#options.log.error('record_not_taken', { partition: this.#options.number, key: recordKey(record), error });
+        state.delete(recordKey(record));
+        quarantine(recordKey(record));
+      }
+      yield;
+    }
+    for (const operation of known) {
+      operations.add(operation);
+      yield;
+    }
+  }
+
+  async #serve(epoch: number): Promise<void> {
+    const { store, events, log, number, observer, ledger, clock, slices, onCommitted, incarnation } = this.#options;
+    const { signal } = this.#ended;
+    const loaded = await slices.run('load', loading(await store.load(epoch)), signal);
+    if (loaded.verified !== 'verified' && loaded.mark > 0) {
+      const fields = { partition: number, why: loaded.verified, mark: loaded.mark, records: loaded.records.length };
+      if (loaded.verified === 'overridden') log.error('records_not_verified', fields);
+      else log.warn('records_not_verified', fields);
+    }
     this.#state.release();
     const state = (this.#state = new PartitionState(ledger, { epoch, incarnation }));
-    for (const record of loaded.records) state.put(record);
-    for (const key of loaded.quarantined) {
+    const operations = new Operations();
+    let quarantined = 0;
+    const quarantine = (key: string): void => {
+      quarantined++;
       state.quarantine(key);
       log.error('record_quarantined', { partition: number, key });
-    }
-    observer.quarantined(number, loaded.quarantined.length);
+    };
+    await slices.run('load', this.#filling(loaded, { state, operations }, quarantine), signal);
+    for (const key of loaded.quarantined) quarantine(key);
+    observer.quarantined(number, quarantined);
     const expiry = new CautiousClock(clock, state.newestMs);
-    const operations = new Operations();
-    for (const known of loaded.operations) operations.add(known);
     const onTrouble = (outcome: Exclude<WriteOutcome, { kind: 'written' }>): void => {
       // Of this epoch: trouble of a former one has been dealt with.
       if (this.owned?.epoch === epoch) this.#trouble(outcome);
@@ -289,6 +355,7 @@ export class Ownership {
       epoch,
       mark: loaded.mark,
       pending: loaded.pending,
+      digest: loaded.digest,
       onMark: () => {
         observer.journal(number, commits.entriesAboveMark);
         observeEvents(outbox.parkedEvents);
@@ -312,15 +379,29 @@ export class Ownership {
 
   /** Turns that came while the partition was loading, or the lease had lapsed. */
   #letIn(): void {
-    const held = this.#held;
-    this.#held = [];
-    const nowMs = this.#options.clock.monotonicMs();
-    for (const { untilMs, run, refuse } of held) if (untilMs > nowMs) this.whenServing(untilMs, run, refuse);
+    if (this.#isLettingIn || this.#held.size === 0 || this.answering === undefined) return;
+    this.#isLettingIn = true;
+    const { slices, log, number } = this.#options;
+    slices
+      .run('held_turns', this.#lettingIn())
+      .catch((error: unknown) => log.error('held_turns_failed', { partition: number, error }))
+      .finally(() => (this.#isLettingIn = false));
+  }
+
+  *#lettingIn(): Generator<void, void, void> {
+    for (const held of this.#held) {
+      const serving = this.answering;
+      // A load or a renewal lets the rest in.
+      if (serving === undefined) return;
+      this.#held.delete(held);
+      if (held.untilMs > this.#options.clock.monotonicMs()) held.run(serving);
+      yield;
+    }
   }
 
   #refuseHeld(): void {
-    const held = this.#held;
-    this.#held = [];
+    const held = [...this.#held];
+    this.#held.clear();
     for (const { refuse } of held) refuse();
   }
 }

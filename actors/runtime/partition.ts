@@ -7,6 +7,7 @@
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
+import type { Slices } from '../../lib/slices.ts';
 import { keys } from '../../schemas/buckets.ts';
 import type { ContainerRecord, OperationRecord, TombstoneRecord } from '../../schemas/container.ts';
 import { isNetworkName, type HostKey, type NetworkName } from '../../schemas/ids.ts';
@@ -46,6 +47,7 @@ export interface PartitionOptions {
   readonly fleet: FleetView;
   readonly ledger: PlacementLedger;
   readonly clock: Clock;
+  readonly slices: Slices;
   readonly log: Log;
   readonly newToken: () => string;
   /** After the commit that they belong to. */
@@ -54,13 +56,19 @@ export interface PartitionOptions {
   readonly onLoaded: (partition: Partition) => void;
   /** Another process has taken the partition; not told of one that was never had, or was given away. */
   readonly onLost: (partition: Partition) => void;
+  /** It could not be loaded, and was released. */
+  readonly onUnloadable: (partition: Partition, error: unknown) => void;
   readonly observer: PartitionObserver;
 }
 
+type ChangeKind = 'report' | 'hello' | 'sweep' | 'errand';
+
 /** What is measured; metrics.ts makes prom-client of it. */
 export interface PartitionObserver extends OwnershipObserver {
-  turn(kind: Ask['type'] | 'report' | 'hello' | 'sync' | 'sweep' | 'errand'): void;
+  turn(kind: Ask['type'] | ChangeKind | 'sync'): void;
   commit(seconds: number, turns: number): void;
+  /** A turn, or a slice of long work, kept the event loop for so long. */
+  worked(kind: string, seconds: number): void;
 }
 
 export type Respond = (code: AnswerCode, body: string) => void;
@@ -120,6 +128,7 @@ export class Partition {
         options.onLoaded(this);
       },
       onLost: () => options.onLost(this),
+      onUnloadable: (error) => options.onUnloadable(this, error),
     });
   }
 
@@ -185,12 +194,21 @@ export class Partition {
    * @returns false where nothing was done: the partition does not serve, or has no room.
    */
   change(
-    kind: 'report' | 'hello' | 'sweep' | 'errand',
+    kind: ChangeKind,
     decide: (state: PartitionView, context: TurnContext) => Iterable<Changes>,
     then: () => void = () => {},
   ): boolean {
     const serving = this.#ownership.answering;
     if (serving?.commits.hasRoom() !== true) return false;
+    return this.#timed(kind, () => this.#change(serving, kind, decide, then));
+  }
+
+  #change(
+    serving: Serving,
+    kind: ChangeKind,
+    decide: (state: PartitionView, context: TurnContext) => Iterable<Changes>,
+    then: () => void,
+  ): boolean {
     const { state, commits } = serving;
     this.#options.observer.turn(kind);
     try {
@@ -233,7 +251,7 @@ export class Partition {
     const serving = this.#ownership.answering;
     if (serving === undefined) return;
     this.#options.observer.turn('sync');
-    const value = render(serving.state);
+    const value = this.#timed('sync', () => render(serving.state));
     const { commits } = serving;
     const dirty = Math.max(...[hostDirt(host), ...others].map((key) => commits.dirtyUntil(key)));
     commits.after(dirty, (committed) => {
@@ -245,7 +263,7 @@ export class Partition {
   survey<T>(render: (state: PartitionView, nowMs: number) => T, then: (value: T) => void): void {
     const serving = this.#ownership.answering;
     if (serving === undefined) return;
-    const value = render(serving.state, this.#now());
+    const value = this.#timed('survey', () => render(serving.state, this.#now()));
     serving.commits.after(serving.commits.dirtyUntil(allDirt), (committed) => {
       if (committed) then(value);
     });
@@ -256,6 +274,21 @@ export class Partition {
   }
 
   // Turns
+
+  #timed<T>(kind: string, work: () => T): T {
+    const { clock, observer } = this.#options;
+    const startMs = clock.monotonicMs();
+    try {
+      return work();
+    } finally {
+      observer.worked(kind, (clock.monotonicMs() - startMs) / 1000);
+    }
+  }
+
+  #whenServing(ask: Ask, untilMs: number, turn: (serving: Serving) => void, respond: Respond): void {
+    const timed = (serving: Serving): void => this.#timed(ask.type, () => turn(serving));
+    this.#ownership.whenServing(untilMs, timed, refusal(respond));
+  }
 
   #deadlineOf({ budgetMs }: Ask): number {
     return this.#options.clock.monotonicMs() + budgetMs;
@@ -275,7 +308,7 @@ export class Partition {
         else this.#read(ask, untilMs, respond);
       });
     };
-    this.#ownership.whenServing(untilMs, turn, refusal(respond));
+    this.#whenServing(ask, untilMs, turn, respond);
   }
 
   #write(ask: WriteAsk, prepared: Prepared | undefined, untilMs: number, respond: Respond): void {
@@ -317,7 +350,7 @@ export class Partition {
       this.#remember(serving, ask, decided, group);
       group.waiters.push(waiter);
     };
-    this.#ownership.whenServing(untilMs, turn, refusal(respond));
+    this.#whenServing(ask, untilMs, turn, respond);
   }
 
   /** The answer of the first time. A container is shown as it is now, so its newest change has to be committed too. */

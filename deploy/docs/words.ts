@@ -190,6 +190,8 @@ export const reasonWords: Readonly<Record<Reason, ReasonWords>> = {
 /** What to look at in a metric, and when it should wake somebody. */
 export const metricWords: Readonly<Record<string, string>> = {
   longshore_build_info: 'Which versions run: more than one for long is a roll-out that stopped half-way.',
+  longshore_event_loop_longest_block_seconds:
+    'Over 0.05: something kept the process from answering and from renewing its lease; `longshore_actors_longest_work_seconds` says which work, in actors.',
   longshore_event_loop_delay_seconds:
     'The 99th percentile over 0.1 for minutes: the process is short of CPU, and every latency shows it.',
   longshore_nats_moves_total:
@@ -241,6 +243,10 @@ export const metricWords: Readonly<Record<string, string>> = {
   longshore_actors_journal_entries:
     'Steadily over 500 of 1,024: the checkpoint falls behind. At 1,022 writes are refused: see the runbook, “A journal is full”.',
   longshore_actors_loads_total: '`unknown_outcome` again and again: NATS answers too slowly, or loses its leader.',
+  longshore_actors_loads_given_up_total:
+    'Any: see the runbook, “A partition refuses to load” (`unloadable`) and “A lease has lapsed” (`revoked`).',
+  longshore_actors_longest_work_seconds:
+    'Over 0.05: this work should be cut into slices, or the process is short of CPU.',
   longshore_actors_lease_valid:
     '0: nothing is answered from memory. For a few seconds while the NATS servers choose a new leader; longer: see the runbook, “A lease has lapsed”.',
   longshore_actors_members:

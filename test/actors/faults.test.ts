@@ -12,6 +12,7 @@ import { createEventSink, createJetStreamStore } from '../../actors/runtime/jets
 import { Partition } from '../../actors/runtime/partition.ts';
 import type { Store, WriteOutcome } from '../../actors/runtime/store.ts';
 import { sleep, within } from '../../lib/backoff.ts';
+import { createSlices } from '../../lib/slices.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { readStream } from '../../lib/stream-read.ts';
 import { buckets, keys, streams } from '../../schemas/buckets.ts';
@@ -44,10 +45,12 @@ function partitionOn(ground: Ground, store: Store) {
     fleet,
     ledger: fleet,
     clock: systemClock,
+    slices: createSlices(systemClock),
     log: quietLog,
     newToken: randomUUID,
     onEffects: () => {},
     onLoaded: () => {},
+    onUnloadable: () => {},
     onLost: ({ number }) => lost.push(number),
     observer: { ...observer, reload: (cause) => loads.push(cause) },
   });

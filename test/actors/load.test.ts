@@ -2,12 +2,15 @@
 import t from 'tap';
 import { batchWrites } from '../../actors/runtime/checkpoint.ts';
 import { decodeEntry, decodeValue, encodeEntry, encodeValue, type JournalEntry } from '../../actors/runtime/codec.ts';
+import { RecordsDigest } from '../../actors/runtime/digest.ts';
 import { LoadError, readPartition } from '../../actors/runtime/load.ts';
 import { recordKey } from '../../actors/state.ts';
 import { keys } from '../../schemas/buckets.ts';
 import type { ContainerRecord } from '../../schemas/container.ts';
 import { limits } from '../../schemas/limits.ts';
+import { defaultTenant } from '../../schemas/tenant.ts';
 import { containerId, operation, specOf } from './support.ts';
+import { createRandom } from './support/random.ts';
 import { MemoryBucket } from './support/memory-store.ts';
 import { acme, container, h1, hostRecord } from './support/records.ts';
 
@@ -20,7 +23,7 @@ const outcome = () => ({
 
 const entryOf = (number: number, more: Partial<JournalEntry> = {}): JournalEntry => ({
   number,
-  changes: [[keys.tenant(acme), encodeValue({ kind: 'tenant', tenant: acme, number })]],
+  changes: [[keys.tenant(acme), encodeValue({ ...defaultTenant(acme), number })]],
   operations: [],
   events: [],
   ...more,
@@ -56,10 +59,11 @@ t.test('codec', (t) => {
 /** A bucket after so many commits, of which those up to the mark are checkpointed. */
 function bucketOf(last: number, mark: number, entry: (number: number) => JournalEntry = entryOf): MemoryBucket {
   const bucket = new MemoryBucket();
+  const digest = new RecordsDigest();
   for (let number = 1; number <= last; number++) {
     const journalled = entry(number);
     bucket.set(keys.journal(number % limits.journalSlots), encodeEntry(journalled));
-    if (number <= mark) for (const { key, value } of batchWrites([journalled])) bucket.set(key, value);
+    if (number <= mark) for (const { key, value } of batchWrites([journalled], digest)) bucket.set(key, value);
   }
   return bucket;
 }
@@ -92,7 +96,7 @@ t.test('what may have lost an acknowledged entry is not served', (t) => {
   const R = limits.journalSlots;
   const rows: [string, MemoryBucket, (bucket: MemoryBucket) => void, RegExp][] = [
     ['a damaged mark', bucketOf(5, 2), (b) => b.set(keys.checkpoint, 'rot'), /mark is damaged/],
-    ['a lost mark', bucketOf(R + 5, R), (b) => b.lose(keys.checkpoint), /entry 1 is missing/],
+    ['a lost mark', bucketOf(R + 5, R), (b) => b.lose(keys.checkpoint), /mark 0 is older than the digest/],
     ['the first above the mark is lost', bucketOf(5, 2), (b) => b.lose(keys.journal(3)), /entry 3 is missing/],
     ['one between is lost', bucketOf(5, 2), (b) => b.lose(keys.journal(4)), /entry 4 is missing/],
     ['one between is damaged', bucketOf(5, 2), (b) => b.set(keys.journal(4), 'rot'), /entry 4 is missing/],
@@ -181,17 +185,126 @@ t.test('values: damaged ones are quarantined by key, deleted ones are gone, the 
 });
 
 t.test('a checkpoint writes the newest value of each key, the outcomes, and the mark last', (t) => {
-  const writes = batchWrites([
-    entryOf(1, { operations: [outcome()] }),
-    entryOf(2, { changes: [['container.acme.x', 'x']] }),
-    entryOf(3, { changes: [['container.acme.x', null]], operations: [outcome()] }),
-  ]);
+  const digest = new RecordsDigest();
+  const writes = batchWrites(
+    [
+      entryOf(1, { operations: [outcome()] }),
+      entryOf(2, { changes: [['container.acme.x', 'x']] }),
+      entryOf(3, { changes: [['container.acme.x', null]], operations: [outcome()] }),
+    ],
+    digest,
+  );
   t.same(
     writes.map(({ key }) => key),
-    [keys.tenant(acme), 'container.acme.x', keys.operations(3), keys.checkpoint],
+    [keys.tenant(acme), 'container.acme.x', keys.operations(3), keys.digest, keys.checkpoint],
   );
   t.equal(writes[1]?.value, null);
   t.equal(writes[2]?.ttlMs, limits.operationTtlMs);
-  t.same(decodeValue(writes[3]?.value ?? ''), { ok: true, value: 3 });
+  t.same(decodeValue(writes[3]?.value ?? ''), { ok: true, value: digest.at(3) });
+  t.equal(digest.at(3).count, 1, 'the tenant; the container is gone');
+  t.same(decodeValue(writes[4]?.value ?? ''), { ok: true, value: 3 });
+  t.end();
+});
+
+t.test('records are those of the checkpoint, or the load is refused', (t) => {
+  const [kept, lost, swapped] = ['kept', 'lost', 'swapped'].map((name) => container({}, name)) as [
+    ContainerRecord,
+    ContainerRecord,
+    ContainerRecord,
+  ];
+  const change = (record: ContainerRecord): JournalEntry['changes'][number] => [recordKey(record), encodeValue(record)];
+  const bucketWith = (): MemoryBucket =>
+    bucketOf(3, 2, (number) => entryOf(number, { changes: number === 1 ? [kept, lost, swapped].map(change) : [] }));
+  const key = recordKey(lost);
+  t.equal(readPartition(bucketWith().values()).verified, 'verified');
+  const refused: [string, (bucket: MemoryBucket) => void, RegExp][] = [
+    ['a record is missing', (b) => b.lose(key), /entry 2 has 3 records .* and 2 records .* were read/],
+    ['a record is deleted', (b) => b.set(key, null), /2 records/],
+    ['a record too many', (b) => b.set(keys.container(acme, containerId()), 'x'), /4 records/],
+    ['a record of the past', (b) => b.set(key, encodeValue({ ...lost, generation: 1 })), /missing or differ/],
+    [
+      'one is damaged, another is missing',
+      (b) => {
+        b.set(recordKey(kept), 'bit rot');
+        b.lose(key);
+      },
+      /2 records/,
+    ],
+    ['the digest is damaged', (b) => b.set(keys.digest, 'bit rot'), /digest of the checkpoint is damaged/],
+  ];
+  for (const [name, harm, message] of refused) {
+    const bucket = bucketWith();
+    harm(bucket);
+    t.throws(() => readPartition(bucket.values()), { name: 'LoadError', message }, name);
+  }
+  const damaged = bucketWith();
+  damaged.set(key, 'bit rot');
+  t.match(readPartition(damaged.values()), { verified: 'verified', quarantined: [key] }, 'damage is the quarantine’s');
+  const ofLastRelease = bucketWith();
+  ofLastRelease.lose(keys.digest);
+  t.match(readPartition(ofLastRelease.values()), { verified: 'no digest', mark: 2 });
+  const lastReleaseWroteSince = bucketWith();
+  lastReleaseWroteSince.set(keys.checkpoint, encodeValue(3));
+  lastReleaseWroteSince.lose(key);
+  t.match(readPartition(lastReleaseWroteSince.values()), { verified: 'no digest', mark: 3 });
+  const overridden = bucketWith();
+  overridden.lose(key);
+  overridden.set(keys.digest, null);
+  t.match(readPartition(overridden.values()), { verified: 'overridden', mark: 2 });
+  t.end();
+});
+
+t.test('the digest that checkpoints keep is the one that a load makes, whatever they write', (t) => {
+  const random = createRandom(7);
+  const any = container();
+  const others = Array.from({ length: 11 }, (_, index) => container({}, `c${index}`));
+  const pool: readonly [ContainerRecord, ...ContainerRecord[]] = [any, ...others];
+  const bucket = new MemoryBucket();
+  let { digest } = readPartition([]);
+  let number = 0;
+  for (let round = 0; round < 200; round++) {
+    const entries = Array.from({ length: 1 + random.below(4) }, () => {
+      const changes = Array.from({ length: random.below(4) }, (): JournalEntry['changes'][number] => {
+        const record = random.pick(pool);
+        return [recordKey(record), random.once(3) ? null : encodeValue({ ...record, generation: random.below(1000) })];
+      });
+      return entryOf(++number, { changes });
+    });
+    for (const entry of entries) bucket.set(keys.journal(entry.number % limits.journalSlots), encodeEntry(entry));
+    for (const { key, value } of batchWrites(entries, digest)) bucket.set(key, value);
+    const loaded = readPartition(bucket.values());
+    if (loaded.verified !== 'verified') t.fail(`round ${round}: ${loaded.verified}`);
+    // A new owner goes on with what it has read.
+    if (random.once(5)) ({ digest } = loaded);
+  }
+  t.equal(readPartition(bucket.values()).mark, number);
+  t.end();
+});
+
+t.test('a record with a good checksum and the wrong shape is quarantined by its key', (t) => {
+  const whole = container({}, 'whole');
+  const { spec, ...rest } = container({}, 'other');
+  const rows: [string, unknown][] = [
+    ['nothing', null],
+    ['a number', 7],
+    ['a list', []],
+    ['an unknown kind', { ...rest, spec, kind: 'toString' }],
+    ['no spec', rest],
+    ['limits that are no text', { ...rest, spec: { ...spec, mem_limit: 16 } }],
+    ['env that is no record of texts', { ...rest, spec: { ...spec, env: { A: 1 } } }],
+    ['placed nowhere', { ...rest, spec, placement: { phase: 'placed' } }],
+    ['no observation', { ...rest, spec, observed: null }],
+    ['a status that is none', { ...rest, spec, observed: { ...rest.observed, status: 'flying' } }],
+    ['a history that is no list', { ...rest, spec, history: {} }],
+  ];
+  for (const [name, value] of rows) {
+    const bucket = new MemoryBucket();
+    const key = keys.container(acme, rest.id);
+    bucket.set(recordKey(whole), encodeValue(whole));
+    bucket.set(key, encodeValue(value));
+    const loaded = readPartition(bucket.values());
+    t.same(loaded.quarantined, [key], name);
+    t.same(loaded.records, [whole]);
+  }
   t.end();
 });

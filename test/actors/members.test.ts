@@ -243,6 +243,7 @@ function member(store: MemberStore, clock: Clock = systemClock) {
     log: quietLog,
     newId: () => randomUUID() as MemberId,
     held: () => [],
+    refused: () => [],
     onRenewed: () => events.push('renewed'),
     onRevoked: () => events.push('revoked'),
     onLooked: () => {},

@@ -129,7 +129,7 @@ export const mutants: readonly Mutant[] = [
     name: 'operation ids not loaded',
     guard: 'What was done under an operation id is known after a load, too (A5)',
     file: 'actors/runtime/ownership.js',
-    edits: [{ find: 'of loaded.operations)', replace: 'of [])' }],
+    edits: [{ find: 'const operation of known)', replace: 'const operation of [])' }],
     killedBy: simulation,
   },
   {
@@ -528,6 +528,53 @@ export const mutants: readonly Mutant[] = [
       },
     ],
     killedBy: { by: 'test', file: 'test/gateway/streams.test.ts' },
+  },
+  {
+    name: 'digest not compared',
+    guard: 'Records that are not those of the checkpoint are not served (ADR 11)',
+    file: 'actors/runtime/load.js',
+    edits: [{ find: "if (typeof stored === 'object')", replace: 'if (false)' }],
+    killedBy: { by: 'test', file: 'test/actors/load.test.ts' },
+  },
+  {
+    name: 'digest not kept',
+    guard: 'The digest moves with the records that it counts, in one batch (ADR 11)',
+    file: 'actors/runtime/checkpoint.js',
+    edits: [{ find: 'digest.set(key, value);', replace: '' }],
+    killedBy: simulation,
+  },
+  {
+    name: 'shapes not checked',
+    guard: 'A record of the wrong shape is quarantined, and its partition serves (ADR 11)',
+    file: 'actors/runtime/load.js',
+    edits: [{ find: 'isWellFormed(decoded.value) && ', replace: '' }],
+    killedBy: { by: 'test', file: 'test/actors/load.test.ts' },
+  },
+  {
+    name: 'load in one go',
+    guard: 'A load gives way to the renewal of the lease (ADR 11)',
+    file: 'lib/slices.js',
+    edits: [{ find: 'while (result.done !== true && !isOver());', replace: 'while (result.done !== true);' }],
+    killedBy: { by: 'test', file: 'test/lib/slices.test.ts' },
+  },
+  {
+    name: 'unloadable partition kept',
+    guard: 'Who can not load a partition releases it (ADR 11)',
+    file: 'actors/runtime/ownership.js',
+    edits: [
+      {
+        find: 'refusals === limits.loadAttempts || attempt === limits.loadAttemptsMax',
+        replace: 'false',
+      },
+    ],
+    killedBy: { by: 'test', file: 'test/actors/loading.test.ts' },
+  },
+  {
+    name: 'refusal not heard',
+    guard: 'A partition that a member can not load goes to another (ADR 11)',
+    file: 'actors/members/membership.js',
+    edits: [{ find: 'record?.refused?.includes(partition) !== true', replace: 'record !== undefined' }],
+    killedBy: { by: 'test', file: 'test/actors/loading.test.ts' },
   },
 ];
 

@@ -30,6 +30,7 @@ t.test('a renewal that was answered during a pause is worth nothing after it', a
         log: quietLog,
         newId: () => 'm1' as MemberId,
         held: () => [],
+        refused: () => [],
         onRenewed: () => {
           if (membership.lease().isValid()) validAtMs.push(world.nowMs);
         },

@@ -10,12 +10,13 @@ import { createOwner, type Owner } from '../../actors/owner.ts';
 import type { PartitionObserver } from '../../actors/runtime/partition.ts';
 import { sleep } from '../../lib/backoff.ts';
 import type { ContainerStatusView } from '../../schemas/container.ts';
+import { createSlices } from '../../lib/slices.ts';
 import type { Event } from '../../schemas/event.ts';
 import type { ContainerId, HostKey, OperationId, Region, TenantId } from '../../schemas/ids.ts';
 import { hostKey, quietLog, tenantId } from '../actors/support.ts';
 import { createRandom, type Random } from '../actors/support/random.ts';
 import { check, explain } from '../faults/check/check.ts';
-import type { History, Seen } from '../faults/check/history.ts';
+import type { History, Result, Seen } from '../faults/check/history.ts';
 import { createScribe, Gateway, historyOf, live, record, type Scribe } from './gateway.ts';
 import { Host } from './host.ts';
 import { Nats, type Connection, type Fate, type Weather } from './nats.ts';
@@ -56,6 +57,8 @@ const observer: PartitionObserver & KeeperObserver = {
   parked: () => {},
   reload: () => {},
   moved: () => {},
+  loadGivenUp: () => {},
+  worked: () => {},
 };
 
 class Simulation {
@@ -68,6 +71,8 @@ class Simulation {
   readonly #scribe: Scribe = createScribe();
   readonly #tenants: readonly TenantId[];
   readonly #faults: string[] = [];
+  /** What a step of a load costs: in some runs partitions are large. */
+  readonly #stepMs: number;
   #isStormy = false;
   #tokens = 0;
 
@@ -75,6 +80,7 @@ class Simulation {
     this.#random = random;
     this.#tenants = ['t0', 't1', 't2'].map(tenantId);
     this.#nats = new Nats(this.#world, this.#weather());
+    this.#stepMs = random.pick([0, 0, 1, 5, 15]);
   }
 
   async run(seed: number): Promise<Run> {
@@ -154,6 +160,12 @@ class Simulation {
         hostUnknownMs: 600_000,
         hostLostMs: 3_600_000,
         clock: process.clock,
+        slices: createSlices({
+          monotonicMs: () => {
+            world.work(process, this.#stepMs);
+            return process.clock.monotonicMs();
+          },
+        }),
         log: quietLog,
         observer,
         newToken: () => this.#token(),
@@ -400,7 +412,11 @@ class Simulation {
       if (listed.kind !== 'ok' || listed.told.of !== 'list') throw new Error(`${tenant} is not answered`);
       await ask(tenant, { kind: 'quota' });
       for (const { id } of listed.told.containers) {
-        const status = await ask(tenant, { kind: 'get', id });
+        const isAnswered = (result: Result): boolean =>
+          result.kind === 'ok' || (result.kind === 'refused' && result.code === 'not_found');
+        let status = await ask(tenant, { kind: 'get', id });
+        for (let attempt = 0; attempt < 10 && !isAnswered(status); attempt++)
+          status = await ask(tenant, { kind: 'get', id });
         // It may have gone between the two.
         if (status.kind === 'ok' && status.told.of === 'container') ends.push([tenant, status.told.container]);
       }

@@ -29,12 +29,14 @@ export interface Process {
   /** What its wall clock is off by. */
   wallOffsetMs: number;
   state: 'running' | 'paused' | 'dead';
+  /** Until when it works on something, and can do nothing else. */
+  busyUntilMs: number;
   /** What came while it was paused. */
   readonly due: Event[];
 }
 
 interface Event {
-  readonly atMs: number;
+  atMs: number;
   readonly order: number;
   readonly process: Process;
   readonly run: () => void;
@@ -71,10 +73,11 @@ export class World {
 
   process(name: string): Process {
     const clock: Clock = {
-      nowMs: () => Math.floor(wallStartMs + this.#nowMs + process.wallOffsetMs),
-      monotonicMs: () => this.#nowMs,
+      nowMs: () => Math.floor(wallStartMs + timeOf() + process.wallOffsetMs),
+      monotonicMs: () => timeOf(),
     };
-    const process: Process = { name, clock, wallOffsetMs: 0, state: 'running', due: [] };
+    const timeOf = (): number => Math.max(this.#nowMs, process.busyUntilMs);
+    const process: Process = { name, clock, wallOffsetMs: 0, state: 'running', busyUntilMs: 0, due: [] };
     return process;
   }
 
@@ -100,6 +103,11 @@ export class World {
     return new Promise((resolve, reject) => {
       this.at(this.#nowMs, process, () => void run().then(resolve, reject));
     });
+  }
+
+  /** The process works for so long: its clock goes on, and its next event waits. */
+  work(process: Process, ms: number): void {
+    process.busyUntilMs = Math.max(this.#nowMs, process.busyUntilMs) + ms;
   }
 
   pause(process: Process): void {
@@ -159,6 +167,12 @@ export class World {
     if (event.isCancelled || event.process.state === 'dead') return;
     if (event.process.state === 'paused') {
       event.process.due.push(event);
+      return;
+    }
+    if (event.process.busyUntilMs > event.atMs) {
+      // In the order in which they came: all of them are put off.
+      event.atMs = event.process.busyUntilMs;
+      push(this.#heap, event);
       return;
     }
     this.#events++;

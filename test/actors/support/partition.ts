@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { Fleet } from '../../../actors/fleet.ts';
 import { Partition, type PartitionOptions } from '../../../actors/runtime/partition.ts';
 import { within } from '../../../lib/backoff.ts';
+import { createSlices } from '../../../lib/slices.ts';
 import { systemClock, type Clock } from '../../../lib/clock.ts';
 import type { AnswerCode, ReadAsk, WriteAsk } from '../../../schemas/messages.ts';
 import { endless, quietLog } from '../support.ts';
@@ -23,6 +24,7 @@ export const quietObserver: PartitionOptions['observer'] = {
   journal: () => {},
   parked: () => {},
   reload: () => {},
+  worked: () => {},
 };
 
 export function createPartition(
@@ -38,10 +40,12 @@ export function createPartition(
     fleet,
     ledger: fleet,
     clock,
+    slices: createSlices(systemClock),
     log: quietLog,
     newToken: randomUUID,
     onEffects: () => {},
     onLoaded: () => {},
+    onUnloadable: () => {},
     onLost: () => {},
     observer: quietObserver,
     ...parts,

@@ -1,0 +1,97 @@
+/**
+ * Long work in slices. One slice runs in each turn of the event loop, whatever number of works there are, so that I/O and
+ * timers (the renewal of a lease above all) are never held up for longer than a slice and one step.
+ */
+import { limits } from '../schemas/limits.ts';
+
+export interface Slices {
+  /**
+   * Runs the work to its end, a slice in a turn; a step goes from one `yield` to the next.
+   * @throws the signal's reason, between two slices, once it has aborted.
+   */
+  run<T>(name: string, work: Generator<void, T, void>, signal?: AbortSignal): Promise<T>;
+  /** Calls `slice` once in a turn until it returns true. It should return as soon as `isOver()` is true. */
+  repeat(name: string, slice: (isOver: () => boolean) => boolean, signal?: AbortSignal): Promise<void>;
+}
+
+export interface SlicesOptions {
+  readonly monotonicMs: () => number;
+  readonly onSlice?: (name: string, seconds: number) => void;
+}
+
+export function createSlices({ monotonicMs, onSlice }: SlicesOptions): Slices {
+  const waiting: (() => void)[] = [];
+  let isScheduled = false;
+
+  const grant = (): void => {
+    waiting.shift()?.();
+    isScheduled = waiting.length > 0;
+    if (isScheduled) setImmediate(grant);
+  };
+  const turn = (): Promise<void> =>
+    new Promise((resolve) => {
+      waiting.push(resolve);
+      if (isScheduled) return;
+      isScheduled = true;
+      setImmediate(grant);
+    });
+
+  async function repeat(name: string, slice: (isOver: () => boolean) => boolean, signal?: AbortSignal): Promise<void> {
+    for (let isDone = false; !isDone;) {
+      await turn();
+      signal?.throwIfAborted();
+      const startMs = monotonicMs();
+      const isOver = (): boolean => monotonicMs() - startMs >= limits.sliceMs;
+      isDone = slice(isOver);
+      onSlice?.(name, (monotonicMs() - startMs) / 1000);
+    }
+  }
+
+  return {
+    repeat,
+    async run<T>(name: string, work: Generator<void, T, void>, signal?: AbortSignal): Promise<T> {
+      let result: IteratorResult<void, T> | undefined;
+      const slice = (isOver: () => boolean): boolean => {
+        do result = work.next();
+        while (result.done !== true && !isOver());
+        return result.done === true;
+      };
+      await repeat(name, slice, signal);
+      if (result?.done !== true) throw new Error('the work has not ended');
+      return result.value;
+    },
+  };
+}
+
+/** Runs work at once, for programs that do nothing beside it. */
+export function runAtOnce<T>(work: Generator<void, T, void>): T {
+  for (;;) {
+    const result = work.next();
+    if (result.done === true) return result.value;
+  }
+}
+
+const run = 64;
+
+/** Sorts in steps: short runs first, which are then merged. Stable. */
+export function* sorting<T>(items: readonly T[], compare: (one: T, other: T) => number): Generator<void, T[], void> {
+  let from: T[] = [];
+  for (let start = 0; start < items.length; start += run) {
+    from.push(...items.slice(start, start + run).sort(compare));
+    yield;
+  }
+  for (let width = run; width < from.length; width *= 2) {
+    const to: T[] = [];
+    for (let start = 0; start < from.length; start += 2 * width) {
+      const middle = Math.min(start + width, from.length);
+      const end = Math.min(start + 2 * width, from.length);
+      for (let [left, right] = [start, middle]; left < middle || right < end;) {
+        const isLeft = right >= end || (left < middle && compare(from[left] as T, from[right] as T) <= 0);
+        to.push(from[isLeft ? left++ : right++] as T);
+        if (to.length % run === 0) yield;
+      }
+    }
+    from = to;
+  }
+  return from;
+}
