@@ -103,6 +103,7 @@ export class Fleet implements FleetView, PlacementLedger {
       const isKnown = this.isTold(key) && !this.#unreadable.has(key);
       return isKnown ? 'removed' : 'unheard';
     }
+    if (entry.fenced === true) return 'fenced';
     if (entry.lost) return 'lost';
     if (this.silentMs(key) >= this.#unknownMs) return 'silent';
     return this.#heardAtMs.has(key) ? 'up' : 'unheard';

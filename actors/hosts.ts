@@ -102,7 +102,10 @@ export function serveHosts(options: HostServerOptions): Subscription[] {
     serve(
       subjects.hostBeat('*'),
       decodeBeat,
-      (host, beat) => fleet.hear(host, beat),
+      // The silence of a fenced host is counted from when its word ceased to count.
+      (host, beat) => {
+        if (fleet.standing(host) !== 'fenced') fleet.hear(host, beat);
+      },
       () => {},
     ),
   ];
@@ -130,14 +133,20 @@ async function answerHello(
   }
   // A key that is no longer the enrolled one gets nothing new: a host that was enrolled again leaves its old key behind.
   const { renew_key: key } = value;
-  const isEnrolled = (state: PartitionView): boolean => state.host(host)?.publicKey === key;
+  const isEnrolled = (state: PartitionView): boolean => {
+    const known = state.host(host);
+    return known?.publicKey === key && known?.fencedAtMs === undefined;
+  };
   const jwt = key !== undefined && isEnrolled(partition.view) ? await options.signJwt(host, key) : undefined;
   let answer: HelloAnswer = { ok: false, error: 'unknown_host' };
   const isTaken = partition.change(
     'hello',
     (state, context) => {
       const greeted = hello(state, host, value, context);
-      if (greeted === undefined) return [];
+      if (greeted === undefined) {
+        if (state.host(host) !== undefined) answer = { ok: false, error: 'fenced' };
+        return [];
+      }
       const { session, orphanWord } = greeted.record;
       const { id: cluster, partitions } = options.cluster;
       // It may have been enrolled again while the old key was signed.
@@ -176,6 +185,7 @@ function answerSync(
         const held = ask.held[String(partition.number)];
         const same = held !== undefined && held[0] === version.epoch && held[1] === version.revision;
         const isHome = partition.number === partitionOf(host, cluster.partitions);
+        if (options.fleet.standing(host) === 'fenced') return [fencedAnswer(cluster, partition.number, version)];
         const gone = goneFrom(state, host, strangers, incarnation).map(({ id, placement }) => ({ id, placement }));
         const common = {
           v: 1 as const,
@@ -200,6 +210,28 @@ function answerSync(
     );
   }
 }
+
+/** Says that the host is thrown out; what it should run is none of its business any more. */
+const fencedAnswer = (
+  cluster: Cluster,
+  partition: number,
+  version: Pick<SyncAnswer, 'epoch' | 'revision'>,
+): SyncAnswer => ({
+  v: 1,
+  cluster: cluster.id,
+  partitions: cluster.partitions,
+  partition,
+  incarnation: incarnationOf(cluster),
+  ...version,
+  part: 0,
+  parts: 1,
+  same: true,
+  fenced: true,
+  containers: [],
+  hold: [],
+  orphan_word: null,
+  draining: null,
+});
 
 /** As many containers as fit a message; one part at least. */
 export function inParts(containers: readonly DesiredContainer[]): DesiredContainer[][] {
@@ -226,6 +258,11 @@ function takeReport(
   const { fleet } = options;
   const partition = ownedPartition(options, report.partition);
   if (partition === undefined) return;
+  // What a host says that was thrown out changes nothing (invariant A7).
+  if (fleet.standing(host) === 'fenced') {
+    respond({ ok: false, error: 'unavailable' });
+    return;
+  }
   // An owner that has just come does not know which sessions it heard last: the host's own session says which is over.
   if (!fleet.isTold(host)) {
     respond({ ok: false, error: 'unavailable' });

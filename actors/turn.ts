@@ -19,10 +19,11 @@ import type { StateRecord } from './state.ts';
  * - `up`: heard from lately.
  * - `silent`: no heartbeat for `hostUnknownMs`.
  * - `lost`: its actor has said so. - `removed`: the operator has taken it out.
+ * - `fenced`: taken out by force; what was placed there may still run.
  * - `unheard`: nothing is known of it yet (no process has told of its heartbeats, and it had no time to be heard), or its
  *   record is damaged; decide nothing because of that.
  */
-export type HostStanding = 'up' | 'silent' | 'lost' | 'removed' | 'unheard';
+export type HostStanding = 'up' | 'silent' | 'lost' | 'fenced' | 'removed' | 'unheard';
 
 export interface FleetHost {
   readonly key: HostKey;

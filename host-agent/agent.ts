@@ -10,6 +10,7 @@ import { Answers } from '../lib/answers.ts';
 import { connectNats, countMoves } from '../lib/nats.ts';
 import { version } from '../lib/version.ts';
 import type { ContainerStatus } from '../schemas/container.ts';
+import { limits } from '../schemas/limits.ts';
 import { engineAway } from '../schemas/messages.ts';
 import { subjects } from '../schemas/subjects.ts';
 import { capacityOf, type Machine } from './capacity.ts';
@@ -27,6 +28,7 @@ import { loadCursors } from './logs/cursors.ts';
 import { createPublish } from './logs/publish.ts';
 import { openSpool } from './logs/spool.ts';
 import { loadMemories } from './memory-store.ts';
+import { loadFence } from './fence.ts';
 import { createMetrics, registerGauges } from './metrics.ts';
 import { createPulls } from './pulls.ts';
 import { createReconciler, type Reconciler } from './reconciler.ts';
@@ -92,6 +94,15 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     else faults.clear('cloned_state');
     isolate({ isSuperseded });
   };
+  const fence = await loadFence(stateDir, disk, log);
+  const onFenced = (): void => {
+    if (!fence.raise()) return;
+    log.error('fenced', { why: 'an operator has removed this host by force: its containers are being stopped' });
+    reconciler.setFenced(true);
+    // Asked for until it is given: then this host is taken in again.
+    control.renewSession();
+  };
+  const stopsAfterMs = () => stoppedAfterMs(settings, capacity().containers);
 
   const answers = new Answers(clock);
   const control = createControl({
@@ -104,7 +115,14 @@ export async function startAgent(parts: AgentParts): Promise<void> {
         store.save(next);
         reconciler.setDesired(next);
       },
-      settled: () => reconciler.desiredSettled(),
+      settled: () => {
+        if (fence.synced()) {
+          log.warn('fence_lifted');
+          reconciler.setFenced(false);
+        }
+        reconciler.desiredSettled();
+      },
+      fenced: onFenced,
       orphanWord: (word) => reconciler.setOrphanWord(word),
       strangers: () => reconciler.strangers(),
       unjudged: () => reconciler.unjudged(),
@@ -115,7 +133,20 @@ export async function startAgent(parts: AgentParts): Promise<void> {
         incarnation = Math.max(told, incarnation ?? 0);
       },
     },
-    hello: { host, cluster, version, capacity, sessions, credentials, onSuperseded, backoff: retry, log },
+    onGreeted: fence.greeted,
+    hello: {
+      host,
+      cluster,
+      version,
+      capacity,
+      stopsAfterMs,
+      onFenced,
+      sessions,
+      credentials,
+      onSuperseded,
+      backoff: retry,
+      log,
+    },
     beat: () => ({
       used: reconciler.used(),
       engine: engineWord(monitor),
@@ -210,6 +241,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     () => clock.nowMs(),
   );
 
+  reconciler.setFenced(fence.isUp());
   reconciler.setDesired(desired);
   const running = [
     monitor.run(signal),
@@ -251,7 +283,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
       ending.abort();
       pulls.stop();
       await Promise.all([reconciler.stop(), logs.stop(), ...running]);
-      await Promise.all([sessions, credentials, store].map((kept) => kept.flush()));
+      await Promise.all([sessions, credentials, store, fence].map((kept) => kept.flush()));
       engine.close();
     },
   });
@@ -260,6 +292,13 @@ export async function startAgent(parts: AgentParts): Promise<void> {
 const clonedState =
   'another agent with the identity of this host started later and works: STATE_DIR was copied. The containers here are ' +
   'stopped, and none is removed; enrol this machine under a key of its own';
+
+/** How long after its last contact this agent has stopped all that it may have; null: it never stops it for that. */
+function stoppedAfterMs(settings: AgentSettings, containers: number): number | null {
+  const { STOP_ON_DISCONNECT_MS: allowedMs, BEAT_INTERVAL_MS: lookMs, STOP_GRACE_MS: graceMs } = settings;
+  if (allowedMs === 0) return null;
+  return allowedMs + lookMs + Math.ceil(containers / limits.concurrentStops) * (graceMs + limits.engineCallMs);
+}
 
 /** Longer than a log block waits for its acknowledgement. */
 const agentStopMs = 8000;

@@ -43,6 +43,8 @@ export interface Control {
 export interface ControlParts {
   readonly host: HostKey;
   readonly target: SyncTarget;
+  /** A session was given. */
+  readonly onGreeted: () => void;
   readonly hello: Omit<HelloParts, 'request' | 'credentials' | 'held'> & { readonly credentials: Credentials };
   readonly beat: () => Omit<Beat, 'v' | 'session'>;
   readonly beatMs: number;
@@ -108,6 +110,7 @@ export function createControl(parts: ControlParts): Control {
       session = greeting.session;
       isGreeting = false;
       log.info('session', { session, partitions: greeting.partitions });
+      parts.onGreeted();
       target.orphanWord(greeting.orphan_word);
       reporter.restart({ session: greeting.session, partitions: greeting.partitions });
       ring('all');

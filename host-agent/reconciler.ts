@@ -39,6 +39,8 @@ export interface Reconciler {
   readonly hearVerdicts: Fleet['hearVerdicts'];
   /** Cut off for longer than the operator allows: nothing is to run until the control plane is back. */
   setIsolated(isIsolated: boolean): void;
+  /** Thrown out by an operator: nothing is to run until the control plane takes this host in again. */
+  setFenced(isFenced: boolean): void;
   /** The engine answers (again): look at everything. */
   onEngineUp(): Promise<void>;
   onEngineAway(sinceMs: number): void;
@@ -80,6 +82,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
   let present: Map<ContainerId, Presence> | undefined;
   let orphanWord: number | null = null;
   let isIsolated = false;
+  let isFenced = false;
   let isSettled = false;
   let held = 0;
   const queue = createQueue<ContainerId>(
@@ -113,7 +116,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
       present,
       orphanMemory: memories.orphans(),
       orphanWord,
-      isIsolated,
+      isIsolated: isIsolated || isFenced,
       isSettled,
     });
     memories.setOrphans(orphanMemory);
@@ -336,6 +339,11 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
     unjudged: fleet.unjudged,
     hearVerdicts: (named, gone) => {
       fleet.hearVerdicts(named, gone);
+      judge();
+    },
+    setFenced: (next) => {
+      if (next === isFenced) return;
+      isFenced = next;
       judge();
     },
     setIsolated: (next) => {

@@ -45,6 +45,9 @@ export interface HelloParts {
   readonly cluster: string;
   readonly version: string;
   readonly capacity: () => Capacity;
+  /** How long after losing contact every container has stopped; null: never. */
+  readonly stopsAfterMs: () => number | null;
+  readonly onFenced: () => void;
   readonly sessions: SessionNumber;
   readonly credentials: Pick<Credentials, 'renewKey' | 'renewed'>;
   /** The session that this process holds. */
@@ -72,6 +75,7 @@ export async function hello(parts: HelloParts, signal: AbortSignal): Promise<Gre
         if (answer.jwt !== undefined) parts.credentials.renewed(answer.jwt);
         return answer;
       }
+      if (!answer.ok && answer.error === 'fenced') parts.onFenced();
       if (!answer.ok && answer.error === 'superseded') parts.onSuperseded(true);
       else log.error('hello_refused', { why: fault, answer });
     } catch (error) {
@@ -88,7 +92,8 @@ function faultOf(answer: HelloAnswer, cluster: string, highest: number): string 
   return answer.session <= highest ? `session ${answer.session} is not above ${highest}` : undefined;
 }
 
-async function ask({ host, version, capacity, held, credentials, request }: HelloParts): Promise<HelloAnswer> {
+async function ask(parts: HelloParts): Promise<HelloAnswer> {
+  const { host, version, capacity, stopsAfterMs, held, credentials, request } = parts;
   const renewKey = credentials.renewKey();
   const session = held();
   const message: Hello = {
@@ -96,6 +101,7 @@ async function ask({ host, version, capacity, held, credentials, request }: Hell
     agent_version: version,
     capacity: capacity(),
     ...(session === undefined ? {} : { session }),
+    stops_after_ms: stopsAfterMs(),
     ...(renewKey === undefined ? {} : { renew_key: renewKey }),
   };
   return decodeAnswer(await request(subjects.hostHello(host), JSON.stringify(message), limits.reportTimeoutMs));

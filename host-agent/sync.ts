@@ -21,7 +21,7 @@ export type SyncResult =
   | { readonly kind: 'partial'; readonly missing: readonly number[] }
   /** Nobody answered. */
   | { readonly kind: 'silent' }
-  /** Another cluster answered, or this one was initialised anew: nothing of it was taken in. */
+  /** Another cluster answered, or this one was initialised anew, or the host is thrown out: nothing of it was taken in. */
   | { readonly kind: 'refused'; readonly why: string };
 
 export interface SyncTarget {
@@ -30,6 +30,8 @@ export interface SyncTarget {
   update(next: DesiredSet): void;
   /** All that was asked for has been answered. */
   settled(): void;
+  /** The control plane says that this host is thrown out. */
+  fenced(): void;
   /** The operator's approval of held orphans. */
   orphanWord(word: number): void;
   /** Containers on the engine that the desired set does not know, the most pressing first. */
@@ -81,6 +83,11 @@ export function sync(
       if (refusal !== undefined) {
         log.error('sync_refused', { ...refusal, ours: before.cluster });
         finish({ kind: 'refused', why: refusal.kind });
+        return;
+      }
+      if (answer.fenced === true) {
+        target.fenced();
+        finish({ kind: 'refused', why: 'fenced' });
         return;
       }
       partitions = answer.partitions;

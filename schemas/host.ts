@@ -39,7 +39,7 @@ export const EnrolBody = Type.Object(
 );
 export type EnrolBody = Static<typeof EnrolBody>;
 
-export const hostStatuses = ['joining', 'up', 'unknown', 'lost'] as const;
+export const hostStatuses = ['joining', 'up', 'unknown', 'lost', 'fenced'] as const;
 export type HostStatus = (typeof hostStatuses)[number];
 
 /**
@@ -91,6 +91,13 @@ export interface HostRecord {
   readonly lostSinceMs: number | null;
   /** Counts the operator's words that held orphans may go; an agent acts on a number it has not seen before. */
   readonly orphanWord: number;
+  /**
+   * When an operator threw the host out while it was, or may have been, running: nothing that it says is believed, and its
+   * containers stay placed there until they have stopped.
+   */
+  readonly fencedAtMs?: number;
+  /** How long after losing contact its agent has stopped every container; null or absent: it never stops them. */
+  readonly stopsAfterMs?: number | null;
   readonly insertedAtMs: number;
   readonly updatedAtMs: number;
 }
@@ -103,6 +110,7 @@ export interface DirectoryEntry {
   readonly draining: boolean;
   readonly capacity: Capacity | null;
   readonly lost: boolean;
+  readonly fenced?: true;
   /** The newest session; absent in a message of the release before. */
   readonly session?: number;
   /** How long the teller has not heard it, where it ever has. */

@@ -242,6 +242,8 @@ export const limits = {
   pullsPerRegistry: 4,
   concurrentStops: 64,
   concurrentSteps: 8,
+  /** Until every actors process knows of a fence, and an agent can have heard nothing else. */
+  fenceMarginMs: 2 * minutes,
   /** Containers that one sync asks about, because the desired set does not know them. */
   syncStrangers: 500,
   /** A step that takes longer than this goes on beside the others, among at most so many slow ones. */

@@ -153,7 +153,8 @@ export type WriteAsk = Ride &
     | ({ type: 'host.create'; region: Region; joinTokenHash: string } & OfHost)
     | ({ type: 'host.join_token'; joinTokenHash: string } & OfHost)
     | ({ type: 'host.update'; update: HostUpdate } & OfHost)
-    | ({ type: 'host.remove' } & OfHost)
+    /** `conflict` where it is neither drained nor lost, unless forced; `dead`: the operator knows that nothing runs there. */
+    | ({ type: 'host.remove'; force?: boolean; dead?: boolean } & OfHost)
     /** Body: `{"data":Enrolment}`. */
     | ({ type: 'host.enrol'; joinTokenHash: string; publicKey: string } & OfHost)
     | ({
@@ -314,6 +315,8 @@ export const Hello = Type.Object({
   capacity: Capacity,
   /** The session that this agent holds; absent at its start, and from agents of the last release. */
   session: Type.Optional(Count),
+  /** How long after losing contact this agent has stopped every container; null: it never does. */
+  stops_after_ms: Type.Optional(Type.Union([Count, Type.Null()])),
   /** Asks for new credentials for this key, which must be the one that is enrolled. */
   renew_key: Type.Optional(Type.String({ pattern: '^U[A-Z2-7]{55}$' })),
 });
@@ -330,7 +333,10 @@ export const HelloAnswer = Type.Union([
     jwt: Type.Optional(Type.String({ minLength: 1 })),
   }),
   /** `superseded`: an agent that started later holds the session of this host, and is heard. */
-  Type.Object({ ok: Type.Literal(false), error: Type.Enum(['unknown_host', 'invalid', 'unavailable', 'superseded']) }),
+  Type.Object({
+    ok: Type.Literal(false),
+    error: Type.Enum(['unknown_host', 'fenced', 'invalid', 'unavailable', 'superseded']),
+  }),
 ]);
 export type HelloAnswer = Static<typeof HelloAnswer>;
 
@@ -395,6 +401,8 @@ export const SyncAnswer = Type.Object({
   gone: Type.Optional(
     Type.Array(Type.Object({ id: ContainerId, placement: Count }), { maxItems: limits.syncStrangers }),
   ),
+  /** An operator threw this host out: it stops its containers, and nothing else in this answer counts. */
+  fenced: Type.Optional(Type.Literal(true)),
   /** From the owner of the host's own partition: see HostRecord.orphanWord. */
   orphan_word: Type.Union([Count, Type.Null()]),
   /** From the same: the operator empties this host. Read by agents of the last release only. */

@@ -87,6 +87,14 @@ const follow: QueryParameter = {
   schema: Type.Boolean({ default: false }),
   description: 'Stay and stream as Server-Sent Events; `Last-Event-ID` resumes.',
 };
+const force: QueryParameter = {
+  schema: Type.Boolean({ default: false }),
+  description: 'Also where containers may run on it: it is fenced until they have stopped.',
+};
+const dead: QueryParameter = {
+  schema: Type.Boolean({ default: false }),
+  description: 'With `force`: nothing runs on it any more, by your word; its containers are placed elsewhere at once.',
+};
 const nextCursor = { next_cursor: Type.String() };
 
 export const pathParameters = {
@@ -357,10 +365,12 @@ export const routes = [
     method: 'DELETE',
     path: `${operator}/hosts/:key`,
     access: 'operator',
-    summary: 'Forget a host; its containers are placed elsewhere, those that a tenant pinned to it are lost.',
+    summary:
+      'Remove a host that is drained or lost; by force, fence one that is not. Its containers are placed elsewhere, those that a tenant pinned to it are lost.',
+    query: { force, dead },
     success: 'accepted',
     data: HostView,
-    errors: ['forbidden', 'not_found'],
+    errors: ['forbidden', 'not_found', 'conflict', 'invalid'],
   },
   {
     name: 'host.enrol',

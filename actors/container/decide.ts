@@ -102,7 +102,11 @@ export function create(state: PartitionView, ask: Of<'container.create'>, contex
   const faults: FieldErrors = {};
   if (tenant.names.has(ask.spec.name)) faults['name'] = ['has already been taken'];
   const pinned = ask.spec.host_key === null ? undefined : context.fleet.host(ask.spec.host_key);
-  const known = pinned !== undefined && pinned.standing !== 'removed' && tenant.record.regions.includes(pinned.region);
+  const known =
+    pinned !== undefined &&
+    pinned.standing !== 'removed' &&
+    pinned.standing !== 'fenced' &&
+    tenant.record.regions.includes(pinned.region);
   if (ask.spec.host_key !== null && !known) {
     // Nobody has told of this host yet: that is no reason to say that there is none.
     if (context.fleet.standing(ask.spec.host_key) === 'unheard') return refuse('unavailable');

@@ -184,6 +184,8 @@ export function settle(state: PartitionView, record: ContainerRecord, context: T
     if (record.desired === 'removed') return bury(record, context);
     return chosenBy === 'platform' ? replace(record, tenant, context) : noChanges;
   }
+  // It may still run there, also where the host was being drained.
+  if (standing === 'fenced') return noChanges;
   const leaving =
     context.fleet.host(host)?.draining === true && chosenBy === 'platform' && record.desired === 'running';
   return leaving ? moved(record, tenant, context) : noChanges;

@@ -24,6 +24,7 @@ export function shownStatus(record: ContainerRecord, fleet: FleetView): ShownSta
   switch (fleet.standing(record.placement.host)) {
     case 'lost':
       return { status: 'lost', reason: 'host_lost' };
+    case 'fenced':
     case 'removed':
       return { status: 'lost', reason: 'host_removed' };
     case 'silent':

@@ -20,6 +20,7 @@ export const directoryEntry = (record: HostRecord): DirectoryEntry => ({
   draining: record.draining,
   capacity: record.capacity,
   lost: record.lostSinceMs !== null,
+  ...(record.fencedAtMs === undefined ? {} : { fenced: true }),
   session: record.session,
 });
 
@@ -31,6 +32,7 @@ const stored = (record: HostRecord): Changes => ({
 });
 
 function statusOf(record: HostRecord, fleet: FleetView): HostStatus {
+  if (record.fencedAtMs !== undefined) return 'fenced';
   // Enrolled is not enough: what it offers is known when its agent has said hello.
   if (record.publicKey === null || record.capacity === null) return 'joining';
   if (record.lostSinceMs !== null) return 'lost';
@@ -99,9 +101,12 @@ export const list = (state: PartitionView, ask: Of<'host.list'>, context: TurnCo
     render: (record) => JSON.stringify(hostView(record, context.fleet)),
   });
 
+const beingRemoved = (): Turn => refuse('conflict', 'the host is fenced: it is gone once its containers have stopped');
+
 export function joinToken(state: PartitionView, ask: Of<'host.join_token'>, context: TurnContext): Turn {
   const record = state.host(ask.host);
   if (record === undefined) return refuse('not_found');
+  if (record.fencedAtMs !== undefined) return beingRemoved();
   const next: HostRecord = {
     ...record,
     join: { tokenHash: ask.joinTokenHash, untilMs: context.nowMs + limits.joinTokenTtlMs, spentBy: null },
@@ -113,6 +118,7 @@ export function joinToken(state: PartitionView, ask: Of<'host.join_token'>, cont
 export function update(state: PartitionView, ask: Of<'host.update'>, context: TurnContext): Turn {
   const record = state.host(ask.host);
   if (record === undefined) return refuse('not_found');
+  if (record.fencedAtMs !== undefined) return beingRemoved();
   const { cordoned, draining, remove_orphans: removeOrphans } = ask.update;
   const next: HostRecord = {
     ...record,
@@ -128,21 +134,52 @@ export function update(state: PartitionView, ask: Of<'host.update'>, context: Tu
   return shown('ok', next, context, { ...rung, effects: [...rung.effects, ...bell] });
 }
 
+/** From here on its containers are placed elsewhere. */
+const forgotten = (record: HostRecord): Changes => ({
+  records: [],
+  deletes: [keys.host(record.key)],
+  events: [],
+  effects: [{ kind: 'directory', host: record.key, entry: null }],
+});
+
+/** Nothing of the platform's can run there, as far as the control plane can know. */
+function isEmptied(record: HostRecord, fleet: FleetView): boolean {
+  // It never said hello, so no container was ever placed there.
+  if (record.capacity === null) return true;
+  if (record.lostSinceMs !== null) return true;
+  const isUnused = fleet.beat(record.key)?.used.containers === 0 && fleet.host(record.key)?.used.containers === 0;
+  return record.draining && isUnused && fleet.standing(record.key) === 'up';
+}
+
+/**
+ * Takes a host out: at once where it is drained or lost, or where the operator knows that it is dead. By force otherwise:
+ * then it is fenced, and forgotten when its containers have stopped, so that none of them ever runs twice.
+ */
 export function remove(state: PartitionView, ask: Of<'host.remove'>, context: TurnContext): Turn {
   const record = state.host(ask.host);
   if (record === undefined) return refuse('not_found');
-  return shown('accepted', record, context, {
-    records: [],
-    deletes: [keys.host(record.key)],
-    events: [],
-    effects: [{ kind: 'directory', host: record.key, entry: null }],
-  });
+  const isForced = ask.force === true;
+  if (isForced && ask.dead === true) return shown('accepted', record, context, forgotten(record));
+  if (record.fencedAtMs !== undefined) return shown('accepted', record, context, noChanges);
+  if (isEmptied(record, context.fleet)) return shown('accepted', record, context, forgotten(record));
+  if (!isForced) {
+    return refuse(
+      'conflict',
+      'containers may run on this host: drain it and wait until none is left, or use ?force=true to fence it',
+    );
+  }
+  const fenced: HostRecord = { ...record, fencedAtMs: context.nowMs, updatedAtMs: context.nowMs };
+  const changes = stored(fenced);
+  const bell = { kind: 'bell' as const, host: record.key };
+  return shown('accepted', fenced, context, { ...changes, effects: [...changes.effects, bell] });
 }
 
 /** Is the token good for this host now? Asked before a key is signed for it, and decided again in the turn. */
 export function mayEnrol(state: PartitionView, ask: Of<'host.enrol'>, nowMs: number): boolean {
-  const join = state.host(ask.host)?.join;
-  if (join == null || join.untilMs <= nowMs || join.tokenHash !== ask.joinTokenHash) return false;
+  const record = state.host(ask.host);
+  const join = record?.join;
+  if (record?.fencedAtMs !== undefined || join == null || join.untilMs <= nowMs || join.tokenHash !== ask.joinTokenHash)
+    return false;
   // An agent whose answer was lost asks again with the same key, and gets it again.
   return join.spentBy === null || join.spentBy === ask.publicKey;
 }
@@ -167,15 +204,16 @@ export function enrol(
 export function hello(
   state: PartitionView,
   key: HostKey,
-  { agent_version: agentVersion, capacity }: Hello,
+  { agent_version: agentVersion, capacity, stops_after_ms: stopsAfterMs = null }: Hello,
   context: TurnContext,
 ): { readonly record: HostRecord; readonly changes: Changes } | undefined {
   const before = state.host(key);
-  if (before === undefined) return undefined;
+  if (before === undefined || before.fencedAtMs !== undefined) return undefined;
   const record: HostRecord = {
     ...before,
     capacity,
     agentVersion,
+    stopsAfterMs,
     session: raised(before.session, context),
     lostSinceMs: null,
     updatedAtMs: context.nowMs,
@@ -192,6 +230,7 @@ export interface Silence extends TurnContext {
 /** Lost after long silence, found again by a heartbeat: that an owner is new here is none. Called by the sweep. */
 export function observeSilence(record: HostRecord, context: Silence): Changes {
   const { nowMs, fleet, silentMs, regionIsSilent, hostLostMs } = context;
+  if (record.fencedAtMs !== undefined) return hasStopped(record, context) ? forgotten(record) : noChanges;
   const isSilent = silentMs(record.key) >= hostLostMs;
   if (record.lostSinceMs === null) {
     const isLost = isSilent && record.publicKey !== null && !regionIsSilent();
@@ -199,4 +238,14 @@ export function observeSilence(record: HostRecord, context: Silence): Changes {
   }
   const isFound = !isSilent && fleet.lastHeardMs(record.key) !== null;
   return isFound ? stored({ ...record, lostSinceMs: null, updatedAtMs: nowMs }) : noChanges;
+}
+
+/**
+ * A fenced host's agent has stopped every container by now: by both clocks it has had no contact for as long as it takes.
+ * Where it never stops them by itself, only the operator can know.
+ */
+function hasStopped({ key, fencedAtMs, stopsAfterMs }: HostRecord, { nowMs, silentMs }: Silence): boolean {
+  if (fencedAtMs === undefined || stopsAfterMs == null) return false;
+  const untilMs = stopsAfterMs + limits.fenceMarginMs;
+  return silentMs(key) >= untilMs && nowMs - fencedAtMs >= untilMs;
 }

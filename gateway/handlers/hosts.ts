@@ -129,7 +129,13 @@ export function hostHandlers(services: Services) {
     'host.remove': ((call) =>
       services.ask(
         'write',
-        { type: 'host.remove', host: hostOf(call), ...writeOf(call) },
+        {
+          type: 'host.remove',
+          host: hostOf(call),
+          force: call.query['force'] === true,
+          dead: call.query['dead'] === true,
+          ...writeOf(call),
+        },
         call.deadlineMs,
       )) satisfies Handler,
     'host.enrol': enrol,

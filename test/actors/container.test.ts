@@ -208,7 +208,7 @@ t.test('idempotency key', (t) => {
   t.end();
 });
 
-const standings: HostStanding[] = ['up', 'silent', 'lost', 'removed', 'unheard'];
+const standings: HostStanding[] = ['up', 'silent', 'lost', 'fenced', 'removed', 'unheard'];
 const gone = new Set<HostStanding>(['lost', 'removed']);
 const statuses: ContainerStatus[] = [
   'pending',
@@ -559,6 +559,13 @@ t.test('settle: what waits, and what must leave', (t) => {
     ['on a host that is up → stays', {}, twoHosts, nothing],
     ['host silent → stays', {}, fleetWith('silent'), nothing],
     ['host unheard of → stays', {}, fleetWith('unheard'), nothing],
+    ['host fenced → stays, for it may still run there', {}, fleetWith('fenced'), nothing],
+    [
+      'host fenced while it was drained → stays',
+      {},
+      fleetOf(fleetHost(h1, { standing: 'fenced', draining: true, schedulable: false }), fleetHost(h2)),
+      nothing,
+    ],
     ['host lost → placed elsewhere', {}, fleetWith('lost'), { records: [{ placement: { host: h2 } }] }],
     ['host removed → placed elsewhere', {}, fleetWith('removed'), { records: [{ placement: { host: h2 } }] }],
     [

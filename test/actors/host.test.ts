@@ -6,7 +6,7 @@ import { inParts } from '../../actors/hosts.ts';
 import { choose, fits } from '../../actors/placement.ts';
 import { expired, sweep, type SweepContext } from '../../actors/sweep.ts';
 import * as tenantDecide from '../../actors/tenant/decide.ts';
-import { noChanges, type Changes } from '../../actors/turn.ts';
+import { noChanges, type Changes, type FleetView, type HostStanding } from '../../actors/turn.ts';
 import type { ContainerRecord, TombstoneRecord } from '../../schemas/container.ts';
 import type { HostRecord } from '../../schemas/host.ts';
 import type { HostKey } from '../../schemas/ids.ts';
@@ -85,7 +85,8 @@ t.test('host: made, enrolled, greeted, changed, removed', (t) => {
     const turn = host.update(state, { type: 'host.update', host: h1, update, ...ride }, context);
     t.match(recordOf(turn), next, JSON.stringify(update));
   }
-  const removed = host.remove(state, { type: 'host.remove', host: h1, ...ride }, context);
+  const removal = { type: 'host.remove', host: h1, force: true, dead: true, ...ride } as const;
+  const removed = host.remove(state, removal, context);
   t.match(removed.changes, { deletes: ['host.h1'], effects: [{ kind: 'directory', host: h1, entry: null }] });
   t.end();
 });
@@ -323,5 +324,71 @@ t.test('desired: what is placed on a host, in parts that fit a message', (t) => 
   for (const part of parts) t.ok(JSON.stringify(part).length < 1024 * 1024);
   t.same(parts.flat(), desired);
   t.same(inParts([]), [[]], 'one part at least');
+  t.end();
+});
+
+const fleetWithBeat = (standing: HostStanding, containers: number): FleetView => ({
+  ...fleetOf(fleetHost(h1, { standing, used: { ...none, containers } })),
+  beat: () => ({ used: { ...none, containers }, engine: 'test', orphansHeld: 0, faults: [] }),
+});
+
+for (const [name, record, fleet, options, outcome] of [
+  ['up, with containers', {}, fleetWithBeat('up', 2), {}, 'conflict'],
+  ['up, without containers, and not drained', {}, fleetWithBeat('up', 0), {}, 'conflict'],
+  ['drained, and empty', { draining: true }, fleetWithBeat('up', 0), {}, 'forgotten'],
+  ['drained, with a container left', { draining: true }, fleetWithBeat('up', 1), {}, 'conflict'],
+  ['drained, and silent since', { draining: true }, fleetWithBeat('silent', 0), {}, 'conflict'],
+  ['lost', { lostSinceMs: 1 }, fleetWithBeat('lost', 2), {}, 'forgotten'],
+  ['never joined', { capacity: null, publicKey: null }, fleetWithBeat('up', 0), {}, 'forgotten'],
+  ['up, by force', {}, fleetWithBeat('up', 2), { force: true }, 'fenced'],
+  ['silent, by force', {}, fleetWithBeat('silent', 2), { force: true }, 'fenced'],
+  ['drained and empty, by force', { draining: true }, fleetWithBeat('up', 0), { force: true }, 'forgotten'],
+  ['up, said to be dead without force', {}, fleetWithBeat('up', 2), { dead: true }, 'conflict'],
+  ['up, by force and dead', {}, fleetWithBeat('up', 2), { force: true, dead: true }, 'forgotten'],
+  ['fenced', { fencedAtMs: 5 }, fleetWithBeat('fenced', 2), {}, 'unchanged'],
+  ['fenced, by force again', { fencedAtMs: 5 }, fleetWithBeat('fenced', 2), { force: true }, 'unchanged'],
+  ['fenced, now dead', { fencedAtMs: 5 }, fleetWithBeat('fenced', 2), { force: true, dead: true }, 'forgotten'],
+] as const) {
+  t.test(`removal of a host: ${name} → ${outcome}`, (t) => {
+    const ask = { type: 'host.remove', host: h1, ...options, ...ride } as const;
+    const { reply, changes } = host.remove(stateOf(hostRecord(h1, record)), ask, contextOf(fleet));
+    t.equal(reply.code, outcome === 'conflict' ? 'conflict' : 'accepted');
+    t.same(changes.deletes, outcome === 'forgotten' ? ['host.h1'] : []);
+    t.equal(changes.records.length, outcome === 'fenced' ? 1 : 0);
+    if (outcome === 'fenced')
+      t.match(changes, { records: [{ fencedAtMs: 1_000_000 }], effects: [{}, { kind: 'bell' }] });
+    t.end();
+  });
+}
+
+const waitMs = 60_000 + limits.fenceMarginMs;
+for (const [name, more, silentMs, nowMs, isForgotten] of [
+  ['its agent stops them, and both clocks say so', { stopsAfterMs: 60_000 }, waitMs, waitMs, true],
+  ['silent for less', { stopsAfterMs: 60_000 }, waitMs - 1, waitMs, false],
+  ['fenced for less, and silent for long before', { stopsAfterMs: 60_000 }, 10 * waitMs, waitMs - 1, false],
+  ['its agent never stops them', { stopsAfterMs: null }, 10 ** 9, 10 ** 9, false],
+  ['its agent did not say', {}, 10 ** 9, 10 ** 9, false],
+] as const) {
+  t.test(`fenced: ${name} → ${isForgotten ? 'placed again' : 'it stays'}`, (t) => {
+    const record = hostRecord(h1, { fencedAtMs: 0, ...more });
+    const silence = { silentMs: () => silentMs, regionIsSilent: () => true, hostLostMs: 1 };
+    const changes = host.observeSilence(record, { ...contextOf(fleetOf(), nowMs), ...silence });
+    t.same(changes.deletes, isForgotten ? ['host.h1'] : []);
+    t.same(changes.records, []);
+    t.end();
+  });
+}
+
+t.test('a fenced host is given nothing: no session, no token, no change', (t) => {
+  const join = { tokenHash: 'x', untilMs: 10 ** 12, spentBy: null };
+  const state = stateOf(hostRecord(h1, { fencedAtMs: 1, join }));
+  const context = contextOf(fleetWithBeat('fenced', 1));
+  t.equal(host.hello(state, h1, { v: 1, agent_version: '1', capacity: roomy }, context), undefined);
+  const enrol = { type: 'host.enrol', host: h1, joinTokenHash: 'x', publicKey: 'U', ...ride } as const;
+  t.equal(host.mayEnrol(state, enrol, 1), false);
+  const token = host.joinToken(state, { type: 'host.join_token', host: h1, joinTokenHash: 'y', ...ride }, context);
+  t.equal(token.reply.code, 'conflict');
+  const update = host.update(state, { type: 'host.update', host: h1, update: { cordoned: false }, ...ride }, context);
+  t.equal(update.reply.code, 'conflict');
   t.end();
 });

@@ -7,6 +7,7 @@ import { sleep } from '../../lib/backoff.ts';
 import type { Container, ContainerStatusView, Observation } from '../../schemas/container.ts';
 import type { Capacity, HostView } from '../../schemas/host.ts';
 import type { HostKey, Region } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
 import type { HelloAnswer, Report, ReportAnswer, Stranger, SyncAnswer } from '../../schemas/messages.ts';
 import { partitionOf, subjects } from '../../schemas/subjects.ts';
 import {
@@ -373,7 +374,10 @@ t.test('a host is enrolled once by its token, cordoned, removed', async (t) => {
   });
   t.same(nowhere.json, { error: 'invalid', details: { host_key: ['is not a host in an allocated region'] } });
 
-  t.equal((await ask({ type: 'host.remove', host, op: operation() })).code, 'accepted');
+  t.match(await ask({ type: 'host.remove', host, op: operation() }), { code: 'conflict', body: /drain/ });
+  t.match(dataOf<HostView>(await ask({ type: 'host.get', host })), { key: 'h9' }, 'a live host is not removed');
+  const removal = { type: 'host.remove', host, force: true, dead: true, op: operation() } as const;
+  t.equal((await ask(removal)).code, 'accepted');
   t.equal((await ask({ type: 'host.get', host })).code, 'not_found');
   t.match(dataOf<Container>(await ask({ type: 'container.get', tenant, id: dataOf<Container>(pinned).id })), {
     status: 'lost',
@@ -414,4 +418,35 @@ t.test('a host that asks about containers it does not know hears of those that w
   t.same((await gone(host, strangers)).sort(), [moved, deleted, kept].sort(), 'and nothing of what nobody knows');
   t.same(await gone(host, [{ tenant, id: moved, placement: 99 }]), [], 'of a later placement than is known');
   t.same(await gone(other, [{ tenant, id: deleted, placement: 2 }]), [], 'of what another host had');
+});
+
+t.test('a live host that is removed by force is fenced: not believed, and nothing runs twice', async (t) => {
+  const ground = await startCluster(t, partitions);
+  await startOwner(t, ground);
+  const { ask, host } = await withHost(ground, hostKey('h1'));
+  const tenant = tenantId('acme');
+  const id = containerId();
+  await ask({ type: 'container.create', tenant, id, op: operation(), spec: specOf('web'), idempotency: null });
+  await host.report(tenant, { id, generation: 2 }, { status: 'running' });
+  await withHost(ground, hostKey('h2'));
+  const statusOf = async () => dataOf<ContainerStatusView>(await ask({ type: 'container.status', tenant, id }));
+  t.match(await statusOf(), { status: 'running', host_key: 'h1' });
+
+  const remove = async (more: { force?: true; dead?: true } = {}) =>
+    ask({ type: 'host.remove', host: hostKey('h1'), ...more, op: operation() });
+  t.equal((await remove()).code, 'conflict');
+  t.equal((await remove({ force: true })).code, 'accepted');
+  const view = dataOf<HostView>(await ask({ type: 'host.get', host: hostKey('h1') }));
+  t.match(view, { status: 'fenced' });
+  t.same(await host.hello(), { ok: false, error: 'fenced' });
+  for (const answer of await host.sync()) t.match(answer, { fenced: true, same: true, containers: [] });
+  t.match(await host.report(tenant, { id, generation: 2 }, { status: 'failed' }), { ok: false });
+  // Several sweeps: the container must not move while it may still run there.
+  for (let sweeps = 0; sweeps < 3; sweeps++) {
+    await sleep(limits.sweepIntervalMs);
+    t.match(await statusOf(), { status: 'lost', reason: 'host_removed', host_key: 'h1', observed_status: 'running' });
+  }
+  t.equal((await remove({ force: true, dead: true })).code, 'accepted');
+  for (let tries = 0; tries < 400 && (await statusOf()).host_key !== 'h2'; tries++) await sleep(50);
+  t.match(await statusOf(), { host_key: 'h2', status: 'pending' });
 });

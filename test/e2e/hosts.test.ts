@@ -56,7 +56,9 @@ t.test('a host is emptied, and then taken out', async (t) => {
   t.match(view.body.data, { draining: true, cordoned: true, orphans_held: 0 });
 
   await rig.agent.stop();
-  t.equal((await operator.call('DELETE', `${hosts}/${hostKey}`)).status, 202);
+  const refused = await operator.call('DELETE', `${hosts}/${hostKey}`);
+  t.match(refused, { status: 409, body: { error: 'conflict', message: /drain it/ } }, 'what was pinned may still run');
+  t.equal((await operator.call('DELETE', `${hosts}/${hostKey}?force=true&dead=true`)).status, 202);
   t.equal((await operator.call('GET', `${hosts}/${hostKey}`)).status, 404);
   const lost = await acme.status(pinned.body.data);
   t.match(lost.body.data, { status: 'lost', reason: 'host_removed' });
@@ -104,4 +106,45 @@ t.test('a host that comes back after it was lost stops what was moved meanwhile,
   const view = await operator.call<{ data: HostView }>('GET', `${hosts}/${hostKey}`);
   t.match(view.body.data, { orphans_held: 0 });
   for (const container of made) t.equal((await acme.wait(container, 'running')).status, 200);
+});
+
+t.test('a live host that is removed by force stops its containers, and none of them ever runs twice', async (t) => {
+  const rig = await startRig(t);
+  const acme = await rig.client('acme');
+  const operator = await rig.client('ops', 'operator');
+  const made: Container[] = [];
+  for (let count = 0; count < 4; count++) {
+    const { body } = await acme.create({ name: `c${count}`, ...rig.image, ...small });
+    made.push(body.data);
+  }
+  for (const container of made) t.equal((await acme.wait(container, 'running')).status, 200);
+  await rig.addHost('h2');
+  const twice: string[][] = [];
+  const running = async (): Promise<string[]> => {
+    const ids = (await rig.engine.containers())
+      .filter(({ State }) => State.Running)
+      .map(({ Config }) => String(Config.Labels[labels.container]));
+    if (new Set(ids).size < ids.length) twice.push(ids);
+    return ids;
+  };
+
+  t.equal((await operator.call('DELETE', `${hosts}/${hostKey}`)).status, 409);
+  t.equal((await operator.call('DELETE', `${hosts}/${hostKey}?force=true`)).status, 202);
+  await eventually('the agent to stop all', running, ({ length }) => length === 0);
+  const view = await operator.call<{ data: HostView }>('GET', `${hosts}/${hostKey}`);
+  t.match(view.body.data, { status: 'fenced' });
+  for (const container of made) {
+    t.match((await acme.status(container)).body.data, { status: 'lost', reason: 'host_removed', host_key: hostKey });
+  }
+
+  t.equal((await operator.call('DELETE', `${hosts}/${hostKey}?force=true&dead=true`)).status, 202);
+  await eventually('all to run on the other host', running, ({ length }) => length === 4);
+  await rig.agent.kill9();
+  await rig.agent.start();
+  for (const container of made) {
+    t.equal((await acme.wait(container, 'running')).status, 200);
+    t.match((await acme.get(container)).body.data, { host_key: 'h2' });
+  }
+  t.equal((await running()).length, 4, 'the agent that was started again has not started them');
+  t.same(twice, []);
 });

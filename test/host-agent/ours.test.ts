@@ -54,6 +54,7 @@ t.test('a sync believes what comes to the inbox of its own question, which nobod
     current: () => desired,
     update: (next) => (desired = next),
     settled: () => {},
+    fenced: () => {},
     orphanWord: () => {},
     strangers: () => [],
     unjudged: () => [],

@@ -139,6 +139,7 @@ class Agent {
         this.#isSettled = true;
         this.#reconcile();
       },
+      fenced: () => {},
       orphanWord: (word) => {
         this.#orphanWord = word;
         this.#reconcile();
