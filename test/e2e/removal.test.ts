@@ -1,0 +1,92 @@
+/** Hosts that are lost and come back, and hosts that are thrown out: no container runs twice, by the engine's own count. */
+import t from 'tap';
+import { labels } from '../../host-agent/observed.ts';
+import type { Container } from '../../schemas/container.ts';
+import type { HostView } from '../../schemas/host.ts';
+import { eventually, hostKey, startRig } from './rig.ts';
+
+const small = { cpu_limit: '0.1', mem_limit: '16m' };
+const hosts = '/api/v2/operator/hosts';
+
+t.test('a host that comes back after it was lost stops what was moved meanwhile, without an operator', async (t) => {
+  const rig = await startRig(t, { actors: { HOST_LOST_MS: '8000' } });
+  const acme = await rig.client('acme');
+  const operator = await rig.client('ops', 'operator');
+  const made: Container[] = [];
+  for (let count = 0; count < 8; count++) {
+    const { body } = await acme.create({ name: `c${count}`, ...rig.image, ...small });
+    made.push(body.data);
+  }
+  for (const name of ['p0', 'p1']) {
+    const { body } = await acme.create({ name, ...rig.image, ...small, host_key: hostKey });
+    made.push(body.data);
+  }
+  for (const container of made) t.equal((await acme.wait(container, 'running')).status, 200);
+
+  await rig.addHost('h2');
+  rig.agent.server().pause();
+  t.teardown(() => rig.agent.server().resume());
+  await eventually(
+    'the eight that the platform had placed run on the other host',
+    async () => acme.list(),
+    ({ body }) => body.data.filter(({ host_key, status }) => host_key === 'h2' && status === 'running').length === 8,
+    120_000,
+  );
+  const running = async (): Promise<string[]> =>
+    (await rig.engine.containers())
+      .filter(({ State }) => State.Running)
+      .map(({ Config }) => `${String(Config.Labels[labels.container])}`)
+      .sort();
+  t.equal((await running()).length, 18, 'the engine has eight twice while the agent is away');
+
+  rig.agent.server().resume();
+  await eventually(
+    'every container runs once, by the word of the engine',
+    running,
+    (ids) => ids.length === 10 && new Set(ids).size === 10,
+  );
+  const view = await operator.call<{ data: HostView }>('GET', `${hosts}/${hostKey}`);
+  t.match(view.body.data, { orphans_held: 0 });
+  for (const container of made) t.equal((await acme.wait(container, 'running')).status, 200);
+});
+
+t.test('a live host that is removed by force stops its containers, and none of them ever runs twice', async (t) => {
+  const rig = await startRig(t);
+  const acme = await rig.client('acme');
+  const operator = await rig.client('ops', 'operator');
+  const made: Container[] = [];
+  for (let count = 0; count < 4; count++) {
+    const { body } = await acme.create({ name: `c${count}`, ...rig.image, ...small });
+    made.push(body.data);
+  }
+  for (const container of made) t.equal((await acme.wait(container, 'running')).status, 200);
+  await rig.addHost('h2');
+  const twice: string[][] = [];
+  const running = async (): Promise<string[]> => {
+    const ids = (await rig.engine.containers())
+      .filter(({ State }) => State.Running)
+      .map(({ Config }) => String(Config.Labels[labels.container]));
+    if (new Set(ids).size < ids.length) twice.push(ids);
+    return ids;
+  };
+
+  t.equal((await operator.call('DELETE', `${hosts}/${hostKey}`)).status, 409);
+  t.equal((await operator.call('DELETE', `${hosts}/${hostKey}?force=true`)).status, 202);
+  await eventually('the agent to stop all', running, ({ length }) => length === 0);
+  const view = await operator.call<{ data: HostView }>('GET', `${hosts}/${hostKey}`);
+  t.match(view.body.data, { status: 'fenced' });
+  for (const container of made) {
+    t.match((await acme.status(container)).body.data, { status: 'lost', reason: 'host_removed', host_key: hostKey });
+  }
+
+  t.equal((await operator.call('DELETE', `${hosts}/${hostKey}?force=true&dead=true`)).status, 202);
+  await eventually('all to run on the other host', running, ({ length }) => length === 4);
+  await rig.agent.kill9();
+  await rig.agent.start();
+  for (const container of made) {
+    t.equal((await acme.wait(container, 'running')).status, 200);
+    t.match((await acme.get(container)).body.data, { host_key: 'h2' });
+  }
+  t.equal((await running()).length, 4, 'the agent that was started again has not started them');
+  t.same(twice, []);
+});
