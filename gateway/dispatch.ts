@@ -10,6 +10,7 @@ import type { Log } from '../lib/log.ts';
 import { outcomeStatus, type FieldErrors, type OutcomeCode } from '../schemas/errors.ts';
 import { limits } from '../schemas/limits.ts';
 import { pathParameters, type Access, type Route, type RouteName } from '../schemas/routes.ts';
+import { auditOf } from './audit.ts';
 import type { Gate } from './auth/gate.ts';
 import type { Admission } from './auth/gate.ts';
 import type { Ride, UrlTokens } from './auth/url-tokens.ts';
@@ -162,7 +163,11 @@ export class Dispatcher {
     const crossSite = admission?.kind === 'admitted' && admission.crossSite;
     const permitted = !crossSite && (access !== 'operator' || identity?.operator === true);
     if (!checked.ok) return (permitted ? await missing(route, call) : undefined) ?? invalid(checked.faults);
-    return permitted ? route.handler(call) : forbidden;
+    if (!permitted) return forbidden;
+    const handled = await route.handler(call);
+    const audit = auditOf(call, handled);
+    if (audit !== undefined) this.#options.log.info(audit.event, audit.fields);
+    return handled;
   }
 
   #admit(head: RequestHead, access: Exclude<Access, 'public'>, ride: Ride): Admission | Promise<Admission> {

@@ -17,6 +17,7 @@ import {
 } from '../../deploy/docs/words.ts';
 import { repositoryRoot } from '../../deploy/paths.ts';
 import { tools } from '../../deploy/tool-table.ts';
+import { auditKinds } from '../../gateway/audit.ts';
 import { readSettings, type Settings } from '../../lib/config.ts';
 import { containerStatuses, reasons } from '../../schemas/container.ts';
 import { errorStatus } from '../../schemas/errors.ts';
@@ -133,6 +134,14 @@ t.test('pages name metrics, settings and events that there are', (t) => {
     events.filter((name) => !isLogged(name)),
     [],
     'events of the log',
+  );
+  const audit = read('docs/backup.md').split('## Repeating what was refused')[1]?.split('\n## ')[0] ?? '';
+  t.same(
+    [...audit.matchAll(/^\| `([a-z_]+)`/gm)].map(([, name]) => name).sort(),
+    Object.values(auditKinds)
+      .map(({ event }) => event)
+      .sort(),
+    'docs/backup.md has each event that the gateway logs for operators to repeat',
   );
   t.end();
 });
