@@ -155,7 +155,7 @@ export const mutants: readonly Mutant[] = [
     name: 'parked events not loaded',
     guard: 'What was parked is published by the next owner (ADR 12)',
     file: 'actors/runtime/load.js',
-    edits: [{ find: 'parked.push({ key, entries: decoded.value });', replace: '' }],
+    edits: [{ find: 'parked.push({ key, entries: decoded.value });', replace: 'void key;' }],
     killedBy: { by: 'test', file: 'test/actors/outbox.test.ts' },
   },
   {
