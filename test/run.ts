@@ -20,7 +20,8 @@ import { canStartEngine } from './support/servers.ts';
 import { inCi } from './support/tools.ts';
 import { tellingLines, testFiles, totalsOf, type Totals } from './support/tap-stream.ts';
 
-const fileTimeoutS = 180;
+/** For what hangs; a file on a slow machine may take long. */
+const fileTimeoutS = 900;
 const interruptGraceMs = 10_000;
 
 interface Verdict {

@@ -114,7 +114,7 @@ await testInNamespace(
     name: 'an engine starts beside another',
     file: import.meta.filename,
     tools: ['dockerd', 'docker-registry', 'busybox'],
-    timeoutMs: 170_000,
+    timeoutMs: 600_000,
   },
   async (t) => {
     const folder = temporaryFolder(t);

@@ -25,7 +25,7 @@ async function untilDone<T>(what: string, act: () => Promise<T | undefined>): Pr
   }
 }
 
-t.test('a cluster of three', { timeout: 120_000 }, async (t) => {
+t.test('a cluster of three', { timeout: 600_000 }, async (t) => {
   const cluster = await startNatsCluster({ dir: temporaryFolder(t) });
   t.teardown(() => cluster.stop());
   const nc = await control(cluster);

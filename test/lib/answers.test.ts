@@ -65,7 +65,7 @@ t.test('the next server is tried later each time, until something is heard', asy
   t.notOk(answers.isMoveDue(bounds, 0.5), 'another client moves later');
 });
 
-t.test('a silent server is left for another one, every time', { timeout: 120_000 }, async (t) => {
+t.test('a silent server is left for another one, every time', { timeout: 600_000 }, async (t) => {
   const cluster = await startNatsCluster({ dir: temporaryFolder(t) });
   t.teardown(() => cluster.stop());
   const witness = await connect({
