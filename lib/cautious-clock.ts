@@ -17,14 +17,18 @@ export class CautiousClock {
   #offsetMs: number;
   #offsetSinceMs: number;
 
-  /** `newestMs`: the newest time on record; undefined where there is none, and nothing to delete. */
-  constructor(clock: Clock, newestMs: number | undefined) {
+  /**
+   * @param newestMs the newest time on record; undefined where there is none, and nothing to delete
+   * @param since a clock that has run for longer: this one starts no later, so a load after a jump does not believe it
+   */
+  constructor(clock: Clock, newestMs: number | undefined, since?: CautiousClock) {
     this.#clock = clock;
     const wallMs = clock.nowMs();
     this.#readAtMs = clock.monotonicMs();
     this.#offsetMs = wallMs - this.#readAtMs;
     this.#offsetSinceMs = this.#readAtMs;
-    this.#trustedMs = newestMs === undefined ? wallMs : Math.min(wallMs, newestMs + limits.clockTrustMs);
+    const onRecordMs = newestMs === undefined ? wallMs : newestMs + limits.clockTrustMs;
+    this.#trustedMs = Math.min(wallMs, onRecordMs, since?.nowMs() ?? wallMs);
   }
 
   nowMs(): number {
@@ -40,10 +44,5 @@ export class CautiousClock {
     const isSettled = monotonicMs - this.#offsetSinceMs >= limits.clockSettleMs;
     this.#trustedMs = Math.max(this.#trustedMs, isSettled ? wallMs : Math.min(wallMs, this.#trustedMs + passedMs));
     return Math.min(wallMs, this.#trustedMs);
-  }
-
-  /** How far the wall clock is ahead of what is certain. */
-  heldBackMs(): number {
-    return this.#clock.nowMs() - this.nowMs();
   }
 }

@@ -138,7 +138,7 @@ function earlierCreate(
 ): Turn | undefined {
   const id = tenant.idempotency.get(key);
   const record = id === undefined ? undefined : (tenant.containers.get(id) ?? tenant.tombstones.get(id));
-  if (record?.idempotency == null || record.idempotency.untilMs <= context.nowMs) return undefined;
+  if (record?.idempotency == null || record.idempotency.untilMs <= context.expiryMs) return undefined;
   if (record.idempotency.bodyHash !== bodyHash) {
     return invalid({ idempotency_key: ['was used with a different body'] });
   }

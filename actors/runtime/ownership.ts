@@ -33,6 +33,8 @@ export interface OwnershipOptions {
   readonly events: EventSink;
   readonly ledger: PlacementLedger;
   readonly clock: Clock;
+  /** Of the process: a load after a jump of the wall clock deletes by this one. */
+  readonly expiry: CautiousClock;
   readonly slices: Slices;
   readonly log: Log;
   readonly newToken: () => string;
@@ -324,7 +326,7 @@ export class Ownership {
     await slices.run('load', this.#filling(loaded, { state, operations }, quarantine), signal);
     for (const key of loaded.quarantined) quarantine(key);
     observer.quarantined(number, quarantined);
-    const expiry = new CautiousClock(clock, state.newestMs);
+    const expiry = new CautiousClock(clock, state.newestMs, this.#options.expiry);
     const onTrouble = (outcome: Exclude<WriteOutcome, { kind: 'written' }>): void => {
       // Of this epoch: trouble of a former one has been dealt with.
       if (this.owned?.epoch === epoch) this.#trouble(outcome);

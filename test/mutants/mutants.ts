@@ -77,6 +77,20 @@ export const mutants: readonly Mutant[] = [
     killedBy: { by: 'test', file: 'test/actors/cautious-clock.test.ts' },
   },
   {
+    name: 'load believes a jump',
+    guard: 'A load after a jump deletes no earlier than the process that ran before it (ADR 13)',
+    file: 'lib/cautious-clock.js',
+    edits: [{ find: ', since?.nowMs() ?? wallMs)', replace: ')' }],
+    killedBy: { by: 'test', file: 'test/actors/cautious-clock.test.ts' },
+  },
+  {
+    name: 'tombstones by the wall clock',
+    guard: 'What is gone stays readable for seven days, whatever the wall clock shows (ADR 13)',
+    file: 'lib/cautious-clock.js',
+    edits: [{ find: 'return Math.min(wallMs, this.#trustedMs);', replace: 'return wallMs;' }],
+    killedBy: simulation,
+  },
+  {
     name: 'refusal forgotten',
     guard: 'A write that was refused does not succeed when a copy of it comes late (ADR 13)',
     file: 'actors/runtime/partition.js',

@@ -278,7 +278,7 @@ class Simulation {
           actor.cutOffUntilMs = this.#world.nowMs + 1000 + random.below(5000);
           break;
         case 5:
-          process.wallOffsetMs += random.below(20_000) - 10_000;
+          process.wallOffsetMs += random.once(3) ? (random.below(41) - 20) * dayMs : random.below(20_000) - 10_000;
           break;
         case 6: {
           const host = [...this.#hosts.values()][random.below(this.#hosts.size)];
@@ -366,6 +366,7 @@ class Simulation {
     }
     await this.#judgeReports(ends);
     await this.#judgeEvents(ends.map(([, seen]) => seen));
+    await this.#judgeTraces();
   }
 
   /** What is shown of a container is what its host saw last: no report of before has taken its place. */
@@ -424,6 +425,21 @@ class Simulation {
     return ends;
   }
 
+  /** The run takes a minute: what was there in it can still be read, whatever the clocks showed meanwhile. */
+  async #judgeTraces(): Promise<void> {
+    const [gateway] = this.#gateways;
+    if (gateway === undefined) return;
+    for (const [tenant, ids] of this.#scribe.known) {
+      for (const id of ids) {
+        const ask = { type: 'container.trace', tenant, id: id as ContainerId, rid: this.#token() } as const;
+        let { code } = await this.#world.spawn(gateway.process, () => gateway.ask('read', ask));
+        for (let attempt = 0; attempt < 10 && code !== 'ok' && code !== 'not_found'; attempt++)
+          ({ code } = await this.#world.spawn(gateway.process, () => gateway.ask('read', ask)));
+        if (code !== 'ok') this.#faults.push(`${tenant} ${id}: its trace is ${code}`);
+      }
+    }
+  }
+
   /** Every change of a container is told once: as many events as its generation counts. */
   async #judgeEvents(ends: readonly Seen[]): Promise<void> {
     for (let waitedMs = 0; waitedMs < settleMs; waitedMs += 200) {
@@ -459,6 +475,7 @@ const changes: ReadonlySet<Event['type']> = new Set([
   'delete_requested',
 ]);
 
+const dayMs = 86_400_000;
 const limitMs = 120_000;
 const settleMs = 20_000;
 
