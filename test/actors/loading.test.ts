@@ -30,7 +30,7 @@ import {
 import { createPartition, quietObserver } from './support/partition.ts';
 import { acme, container, contextOf, fleetOf, noLedger, stateOf, unplaced } from './support/records.ts';
 
-const deadlineMs = 240_000;
+const deadlineMs = 90_000;
 const bucket = buckets.state.bucket(0);
 
 async function until(what: string, condition: () => Promise<boolean> | boolean): Promise<void> {

@@ -8,6 +8,8 @@ import { say, took } from '../../deploy/steps.ts';
 import { mutants, type Killer, type Mutant } from './mutants.ts';
 
 const killerDeadlineMs = 5 * 60_000;
+/** One failure is enough; and a test that waits in vain has to say so itself: by default tap ends its process after 30 s. */
+const env = { ...process.env, TAP_BAIL: '1', TAP_TIMEOUT: String(killerDeadlineMs / 1000) };
 
 export interface Tally {
   readonly killed: number;
@@ -42,7 +44,7 @@ async function tryOut(mutant: Mutant, dist: string): Promise<string | undefined>
   if (text === undefined) return 'what it takes out does not stand there exactly once';
   writeFileSync(path, text);
   try {
-    const killer = await run(process.execPath, commandOf(mutant.killedBy, dist), { deadlineMs: killerDeadlineMs });
+    const killer = await run(process.execPath, commandOf(mutant.killedBy, dist), { deadlineMs: killerDeadlineMs, env });
     if (killer.code === 0) return 'it lives';
     // The killer has to have found harm, not to have broken down.
     if (killer.code === 1 && killer.stdout.trim() !== '') return undefined;

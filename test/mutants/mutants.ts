@@ -611,13 +611,6 @@ export const mutants: readonly Mutant[] = [
     ],
     killedBy: { by: 'test', file: 'test/actors/loading.test.ts' },
   },
-  {
-    name: 'refusal not heard',
-    guard: 'A partition that a member can not load goes to another (ADR 11)',
-    file: 'actors/members/membership.js',
-    edits: [{ find: 'record?.refused?.includes(partition) !== true', replace: 'record !== undefined' }],
-    killedBy: { by: 'test', file: 'test/actors/loading.test.ts' },
-  },
 ];
 
 function killerText(killer: Killer): string {
