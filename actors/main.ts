@@ -8,9 +8,11 @@ import { runProgram } from '../lib/lifecycle.ts';
 import { createLog, logLevelOf } from '../lib/log.ts';
 import { createRegistry, serveMetrics } from '../lib/metrics.ts';
 import { connectNats, countMoves, credentialsFile } from '../lib/nats.ts';
+import { createSlices } from '../lib/slices.ts';
 import { version } from '../lib/version.ts';
+import { createBudgets } from './budgets.ts';
 import { joinWhenReady } from './cluster.ts';
-import { countScrubs, createObserver, observeFleet, observeKeeper, observeScrub } from './metrics.ts';
+import { countScrubs, countTrims, createObserver, observeFleet, observeKeeper, observeScrub } from './metrics.ts';
 import { createOwner } from './owner.ts';
 import { createScrub } from './scrub.ts';
 import { settings } from './settings.ts';
@@ -20,6 +22,7 @@ const log = createLog('actors', logLevelOf(process.env));
 await runProgram(log, async (life) => {
   const config = readSettings(settings, process.env);
   const registry = createRegistry('actors', version);
+  const observer = createObserver(registry);
   const answers = new Answers(systemClock);
   const nc = await connectNats(
     {
@@ -60,7 +63,7 @@ await runProgram(log, async (life) => {
     hostLostMs: config.HOST_LOST_MS,
     clock: systemClock,
     log,
-    observer: createObserver(registry),
+    observer,
     newToken: randomUUID,
   });
   const watching = new AbortController();
@@ -82,6 +85,13 @@ await runProgram(log, async (life) => {
     onScrubbed: countScrubs(registry),
   });
   observeScrub(registry, scrub);
+  const budgets = createBudgets({
+    nc,
+    owned: () => [...owner.keeper.serving()].map(({ number }) => number),
+    slices: createSlices({ monotonicMs: () => systemClock.monotonicMs(), onSlice: observer.worked }),
+    log,
+    onTrimmed: countTrims(registry),
+  });
 
   const listener = { host: config.METRICS_HOST, port: config.METRICS_PORT };
   const metrics = await serveMetrics(registry, listener, () => owner.keeper.fault());
@@ -92,6 +102,8 @@ await runProgram(log, async (life) => {
   // Before the partitions: a partition without an owner holds up `owner.start`, and may be what the scrub has to find.
   scrub.start();
   life.onStop({ name: 'scrub', deadlineMs: 5000, stop: () => scrub.stop() });
+  budgets.start();
+  life.onStop({ name: 'budgets', deadlineMs: 5000, stop: () => budgets.stop() });
   await owner.start();
   log.info('serving', { cluster: cluster.id, member: owner.keeper.membership.id, partitions: owner.serving() });
 });

@@ -1,5 +1,6 @@
 /** What is measured of an actors process; docs/metrics.md describes every name. */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { BudgetsOptions } from './budgets.ts';
 import type { Fleet } from './fleet.ts';
 import type { Keeper, KeeperObserver } from './keeper.ts';
 import type { PartitionObserver } from './runtime/partition.ts';
@@ -168,4 +169,14 @@ export function countScrubs(registry: Registry): ScrubOptions['onScrubbed'] {
     registers: [registry],
   });
   return (outcome) => scrubs.labels(outcome).inc();
+}
+
+export function countTrims(registry: Registry): BudgetsOptions['onTrimmed'] {
+  const trimmed = new Counter({
+    name: `${prefix}trimmed_messages_total`,
+    help: 'Messages of tenants over their budget that were removed from a shared stream.',
+    labelNames: ['stream'],
+    registers: [registry],
+  });
+  return (stream, messages) => trimmed.labels(stream).inc(messages);
 }

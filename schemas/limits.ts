@@ -296,6 +296,22 @@ export const limits = {
   /** Of one key of them, which is written again until it is full. */
   eventsParkedKeyBytes: 128 * KiB,
 
+  // Budgets of tenants in the streams LOGS and EVENTS
+  budgetIntervalMs: 5 * seconds,
+  /** Of a stream's limit: above the first, the largest tenants are trimmed until it is down to the second. */
+  budgetFrom: 0.75,
+  budgetTo: 0.6,
+  budgetRequestMs: 5 * seconds,
+  /** Of STREAM.INFO with subjects; the server puts 100,000 into one. */
+  budgetSubjectPages: 20,
+  /** Of the tenants with most messages, so many are sampled; the others are not trimmed. */
+  budgetTenantsSampled: 2000,
+  /** Of the oldest messages of a tenant, for their mean size. */
+  budgetSampleMessages: 8,
+  budgetSampleBytes: 128 * KiB,
+  /** Of one purge. */
+  budgetPurgeMessages: 10_000,
+
   // VPN networks and peers
   networkRoutes: 64,
   networkDns: 4,

@@ -1,6 +1,13 @@
 /** Every metric of the three programs and of the VPN area, from the registries that they themselves fill. */
 import type { Registry } from 'prom-client';
-import { countScrubs, createObserver, observeFleet, observeKeeper, observeScrub } from '../../actors/metrics.ts';
+import {
+  countScrubs,
+  countTrims,
+  createObserver,
+  observeFleet,
+  observeKeeper,
+  observeScrub,
+} from '../../actors/metrics.ts';
 import { createForageMeters } from '../../gateway/forage/metrics.ts';
 import { createMeters, registerGauges as registerGatewayGauges } from '../../gateway/metrics.ts';
 import { createMetrics, registerGauges as registerAgentGauges } from '../../host-agent/metrics.ts';
@@ -45,6 +52,7 @@ function fillActors(registry: Registry): void {
   observeKeeper(registry, {} as Parameters<typeof observeKeeper>[1]);
   observeScrub(registry, {} as Parameters<typeof observeScrub>[1]);
   countScrubs(registry);
+  countTrims(registry);
 }
 
 function fillAgent(registry: Registry): void {

@@ -259,6 +259,8 @@ export const metricWords: Readonly<Record<string, string>> = {
   longshore_actors_scrub_timestamp_seconds:
     'Only with several replicas. Hours old: a NATS server is away, or `SCRUB_INTERVAL_MS` is long.',
   longshore_actors_scrubs_total: '`partial` again and again: a NATS server is away, or does not catch up.',
+  longshore_actors_trimmed_messages_total:
+    'By `stream`. Any: a tenant fills the stream; see the runbook, “A tenant fills LOGS or EVENTS”.',
   longshore_actors_turns_total: 'What the cluster is asked to do, by kind.',
 
   longshore_agent_containers: '`failed` and `backoff` are mostly the tenants’ own; many at once on one host are not.',
