@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { Answers } from '../lib/answers.ts';
 import { systemClock } from '../lib/clock.ts';
 import { watchCluster } from '../lib/cluster.ts';
-import { readSettingFile, readSettings } from '../lib/config.ts';
+import { ConfigurationError, readSettingFile, readSettings } from '../lib/config.ts';
 import { runProgram } from '../lib/lifecycle.ts';
 import { createLog, logLevelOf } from '../lib/log.ts';
 import { createRegistry, serveMetrics } from '../lib/metrics.ts';
@@ -14,6 +14,7 @@ import { createBudgets } from './budgets.ts';
 import { joinWhenReady } from './cluster.ts';
 import { countScrubs, countTrims, createObserver, observeFleet, observeKeeper, observeScrub } from './metrics.ts';
 import { createOwner } from './owner.ts';
+import { createAccounts } from './revocation.ts';
 import { createScrub } from './scrub.ts';
 import { settings } from './settings.ts';
 
@@ -49,6 +50,31 @@ await runProgram(log, async (life) => {
     },
     log,
   );
+  const { NATS_SYSTEM_CREDS_FILE: systemCreds, OPERATOR_SIGNING_SEED_FILE: operatorSeedFile } = config;
+  if ((systemCreds === undefined) !== (operatorSeedFile === undefined)) {
+    throw new ConfigurationError([
+      'NATS_SYSTEM_CREDS_FILE and OPERATOR_SIGNING_SEED_FILE go together: set both, or none',
+    ]);
+  }
+  /** Where credentials of removed hosts are revoked. Nothing waits for this connection. */
+  const accountsOf = (creds: string, seedFile: string) => {
+    const system = connectNats(
+      {
+        servers: config.NATS_URLS,
+        name: 'longshore actors (system account)',
+        authenticator: credentialsFile(creds),
+        ...(config.NATS_CA_FILE === undefined ? {} : { tlsCaFile: config.NATS_CA_FILE }),
+      },
+      log,
+    );
+    system.catch((error: unknown) => log.error('system_connection_failed', { error }));
+    return createAccounts(system, readSettingFile('OPERATOR_SIGNING_SEED_FILE', seedFile));
+  };
+  if (systemCreds === undefined) {
+    const consequence =
+      'credentials of a removed host are good at NATS until they expire: docs/deploy.md, Keys and accounts';
+    log.warn('host_revocation_off', { missing: 'NATS_SYSTEM_CREDS_FILE, OPERATOR_SIGNING_SEED_FILE', consequence });
+  }
   const owner = createOwner({
     nc,
     answers,
@@ -57,6 +83,9 @@ await runProgram(log, async (life) => {
       publicKey: config.HOSTS_ACCOUNT,
       signingSeed: readSettingFile('HOSTS_SIGNING_SEED_FILE', config.HOSTS_SIGNING_SEED_FILE),
     },
+    ...(systemCreds === undefined || operatorSeedFile === undefined
+      ? {}
+      : { accounts: accountsOf(systemCreds, operatorSeedFile) }),
     hostsNatsUrls: config.HOSTS_NATS_URLS.length > 0 ? config.HOSTS_NATS_URLS : config.NATS_URLS,
     hostCredentialsTtlMs: config.HOST_CREDENTIALS_TTL_MS,
     hostUnknownMs: config.HOST_UNKNOWN_MS,

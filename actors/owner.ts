@@ -21,7 +21,7 @@ import type { Prepared } from './decide.ts';
 import { DirectoryParts, HostDirectory, inMessages } from './directory.ts';
 import { Fleet } from './fleet.ts';
 import { createErrands } from './errands.ts';
-import { mayEnrol } from './host/decide.ts';
+import { isJustRevoked, mayEnrol } from './host/decide.ts';
 import { serveHosts } from './hosts.ts';
 import { Keeper, type KeeperObserver, type KeeperPart } from './keeper.ts';
 import { createJetStreamMemberStore } from './members/jetstream-member-store.ts';
@@ -29,8 +29,9 @@ import type { OutgoingEffect } from './runtime/group.ts';
 import { createPartitionClient } from './partition-client.ts';
 import { createEventSink, createJetStreamStore } from './runtime/jetstream-store.ts';
 import { Partition, type PartitionObserver } from './runtime/partition.ts';
+import { createRevocation, keptForMs, type Accounts } from './revocation.ts';
 import type { PartitionView } from './state.ts';
-import { expired, expiredOfVpn, sweep } from './sweep.ts';
+import { expired, expiredKeys, expiredOfVpn, sweep } from './sweep.ts';
 import type { Changes, TurnContext } from './turn.ts';
 
 export interface OwnerOptions {
@@ -40,6 +41,8 @@ export interface OwnerOptions {
   readonly cluster: Cluster;
   readonly hostsAccount: HostsAccount;
   readonly hostsNatsUrls: readonly string[];
+  /** Where credentials of hosts are revoked; absent: nowhere, and those of a removed host are good until they expire. */
+  readonly accounts?: Accounts;
   readonly hostCredentialsTtlMs: number;
   readonly hostUnknownMs: number;
   readonly hostLostMs: number;
@@ -90,6 +93,17 @@ export function createOwner(options: OwnerOptions): Owner {
   const onFault = (error: unknown): void => log.error('errand_failed', { error });
   const client = createPartitionClient({ nc, timeoutMs: limits.errandTimeoutMs, onFault });
   const errands = createErrands({ client, partitions: count, clock, log });
+
+  const { accounts } = options;
+  const revocation =
+    accounts &&
+    createRevocation({
+      accounts,
+      account: options.hostsAccount.publicKey,
+      ttlMs: options.hostCredentialsTtlMs,
+      clock,
+      log,
+    });
 
   const keeper = new Keeper({
     partitions: count,
@@ -151,7 +165,9 @@ export function createOwner(options: OwnerOptions): Owner {
   function prepare(partition: Partition, ask: WriteAsk): Promise<Prepared | undefined> | undefined {
     if (ask.type !== 'host.enrol') return undefined;
     const common = { cluster, natsUrls: options.hostsNatsUrls };
-    if (!mayEnrol(partition.view, ask, clock.nowMs())) return Promise.resolve({ enrolment: { ...common, jwt: '' } });
+    const nowMs = clock.nowMs();
+    const isGood = mayEnrol(partition.view, ask, nowMs) && !isJustRevoked(partition.view, ask.publicKey, nowMs);
+    if (!isGood) return Promise.resolve({ enrolment: { ...common, jwt: '' } });
     return signJwt(ask.host, ask.publicKey).then((jwt) => ({ enrolment: { ...common, jwt } }));
   }
 
@@ -176,6 +192,7 @@ export function createOwner(options: OwnerOptions): Owner {
   ): Generator<Changes, void, void> {
     yield expired(state, context.expiryMs);
     yield expiredOfVpn(state, context.expiryMs);
+    yield expiredKeys(state, context.expiryMs, keptForMs(options.hostCredentialsTtlMs));
     yield* sweep(state, {
       ...context,
       silentMs: (host) => fleet.silentMs(host),
@@ -225,6 +242,7 @@ export function createOwner(options: OwnerOptions): Owner {
     try {
       await slices.repeat('sweep', slice);
       errands.look(partition);
+      revocation?.look(partition);
     } finally {
       sweeping.delete(partition);
     }
@@ -304,6 +322,7 @@ export function createOwner(options: OwnerOptions): Owner {
   function onGone(partition: Partition): void {
     const subscription = served.get(partition)?.subscription;
     served.delete(partition);
+    revocation?.gone(partition);
     options.observer.journal(partition.number, 0);
     options.observer.parked(partition.number, 0);
     options.observer.quarantined(partition.number, 0);
@@ -350,6 +369,7 @@ export function createOwner(options: OwnerOptions): Owner {
     async stop() {
       for (const timer of timers) clearInterval(timer);
       errands.stop();
+      revocation?.stop();
       await keeper.stop();
       for (const subscription of subscriptions) subscription.unsubscribe();
       // Those that are about to leave, each in its time.

@@ -127,6 +127,7 @@ const isWellFormedRecord = either('kind', {
     orphanWord: number,
     ...times,
   }),
+  revoked_key: object({ publicKey: text, host: text, atMs: number }),
   peer: object({
     id: text,
     tenant: text,

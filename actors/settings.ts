@@ -22,6 +22,12 @@ export const settings = {
   }),
   HOSTS_ACCOUNT: text('Public key of the account HOSTS.'),
   HOSTS_SIGNING_SEED_FILE: text('File with the seed of a signing key of the account HOSTS.'),
+  NATS_SYSTEM_CREDS_FILE: optionalText(
+    'Credentials of a user of the system account, to revoke those of removed hosts; absent: they are good until they expire.',
+  ),
+  OPERATOR_SIGNING_SEED_FILE: optionalText(
+    'File with the seed of a signing key of the operator; goes with NATS_SYSTEM_CREDS_FILE.',
+  ),
   HOSTS_NATS_URLS: list('NATS servers as hosts reach them; absent: NATS_URLS.', { fallback: [] }),
   HOST_CREDENTIALS_TTL_MS: integer('How long the credentials of a host are good; its agent renews them in time.', {
     min: 5000,

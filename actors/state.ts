@@ -4,7 +4,7 @@
  */
 import type { ContainerRecord, ObservationOrder, TombstoneRecord } from '../schemas/container.ts';
 import { quotaDimensions, type QuotaDimension } from '../schemas/errors.ts';
-import type { HostRecord } from '../schemas/host.ts';
+import type { HostRecord, RevokedKeyRecord } from '../schemas/host.ts';
 import {
   isContainerId,
   isHostKey,
@@ -29,7 +29,7 @@ import {
   type VpnView,
 } from './vpn-state.ts';
 
-export type StateRecord = ContainerRecord | TombstoneRecord | TenantRecord | HostRecord | VpnRecord;
+export type StateRecord = ContainerRecord | TombstoneRecord | TenantRecord | HostRecord | RevokedKeyRecord | VpnRecord;
 
 export const recordKey = (record: StateRecord): string => {
   switch (record.kind) {
@@ -40,6 +40,8 @@ export const recordKey = (record: StateRecord): string => {
       return keys.tenant(record.tenant);
     case 'host':
       return keys.host(record.key);
+    case 'revoked_key':
+      return keys.revokedKey(record.publicKey);
     default:
       return vpnRecordKey(record);
   }
@@ -54,6 +56,7 @@ function changedAtMs(record: StateRecord): number {
     case 'lease':
       return record.state.phase === 'reserved' ? record.state.atMs : 0;
     case 'revoked':
+    case 'revoked_key':
       return record.atMs;
     default:
       return record.updatedAtMs;
@@ -88,6 +91,8 @@ export interface PartitionView {
   revocationChanges(after: number): Iterable<readonly [change: number, tenant: TenantView]>;
   host(key: HostKey): HostRecord | undefined;
   hosts(): Iterable<HostRecord>;
+  /** By the public key; of hosts that were removed. */
+  revokedKeys(): ReadonlyMap<string, RevokedKeyRecord>;
   placedOn(host: HostKey): ReadonlyMap<ContainerId, ContainerRecord>;
   hostsWithContainers(): Iterable<HostKey>;
   unplaced(): Iterable<ContainerRecord>;
@@ -182,6 +187,7 @@ class TenantState implements TenantView {
 export class PartitionState implements PartitionView {
   readonly #tenants = new Map<TenantId, TenantState>();
   readonly #hosts = new Map<HostKey, HostRecord>();
+  readonly #revokedKeys = new Map<string, RevokedKeyRecord>();
   readonly #placed = new Map<HostKey, Map<ContainerId, ContainerRecord>>();
   readonly #unplaced = new Map<ContainerId, ContainerRecord>();
   readonly #heard = new Map<ContainerId, ObservationOrder>();
@@ -227,6 +233,9 @@ export class PartitionState implements PartitionView {
   }
   hosts(): Iterable<HostRecord> {
     return this.#hosts.values();
+  }
+  revokedKeys(): ReadonlyMap<string, RevokedKeyRecord> {
+    return this.#revokedKeys;
   }
   placedOn(host: HostKey): ReadonlyMap<ContainerId, ContainerRecord> {
     return this.#placed.get(host) ?? noContainers;
@@ -290,6 +299,9 @@ export class PartitionState implements PartitionView {
         this.#hosts.set(record.key, record);
         this.#damagedHosts.delete(record.key);
         return;
+      case 'revoked_key':
+        this.#revokedKeys.set(record.publicKey, record);
+        return;
       case 'peer':
         this.vpn.putPeer(this.#own(record.tenant).peers, record);
         return;
@@ -310,6 +322,7 @@ export class PartitionState implements PartitionView {
       this.#hosts.delete(first);
       this.#damagedHosts.delete(first);
     }
+    if (kind === 'revoked_key') this.#revokedKeys.delete(first);
     if (kind === 'container' && isTenantId(first) && isContainerId(second)) this.#remove(this.#own(first), second);
     if (kind === 'peer' && isTenantId(first) && isPeerId(second)) {
       this.vpn.deletePeer(this.#own(first).peers, first, second);

@@ -78,6 +78,16 @@ export function expired(state: PartitionView, nowMs: number): Changes {
   return deletes.length === 0 ? noChanges : { ...noChanges, deletes };
 }
 
+/** Keys whose credentials have all expired. `ttlMs`: how long credentials are good. */
+export function expiredKeys(state: PartitionView, nowMs: number, ttlMs: number): Changes {
+  const deletes: string[] = [];
+  for (const { publicKey, atMs } of state.revokedKeys().values()) {
+    if (deletes.length >= limits.sweepChanges) break;
+    if (atMs + ttlMs < nowMs) deletes.push(keys.revokedKey(publicKey));
+  }
+  return deletes.length === 0 ? noChanges : { ...noChanges, deletes };
+}
+
 /** Peers that are gone and of which every network knows, and revocations that have outlived their certificates. */
 export function expiredOfVpn(state: PartitionView, nowMs: number): Changes {
   const deletes: string[] = [];

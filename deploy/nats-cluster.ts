@@ -39,7 +39,10 @@ export interface NatsNode {
   resume(): void;
 }
 
-export interface NatsCluster extends Pick<NatsIdentityFiles, 'sysCredsFile' | 'hostsSigningSeedFile' | 'hostsAccount'> {
+export interface NatsCluster extends Pick<
+  NatsIdentityFiles,
+  'sysCredsFile' | 'operatorSigningSeedFile' | 'hostsSigningSeedFile' | 'hostsAccount'
+> {
   readonly nodes: readonly NatsNode[];
   readonly urls: readonly string[];
   readonly caFile: string;
@@ -175,6 +178,7 @@ export async function startNatsCluster(options: NatsClusterOptions): Promise<Nat
       address,
       port: clientPort,
       storeDir,
+      accountsDir: join(folder, 'accounts'),
       identity,
       more: [
         ...tlsConfiguration(files, ['handshake_first: true']),
@@ -214,6 +218,7 @@ export async function startNatsCluster(options: NatsClusterOptions): Promise<Nat
     caFile,
     credsFile: identity.cpCredsFile,
     sysCredsFile: identity.sysCredsFile,
+    operatorSigningSeedFile: identity.operatorSigningSeedFile,
     hostsSigningSeedFile: identity.hostsSigningSeedFile,
     hostsAccount: identity.hostsAccount,
     stop,

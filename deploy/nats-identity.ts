@@ -7,6 +7,7 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import {
+  decode,
   encodeAccount,
   encodeOperator,
   encodeUser,
@@ -23,8 +24,10 @@ import { createAccount, createOperator, createUser, fromSeed, type KeyPair } fro
 export interface NatsIdentityFiles {
   /** Credentials of a user of CP, for gateway and actors. */
   readonly cpCredsFile: string;
-  /** Credentials of a user of the system account, for an operator's tools. */
+  /** Credentials of a user of the system account, for actors and an operator's tools. */
   readonly sysCredsFile: string;
+  /** Seed of a signing key of the operator: actors sign what they change in the account HOSTS with it. */
+  readonly operatorSigningSeedFile: string;
   /** Seed of the key that signs host users. */
   readonly hostsSigningSeedFile: string;
   /** Public key of the account HOSTS; a user JWT names it, since a signing key signs for it. */
@@ -38,11 +41,21 @@ export interface NatsIdentity extends NatsIdentityFiles {
   readonly accountJwts: Readonly<Record<string, string>>;
 }
 
-const keyNames = ['operator', 'sys', 'cp', 'hosts', 'hosts-signing', 'cp-user', 'sys-user'] as const;
+const keyNames = [
+  'operator',
+  'operator-signing',
+  'sys',
+  'cp',
+  'hosts',
+  'hosts-signing',
+  'cp-user',
+  'sys-user',
+] as const;
 type KeyName = (typeof keyNames)[number];
 
 const createKey: Readonly<Record<KeyName, () => KeyPair>> = {
   operator: createOperator,
+  'operator-signing': createOperator,
   sys: createAccount,
   cp: createAccount,
   hosts: createAccount,
@@ -133,14 +146,38 @@ const importsOf = (account: AccountName, keyOf: (name: AccountName) => KeyPair):
       ...(type === 'service' ? { local_subject: subject } : {}),
     }));
 
+/**
+ * The JWT of an earlier start, as long as it says the same. One that is signed again is newer than what actors have pushed
+ * since, and a server would put it in the place of that, without the revocations.
+ */
+async function keptAccount(folder: string, name: string, key: KeyPair, claims: Partial<Account>, operator: KeyPair) {
+  const path = join(folder, `${name.toLowerCase()}.jwt`);
+  const made = await encodeAccount(name, key, claims, { signer: operator });
+  const said = (jwt: string): string => {
+    const { sub, iss, nats } = decode<Account>(jwt);
+    return JSON.stringify({ sub, iss, nats });
+  };
+  try {
+    const kept = readFileSync(path, 'utf8').trim();
+    if (said(kept) === said(made)) return kept;
+  } catch {
+    // There is none, or it can't be read: this one takes its place.
+  }
+  writePrivateFile(path, made);
+  return made;
+}
+
 /** Makes the identities, or loads those that `folder` holds from an earlier start. */
 export async function prepareNatsIdentity(folder: string): Promise<NatsIdentity> {
   const keys = Object.fromEntries(keyNames.map((name) => [name, keptKey(folder, name)])) as Record<KeyName, KeyPair>;
   const keyOf = (name: AccountName): KeyPair => ({ CP: keys.cp, HOSTS: keys.hosts })[name];
   const account = (name: string, key: KeyPair, claims: Partial<Account>): Promise<string> =>
-    encodeAccount(name, key, claims, { signer: keys.operator });
+    keptAccount(folder, name, key, claims, keys.operator);
 
-  const operatorJwt = await encodeOperator('longshore', keys.operator, { system_account: keys.sys.getPublicKey() });
+  const operatorJwt = await encodeOperator('longshore', keys.operator, {
+    system_account: keys.sys.getPublicKey(),
+    signing_keys: [keys['operator-signing'].getPublicKey()],
+  });
   const jwts = {
     SYS: await account('SYS', keys.sys, { limits: accountLimits }),
     CP: await account('CP', keys.cp, {
@@ -170,6 +207,7 @@ export async function prepareNatsIdentity(folder: string): Promise<NatsIdentity>
     },
     cpCredsFile: await writeCreds('cp', keys['cp-user'], keys.cp),
     sysCredsFile: await writeCreds('sys', keys['sys-user'], keys.sys),
+    operatorSigningSeedFile: seedFile(folder, 'operator-signing'),
     hostsSigningSeedFile: seedFile(folder, 'hosts-signing'),
     hostsAccount: keys.hosts.getPublicKey(),
   };

@@ -14,9 +14,10 @@ if (folder === undefined) {
 }
 const identity = await prepareNatsIdentity(resolve(folder));
 const accounts = join(resolve(folder), 'accounts.conf');
-writePrivateFile(accounts, `${accountsConfiguration(identity).join('\n')}\n`);
+writePrivateFile(accounts, `${accountsConfiguration(identity, '/var/lib/nats/accounts').join('\n')}\n`);
 say(`NATS servers include     ${accounts}`);
 say(`NATS_CREDS_FILE          ${identity.cpCredsFile}`);
 say(`HOSTS_ACCOUNT            ${identity.hostsAccount}`);
 say(`HOSTS_SIGNING_SEED_FILE  ${identity.hostsSigningSeedFile}`);
-say(`for the nats tool        ${identity.sysCredsFile} (system account)`);
+say(`NATS_SYSTEM_CREDS_FILE   ${identity.sysCredsFile}`);
+say(`OPERATOR_SIGNING_SEED_FILE ${identity.operatorSigningSeedFile}`);

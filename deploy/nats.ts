@@ -22,6 +22,7 @@ export interface Nats extends Restartable {
   /** Credentials of the control plane's user. */
   readonly credsFile: string;
   readonly sysCredsFile: string;
+  readonly operatorSigningSeedFile: string;
   readonly hostsSigningSeedFile: string;
   readonly hostsAccount: string;
   readonly logFile: string;
@@ -31,11 +32,19 @@ export interface Nats extends Restartable {
   resume(): void;
 }
 
-/** Who may connect, as lines of a nats-server's configuration. */
-export const accountsConfiguration = (identity: NatsIdentity): string[] => [
+/**
+ * Who may connect, as lines of a nats-server's configuration. The server keeps the accounts in a folder of its own and
+ * takes changes of them; of what the folder holds and what stands here it goes by the newer.
+ */
+export const accountsConfiguration = (identity: NatsIdentity, accountsDir: string): string[] => [
   `operator: "${identity.operatorJwt}"`,
   `system_account: ${identity.systemAccount}`,
-  'resolver: MEMORY',
+  'resolver {',
+  '  type: full',
+  `  dir: ${JSON.stringify(accountsDir)}`,
+  '  allow_delete: false',
+  '  interval: "1m"',
+  '}',
   'resolver_preload: {',
   ...Object.entries(identity.accountJwts).map(([key, jwt]) => `  ${key}: "${jwt}"`),
   '}',
@@ -46,6 +55,8 @@ export interface NatsConfiguration {
   readonly address: string;
   readonly port: number;
   readonly storeDir: string;
+  /** Where the server keeps the accounts. */
+  readonly accountsDir: string;
   readonly identity: NatsIdentity;
   /** What else the file holds, line by line. */
   readonly more?: readonly string[];
@@ -62,7 +73,7 @@ export const natsConfiguration = (configuration: NatsConfiguration): string =>
     '  sync_interval: always',
     '}',
     ...(configuration.more ?? []),
-    ...accountsConfiguration(configuration.identity),
+    ...accountsConfiguration(configuration.identity, configuration.accountsDir),
     '',
   ].join('\n');
 
@@ -140,6 +151,7 @@ export async function startNats(options: NatsOptions): Promise<Nats> {
         address: '127.0.0.1',
         port,
         storeDir: join(dir, 'jetstream'),
+        accountsDir: join(dir, 'accounts'),
         identity,
       }),
       ready: (signal) => natsAnswers(port, signal),
@@ -158,6 +170,7 @@ export async function startNats(options: NatsOptions): Promise<Nats> {
     port,
     credsFile: identity.cpCredsFile,
     sysCredsFile: identity.sysCredsFile,
+    operatorSigningSeedFile: identity.operatorSigningSeedFile,
     hostsSigningSeedFile: identity.hostsSigningSeedFile,
     hostsAccount: identity.hostsAccount,
     logFile: started.server.logFile,

@@ -167,6 +167,8 @@ async function startParts(
       ...natsSettings,
       HOSTS_ACCOUNT: nats.hostsAccount,
       HOSTS_SIGNING_SEED_FILE: nats.hostsSigningSeedFile,
+      NATS_SYSTEM_CREDS_FILE: nats.sysCredsFile,
+      OPERATOR_SIGNING_SEED_FILE: nats.operatorSigningSeedFile,
       METRICS_PORT: String(ports.actorsMetrics),
     },
     readyUrl: readyUrlOf(ports.actorsMetrics),

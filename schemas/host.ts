@@ -102,6 +102,16 @@ export interface HostRecord {
   readonly updatedAtMs: number;
 }
 
+/** The key of a host that was removed, until every JWT that was signed for it has expired. */
+export interface RevokedKeyRecord {
+  readonly kind: 'revoked_key';
+  /** A public user nkey. */
+  readonly publicKey: string;
+  readonly host: HostKey;
+  /** Credentials signed until then are refused. */
+  readonly atMs: number;
+}
+
 /** What every actors process keeps of every host; liveness it hears for itself. */
 export interface DirectoryEntry {
   readonly key: HostKey;

@@ -216,6 +216,15 @@ export const limits = {
   enrolTimeoutMs: 10 * seconds,
   joinTokenTtlMs: 1 * hours,
   hostCredentialsTtlMs: 30 * days,
+  /** Keys of removed hosts in the claims of the account HOSTS, which are one message. */
+  revokedKeys: 4096,
+  /** An agent has this long to hear that its host is fenced, before its credentials are revoked. */
+  fenceNoticeMs: 3 * seconds,
+  /** How often the NATS servers are asked whether they hold all of them. */
+  revocationLookMs: 1 * minutes,
+  /** For the answers of all NATS servers; and after each, how long for another. */
+  revocationAskMs: 5 * seconds,
+  revocationStallMs: 500,
   /** So often in a row a fault of the host may stop a container before the host is reported as its cause. */
   hostFaultTries: 3,
   rejectionTtlMs: 5 * minutes,

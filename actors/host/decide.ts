@@ -1,5 +1,5 @@
 /** A fleet host: made, enrolled, cordoned, drained, lost, removed. Pure. */
-import type { DirectoryEntry, HostRecord, HostStatus, HostView } from '../../schemas/host.ts';
+import type { DirectoryEntry, HostRecord, HostStatus, HostView, RevokedKeyRecord } from '../../schemas/host.ts';
 import { keys } from '../../schemas/buckets.ts';
 import type { HostKey } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -134,9 +134,13 @@ export function update(state: PartitionView, ask: Of<'host.update'>, context: Tu
   return shown('ok', next, context, { ...rung, effects: [...rung.effects, ...bell] });
 }
 
+/** Its credentials, if it ever had any; the servers are told by revocation.ts. */
+const revokedKey = ({ key, publicKey }: HostRecord, { nowMs }: TurnContext): RevokedKeyRecord[] =>
+  publicKey === null ? [] : [{ kind: 'revoked_key', publicKey, host: key, atMs: nowMs }];
+
 /** From here on its containers are placed elsewhere. */
-const forgotten = (record: HostRecord): Changes => ({
-  records: [],
+const forgotten = (record: HostRecord, context: TurnContext): Changes => ({
+  records: revokedKey(record, context),
   deletes: [keys.host(record.key)],
   events: [],
   effects: [{ kind: 'directory', host: record.key, entry: null }],
@@ -159,9 +163,9 @@ export function remove(state: PartitionView, ask: Of<'host.remove'>, context: Tu
   const record = state.host(ask.host);
   if (record === undefined) return refuse('not_found');
   const isForced = ask.force === true;
-  if (isForced && ask.dead === true) return shown('accepted', record, context, forgotten(record));
+  if (isForced && ask.dead === true) return shown('accepted', record, context, forgotten(record, context));
   if (record.fencedAtMs !== undefined) return shown('accepted', record, context, noChanges);
-  if (isEmptied(record, context.fleet)) return shown('accepted', record, context, forgotten(record));
+  if (isEmptied(record, context.fleet)) return shown('accepted', record, context, forgotten(record, context));
   if (!isForced) {
     return refuse(
       'conflict',
@@ -170,8 +174,9 @@ export function remove(state: PartitionView, ask: Of<'host.remove'>, context: Tu
   }
   const fenced: HostRecord = { ...record, fencedAtMs: context.nowMs, updatedAtMs: context.nowMs };
   const changes = stored(fenced);
+  const records = [...changes.records, ...revokedKey(record, context)];
   const bell = { kind: 'bell' as const, host: record.key };
-  return shown('accepted', fenced, context, { ...changes, effects: [...changes.effects, bell] });
+  return shown('accepted', fenced, context, { ...changes, records, effects: [...changes.effects, bell] });
 }
 
 /** Is the token good for this host now? Asked before a key is signed for it, and decided again in the turn. */
@@ -183,6 +188,15 @@ export function mayEnrol(state: PartitionView, ask: Of<'host.enrol'>, nowMs: num
   // An agent whose answer was lost asks again with the same key, and gets it again.
   return join.spentBy === null || join.spentBy === ask.publicKey;
 }
+
+/**
+ * Would what is signed for this key now be refused with what was signed before the revocation? NATS compares by whole
+ * seconds, and refuses what was signed in the second of the revocation too.
+ */
+export const isJustRevoked = (state: PartitionView, publicKey: string, nowMs: number): boolean => {
+  const revoked = state.revokedKeys().get(publicKey);
+  return revoked !== undefined && Math.floor(nowMs / 1000) <= Math.floor(revoked.atMs / 1000);
+};
 
 /** Spends the join token. `jwt` was signed before the turn; what it is good for begins with this commit. */
 export function enrol(
@@ -230,7 +244,7 @@ export interface Silence extends TurnContext {
 /** Lost after long silence, found again by a heartbeat: that an owner is new here is none. Called by the sweep. */
 export function observeSilence(record: HostRecord, context: Silence): Changes {
   const { nowMs, fleet, silentMs, regionIsSilent, hostLostMs } = context;
-  if (record.fencedAtMs !== undefined) return hasStopped(record, context) ? forgotten(record) : noChanges;
+  if (record.fencedAtMs !== undefined) return hasStopped(record, context) ? forgotten(record, context) : noChanges;
   const isSilent = silentMs(record.key) >= hostLostMs;
   if (record.lostSinceMs === null) {
     const isLost = isSilent && record.publicKey !== null && !regionIsSilent();

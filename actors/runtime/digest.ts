@@ -15,7 +15,7 @@ export interface StoredDigest {
 }
 
 export const isRecordKey = (key: string): boolean =>
-  /^(?:tenant|container|host|peer|network|lease|revoked)\./.test(key);
+  /^(?:tenant|container|host|peer|network|lease|revoked|revoked_key)\./.test(key);
 
 /** Spreads a change of one bit over all (the finaliser of MurmurHash3): sums of checksums alone would be linear. */
 function mix(word: number): number {

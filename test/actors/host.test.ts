@@ -354,7 +354,11 @@ for (const [name, record, fleet, options, outcome] of [
     const { reply, changes } = host.remove(stateOf(hostRecord(h1, record)), ask, contextOf(fleet));
     t.equal(reply.code, outcome === 'conflict' ? 'conflict' : 'accepted');
     t.same(changes.deletes, outcome === 'forgotten' ? ['host.h1'] : []);
-    t.equal(changes.records.length, outcome === 'fenced' ? 1 : 0);
+    const key = name === 'never joined' ? null : hostRecord(h1, record).publicKey;
+    const isRevoked = key !== null && (outcome === 'fenced' || outcome === 'forgotten');
+    const revoked = changes.records.filter(({ kind }) => kind === 'revoked_key');
+    t.same(revoked, isRevoked ? [{ kind: 'revoked_key', publicKey: key, host: h1, atMs: 1_000_000 }] : []);
+    t.equal(changes.records.length - revoked.length, outcome === 'fenced' ? 1 : 0);
     if (outcome === 'fenced')
       t.match(changes, { records: [{ fencedAtMs: 1_000_000 }], effects: [{}, { kind: 'bell' }] });
     t.end();
@@ -374,7 +378,8 @@ for (const [name, more, silentMs, nowMs, isForgotten] of [
     const silence = { silentMs: () => silentMs, regionIsSilent: () => true, hostLostMs: 1 };
     const changes = host.observeSilence(record, { ...contextOf(fleetOf(), nowMs), ...silence });
     t.same(changes.deletes, isForgotten ? ['host.h1'] : []);
-    t.same(changes.records, []);
+    t.match(changes.records, isForgotten ? [{ kind: 'revoked_key', host: h1 }] : []);
+    t.equal(changes.records.length, isForgotten ? 1 : 0);
     t.end();
   });
 }

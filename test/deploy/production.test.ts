@@ -43,7 +43,7 @@ t.test('nats-server takes its configuration, with the accounts', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'longshore-production-'));
   t.teardown(() => rmSync(folder, { recursive: true, force: true }));
   const identity = await prepareNatsIdentity(join(folder, 'keys'));
-  writeFileSync(join(folder, 'accounts.conf'), accountsConfiguration(identity).join('\n'));
+  writeFileSync(join(folder, 'accounts.conf'), accountsConfiguration(identity, join(folder, 'accounts')).join('\n'));
   const { caFile, servers } = await makeNatsCertificates(folder, [{ name: 'n1', address: 'n1.example.net' }]);
   const { certFile, keyFile } = servers[0]!;
   // Folders are the operator's; the rest is as it stands there.

@@ -1,9 +1,34 @@
 /** Hosts that are lost and come back, and hosts that are thrown out: no container runs twice, by the engine's own count. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { connect, jwtAuthenticator } from '@nats-io/transport-node';
 import t from 'tap';
 import { labels } from '../../host-agent/observed.ts';
 import type { Container } from '../../schemas/container.ts';
 import type { HostView } from '../../schemas/host.ts';
-import { eventually, hostKey, startRig } from './rig.ts';
+import { eventually, hostKey, startRig, type Rig } from './rig.ts';
+
+/** What the NATS server says to a log line that is sent with the credentials of a host's agent. */
+async function publishLogAs(rig: Rig, key: string): Promise<string> {
+  const folder = rig.agentFolder(key);
+  const { jwt } = JSON.parse(readFileSync(join(folder, 'identity.json'), 'utf8')) as { jwt: string };
+  const seed = new Uint8Array(Buffer.from(readFileSync(join(folder, 'agent.nk'), 'utf8').trim()));
+  try {
+    const nc = await connect({
+      servers: rig.nats.url,
+      authenticator: jwtAuthenticator(jwt, seed),
+      inboxPrefix: `_INBOX_${key}`,
+      reconnect: false,
+    });
+    try {
+      return (await nc.request(`host.${key}.log.t.c`, 'line', { timeout: 5000 })).string();
+    } finally {
+      await nc.close();
+    }
+  } catch (error) {
+    return String(error);
+  }
+}
 
 const small = { cpu_limit: '0.1', mem_limit: '16m' };
 const hosts = '/api/v2/operator/hosts';
@@ -75,6 +100,12 @@ t.test('a live host that is removed by force stops its containers, and none of t
   await eventually('the agent to stop all', running, ({ length }) => length === 0);
   const view = await operator.call<{ data: HostView }>('GET', `${hosts}/${hostKey}`);
   t.match(view.body.data, { status: 'fenced' });
+  await eventually(
+    'the servers to refuse the credentials of the fenced host, and so its logs',
+    async () => publishLogAs(rig, hostKey),
+    (outcome) => /authorization|authentication/i.test(outcome),
+  );
+  t.match(await publishLogAs(rig, 'h2'), /"stream":"LOGS"/);
   for (const container of made) {
     t.match((await acme.status(container)).body.data, { status: 'lost', reason: 'host_removed', host_key: hostKey });
   }

@@ -132,7 +132,10 @@ const quickAgent = {
 };
 
 /** Where programs find NATS, and as whom. */
-export type NatsAccess = Pick<NatsCluster, 'urls' | 'credsFile' | 'hostsAccount' | 'hostsSigningSeedFile'> &
+export type NatsAccess = Pick<
+  NatsCluster,
+  'urls' | 'credsFile' | 'hostsAccount' | 'hostsSigningSeedFile' | 'sysCredsFile' | 'operatorSigningSeedFile'
+> &
   Partial<Pick<NatsCluster, 'caFile'>>;
 
 /** As the control plane. */
@@ -195,6 +198,8 @@ async function startActors(
       ...caOf(nats),
       HOSTS_ACCOUNT: nats.hostsAccount,
       HOSTS_SIGNING_SEED_FILE: nats.hostsSigningSeedFile,
+      NATS_SYSTEM_CREDS_FILE: nats.sysCredsFile,
+      OPERATOR_SIGNING_SEED_FILE: nats.operatorSigningSeedFile,
       METRICS_PORT: String(port),
       ...settings,
     },

@@ -169,6 +169,8 @@ export async function startWorld(scope: Scope, options: WorldOptions): Promise<W
       REPLICAS: '3',
       HOSTS_ACCOUNT: nats.hostsAccount,
       HOSTS_SIGNING_SEED_FILE: nats.hostsSigningSeedFile,
+      NATS_SYSTEM_CREDS_FILE: nats.sysCredsFile,
+      OPERATOR_SIGNING_SEED_FILE: nats.operatorSigningSeedFile,
       METRICS_PORT: String(port),
     };
     await launch(place, settings, { port, path: '/readyz' });

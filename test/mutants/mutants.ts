@@ -77,6 +77,13 @@ export const mutants: readonly Mutant[] = [
     killedBy: { by: 'test', file: 'test/actors/cautious-clock.test.ts' },
   },
   {
+    name: 'revocation pushed once and believed',
+    guard: 'What every NATS server holds is compared after a push (ADR 14)',
+    file: 'lib/account-claims.js',
+    edits: [{ find: 'if (held.every(isHeld))', replace: 'if (held.some(isHeld))' }],
+    killedBy: { by: 'test', file: 'test/lib/account-claims.test.ts' },
+  },
+  {
     name: 'load believes a jump',
     guard: 'A load after a jump deletes no earlier than the process that ran before it (ADR 13)',
     file: 'lib/cautious-clock.js',

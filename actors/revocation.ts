@@ -1,0 +1,152 @@
+/**
+ * Revokes the NATS credentials of removed hosts: the account HOSTS names their keys, and every server closes their
+ * connections and refuses new ones (ADR 14).
+ *
+ * Level, not edge: the records name the keys, and what all servers hold is compared with them, once for a new key and at
+ * intervals. So a push may be lost, overtaken by that of another process, or undone by an older configuration.
+ */
+import type { NatsConnection } from '@nats-io/transport-node';
+import { backoffMs, within } from '../lib/backoff.ts';
+import { claimsOf, nextClaims, signClaims, type AccountClaims } from '../lib/account-claims.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Log } from '../lib/log.ts';
+import type { RevokedKeyRecord } from '../schemas/host.ts';
+import { limits } from '../schemas/limits.ts';
+import type { Partition } from './runtime/partition.ts';
+
+/** The accounts of the NATS servers. */
+export interface Accounts {
+  /** What each server that answers holds of an account. */
+  claims(account: string): Promise<AccountClaims[]>;
+  /** @throws where no server takes it */
+  push(claims: AccountClaims): Promise<void>;
+}
+
+/** A setting that was lowered shortens no credentials that were given before. */
+export const keptForMs = (ttlMs: number): number => Math.max(ttlMs, limits.hostCredentialsTtlMs);
+
+/** @param system a connection of a user of the system account, as soon as there is one */
+export function createAccounts(system: Promise<NatsConnection>, operatorSeed: string): Accounts {
+  async function askAll<T>(subject: string, payload: string): Promise<T[]> {
+    const nc = await within(system, limits.revocationAskMs, 'a connection of the system account');
+    const answers: T[] = [];
+    const bounds = { strategy: 'stall', stall: limits.revocationStallMs, maxWait: limits.revocationAskMs } as const;
+    for await (const message of await nc.requestMany(subject, payload, bounds)) answers.push(message.json<T>());
+    return answers;
+  }
+  return {
+    async claims(account) {
+      interface Found {
+        readonly data?: { readonly account_detail?: { readonly jwt?: string } };
+      }
+      const answers = await askAll<Found>('$SYS.REQ.SERVER.PING.ACCOUNTZ', JSON.stringify({ account }));
+      // A server that has not loaded the account has no client of it; it will load what was pushed.
+      const jwts = answers.map(({ data }) => data?.account_detail?.jwt).filter((jwt) => jwt !== undefined);
+      if (jwts.length === 0) throw new Error(`no NATS server says what it holds of the account ${account}`);
+      return jwts.map(claimsOf);
+    },
+    async push(claims) {
+      interface Taken {
+        readonly error?: { readonly description?: string };
+      }
+      const answers = await askAll<Taken>('$SYS.REQ.CLAIMS.UPDATE', signClaims(claims, operatorSeed));
+      const refused = answers.find(({ error }) => error !== undefined);
+      if (refused !== undefined) throw new Error(`a NATS server refuses the claims: ${refused.error?.description}`);
+      if (answers.length === 0) throw new Error('no NATS server takes claims: its resolver must be of type full');
+    },
+  };
+}
+
+export interface RevocationOptions {
+  readonly accounts: Accounts;
+  /** Public key of the account HOSTS. */
+  readonly account: string;
+  readonly ttlMs: number;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export interface Revocation {
+  /** Looks at what the partition wants revoked, and tells the servers what they do not hold. */
+  look(partition: Partition): void;
+  /** It is another's now. */
+  gone(partition: Partition): void;
+  stop(): void;
+}
+
+const toSeconds = (ms: number): number => Math.floor(ms / 1000);
+/** Pushes in a row: another process may push at the same time. */
+const pushes = 4;
+
+export function createRevocation({ accounts, account, ttlMs, clock, log }: RevocationOptions): Revocation {
+  const wanted = new Map<Partition, readonly RevokedKeyRecord[]>();
+  /** What every server that answered was seen to hold. */
+  let held = new Map<string, number>();
+  let isUnderWay = false;
+  let isStopped = false;
+  let failures = 0;
+  /** When to compare again, though nothing is new. */
+  let againMs = 0;
+  let restsUntilMs = 0;
+
+  function all(): Map<string, number> {
+    const keys = new Map<string, number>();
+    for (const records of wanted.values())
+      for (const { publicKey, atMs } of records) keys.set(publicKey, toSeconds(atMs));
+    return keys;
+  }
+
+  /** @returns whether anything was pushed */
+  async function compare(keys: ReadonlyMap<string, number>): Promise<boolean> {
+    const revoking = { wanted: keys, keptForS: toSeconds(keptForMs(ttlMs)), most: limits.revokedKeys };
+    for (let pushed = 0; !isStopped; pushed++) {
+      const next = nextClaims(await accounts.claims(account), { ...revoking, nowS: toSeconds(clock.nowMs()) });
+      if (next === undefined) return pushed > 0;
+      if (pushed === pushes) throw new Error('some NATS servers do not hold what was pushed');
+      await accounts.push(next);
+    }
+    return false;
+  }
+
+  async function settle(): Promise<void> {
+    const nowMs = clock.monotonicMs();
+    const keys = all();
+    const news = [...keys].filter(([key, atS]) => held.get(key) !== atS);
+    const isDue = news.length > 0 ? nowMs >= restsUntilMs : keys.size > 0 && nowMs >= againMs;
+    if (isUnderWay || isStopped || !isDue) return;
+    isUnderWay = true;
+    try {
+      const isPushed = await compare(keys);
+      if (isStopped) return;
+      held = keys;
+      failures = 0;
+      // Another process may have read the claims before this push, and push after it what lacks these keys.
+      againMs = clock.monotonicMs() + (isPushed ? limits.revocationAskMs : limits.revocationLookMs);
+      if (news.length > 0) log.info('host_credentials_revoked', { keys: news.map(([key]) => key) });
+    } catch (error) {
+      if (isStopped) return;
+      if (failures === 0) log.error('revocation_failed', { error });
+      const restMs = backoffMs(failures++, { minMs: limits.retryMinMs, maxMs: limits.retryMaxMs });
+      restsUntilMs = againMs = clock.monotonicMs() + restMs;
+    } finally {
+      isUnderWay = false;
+    }
+  }
+
+  return {
+    look(partition) {
+      partition.survey(
+        // An agent that is connected hears of its fence first, and stops its containers.
+        (state, nowMs) => [...state.revokedKeys().values()].filter(({ atMs }) => atMs + limits.fenceNoticeMs <= nowMs),
+        (records) => {
+          wanted.set(partition, records);
+          void settle();
+        },
+      );
+    },
+    gone: (partition) => void wanted.delete(partition),
+    stop: () => {
+      isStopped = true;
+    },
+  };
+}
