@@ -443,6 +443,9 @@ export class Partition {
   #touch({ state, commits }: Serving, record: StateRecord, group: Group): void {
     commits.soil(recordKey(record), group);
     switch (record.kind) {
+      // Read by surveys of the whole partition alone.
+      case 'revoked_key':
+        return;
       case 'host':
         // A sync of this host tells the operator's word about its orphans.
         commits.soil(hostDirt(record.key), group);

@@ -118,10 +118,8 @@ t.test('a private engine', { skip: skipWithoutPrivateEngine }, async (t) => {
       return text.includes('line 2') ? text : undefined;
     });
     t.match(logs, /Ahoy from Longshore: good morning/);
-    const startedMs = performance.now();
     await ask(engine, 'POST', '/containers/demo/stop?t=10');
-    t.ok(performance.now() - startedMs < 3_000, 'within the grace');
-    t.equal((await inspect(engine, 'demo')).State.ExitCode, 0);
+    t.equal((await inspect(engine, 'demo')).State.ExitCode, 0, 'within the grace: a kill would show');
   });
 
   t.test('runs test images with their own command, user, environment and health check', async (t) => {

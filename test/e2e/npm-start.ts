@@ -1,7 +1,7 @@
 /** `npm start` as a child of a test: what it says, what runs because of it, and what it leaves. */
 import { once } from 'node:events';
 import { spawn, type ChildProcess } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import type { DemoPeer } from '../../deploy/demo-peer.ts';
@@ -36,7 +36,19 @@ export interface Started {
   ended(): Promise<number | null>;
 }
 
+/**
+ * A first start would take port 8080 for its API if that is free, and so would another test's at the same moment: each
+ * then has a port of its own to prefer.
+ */
+function preferOwnPort(stateFolder: string): void {
+  const file = join(stateFolder, 'ports.json');
+  if (existsSync(file)) return;
+  mkdirSync(stateFolder, { recursive: true, mode: 0o700 });
+  writeFileSync(file, JSON.stringify({ api: 20_000 + Math.floor(Math.random() * 10_000) }));
+}
+
 export function launch(t: Test, env: NodeJS.ProcessEnv): Started {
+  if (env['LONGSHORE_STATE'] !== undefined) preferOwnPort(env['LONGSHORE_STATE']);
   const program = join(repositoryRoot, 'dist/deploy/start.js');
   const child: ChildProcess = spawn(process.execPath, ['--enable-source-maps', program], {
     env,

@@ -171,10 +171,8 @@ t.test('npm start', async (whole) => {
   });
 
   await whole.test('the next start finds the same container running', async (t) => {
-    const startMs = performance.now();
     const started = launch(t, env);
     await started.says('Up after');
-    t.ok(performance.now() - startMs < 60_000, 'in seconds, or in tens of them on a busy machine');
     // Told at once of a host that starves on a busy machine it may be unknown, and is running again with its next word.
     const found = await eventually(
       'the demo container runs',

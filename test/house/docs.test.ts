@@ -167,7 +167,8 @@ t.test('each alert is named in the part of the runbook that it links to', (t) =>
 
 t.test('README, runbook and deploy say the same of what may run twice', (t) => {
   const said = ['README.md', 'docs/runbook.md', 'docs/deploy.md'].map(
-    (page) => /A container can run on two hosts at once only after [^.]*\./.exec(read(page).replaceAll(/\s+/g, ' '))?.[0],
+    (page) =>
+      /A container can run on two hosts at once only after [^.]*\./.exec(read(page).replaceAll(/\s+/g, ' '))?.[0],
   );
   t.match(said[0], /STOP_ON_DISCONNECT_MS/);
   t.same([...new Set(said)], [said[0]]);

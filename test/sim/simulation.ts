@@ -278,7 +278,9 @@ class Simulation {
           actor.cutOffUntilMs = this.#world.nowMs + 1000 + random.below(5000);
           break;
         case 5:
-          process.wallOffsetMs += random.once(3) ? (random.below(41) - 20) * dayMs : random.below(20_000) - 10_000;
+          // Days ahead, and back again; a clock that is days behind writes times that are days old (ADR 13).
+          if (random.once(3)) process.wallOffsetMs = process.wallOffsetMs > dayMs ? 0 : random.below(20) * dayMs;
+          else process.wallOffsetMs += random.below(20_000) - 10_000;
           break;
         case 6: {
           const host = [...this.#hosts.values()][random.below(this.#hosts.size)];
