@@ -21,7 +21,7 @@ const timeoutMs = 600_000;
 
 interface Connections {
   readonly server: { readonly name: string };
-  readonly data?: { readonly connections?: readonly { readonly ip: string }[] };
+  readonly data?: { readonly connections?: readonly { readonly ip: string; readonly name: string }[] };
 }
 
 const connectSystem = (nats: NatsCluster): Promise<NatsConnection> =>
@@ -30,6 +30,9 @@ const connectSystem = (nats: NatsCluster): Promise<NatsConnection> =>
     authenticator: credsAuthenticator(readFileSync(nats.sysCredsFile)),
     tls: { caFile: nats.caFile, handshakeFirst: true },
   });
+
+/** An actors process has a second connection, to the system account. It may be to another server, and it never moves. */
+const isSystem = ({ name }: { readonly name: string }): boolean => name.endsWith('(system account)');
 
 /** The server that a program is connected to. */
 async function serverOf(system: NatsConnection, world: World, place: Place): Promise<'n1' | 'n2' | 'n3'> {
@@ -40,7 +43,8 @@ async function serverOf(system: NatsConnection, world: World, place: Place): Pro
       const bounds = { strategy: 'count', maxMessages: 3, maxWait: 1_000 } as const;
       for await (const answer of await system.requestMany('$SYS.REQ.SERVER.PING.CONNZ', '', bounds)) {
         const { server, data } = answer.json<Connections>();
-        if (data?.connections?.some(({ ip }) => ip === address) === true) return server.name as 'n1';
+        const isHere = data?.connections?.some((connection) => connection.ip === address && !isSystem(connection));
+        if (isHere === true) return server.name as 'n1';
       }
       throw new Error('none has it');
     },
