@@ -46,6 +46,8 @@ export interface OwnerOptions {
   readonly hostCredentialsTtlMs: number;
   readonly hostUnknownMs: number;
   readonly hostLostMs: number;
+  /** Absent: that of the limits. */
+  readonly fenceMarginMs?: number;
   readonly clock: Clock;
   /** Absent: slices by the clock. */
   readonly slices?: Slices;
@@ -198,6 +200,7 @@ export function createOwner(options: OwnerOptions): Owner {
       silentMs: (host) => fleet.silentMs(host),
       regionIsSilent,
       hostLostMs: options.hostLostMs,
+      fenceMarginMs: options.fenceMarginMs ?? limits.fenceMarginMs,
       onFault: ({ id }, error) => log.error('turn_failed', { kind: 'sweep', container: id, error }),
     });
   }

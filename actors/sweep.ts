@@ -16,6 +16,7 @@ export interface SweepContext extends TurnContext {
   readonly silentMs: (host: HostKey) => number;
   readonly regionIsSilent: (host: HostKey) => boolean;
   readonly hostLostMs: number;
+  readonly fenceMarginMs?: number;
   /** A decision about one container threw, which is a bug of ours; the others are decided all the same. */
   readonly onFault: (record: ContainerRecord, error: unknown) => void;
 }

@@ -1,8 +1,8 @@
 /** The agent put together: an identity, an engine, a control plane, and what goes on between them. */
 import { availableParallelism, totalmem } from 'node:os';
-import { jwtAuthenticator } from '@nats-io/transport-node';
+import { jwtAuthenticator, type NatsConnection } from '@nats-io/transport-node';
 import type { Registry } from 'prom-client';
-import { sleep } from '../lib/backoff.ts';
+import { sleep, within } from '../lib/backoff.ts';
 import { steadyTime, type Clock } from '../lib/clock.ts';
 import type { Lifecycle } from '../lib/lifecycle.ts';
 import type { Log } from '../lib/log.ts';
@@ -14,6 +14,7 @@ import { limits } from '../schemas/limits.ts';
 import { engineAway } from '../schemas/messages.ts';
 import { subjects } from '../schemas/subjects.ts';
 import { capacityOf, type Machine } from './capacity.ts';
+import { footingOf, loadContact, stoppedAfterMs, type Contact, type Footing } from './contact.ts';
 import { createControl } from './control.ts';
 import { createCredentials } from './credentials.ts';
 import { createDesiredStore } from './desired-store.ts';
@@ -27,6 +28,8 @@ import { createCollector } from './logs/collector.ts';
 import { loadCursors } from './logs/cursors.ts';
 import { createPublish } from './logs/publish.ts';
 import { openSpool } from './logs/spool.ts';
+import { createLatch, type Latch } from './latch.ts';
+import { systemMachineTime, type MachineTime } from './machine-time.ts';
 import { loadMemories } from './memory-store.ts';
 import { loadFence } from './fence.ts';
 import { createMetrics, registerGauges } from './metrics.ts';
@@ -46,6 +49,8 @@ export interface AgentParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly life: Lifecycle;
+  /** In place of the machine's own. */
+  readonly machineTime?: MachineTime;
   /** In place of HTTP to DOCKER_HOST. */
   readonly transport?: Transport;
 }
@@ -82,6 +87,26 @@ export async function startAgent(parts: AgentParts): Promise<void> {
   const store = createDesiredStore(stateDir, cluster, disk, log);
   let desired = await store.load();
   let incarnation: number | undefined;
+
+  const contact = await loadContact(
+    stateDir,
+    settings.STOP_ON_DISCONNECT_MS,
+    parts.machineTime ?? systemMachineTime(clock),
+    disk,
+    log,
+  );
+  const contactHeard = createLatch();
+  let footing: Footing = 'in_touch';
+  const stand = (next: Footing): void => {
+    if (next === footing) return;
+    const { silentMs = null } = contact.silence();
+    if (next === 'waiting') log.warn('contact_awaited', { silentMs });
+    else if (next === 'cut_off') log.warn('isolated', { silentMs });
+    else log.warn('isolation_ended', { was: footing });
+    footing = next;
+    isolate({ isCutOff: next === 'cut_off' });
+    reconciler.setWaiting(next === 'waiting');
+  };
 
   /** Why nothing may run here, for a while. */
   const isolation = { isCutOff: false, isSuperseded: false };
@@ -133,7 +158,15 @@ export async function startAgent(parts: AgentParts): Promise<void> {
         incarnation = Math.max(told, incarnation ?? 0);
       },
     },
-    onGreeted: fence.greeted,
+    onGreeted: () => {
+      fence.greeted();
+      contact.greeted();
+    },
+    onContact: contact.heard,
+    onSynced: () => {
+      contact.synced();
+      contactHeard.wake();
+    },
     hello: {
       host,
       cluster,
@@ -155,6 +188,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     }),
     beatMs: settings.BEAT_INTERVAL_MS,
     syncMs: settings.SYNC_INTERVAL_MS,
+    isCountedOn: () => contact.silence().allowedMs > 0,
     retry,
     clock,
     answers,
@@ -244,18 +278,15 @@ export async function startAgent(parts: AgentParts): Promise<void> {
   reconciler.setFenced(fence.isUp());
   reconciler.setDesired(desired);
   const running = [
+    // First: nothing may be started before it is known whether it may run.
+    watchContact(contact, contactHeard, settings.BEAT_INTERVAL_MS, stand, signal),
     monitor.run(signal),
     spool.run(publish, signal),
     sweepEvery(settings.SYNC_INTERVAL_MS, reconciler, monitor, log, signal),
-    watchContact(
-      settings,
-      () => clock.monotonicMs() - control.lastContactMs(),
-      (isCutOff) => isolate({ isCutOff }),
-      log,
-      signal,
-    ),
   ];
   const onMove = countMoves(registry);
+  let connection: NatsConnection | undefined;
+  let serving: Promise<void> = Promise.resolve();
   void connect().catch((error: unknown) => life.fail('control_failed', error));
 
   async function connect(): Promise<void> {
@@ -271,9 +302,23 @@ export async function startAgent(parts: AgentParts): Promise<void> {
       },
       log,
     );
-    await control.run(nc, reporter, signal);
-    await nc.close();
+    // The first connection came when the agent had stopped.
+    if (signal.aborted) return nc.close();
+    connection = nc;
+    serving = control.run(nc, reporter, signal);
+    await serving;
   }
+
+  const disconnect = async (): Promise<void> => {
+    await control.leave();
+    const parts: readonly [string, Promise<void>][] = [
+      ['closing the connection to NATS', connection?.close() ?? Promise.resolve()],
+      ['ending what waits for the control plane', serving],
+    ];
+    for (const [what, ended] of parts) {
+      await within(ended, limits.farewellMs, what).catch((error: unknown) => log.warn('control_not_closed', { error }));
+    }
+  };
 
   life.onStop({
     name: 'agent',
@@ -283,7 +328,8 @@ export async function startAgent(parts: AgentParts): Promise<void> {
       ending.abort();
       pulls.stop();
       await Promise.all([reconciler.stop(), logs.stop(), ...running]);
-      await Promise.all([sessions, credentials, store, fence].map((kept) => kept.flush()));
+      await disconnect();
+      await Promise.all([sessions, credentials, store, fence, contact].map((kept) => kept.flush()));
       engine.close();
     },
   });
@@ -293,15 +339,8 @@ const clonedState =
   'another agent with the identity of this host started later and works: STATE_DIR was copied. The containers here are ' +
   'stopped, and none is removed; enrol this machine under a key of its own';
 
-/** How long after its last contact this agent has stopped all that it may have; null: it never stops it for that. */
-function stoppedAfterMs(settings: AgentSettings, containers: number): number | null {
-  const { STOP_ON_DISCONNECT_MS: allowedMs, BEAT_INTERVAL_MS: lookMs, STOP_GRACE_MS: graceMs } = settings;
-  if (allowedMs === 0) return null;
-  return allowedMs + lookMs + Math.ceil(containers / limits.concurrentStops) * (graceMs + limits.engineCallMs);
-}
-
-/** Longer than a log block waits for its acknowledgement. */
-const agentStopMs = 8000;
+/** Longer than a log block waits for its acknowledgement, and the control plane and its connection after that. */
+const agentStopMs = 8000 + 3 * limits.farewellMs;
 
 const engineWord = (monitor: EngineMonitor): string => {
   const status = monitor.status();
@@ -339,19 +378,16 @@ async function sweepEvery(
 
 /** STOP_ON_DISCONNECT_MS: opt-in, for containers that must not run in two places. */
 async function watchContact(
-  settings: AgentSettings,
-  silentMs: () => number,
-  isolate: (isIsolated: boolean) => void,
-  log: Log,
+  contact: Contact,
+  heard: Latch,
+  lookMs: number,
+  stand: (footing: Footing) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const allowedMs = settings.STOP_ON_DISCONNECT_MS;
-  if (allowedMs === 0) return;
-  for (let wasIsolated = false; !signal.aborted;) {
-    const isIsolated = silentMs() > allowedMs;
-    if (isIsolated !== wasIsolated) log.warn(isIsolated ? 'isolated' : 'isolation_ended', { silentMs: silentMs() });
-    isolate(isIsolated);
-    wasIsolated = isIsolated;
-    await sleep(settings.BEAT_INTERVAL_MS, signal);
+  while (!signal.aborted) {
+    const footing = footingOf(contact.silence());
+    stand(footing);
+    // A heartbeat's time: no later than the control plane counts on. What waits for contact goes on at once.
+    await (footing === 'in_touch' ? sleep(lookMs, signal) : heard.wait(lookMs, signal));
   }
 }

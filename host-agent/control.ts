@@ -18,7 +18,7 @@ import { createLatch } from './latch.ts';
 import type { Request } from './logs/publish.ts';
 import type { Metrics } from './metrics.ts';
 import type { Reporter } from './reporter.ts';
-import { hello, type HelloParts } from './session.ts';
+import { farewell, hello, type HelloParts } from './session.ts';
 import { sync, type SyncResult, type SyncTarget } from './sync.ts';
 
 const decodeReportAnswer = decoder(ReportAnswer);
@@ -27,15 +27,16 @@ const decodeBell = decoder(Type.Object({ partition: Type.Integer(), rid: Type.Un
 export interface Control {
   /** Rejects while there is no connection. */
   readonly request: Request;
-  /** Serves until the signal aborts. */
+  /** Serves until the signal aborts. What is under way then ends with the connection. */
   run(nc: NatsConnection, reporter: Reporter, signal: AbortSignal): Promise<void>;
+  /** Says that this agent ends, where the control plane counts on it to stop its containers. */
+  leave(): Promise<void>;
   /** A newer session of this host is known to the control plane: ask for another. */
   renewSession(): void;
   /** Strangers have come to light: ask about them now. */
   syncSoon(): void;
   /** The control plane has answered. */
   onContact(): void;
-  lastContactMs(): number;
   lastSyncMs(): number | null;
   hasSession(): boolean;
 }
@@ -45,11 +46,17 @@ export interface ControlParts {
   readonly target: SyncTarget;
   /** A session was given. */
   readonly onGreeted: () => void;
+  /** The control plane has answered. */
+  readonly onContact: () => void;
+  /** Owners have said what this host should run: what was moved while this host was cut off is known. */
+  readonly onSynced: () => void;
   readonly hello: Omit<HelloParts, 'request' | 'credentials' | 'held'> & { readonly credentials: Credentials };
   readonly beat: () => Omit<Beat, 'v' | 'session'>;
   readonly beatMs: number;
   readonly syncMs: number;
   readonly retry: BackoffBounds;
+  /** Whether the containers are stopped when the control plane is silent. */
+  readonly isCountedOn: () => boolean;
   readonly clock: Clock;
   /** Learns what is asked of the control plane, and what it answers. */
   readonly answers: Answers;
@@ -64,13 +71,12 @@ export function createControl(parts: ControlParts): Control {
   let connection: NatsConnection | undefined;
   let session: number | undefined;
   let isGreeting = false;
-  let lastContactMs = clock.monotonicMs();
   let lastSyncMs: number | null = null;
   /** What is to be asked for next: partitions that a bell named, or all. */
   let due: Set<number> | 'all' = 'all';
 
   const onContact = (): void => {
-    lastContactMs = clock.monotonicMs();
+    parts.onContact();
     answers.heard();
   };
   const request: Request = async (subject, payload, timeoutMs) => {
@@ -80,6 +86,8 @@ export function createControl(parts: ControlParts): Control {
     answers.heard();
     return data;
   };
+
+  const helloParts: HelloParts = { ...parts.hello, request, held: () => session };
 
   const ring = (partition: number | 'all'): void => {
     if (partition === 'all') due = 'all';
@@ -104,13 +112,13 @@ export function createControl(parts: ControlParts): Control {
   const greet = async (reporter: Reporter, signal: AbortSignal): Promise<void> => {
     while (!signal.aborted) {
       isGreeting = true;
-      const greeting = await hello({ ...parts.hello, request, held: () => session }, signal);
+      const greeting = await hello(helloParts, signal);
       if (greeting === undefined) return;
-      onContact();
       session = greeting.session;
       isGreeting = false;
       log.info('session', { session, partitions: greeting.partitions });
       parts.onGreeted();
+      onContact();
       target.orphanWord(greeting.orphan_word);
       reporter.restart({ session: greeting.session, partitions: greeting.partitions });
       ring('all');
@@ -130,7 +138,14 @@ export function createControl(parts: ControlParts): Control {
       const asked = due;
       due = new Set();
       answers.asked();
-      const result = await sync(nc, target, asked === 'all' ? undefined : [...asked], log);
+      const result = await sync(
+        nc,
+        target,
+        asked === 'all' ? undefined : [...asked],
+        log,
+        limits.syncTimeoutMs,
+        signal,
+      );
       metrics.sync(result.kind);
       const isDone = takeResult(result, asked);
       // Every host at its own time, and none in step with another.
@@ -147,12 +162,14 @@ export function createControl(parts: ControlParts): Control {
   const takeResult = (result: SyncResult, asked: typeof due): boolean => {
     switch (result.kind) {
       case 'complete':
-        onContact();
+        parts.onSynced();
+        answers.heard();
         if (asked === 'all') lastSyncMs = clock.nowMs();
         if (due !== 'all') due = new Set([...due, ...result.due]);
         return true;
       case 'partial':
-        onContact();
+        parts.onSynced();
+        answers.heard();
         if (due !== 'all') due = new Set([...due, ...result.missing]);
         return false;
       case 'silent':
@@ -224,10 +241,17 @@ export function createControl(parts: ControlParts): Control {
         keepCredentials(signal),
       ]);
     },
+    leave: async () => {
+      if (session === undefined || !parts.isCountedOn()) return;
+      try {
+        await farewell(helloParts);
+      } catch (error) {
+        log.warn('farewell_unanswered', { error });
+      }
+    },
     renewSession: () => stale.wake(),
     syncSoon: () => ring('all'),
     onContact,
-    lastContactMs: () => lastContactMs,
     lastSyncMs: () => lastSyncMs,
     hasSession: () => session !== undefined,
   };

@@ -39,6 +39,8 @@ export interface Reconciler {
   readonly hearVerdicts: Fleet['hearVerdicts'];
   /** Cut off for longer than the operator allows: nothing is to run until the control plane is back. */
   setIsolated(isIsolated: boolean): void;
+  /** Not known yet whether anything may run: nothing is started, stopped or removed meanwhile. */
+  setWaiting(isWaiting: boolean): void;
   /** Thrown out by an operator: nothing is to run until the control plane takes this host in again. */
   setFenced(isFenced: boolean): void;
   /** The engine answers (again): look at everything. */
@@ -83,6 +85,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
   let orphanWord: number | null = null;
   let isIsolated = false;
   let isFenced = false;
+  let isWaiting = false;
   let isSettled = false;
   let held = 0;
   const queue = createQueue<ContainerId>(
@@ -102,6 +105,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
   const look = (ids: Iterable<ContainerId>): void => {
     for (const id of ids) queue.enqueue(id);
   };
+  const lookAtAll = (): void => look([...fleet.ids(), ...(present?.keys() ?? []), ...memories.ids()]);
   const later = (id: ContainerId, ms: number): void => {
     clearTimeout(timers.get(id));
     timers.set(
@@ -132,6 +136,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
     timers.delete(id);
     const status = parts.monitor().status();
     if (status.phase !== 'up' || !isUp()) return;
+    if (isWaiting && !isFenced) return;
     try {
       await reconcile(id, status.watchedSinceMs);
       complained.delete(id);
@@ -351,9 +356,14 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
       isIsolated = next;
       judge();
     },
+    setWaiting: (next) => {
+      const isOver = isWaiting && !next;
+      isWaiting = next;
+      if (isOver) lookAtAll();
+    },
     onEngineUp: async () => {
       await takeInventory();
-      look([...fleet.ids(), ...(present?.keys() ?? []), ...memories.ids()]);
+      lookAtAll();
     },
     onEngineAway: (sinceMs) => reportAway(fleet.ids(), sinceMs),
     onEvent: (id) => queue.enqueue(id),

@@ -92,7 +92,15 @@ function faultOf(answer: HelloAnswer, cluster: string, highest: number): string 
   return answer.session <= highest ? `session ${answer.session} is not above ${highest}` : undefined;
 }
 
-async function ask(parts: HelloParts): Promise<HelloAnswer> {
+/**
+ * Says that this agent ends while its containers run on: from now on its silence is no sign that it has stopped them.
+ * Rejects where that is not answered.
+ */
+export async function farewell(parts: HelloParts): Promise<void> {
+  await ask({ ...parts, stopsAfterMs: () => null }, limits.farewellMs);
+}
+
+async function ask(parts: HelloParts, timeoutMs: number = limits.reportTimeoutMs): Promise<HelloAnswer> {
   const { host, version, capacity, stopsAfterMs, held, credentials, request } = parts;
   const renewKey = credentials.renewKey();
   const session = held();
@@ -104,5 +112,5 @@ async function ask(parts: HelloParts): Promise<HelloAnswer> {
     stops_after_ms: stopsAfterMs(),
     ...(renewKey === undefined ? {} : { renew_key: renewKey }),
   };
-  return decodeAnswer(await request(subjects.hostHello(host), JSON.stringify(message), limits.reportTimeoutMs));
+  return decodeAnswer(await request(subjects.hostHello(host), JSON.stringify(message), timeoutMs));
 }

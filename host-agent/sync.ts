@@ -51,6 +51,7 @@ export function sync(
   only: readonly number[] | undefined,
   log: Log,
   timeoutMs: number = limits.syncTimeoutMs,
+  signal?: AbortSignal,
 ): Promise<SyncResult> {
   const before = target.current();
   const held = new Map(before.sets);
@@ -69,6 +70,7 @@ export function sync(
     const inbox = `${subjects.hostInbox(target.host)}.${randomBytes(16).toString('hex')}`;
     const finish = (result: SyncResult): void => {
       clearTimeout(timer);
+      signal?.removeEventListener('abort', expire);
       subscription.unsubscribe();
       resolve(result);
     };
@@ -130,6 +132,7 @@ export function sync(
       },
     });
     const timer = setTimeout(expire, timeoutMs);
+    signal?.addEventListener('abort', expire, { once: true });
     try {
       nc.publish(subjects.hostSync(target.host), JSON.stringify(ask), { reply: inbox });
     } catch (error) {

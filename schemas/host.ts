@@ -65,6 +65,13 @@ export const HostView = Type.Object(
     orphans_held: Type.Integer(),
     faults: Type.Array(HostFault, { description: 'What its agent says is wrong with it; empty where nothing is.' }),
     agent_version: nullable(Type.String()),
+    stops_after_ms: nullable(
+      Type.Integer({
+        description:
+          'How long after its last contact its agent, while it lives, has stopped every container. A fenced host that is silent for longer is removed. ' +
+          'Null: never, or its agent was stopped; then only `?force=true&dead=true` removes a fenced host.',
+      }),
+    ),
     engine: nullable(Type.String()),
     last_heard_at: nullable(Timestamp),
     inserted_at: Timestamp,

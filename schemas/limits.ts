@@ -253,6 +253,12 @@ export const limits = {
   concurrentSteps: 8,
   /** Until every actors process knows of a fence, and an agent can have heard nothing else. */
   fenceMarginMs: 2 * minutes,
+  /** An agent that starts without proof of a recent contact waits so long for one, before it stops its containers. */
+  firstContactMs: 5 * seconds,
+  /** How old the last contact on an agent's disk may get. */
+  contactWriteMs: 10 * seconds,
+  /** An agent that ends waits so long for its last answer, and for its connection to close. */
+  farewellMs: 2 * seconds,
   /** Containers that one sync asks about, because the desired set does not know them. */
   syncStrangers: 500,
   /** A step that takes longer than this goes on beside the others, among at most so many slow ones. */

@@ -53,6 +53,7 @@ export function hostView(record: HostRecord, fleet: FleetView): HostView {
     orphans_held: beat?.orphansHeld ?? 0,
     faults: [...(beat?.faults ?? [])],
     agent_version: record.agentVersion,
+    stops_after_ms: record.stopsAfterMs ?? null,
     engine: beat?.engine ?? null,
     last_heard_at: heard === null ? null : timestamp(heard),
     inserted_at: timestamp(record.insertedAtMs),
@@ -239,6 +240,8 @@ export interface Silence extends TurnContext {
   readonly silentMs: (host: HostKey) => number;
   readonly regionIsSilent: () => boolean;
   readonly hostLostMs: number;
+  /** Absent: that of the limits. */
+  readonly fenceMarginMs?: number;
 }
 
 /** Lost after long silence, found again by a heartbeat: that an owner is new here is none. Called by the sweep. */
@@ -255,11 +258,12 @@ export function observeSilence(record: HostRecord, context: Silence): Changes {
 }
 
 /**
- * A fenced host's agent has stopped every container by now: by both clocks it has had no contact for as long as it takes.
- * Where it never stops them by itself, only the operator can know.
+ * A fenced host's agent, where it and its engine live, has stopped every container by now: by both clocks it has had no
+ * contact for as long as it takes. Where it never stops them by itself, only the operator can know (ADR 14).
  */
-function hasStopped({ key, fencedAtMs, stopsAfterMs }: HostRecord, { nowMs, silentMs }: Silence): boolean {
+function hasStopped({ key, fencedAtMs, stopsAfterMs }: HostRecord, context: Silence): boolean {
   if (fencedAtMs === undefined || stopsAfterMs == null) return false;
-  const untilMs = stopsAfterMs + limits.fenceMarginMs;
+  const { nowMs, silentMs, fenceMarginMs = limits.fenceMarginMs } = context;
+  const untilMs = stopsAfterMs + fenceMarginMs;
   return silentMs(key) >= untilMs && nowMs - fencedAtMs >= untilMs;
 }

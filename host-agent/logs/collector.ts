@@ -57,6 +57,7 @@ export function createCollector(parts: CollectorParts): LogCollector {
   const attempts = new Map<string, number>();
   /** Lines that were read and could not be put on disk, by the engine's id. */
   const unkept = new Map<string, number>();
+  let isStopped = false;
 
   const once = async (source: LogSource, dockerId: string, follow: boolean, sink: Sink, signal: AbortSignal) => {
     const result: PassResult = await pass({
@@ -107,6 +108,8 @@ export function createCollector(parts: CollectorParts): LogCollector {
   };
 
   const follow: LogCollector['follow'] = (source, dockerId, run) => {
+    // A look at a container may outlast the stop; what it begins then would never end.
+    if (isStopped) return;
     const current = followers.get(source.id);
     if (current?.dockerId === dockerId && !current.isDone) {
       current.run = run;
@@ -201,6 +204,7 @@ export function createCollector(parts: CollectorParts): LogCollector {
     },
 
     stop: async () => {
+      isStopped = true;
       for (const { controller } of followers.values()) controller.abort();
       await Promise.all([...followers.values()].map(({ done }) => done));
       await cursors.flush();

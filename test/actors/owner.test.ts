@@ -6,7 +6,7 @@ import { createUser } from '@nats-io/nkeys';
 import { sleep } from '../../lib/backoff.ts';
 import type { Container, ContainerStatusView, Observation } from '../../schemas/container.ts';
 import type { Capacity, HostView } from '../../schemas/host.ts';
-import type { HostKey, Region } from '../../schemas/ids.ts';
+import type { ContainerId, HostKey, Region } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { HelloAnswer, Report, ReportAnswer, Stranger, SyncAnswer } from '../../schemas/messages.ts';
 import { partitionOf, subjects } from '../../schemas/subjects.ts';
@@ -27,10 +27,10 @@ import { observation as observationOf } from './support/records.ts';
 
 const partitions = 4;
 
-async function startOwner(t: Test, ground: Ground) {
+async function startOwner(t: Test, ground: Ground, more: Parameters<typeof ownerOn>[2] = {}) {
   const nc = await controlPlane(ground.nats);
   t.teardown(() => nc.close());
-  const owner = ownerOn(ground, nc);
+  const owner = ownerOn(ground, nc, more);
   await owner.start();
   t.teardown(() => owner.stop());
   return owner;
@@ -58,8 +58,8 @@ function createHost({ nc }: Ground, key: HostKey) {
   let session = 0;
   let seq = 0;
   return {
-    async hello(capacity = roomy): Promise<HelloAnswer> {
-      const hello = JSON.stringify({ v: 1, agent_version: '0', capacity });
+    async hello(capacity = roomy, more: { stops_after_ms?: number | null } = {}): Promise<HelloAnswer> {
+      const hello = JSON.stringify({ v: 1, agent_version: '0', capacity, ...more });
       const answer = (await nc.request(subjects.hostHello(key), hello, { timeout: 3000 })).json<HelloAnswer>();
       if (answer.ok) session = answer.session;
       nc.publish(
@@ -450,3 +450,54 @@ t.test('a live host that is removed by force is fenced: not believed, and nothin
   for (let tries = 0; tries < 400 && (await statusOf()).host_key !== 'h2'; tries++) await sleep(50);
   t.match(await statusOf(), { host_key: 'h2', status: 'pending' });
 });
+
+t.test(
+  'a fenced host that is silent for longer than its agent takes to stop all is settled, and no other',
+  async (t) => {
+    const ground = await startCluster(t, partitions);
+    await startOwner(t, ground, { fenceMarginMs: 1000 });
+    const tenant = tenantId('acme');
+    const stopsAfterMs = 500;
+    /** What the agent of each told when it was heard last. */
+    const told: Record<string, readonly ({ stops_after_ms: number | null } | undefined)[]> = {
+      stops: [{ stops_after_ms: stopsAfterMs }],
+      never: [{ stops_after_ms: null }],
+      silent: [undefined],
+      // It said that it ends while its containers run on.
+      left: [{ stops_after_ms: stopsAfterMs }, { stops_after_ms: null }],
+    };
+    const made = new Map<string, ContainerId>();
+    for (const [key, hellos] of Object.entries(told)) {
+      const { ask, host } = await withHost(ground, hostKey(key));
+      for (const hello of hellos) t.match(await host.hello(roomy, hello), { ok: true });
+      const id = containerId();
+      const spec = specOf(key);
+      await ask({ type: 'container.create', tenant, id, op: operation(), spec, idempotency: null });
+      made.set(key, id);
+      await ask({ type: 'host.update', host: hostKey(key), update: { cordoned: true }, op: operation() });
+    }
+    const { ask } = await withHost(ground, hostKey('other'));
+    const placed = async (key: string) => {
+      const id = made.get(key) ?? containerId();
+      return dataOf<ContainerStatusView>(await ask({ type: 'container.status', tenant, id })).host_key;
+    };
+    const fence = async (key: string, more: { dead?: true } = {}) =>
+      ask({ type: 'host.remove', host: hostKey(key), force: true, ...more, op: operation() });
+    for (const key of ['never', 'silent', 'left', 'stops']) {
+      t.equal(await placed(key), key);
+      const { stops_after_ms: shown } = dataOf<HostView>(await fence(key));
+      t.equal(shown, key === 'stops' ? stopsAfterMs : null, 'the answer says whether silence will settle it');
+    }
+    for (let tries = 0; tries < 600 && (await placed('stops')) !== 'other'; tries++) await sleep(50);
+    t.equal(await placed('stops'), 'other');
+    t.equal((await ask({ type: 'host.get', host: hostKey('stops') })).code, 'not_found');
+    // They were fenced before, and have been silent for as long.
+    for (const key of ['never', 'silent', 'left']) {
+      t.equal(await placed(key), key);
+      t.match(dataOf<HostView>(await ask({ type: 'host.get', host: hostKey(key) })), { status: 'fenced' });
+    }
+    await fence('left', { dead: true });
+    for (let tries = 0; tries < 600 && (await placed('left')) !== 'other'; tries++) await sleep(50);
+    t.equal(await placed('left'), 'other');
+  },
+);

@@ -66,9 +66,3 @@ t.test('one machine has one agent of a host', async (t) => {
   await held.stop();
   await (await lockHost(owner)).stop();
 });
-
-// A connection that the agent's library keeps must not keep the run.
-t.test('end', (t) => {
-  setTimeout(() => process.exit(), 1000).unref();
-  t.end();
-});

@@ -28,6 +28,22 @@ const decisions: Killer = { by: 'test', file: 'test/actors/container.test.ts' };
 
 export const mutants: readonly Mutant[] = [
   {
+    name: 'last contact forgotten',
+    guard: 'A restart of a cut-off agent does not let containers run longer (ADR 14)',
+    file: 'host-agent/contact.js',
+    edits: [
+      { find: 'atMs <= time.nowMs() ? atMs : undefined', replace: 'atMs <= time.nowMs() ? time.nowMs() : undefined' },
+    ],
+    killedBy: { by: 'test', file: 'test/host-agent/contact.test.ts' },
+  },
+  {
+    name: 'isolation ended by any answer',
+    guard: 'What was stopped for silence starts only after a sync (ADR 14)',
+    file: 'host-agent/contact.js',
+    edits: [{ find: "if (footingOf(silence()) === 'in_touch')\n", replace: 'if (true)\n' }],
+    killedBy: { by: 'test', file: 'test/host-agent/contact.test.ts' },
+  },
+  {
     name: 'damaged tenant covered',
     guard: 'Tokens of a tenant whose record is damaged are not served (ADR 13)',
     file: 'gateway/auth/revocation-feed.js',

@@ -4,6 +4,7 @@ import { Registry } from 'prom-client';
 import { startAgent } from '../../../host-agent/agent.ts';
 import { enrol, keyFrom, loadIdentity, loadSeed } from '../../../host-agent/identity.ts';
 import { settings } from '../../../host-agent/settings.ts';
+import type { MachineTime } from '../../../host-agent/machine-time.ts';
 import type { Clock } from '../../../lib/clock.ts';
 import { readSettings } from '../../../lib/config.ts';
 import type { Stoppable } from '../../../lib/lifecycle.ts';
@@ -26,6 +27,7 @@ export interface LocalAgentOptions {
   readonly stateDir: string;
   readonly controlPlane: ControlPlane;
   readonly clock: Clock;
+  readonly machineTime?: MachineTime;
   readonly env?: NodeJS.ProcessEnv;
 }
 
@@ -54,6 +56,7 @@ export async function startLocalAgent(t: Test, options: LocalAgentOptions): Prom
     LONGSHORE_URL: controlPlane.gatewayUrl,
     ...options.env,
   });
+  const machine = options.machineTime === undefined ? {} : { machineTime: options.machineTime };
   const seed = await loadSeed(stateDir);
   const identity =
     (await loadIdentity(stateDir, log)) ??
@@ -73,7 +76,7 @@ export async function startLocalAgent(t: Test, options: LocalAgentOptions): Prom
     onStop: (part: Stoppable) => void parts.push(part),
     fail: (event: string, error: unknown) => log.error(event, { error }),
   };
-  await startAgent({ settings: given, identity, seed, registry: new Registry(), clock, log, life });
+  await startAgent({ settings: given, identity, seed, registry: new Registry(), clock, log, life, ...machine });
   const stop = async (): Promise<void> => {
     for (const part of parts.splice(0).toReversed()) await part.stop();
   };
