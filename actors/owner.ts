@@ -5,7 +5,6 @@
 import type { NatsConnection, Subscription } from '@nats-io/transport-node';
 import { sleep } from '../lib/backoff.ts';
 import type { Answers } from '../lib/answers.ts';
-import { CautiousClock } from '../lib/cautious-clock.ts';
 import type { Clock } from '../lib/clock.ts';
 import { signHostJwt, type HostsAccount } from '../lib/host-credentials.ts';
 import type { Log } from '../lib/log.ts';
@@ -86,7 +85,6 @@ export function createOwner(options: OwnerOptions): Owner {
   const directoryParts = new DirectoryParts();
   const { slices = createSlices({ monotonicMs: () => clock.monotonicMs(), onSlice: options.observer.worked }) } =
     options;
-  const expiry = new CautiousClock(clock, undefined);
   const served = new Map<Partition, Served>();
   const subscriptions: Subscription[] = [];
   /** Of partitions that have gone to others. */
@@ -213,7 +211,7 @@ export function createOwner(options: OwnerOptions): Owner {
     if (!isConnected) return;
     const regionIsSilent = fleet.regionSilence();
     for (const partition of owned()) {
-      partition.expireOperations();
+      partition.keepTime();
       sweepOne(partition, regionIsSilent).catch(onFault);
     }
   }
@@ -301,7 +299,6 @@ export function createOwner(options: OwnerOptions): Owner {
       fleet,
       ledger: fleet,
       clock,
-      expiry,
       slices,
       log,
       newToken: options.newToken,

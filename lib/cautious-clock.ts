@@ -1,7 +1,8 @@
 /**
- * A wall clock for deletions. A wall clock may jump by days; what is deleted by it then is lost. This one runs ahead only
- * as far as the monotonic clock shows that time passed, and never past the wall clock. It starts from the newest time that
- * is on record, and takes the wall clock's word when the two have agreed for a day (ADR 13).
+ * A wall clock for deletions. A wall clock may jump by days; what is deleted by it then is lost. This one is never ahead
+ * of the wall clock, follows it back at once, and runs ahead only as fast as the monotonic clock. Whoever reads it next
+ * goes on from its last reading. So what was stamped with the wall clock at some moment is a week old by this clock only
+ * after a week has passed, whichever clocks were days ahead or behind meanwhile (ADR 13).
  */
 import { limits } from '../schemas/limits.ts';
 import type { Clock } from './clock.ts';
@@ -9,40 +10,59 @@ import type { Clock } from './clock.ts';
 /** Clocks differ in speed by less than this; a wall clock that was set forward is caught up with at this rate. */
 const drift = 1 / 1000;
 
+/** Kept with what it dates, so that another process can go on from there. */
+export interface ClockReading {
+  readonly atMs: number;
+  readonly wallMs: number;
+  /** For so long the wall clocks of all who read it have agreed. */
+  readonly agreedMs: number;
+}
+
+/** Where no time is known: nothing is old yet. */
+export const noReading: ClockReading = { atMs: 0, wallMs: 0, agreedMs: 0 };
+
 export class CautiousClock {
   readonly #clock: Clock;
+  readonly #settleMs: number;
   #trustedMs: number;
   #readAtMs: number;
   /** Wall minus monotonic: it changes when the wall clock is set. */
   #offsetMs: number;
-  #offsetSinceMs: number;
+  #agreedMs: number;
 
   /**
-   * @param newestMs the newest time on record; undefined where there is none, and nothing to delete
-   * @param since a clock that has run for longer: this one starts no later, so a load after a jump does not believe it
+   * @param settleMs wall clocks that agree for so long are believed: nothing may have to be kept for longer
+   * @param from the last reading; undefined where nothing was ever dated
    */
-  constructor(clock: Clock, newestMs: number | undefined, since?: CautiousClock) {
+  constructor(clock: Clock, settleMs: number, from?: ClockReading) {
     this.#clock = clock;
+    this.#settleMs = settleMs;
     const wallMs = clock.nowMs();
     this.#readAtMs = clock.monotonicMs();
     this.#offsetMs = wallMs - this.#readAtMs;
-    this.#offsetSinceMs = this.#readAtMs;
-    const onRecordMs = newestMs === undefined ? wallMs : newestMs + limits.clockTrustMs;
-    this.#trustedMs = Math.min(wallMs, onRecordMs, since?.nowMs() ?? wallMs);
+    const sinceMs = wallMs - (from?.wallMs ?? wallMs);
+    const isAgreed = sinceMs >= -limits.clockStepMs && sinceMs <= limits.clockTrustMs;
+    this.#agreedMs = isAgreed ? (from?.agreedMs ?? 0) : 0;
+    this.#trustedMs = Math.min(wallMs, from?.atMs ?? wallMs);
   }
 
   nowMs(): number {
+    return this.read().atMs;
+  }
+
+  read(): ClockReading {
     const wallMs = this.#clock.nowMs();
     const monotonicMs = this.#clock.monotonicMs();
-    const passedMs = Math.max(0, monotonicMs - this.#readAtMs) * (1 + drift);
+    const passedMs = Math.max(0, monotonicMs - this.#readAtMs);
     this.#readAtMs = monotonicMs;
+    this.#agreedMs += passedMs;
     const offsetMs = wallMs - monotonicMs;
     if (Math.abs(offsetMs - this.#offsetMs) > limits.clockStepMs) {
       this.#offsetMs = offsetMs;
-      this.#offsetSinceMs = monotonicMs;
+      this.#agreedMs = 0;
     }
-    const isSettled = monotonicMs - this.#offsetSinceMs >= limits.clockSettleMs;
-    this.#trustedMs = Math.max(this.#trustedMs, isSettled ? wallMs : Math.min(wallMs, this.#trustedMs + passedMs));
-    return Math.min(wallMs, this.#trustedMs);
+    const isSettled = this.#agreedMs >= this.#settleMs;
+    this.#trustedMs = isSettled ? wallMs : Math.min(wallMs, this.#trustedMs + passedMs * (1 + drift));
+    return { atMs: this.#trustedMs, wallMs, agreedMs: Math.min(this.#agreedMs, this.#settleMs) };
   }
 }

@@ -105,12 +105,16 @@ export const limits = {
   natsAwayMs: 2 * seconds,
 
   // Deletion by time (lib/cautious-clock.ts)
-  /** How far ahead of the newest time on record the wall clock is believed at a load. */
+  /** Two wall clocks agree when the second, read up to so much later, shows no more than this beyond the first. */
   clockTrustMs: 2 * hours,
   /** A change of the wall clock against the monotonic one that counts as a jump. */
   clockStepMs: 1 * minutes,
-  /** A wall clock that did not jump for this long is believed. */
+  /** A gateway believes a wall clock that did not jump for this long. */
   clockSettleMs: 24 * hours,
+  /** A partition believes wall clocks that agreed for this long: as long as it keeps anything by default. */
+  clockAgreedMs: 30 * days,
+  /** A partition that nobody writes to keeps the time so often. */
+  clockKeptMs: 10 * minutes,
 
   // The cluster's record
   clusterReadMs: 5 * seconds,

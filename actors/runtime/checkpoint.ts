@@ -8,6 +8,8 @@ import { keys } from '../../schemas/buckets.ts';
 import type { OperationRecord } from '../../schemas/container.ts';
 import { limits } from '../../schemas/limits.ts';
 import { sleep } from '../../lib/backoff.ts';
+import { noReading, type CautiousClock, type ClockReading } from '../../lib/cautious-clock.ts';
+import type { Clock } from '../../lib/clock.ts';
 import { encodeValue, eventBytes, operationBytes, type JournalEntry } from './codec.ts';
 import type { RecordsDigest } from './digest.ts';
 import type { Outbox } from './outbox.ts';
@@ -17,6 +19,8 @@ export interface Checkpointer {
   /** The number of the last entry whose values are in their own keys. */
   readonly mark: number;
   offer(entry: JournalEntry): void;
+  /** Keeps the time where nobody has written for long, so that the next owner goes on from it. */
+  keepClock(): void;
   /** No batch is started after this; resolves when the one under way has ended. */
   stop(): Promise<void>;
   /** Resolves when everything offered so far is below the mark. */
@@ -27,6 +31,8 @@ export interface CheckpointerOptions {
   readonly store: Store;
   readonly outbox: Outbox;
   readonly epoch: number;
+  readonly clock: Clock;
+  readonly expiry: CautiousClock;
   readonly mark: number;
   readonly pending: readonly JournalEntry[];
   /** Of the records under their own keys; kept as they are written. */
@@ -63,29 +69,49 @@ export function takeBatch(entries: readonly JournalEntry[]): number {
   return taken;
 }
 
+/** What a checkpoint says of itself where it moves no entries. */
+export interface Standing {
+  readonly mark: number;
+  readonly clock: ClockReading;
+}
+
+/** As it is stored, with every digest: a load that finds one alone knows that the other is lost. */
+export interface StoredClock extends ClockReading {
+  /** The checkpoint mark that it belongs to. */
+  readonly mark: number;
+}
+
 /** The writes that bring the keys to where these entries left them, and the digest of the records that are there then. */
-export function batchWrites(entries: readonly JournalEntry[], digest: RecordsDigest): StoreWrite[] {
+export function batchWrites(
+  entries: readonly JournalEntry[],
+  digest: RecordsDigest,
+  standing: Standing = { mark: 0, clock: noReading },
+): StoreWrite[] {
   const newest = new Map<string, string | null>();
   const operations: OperationRecord[] = [];
   for (const entry of entries) {
     for (const [key, value] of entry.changes) newest.set(key, value);
     operations.push(...entry.operations);
   }
-  const last = entries.at(-1)?.number ?? 0;
+  const newestEntry = entries.at(-1);
+  const last = newestEntry?.number ?? standing.mark;
+  const stored: StoredClock = { mark: last, ...(newestEntry?.clock ?? standing.clock) };
   const writes: StoreWrite[] = Array.from(newest, ([key, value]) => ({ key, value }));
   if (operations.length > 0) {
     writes.push({ key: keys.operations(last), value: encodeValue(operations), ttlMs: limits.operationTtlMs });
   }
   for (const [key, value] of newest) digest.set(key, value);
   writes.push({ key: keys.digest, value: encodeValue(digest.at(last)) });
+  writes.push({ key: keys.clock, value: encodeValue(stored) });
   writes.push({ key: keys.checkpoint, value: encodeValue(last) });
   return writes;
 }
 
 export function startCheckpointer(options: CheckpointerOptions): Checkpointer {
-  const { store, outbox, epoch } = options;
+  const { store, outbox, epoch, clock, expiry } = options;
   let queue: JournalEntry[] = [...options.pending];
   let mark = options.mark;
+  let keptAtMs = clock.monotonicMs();
   let running: Promise<void> | undefined;
   const stopped = new AbortController();
 
@@ -103,7 +129,8 @@ export function startCheckpointer(options: CheckpointerOptions): Checkpointer {
     return [];
   }
 
-  const isNeeded = (): boolean => queue.length > 0 || outbox.hasFreed;
+  const isStale = (): boolean => clock.monotonicMs() - keptAtMs >= limits.clockKeptMs;
+  const isNeeded = (): boolean => queue.length > 0 || outbox.hasFreed || isStale();
 
   async function run(): Promise<void> {
     while (isNeeded() && !stopped.signal.aborted) {
@@ -111,13 +138,15 @@ export function startCheckpointer(options: CheckpointerOptions): Checkpointer {
       const isBehind = batch.length < queue.length;
       const events = await keepEvents(batch.at(-1)?.number ?? mark);
       if (stopped.signal.aborted) return;
-      const writes = batch.length === 0 ? [] : batchWrites(batch, options.digest);
+      const hasEnd = batch.length > 0 || isStale();
+      const writes = hasEnd ? batchWrites(batch, options.digest, { mark, clock: expiry.read() }) : [];
       const outcome = await store.putBatch([...events, ...writes], epoch);
       if (outcome.kind !== 'written') {
         stopped.abort();
         options.onTrouble(outcome);
         return;
       }
+      if (hasEnd) keptAtMs = clock.monotonicMs();
       queue = queue.slice(batch.length);
       mark = batch.at(-1)?.number ?? mark;
       options.onMark(mark);
@@ -142,6 +171,9 @@ export function startCheckpointer(options: CheckpointerOptions): Checkpointer {
     offer(entry) {
       queue.push(entry);
       wake();
+    },
+    keepClock() {
+      if (isStale()) wake();
     },
     async stop() {
       stopped.abort();

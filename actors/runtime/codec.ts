@@ -3,6 +3,7 @@
  * flipped bit on one server's disk was seen to pass through it unnoticed; a record that does not match is quarantined.
  */
 import { crc32 } from 'node:zlib';
+import type { ClockReading } from '../../lib/cautious-clock.ts';
 import type { OperationRecord } from '../../schemas/container.ts';
 import type { Event } from '../../schemas/event.ts';
 
@@ -64,6 +65,8 @@ export interface JournalEntry {
   readonly changes: readonly Change[];
   readonly operations: readonly OperationRecord[];
   readonly events: readonly OutgoingEvent[];
+  /** The time by which the partition deletes; absent in entries of the last release. */
+  readonly clock?: ClockReading;
 }
 
 interface EntryHead {
@@ -71,6 +74,7 @@ interface EntryHead {
   readonly keys: readonly string[];
   readonly operations: readonly OperationRecord[];
   readonly events: readonly OutgoingEvent[];
+  readonly clock?: ClockReading;
 }
 
 /** The head as JSON, then a line for each change: its value, already encoded, or `-` for a deletion. */
@@ -80,6 +84,7 @@ export function encodeEntry(entry: JournalEntry): string {
     keys: entry.changes.map(([key]) => key),
     operations: entry.operations,
     events: entry.events,
+    ...(entry.clock === undefined ? {} : { clock: entry.clock }),
   };
   const lines = [JSON.stringify(head)];
   for (const [, value] of entry.changes) lines.push(value ?? '-');
@@ -93,5 +98,6 @@ export function decodeEntry(text: string): Decoded<JournalEntry> {
   const head = JSON.parse(first) as EntryHead;
   if (values.length !== head.keys.length) return { ok: false, fault: 'length' };
   const changes = head.keys.map((key, index): Change => [key, values[index] === '-' ? null : (values[index] ?? null)]);
-  return { ok: true, value: { number: head.number, changes, operations: head.operations, events: head.events } };
+  const { number, operations, events, clock } = head;
+  return { ok: true, value: { number, changes, operations, events, ...(clock === undefined ? {} : { clock }) } };
 }

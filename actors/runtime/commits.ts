@@ -4,6 +4,7 @@
  * answer to a former one touches nothing.
  */
 import { sleep } from '../../lib/backoff.ts';
+import type { CautiousClock } from '../../lib/cautious-clock.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { keys } from '../../schemas/buckets.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -20,6 +21,8 @@ export interface CommitsOptions {
   readonly checkpointer: Checkpointer;
   readonly outbox: Outbox;
   readonly clock: Clock;
+  /** Each entry says the time of this clock, by which the partition deletes. */
+  readonly expiry: CautiousClock;
   /** Before the waiters of the group are told. */
   readonly onCommitted: (group: Group, seconds: number) => void;
   /** Writes are refused from now on, or taken again. */
@@ -121,7 +124,7 @@ export class Commits {
   }
 
   async #commitAll(): Promise<void> {
-    const { store, epoch, checkpointer, outbox, clock, onTrouble } = this.#options;
+    const { store, epoch, checkpointer, outbox, clock, expiry, onTrouble } = this.#options;
     for (;;) {
       if (this.#groups.length === 0) break;
       const waitMs = throttleMs(this.entriesAboveMark);
@@ -130,7 +133,7 @@ export class Commits {
       if (group === undefined) return;
       const startedMs = clock.monotonicMs();
       this.#inFlight = group;
-      const { entry, text } = group.entry();
+      const { entry, text } = group.entry(expiry.read());
       const slot = group.number % limits.journalSlots;
       const outcome = await store.put({ key: keys.journal(slot), value: text }, epoch);
       if (this.#closed.signal.aborted) return;

@@ -2,6 +2,7 @@
  * A group: everything that the turns since the last commit changed, to be written in one journal entry with one fsync.
  * And the output gate (invariant A3): what is dirty, and until which commit.
  */
+import type { ClockReading } from '../../lib/cautious-clock.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { OperationRecord } from '../../schemas/container.ts';
 import { subjects } from '../../schemas/subjects.ts';
@@ -96,9 +97,9 @@ export class Group {
     return this.#effects.values();
   }
 
-  entry() {
+  entry(clock: ClockReading) {
     const changes: Change[] = [...this.#changes];
-    const entry = { number: this.number, changes, operations: this.#operations, events: this.#events };
+    const entry = { number: this.number, changes, operations: this.#operations, events: this.#events, clock };
     return { entry, text: encodeEntry(entry) };
   }
 }

@@ -8,8 +8,10 @@ import { keys } from '../../schemas/buckets.ts';
 import type { OperationRecord } from '../../schemas/container.ts';
 import { limits } from '../../schemas/limits.ts';
 import { runAtOnce, sorting } from '../../lib/slices.ts';
+import type { ClockReading } from '../../lib/cautious-clock.ts';
 import { isWellFormed } from '../record-shapes.ts';
 import { recordKey, type StateRecord } from '../state.ts';
+import type { StoredClock } from './checkpoint.ts';
 import { decodeEntry, decodeValue, type JournalEntry } from './codec.ts';
 import { RecordsDigest, isRecordKey, type StoredDigest } from './digest.ts';
 import type { EntryEvents, ParkedEvents } from './outbox.ts';
@@ -34,6 +36,8 @@ export interface Loaded {
   readonly damagedEvents: readonly string[];
   readonly mark: number;
   readonly last: number;
+  /** Of the last entry; undefined where the last release wrote it. */
+  readonly clock: ClockReading | undefined;
 }
 
 export type Verified =
@@ -75,9 +79,20 @@ function readMark(values: readonly StoredValue[]): number {
   return decoded.value;
 }
 
+/** The time that the last checkpoint of this release kept. */
+function readClock(values: readonly StoredValue[]): StoredClock | undefined {
+  const stored = values.find(({ key }) => key === keys.clock)?.value;
+  const decoded = stored == null ? undefined : decodeValue<StoredClock>(stored);
+  return decoded?.ok === true ? decoded.value : undefined;
+}
+
 /** What the checkpoint says of its records. */
 function readDigest(values: readonly StoredValue[], mark: number): StoredDigest | Exclude<Verified, 'verified'> {
   const stored = values.find(({ key }) => key === keys.digest);
+  const hasClock = values.some(({ key, value }) => key === keys.clock && value !== null);
+  if (stored === undefined && hasClock) {
+    throw new LoadError(`the digest of the checkpoint at entry ${mark} is missing; ${whatToDo}`);
+  }
   if (stored === undefined) return 'no digest';
   if (stored.value === null) return 'overridden';
   const decoded = decodeValue<StoredDigest>(stored.value);
@@ -85,8 +100,16 @@ function readDigest(values: readonly StoredValue[], mark: number): StoredDigest 
   if (decoded.value.mark > mark) {
     throw new LoadError(`the checkpoint mark ${mark} is older than the digest of entry ${decoded.value.mark}`);
   }
-  return decoded.value.mark === mark ? decoded.value : 'no digest';
+  if (decoded.value.mark === mark) return decoded.value;
+  if (readClock(values)?.mark === mark) {
+    throw new LoadError(
+      `the digest of entry ${decoded.value.mark} is older than the checkpoint at entry ${mark}; ${whatToDo}`,
+    );
+  }
+  return 'no digest';
 }
+
+const whatToDo = 'docs/runbook.md, "A partition refuses to load", says what to do';
 
 const isUndamaged = (value: string | null): boolean => value === null || decodeValue(value).ok;
 
@@ -109,7 +132,7 @@ function* verifying(
   const what = ({ count, keys, values }: StoredDigest): string => `${count} records (keys ${keys}, values ${values})`;
   throw new LoadError(
     `records are missing or differ: the checkpoint at entry ${stored.mark} has ${what(stored)}, and ${what(read)} were ` +
-      'read; docs/runbook.md, "A partition refuses to load", says what to do',
+      `read; ${whatToDo}`,
   );
 }
 
@@ -215,6 +238,7 @@ export function* loading(values: readonly StoredValue[]): Generator<void, Loaded
     damagedEvents,
     mark,
     last: mark + pending.length,
+    clock: pending.length > 0 ? pending.at(-1)?.clock : readClock(values),
   };
 }
 

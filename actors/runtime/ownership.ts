@@ -6,7 +6,7 @@
  * sender to ask there.
  */
 import { backoffMs, sleep } from '../../lib/backoff.ts';
-import { CautiousClock } from '../../lib/cautious-clock.ts';
+import { CautiousClock, noReading } from '../../lib/cautious-clock.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Slices } from '../../lib/slices.ts';
@@ -33,8 +33,6 @@ export interface OwnershipOptions {
   readonly events: EventSink;
   readonly ledger: PlacementLedger;
   readonly clock: Clock;
-  /** Of the process: a load after a jump of the wall clock deletes by this one. */
-  readonly expiry: CautiousClock;
   readonly slices: Slices;
   readonly log: Log;
   readonly newToken: () => string;
@@ -326,7 +324,10 @@ export class Ownership {
     await slices.run('load', this.#filling(loaded, { state, operations }, quarantine), signal);
     for (const key of loaded.quarantined) quarantine(key);
     observer.quarantined(number, quarantined);
-    const expiry = new CautiousClock(clock, state.newestMs, this.#options.expiry);
+    // The last release kept no time: nothing is taken for older than the newest record says.
+    const { newestMs } = state;
+    const newest = newestMs === undefined ? undefined : { ...noReading, atMs: newestMs };
+    const expiry = new CautiousClock(clock, limits.clockAgreedMs, loaded.clock ?? newest);
     const onTrouble = (outcome: Exclude<WriteOutcome, { kind: 'written' }>): void => {
       // Of this epoch: trouble of a former one has been dealt with.
       if (this.owned?.epoch === epoch) this.#trouble(outcome);
@@ -355,6 +356,8 @@ export class Ownership {
       store,
       outbox,
       epoch,
+      clock,
+      expiry,
       mark: loaded.mark,
       pending: loaded.pending,
       digest: loaded.digest,
@@ -372,7 +375,7 @@ export class Ownership {
         cause: causeOf(outbox),
       });
     const told = { onCommitted, onRoom, onFault, onTrouble };
-    const commits = new Commits({ store, epoch, last, checkpointer, outbox, clock, ...told });
+    const commits = new Commits({ store, epoch, last, checkpointer, outbox, clock, expiry, ...told });
     this.#phase = {
       kind: 'serving',
       serving: { epoch, state, operations, commits, checkpointer, outbox, loadedLast: last, expiry },

@@ -5,7 +5,6 @@
  * A turn changes memory at once; what it answers waits for its group's commit (commits.ts). Who owns the partition, and
  * what becomes of a turn whose commit has an unknown outcome, is in ownership.ts.
  */
-import type { CautiousClock } from '../../lib/cautious-clock.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Slices } from '../../lib/slices.ts';
@@ -48,8 +47,6 @@ export interface PartitionOptions {
   readonly fleet: FleetView;
   readonly ledger: PlacementLedger;
   readonly clock: Clock;
-  /** Of the process: a load after a jump of the wall clock deletes by this one. */
-  readonly expiry: CautiousClock;
   readonly slices: Slices;
   readonly log: Log;
   readonly newToken: () => string;
@@ -272,8 +269,10 @@ export class Partition {
     });
   }
 
-  expireOperations(): void {
+  /** At every sweep. */
+  keepTime(): void {
     this.#ownership.serving?.operations.expire(this.#options.clock.monotonicMs());
+    this.#ownership.serving?.checkpointer.keepClock();
   }
 
   // Turns

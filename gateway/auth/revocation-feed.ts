@@ -5,7 +5,7 @@
  * The same holds for one tenant alone whose record is damaged, or whose revocations do not fit here.
  */
 import { jitter, sleep } from '../../lib/backoff.ts';
-import { CautiousClock } from '../../lib/cautious-clock.ts';
+import { CautiousClock, noReading } from '../../lib/cautious-clock.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { TenantId } from '../../schemas/ids.ts';
@@ -55,7 +55,7 @@ export class RevocationFeed {
     this.#coalescer = coalescer;
     this.#revocations = revocations;
     this.#clock = dependencies.clock;
-    this.#expiry = new CautiousClock(dependencies.clock, 0);
+    this.#expiry = new CautiousClock(dependencies.clock, limits.clockSettleMs, noReading);
     this.#log = dependencies.log;
     this.#heard = Array.from({ length: coalescer.partitions }, nothingHeard);
   }

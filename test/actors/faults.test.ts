@@ -13,7 +13,6 @@ import { Partition } from '../../actors/runtime/partition.ts';
 import type { Store, WriteOutcome } from '../../actors/runtime/store.ts';
 import { sleep, within } from '../../lib/backoff.ts';
 import { createSlices } from '../../lib/slices.ts';
-import { CautiousClock } from '../../lib/cautious-clock.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { readStream } from '../../lib/stream-read.ts';
 import { buckets, keys, streams } from '../../schemas/buckets.ts';
@@ -46,7 +45,6 @@ function partitionOn(ground: Ground, store: Store) {
     fleet,
     ledger: fleet,
     clock: systemClock,
-    expiry: new CautiousClock(systemClock, undefined),
     slices: createSlices(systemClock),
     log: quietLog,
     newToken: randomUUID,

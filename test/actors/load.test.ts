@@ -196,13 +196,13 @@ t.test('a checkpoint writes the newest value of each key, the outcomes, and the 
   );
   t.same(
     writes.map(({ key }) => key),
-    [keys.tenant(acme), 'container.acme.x', keys.operations(3), keys.digest, keys.checkpoint],
+    [keys.tenant(acme), 'container.acme.x', keys.operations(3), keys.digest, keys.clock, keys.checkpoint],
   );
   t.equal(writes[1]?.value, null);
   t.equal(writes[2]?.ttlMs, limits.operationTtlMs);
   t.same(decodeValue(writes[3]?.value ?? ''), { ok: true, value: digest.at(3) });
   t.equal(digest.at(3).count, 1, 'the tenant; the container is gone');
-  t.same(decodeValue(writes[4]?.value ?? ''), { ok: true, value: 3 });
+  t.same(decodeValue(writes[5]?.value ?? ''), { ok: true, value: 3 });
   t.end();
 });
 
@@ -230,6 +230,12 @@ t.test('records are those of the checkpoint, or the load is refused', (t) => {
       },
       /2 records/,
     ],
+    ['the digest is missing', (b) => b.lose(keys.digest), /digest of the checkpoint at entry 2 is missing/],
+    [
+      'the digest is of the past',
+      (b) => b.set(keys.digest, encodeValue({ mark: 1, count: 3, keys: 0, values: 0 })),
+      /digest of entry 1 is older than the checkpoint at entry 2/,
+    ],
     ['the digest is damaged', (b) => b.set(keys.digest, 'bit rot'), /digest of the checkpoint is damaged/],
   ];
   for (const [name, harm, message] of refused) {
@@ -242,6 +248,7 @@ t.test('records are those of the checkpoint, or the load is refused', (t) => {
   t.match(readPartition(damaged.values()), { verified: 'verified', quarantined: [key] }, 'damage is the quarantine’s');
   const ofLastRelease = bucketWith();
   ofLastRelease.lose(keys.digest);
+  ofLastRelease.lose(keys.clock);
   t.match(readPartition(ofLastRelease.values()), { verified: 'no digest', mark: 2 });
   const lastReleaseWroteSince = bucketWith();
   lastReleaseWroteSince.set(keys.checkpoint, encodeValue(3));
@@ -251,6 +258,20 @@ t.test('records are those of the checkpoint, or the load is refused', (t) => {
   overridden.lose(key);
   overridden.set(keys.digest, null);
   t.match(readPartition(overridden.values()), { verified: 'overridden', mark: 2 });
+  t.end();
+});
+
+t.test('the time by which a partition deletes is that of its last entry', (t) => {
+  const clockOf = (number: number) => ({ atMs: number * 1000, wallMs: number * 2000, agreedMs: number });
+  const dated = (number: number): JournalEntry => entryOf(number, { clock: clockOf(number) });
+  t.same(readPartition(bucketOf(3, 2, dated).values()).clock, clockOf(3), 'above the mark');
+  t.match(readPartition(bucketOf(3, 3, dated).values()).clock, clockOf(3), 'at the mark');
+  const lastReleaseWroteSince = (number: number): JournalEntry => (number === 3 ? entryOf(3) : dated(number));
+  t.equal(readPartition(bucketOf(3, 2, lastReleaseWroteSince).values()).clock, undefined);
+  t.equal(readPartition([]).clock, undefined);
+  const damaged = bucketOf(3, 3, dated);
+  damaged.set(keys.clock, 'bit rot');
+  t.equal(readPartition(damaged.values()).clock, undefined);
   t.end();
 });
 

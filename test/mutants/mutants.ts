@@ -100,18 +100,34 @@ export const mutants: readonly Mutant[] = [
     killedBy: { by: 'test', file: 'test/lib/account-claims.test.ts' },
   },
   {
-    name: 'load believes a jump',
-    guard: 'A load after a jump deletes no earlier than the process that ran before it (ADR 13)',
+    name: 'load believes the wall clock',
+    guard: 'The next owner of a partition goes on from the time of the one before it (ADR 13)',
     file: 'lib/cautious-clock.js',
-    edits: [{ find: ', since?.nowMs() ?? wallMs)', replace: ')' }],
+    edits: [{ find: 'Math.min(wallMs, from?.atMs ?? wallMs)', replace: 'wallMs' }],
     killedBy: { by: 'test', file: 'test/actors/cautious-clock.test.ts' },
   },
   {
     name: 'tombstones by the wall clock',
     guard: 'What is gone stays readable for seven days, whatever the wall clock shows (ADR 13)',
     file: 'lib/cautious-clock.js',
-    edits: [{ find: 'return Math.min(wallMs, this.#trustedMs);', replace: 'return wallMs;' }],
+    edits: [{ find: 'return this.read().atMs;', replace: 'return this.#clock.nowMs();' }],
     killedBy: simulation,
+  },
+  {
+    name: 'time from the newest record',
+    guard: 'What an owner dates whose clock is days behind is not old for the next (ADR 13)',
+    file: 'actors/runtime/load.js',
+    edits: [
+      { find: 'clock: pending.length > 0 ? pending.at(-1)?.clock : readClock(values)', replace: 'clock: undefined' },
+    ],
+    killedBy: simulation,
+  },
+  {
+    name: 'lost digest taken for none',
+    guard: 'A checkpoint whose digest is lost is refused (ADR 11)',
+    file: 'actors/runtime/load.js',
+    edits: [{ find: 'if (stored === undefined && hasClock)', replace: 'if (false)' }],
+    killedBy: { by: 'test', file: 'test/actors/load.test.ts' },
   },
   {
     name: 'refusal forgotten',

@@ -278,8 +278,8 @@ class Simulation {
           actor.cutOffUntilMs = this.#world.nowMs + 1000 + random.below(5000);
           break;
         case 5:
-          // Days ahead, and back again; a clock that is days behind writes times that are days old (ADR 13).
-          if (random.once(3)) process.wallOffsetMs = process.wallOffsetMs > dayMs ? 0 : random.below(20) * dayMs;
+          // Days ahead or behind, and right again (ADR 13).
+          if (random.once(3)) process.wallOffsetMs = isDaysOff(process) ? 0 : (random.below(40) - 20) * dayMs;
           else process.wallOffsetMs += random.below(20_000) - 10_000;
           break;
         case 6: {
@@ -478,6 +478,7 @@ const changes: ReadonlySet<Event['type']> = new Set([
 ]);
 
 const dayMs = 86_400_000;
+const isDaysOff = ({ wallOffsetMs }: Process): boolean => Math.abs(wallOffsetMs) > dayMs / 2;
 const limitMs = 120_000;
 const settleMs = 20_000;
 

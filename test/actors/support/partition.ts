@@ -4,7 +4,6 @@ import { Fleet } from '../../../actors/fleet.ts';
 import { Partition, type PartitionOptions } from '../../../actors/runtime/partition.ts';
 import { within } from '../../../lib/backoff.ts';
 import { createSlices } from '../../../lib/slices.ts';
-import { CautiousClock } from '../../../lib/cautious-clock.ts';
 import { systemClock, type Clock } from '../../../lib/clock.ts';
 import type { AnswerCode, ReadAsk, WriteAsk } from '../../../schemas/messages.ts';
 import { endless, quietLog } from '../support.ts';
@@ -41,7 +40,6 @@ export function createPartition(
     fleet,
     ledger: fleet,
     clock,
-    expiry: new CautiousClock(clock, undefined),
     slices: createSlices(systemClock),
     log: quietLog,
     newToken: randomUUID,
