@@ -1,6 +1,6 @@
 /** The engine on node:http: slower, stricter, and at home wherever Node is. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import { Server as NetServer, type AddressInfo, type Socket } from 'node:net';
 import { limits } from '../../schemas/limits.ts';
 import { Body, type BodyResult, type BodyRoom } from './body.ts';
 import {
@@ -162,7 +162,9 @@ export function nodeEngine(dispatch: Dispatch): HttpEngine {
     refuseKeepAlive: () => {
       keepAliveRefused = true;
     },
-    stopListening: () => void server.close(),
+    // Not `server.close()`: of node:http, that one also resets idle connections, and with them a request that is on its
+    // way. They end with their next reply, or when the drain is over.
+    stopListening: () => void NetServer.prototype.close.call(server),
     close: () => {
       server.close();
       server.closeAllConnections();
