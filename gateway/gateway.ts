@@ -39,7 +39,7 @@ import type { GatewayConfiguration, IssuerSetting } from './settings.ts';
 import { validateNetworkCreate, validateNetworkPut } from './vpn/network-body.ts';
 import { validatePeerCreate, validatePeerUpdate } from './vpn/peer-body.ts';
 import { EventReader } from './streams/events.ts';
-import { StreamHost } from './streams/host.ts';
+import { StreamHost, type Polls } from './streams/host.ts';
 import { LogReader } from './streams/logs.ts';
 
 export interface GatewayDependencies {
@@ -55,6 +55,8 @@ export interface GatewayDependencies {
   readonly version: string;
   /** What was joined is no more; the gateway has to go. */
   readonly onOtherCluster: (error: Error) => void;
+  /** Default: as `limits` says. */
+  readonly polls?: Polls;
 }
 
 export interface Gateway {
@@ -126,6 +128,7 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
     log,
     meters,
     stillGood: (identity) => verifier.stillGood(identity),
+    polls: dependencies.polls ?? { streamMs: limits.streamPollMs, waitMs: limits.waitPollMs },
     listen: (subject, ring) => {
       const subscription = connection?.subscribe(subject, { callback: () => ring() });
       return () => subscription?.unsubscribe();

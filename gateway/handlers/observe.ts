@@ -212,7 +212,7 @@ export function observeHandlers(services: Services) {
       const leftMs = deadlineMs - clock.monotonicMs();
       if (leftMs <= 0) return failure('timeout', `not ${wanted} within the time`);
       if (call.exchange.aborted || streams.waitsOver()) return failure('unavailable');
-      await bell.wait(Math.min(waitPollMs, leftMs));
+      await bell.wait(Math.min(streams.polls.waitMs, leftMs));
     }
   };
 
@@ -223,8 +223,6 @@ export function observeHandlers(services: Services) {
     'container.wait': wait,
   };
 }
-
-const waitPollMs = 1_000;
 
 /** A line's number in `Last-Event-ID`; undefined where there is none. */
 const sequenceOf = (lastEventId: string | undefined): number | undefined =>

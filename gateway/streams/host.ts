@@ -61,6 +61,12 @@ export class Bell {
   }
 }
 
+/** How often streams and waits look while no bell rings. */
+export interface Polls {
+  readonly streamMs: number;
+  readonly waitMs: number;
+}
+
 export interface StreamHostDependencies {
   /** Rings at every message on a subject, until the returned function is called. */
   readonly listen: (subject: string, ring: () => void) => () => void;
@@ -69,9 +75,11 @@ export interface StreamHostDependencies {
   readonly meters: Meters;
   /** Whether a token that opened a stream still would. */
   readonly stillGood: (identity: Identity) => boolean;
+  readonly polls: Polls;
 }
 
 export class StreamHost {
+  readonly polls: Polls;
   readonly #dependencies: StreamHostDependencies;
   readonly #open = new Map<TenantId, number>();
   readonly #bells = new Set<Bell>();
@@ -80,6 +88,7 @@ export class StreamHost {
 
   constructor(dependencies: StreamHostDependencies) {
     this.#dependencies = dependencies;
+    this.polls = dependencies.polls;
   }
 
   /** Every stream ends with its next look, which is now. */
@@ -161,7 +170,7 @@ export class StreamHost {
       if (shown?.more === true || exchange.aborted) continue;
       // NATS tells of a message before JetStream has stored it; so who finds nothing after a ring looks once more soon.
       const isEarly = rang && (shown === undefined || shown.frames.length === 0);
-      rang = await bell.wait(isEarly ? limits.streamSettleMs : limits.streamPollMs);
+      rang = await bell.wait(isEarly ? limits.streamSettleMs : this.polls.streamMs);
       if (writer.idleMs() >= limits.streamHeartbeatMs) await writer.write(heartbeat);
     }
   }

@@ -85,7 +85,7 @@ async function removedFromDisk(): Promise<void> {
     namesIn(accounts).flatMap((account) =>
       namesIn(join(accounts, account, 'streams')).filter((name) => name.startsWith('.')),
     );
-  const deadlineMs = performance.now() + 10_000;
+  const deadlineMs = performance.now() + 60_000;
   while (leftovers().length > 0) {
     if (performance.now() > deadlineMs) throw new Error(`still on the disk: ${leftovers().join()}`);
     await sleep(10);
@@ -145,7 +145,7 @@ t.test('a stream comes back with sequences, headers, deletions and TTLs', async 
   });
   t.teardown(() => api(nc, 'STREAM.DELETE.S'));
   for (let index = 0; index < 400; index++) await put(`s.${index % 300}`, `${index} `.repeat(2000));
-  const short = await put('s.short', 'gone soon', { 'Nats-TTL': '4s' });
+  const short = await put('s.short', 'gone soon', { 'Nats-TTL': '20s' });
   const long = await put('s.long', 'stays', { 'Nats-TTL': '1h', 'X-Header': 'kept' });
   await put('s.7', '', { 'KV-Operation': 'DEL' });
   await api(nc, 'STREAM.MSG.DELETE.S', { seq: 250, no_erase: true });
@@ -160,12 +160,12 @@ t.test('a stream comes back with sequences, headers, deletions and TTLs', async 
   t.same(after, before);
   t.notOk(after.some(({ seq }) => seq === 250));
   t.ok(after.some(({ seq }) => seq === short));
-  await sleep(5_000);
-  const kept = await contentOf('S');
-  t.notOk(
-    kept.some(({ seq }) => seq === short),
-    'its time went on',
-  );
+  // Its time goes on. The test ends by its timeout if it does not.
+  let kept = after;
+  while (kept.some(({ seq }) => seq === short)) {
+    await sleep(500);
+    kept = await contentOf('S');
+  }
   t.ok(kept.some(({ seq }) => seq === long));
   t.equal(await put('s.next', 'x'), saved.state.last_seq + 1, 'and the stream goes on where it was');
 });

@@ -17,12 +17,12 @@ const script = (folder: string, source: string, over: Partial<ServerSpec> = {}):
   cwd: folder,
   logFile: join(folder, 'log'),
   ready: () => Promise.resolve(true),
-  readyDeadlineMs: 2_000,
+  readyDeadlineMs: 60_000,
   stopGraceMs: 300,
   ...over,
 });
 
-async function eventually(what: string, holds: () => boolean, deadlineMs = 10_000): Promise<void> {
+async function eventually(what: string, holds: () => boolean, deadlineMs = 60_000): Promise<void> {
   const end = performance.now() + deadlineMs;
   while (!holds()) {
     if (performance.now() > end) throw new Error(`not within ${deadlineMs} ms: ${what}`);
@@ -42,7 +42,9 @@ t.test('a server that never gets ready is ended at the deadline', async (t) => {
     readyDeadlineMs: 300,
   });
   await t.rejects(startServer(spec), /was not ready within 300 ms/);
-  t.equal(processName(Number(readFileSync(join(folder, 'pid'), 'utf8'))), undefined);
+  // On a starved machine it is ended before it has written its pid.
+  const pid = existsSync(join(folder, 'pid')) ? readFileSync(join(folder, 'pid'), 'utf8') : '';
+  t.equal(processName(Number(pid)), undefined);
 });
 
 t.test('a program that does not exist fails by name', async (t) => {
@@ -66,7 +68,7 @@ t.test('stop ends what ignores SIGTERM after the grace, with its children', asyn
 });
 
 t.test('a paused server can be stopped', async (t) => {
-  const server = await startServer(script(t.testdir(), 'exec sleep 60', { stopGraceMs: 5_000 }));
+  const server = await startServer(script(t.testdir(), 'exec sleep 60', { stopGraceMs: 60_000 }));
   server.pause();
   t.same(await server.stop(), { kind: 'signal', signal: 'SIGTERM' }, 'by its SIGTERM, not the SIGKILL');
 });
@@ -94,7 +96,7 @@ async function parentWithServers(folder: string): Promise<{ kill: () => void; se
     `import { startServer } from ${from('process.js')};
      import { startRedis } from ${from('redis.js')};
      const spec = { name: 's', command: '/bin/sh', args: ['-c', 'sleep 63 & sleep 64'], env: process.env, cwd: ${JSON.stringify(folder)},
-       logFile: ${JSON.stringify(join(folder, 'log'))}, ready: async () => true, readyDeadlineMs: 1000, stopGraceMs: 300 };
+       logFile: ${JSON.stringify(join(folder, 'log'))}, ready: async () => true, readyDeadlineMs: 60_000, stopGraceMs: 300 };
      const [server, redis] = [await startServer(spec), await startRedis({ folder: ${JSON.stringify(folder)} })];
      console.log(JSON.stringify([server.pid, redis.server().pid]));
      setInterval(() => {}, 1000);`,

@@ -19,6 +19,7 @@ import type { Clock } from '../../lib/clock.ts';
 import type { TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Revocation } from '../../schemas/tenant.ts';
+import { temporaryFolder } from '../support/folder.ts';
 import { recordingLog, until } from './support.ts';
 import { createIssuer, createKey, nowS, testAlgorithms, type Claims, type TestIssuer } from './tokens.ts';
 
@@ -48,7 +49,7 @@ async function stage(
   t: Test,
   options: { source?: (issuer: TestIssuer) => KeySource; algorithms?: readonly Algorithm[]; start?: boolean } = {},
 ): Promise<Stage> {
-  const issuer = await createIssuer(t.testdir());
+  const issuer = await createIssuer(temporaryFolder(t));
   const clock = movableClock();
   const log = recordingLog();
   const source = options.source?.(issuer) ?? { kind: 'file' as const, path: issuer.jwksFile };
@@ -191,14 +192,15 @@ const revocationOf = (match: Revocation['match'], more: Partial<Revocation> = {}
 
 t.test('which tokens a revocation meets', async (t) => {
   const { issuer, revocations, told } = await stage(t);
-  revocations.add(revocationOf({ by: 'sub', value: 'mallory' }), Date.now());
-  revocations.add(revocationOf({ by: 'tenant' }, { tenant: 'gone' as TenantId }), Date.now());
-  t.equal(await told(await issuer.mint({ sub: 'mallory' })), 'refused revoked');
+  const revokedAtS = nowS() - 60;
+  revocations.add(revocationOf({ by: 'sub', value: 'mallory' }, { issuedUntilS: revokedAtS }), Date.now());
+  revocations.add(revocationOf({ by: 'tenant' }, { tenant: 'gone' as TenantId, issuedUntilS: revokedAtS }), Date.now());
+  t.equal(await told(await issuer.mint({ sub: 'mallory', iat: revokedAtS })), 'refused revoked');
   t.equal(await told(await issuer.mint({ sub: 'alice' })), 'identity acme');
-  t.equal(await told(await issuer.mint({ sub: 'mallory', tenant_id: 'other' })), 'identity other');
-  t.equal(await told(await issuer.mint({ sub: 'mallory', iat: nowS() + 2 })), 'identity acme', 'issued after it');
+  t.equal(await told(await issuer.mint({ sub: 'mallory', tenant_id: 'other', iat: revokedAtS })), 'identity other');
+  t.equal(await told(await issuer.mint({ sub: 'mallory', iat: revokedAtS + 1 })), 'identity acme', 'issued after it');
   t.equal(await told(await issuer.mint({ sub: 'mallory', iat: undefined })), 'refused revoked', 'without a date');
-  t.equal(await told(await issuer.mint({ tenant_id: 'gone' })), 'refused revoked');
+  t.equal(await told(await issuer.mint({ tenant_id: 'gone', iat: revokedAtS })), 'refused revoked');
   t.equal(revocations.count(), 2);
   revocations.add(revocationOf({ by: 'sub', value: 'mallory' }, { issuedUntilS: nowS() + 5 }), Date.now());
   t.equal(revocations.count(), 2, 'a later one of the same takes its place');

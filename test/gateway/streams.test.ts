@@ -1,5 +1,6 @@
 /** Logs, events and waits, read from real streams: newest first, followed, resumed without loss or repetition, ended. */
 import { jetstream, type JetStreamClient } from '@nats-io/jetstream';
+import { connect } from 'node:net';
 import t, { type Test } from 'tap';
 import { v7 as uuidv7 } from 'uuid';
 import { judgeWait } from '../../gateway/handlers/observe.ts';
@@ -48,6 +49,8 @@ interface Traced {
 /** What the owner says of containers, as the tests set it. */
 const traces = new Map<string, Traced>();
 const statuses = new Map<string, string>();
+/** How often the status of a container was asked for. */
+const statusAsks = new Map<string, number>();
 const memory = memoryOwner();
 /** What the owner knows of events beyond the stream, by tenant; oldest first. */
 const recents = new Map<TenantId, readonly string[]>();
@@ -59,6 +62,7 @@ serveOwner(ground.nc, (ask) => {
   }
   if (ask.type === 'container.status') {
     const status = statuses.get(ask.id);
+    statusAsks.set(ask.id, (statusAsks.get(ask.id) ?? 0) + 1);
     return status === undefined ? refusal('not_found') : okData(statusView(ask.id, status));
   }
   if (ask.type === 'event.recent') {
@@ -187,7 +191,7 @@ for (const engine of engines) {
       t.ok(first.response.headers.get('x-request-id'));
       await until('the tail', () => first.frames.length === 4);
       await publishLines(id, 'h1', range(11, 12));
-      await until('the bell', () => first.frames.length === 6, 1900);
+      await until('what came', () => first.frames.length === 6);
       t.same(seqsOf(first.frames), range(7, 12));
       t.equal(first.frames.at(-1)?.id, '12');
       first.leave();
@@ -212,7 +216,7 @@ for (const engine of engines) {
       await until('the first line', () => stream.frames.length === 1);
       traces.set(id, { history: ['h1'] as HostKey[], gone: true });
       await publishLines(id, 'h1', [2]);
-      await until('the end', () => stream.raw.ended, limits.logDrainMs + limits.streamPollMs + 2000);
+      await until('the end', () => stream.raw.ended);
       t.match(stream.frames.at(-1), { event: 'end', data: { reason: 'done' } });
       t.same(seqsOf(stream.frames), [1, 2]);
     });
@@ -241,7 +245,7 @@ for (const engine of engines) {
       const first = await listen(t, url, ofTenant);
       await until('the tail', () => first.frames.length === 2);
       await publishEvents(one, ['1-8-0', '1-8-1'], tenant);
-      await until('the bell', () => first.frames.length === 4, 1900);
+      await until('what came', () => first.frames.length === 4);
       const [, , middle] = first.frames;
       t.match(middle, { event: 'event', data: { id: '1-8-0' } });
       first.leave();
@@ -305,9 +309,17 @@ for (const engine of engines) {
 
     await t.test('a stream ends with its token', async (t) => {
       const id = newContainer('h1');
-      const short = await authorization(ground.issuer, { exp: Math.floor(Date.now() / 1000) + 2 });
-      const stream = await listen(t, `${gateway.url}${compute}/${id}/logs?follow=true`, short);
-      await until('the end', () => stream.raw.ended, 6000);
+      const open = async (lifeS: number) =>
+        listen(
+          t,
+          `${gateway.url}${compute}/${id}/logs?follow=true`,
+          await authorization(ground.issuer, { exp: Math.floor(Date.now() / 1000) + lifeS }),
+        );
+      let stream = await open(2);
+      // On a starved machine the token's life may be over before the request arrives.
+      for (let lifeS = 4; stream.response.status === 401 && lifeS <= 32; lifeS *= 2) stream = await open(lifeS);
+      t.equal(stream.response.status, 200);
+      await until('the end', () => stream.raw.ended);
       t.match(stream.frames.at(-1), { event: 'end', data: { reason: 'unauthenticated' } });
     });
 
@@ -332,24 +344,30 @@ for (const engine of engines) {
     await t.test('a client that does not read is not written to without bound', async (t) => {
       const id = newContainer('h1');
       const block = range(1, 400).map((seq) => ({ ...entry(seq), line: 'x'.repeat(100) }));
-      const abort = new AbortController();
-      t.teardown(() => abort.abort());
-      const response = await fetch(`${gateway.url}${compute}/${id}/logs?follow=true`, {
-        headers: { ...headers, 'last-event-id': '0' },
-        signal: abort.signal,
-      });
-      const before = process.memoryUsage.rss();
+      let publishedBytes = 0;
       for (let n = 0; n < 300; n++) {
         const lines = block.map((line) => ({ ...line, seq: n * 1000 + line.seq }));
-        await js.publish(subjects.hostLog('h1' as HostKey, acme, id), JSON.stringify({ v: 1, lines }));
+        const message = JSON.stringify({ v: 1, lines });
+        publishedBytes += message.length;
+        await js.publish(subjects.hostLog('h1' as HostKey, acme, id), message);
       }
-      await sleep(300);
-      const grownMiB = (process.memoryUsage.rss() - before) / 2 ** 20;
-      t.ok(grownMiB < 100, `${grownMiB.toFixed(0)} MiB`);
+      const { hostname, port } = new URL(gateway.url);
+      const { inBytes: before } = gateway.nc.stats();
+      const socket = connect(Number(port), hostname).pause();
+      t.teardown(() => socket.destroy());
+      socket.write(
+        `GET ${compute}/${id}/logs?follow=true HTTP/1.1\r\nHost: ${hostname}\r\n` +
+          `Authorization: ${headers.authorization}\r\nLast-Event-ID: 0\r\n\r\n`,
+      );
+      // What the gateway has read of the stream is in its memory or in the kernel's buffers, which are smaller.
+      const readBytes = (): number => gateway.nc.stats().inBytes - before;
+      await until('the first lines', () => readBytes() > limits.streamBufferBytes / 2);
+      const heldBytes = await settled(readBytes);
+      t.ok(heldBytes < publishedBytes / 2, `it read ${heldBytes} of ${publishedBytes} bytes`);
       let seen = 0;
       let rest = '';
       const decoder = new TextDecoder();
-      for await (const chunk of response.body ?? []) {
+      for await (const chunk of socket) {
         const lines = (rest + decoder.decode(chunk as Uint8Array, { stream: true })).split('\n');
         rest = lines.pop() ?? '';
         seen += lines.filter((line) => line === 'event: log').length;
@@ -369,22 +387,9 @@ for (const engine of engines) {
       t.match(await wait('status=pending'), { status: 200, json: { data: { status: 'pending' } } });
       t.match(await wait('status=running&timeout=1'), { status: 504, json: { error: 'timeout' } });
 
-      // The fastest of three: between two looks of its own it waits a second.
-      const tookMs: number[] = [];
-      for (let attempt = 0; attempt < 3; attempt++) {
-        statuses.set(id, 'pending');
-        const waiting = wait('timeout=10');
-        await sleep(100);
-        const rungMs = performance.now();
-        statuses.set(id, 'running');
-        ground.nc.publish(subjects.changed(acme, id));
-        t.match(await waiting, { status: 200, json: { data: { status: 'running' } } });
-        tookMs.push(performance.now() - rungMs);
-      }
-      t.ok(Math.min(...tookMs) < 500, 'the bell is heard');
-
-      const gone = wait('status=removed&timeout=10');
-      await sleep(50);
+      const askedBefore = statusAsks.get(id) ?? 0;
+      const gone = wait('status=removed&timeout=60');
+      await until('a look', () => (statusAsks.get(id) ?? 0) > askedBefore);
       statuses.set(id, 'removing');
       t.match(await wait('status=running'), { status: 409, json: { error: 'conflict' } });
       statuses.delete(id);
@@ -395,7 +400,54 @@ for (const engine of engines) {
         t.match(await wait(query), { status: 422, json: { error: 'invalid' } }, query);
       }
     });
+
+    await t.test('bells are heard: nothing else makes a stream or a wait look', async (t) => {
+      const minutes = 60_000;
+      const polls = { streamMs: 10 * minutes, waitMs: 10 * minutes };
+      const deaf = await runGateway(t, ground, { engine, polls });
+
+      const id = newContainer('h1');
+      await publishLines(id, 'h1', [1]);
+      const lines = await listen(t, `${deaf.url}${compute}/${id}/logs?follow=true`, headers);
+      await until('the first line', () => lines.frames.length === 1);
+      // Each is a bell. One look may come before the stream shows the line, so there are several.
+      let seq = 1;
+      await until('a line after a bell', async () => {
+        await publishLines(id, 'h1', [++seq]);
+        return lines.frames.length > 1;
+      });
+      lines.leave();
+
+      const tenant = `bells-${engine}` as TenantId;
+      const ofTenant = await authorization(ground.issuer, { tenant_id: tenant });
+      await publishEvents(id, ['1-1-0'], tenant);
+      const events = await listen(t, `${deaf.url}${compute}/events?follow=true`, ofTenant);
+      await until('the first event', () => events.frames.length === 1);
+      let entryNumber = 1;
+      await until('an event after a bell', async () => {
+        await publishEvents(id, [`1-${++entryNumber}-0`], tenant);
+        return events.frames.length > 1;
+      });
+      events.leave();
+
+      statuses.set(id, 'pending');
+      const waiting = fetch(`${deaf.url}${compute}/${id}/wait?timeout=60`, { headers });
+      await until('a look', () => statusAsks.has(id));
+      statuses.set(id, 'running');
+      ground.nc.publish(subjects.changed(acme, id));
+      t.equal((await waiting).status, 200);
+    });
   });
+}
+
+/** The value once it has stayed the same for a while. */
+async function settled(read: () => number): Promise<number> {
+  for (let value = read(); ;) {
+    await sleep(500);
+    const now = read();
+    if (now === value) return now;
+    value = now;
+  }
 }
 
 t.test('pure parts', async (t) => {

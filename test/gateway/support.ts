@@ -15,6 +15,7 @@ import { startNats, type Nats } from '../../deploy/nats.ts';
 import type { EngineName } from '../../gateway/http/engine.ts';
 import { startGateway, type Gateway } from '../../gateway/gateway.ts';
 import { issuersOf, settings } from '../../gateway/settings.ts';
+import type { Polls } from '../../gateway/streams/host.ts';
 import { sleep } from '../../lib/backoff.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { readSettings } from '../../lib/config.ts';
@@ -27,6 +28,7 @@ import type { ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { decodeAsks, encodeAnswer, type Ask } from '../../schemas/messages.ts';
 import type { OutcomeCode } from '../../schemas/errors.ts';
+import { temporaryFolder } from '../support/folder.ts';
 import { createIssuer, type TestIssuer } from './tokens.ts';
 
 export const quietLog: Log = { debug() {}, info() {}, warn() {}, error() {}, child: () => quietLog };
@@ -177,7 +179,7 @@ export interface Ground {
 
 /** A server with an initialised cluster, and nobody who answers yet. */
 export async function startGround(t: Test, partitions = 4): Promise<Ground> {
-  const folder = t.testdir();
+  const folder = temporaryFolder(t);
   const nats = await startNats({ dir: join(folder, 'nats') });
   t.teardown(() => nats.stop());
   const nc = await controlPlane(nats);
@@ -209,7 +211,7 @@ export type RunningGateway = Gateway & { readonly registry: Registry; readonly n
 export async function runGateway(
   t: Test,
   ground: Ground,
-  options: { engine?: EngineName; env?: Environment; log?: Log; untilReady?: boolean } = {},
+  options: { engine?: EngineName; env?: Environment; log?: Log; untilReady?: boolean; polls?: Polls } = {},
 ): Promise<RunningGateway> {
   const env = environmentOf(ground, { HTTP_ENGINE: options.engine ?? 'uws', ...options.env });
   const configuration = readSettings(settings, env);
@@ -235,6 +237,7 @@ export async function runGateway(
     log,
     version: '0.0.0',
     onOtherCluster: () => {},
+    ...(options.polls === undefined ? {} : { polls: options.polls }),
   });
   let stopping: Promise<void> | undefined;
   const stop = (): Promise<void> => (stopping ??= gateway.stop());
@@ -247,7 +250,7 @@ export async function runGateway(
   return { ...gateway, stop, registry, nc };
 }
 
-export async function untilReady(url: string, deadlineMs = 10_000): Promise<void> {
+export async function untilReady(url: string, deadlineMs = 60_000): Promise<void> {
   const endMs = performance.now() + deadlineMs;
   for (;;) {
     const response = await fetch(`${url}/readyz`).catch(() => undefined);
@@ -258,7 +261,7 @@ export async function untilReady(url: string, deadlineMs = 10_000): Promise<void
   }
 }
 
-export async function until(what: string, check: () => boolean | Promise<boolean>, deadlineMs = 10_000): Promise<void> {
+export async function until(what: string, check: () => boolean | Promise<boolean>, deadlineMs = 60_000): Promise<void> {
   const endMs = performance.now() + deadlineMs;
   while (!(await check())) {
     if (performance.now() > endMs) throw new Error(`${what}: not within ${deadlineMs} ms`);
