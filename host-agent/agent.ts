@@ -70,6 +70,8 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     clock,
     log,
   });
+  // Also what was read from there: a disk that takes no writes is known at the start, not at the first need.
+  credentials.keep();
   const owner: Owner = { cluster, host };
   const stateDir = settings.STATE_DIR;
   const ending = new AbortController();

@@ -18,6 +18,8 @@ export interface Credentials {
   /** How often it is worth to ask `renewKey`. */
   readonly checkEveryMs: number;
   renewed(jwt: string): void;
+  /** Writes them, as soon as the disk takes them. */
+  keep(): void;
   flush(): Promise<void>;
 }
 
@@ -54,6 +56,7 @@ export function createCredentials(
       file.touch();
       log.info('credentials_renewed', { untilMs: lifetimeOf(identity)?.untilMs ?? null });
     },
+    keep: () => file.touch(),
     flush: () => file.flush(),
   };
 }

@@ -53,9 +53,6 @@ export function lifetimeOf({ jwt }: Identity): { readonly sinceMs: number; reado
   }
 }
 
-export const storeIdentity = (stateDir: string, identity: Identity): Promise<void> =>
-  writeAtomically(identityPath(stateDir), JSON.stringify(identity));
-
 /** The gateway refused the token: wrong, spent or expired. Nothing that this agent does again can mend it. */
 export class EnrolmentRefused extends Error {
   constructor(status: number) {
@@ -68,19 +65,18 @@ export interface Enrolling {
   readonly gatewayUrl: string;
   readonly joinToken: string;
   readonly publicKey: string;
-  readonly stateDir: string;
   readonly backoff: BackoffBounds;
 }
 
 /**
- * Trades the join token for an identity and stores it; tries again for as long as the gateway is away.
+ * Trades the join token for an identity; tries again for as long as the gateway is away. Until it is on disk
+ * (credentials.ts), an agent that starts again is given it again: the token is spent for the key, which is on disk.
  * @throws EnrolmentRefused
  */
 export async function enrol(options: Enrolling, log: Log, signal: AbortSignal): Promise<Identity> {
   for (let attempt = 0; ; attempt++) {
     try {
       const identity = await askGateway(options, signal);
-      await storeIdentity(options.stateDir, identity);
       log.info('enrolled', { host: identity.host, region: identity.region, cluster: identity.cluster });
       return identity;
     } catch (error) {

@@ -15,7 +15,7 @@ const log = createLog('host-agent', logLevelOf(process.env));
 
 await runProgram(log, async (life) => {
   const given = checkSettings(readSettings(settings, process.env));
-  mkdirSync(given.STATE_DIR, { recursive: true, mode: 0o700 });
+  await writtenOrRefused(given.STATE_DIR, () => mkdirSync(given.STATE_DIR, { recursive: true, mode: 0o700 }));
   life.onStop(await lockOrRefuse(lockStateDir(given.STATE_DIR)));
 
   const registry = createRegistry('host-agent', version);
@@ -23,7 +23,7 @@ await runProgram(log, async (life) => {
   life.onStop(listener);
   log.info('metrics', { url: listener.url });
 
-  const seed = await loadSeed(given.STATE_DIR);
+  const seed = await writtenOrRefused(given.STATE_DIR, () => loadSeed(given.STATE_DIR));
   const identity = await identify(given, keyFrom(seed).getPublicKey(), life, log);
   life.onStop(await lockOrRefuse(lockHost(identity)));
   const agentLog = log.child({ host: identity.host });
@@ -36,6 +36,22 @@ async function lockOrRefuse(locking: Promise<Stoppable>): Promise<Stoppable> {
   } catch (error) {
     if (error instanceof AlreadyRunning) throw new ConfigurationError([`STATE_DIR: ${error.message}`]);
     throw error;
+  }
+}
+
+/**
+ * At the first start the host's key must be on disk: the join token works once, for this key. An agent that forgot the key
+ * could not come back without a new token, and its containers would run on with nobody to stop them.
+ */
+async function writtenOrRefused<T>(stateDir: string, work: () => T | Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new ConfigurationError([
+      `STATE_DIR: the host's key cannot be kept in ${stateDir} (${why}): free space on its disk or make it writable, ` +
+        'and start the agent again; the join token has not been used',
+    ]);
   }
 }
 
@@ -57,7 +73,6 @@ async function identify(given: AgentSettings, publicKey: string, life: Lifecycle
         gatewayUrl: given.LONGSHORE_URL,
         joinToken,
         publicKey,
-        stateDir: given.STATE_DIR,
         backoff: { minMs: given.RETRY_MIN_MS, maxMs: given.RETRY_MAX_MS },
       },
       log,

@@ -1,8 +1,9 @@
 /** The real agent program on a disk that is full: a small tmpfs of its own. */
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { loadSeed } from '../../host-agent/identity.ts';
 import { eventually } from './support/eventually.ts';
 import { startRig, steady } from './support/rig.ts';
 
@@ -21,11 +22,59 @@ function fill(folder: string): string {
   return path;
 }
 
-t.test('a full disk', { skip: canMount ? false : 'mounting a tmpfs needs Linux and root' }, async (t) => {
-  const { controlPlane, stateDir, agent, script } = await startRig(t);
-  mkdirSync(stateDir, { recursive: true });
-  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', stateDir]);
-  t.teardown(() => execFileSync('umount', ['-l', stateDir]));
+const skip = canMount ? false : 'mounting a tmpfs needs Linux and root';
+
+async function startGround(t: Test) {
+  const rig = await startRig(t);
+  mkdirSync(rig.stateDir, { recursive: true });
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', rig.stateDir]);
+  t.teardown(() => execFileSync('umount', ['-l', rig.stateDir]));
+  return rig;
+}
+
+t.test('a first start on a full disk', { skip }, async (t) => {
+  const { controlPlane, stateDir, agent, script } = await startGround(t);
+  const { id } = controlPlane.desire(await script('steady', steady));
+  const ballast = fill(stateDir);
+
+  await t.test('without a key: it is refused, and the join token is not used', async (t) => {
+    const refused = agent();
+    t.equal(await refused.exited(), 1);
+    t.match(await refused.logged('configuration'), { fault: /ENOSPC.*free space.*the join token has not been used/ });
+    t.notOk(refused.lines.some(({ event }) => event === 'enrolled'));
+  });
+
+  await t.test('with a key: it enrols, works, and says what is wrong', async (t) => {
+    rmSync(ballast);
+    await loadSeed(stateDir);
+    const again = fill(stateDir);
+    const process = agent();
+    await controlPlane.reported(id, ({ observation }) => observation.status === 'running');
+    await eventually(
+      () =>
+        controlPlane
+          .beats()
+          .at(-1)
+          ?.faults?.some(({ kind }) => kind === 'state_unwritable'),
+      () => `a beat that names the fault: ${JSON.stringify(controlPlane.beats().at(-1))}`,
+    );
+    t.notOk(existsSync(join(stateDir, 'identity.json')));
+    await process.kill9();
+    const second = agent();
+    await second.logged('session');
+    t.pass('the token is good for the key that it was spent for');
+    rmSync(again);
+    await second.logged('host_fault_over');
+    await second.stop();
+    t.ok(existsSync(join(stateDir, 'identity.json')));
+    const third = agent({ LONGSHORE_JOIN_TOKEN: '' });
+    await third.logged('session');
+    await third.stop();
+  });
+});
+
+t.test('a full disk', { skip }, async (t) => {
+  const { controlPlane, stateDir, agent, script } = await startGround(t);
   const image = await script('steady', steady);
   const first = agent();
   const before = controlPlane.desire(image);

@@ -56,7 +56,6 @@ async function startHost(joinToken: string, number: number): Promise<void> {
       gatewayUrl: task.gatewayUrl,
       joinToken,
       publicKey: keyFrom(seed).getPublicKey(),
-      stateDir,
       backoff: { minMs: given.RETRY_MIN_MS, maxMs: given.RETRY_MAX_MS },
     },
     log,

@@ -65,7 +65,6 @@ export async function startLocalAgent(t: Test, options: LocalAgentOptions): Prom
         gatewayUrl: controlPlane.gatewayUrl,
         joinToken,
         publicKey: keyFrom(seed).getPublicKey(),
-        stateDir,
         backoff: { minMs: given.RETRY_MIN_MS, maxMs: given.RETRY_MAX_MS },
       },
       log,
