@@ -13,9 +13,9 @@ import { createNetworkKeeper, isNetworkGone } from './network.ts';
 import { labels } from './observed.ts';
 import type { Step } from './plan.ts';
 import type { Pulls } from './pulls.ts';
-import { createSemaphore } from './semaphore.ts';
 import { resolveSecrets } from './secrets.ts';
 import { containerName, createBody, type Owner } from './spec.ts';
+import { createStops } from './stops.ts';
 
 /** Steps that end within the deadline of a call. */
 export type ShortStep = Extract<Step, { kind: 'create' | 'start' | 'unpause' | 'remove' }>;
@@ -45,7 +45,11 @@ const changed: Outcome = { kind: 'changed' };
 
 export function createExecutor(parts: ExecutorParts): Executor {
   const { engine, owner, pulls, logs } = parts;
-  const stops = createSemaphore(limits.concurrentStops);
+  const stops = createStops({
+    workers: limits.concurrentStops,
+    slowWorkers: limits.concurrentSlowStops,
+    patienceMs: parts.stopGraceMs + limits.stepPatienceMs,
+  });
   const ensureNetwork = createNetworkKeeper(engine, owner);
 
   const create = async (
@@ -138,7 +142,7 @@ export function createExecutor(parts: ExecutorParts): Executor {
           );
         case 'stop':
           return attempt(
-            () => stops.run(() => engine.stop(step.dockerId, parts.stopGraceMs)).then(() => done),
+            () => stops.run(step.dockerId, () => engine.stop(step.dockerId, parts.stopGraceMs)).then(() => done),
             clearFailure,
           );
         case 'drain':

@@ -7,6 +7,8 @@
  */
 export interface KeyedQueue<K> {
   enqueue(key: K): void;
+  /** Its work was slow, and does not come again. */
+  forget(key: K): void;
   /** No more work is begun; resolves when what is under way has ended. */
   stop(): Promise<void>;
 }
@@ -89,6 +91,7 @@ export function createQueue<K>(bounds: QueueBounds, work: (key: K) => Promise<vo
       waiting.add(key);
       dispatch();
     },
+    forget: (key) => void slow.delete(key),
     stop: async () => {
       isStopped = true;
       await Promise.allSettled([...working.values()].map(({ done }) => done));

@@ -256,6 +256,8 @@ export const limits = {
   pullsPerTenant: 2,
   pullsPerRegistry: 4,
   concurrentStops: 64,
+  /** Of stops that have taken longer than their grace. All calls together leave room among `engineConnections`. */
+  concurrentSlowStops: 16,
   concurrentSteps: 8,
   /** Until every actors process knows of a fence, and an agent can have heard nothing else. */
   fenceMarginMs: 2 * minutes,

@@ -51,6 +51,28 @@ t.test('as many hung calls as there are workers hold up no other container', asy
   await agent.kill9();
 });
 
+t.test('as many hung stops as there are places for stops hold up no other stop', async (t) => {
+  const { controlPlane, engine, agent } = await startGround(t);
+  const stuck = controlPlane.desireAll(
+    Array.from({ length: limits.concurrentStops }, (_, index) => image(`stuck-${index}`)),
+  );
+  const well = controlPlane.desire(image('well'));
+  for (const { id } of [...stuck, well]) await controlPlane.reported(id, isRunning);
+  engine.intercept(({ path, container }) =>
+    path.endsWith('/stop') && container?.labels[labels.tenant] !== 'well' ? 'hang' : undefined,
+  );
+  controlPlane.desireAll(stuck.map(({ id, tenant }) => ({ ...image(tenant), id, desired: 'stopped' as const })));
+  await eventually(
+    () => engine.hanging().length === stuck.length,
+    () => `${stuck.length} hanging stops, not ${engine.hanging().length}`,
+  );
+  controlPlane.desire({ ...image('well'), id: well.id, desired: 'stopped' });
+  await controlPlane.reported(well.id, ({ observation }) => observation.status === 'stopped');
+  t.equal(engine.hanging().length, stuck.length, 'while all of them hang');
+  t.equal(engine.givenUp().length, 0, 'and before any of them was given up');
+  await agent.kill9();
+});
+
 t.test("one tenant's registry that sends nothing stops nobody else's pulls", async (t) => {
   const { controlPlane, engine, agent } = await startGround(t);
   const isStalled = (reference: string): boolean => reference.startsWith('stalled.example/');

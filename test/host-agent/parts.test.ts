@@ -10,7 +10,7 @@ import { openSpool } from '../../host-agent/logs/spool.ts';
 import { createPulls } from '../../host-agent/pulls.ts';
 import { createQueue } from '../../host-agent/queue.ts';
 import { createReporter, type ReporterParts } from '../../host-agent/reporter.ts';
-import { createSemaphore } from '../../host-agent/semaphore.ts';
+import { createStops } from '../../host-agent/stops.ts';
 import { createStateDisk } from '../../host-agent/state-disk.ts';
 import type { Engine } from '../../host-agent/docker/engine.ts';
 import { createLog } from '../../lib/log.ts';
@@ -110,20 +110,44 @@ t.test('queue: slow and quick together are bounded, whatever hangs', async (t) =
   await queue.stop();
 });
 
-t.test('semaphore: so many at a time, also after failures', async (t) => {
-  const places = createSemaphore(2);
+t.test('all that may hang leaves connections to the engine for lists, probes and pulls', (t) => {
+  const hung =
+    limits.concurrentSteps + limits.concurrentSlowSteps + limits.concurrentStops + limits.concurrentSlowStops;
+  t.ok(hung + limits.concurrentPulls < limits.engineConnections);
+  t.end();
+});
+
+t.test('stops: so many at a time, also after failures; one that hangs gives up its place', async (t) => {
+  const stops = createStops({ workers: 2, slowWorkers: 1, patienceMs: 20 });
   let now = 0;
   let most = 0;
-  const work = (fails: boolean) =>
-    places.run(async () => {
+  const run = (id: string, fails = false) =>
+    stops.run(id, async () => {
       most = Math.max(most, ++now);
-      await delay(5);
+      await delay(0);
       now -= 1;
       if (fails) throw new Error('as told');
     });
-  await Promise.allSettled([true, false, true, false, true].map(work));
+  const outcomes = await Promise.allSettled(['a', 'b', 'c', 'd', 'e'].map((id) => run(id, id < 'c')));
   t.equal(most, 2);
-  await work(false);
+  t.same(
+    outcomes.map(({ status }) => status === 'fulfilled'),
+    [false, false, true, true, true],
+  );
+
+  let asked = 0;
+  const ends: (() => void)[] = [];
+  const hang = (id: string) =>
+    stops.run(id, () => {
+      asked += 1;
+      return new Promise<void>((resolve) => void ends.push(resolve));
+    });
+  const hung = [hang('x'), hang('y'), hang('x')];
+  await run('a');
+  t.equal(asked, 2, 'one that is asked for again is asked for once');
+  for (const end of ends) end();
+  await Promise.all(hung);
+  await run('x');
 });
 
 /** An engine that pulls until the test ends it, or the signal does. */
