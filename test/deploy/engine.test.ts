@@ -16,7 +16,7 @@ import { allProcesses } from '../../deploy/proc.ts';
 import { sharedEngine, sharedRegistry, skipWithoutPrivateEngine } from '../support/servers.ts';
 import { demoImage, pushDemoImage, pushTestImage, startRegistry } from '../../deploy/registry.ts';
 
-const deadlineMs = 30_000;
+const deadlineMs = 60_000;
 
 interface Container {
   readonly Id: string;
@@ -61,7 +61,7 @@ async function exec(engine: Running, name: string, command: string): Promise<str
 }
 
 async function eventually<T>(what: string, look: () => Promise<T | undefined>): Promise<T> {
-  const end = performance.now() + 15_000;
+  const end = performance.now() + 60_000;
   for (;;) {
     const seen = await look();
     if (seen !== undefined) return seen;

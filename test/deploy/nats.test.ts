@@ -53,14 +53,14 @@ t.test('what a host may say and hear crosses between the accounts', async (t) =>
     t.test(`a ${verb} is acknowledged`, async (t) => {
       cp.subscribe(`host.*.${verb}`, { callback: (_, message) => void message.respond('taken') });
       await cp.flush();
-      t.equal((await h1.request(`host.h1.${verb}`, 'x', { timeout: 3_000 })).string(), 'taken');
+      t.equal((await h1.request(`host.h1.${verb}`, 'x', { timeout: 30_000 })).string(), 'taken');
     });
   }
 
   t.test('a log block is captured by a stream, whose acknowledgement reaches the host', async (t) => {
     const manager = await jetstreamManager(cp);
     await manager.streams.add({ name: 'LOGS', subjects: ['host.*.log.>'] });
-    const acknowledgement = await h1.request('host.h1.log.t.c', 'line', { timeout: 3_000 });
+    const acknowledgement = await h1.request('host.h1.log.t.c', 'line', { timeout: 30_000 });
     t.match(acknowledgement.json(), { stream: 'LOGS', seq: 1 });
     const stored = await manager.streams.getMessage('LOGS', { last_by_subj: 'host.h1.log.t.c' });
     t.equal(stored?.string(), 'line');

@@ -18,7 +18,7 @@ const isForRoot = (block: string): boolean => /^wg-quick /m.test(block);
 const [curl, node] = executablesOf(['curl', 'node'], process.env);
 const skip = curl === undefined || node === undefined ? 'there is no curl or no node in PATH' : false;
 
-t.test('the README, typed into an empty shell', { skip, timeout: 170_000 }, async (t) => {
+t.test('the README, typed into an empty shell', { skip, timeout: 800_000 }, async (t) => {
   // The shells find the state where the README has it: in the folder they work in.
   const folder = mkdtempSync(join(tmpdir(), 'longshore-readme-'));
   t.teardown(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
@@ -36,7 +36,7 @@ t.test('the README, typed into an empty shell', { skip, timeout: 170_000 }, asyn
       await promisify(execFile)('/bin/sh', ['-euc', block], {
         cwd: folder,
         env: { PATH: process.env['PATH'] },
-        timeout: 120_000,
+        timeout: 700_000,
       })
     ).stdout;
 

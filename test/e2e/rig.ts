@@ -91,7 +91,7 @@ export async function clientOf(baseUrl: string, token: string) {
     start: async (container: { id: string }) => call<{ data: Container }>('POST', `${id(container)}/start`),
     stop: async (container: { id: string }) => call<{ data: Container }>('POST', `${id(container)}/stop`),
     remove: async (container: { id: string }) => call<{ data: Container }>('DELETE', id(container)),
-    wait: async (container: { id: string }, status: string, timeoutS = 25) =>
+    wait: async (container: { id: string }, status: string, timeoutS = 120) =>
       call<{ data: ContainerStatusView }>('GET', `${id(container)}/wait?status=${status}&timeout=${timeoutS}`),
     list: async () => call<{ data: Container[] }>('GET', compute),
   };
@@ -311,7 +311,7 @@ export async function prepareHosts(t: Test, folder: string, options: HostsOption
       urlOf(port, '/readyz'),
       folder,
     );
-    await api.hostIsUp(operatorToken, key, AbortSignal.timeout(30_000));
+    await api.hostIsUp(operatorToken, key, AbortSignal.timeout(120_000));
     return { program, metricsUrl: urlOf(port, '/metrics') };
   };
   return { engine, agentFolder, startAgent };

@@ -16,12 +16,12 @@ import { isGone, launch, processesAbout, type Dev } from './npm-start.ts';
 import { eventually } from './rig.ts';
 
 const shell = async (script: string): Promise<string> =>
-  (await promisify(execFile)('/bin/sh', ['-c', script], { timeout: 30_000 })).stdout;
+  (await promisify(execFile)('/bin/sh', ['-c', script], { timeout: 120_000 })).stdout;
 
 async function ask<T>(dev: Dev, path: string): Promise<T> {
   const answer = await fetch(`${dev.baseUrl}/api/v2/compute${path}`, {
     headers: { authorization: `Bearer ${dev.tenants.demo.token}` },
-    signal: AbortSignal.timeout(10_000),
+    signal: AbortSignal.timeout(120_000),
   });
   if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
   return ((await answer.json()) as { data: T }).data;
@@ -138,14 +138,14 @@ t.test('npm start', async (whole) => {
       t.match(logs, { data: [{ stream: /^std/, line: String }] });
       t.match(stop, { data: { id: container?.id } });
       const { baseUrl, tenants } = readDev();
-      const stopped = await ask<ContainerStatusView>(readDev(), `/${container?.id}/wait?status=stopped&timeout=30`);
+      const stopped = await ask<ContainerStatusView>(readDev(), `/${container?.id}/wait?status=stopped&timeout=100`);
       t.equal(stopped.status, 'stopped');
       const again = await fetch(`${baseUrl}/api/v2/compute/${container?.id}/start`, {
         method: 'POST',
         headers: { authorization: `Bearer ${tenants.demo.token}` },
       });
       t.equal(again.status, 200);
-      t.equal((await ask<ContainerStatusView>(readDev(), `/${container?.id}/wait?timeout=30`)).status, 'running');
+      t.equal((await ask<ContainerStatusView>(readDev(), `/${container?.id}/wait?timeout=100`)).status, 'running');
     });
 
     await t.test('another start on the same folder is refused, and disturbs nothing', async (t) => {

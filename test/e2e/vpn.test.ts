@@ -262,9 +262,10 @@ t.test('VPN peers and their files', async (t) => {
 
   t.test('whoever has no right learns nothing', async (t) => {
     const [mine, sibling] = [await rig.peer(acme, { name: 'mine' }), await rig.peer(acme, { name: 'sibling' })];
+    const expiresAt = new Date(Date.now() + 10_000);
     const short = await acme.call<{ data: { token: string } }>('POST', `${peers}/${mine.id}/tokens`, {
       scope: 'download',
-      expires_at: new Date(Date.now() + 1500).toISOString(),
+      expires_at: expiresAt.toISOString(),
     });
     const revoked = await acme.call<{ data: { id: string; token: string } }>('POST', `${peers}/${mine.id}/tokens`, {
       scope: 'download',
@@ -274,7 +275,7 @@ t.test('VPN peers and their files', async (t) => {
     t.equal((await rig.file(withToken(path, short.body.data.token))).status, 200);
     t.equal((await rig.file(withToken(path, revoked.body.data.token))).status, 200);
     t.equal((await acme.call('DELETE', `${peers}/${mine.id}/tokens/${revoked.body.data.id}`)).status, 204);
-    await sleep(1600);
+    await sleep(Math.max(0, expiresAt.getTime() - Date.now() + 100));
 
     const alike = ({ status, text, headers }: File) => [
       status,
@@ -392,7 +393,7 @@ t.test('VPN peers and their files', async (t) => {
   });
 
   t.test('a peer that expires is no longer let in, and no certificate outlives it', async (t) => {
-    const expiresAt = new Date(Date.now() + 4000);
+    const expiresAt = new Date(Date.now() + 15_000);
     const peer = await rig.peer(acme, { name: 'guest', expires_at: expiresAt.toISOString() });
     t.equal(peer.expires_at, expiresAt.toISOString());
     t.ok(Date.parse(peer.certificate.not_after) <= expiresAt.getTime());
@@ -400,7 +401,6 @@ t.test('VPN peers and their files', async (t) => {
       'it is on the server',
       () => serverConf(rig),
       (conf) => conf.includes(peer.public_key),
-      3000,
     );
     await sleep(Math.max(0, expiresAt.getTime() - Date.now() + 50));
     t.notMatch(await serverConf(rig), peer.public_key);
@@ -530,7 +530,7 @@ t.test('VPN peers and their files', async (t) => {
     t.equal(conf.split('[Peer]').length - 1, there.length, 'and no other');
   });
 
-  t.test('200 peers at once have 200 addresses', { timeout: 150_000 }, async (t) => {
+  t.test('200 peers at once have 200 addresses', { timeout: 600_000 }, async (t) => {
     await operator.call('PUT', '/api/v2/operator/tenants/crowd', { caps: { vpn_peers: null } });
     const crowd = await rig.client('crowd');
     const made = await Promise.all(
@@ -540,7 +540,7 @@ t.test('VPN peers and their files', async (t) => {
           () => crowd.call<{ data: NewPeer }>('POST', peers, { name: `crowd ${number}` }),
           // 503: more keys are waited for than can be made in time; nothing was done.
           ({ status }) => status === 201,
-          120_000,
+          500_000,
         ),
       ),
     );
@@ -597,11 +597,12 @@ t.test('wrong tokens are bounded for each address', async (t) => {
     FORAGE_METRICS_TOKEN: 'scrape me',
   });
   const statuses: number[] = [];
-  for (let attempt = 0; attempt < 8; attempt++) {
+  // One a second comes back: more than eight only on a starved machine.
+  for (let attempt = 0; attempt < 60 && statuses.at(-1) !== 429; attempt++) {
     statuses.push((await rig.file(`/api/forage/config/${absent}?token=guess${attempt}`)).status);
   }
   t.same(statuses.slice(0, 5), [401, 401, 401, 401, 401]);
-  t.ok(statuses.slice(5).includes(429), statuses.join(' '));
+  t.equal(statuses.at(-1), 429, statuses.join(' '));
   t.equal((await rig.file('/metrics/forage')).status, 401);
   t.equal((await rig.file('/metrics/forage', { authorization: 'Bearer scrape me' })).status, 200);
 });

@@ -18,7 +18,7 @@ const serverConf = async (rig: VpnRig, network: string): Promise<string> => {
 
 /** The network hears of a change from the peer's actor, which is soon, and not at once. */
 const serverConfWhere = (rig: VpnRig, network: string, what: string, check: (conf: string) => boolean) =>
-  eventually(what, () => serverConf(rig, network), check, 15_000);
+  eventually(what, () => serverConf(rig, network), check);
 
 /** The name that a browser gives the file, which is the interface's, and what is in it. */
 async function download(rig: VpnRig, peer: NewPeer): Promise<readonly [name: string, conf: string]> {

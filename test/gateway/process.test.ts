@@ -74,7 +74,7 @@ function start(t: Test, env: Environment): Running {
 
 async function urlOf(running: Running, event = 'listening'): Promise<string> {
   const { lines } = running;
-  await until(event, () => running.exited !== undefined || lines.some((line) => line.event === event), 30_000);
+  await until(event, () => running.exited !== undefined || lines.some((line) => line.event === event));
   if (running.exited !== undefined) throw new Error(`it ended: ${JSON.stringify(lines)}`);
   return String(lines.find((line) => line.event === event)?.['url']);
 }
