@@ -7,6 +7,7 @@ import { startNats, type Nats } from '../../deploy/nats.ts';
 import { mintHostUserJwt } from '../../deploy/nats-identity.ts';
 import { sleep, within } from '../../lib/backoff.ts';
 import { refusal } from '../support/refusal.ts';
+import { temporaryFolder } from '../support/folder.ts';
 
 const control = (nats: Nats): Promise<NatsConnection> =>
   connect({ servers: nats.url, authenticator: credsAuthenticator(readFileSync(nats.credsFile)) });
@@ -27,7 +28,7 @@ async function host(nats: Nats, hostKey: string): Promise<NatsConnection> {
 }
 
 async function stack(t: Test): Promise<{ nats: Nats; cp: NatsConnection; h1: NatsConnection }> {
-  const nats = await startNats({ dir: t.testdir() });
+  const nats = await startNats({ dir: temporaryFolder(t) });
   t.teardown(() => nats.stop());
   const [cp, h1] = await Promise.all([control(nats), host(nats, 'h1')]);
   t.teardown(() => Promise.all([cp.close(), h1.close()]));
@@ -153,7 +154,7 @@ t.test('a host reaches nothing but its own', async (t) => {
     }
   });
   t.test('a user signed by another key is turned away', async (t) => {
-    const other = await startNats({ dir: t.testdir() });
+    const other = await startNats({ dir: temporaryFolder(t) });
     t.teardown(() => other.stop());
     const user = createUser();
     const jwt = await mintHostUserJwt({
@@ -170,7 +171,7 @@ t.test('a host reaches nothing but its own', async (t) => {
 });
 
 t.test('a server that is killed or restarted keeps its data, its identities and its port', async (t) => {
-  const dir = t.testdir();
+  const dir = temporaryFolder(t);
   const nats = await startNats({ dir });
   t.teardown(() => nats.stop());
   const before = await control(nats);

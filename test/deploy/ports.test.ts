@@ -4,11 +4,12 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { keptPorts } from '../../deploy/ports.ts';
 import { isFree } from '../../deploy/process.ts';
+import { temporaryFolder } from '../support/folder.ts';
 
 t.test(
   'ports stay the same between starts, and one that is taken is replaced by another that then stays',
   async (t) => {
-    const file = join(t.testdir(), 'ports.json');
+    const file = join(temporaryFolder(t), 'ports.json');
     const first = await keptPorts(file);
     t.equal(new Set(Object.values(first)).size, Object.keys(first).length, 'all differ');
     t.same(await keptPorts(file), first);

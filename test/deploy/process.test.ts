@@ -8,6 +8,7 @@ import { readLedger } from '../../deploy/ledger.ts';
 import { isAlive, processName, type ProcessName } from '../../deploy/proc.ts';
 import { freePort, startServer, type ServerSpec } from '../../deploy/process.ts';
 import { startRedis } from '../../deploy/redis.ts';
+import { temporaryFolder } from '../support/folder.ts';
 
 const script = (folder: string, source: string, over: Partial<ServerSpec> = {}): ServerSpec => ({
   name: 'script',
@@ -31,12 +32,14 @@ async function eventually(what: string, holds: () => boolean, deadlineMs = 60_00
 }
 
 t.test('a server that ends before it is ready fails with the end of its log', async (t) => {
-  const spec = script(t.testdir(), 'echo cannot open the database; exit 3', { ready: () => Promise.resolve(false) });
+  const spec = script(temporaryFolder(t), 'echo cannot open the database; exit 3', {
+    ready: () => Promise.resolve(false),
+  });
   await t.rejects(startServer(spec), /script ended with exit code 3.*cannot open the database/s);
 });
 
 t.test('a server that never gets ready is ended at the deadline', async (t) => {
-  const folder = t.testdir();
+  const folder = temporaryFolder(t);
   const spec = script(folder, 'echo $$ > pid; exec sleep 60', {
     ready: () => Promise.resolve(false),
     readyDeadlineMs: 300,
@@ -48,12 +51,12 @@ t.test('a server that never gets ready is ended at the deadline', async (t) => {
 });
 
 t.test('a program that does not exist fails by name', async (t) => {
-  const spec = script(t.testdir(), '', { command: '/nonexistent/server' });
+  const spec = script(temporaryFolder(t), '', { command: '/nonexistent/server' });
   await t.rejects(startServer(spec), /\/nonexistent\/server cannot be started/);
 });
 
 t.test('stop ends what ignores SIGTERM after the grace, with its children', async (t) => {
-  const folder = t.testdir();
+  const folder = temporaryFolder(t);
   const server = await startServer(
     script(folder, `trap '' TERM; sleep 61 & echo $! > child; while :; do sleep 62; done`, {
       ready: () => Promise.resolve(existsSync(join(folder, 'child'))),
@@ -68,7 +71,7 @@ t.test('stop ends what ignores SIGTERM after the grace, with its children', asyn
 });
 
 t.test('a paused server can be stopped', async (t) => {
-  const server = await startServer(script(t.testdir(), 'exec sleep 60', { stopGraceMs: 60_000 }));
+  const server = await startServer(script(temporaryFolder(t), 'exec sleep 60', { stopGraceMs: 60_000 }));
   server.pause();
   t.same(await server.stop(), { kind: 'signal', signal: 'SIGTERM' }, 'by its SIGTERM, not the SIGKILL');
 });
@@ -80,7 +83,7 @@ t.test('free ports are free and differ', async (t) => {
 });
 
 t.test('redis answers, and is gone after stop', async (t) => {
-  const redis = await startRedis({ folder: t.testdir() });
+  const redis = await startRedis({ folder: temporaryFolder(t) });
   const name = processName(redis.server().pid);
   t.match(redis.url, /^redis:\/\/127\.0\.0\.1:\d+$/);
   await redis.stop();
@@ -108,7 +111,10 @@ async function parentWithServers(folder: string): Promise<{ kill: () => void; se
 }
 
 t.test('what a killed program started is ended, and nothing else', async (t) => {
-  const [victim, bystander] = await Promise.all([parentWithServers(t.testdir()), parentWithServers(t.testdir())]);
+  const [victim, bystander] = await Promise.all([
+    parentWithServers(temporaryFolder(t)),
+    parentWithServers(temporaryFolder(t)),
+  ]);
   t.equal(victim.servers.length, 2);
   victim.kill();
   await eventually('the servers are gone', () => !victim.servers.some(isAlive));

@@ -6,6 +6,7 @@ import { startRestartable, startServer } from '../../deploy/process.ts';
 import { nextStart, steadyMs } from '../../deploy/restarts.ts';
 import { Supervisor } from '../../deploy/supervisor.ts';
 import { sleep } from '../../lib/backoff.ts';
+import { temporaryFolder } from '../support/folder.ts';
 
 t.test('the pause before the next start', async (t) => {
   const rows = [
@@ -50,7 +51,7 @@ const programOf = (folder: string) => {
 };
 
 t.test('one that is killed runs again, one that keeps ending is tried again and told of', async (t) => {
-  const { ends, launch } = programOf(t.testdir());
+  const { ends, launch } = programOf(temporaryFolder(t));
   const said: string[] = [];
   const part = await startRestartable(launch);
   const supervisor = new Supervisor({ say: (text) => said.push(text), nowMs: () => 0 });
@@ -87,7 +88,7 @@ t.test('one that is killed runs again, one that keeps ending is tried again and 
 });
 
 t.test('a stop calls off a start that is under way', async (t) => {
-  const folder = t.testdir();
+  const folder = temporaryFolder(t);
   const never = join(folder, 'never');
   let starts = 0;
   const { launch } = programOf(folder);

@@ -2,12 +2,13 @@ import t from 'tap';
 import { readFileSync, statSync } from 'node:fs';
 import { createLocalJWKSet, decodeProtectedHeader, jwtVerify, type JSONWebKeySet } from 'jose';
 import { devAudience, devIssuer, mintDevTokens, prepareTokenIssuer } from '../../deploy/tokens.ts';
+import { temporaryFolder } from '../support/folder.ts';
 
 const keySet = (file: string): JSONWebKeySet => JSON.parse(readFileSync(file, 'utf8')) as JSONWebKeySet;
 const expected = { issuer: devIssuer, audience: devAudience, algorithms: ['EdDSA'] };
 
 t.test('tokens verify against the JWKS and name tenant and scope', async (t) => {
-  const issuer = await prepareTokenIssuer(t.testdir());
+  const issuer = await prepareTokenIssuer(temporaryFolder(t));
   const keys = createLocalJWKSet(keySet(issuer.jwksFile));
   const { tenants, operator } = await mintDevTokens(issuer);
   const demo = (await jwtVerify(tenants.demo.token, keys, expected)).payload;
@@ -24,7 +25,7 @@ t.test('tokens verify against the JWKS and name tenant and scope', async (t) => 
 });
 
 t.test('the key is made once, kept, and its private half is in a file of ours alone', async (t) => {
-  const folder = t.testdir();
+  const folder = temporaryFolder(t);
   const first = await prepareTokenIssuer(folder);
   const before = keySet(first.jwksFile);
   const token = await first.mint({ tenant: 'demo', subject: 's', lifetimeS: 60 });
@@ -36,7 +37,7 @@ t.test('the key is made once, kept, and its private half is in a file of ours al
 });
 
 t.test('an expired or foreign token can be made for tests, and does not verify', async (t) => {
-  const issuer = await prepareTokenIssuer(t.testdir());
+  const issuer = await prepareTokenIssuer(temporaryFolder(t));
   const keys = createLocalJWKSet(keySet(issuer.jwksFile));
   const claims = { tenant: 'demo', subject: 's', lifetimeS: 60 };
   await t.rejects(jwtVerify(await issuer.mint({ ...claims, lifetimeS: -60 }), keys, expected), /exp/);

@@ -26,6 +26,7 @@ import { run } from '../../deploy/run.ts';
 import { atLeast, toolNames, tools } from '../../deploy/tool-table.ts';
 import { findTool, isStaticElf, toolHere } from '../../deploy/tools.ts';
 import { skipWithoutTools } from '../support/tools.ts';
+import { temporaryFolder } from '../support/folder.ts';
 
 /** A program that tells a version, under a name. */
 function fakeTool(folder: string, name: string, says: string): string {
@@ -37,7 +38,7 @@ function fakeTool(folder: string, name: string, says: string): string {
 }
 
 t.test('a tool is taken from the environment, then from PATH, then from the cache', async (t) => {
-  const folder = t.testdir();
+  const folder = temporaryFolder(t);
   const says = (version: string): string => `nats-server: v${version}`;
   const named = fakeTool(join(folder, 'named'), 'nats-server', says('2.14.0'));
   const onPath = fakeTool(join(folder, 'path'), 'nats-server', says('2.13.0'));
@@ -60,7 +61,7 @@ t.test('a tool is taken from the environment, then from PATH, then from the cach
 });
 
 t.test('what is missing is told once, with both ways to provide it', async (t) => {
-  const folder = t.testdir();
+  const folder = temporaryFolder(t);
   const old = fakeTool(folder, 'nats-server', 'nats-server: v2.10.27');
   const options = { cacheFolder: join(folder, 'cache'), fetch: false };
   const missing = findTool('nats-server', { env: { PATH: folder }, ...options });
@@ -79,7 +80,7 @@ t.test('what is missing is told once, with both ways to provide it', async (t) =
 });
 
 t.test('BusyBox must be static, for images hold no libraries', async (t) => {
-  const folder = t.testdir();
+  const folder = temporaryFolder(t);
   t.ok(isStaticElf((await toolHere('busybox')).path));
   t.notOk(isStaticElf(process.execPath), 'Node is linked dynamically');
   symlinkSync(process.execPath, join(folder, 'node'));
@@ -187,7 +188,7 @@ Components: main
 
 t.test('a lock', async (t) => {
   t.test('is held by one until it is released', async (t) => {
-    const path = join(t.testdir(), 'lock');
+    const path = join(temporaryFolder(t), 'lock');
     const first = tryLock(path);
     t.ok(first);
     t.equal(tryLock(path), undefined);
@@ -199,7 +200,7 @@ t.test('a lock', async (t) => {
   });
 
   t.test('of a dead process is taken over', async (t) => {
-    const path = join(t.testdir(), 'lock');
+    const path = join(temporaryFolder(t), 'lock');
     mkdirSync(path);
     const dead = spawn('/bin/true');
     const name = processName(dead.pid!) ?? { pid: dead.pid!, startTicks: '1', bootId: 'x' };
@@ -212,7 +213,7 @@ t.test('a lock', async (t) => {
   });
 
   t.test('that nobody signed is taken over once it is old', (t) => {
-    const path = join(t.testdir(), 'lock');
+    const path = join(temporaryFolder(t), 'lock');
     mkdirSync(path);
     const madeMs = statSync(path).mtimeMs;
     t.equal(lockState(path, madeMs + 1).held, true, 'its maker may be about to sign');
