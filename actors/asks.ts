@@ -1,8 +1,9 @@
 /** Batches of asks from gateways: taken from a partition's subject, run as turns, answered in as few messages as may be. */
 import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
 import type { Log } from '../lib/log.ts';
+import type { Slices } from '../lib/slices.ts';
 import { limits } from '../schemas/limits.ts';
-import { decodeAsks, encodeAnswer, type Answer, type Ask, type WriteAsk } from '../schemas/messages.ts';
+import { decodeAsks, encodeAnswer, notOwner, type Answer, type Ask, type WriteAsk } from '../schemas/messages.ts';
 import { subjects } from '../schemas/subjects.ts';
 import { isWrite, type Prepared } from './decide.ts';
 import type { Partition, Respond } from './runtime/partition.ts';
@@ -10,26 +11,30 @@ import type { Partition, Respond } from './runtime/partition.ts';
 export interface AskOptions {
   readonly nc: NatsConnection;
   readonly log: Log;
+  readonly slices: Slices;
   /** What has to be made before the turn of this ask: keys are signed outside of turns. */
   readonly prepare: (partition: Partition, ask: WriteAsk) => Promise<Prepared | undefined> | undefined;
 }
 
+/** `untilMs`: the sender waits until then (monotonic). */
+type Run = (ask: Ask, untilMs: number, respond: Respond) => void;
+
 /** Subscribing is what makes this process the partition's owner in the eyes of the gateways. */
-export function serveAsks(partition: Partition, { nc, log, prepare }: AskOptions): Subscription {
+export function serveAsks(partition: Partition, { nc, log, slices, prepare }: AskOptions): Subscription {
   const subject = subjects.partition(partition.number);
 
-  const run = (ask: Ask, respond: Respond): void => {
+  const run: Run = (ask, untilMs, respond) => {
     if (!isWrite(ask)) {
-      partition.read(ask, respond);
+      partition.read(ask, respond, untilMs);
       return;
     }
     const prepared = prepare(partition, ask);
     if (prepared === undefined) {
-      partition.write(ask, undefined, respond);
+      partition.write(ask, undefined, respond, untilMs);
       return;
     }
     prepared.then(
-      (value) => partition.write(ask, value, respond),
+      (value) => partition.write(ask, value, respond, untilMs),
       (error: unknown) => {
         log.error('prepare_failed', { rid: ask.rid, error });
         respond('internal', JSON.stringify({ error: 'internal' }));
@@ -51,9 +56,25 @@ export function serveAsks(partition: Partition, { nc, log, prepare }: AskOptions
         log.error('malformed_batch', { subject, error: cause });
         return;
       }
-      for (const [index, ask] of asks.entries()) run(ask, (code, body) => answers.add({ index, code, body }));
+      const onFault = (cause: unknown): void => log.error('asks_failed', { subject, error: cause });
+      // From now: an ask may wait for its turn longer than its sender waits for an answer.
+      const due = asks.map((ask) => ({ ask, untilMs: partition.deadlineOf(ask) }));
+      if (slices.begin('asks', running(due, answers, run), onFault)) return;
+      for (const index of asks.keys()) answers.add({ index, code: notOwner, body: '' });
     },
   });
+}
+
+/** An ask is a step: a batch may hold hundreds of lists. */
+function* running(
+  asks: readonly { readonly ask: Ask; readonly untilMs: number }[],
+  answers: ReturnType<typeof collectAnswers>,
+  run: Run,
+): Generator<void, void, void> {
+  for (const [index, { ask, untilMs }] of asks.entries()) {
+    run(ask, untilMs, (code, body) => answers.add({ index, code, body }));
+    yield;
+  }
 }
 
 /**

@@ -1,8 +1,7 @@
 /** The desired state of a host, in one partition: a projection of the container records, stored nowhere else. Pure. */
 import type { ContainerRecord } from '../schemas/container.ts';
-import type { HostKey } from '../schemas/ids.ts';
 import type { DesiredContainer } from '../schemas/messages.ts';
-import { amountsOf, type PartitionView } from './state.ts';
+import { amountsOf } from './state.ts';
 
 const projections = new WeakMap<ContainerRecord, DesiredContainer>();
 
@@ -35,11 +34,10 @@ function project(record: ContainerRecord): DesiredContainer | undefined {
   return desired;
 }
 
-export function desiredOf(state: PartitionView, host: HostKey): DesiredContainer[] {
-  const all: DesiredContainer[] = [];
-  for (const record of state.placedOn(host).values()) {
+/** Of the records that are placed on a host. */
+export function* desiredOf(placed: Iterable<ContainerRecord>): Generator<DesiredContainer, void, void> {
+  for (const record of placed) {
     const desired = project(record);
-    if (desired !== undefined) all.push(desired);
+    if (desired !== undefined) yield desired;
   }
-  return all;
 }

@@ -4,9 +4,9 @@
  */
 import type { DirectoryEntry } from '../schemas/host.ts';
 import type { HostKey } from '../schemas/ids.ts';
-import { limits } from '../schemas/limits.ts';
 import type { DirectoryMessage } from '../schemas/messages.ts';
 import { directoryEntry } from './host/decide.ts';
+import { inParts, partText } from './parts.ts';
 import type { PartitionView } from './state.ts';
 
 export interface DirectoryVersion {
@@ -16,22 +16,11 @@ export interface DirectoryVersion {
   readonly revision: number;
 }
 
-/** A message that fits; a whole directory that is larger comes in parts. */
-export function inMessages(message: DirectoryMessage, maxBytes: number = limits.answerPartBytes): DirectoryMessage[] {
-  const parts: { entries: DirectoryEntry[]; unreadable: HostKey[] }[] = [{ entries: [], unreadable: [] }];
-  let bytes = 0;
-  const room = (item: unknown): { entries: DirectoryEntry[]; unreadable: HostKey[] } => {
-    const size = Buffer.byteLength(JSON.stringify(item)) + 1;
-    if (bytes + size > maxBytes && bytes > 0) {
-      parts.push({ entries: [], unreadable: [] });
-      bytes = 0;
-    }
-    bytes += size;
-    return parts.at(-1) as (typeof parts)[number];
-  };
-  for (const entry of message.entries) room(entry).entries.push(entry);
-  for (const key of message.unreadable) room(key).unreadable.push(key);
-  return parts.length === 1 ? [message] : parts.map((of, part) => ({ ...message, ...of, part, parts: parts.length }));
+/** The messages that tell it: a whole directory that is larger than one comes in parts. A host is a step. */
+export function* messagesOf(message: DirectoryMessage, maxBytes?: number): Generator<void, string[], void> {
+  const { entries, unreadable, ...head } = message;
+  const all = yield* inParts({ entries, unreadable }, maxBytes);
+  return all.map((lists, part) => partText(all.length === 1 ? head : { ...head, part, parts: all.length }, lists));
 }
 
 /**

@@ -9,6 +9,7 @@
 import { backoffMs } from '../lib/backoff.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
+import { runAtOnce, type Slices } from '../lib/slices.ts';
 import type { NetworkName, OperationId } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
 import { encodeAsk, type Answer, type Learned, type WriteAsk } from '../schemas/messages.ts';
@@ -143,7 +144,11 @@ const saidOf = (partition: Partition, errand: Errand) => ({
 interface Round {
   readonly underWay: Set<string>;
   readonly failures: Map<string, { readonly version: number; readonly count: number; readonly dueMs: number }>;
+  isLooking: boolean;
+  isLookWanted: boolean;
 }
+
+const newRound = (): Round => ({ underWay: new Set(), failures: new Map(), isLooking: false, isLookWanted: false });
 
 export interface Errands {
   /** Looks through a partition, and sets out on what is due. */
@@ -155,24 +160,27 @@ export interface ErrandOptions {
   readonly client: PartitionClient;
   readonly partitions: number;
   readonly clock: Clock;
+  readonly slices: Slices;
   readonly log: Log;
 }
 
-export function createErrands({ client, partitions, clock, log }: ErrandOptions): Errands {
+export function createErrands({ client, partitions, clock, slices, log }: ErrandOptions): Errands {
   // A partition that is loaded anew is the same object, and what it wants told is in its records.
   const rounds = new WeakMap<Partition, Round>();
   let isStopped = false;
 
   function roundOf(partition: Partition): Round {
     let round = rounds.get(partition);
-    if (round === undefined) rounds.set(partition, (round = { underWay: new Set(), failures: new Map() }));
+    if (round === undefined) rounds.set(partition, (round = newRound()));
     return round;
   }
 
-  function due({ underWay, failures }: Round, errands: Iterable<Errand>): Errand[] {
+  /** Those that are due, as many as there is room for. An errand is a step: a hundred thousand may rest. */
+  function* due({ underWay, failures }: Round, errands: Iterable<Errand>): Generator<void, Errand[], void> {
     const nowMs = clock.monotonicMs();
     const found: Errand[] = [];
     for (const errand of errands) {
+      yield;
       if (underWay.size + found.length >= limits.errandsPerSweep) break;
       const failed = failures.get(errand.about);
       const rests = failed !== undefined && failed.version === errand.version && failed.dueMs > nowMs;
@@ -184,19 +192,42 @@ export function createErrands({ client, partitions, clock, log }: ErrandOptions)
   function look(partition: Partition): void {
     if (isStopped) return;
     const round = roundOf(partition);
-    partition.survey(
-      (state, nowMs) => due(round, errandsOf(state, nowMs)),
-      (found) => {
-        // Another look may have been quicker.
-        const errands = due(round, found);
-        for (const { about } of errands) round.underWay.add(about);
-        for (const batch of batchesOf(errands, partitions)) {
-          setOut(partition, round, batch).catch((error: unknown) =>
-            log.error('errand_failed', { partition: partition.number, error }),
-          );
-        }
-      },
-    );
+    round.isLookWanted = true;
+    if (round.isLooking) return;
+    round.isLooking = true;
+    slices
+      .run('errands', looking(partition, round))
+      .catch((error: unknown) => log.error('errand_failed', { partition: partition.number, error }))
+      .finally(() => {
+        round.isLooking = false;
+        if (round.isLookWanted) look(partition);
+      });
+  }
+
+  /** What changes while it looks may stand where it has looked already: it looks again. */
+  function* looking(partition: Partition, round: Round): Generator<void, void, void> {
+    while (round.isLookWanted && !isStopped) {
+      round.isLookWanted = false;
+      yield* forget(partition, round);
+      const looked = partition.view;
+      const found = yield* due(round, errandsOf(looked, clock.nowMs()));
+      partition.survey(
+        // It was loaded again: what was found may never have been committed. The next look finds what is there now.
+        (state) => (state === looked ? found : []),
+        (committed) => setOutAll(partition, round, committed),
+      );
+    }
+  }
+
+  function setOutAll(partition: Partition, round: Round, found: readonly Errand[]): void {
+    // Another look may have been quicker.
+    const errands = runAtOnce(due(round, found));
+    for (const { about } of errands) round.underWay.add(about);
+    for (const batch of batchesOf(errands, partitions)) {
+      setOut(partition, round, batch).catch((error: unknown) =>
+        log.error('errand_failed', { partition: partition.number, error }),
+      );
+    }
   }
 
   async function setOut(partition: Partition, round: Round, { to, errands, asks }: Batch): Promise<void> {
@@ -207,7 +238,6 @@ export function createErrands({ client, partitions, clock, log }: ErrandOptions)
     for (const [index, errand] of errands.entries()) {
       if (settle(partition, round, errand, answers.get(index))) isAnyTaken = true;
     }
-    forget(partition, round);
     // Others found no room, or it has changed meanwhile.
     if (isAnyTaken) look(partition);
   }
@@ -236,10 +266,17 @@ export function createErrands({ client, partitions, clock, log }: ErrandOptions)
   }
 
   /** What is wanted no more, and so many that they are worth looking for. */
-  function forget(partition: Partition, { failures }: Round): void {
+  function* forget(partition: Partition, { failures }: Round): Generator<void, void, void> {
     if (failures.size < limits.errandsPerSweep * 2) return;
-    const wanted = new Set(Array.from(errandsOf(partition.view, clock.nowMs()), ({ about }) => about));
-    for (const about of failures.keys()) if (!wanted.has(about)) failures.delete(about);
+    const wanted = new Set<string>();
+    for (const { about } of errandsOf(partition.view, clock.nowMs())) {
+      wanted.add(about);
+      yield;
+    }
+    for (const about of failures.keys()) {
+      if (!wanted.has(about)) failures.delete(about);
+      yield;
+    }
   }
 
   return {

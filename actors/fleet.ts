@@ -258,15 +258,14 @@ export class Fleet implements FleetView, PlacementLedger {
     this.#versions.set(message.partition, { epoch: message.epoch, revision: message.revision });
     if (message.full) {
       const named = new Set(message.entries.map(({ key }) => key));
-      for (const key of this.#entries.keys()) {
-        if (partitionOf(key, this.#partitions) === message.partition && !named.has(key)) this.#forget(key);
-      }
+      const isOfPartition = (key: HostKey): boolean => partitionOf(key, this.#partitions) === message.partition;
+      this.#forget([...this.#entries.keys()].filter((key) => !named.has(key) && isOfPartition(key)));
       for (const key of this.#unreadable) {
         if (partitionOf(key, this.#partitions) === message.partition) this.#unreadable.delete(key);
       }
       for (const key of message.unreadable) this.#unreadable.add(key);
     }
-    for (const key of message.removed) this.#forget(key);
+    this.#forget(message.removed);
     for (const entry of message.entries) this.#put(entry);
     return true;
   }
@@ -302,28 +301,35 @@ export class Fleet implements FleetView, PlacementLedger {
       this.#heardAtMs.set(entry.key, this.#listenedMs() - entry.silentMs);
     }
     if (before?.region === entry.region) return;
-    if (before !== undefined) this.#leaveRegion(before);
+    if (before !== undefined) this.#leaveRegion(before.region, new Set([before.key]));
     const keys = this.#byRegion.get(entry.region);
     if (keys === undefined) this.#byRegion.set(entry.region, [entry.key]);
     else keys.push(entry.key);
   }
 
-  #forget(key: HostKey): void {
-    this.#unreadable.delete(key);
-    const entry = this.#entries.get(key);
-    if (entry === undefined) return;
-    this.#leaveRegion(entry);
-    this.#entries.delete(key);
-    this.#beats.delete(key);
-    this.#rivalMs.delete(key);
-    this.#heardAtMs.delete(key);
-    this.#knownSinceMs.delete(key);
+  /** All at once: a region of ten thousand hosts is gone through once. */
+  #forget(keys: readonly HostKey[]): void {
+    const gone = new Map<Region, Set<HostKey>>();
+    for (const key of keys) {
+      this.#unreadable.delete(key);
+      const entry = this.#entries.get(key);
+      if (entry === undefined) continue;
+      const ofRegion = gone.get(entry.region);
+      if (ofRegion === undefined) gone.set(entry.region, new Set([key]));
+      else ofRegion.add(key);
+      this.#entries.delete(key);
+      this.#beats.delete(key);
+      this.#rivalMs.delete(key);
+      this.#heardAtMs.delete(key);
+      this.#knownSinceMs.delete(key);
+    }
+    for (const [region, ofRegion] of gone) this.#leaveRegion(region, ofRegion);
   }
 
-  #leaveRegion({ key, region }: DirectoryEntry): void {
+  #leaveRegion(region: Region, keys: ReadonlySet<HostKey>): void {
     this.#byRegion.set(
       region,
-      this.hostsIn(region).filter((other) => other !== key),
+      this.hostsIn(region).filter((key) => !keys.has(key)),
     );
   }
 }

@@ -5,17 +5,19 @@
 import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
 import { DecodeError, decoder } from '../lib/decode.ts';
 import type { Log } from '../lib/log.ts';
+import type { Slices } from '../lib/slices.ts';
 import { incarnationOf, toldEpoch, type Cluster } from '../schemas/cluster.ts';
-import { isHostKey, type HostKey } from '../schemas/ids.ts';
+import type { ContainerRecord } from '../schemas/container.ts';
+import { isHostKey, type ContainerId, type HostKey } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
 import {
   Beat,
   Hello,
   Report,
   SyncAsk,
-  type DesiredContainer,
   type HelloAnswer,
   type ReportAnswer,
+  type Stranger,
   type SyncAnswer,
 } from '../schemas/messages.ts';
 import { hostKeyOfSubject, partitionOf, subjects } from '../schemas/subjects.ts';
@@ -23,10 +25,11 @@ import { observe } from './container/observe.ts';
 import { desiredOf } from './desired.ts';
 import type { Fleet } from './fleet.ts';
 import { hello } from './host/decide.ts';
+import { inParts, partText } from './parts.ts';
 import type { Partition } from './runtime/partition.ts';
 import type { PartitionView } from './state.ts';
 import { goneFrom, keysOf } from './strangers.ts';
-import type { Changes } from './turn.ts';
+import type { Changes, TurnContext } from './turn.ts';
 
 export interface HostServerOptions {
   readonly nc: NatsConnection;
@@ -36,6 +39,7 @@ export interface HostServerOptions {
   /** Those that this process owns and serves. */
   readonly owned: () => Iterable<Partition>;
   readonly fleet: Fleet;
+  readonly slices: Slices;
   readonly log: Log;
 }
 
@@ -71,7 +75,7 @@ export function serveHosts(options: HostServerOptions): Subscription[] {
       },
     });
 
-  const respond = (message: Msg, answer: HelloAnswer | ReportAnswer | SyncAnswer): void => {
+  const respond = (message: Msg, answer: HelloAnswer | ReportAnswer): void => {
     message.respond(JSON.stringify(answer));
   };
   const invalid = (message: Msg): void => respond(message, { ok: false, error: 'invalid' });
@@ -90,7 +94,7 @@ export function serveHosts(options: HostServerOptions): Subscription[] {
     serve(
       subjects.hostSync('*'),
       decodeSync,
-      (host, ask, message) => answerSync(options, host, ask, (answer) => respond(message, answer)),
+      (host, ask, message) => answerSync(options, host, ask, (text) => void message.respond(text)),
       () => {},
     ),
     serve(
@@ -163,15 +167,9 @@ async function answerHello(
 }
 
 /** Every owner answers for what it owns; the answer leaves when what it says is committed (invariant A3). */
-function answerSync(
-  options: HostServerOptions,
-  host: HostKey,
-  ask: SyncAsk,
-  respond: (answer: SyncAnswer) => void,
-): void {
-  const { cluster } = options;
+function answerSync(options: HostServerOptions, host: HostKey, ask: SyncAsk, send: (text: string) => void): void {
+  const { cluster, slices, log } = options;
   const wanted = ask.partitions === undefined ? undefined : new Set(ask.partitions);
-  const incarnation = incarnationOf(cluster);
   for (const partition of options.owned()) {
     if (wanted !== undefined && !wanted.has(partition.number)) continue;
     const strangers = (ask.strangers ?? []).filter(
@@ -179,75 +177,77 @@ function answerSync(
     );
     partition.project(
       host,
-      (state) => {
-        const epoch = toldEpoch(cluster, partition.number, partition.epoch);
-        const version = { epoch, revision: partition.revisionOf(host) };
-        const held = ask.held[String(partition.number)];
-        const same = held !== undefined && held[0] === version.epoch && held[1] === version.revision;
-        const isHome = partition.number === partitionOf(host, cluster.partitions);
-        if (options.fleet.standing(host) === 'fenced') return [fencedAnswer(cluster, partition.number, version)];
-        const gone = goneFrom(state, host, strangers, incarnation).map(({ id, placement }) => ({ id, placement }));
-        const common = {
-          v: 1 as const,
-          cluster: cluster.id,
-          partitions: cluster.partitions,
-          partition: partition.number,
-          incarnation,
-          ...version,
-          same,
-          hold: [...state.damagedContainers()],
-          orphan_word: isHome ? (state.host(host)?.orphanWord ?? null) : null,
-          draining: isHome ? (state.host(host)?.draining ?? null) : null,
-        };
-        const parts = same ? [[]] : inParts(desiredOf(state, host));
-        return parts.map((containers, part): SyncAnswer => {
-          const verdict = part === 0 && gone.length > 0 ? { gone } : {};
-          return { ...common, ...verdict, part, parts: parts.length, containers };
-        });
+      (state) => lookFor(options, partition, state, { host, ask, strangers }),
+      (told) => {
+        // Where too much waits already, the host hears nothing of this partition and asks again.
+        slices.begin('sync', telling(told, send), (error) => log.error('sync_failed', { host, error }));
       },
-      (answers) => answers.forEach(respond),
       keysOf(strangers),
     );
   }
 }
 
-/** Says that the host is thrown out; what it should run is none of its business any more. */
-const fencedAnswer = (
-  cluster: Cluster,
-  partition: number,
-  version: Pick<SyncAnswer, 'epoch' | 'revision'>,
-): SyncAnswer => ({
-  v: 1,
-  cluster: cluster.id,
-  partitions: cluster.partitions,
-  partition,
-  incarnation: incarnationOf(cluster),
-  ...version,
-  part: 0,
-  parts: 1,
-  same: true,
-  fenced: true,
-  containers: [],
-  hold: [],
-  orphan_word: null,
-  draining: null,
-});
-
-/** As many containers as fit a message; one part at least. */
-export function inParts(containers: readonly DesiredContainer[]): DesiredContainer[][] {
-  const parts: DesiredContainer[][] = [[]];
-  let bytes = 0;
-  for (const container of containers) {
-    const size = Buffer.byteLength(JSON.stringify(container)) + 1;
-    if (bytes + size > limits.answerPartBytes && bytes > 0) {
-      parts.push([]);
-      bytes = 0;
-    }
-    parts.at(-1)?.push(container);
-    bytes += size;
-  }
-  return parts;
+/** What a partition has to tell a host: the answer without its lists, and what the lists are made of. */
+interface Told {
+  readonly head: Omit<SyncAnswer, 'part' | 'parts' | 'containers' | 'hold' | 'gone'>;
+  readonly gone: NonNullable<SyncAnswer['gone']>;
+  readonly placed: readonly ContainerRecord[];
+  readonly hold: readonly ContainerId[];
 }
+
+function lookFor(
+  { cluster, fleet }: HostServerOptions,
+  partition: Partition,
+  state: PartitionView,
+  { host, ask, strangers }: { readonly host: HostKey; readonly ask: SyncAsk; readonly strangers: readonly Stranger[] },
+): Told {
+  const { number } = partition;
+  const incarnation = incarnationOf(cluster);
+  const version = { epoch: toldEpoch(cluster, number, partition.epoch), revision: partition.revisionOf(host) };
+  const common = {
+    v: 1 as const,
+    cluster: cluster.id,
+    partitions: cluster.partitions,
+    partition: number,
+    incarnation,
+    ...version,
+  };
+  if (fleet.standing(host) === 'fenced') {
+    // It is thrown out; what it should run is none of its business any more.
+    const head = { ...common, same: true, fenced: true as const, orphan_word: null, draining: null };
+    return { head, gone: [], placed: [], hold: [] };
+  }
+  const held = ask.held[String(number)];
+  const same = held !== undefined && held[0] === version.epoch && held[1] === version.revision;
+  const home = number === partitionOf(host, cluster.partitions) ? state.host(host) : undefined;
+  return {
+    head: { ...common, same, orphan_word: home?.orphanWord ?? null, draining: home?.draining ?? null },
+    gone: goneFrom(state, host, strangers, incarnation).map(({ id, placement }) => ({ id, placement })),
+    placed: same ? [] : [...state.placedOn(host).values()],
+    // Of this version as the containers are.
+    hold: same ? [] : [...state.damagedContainers()],
+  };
+}
+
+/** In parts that fit a message; a container is a step. */
+function* telling({ head, gone, placed, hold }: Told, send: (text: string) => void): Generator<void, void, void> {
+  const parts = yield* inParts({ containers: desiredOf(placed), hold });
+  for (const [part, lists] of parts.entries()) {
+    const verdict = part === 0 && gone.length > 0 ? { gone } : {};
+    send(partText({ ...head, ...verdict, part, parts: parts.length }, lists));
+    yield;
+  }
+}
+
+/** Why nothing of a report is taken in; undefined: it may be. */
+function refusalOf({ fleet }: HostServerOptions, host: HostKey, { session }: Report): ReportRefusal | undefined {
+  // What a host says that was thrown out changes nothing (invariant A7).
+  if (fleet.standing(host) === 'fenced') return 'unavailable';
+  // An owner that has just come does not know which sessions it heard last: the host's own session says which is over.
+  if (!fleet.isTold(host)) return 'unavailable';
+  return session < (fleet.session(host) ?? 0) ? 'stale_session' : undefined;
+}
+type ReportRefusal = Extract<ReportAnswer, { ok: false }>['error'];
 
 function takeReport(
   options: HostServerOptions,
@@ -255,39 +255,54 @@ function takeReport(
   report: Report,
   respond: (answer: ReportAnswer) => void,
 ): void {
-  const { fleet } = options;
+  const { slices, log } = options;
   const partition = ownedPartition(options, report.partition);
   if (partition === undefined) return;
-  // What a host says that was thrown out changes nothing (invariant A7).
-  if (fleet.standing(host) === 'fenced') {
-    respond({ ok: false, error: 'unavailable' });
-    return;
-  }
-  // An owner that has just come does not know which sessions it heard last: the host's own session says which is over.
-  if (!fleet.isTold(host)) {
-    respond({ ok: false, error: 'unavailable' });
-    return;
-  }
-  if (report.session < (fleet.session(host) ?? 0)) {
-    respond({ ok: false, error: 'stale_session' });
-    return;
-  }
-  const isTaken = partition.change(
-    'report',
-    function* (state, context) {
-      for (const item of report.items) {
-        let changes: Changes;
-        try {
-          changes = observe(state, host, report.session, item, context);
-        } catch (error) {
-          // A bug of ours with this item; the others are none the worse for it.
-          options.log.error('turn_failed', { kind: 'report', host, container: item.id, error });
-          continue;
-        }
-        yield changes;
-      }
-    },
-    () => respond({ ok: true }),
-  );
-  if (!isTaken) respond({ ok: false, error: 'unavailable' });
+  const onFault = (error: unknown): void => log.error('report_failed', { host, error });
+  const isBegun = slices.begin('report', takingIn(options, partition, { host, report, respond }), onFault);
+  if (!isBegun) respond({ ok: false, error: 'unavailable' });
 }
+
+/** A few containers in a turn; acknowledged when all of them are committed. */
+function* takingIn(
+  options: HostServerOptions,
+  partition: Partition,
+  {
+    host,
+    report,
+    respond,
+  }: { readonly host: HostKey; readonly report: Report; readonly respond: (answer: ReportAnswer) => void },
+): Generator<void, void, void> {
+  const { items } = report;
+  // One without containers is a turn, too.
+  let turnsLeft = Math.max(1, Math.ceil(items.length / limits.reportItemsPerTurn));
+  const onCommitted = (): void => {
+    if (--turnsLeft === 0) respond({ ok: true });
+  };
+  for (let from = 0; from === 0 || from < items.length; from += limits.reportItemsPerTurn) {
+    const taken = items.slice(from, from + limits.reportItemsPerTurn);
+    const refusal = refusalOf(options, host, report);
+    const isTaken =
+      refusal === undefined && partition.change('report', observing(options, host, report.session, taken), onCommitted);
+    if (!isTaken) {
+      respond({ ok: false, error: refusal ?? 'unavailable' });
+      return;
+    }
+    yield;
+  }
+}
+
+const observing = ({ log }: HostServerOptions, host: HostKey, session: number, items: Report['items']) =>
+  function* (state: PartitionView, context: TurnContext): Generator<Changes, void, void> {
+    for (const item of items) {
+      let changes: Changes;
+      try {
+        changes = observe(state, host, session, item, context);
+      } catch (error) {
+        // A bug of ours with this item; the others are none the worse for it.
+        log.error('turn_failed', { kind: 'report', host, container: item.id, error });
+        continue;
+      }
+      yield changes;
+    }
+  };

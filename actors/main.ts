@@ -75,6 +75,7 @@ await runProgram(log, async (life) => {
       'credentials of a removed host are good at NATS until they expire: docs/deploy.md, Keys and accounts';
     log.warn('host_revocation_off', { missing: 'NATS_SYSTEM_CREDS_FILE, OPERATOR_SIGNING_SEED_FILE', consequence });
   }
+  const slices = createSlices({ monotonicMs: () => systemClock.monotonicMs(), onSlice: observer.worked });
   const owner = createOwner({
     nc,
     answers,
@@ -91,6 +92,7 @@ await runProgram(log, async (life) => {
     hostUnknownMs: config.HOST_UNKNOWN_MS,
     hostLostMs: config.HOST_LOST_MS,
     clock: systemClock,
+    slices,
     log,
     observer,
     newToken: randomUUID,
@@ -117,7 +119,7 @@ await runProgram(log, async (life) => {
   const budgets = createBudgets({
     nc,
     owned: () => [...owner.keeper.serving()].map(({ number }) => number),
-    slices: createSlices({ monotonicMs: () => systemClock.monotonicMs(), onSlice: observer.worked }),
+    slices,
     log,
     onTrimmed: countTrims(registry),
   });

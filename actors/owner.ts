@@ -8,7 +8,7 @@ import type { Answers } from '../lib/answers.ts';
 import type { Clock } from '../lib/clock.ts';
 import { signHostJwt, type HostsAccount } from '../lib/host-credentials.ts';
 import type { Log } from '../lib/log.ts';
-import { createSlices, type Slices } from '../lib/slices.ts';
+import { createSlices, runAtOnce, type Slices } from '../lib/slices.ts';
 import { buckets } from '../schemas/buckets.ts';
 import { incarnationOf, toldEpoch, type Cluster } from '../schemas/cluster.ts';
 import type { HostKey, MemberId } from '../schemas/ids.ts';
@@ -17,7 +17,7 @@ import type { DirectoryMessage, Doorbell, WriteAsk } from '../schemas/messages.t
 import { subjects } from '../schemas/subjects.ts';
 import { serveAsks } from './asks.ts';
 import type { Prepared } from './decide.ts';
-import { DirectoryParts, HostDirectory, inMessages } from './directory.ts';
+import { DirectoryParts, HostDirectory, messagesOf } from './directory.ts';
 import { Fleet } from './fleet.ts';
 import { createErrands } from './errands.ts';
 import { isJustRevoked, mayEnrol } from './host/decide.ts';
@@ -92,7 +92,7 @@ export function createOwner(options: OwnerOptions): Owner {
   const timers: NodeJS.Timeout[] = [];
   const onFault = (error: unknown): void => log.error('errand_failed', { error });
   const client = createPartitionClient({ nc, timeoutMs: limits.errandTimeoutMs, onFault });
-  const errands = createErrands({ client, partitions: count, clock, log });
+  const errands = createErrands({ client, partitions: count, clock, slices, log });
 
   const { accounts } = options;
   const revocation =
@@ -129,11 +129,35 @@ export function createOwner(options: OwnerOptions): Owner {
 
   function tell(message: DirectoryMessage): void {
     fleet.learn(message);
-    for (const part of inMessages(fleet.dated(message))) nc.publish(subjects.directory, JSON.stringify(part));
+    // In one go: a change that is told in between would be lost on a process that knows nothing of the others yet.
+    for (const text of runAtOnce(messagesOf(fleet.dated(message)))) nc.publish(subjects.directory, text);
+  }
+
+  let isTelling = false;
+  let isTellingWanted = false;
+
+  /** A partition is a step. A process that asks meanwhile has not heard the first of them: all are told again. */
+  function* tellingAll(): Generator<void, void, void> {
+    while (isTellingWanted) {
+      isTellingWanted = false;
+      for (const [partition, { directory }] of served) {
+        tell(directory.whole(versionOf(partition)));
+        yield;
+      }
+    }
   }
 
   const tellWholeDirectory = (): void => {
-    for (const [partition, { directory }] of served) tell(directory.whole(versionOf(partition)));
+    isTellingWanted = true;
+    if (isTelling) return;
+    isTelling = true;
+    slices
+      .run('directory', tellingAll())
+      .catch(onFault)
+      .finally(() => {
+        isTelling = false;
+        if (isTellingWanted) tellWholeDirectory();
+      });
   };
 
   // Effects: idempotent, after the commit, and any of them may be lost (invariant A3).
@@ -264,7 +288,7 @@ export function createOwner(options: OwnerOptions): Owner {
 
   function listen(): void {
     subscriptions.push(
-      ...serveHosts({ nc, cluster: options.cluster, signJwt, owned, fleet, log }),
+      ...serveHosts({ nc, cluster: options.cluster, signJwt, owned, fleet, slices, log }),
       nc.subscribe(subjects.directory, {
         callback: (error, message) => {
           if (error !== null) return;
@@ -315,7 +339,7 @@ export function createOwner(options: OwnerOptions): Owner {
   /** Whoever subscribes is asked: so only now. */
   function onTaken(partition: Partition): void {
     const directory = new HostDirectory();
-    served.set(partition, { directory, subscription: serveAsks(partition, { nc, log, prepare }) });
+    served.set(partition, { directory, subscription: serveAsks(partition, { nc, log, slices, prepare }) });
     show(partition, directory);
   }
 

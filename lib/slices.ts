@@ -12,6 +12,12 @@ export interface Slices {
   run<T>(name: string, work: Generator<void, T, void>, signal?: AbortSignal): Promise<T>;
   /** Calls `slice` once in a turn until it returns true. It should return as soon as `isOver()` is true. */
   repeat(name: string, slice: (isOver: () => boolean) => boolean, signal?: AbortSignal): Promise<void>;
+  /**
+   * Runs the work that a message asks for: at once, while this turn has time left for such work, and the rest in slices.
+   * `onFault` is called with what a step throws, which ends the work.
+   * @returns false where too many such works wait already; then nothing of this one is done.
+   */
+  begin(name: string, work: Generator<void, void, void>, onFault: (error: unknown) => void): boolean;
 }
 
 export interface SlicesOptions {
@@ -47,23 +53,68 @@ export function createSlices({ monotonicMs, onSlice }: SlicesOptions): Slices {
     }
   }
 
-  return {
-    repeat,
-    async run<T>(name: string, work: Generator<void, T, void>, signal?: AbortSignal): Promise<T> {
-      let result: IteratorResult<void, T> | undefined;
-      const slice = (isOver: () => boolean): boolean => {
-        do result = work.next();
-        while (result.done !== true && !isOver());
-        return result.done === true;
-      };
-      await repeat(name, slice, signal);
-      if (result?.done !== true) throw new Error('the work has not ended');
-      return result.value;
-    },
-  };
+  async function run<T>(name: string, work: Generator<void, T, void>, signal?: AbortSignal): Promise<T> {
+    let result: IteratorResult<void, T> | undefined;
+    const slice = (isOver: () => boolean): boolean => {
+      do result = work.next();
+      while (result.done !== true && !isOver());
+      return result.done === true;
+    };
+    await repeat(name, slice, signal);
+    if (result?.done !== true) throw new Error('the work has not ended');
+    return result.value;
+  }
+
+  /** Works that were begun and have not ended. */
+  let begun = 0;
+  /** In this turn of the event loop, on works that were begun in it. */
+  let spentMs = 0;
+  let isNewTurnComing = false;
+
+  /** @returns whether the work has ended. */
+  function startNow(name: string, work: Generator<void, void, void>): boolean {
+    if (!isNewTurnComing) {
+      isNewTurnComing = true;
+      setImmediate(() => {
+        isNewTurnComing = false;
+        spentMs = 0;
+      });
+    }
+    const startMs = monotonicMs();
+    const leftMs = limits.atOnceMs - spentMs;
+    let tookMs = 0;
+    try {
+      while (tookMs < leftMs) {
+        const isDone = work.next().done === true;
+        tookMs = monotonicMs() - startMs;
+        if (isDone) return true;
+      }
+      return false;
+    } finally {
+      spentMs += tookMs;
+      if (tookMs > 0) onSlice?.(name, tookMs / 1000);
+    }
+  }
+
+  function begin(name: string, work: Generator<void, void, void>, onFault: (error: unknown) => void): boolean {
+    if (begun >= limits.worksBegun) return false;
+    try {
+      if (startNow(name, work)) return true;
+    } catch (error) {
+      onFault(error);
+      return true;
+    }
+    begun++;
+    run(name, work)
+      .catch(onFault)
+      .finally(() => begun--);
+    return true;
+  }
+
+  return { repeat, run, begin };
 }
 
-/** Runs work at once, for programs that do nothing beside it. */
+/** Runs work in one go, for programs that do nothing beside it. */
 export function runAtOnce<T>(work: Generator<void, T, void>): T {
   for (;;) {
     const result = work.next();

@@ -167,6 +167,12 @@ export const limits = {
   loadsRevoked: 2,
   /** Of work that is long: the event loop turns after so much of it. */
   sliceMs: 20,
+  /** Of the work that messages ask for, in the turn of the event loop that they arrive in; the rest waits for a slice. */
+  atOnceMs: 10,
+  /** Messages whose work waits for slices. Beyond, the sender is told to ask again, or hears nothing and does. */
+  worksBegun: 1000,
+  /** Containers of a report that one turn takes in. */
+  reportItemsPerTurn: 10,
   /** Of a write that a replicated stream refuses for another with the same fence that is in flight. */
   checkInFlightRetries: 100,
   /** A server makes a store on its disk for every atomic batch, whatever its size (ADR 10): few and large ones. */

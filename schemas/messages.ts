@@ -380,8 +380,8 @@ export const DesiredContainer = Type.Object({
 export type DesiredContainer = Static<typeof DesiredContainer>;
 
 /**
- * One part of one partition's answer. `same`: what the agent holds is what there is. `hold`: containers whose record is
- * damaged, which every host leaves as they are.
+ * One part of one partition's answer. `same`: what the agent holds is what there is, and the lists are empty. `hold`:
+ * containers whose record is damaged, which every host leaves as they are.
  */
 export const SyncAnswer = Type.Object({
   v: Type.Literal(1),

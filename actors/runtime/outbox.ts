@@ -84,6 +84,13 @@ const bytesOf = (events: readonly OutgoingEvent[]): number => events.reduce((sum
 const bytesOfEntries = (entries: readonly EntryEvents[]): number =>
   entries.reduce((sum, { events }) => sum + bytesOf(events), 0);
 
+/** The newest of what was published: so many as are still shown (`eventsSettlingBytes`). */
+function settlingOf(published: readonly EntryEvents[]): readonly EntryEvents[] {
+  let bytes = 0;
+  const last = published.findLastIndex(({ events }) => (bytes += bytesOf(events)) > limits.eventsSettlingBytes);
+  return published.slice(last + 1);
+}
+
 /** A publication that readers may not see yet. */
 interface Published {
   readonly atMs: number;
@@ -114,28 +121,40 @@ export class Outbox {
   #onProgress: (() => void)[] = [];
   readonly #stopped = new AbortController();
 
-  constructor(options: OutboxOptions) {
-    this.#options = options;
-    this.#last = options.last;
-    const numberOf = ({ entries }: ParkedEvents): number => entries[0]?.number ?? 0;
-    this.#parked = options.parked.toSorted((one, other) => numberOf(one) - numberOf(other));
-    this.#parkedTo = options.mark;
+  /** From what a load found. Showing the events of a full journal is long work: an entry is a step (lib/slices.ts). */
+  static *opening(options: OutboxOptions): Generator<void, Outbox, void> {
     // From the first that is parked on, all are published again: so they keep their order.
     const parked = options.parked.flatMap(({ entries }) => entries);
     const first = Math.min(...parked.map(({ number }) => number), Infinity);
     const published = options.checkpointed.filter(({ number }) => number < first);
     const later = options.checkpointed.filter(({ number }) => number >= first);
     const unpublished = new Map([...parked, ...later, ...options.pending].map((entry) => [entry.number, entry]));
-    this.#unpublished = [...unpublished.values()]
+    const outbox = new Outbox(options, [...unpublished.values()]);
+    for (const entry of settlingOf(published)) {
+      outbox.#show(entry.events);
+      outbox.#count([entry]);
+      yield;
+    }
+    for (const { events } of outbox.#unpublished) {
+      outbox.#show(events);
+      yield;
+    }
+    // What was parked waits for no checkpoint.
+    outbox.#wanted = options.mark;
+    outbox.#wake();
+    return outbox;
+  }
+
+  private constructor(options: OutboxOptions, unpublished: readonly EntryEvents[]) {
+    this.#options = options;
+    this.#last = options.last;
+    const numberOf = ({ entries }: ParkedEvents): number => entries[0]?.number ?? 0;
+    this.#parked = options.parked.toSorted((one, other) => numberOf(one) - numberOf(other));
+    this.#parkedTo = options.mark;
+    this.#unpublished = unpublished
       .filter(({ events }) => events.length > 0)
       .map(({ number, events }) => ({ number, events }))
       .toSorted((one, other) => one.number - other.number);
-    for (const { events } of published) this.#show(events);
-    for (const entry of published) this.#count([entry]);
-    for (const { events } of this.#unpublished) this.#show(events);
-    // What was parked waits for no checkpoint.
-    this.#wanted = options.mark;
-    this.#wake();
   }
 
   /** All events of entries up to this one are in the stream. */

@@ -87,6 +87,14 @@ interface Held {
   readonly refuse: () => void;
 }
 
+/** A call is a step. */
+function* each<T>(items: readonly T[], call: (item: T) => void): Generator<void, void, void> {
+  for (const item of items) {
+    call(item);
+    yield;
+  }
+}
+
 export class Ownership {
   readonly #options: OwnershipOptions;
   #phase: Phase = { kind: 'loading' };
@@ -322,7 +330,7 @@ export class Ownership {
       log.error('record_quarantined', { partition: number, key });
     };
     await slices.run('load', this.#filling(loaded, { state, operations }, quarantine), signal);
-    for (const key of loaded.quarantined) quarantine(key);
+    await slices.run('load', each(loaded.quarantined, quarantine), signal);
     observer.quarantined(number, quarantined);
     // The last release kept no time: nothing is taken for older than the newest record says.
     const { newestMs } = state;
@@ -333,7 +341,7 @@ export class Ownership {
       if (this.owned?.epoch === epoch) this.#trouble(outcome);
     };
     const { last } = loaded;
-    const outbox = new Outbox({
+    const opening = Outbox.opening({
       sink: events,
       clock,
       last,
@@ -343,6 +351,7 @@ export class Ownership {
       parked: loaded.parked,
       onFailure: (error) => log.warn('events_not_published', { partition: number, error }),
     });
+    const outbox = await slices.run('load', opening, signal);
     for (const key of loaded.damagedEvents) log.error('events_damaged', { partition: number, key });
     let parked = 0;
     const observeEvents = (count: number): void => {

@@ -179,12 +179,17 @@ export class Partition {
     await this.#ownership.serving?.checkpointer.drained();
   }
 
-  read(ask: ReadAsk, respond: Respond): void {
-    this.#read(ask, this.#deadlineOf(ask), respond);
+  /** Until when the sender of an ask that has just arrived waits (monotonic). */
+  deadlineOf({ budgetMs }: Ask): number {
+    return this.#options.clock.monotonicMs() + budgetMs;
   }
 
-  write(ask: WriteAsk, prepared: Prepared | undefined, respond: Respond): void {
-    this.#write(ask, prepared, this.#deadlineOf(ask), respond);
+  read(ask: ReadAsk, respond: Respond, untilMs = this.deadlineOf(ask)): void {
+    this.#read(ask, untilMs, respond);
+  }
+
+  write(ask: WriteAsk, prepared: Prepared | undefined, respond: Respond, untilMs = this.deadlineOf(ask)): void {
+    this.#write(ask, prepared, untilMs, respond);
   }
 
   /**
@@ -240,18 +245,19 @@ export class Partition {
 
   /**
    * What is desired on a host, given out when it is committed, and so is what stands under `others`; not called where
-   * nothing may be answered now.
+   * nothing may be answered now. `look` takes records as they are, which never change; making messages of them is long work
+   * for `then`.
    */
   project<T>(
     host: HostKey,
-    render: (state: PartitionView) => T,
+    look: (state: PartitionView) => T,
     then: (value: T) => void,
     others: readonly string[] = [],
   ): void {
     const serving = this.#ownership.answering;
     if (serving === undefined) return;
     this.#options.observer.turn('sync');
-    const value = this.#timed('sync', () => render(serving.state));
+    const value = this.#timed('sync', () => look(serving.state));
     const { commits } = serving;
     const dirty = Math.max(...[hostDirt(host), ...others].map((key) => commits.dirtyUntil(key)));
     commits.after(dirty, (committed) => {
@@ -290,10 +296,6 @@ export class Partition {
   #whenServing(ask: Ask, untilMs: number, turn: (serving: Serving) => void, respond: Respond): void {
     const timed = (serving: Serving): void => this.#timed(ask.type, () => turn(serving));
     this.#ownership.whenServing(untilMs, timed, refusal(respond));
-  }
-
-  #deadlineOf({ budgetMs }: Ask): number {
-    return this.#options.clock.monotonicMs() + budgetMs;
   }
 
   #read(ask: ReadAsk, untilMs: number, respond: Respond): void {

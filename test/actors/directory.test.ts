@@ -1,11 +1,12 @@
 /** Ten thousand hosts: lists in pages, and a directory in parts, none of which makes the hosts of another look removed. */
 import t from 'tap';
-import { DirectoryParts, HostDirectory, inMessages } from '../../actors/directory.ts';
+import { DirectoryParts, HostDirectory, messagesOf } from '../../actors/directory.ts';
 import { Fleet } from '../../actors/fleet.ts';
 import { systemClock } from '../../lib/clock.ts';
+import { runAtOnce } from '../../lib/slices.ts';
 import type { HostView } from '../../schemas/host.ts';
 import { limits } from '../../schemas/limits.ts';
-import type { KeyPage } from '../../schemas/messages.ts';
+import type { DirectoryMessage, KeyPage } from '../../schemas/messages.ts';
 import { hostKey } from './support.ts';
 import { hostRecord, stateOf } from './support/records.ts';
 import { read } from './support/vpn.ts';
@@ -18,10 +19,12 @@ state.quarantine(`host.${damaged}`);
 const directory = new HostDirectory();
 directory.load(state);
 const fleetOf = (): Fleet => new Fleet({ clock: systemClock, partitions: 1, hostUnknownMs: 60_000 });
+const tellingOf = (message: DirectoryMessage): DirectoryMessage[] =>
+  runAtOnce(messagesOf(message)).map((text) => JSON.parse(text) as DirectoryMessage);
 const version = { partition: 0, epoch: 1, revision: 1 };
 
 t.test('a directory that fits no message is told in parts that do', (t) => {
-  const messages = inMessages(directory.whole(version));
+  const messages = tellingOf(directory.whole(version));
   t.ok(messages.length > 1);
   for (const message of messages) t.ok(JSON.stringify(message).length <= limits.answerPartBytes + 1024);
 
@@ -40,7 +43,7 @@ t.test('a directory that fits no message is told in parts that do', (t) => {
   t.equal(fleet.standing(damaged), 'unheard');
 
   // The next telling: a part is lost, and comes with the one after.
-  const later = inMessages(directory.whole({ ...version, revision: 2 }));
+  const later = tellingOf(directory.whole({ ...version, revision: 2 }));
   learn(later.slice(1));
   t.equal([...fleet.hosts()].length, count, 'hosts of a part that is not there are not removed');
   learn(later);
@@ -52,7 +55,7 @@ t.test('a small directory is one message, as ever', (t) => {
   const small = new HostDirectory();
   small.load(stateOf(hostRecord(hostKey('one'))));
   const whole = small.whole(version);
-  t.same(inMessages(whole), [whole]);
+  t.same(tellingOf(whole), [whole]);
   t.equal(new DirectoryParts().take(whole), whole);
   t.end();
 });

@@ -2,11 +2,12 @@
 import t from 'tap';
 import { desiredOf } from '../../actors/desired.ts';
 import * as host from '../../actors/host/decide.ts';
-import { inParts } from '../../actors/hosts.ts';
+import { inParts, partText } from '../../actors/parts.ts';
 import { choose, fits } from '../../actors/placement.ts';
 import { expired, sweep, type SweepContext } from '../../actors/sweep.ts';
 import * as tenantDecide from '../../actors/tenant/decide.ts';
 import { noChanges, type Changes, type FleetView, type HostStanding } from '../../actors/turn.ts';
+import { runAtOnce } from '../../lib/slices.ts';
 import type { ContainerRecord, TombstoneRecord } from '../../schemas/container.ts';
 import type { HostRecord } from '../../schemas/host.ts';
 import type { HostKey } from '../../schemas/ids.ts';
@@ -313,17 +314,26 @@ t.test('desired: what is placed on a host, in parts that fit a message', (t) => 
     container({ placement: placedOn(h2) }, 'other'),
     container({ placement: unplaced }, 'w'),
   );
-  const desired = desiredOf(state, h1);
+  const desired = [...desiredOf(state.placedOn(h1).values())];
   t.same(
     desired.map(({ id }) => id),
     all.map(({ id }) => id),
   );
   t.match(desired[0], { generation: 2, placement: 2, desired: 'running', cpu_millis: 100, mem_bytes: 16 * 1024 ** 2 });
-  const parts = inParts(desired);
-  t.ok(parts.length > 1);
-  for (const part of parts) t.ok(JSON.stringify(part).length < 1024 * 1024);
-  t.same(parts.flat(), desired);
-  t.same(inParts([]), [[]], 'one part at least');
+  const hold = Array.from({ length: 30_000 }, containerId);
+  const texts = runAtOnce(inParts({ containers: desired, hold })).map((part) => partText({ v: 1 }, part));
+  t.ok(texts.length > 1);
+  for (const text of texts) t.ok(Buffer.byteLength(text) < limits.answerPartBytes + 100);
+  const parts = texts.map((text) => JSON.parse(text) as { containers: unknown[]; hold: unknown[] });
+  t.same(
+    parts.flatMap(({ containers }) => containers),
+    desired,
+  );
+  t.same(
+    parts.flatMap((part) => part.hold),
+    hold,
+  );
+  t.same(runAtOnce(inParts({ containers: [], hold: [] })), [{ containers: [], hold: [] }], 'one part at least');
   t.end();
 });
 

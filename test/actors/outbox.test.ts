@@ -5,6 +5,7 @@ import { Outbox, type EntryEvents, type OutboxOptions } from '../../actors/runti
 import type { EventSink } from '../../actors/runtime/store.ts';
 import { sleep } from '../../lib/backoff.ts';
 import { systemClock } from '../../lib/clock.ts';
+import { runAtOnce } from '../../lib/slices.ts';
 import { compareEvents, type Event } from '../../schemas/event.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { RecentEvents } from '../../schemas/messages.ts';
@@ -82,7 +83,7 @@ t.test('what waits is bounded, and room comes with the stream', async (t) => {
   stream.state.isAway = true;
   const empty = { last: 0, mark: 0, pending: [], checkpointed: [], parked: [] };
   const options: OutboxOptions = { sink: stream.events, clock: systemClock, onFailure: () => {}, ...empty };
-  const outbox = new Outbox(options);
+  const outbox = runAtOnce(Outbox.opening(options));
   t.teardown(() => outbox.stop());
   const entry = (number: number): EntryEvents => ({
     number,
@@ -128,7 +129,7 @@ t.test('a page of recent events is bounded, and the pages are all', (t) => {
   const pending = [{ number: 1, events }];
   const empty = { last: 1, mark: 0, pending, checkpointed: [], parked: [] };
   const { events: sink } = switchable();
-  const outbox = new Outbox({ sink, clock: systemClock, onFailure: () => {}, ...empty });
+  const outbox = runAtOnce(Outbox.opening({ sink, clock: systemClock, onFailure: () => {}, ...empty }));
   const scope = { tenant, container: null, limit: 5000 };
   const ids: string[] = [];
   for (let more = true; more;) {

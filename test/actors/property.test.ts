@@ -289,7 +289,9 @@ function createWorld() {
         if (before !== undefined && record.generation < before.wanted) fail('the generation went back');
         orders.set(record.id, { ...record.observedOrder, wanted: record.generation });
 
-        const desiredOn = hosts.filter((host) => desiredOf(state, host).some(({ id }) => id === record.id));
+        const desiredOn = hosts.filter((host) =>
+          [...desiredOf(state.placedOn(host).values())].some(({ id }) => id === record.id),
+        );
         const expected = placement.phase === 'placed' ? [placement.host] : [];
         if (desiredOn.join() !== expected.join()) fail(`desired on ${desiredOn.join()}, placed on ${expected.join()}`);
         if (placement.phase === 'placed') {

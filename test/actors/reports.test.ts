@@ -6,6 +6,7 @@ import { noChanges } from '../../actors/turn.ts';
 import { startNats } from '../../deploy/nats.ts';
 import { createReporter, type Reporter } from '../../host-agent/reporter.ts';
 import { systemClock } from '../../lib/clock.ts';
+import { createSlices } from '../../lib/slices.ts';
 import type { Owner } from '../../actors/owner.ts';
 import type { ContainerStatusView, Observation } from '../../schemas/container.ts';
 import type { ContainerId, HostKey, Region } from '../../schemas/ids.ts';
@@ -185,6 +186,7 @@ t.test('credentials are renewed for the key that is enrolled when the hello is c
     cluster: { id: 'c', partitions: 1, format: 1 },
     owned: () => [partition],
     fleet: new Fleet({ clock: systemClock, partitions: 1, hostUnknownMs: 1000 }),
+    slices: createSlices(systemClock),
     log: quietLog,
     signJwt: async (_, key) => {
       if (isRaced) await enrol(next);

@@ -8,6 +8,7 @@ import { sleep } from '../../lib/backoff.ts';
 import { systemClock, type Clock } from '../../lib/clock.ts';
 import { keys } from '../../schemas/buckets.ts';
 import type { NetworkName, TenantId } from '../../schemas/ids.ts';
+import { createSlices } from '../../lib/slices.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Ask } from '../../schemas/messages.ts';
 import type { LeaseRecord, NetworkView, Reservation, RevocationEntry } from '../../schemas/network.ts';
@@ -203,7 +204,13 @@ t.test('what is not committed is neither answered nor told', async (t) => {
     },
     stop: () => {},
   };
-  const errands = createErrands({ client, partitions: 1, clock: systemClock, log: quietLog });
+  const errands = createErrands({
+    client,
+    partitions: 1,
+    clock: systemClock,
+    slices: createSlices(systemClock),
+    log: quietLog,
+  });
   gate.shut();
   const peer = peerId();
   const waiting = {
@@ -255,7 +262,7 @@ t.test('one errand for a peer at a time, so many at once, again later where one 
       ),
     stop: () => {},
   };
-  const errands = createErrands({ client, partitions: 1, clock, log: quietLog });
+  const errands = createErrands({ client, partitions: 1, clock, slices: createSlices(systemClock), log: quietLog });
   const untold = (): number => [...partition.view.vpn.untold()].length;
   const settled = async (): Promise<void> => sleep(20);
   const next = async (): Promise<void> =>
@@ -266,6 +273,7 @@ t.test('one errand for a peer at a time, so many at once, again later where one 
 
   errands.look(partition);
   errands.look(partition);
+  await next();
   t.same(
     rounds.map(({ asks }) => asks.length),
     [limits.errandsPerSweep],
@@ -282,6 +290,7 @@ t.test('one errand for a peer at a time, so many at once, again later where one 
   rounds.shift()?.answer(undefined);
   await settled();
   errands.look(partition);
+  await settled();
   t.same(rounds, [], 'nobody answered: not at once again');
   ms += limits.retryMinMs + 1;
   errands.look(partition);
@@ -294,6 +303,7 @@ t.test('one errand for a peer at a time, so many at once, again later where one 
   await settled();
   ms += limits.retryMinMs + 1;
   errands.look(partition);
+  await settled();
   t.same(rounds, [], 'and later each time');
   ms += limits.retryMaxMs;
   errands.look(partition);

@@ -8,6 +8,7 @@ import type { PartitionClient } from '../../actors/partition-client.ts';
 import type { Partition } from '../../actors/runtime/partition.ts';
 import { sleep } from '../../lib/backoff.ts';
 import { systemClock, type Clock } from '../../lib/clock.ts';
+import { createSlices } from '../../lib/slices.ts';
 import type { PeerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Answer } from '../../schemas/messages.ts';
@@ -43,7 +44,7 @@ async function run(seed: number): Promise<string[]> {
     },
     stop: () => {},
   };
-  const errands = createErrands({ client, partitions: 2, clock, log: quietLog });
+  const errands = createErrands({ client, partitions: 2, clock, slices: createSlices(systemClock), log: quietLog });
   const partitions = [0, 1].map((number) =>
     createPartition(
       {

@@ -47,6 +47,45 @@ t.test('no turn of the event loop has more than a slice, however many works ther
   );
 });
 
+t.test('works that messages begin: a little at once, the rest in slices, and no more than so many', async (t) => {
+  const slices = createSlices(ticking());
+  const stepsOfTurn = [0];
+  const onStep = (): void => {
+    stepsOfTurn.push((stepsOfTurn.pop() ?? 0) + 1);
+  };
+  const onFault = (): void => void t.fail();
+  let ended = 0;
+  const work = function* (steps: number): Generator<void, void, void> {
+    yield* counting(steps, onStep);
+    ended++;
+  };
+  t.ok(slices.begin('test', work(2), onFault));
+  t.equal(ended, 1, 'a short one ends at once');
+  for (let begun = 0; begun < limits.worksBegun; begun++) t.ok(slices.begin('test', work(30), onFault));
+  t.ok((stepsOfTurn[0] ?? 0) <= limits.atOnceMs, 'all of them together have the time that a turn has for them');
+  t.notOk(slices.begin('test', work(1), onFault), 'too many wait');
+  while (ended < limits.worksBegun + 1) {
+    await nextTurn();
+    stepsOfTurn.push(0);
+  }
+  t.ok(Math.max(...stepsOfTurn) <= 2 * limits.sliceMs);
+  t.ok(slices.begin('test', work(1), onFault), 'there is room again');
+});
+
+t.test('what a step of a begun work throws goes to its owner, at once or later', async (t) => {
+  const slices = createSlices(ticking());
+  const faults: unknown[] = [];
+  for (const good of [0, 5 * limits.sliceMs]) {
+    const work = (function* (): Generator<void, void, void> {
+      yield* counting(good, () => {});
+      throw new Error(`after ${good}`);
+    })();
+    t.ok(slices.begin('test', work, (error) => faults.push(error)));
+  }
+  while (faults.length < 2) await nextTurn();
+  t.match(faults, [/after 0/, /after 100/]);
+});
+
 t.test('work that nobody wants any more ends between two slices', async (t) => {
   const slices = createSlices(ticking());
   const ending = new AbortController();
