@@ -1,0 +1,143 @@
+/** Which partitions a process goes on trying to load, in virtual time. */
+import { randomUUID } from 'node:crypto';
+import t from 'tap';
+import { Keeper } from '../../actors/keeper.ts';
+import type { MemberStore } from '../../actors/members/member-store.ts';
+import { encodeValue } from '../../actors/runtime/codec.ts';
+import type { Store } from '../../actors/runtime/store.ts';
+import type { MemberId } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
+import { quietLog } from '../actors/support.ts';
+import { createMemorySink, createMemoryStore, MemoryBucket } from '../actors/support/memory-store.ts';
+import { createPartition } from '../actors/support/partition.ts';
+import { World } from './time.ts';
+
+/** Members in memory. Others are what the test writes. */
+function createMembers() {
+  const members = new Map<MemberId, { value: string; revision: number }>();
+  let revision = 0;
+  const set = (id: MemberId, value: string): number => {
+    members.set(id, { value, revision: ++revision });
+    return revision;
+  };
+  const store: MemberStore = {
+    list: async () => Promise.resolve(Array.from(members, ([id, member]) => ({ id, ...member }))),
+    read: async (id) => Promise.resolve(members.get(id) ?? { revision: 0, value: null }),
+    replace: async (id, value, expected) =>
+      Promise.resolve((members.get(id)?.revision ?? 0) === expected ? set(id, value) : undefined),
+  };
+  return { store, set };
+}
+
+function startKeeper(world: World) {
+  const process = world.process('actors');
+  const members = createMembers();
+  const loadsAtMs: number[] = [];
+  const givenUp: string[] = [];
+  const state = { isHanging: true };
+  const memory = createMemoryStore(new MemoryBucket());
+  const store: Store = {
+    ...memory,
+    load: async (epoch) => {
+      loadsAtMs.push(world.nowMs);
+      return state.isHanging ? new Promise<never>(() => {}) : memory.load(epoch);
+    },
+  };
+  const keeper = world.as(
+    process,
+    () =>
+      new Keeper({
+        partitions: 1,
+        members: members.store,
+        clock: process.clock,
+        log: quietLog,
+        newId: () => randomUUID() as MemberId,
+        createPartition: (number, more) =>
+          createPartition({ number, store, events: createMemorySink([]), ...more }, process.clock),
+        onTaken: () => {},
+        onGone: () => {},
+        observer: { moved: () => {}, loadGivenUp: (why) => void givenUp.push(why) },
+        announce: () => {},
+      }),
+  );
+  /** As another does that has seen no renewal of it: it is dead. */
+  const revoke = (): void => {
+    const { id } = keeper.membership;
+    members.set(id, encodeValue({ id, state: 'dead', renewal: 0, partitions: [] }));
+  };
+  return { process, keeper, members, loadsAtMs, givenUp, state, revoke };
+}
+
+t.test('who loses its lease in load after load rests before the next, twice as long each time', async (t) => {
+  const world = new World();
+  const { process, keeper, loadsAtMs, givenUp, state, revoke } = startKeeper(world);
+  await world.run(Math.random, async () => {
+    void world.spawn(process, () => keeper.start());
+    const loads = async (count: number): Promise<boolean> =>
+      world.until(() => loadsAtMs.length === count, limits.loadRestMaxMs);
+    const restsMs: number[] = [];
+    t.ok(await loads(1));
+    for (let revoked = 1; revoked <= 4; revoked++) {
+      const before = keeper.membership.id;
+      revoke();
+      t.ok(await world.until(() => keeper.membership.id !== before, limits.leaseMs));
+      const revokedMs = world.nowMs;
+      if (revoked === limits.loadsRevoked) t.match(keeper.fault() ?? '', /lease/);
+      t.ok(await loads(revoked + 1), `load ${revoked + 1}`);
+      restsMs.push(world.nowMs - revokedMs);
+    }
+    const [first = 0, ...rests] = restsMs;
+    t.ok(first <= limits.leaseMs, 'the first may have been the fault of anything');
+    for (const [index, restMs] of rests.entries()) {
+      const expectedMs = limits.loadRestMinMs * 2 ** index;
+      t.ok(restMs >= expectedMs && restMs <= expectedMs + limits.leaseMs, `${restMs} ms, after ${expectedMs} ms`);
+    }
+    t.same(givenUp, ['revoked', 'revoked', 'revoked']);
+
+    // One that succeeds begins the count anew.
+    state.isHanging = false;
+    const before = keeper.membership.id;
+    revoke();
+    t.ok(await world.until(() => keeper.membership.id !== before, limits.leaseMs));
+    t.ok(await world.until(() => [...keeper.serving()].length === 1, limits.loadRestMaxMs));
+    state.isHanging = true;
+    const served = loadsAtMs.length;
+    revoke();
+    t.ok(await loads(served + 1), 'taken again');
+    const startedMs = world.nowMs;
+    revoke();
+    t.ok(await loads(served + 2));
+    t.ok(world.nowMs - startedMs <= 2 * limits.leaseMs, 'at once, as the first time');
+    keeper.drop();
+  });
+});
+
+t.test('a partition that another refuses is not kept for it', async (t) => {
+  const world = new World();
+  const { process, keeper, members, state } = startKeeper(world);
+  state.isHanging = false;
+  const live = (id: MemberId, renewal: number): void => {
+    members.set(id, encodeValue({ id, state: 'live', renewal, partitions: [], refused: [0] }));
+  };
+  await world.run(Math.random, async () => {
+    // Whichever of them should have the partition: one of these comes before the keeper.
+    const others = Array.from({ length: 16 }, (_, index) => `other-${index}` as MemberId);
+    for (const id of others) live(id, 1);
+    void world.spawn(process, () => keeper.start());
+    let renewal = 1;
+    const isServing = (): boolean => [...keeper.serving()].length === 1;
+    for (let rounds = 0; rounds < 40 && !isServing(); rounds++) {
+      renewal++;
+      for (const id of others) live(id, renewal);
+      await world.until(isServing, limits.leaseRenewMs);
+    }
+    t.ok(isServing(), 'taken');
+    for (let rounds = 0; rounds < 40; rounds++) {
+      renewal++;
+      for (const id of others) live(id, renewal);
+      await world.until(() => !isServing(), limits.leaseRenewMs);
+    }
+    t.ok(isServing(), 'and not given to those who refuse it');
+    keeper.drop();
+  });
+});
