@@ -2,7 +2,8 @@
 import type { TenantId } from '../schemas/ids.ts';
 
 export interface TenantUse {
-  readonly tenant: TenantId;
+  /** Null: of messages that name no tenant. They take a share as a tenant does, and are never trimmed. */
+  readonly tenant: TenantId | null;
   readonly messages: number;
   /** Estimated: messages × the mean size of those that were sampled. */
   readonly bytes: number;
@@ -41,10 +42,8 @@ export function trimsOf(uses: readonly TenantUse[], streamBytes: number, targetB
   return uses
     .filter(({ bytes }) => bytes * scale > level)
     .sort((one, other) => other.bytes - one.bytes)
-    .map(({ tenant, messages, bytes }) => {
+    .flatMap(({ tenant, messages, bytes }) => {
       const keep = Math.max(1, Math.floor((messages * level) / (bytes * scale)));
-      return { tenant, messages, keep };
-    })
-    .filter(({ keep, messages }) => keep < messages)
-    .map(({ tenant, keep }) => ({ tenant, keep }));
+      return tenant === null || keep >= messages ? [] : [{ tenant, keep }];
+    });
 }

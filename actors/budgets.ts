@@ -6,12 +6,12 @@ import { jetstreamManager, type JetStreamManager } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { jitter, sleep } from '../lib/backoff.ts';
 import type { Log } from '../lib/log.ts';
-import type { Slices } from '../lib/slices.ts';
+import { sorting, type Slices } from '../lib/slices.ts';
 import { readBatch, readLast, type ReadMessage } from '../lib/stream-read.ts';
 import { streams } from '../schemas/buckets.ts';
 import { isTenantId, type TenantId } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
-import { trimsOf, type TenantUse } from './budgets-decide.ts';
+import { trimsOf, type TenantUse, type Trim } from './budgets-decide.ts';
 
 export interface BudgetsOptions {
   readonly nc: NatsConnection;
@@ -58,6 +58,20 @@ function* countPage({ text, counts }: Page): Generator<void, number, void> {
   return subjects;
 }
 
+/** The tenants that are sampled, those with most messages first; and how many messages name no tenant. */
+function* largestOf(counts: ReadonlyMap<string, number>) {
+  const tenants: { readonly tenant: TenantId; readonly messages: number }[] = [];
+  let nameless = 0;
+  for (const [tenant, messages] of counts) {
+    // A host can write any subject of its own; one that is no tenant's may hold a wildcard, and is not purged.
+    if (isTenantId(tenant)) tenants.push({ tenant, messages });
+    else nameless += messages;
+    yield;
+  }
+  const sorted = yield* sorting(tenants, (one, other) => other.messages - one.messages);
+  return { largest: sorted.slice(0, limits.budgetTenantsSampled), nameless };
+}
+
 /** What the store adds to a message, about. */
 const overheadBytes = 30;
 const sizeOf = ({ subject, data }: ReadMessage): number => subject.length + data.length + overheadBytes;
@@ -97,40 +111,43 @@ export function createBudgets({ nc, owned, slices, log, onTrimmed }: BudgetsOpti
     return sizes.length === 0 ? undefined : sizes.reduce((sum, size) => sum + size, 0) / sizes.length;
   }
 
-  async function usesOf(one: Shared): Promise<TenantUse[]> {
-    const counts = [...(await countMessages(one))]
-      // A host can write any subject of its own; one that is no tenant's may hold a wildcard, and is not purged.
-      .flatMap(([tenant, messages]) => (isTenantId(tenant) ? [{ tenant, messages }] : []))
-      .sort((first, second) => second.messages - first.messages);
+  async function usesOf(one: Shared, streamBytes: number): Promise<TenantUse[]> {
+    const counts = await countMessages(one);
+    const { largest, nameless } = await slices.run('budgets', largestOf(counts), signal);
     const uses: TenantUse[] = [];
-    for (const { tenant, messages } of counts.slice(0, limits.budgetTenantsSampled)) {
+    for (const { tenant, messages } of largest) {
       signal.throwIfAborted();
       const size = await sampleSize(one, tenant);
       if (size !== undefined) uses.push({ tenant, messages, bytes: messages * size });
+    }
+    if (nameless > 0) {
+      // The rest of the stream: it must not be counted as the tenants', who would be trimmed for it.
+      const bytes = Math.max(0, streamBytes - uses.reduce((sum, use) => sum + use.bytes, 0));
+      uses.push({ tenant: null, messages: nameless, bytes });
     }
     return uses;
   }
 
   /** In steps, for the server takes no messages of the stream while it purges. */
-  async function trim(manager: JetStreamManager, one: Shared, use: TenantUse, keep: number): Promise<void> {
+  async function trim(manager: JetStreamManager, one: Shared, use: TenantUse, { tenant, keep }: Trim): Promise<void> {
     let removed = 0;
     for (let left = use.messages; left > keep;) {
       signal.throwIfAborted();
       left = Math.max(keep, left - limits.budgetPurgeMessages);
-      removed += (await manager.streams.purge(one.stream, { filter: one.filterOf(use.tenant), keep: left })).purged;
+      removed += (await manager.streams.purge(one.stream, { filter: one.filterOf(tenant), keep: left })).purged;
     }
     onTrimmed(one.stream, removed);
-    log.warn('tenant_over_budget', { stream: one.stream, tenant: use.tenant, removed, kept: keep });
+    log.warn('tenant_over_budget', { stream: one.stream, tenant, removed, kept: keep });
   }
 
   async function lookAt(manager: JetStreamManager, one: Shared): Promise<void> {
     const { config, state } = await manager.streams.info(one.stream);
     // -1: without a limit, so nothing is discarded.
     if (config.max_bytes <= 0 || state.bytes <= config.max_bytes * limits.budgetFrom) return;
-    const uses = await usesOf(one);
-    for (const { tenant, keep } of trimsOf(uses, state.bytes, config.max_bytes * limits.budgetTo)) {
-      const use = uses.find((other) => other.tenant === tenant);
-      if (use !== undefined) await trim(manager, one, use, keep);
+    const uses = await usesOf(one, state.bytes);
+    for (const found of trimsOf(uses, state.bytes, config.max_bytes * limits.budgetTo)) {
+      const use = uses.find(({ tenant }) => tenant === found.tenant);
+      if (use !== undefined) await trim(manager, one, use, found);
     }
   }
 

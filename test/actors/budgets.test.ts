@@ -1,8 +1,9 @@
 /** A noisy tenant fills a shared stream: it loses its own oldest messages, and no other tenant loses any. */
-import { jetstream, jetstreamManager, type JetStreamManager } from '@nats-io/jetstream';
+import { jetstream, jetstreamManager, type JetStreamManager, type StreamState } from '@nats-io/jetstream';
 import t, { type Test } from 'tap';
 import { trimsOf, type TenantUse } from '../../actors/budgets-decide.ts';
 import { createBudgets } from '../../actors/budgets.ts';
+import { sleep } from '../../lib/backoff.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { createSlices } from '../../lib/slices.ts';
 import { streams } from '../../schemas/buckets.ts';
@@ -11,8 +12,8 @@ import { limits } from '../../schemas/limits.ts';
 import { quietLog, startCluster, type Ground } from './support.ts';
 import { createRandom } from './support/random.ts';
 
-const use = (tenant: string, messages: number, bytes: number): TenantUse => ({
-  tenant: tenant as TenantId,
+const use = (tenant: string | null, messages: number, bytes: number): TenantUse => ({
+  tenant: tenant as TenantId | null,
   messages,
   bytes,
 });
@@ -24,6 +25,8 @@ t.test('who is trimmed', async (t) => {
     ['two, down to one level', [use('a', 100, 400), use('b', 100, 200), use('c', 1, 40)], 340, { a: 37, b: 75 }],
     ['all, where all are equal', [use('a', 10, 100), use('b', 10, 100)], 100, { a: 5, b: 5 }],
     ['never to nothing', [use('a', 3, 3000), use('b', 3, 3)], 10, { a: 1 }],
+    ['nobody for what names no tenant', [use('a', 10, 100), use(null, 90, 900)], 600, {}],
+    ['who is over beside it', [use('a', 100, 400), use(null, 90, 600)], 600, { a: 75 }],
     ['nobody in an empty stream', [], 10, {}],
   ];
   for (const [name, uses, target, expected] of cases) {
@@ -47,9 +50,9 @@ t.test('of 2,000 streams', async (t) => {
     let spare = 0;
     for (const one of uses) {
       const size = one.bytes / one.messages;
-      const keep = keeps.get(one.tenant) ?? one.messages;
+      const keep = (one.tenant === null ? undefined : keeps.get(one.tenant)) ?? one.messages;
       if (keep < 1 || keep > one.messages) return t.fail(`seed ${seed}: ${one.tenant} keeps ${keep}`);
-      if (one.bytes <= target / uses.length && keeps.has(one.tenant)) {
+      if (one.tenant !== null && one.bytes <= target / uses.length && keeps.has(one.tenant)) {
         return t.fail(`seed ${seed}: a tenant within its fair share is trimmed`);
       }
       after += keep * size;
@@ -102,6 +105,96 @@ async function ground(t: Test, { stream }: Kind): Promise<{ one: Ground; manager
   await manager.streams.update(stream, { max_bytes: maxBytes });
   return { one, manager };
 }
+
+/** What was published without waiting for an acknowledgement is there. */
+async function storedIn(manager: JetStreamManager, stream: string, messages: number): Promise<StreamState> {
+  const endMs = performance.now() + 60_000;
+  for (;;) {
+    const { state } = await manager.streams.info(stream);
+    if (state.messages >= messages) return state;
+    if (performance.now() > endMs) throw new Error(`${state.messages} of ${messages} messages are stored`);
+    await sleep(50);
+  }
+}
+
+/** Looks at the streams once. */
+async function lookOnce(t: Test, { nc }: Ground): Promise<{ readonly trimmed: number; readonly failures: unknown[] }> {
+  let trimmed = 0;
+  const failures: unknown[] = [];
+  const budgets = createBudgets({
+    nc,
+    owned: () => [0],
+    slices: createSlices({ monotonicMs: () => systemClock.monotonicMs() }),
+    log: {
+      ...quietLog,
+      warn: (event, fields) => {
+        if (event === 'budgets_failed') failures.push(fields);
+      },
+    },
+    onTrimmed: (_, messages) => void (trimmed += messages),
+  });
+  t.teardown(() => budgets.stop());
+  await budgets.look();
+  return { trimmed, failures };
+}
+
+/** As a server answers that lists so many other subjects before its own; it puts no more into one answer. */
+function withSubjectsBefore({ nc }: Ground, stream: string, before: number, offsets: number[]): Ground['nc'] {
+  const request: Ground['nc']['request'] = async (subject, payload, options) => {
+    const asked = typeof payload === 'string' && payload !== '' ? (JSON.parse(payload) as { offset?: number }) : {};
+    if (subject !== `$JS.API.STREAM.INFO.${stream}` || asked.offset === undefined) {
+      return nc.request(subject, payload, options);
+    }
+    offsets.push(asked.offset);
+    const message = await nc.request(
+      subject,
+      JSON.stringify({ ...asked, offset: Math.max(0, asked.offset - before) }),
+      options,
+    );
+    const info = message.json<{ total: number; state: { subjects: Record<string, number> } }>();
+    info.total += before;
+    if (asked.offset < before) {
+      const others = Array.from({ length: before }, (_, index) => [`host.h1.log.a-many.c${index}`, 1]);
+      info.state.subjects = Object.fromEntries(others) as Record<string, number>;
+    }
+    return { ...message, string: () => JSON.stringify(info) };
+  };
+  return new Proxy(nc, {
+    get: (target, name) => {
+      if (name === 'request') return request;
+      const value: unknown = Reflect.get(target, name);
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  });
+}
+
+t.test('more subjects than one answer of the server lists', async (t) => {
+  const [logs] = kinds as [Kind];
+  const { one, manager } = await ground(t, logs);
+  const js = jetstream(one.nc);
+  for (let index = 0; index < 200; index++) await js.publish(logs.subjectOf('z-noisy', index), filler);
+  const offsets: number[] = [];
+  const listed = 100_000;
+  const nc = withSubjectsBefore(one, logs.stream, listed, offsets);
+  const { trimmed, failures } = await lookOnce(t, { ...one, nc });
+  t.same(failures, []);
+  t.same(offsets, [0, listed], 'each page once');
+  t.ok(trimmed > 0, 'the tenant of the second page is trimmed');
+  t.equal((await manager.streams.info(logs.stream)).state.messages, 200 - trimmed);
+});
+
+t.test('what names no tenant is not purged, for it may name all', async (t) => {
+  const [logs] = kinds as [Kind];
+  const { one, manager } = await ground(t, logs);
+  const js = jetstream(one.nc);
+  for (let index = 0; index < quietMessages; index++) await js.publish(logs.subjectOf('quiet', 1), `small ${index}`);
+  const nameless = 200;
+  for (let index = 0; index < nameless; index++) one.nc.publish('host.h1.log.*.c1', filler);
+  const state = await storedIn(manager, logs.stream, quietMessages + nameless);
+  t.ok(state.bytes > maxBytes * limits.budgetFrom, 'the stream has taken them');
+  await lookOnce(t, one);
+  t.equal(await countOf(manager, logs.stream, logs.subjectOf('quiet', 1)), quietMessages, 'the quiet tenant has all');
+});
 
 for (const kind of kinds) {
   const { stream, subjectOf } = kind;
