@@ -6,6 +6,7 @@ import { createJetStreamStore } from '../../actors/runtime/jetstream-store.ts';
 import type { StoreWrite } from '../../actors/runtime/store.ts';
 import { within } from '../../lib/backoff.ts';
 import { buckets, keys } from '../../schemas/buckets.ts';
+import { limits } from '../../schemas/limits.ts';
 import type { SyncAnswer } from '../../schemas/messages.ts';
 import { subjects } from '../../schemas/subjects.ts';
 import { containerId, controlPlane, hostKey, ownerOn, startCluster } from './support.ts';
@@ -35,7 +36,8 @@ t.test('what a host must hold comes in parts that fit a message', { timeout: 300
   });
   await owner.start();
 
-  const sync = (held: Record<string, [number, number]>): Promise<SyncAnswer[]> => {
+  /** Once; an owner whose lease has lapsed for a moment says nothing. */
+  const ask = (held: Record<string, [number, number]>): Promise<SyncAnswer[]> => {
     const inbox = `_INBOX.${randomUUID()}`;
     const answers: SyncAnswer[] = [];
     const all = new Promise<SyncAnswer[]>((resolve, reject) => {
@@ -51,7 +53,18 @@ t.test('what a host must hold comes in parts that fit a message', { timeout: 300
       });
       ground.nc.publish(subjects.hostSync(host), JSON.stringify({ v: 1, held }), { reply: inbox });
     });
-    return within(all, deadlineMs, 'all parts');
+    return within(all, limits.syncTimeoutMs, 'all parts');
+  };
+  /** As an agent does, until it is answered. */
+  const sync = async (held: Record<string, [number, number]>): Promise<SyncAnswer[]> => {
+    const endMs = performance.now() + deadlineMs;
+    for (;;) {
+      try {
+        return await ask(held);
+      } catch (error) {
+        if (performance.now() > endMs) throw error;
+      }
+    }
   };
 
   const answers = await sync({});
