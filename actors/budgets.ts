@@ -4,8 +4,8 @@
  */
 import { jetstreamManager, type JetStreamManager } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
-import { jitter, sleep } from '../lib/backoff.ts';
 import type { Log } from '../lib/log.ts';
+import { createRounds } from '../lib/rounds.ts';
 import { sorting, type Slices } from '../lib/slices.ts';
 import { readBatch, readLast, type ReadMessage } from '../lib/stream-read.ts';
 import { streams } from '../schemas/buckets.ts';
@@ -77,10 +77,9 @@ const overheadBytes = 30;
 const sizeOf = ({ subject, data }: ReadMessage): number => subject.length + data.length + overheadBytes;
 
 export function createBudgets({ nc, owned, slices, log, onTrimmed }: BudgetsOptions): Budgets {
-  const ending = new AbortController();
-  const { signal } = ending;
+  const rounds = createRounds(limits.budgetIntervalMs);
+  const { signal } = rounds;
   const timeoutMs = limits.budgetRequestMs;
-  let running: Promise<void> = Promise.resolve();
 
   async function countMessages({ stream, filterOf }: Shared): Promise<Map<string, number>> {
     const counts = new Map<string, number>();
@@ -163,21 +162,12 @@ export function createBudgets({ nc, owned, slices, log, onTrimmed }: BudgetsOpti
     }
   }
 
-  async function run(): Promise<void> {
-    while (!signal.aborted) {
-      await sleep(jitter(limits.budgetIntervalMs), signal);
-      if (!signal.aborted && [...owned()].includes(0)) await look();
-    }
-  }
-
   return {
     look,
-    start() {
-      running = run();
-    },
-    async stop() {
-      ending.abort();
-      await running;
-    },
+    start: () =>
+      rounds.start(async () => {
+        if ([...owned()].includes(0)) await look();
+      }),
+    stop: rounds.stop,
   };
 }

@@ -14,6 +14,7 @@ import { incarnationOf, toldEpoch, type Cluster } from '../schemas/cluster.ts';
 import type { HostKey, MemberId } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
 import type { DirectoryMessage, Doorbell, WriteAsk } from '../schemas/messages.ts';
+import { wholeSeconds } from '../schemas/quantity.ts';
 import { subjects } from '../schemas/subjects.ts';
 import { serveAsks } from './asks.ts';
 import type { Prepared } from './decide.ts';
@@ -196,12 +197,7 @@ export function createOwner(options: OwnerOptions): Owner {
   }
 
   const signJwt = async (host: HostKey, publicKey: string): Promise<string> =>
-    signHostJwt(
-      options.hostsAccount,
-      host,
-      publicKey,
-      Math.floor((clock.nowMs() + options.hostCredentialsTtlMs) / 1000),
-    );
+    signHostJwt(options.hostsAccount, host, publicKey, wholeSeconds(clock.nowMs() + options.hostCredentialsTtlMs));
 
   // Intervals
 

@@ -12,6 +12,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { RevokedKeyRecord } from '../schemas/host.ts';
 import { limits } from '../schemas/limits.ts';
+import { wholeSeconds } from '../schemas/quantity.ts';
 import type { Partition } from './runtime/partition.ts';
 
 /** The accounts of the NATS servers. */
@@ -74,7 +75,6 @@ export interface Revocation {
   stop(): void;
 }
 
-const toSeconds = (ms: number): number => Math.floor(ms / 1000);
 /** Pushes in a row: another process may push at the same time. */
 const pushes = 4;
 
@@ -92,15 +92,15 @@ export function createRevocation({ accounts, account, ttlMs, clock, log }: Revoc
   function all(): Map<string, number> {
     const keys = new Map<string, number>();
     for (const records of wanted.values())
-      for (const { publicKey, atMs } of records) keys.set(publicKey, toSeconds(atMs));
+      for (const { publicKey, atMs } of records) keys.set(publicKey, wholeSeconds(atMs));
     return keys;
   }
 
   /** @returns whether anything was pushed */
   async function compare(keys: ReadonlyMap<string, number>): Promise<boolean> {
-    const revoking = { wanted: keys, keptForS: toSeconds(keptForMs(ttlMs)), most: limits.revokedKeys };
+    const revoking = { wanted: keys, keptForS: wholeSeconds(keptForMs(ttlMs)), most: limits.revokedKeys };
     for (let pushed = 0; !isStopped; pushed++) {
-      const next = nextClaims(await accounts.claims(account), { ...revoking, nowS: toSeconds(clock.nowMs()) });
+      const next = nextClaims(await accounts.claims(account), { ...revoking, nowS: wholeSeconds(clock.nowMs()) });
       if (next === undefined) return pushed > 0;
       if (pushed === pushes) throw new Error('some NATS servers do not hold what was pushed');
       await accounts.push(next);

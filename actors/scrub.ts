@@ -3,9 +3,9 @@
  * that diverge. It repairs nothing: which replica is right is a person's to say (docs/runbook.md).
  */
 import type { NatsConnection } from '@nats-io/transport-node';
-import { jitter, sleep } from '../lib/backoff.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
+import { createRounds } from '../lib/rounds.ts';
 import { buckets, bucketStream } from '../schemas/buckets.ts';
 import { limits } from '../schemas/limits.ts';
 import { scrubStream, type Divergence, type ScrubResult } from './scrub-stream.ts';
@@ -48,10 +48,9 @@ const total = ({ missing, extra, different }: Divergence): number => missing + e
 
 export function createScrub(options: ScrubOptions): Scrub {
   const { nc, owned, clock, log, confirmMs = limits.scrubConfirmMs } = options;
-  const ending = new AbortController();
-  const { signal } = ending;
+  const rounds = createRounds(options.intervalMs);
+  const { signal } = rounds;
   const results = new Map<string, Scrubbed>();
-  let running: Promise<void> = Promise.resolve();
 
   function learn(stream: string, result: ScrubResult): void {
     if (result.outcome === 'alone') return;
@@ -74,24 +73,18 @@ export function createScrub(options: ScrubOptions): Scrub {
     }
   }
 
-  async function run(): Promise<void> {
-    while (!signal.aborted) {
-      await sleep(jitter(options.intervalMs), signal);
-      for (const stream of streamsOf(owned())) {
-        if (signal.aborted) return;
-        await scrubOne(stream);
-      }
+  async function scrubAll(): Promise<void> {
+    for (const stream of streamsOf(owned())) {
+      if (signal.aborted) return;
+      await scrubOne(stream);
     }
   }
 
   return {
     start() {
-      if (options.intervalMs > 0) running = run();
+      if (options.intervalMs > 0) rounds.start(scrubAll);
     },
-    async stop() {
-      ending.abort();
-      await running;
-    },
+    stop: rounds.stop,
     results() {
       const mine = new Set(streamsOf(owned()));
       return [...results.values()].filter(({ stream }) => mine.has(stream));

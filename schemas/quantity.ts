@@ -26,3 +26,6 @@ export function memBytes(text: string): number | undefined {
   const bytes = unit === undefined ? Number(text) : Number(text.slice(0, -1)) * unit;
   return bytes >= limits.memBytesMin && bytes <= limits.memBytesMax ? bytes : undefined;
 }
+
+/** As NATS counts time in claims and revocations. */
+export const wholeSeconds = (ms: number): number => Math.floor(ms / 1000);

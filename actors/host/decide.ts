@@ -4,6 +4,7 @@ import { keys } from '../../schemas/buckets.ts';
 import type { HostKey } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Ask, Hello } from '../../schemas/messages.ts';
+import { wholeSeconds } from '../../schemas/quantity.ts';
 import { pageByKey } from '../order.ts';
 import type { PartitionView } from '../state.ts';
 import { answer, data, noChanges, refuse, type Changes, type FleetView, type Turn, type TurnContext } from '../turn.ts';
@@ -196,7 +197,7 @@ export function mayEnrol(state: PartitionView, ask: Of<'host.enrol'>, nowMs: num
  */
 export const isJustRevoked = (state: PartitionView, publicKey: string, nowMs: number): boolean => {
   const revoked = state.revokedKeys().get(publicKey);
-  return revoked !== undefined && Math.floor(nowMs / 1000) <= Math.floor(revoked.atMs / 1000);
+  return revoked !== undefined && wholeSeconds(nowMs) <= wholeSeconds(revoked.atMs);
 };
 
 /** Spends the join token. `jwt` was signed before the turn; what it is good for begins with this commit. */

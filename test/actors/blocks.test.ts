@@ -30,6 +30,7 @@ import {
 import { subjects } from '../../schemas/subjects.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { containerId, controlPlane, quietLog } from './support.ts';
+import { storeWith } from './support/memory-store.ts';
 import { createPartition, quietObserver } from './support/partition.ts';
 import { acme, container, h1, hostRecord, itemOf, observation } from './support/records.ts';
 
@@ -87,14 +88,11 @@ async function serve(t: Test): Promise<Serving> {
   }));
   const partition = createPartition({
     store: {
-      readEpoch: async () => Promise.resolve({ revision: 0, value: null }),
-      takeEpoch: async () => Promise.resolve(1),
+      ...storeWith(values),
       put: async (_: StoreWrite) => {
         journal.entries++;
         return journal.put();
       },
-      putBatch: written,
-      load: async () => Promise.resolve(values),
     },
     events: { publish: async () => Promise.resolve() },
     observer: { ...quietObserver, turn: (kind) => void turns.set(kind, (turns.get(kind) ?? 0) + 1) },

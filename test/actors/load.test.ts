@@ -4,9 +4,11 @@ import { batchWrites } from '../../actors/runtime/checkpoint.ts';
 import { decodeEntry, decodeValue, encodeEntry, encodeValue, type JournalEntry } from '../../actors/runtime/codec.ts';
 import { RecordsDigest } from '../../actors/runtime/digest.ts';
 import { LoadError, readPartition } from '../../actors/runtime/load.ts';
+import type { EntryEvents } from '../../actors/runtime/outbox.ts';
 import { recordKey } from '../../actors/state.ts';
 import { keys } from '../../schemas/buckets.ts';
 import type { ContainerRecord } from '../../schemas/container.ts';
+import type { Event } from '../../schemas/event.ts';
 import { limits } from '../../schemas/limits.ts';
 import { defaultTenant } from '../../schemas/tenant.ts';
 import { containerId, operation, specOf } from './support.ts';
@@ -89,6 +91,21 @@ t.test('an empty bucket, and ones that are whole', (t) => {
     );
     t.match(loaded.records, [{ number: last }], 'the newest value');
   }
+  t.end();
+});
+
+t.test('events that were parked are there for the next owner, and a key of them that is damaged is named', (t) => {
+  const bucket = bucketOf(5, 5);
+  const event = { id: '0-3-0', container_id: 'c', message: null } as Event;
+  const entries: EntryEvents[] = [{ number: 3, events: [{ subject: 'event.acme.c', event }] }];
+  bucket.set(keys.events(3), encodeValue(entries));
+  bucket.set(keys.events(4), 'rot');
+  bucket.set(keys.events(5), null);
+  t.match(readPartition(bucket.values()), {
+    parked: [{ key: keys.events(3), entries }],
+    damagedEvents: [keys.events(4)],
+    records: [{ number: 5 }],
+  });
   t.end();
 });
 

@@ -27,6 +27,7 @@ import {
   tenantId,
   type Ground,
 } from './support.ts';
+import { storeWith } from './support/memory-store.ts';
 import { createPartition, quietObserver } from './support/partition.ts';
 import { acme, container, contextOf, fleetOf, noLedger, stateOf, unplaced } from './support/records.ts';
 
@@ -78,13 +79,7 @@ t.test(
     let longest = 0;
     const partition = createPartition({
       slices,
-      store: {
-        readEpoch: async () => Promise.resolve({ revision: 0, value: null }),
-        takeEpoch: async () => Promise.resolve(1),
-        put: async () => Promise.resolve({ kind: 'written' }),
-        putBatch: async () => Promise.resolve({ kind: 'written' }),
-        load: async () => Promise.resolve(values),
-      },
+      store: storeWith(values),
       events: { publish: async () => Promise.resolve() },
       observer: { ...quietObserver, worked: (_, seconds) => (longest = Math.max(longest, seconds)) },
     });
@@ -263,13 +258,7 @@ t.test('a record that the state can not take harms itself alone', async (t) => {
     revision: index + 1,
   }));
   const partition = createPartition({
-    store: {
-      readEpoch: async () => Promise.resolve({ revision: 0, value: null }),
-      takeEpoch: async () => Promise.resolve(1),
-      put: async () => Promise.resolve({ kind: 'written' }),
-      putBatch: async () => Promise.resolve({ kind: 'written' }),
-      load: async () => Promise.resolve(values),
-    },
+    store: storeWith(values),
     events: { publish: async () => Promise.resolve() },
     ledger: {
       ...noLedger,

@@ -209,7 +209,7 @@ export const mutants: readonly Mutant[] = [
     guard: 'What was parked is published by the next owner (ADR 12)',
     file: 'actors/runtime/load.js',
     edits: [{ find: 'parked.push({ key, entries: decoded.value });', replace: 'void key;' }],
-    killedBy: { by: 'test', file: 'test/actors/outbox.test.ts' },
+    killedBy: { by: 'test', file: 'test/actors/load.test.ts' },
   },
   {
     name: 'publication not taken up again',
@@ -300,7 +300,7 @@ export const mutants: readonly Mutant[] = [
     name: 'fenced host believed',
     guard: 'What a fenced host reports changes nothing (A7)',
     file: 'actors/hosts.js',
-    edits: [{ find: "if (fleet.standing(host) === 'fenced') {", replace: 'if (false) {' }],
+    edits: [{ find: "if (fleet.standing(host) === 'fenced')\n        return 'unavailable';", replace: '' }],
     killedBy: { by: 'test', file: 'test/actors/owner.test.ts' },
   },
   {
@@ -457,7 +457,7 @@ export const mutants: readonly Mutant[] = [
     name: 'session that is over believed',
     guard: 'A report of an older session is refused, also by an owner that heard none of the newer (ADR 15)',
     file: 'actors/hosts.js',
-    edits: [{ find: 'if (report.session < (fleet.session(host) ?? 0))', replace: 'if (false)' }],
+    edits: [{ find: "session < (fleet.session(host) ?? 0) ? 'stale_session'", replace: "false ? 'stale_session'" }],
     killedBy: { by: 'test', file: 'test/actors/reports.test.ts' },
   },
   {
@@ -690,7 +690,7 @@ export const mutants: readonly Mutant[] = [
         replace: 'false',
       },
     ],
-    killedBy: { by: 'test', file: 'test/actors/loading.test.ts' },
+    killedBy: { by: 'test', file: 'test/sim/keeper.test.ts' },
   },
 ];
 

@@ -5,6 +5,7 @@ import { Keeper } from '../../actors/keeper.ts';
 import type { MemberStore } from '../../actors/members/member-store.ts';
 import { encodeValue } from '../../actors/runtime/codec.ts';
 import type { Store } from '../../actors/runtime/store.ts';
+import { keys } from '../../schemas/buckets.ts';
 import type { MemberId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { quietLog } from '../actors/support.ts';
@@ -34,13 +35,16 @@ function startKeeper(world: World) {
   const members = createMembers();
   const loadsAtMs: number[] = [];
   const givenUp: string[] = [];
-  const state = { isHanging: true };
+  const state = { isHanging: true, isDamaged: false };
   const memory = createMemoryStore(new MemoryBucket());
   const store: Store = {
     ...memory,
     load: async (epoch) => {
       loadsAtMs.push(world.nowMs);
-      return state.isHanging ? new Promise<never>(() => {}) : memory.load(epoch);
+      if (state.isHanging) return new Promise<never>(() => {});
+      // A mark that can't be read: nobody knows which writes were acknowledged.
+      const damaged = { key: keys.checkpoint, value: 'rot', revision: 1 };
+      return state.isDamaged ? [damaged] : memory.load(epoch);
     },
   };
   const keeper = world.as(
@@ -108,6 +112,28 @@ t.test('who loses its lease in load after load rests before the next, twice as l
     revoke();
     t.ok(await loads(served + 2));
     t.ok(world.nowMs - startedMs <= 2 * limits.leaseMs, 'at once, as the first time');
+    keeper.drop();
+  });
+});
+
+t.test('who can not load a partition gives it up after a few attempts, and tries again later', async (t) => {
+  const world = new World();
+  const { process, keeper, loadsAtMs, givenUp, state } = startKeeper(world);
+  Object.assign(state, { isHanging: false, isDamaged: true });
+  await world.run(Math.random, async () => {
+    void world.spawn(process, () => keeper.start());
+    const givenUpTimes = async (times: number): Promise<boolean> =>
+      world.until(() => givenUp.length === times, limits.loadRestMaxMs);
+    t.ok(await givenUpTimes(1));
+    t.equal(loadsAtMs.length, limits.loadAttempts);
+    t.match(keeper.fault(), /can't load partition 0: the checkpoint mark is damaged/);
+    const restedMs = world.nowMs;
+    t.ok(await givenUpTimes(2));
+    t.equal(loadsAtMs.length, 2 * limits.loadAttempts);
+    t.ok((loadsAtMs[limits.loadAttempts] ?? 0) - restedMs >= limits.loadRestMinMs);
+    state.isDamaged = false;
+    t.ok(await world.until(() => [...keeper.serving()].length === 1, limits.loadRestMaxMs), 'it can be loaded again');
+    t.equal(keeper.fault(), undefined);
     keeper.drop();
   });
 });

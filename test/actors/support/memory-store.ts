@@ -40,6 +40,15 @@ export class MemoryBucket {
   }
 }
 
+/** A bucket that is loaded with these values, and takes writes without keeping them. */
+export const storeWith = (values: StoredValue[]): Store => ({
+  readEpoch: async () => Promise.resolve({ revision: 0, value: null }),
+  takeEpoch: async () => Promise.resolve(1),
+  put: async () => Promise.resolve({ kind: 'written' }),
+  putBatch: async () => Promise.resolve({ kind: 'written' }),
+  load: async () => Promise.resolve(values),
+});
+
 /** What may happen to a write on its way. */
 export type Fate = 'done' | 'ack lost' | 'never sent' | 'late';
 
