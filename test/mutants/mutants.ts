@@ -262,6 +262,20 @@ export const mutants: readonly Mutant[] = [
     killedBy: { by: 'test', file: 'test/host-agent/fleet.test.ts' },
   },
   {
+    name: 'epochs told as they are stored',
+    guard: 'After a restore no agent takes what it is told for older than what it has (A4)',
+    file: 'schemas/cluster.js',
+    edits: [{ find: '(epochBases?.[partition] ?? 0) + revision', replace: 'revision' }],
+    killedBy: simulation,
+  },
+  {
+    name: 'peers tell their network once',
+    guard: 'After a restore every peer tells its network again (ADR 13)',
+    file: 'actors/vpn-state.js',
+    edits: [{ find: '(record.toldIn ?? 0) === incarnation', replace: 'true' }],
+    killedBy: simulation,
+  },
+  {
     name: 'verdict without incarnation',
     guard: 'After a restore, what was moved or deleted before it is held (A4)',
     file: 'actors/strangers.js',

@@ -142,7 +142,11 @@ export interface Scribe {
   readonly unwanted: Set<string>;
 }
 
-export const createScribe = (): Scribe => ({ operations: [], known: new Map(), unwanted: new Set() });
+export const createScribe = (unwanted = new Set<string>()): Scribe => ({
+  operations: [],
+  known: new Map(),
+  unwanted,
+});
 
 export const historyOf = ({ operations }: Scribe, caps: History['caps']): History => ({ caps, operations });
 

@@ -70,6 +70,9 @@ class Agent {
   #orphanWord: number | null = null;
   #isSettled = false;
   #session: number | undefined;
+  #incarnation: number | undefined;
+  /** The cluster was restored since the session was given. */
+  #isOfBefore = false;
   #seq = 0;
   /** What is to be asked for next: partitions that a bell named, or all. */
   #due: Set<number> | 'all' = 'all';
@@ -120,6 +123,7 @@ class Agent {
   /** Everything is said again in the new session. */
   async #renewSession(): Promise<void> {
     this.#session = undefined;
+    this.#isOfBefore = false;
     await this.#greet();
     this.#told.clear();
     this.#seq = 0;
@@ -150,7 +154,10 @@ class Agent {
         this.#fleet.hearVerdicts(named, gone);
         this.#reconcile();
       },
-      incarnation: () => {},
+      incarnation: (told) => {
+        if (this.#incarnation !== undefined && told > this.#incarnation) this.#isOfBefore = true;
+        this.#incarnation = Math.max(told, this.#incarnation ?? 0);
+      },
     };
     let fullAtMs = 0;
     for (;;) {
@@ -231,6 +238,7 @@ class Agent {
   async #keepReporting(): Promise<void> {
     for (;;) {
       await sleep(200);
+      if (this.#isOfBefore) await this.#renewSession();
       if (this.#session === undefined) continue;
       const { partitions } = this.#options;
       for (let partition = 0; partition < partitions; partition++) await this.#report(partition, this.#session);

@@ -54,6 +54,27 @@ export class JetStream {
     return this.#streams.get(stream)?.log ?? [];
   }
 
+  /** Of each stream that is named its oldest so many messages stay; all other streams are gone. */
+  restore(lengths: ReadonlyMap<string, number>): void {
+    for (const [name, { log }] of [...this.#streams]) {
+      this.#streams.delete(name);
+      for (const stored of log.slice(0, lengths.get(name) ?? 0)) this.#store(this.#named(name), stored);
+    }
+    this.#batches.clear();
+  }
+
+  /** Removes every message of a stream that is not to be kept. */
+  keep(name: string, isKept: (stored: { readonly payload: string }) => boolean): void {
+    const { log } = this.#named(name);
+    this.#streams.delete(name);
+    for (const stored of log.filter(isKept)) this.#store(this.#named(name), stored);
+  }
+
+  #store({ log, last }: Stream, stored: Stored): void {
+    log.push(stored);
+    last.set(stored.subject, stored);
+  }
+
   /**
    * What is answered to a publish, in one message or none.
    * @param isBusy another write with the same check is in flight
@@ -94,8 +115,7 @@ export class JetStream {
       sequence = stream.log.length + 1;
       const operation = head?.get('KV-Operation') ?? '';
       const stored: Stored = { sequence, subject, payload, operation, atMs: this.#nowMs() };
-      stream.log.push(stored);
-      stream.last.set(subject, stored);
+      this.#store(stream, stored);
     }
     return { payload: JSON.stringify({ stream: 'S', seq: sequence }) };
   }

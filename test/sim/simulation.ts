@@ -1,10 +1,17 @@
 /**
  * One run of the whole from a seed: several actors processes over one JetStream, gateways with clients, hosts; the real code
  * of each, in virtual time, over a NATS that loses, repeats and delays; owners that are paused, killed, cut off and replaced;
- * wall clocks that step. What was asked and answered is judged by the checker of histories; then all faults end, and
- * what is stored and what runs must agree.
+ * wall clocks that step by days. What was asked and answered is judged by the checker of histories; then all faults end,
+ * and what is stored and what runs must agree. In some runs an online backup is restored in the middle: what was
+ * acknowledged after it is gone, and nothing else.
  */
 import { createInbox } from '@nats-io/transport-node';
+import type { PartitionState } from '../../actors/state.ts';
+import type { Question } from '../../gateway/coalescer.ts';
+import { incarnationOf, type Cluster } from '../../schemas/cluster.ts';
+import { home } from '../actors/support/vpn.ts';
+import { restoreBackup, takeBackup, type Backup } from './restore.ts';
+import { liveOnVpn, refusedIn, smallNetwork, storedStates, vpnFaults } from './vpn.ts';
 import type { KeeperObserver } from '../../actors/keeper.ts';
 import { createOwner, type Owner } from '../../actors/owner.ts';
 import type { PartitionObserver } from '../../actors/runtime/partition.ts';
@@ -28,7 +35,6 @@ const stormMs = 9_000;
 const region = 'default' as Region;
 const cap = 4;
 const caps: History['caps'] = { containers: cap, cpuMillis: null, memBytes: null };
-const cluster = { id: 'sim', partitions, format: 1 } as const;
 
 export interface Run {
   readonly seed: number;
@@ -68,7 +74,15 @@ class Simulation {
   readonly #actors: Actor[] = [];
   readonly #gateways: Gateway[] = [];
   readonly #hosts = new Map<HostKey, Host>();
-  readonly #scribe: Scribe = createScribe();
+  #scribe: Scribe = createScribe();
+  #cluster: Cluster = { id: 'sim', partitions, format: 1 };
+  /** In the middle of this run a backup is restored; there is a VPN network, too, whose addresses are few. */
+  readonly #hasRestore: boolean;
+  /** What hosts ran at the restore: some of it the control plane does not know any more. */
+  #ranBefore: ReadonlySet<string> = new Set();
+  /** Certificates that the backup knows to be revoked. */
+  #refused: ReadonlySet<string> = new Set();
+  #operations = 0;
   readonly #tenants: readonly TenantId[];
   readonly #faults: string[] = [];
   /** What a step of a load costs: in some runs partitions are large. */
@@ -81,6 +95,7 @@ class Simulation {
     this.#tenants = ['t0', 't1', 't2'].map(tenantId);
     this.#nats = new Nats(this.#world, this.#weather());
     this.#stepMs = random.pick([0, 0, 1, 5, 15]);
+    this.#hasRestore = random.once(5);
   }
 
   async run(seed: number): Promise<Run> {
@@ -101,26 +116,37 @@ class Simulation {
         if (!(await world.until(() => isDone, limitMs))) this.#faults.push('it never came to its end');
       },
     );
-    const history = historyOf(this.#scribe, caps);
-    this.#faults.push(...check(history).map(explain));
+    // What a history begins with after a restore, the checker can't know.
+    if (incarnationOf(this.#cluster) === 0) this.#judgeHistory();
+    else this.#operations += this.#scribe.operations.length;
     return {
       seed,
       faults: this.#faults,
       digest: world.digest(),
       events: world.events,
-      operations: history.operations.length,
+      operations: this.#operations,
     };
   }
 
   async #story(): Promise<void> {
-    const random = this.#random;
     for (let index = 0; index < actorsCount; index++) this.#actors.push(this.#startActor(`actors-${index}`));
     for (let index = 0; index < 2; index++) {
       const options = { world: this.#world, nats: this.#nats, name: `gateway-${index}`, partitions };
       this.#gateways.push(new Gateway({ ...options, newToken: () => this.#token() }));
     }
     await this.#setUp();
+    if (this.#hasRestore) {
+      await this.#setUpVpn();
+      const [backup] = await Promise.all([this.#takeBackup(), this.#storm()]);
+      this.#judgeHistory();
+      await this.#restore(backup);
+    }
+    await this.#storm();
+    await this.#judgeEnd();
+  }
 
+  async #storm(): Promise<void> {
+    const random = this.#random;
     const endMs = this.#world.nowMs + stormMs;
     const isOver = (): boolean => this.#world.nowMs >= endMs;
     const clients = this.#gateways.flatMap((gateway, index) =>
@@ -131,12 +157,46 @@ class Simulation {
         );
       }),
     );
+    const [gateway] = this.#gateways;
+    if (this.#hasRestore && gateway !== undefined) {
+      const client = () => liveOnVpn(random, gateway, () => this.#token(), this.#tenants, isOver);
+      clients.push(this.#world.spawn(gateway.process, client), this.#world.spawn(gateway.process, client));
+    }
     this.#isStormy = true;
     await this.#trouble(isOver);
     this.#isStormy = false;
     this.#calm();
     await Promise.all(clients);
-    await this.#judgeEnd();
+  }
+
+  // Backup and restore
+
+  async #takeBackup(): Promise<Backup> {
+    await sleep(2000 + this.#random.below(stormMs - 4000));
+    return takeBackup(this.#nats, this.#random, partitions);
+  }
+
+  /** As docs/backup.md has it: no actors process runs meanwhile. Agents and gateways do. */
+  async #restore(backup: Backup): Promise<void> {
+    const { stage } = this.#world;
+    for (const actor of this.#actors) {
+      this.#crash(actor);
+      // None that was to come back does.
+      actor.process = stage;
+    }
+    await sleep(latestMs);
+    const running = [...this.#hosts.values()].flatMap(({ engine }) => [...engine.keys()]);
+    this.#ranBefore = new Set(running);
+    const connection = this.#nats.connect(stage);
+    this.#cluster = await restoreBackup(this.#nats, connection, backup, this.#cluster);
+    this.#refused = refusedIn(await this.#storedStates(connection), this.#tenants);
+    this.#scribe = createScribe(this.#scribe.unwanted);
+    for (const actor of this.#actors) Object.assign(actor, this.#startActor(actor.name));
+    await sleep(3000);
+  }
+
+  #storedStates(connection: Connection): Promise<PartitionState[]> {
+    return storedStates(connection.asClient, partitions, incarnationOf(this.#cluster), () => this.#token());
   }
 
   // Processes
@@ -153,7 +213,7 @@ class Simulation {
     const owner = world.as(process, () =>
       createOwner({
         nc: connection.asClient,
-        cluster,
+        cluster: this.#cluster,
         hostsAccount: { publicKey: '', signingSeed: '' },
         hostsNatsUrls: [],
         hostCredentialsTtlMs: 3_600_000,
@@ -185,27 +245,44 @@ class Simulation {
     if (actor.process === former) Object.assign(actor, this.#startActor(actor.name));
   }
 
-  async #setUp(): Promise<void> {
+  async #insist(what: string, question: () => Question): Promise<void> {
     const [gateway] = this.#gateways;
     if (gateway === undefined) return;
-    const insist = async (what: string, ask: () => Promise<{ readonly code: string }>): Promise<void> => {
-      for (let attempt = 0; attempt < 20; attempt++) {
-        const { code } = await this.#world.spawn(gateway.process, ask);
-        if (code === 'ok' || code === 'created' || code === 'conflict') return;
-        await sleep(200);
-      }
-      throw new Error(`${what} is not possible`);
-    };
-    const ride = () => ({ rid: this.#token(), op: this.#token() as OperationId });
+    for (let attempt = 0; attempt < 20; attempt++) {
+      const { code } = await this.#world.spawn(gateway.process, () => gateway.ask('write', question()));
+      if (code === 'ok' || code === 'created' || code === 'conflict') return;
+      await sleep(200);
+    }
+    throw new Error(`${what} is not possible`);
+  }
+
+  #ride(): { readonly rid: string; readonly op: OperationId } {
+    return { rid: this.#token(), op: this.#token() as OperationId };
+  }
+
+  async #setUpVpn(): Promise<void> {
+    await this.#insist('a network', () => ({
+      type: 'network.create',
+      network: home,
+      made: smallNetwork(),
+      ...this.#ride(),
+    }));
+  }
+
+  async #setUp(): Promise<void> {
     for (const key of ['h0', 'h1'].map(hostKey)) {
-      await insist('a host', () =>
-        gateway.ask('write', { type: 'host.create', host: key, region, joinTokenHash: 'x', ...ride() }),
-      );
+      await this.#insist('a host', () => ({
+        type: 'host.create',
+        host: key,
+        region,
+        joinTokenHash: 'x',
+        ...this.#ride(),
+      }));
       const host = new Host({
         world: this.#world,
         nats: this.#nats,
         key,
-        cluster: cluster.id,
+        cluster: this.#cluster.id,
         partitions,
         onRemoved: (id, why) => this.#onRemoved(key, id, why),
       });
@@ -214,7 +291,7 @@ class Simulation {
     }
     for (const tenant of this.#tenants) {
       const settings = { regions: [region], caps: { containers: cap, cpu_millis: null, mem_bytes: null } };
-      await insist('a tenant', () => gateway.ask('write', { type: 'tenant.put', tenant, settings, ...ride() }));
+      await this.#insist('a tenant', () => ({ type: 'tenant.put', tenant, settings, ...this.#ride() }));
     }
     await sleep(3000);
   }
@@ -347,6 +424,24 @@ class Simulation {
 
   // Judgement
 
+  #judgeHistory(): void {
+    const history = historyOf(this.#scribe, caps);
+    this.#operations += history.operations.length;
+    this.#faults.push(...check(history).map(explain));
+  }
+
+  /** Peers and their network agree, or say where they do not; and all that was revoked in the backup still is. */
+  async #judgeVpn(): Promise<void> {
+    const connection = this.#nats.connect(this.#world.stage);
+    const look = async () => vpnFaults(await this.#storedStates(connection), this.#tenants, this.#refused);
+    let faults = await look();
+    for (let waitedMs = 0; waitedMs < settleMs && faults.length > 0; waitedMs += 500) {
+      await sleep(500);
+      faults = await look();
+    }
+    this.#faults.push(...faults);
+  }
+
   #onRemoved(host: HostKey, id: ContainerId, why: 'removed' | 'orphan'): void {
     // Nothing moves containers here: what nobody wanted away has to stay where it is.
     if (!this.#scribe.unwanted.has(id))
@@ -363,12 +458,18 @@ class Simulation {
     }
     const desired = new Set(ends.map(([, { id }]) => id));
     for (const [key, { engine }] of this.#hosts) {
-      for (const id of engine.keys())
-        if (!desired.has(id)) this.#faults.push(`${key} runs ${id}, which is not there any more`);
+      for (const id of engine.keys()) {
+        // Of before a restore: held until an operator approves.
+        if (!desired.has(id) && !this.#ranBefore.has(id))
+          this.#faults.push(`${key} runs ${id}, which is not there any more`);
+        if ([...this.#hosts].some(([other, { engine }]) => other !== key && engine.has(id)))
+          this.#faults.push(`${id} runs on ${key} and on another host`);
+      }
     }
     await this.#judgeReports(ends);
     await this.#judgeEvents(ends.map(([, seen]) => seen));
     await this.#judgeTraces();
+    if (this.#hasRestore) await this.#judgeVpn();
   }
 
   /** What is shown of a container is what its host saw last: no report of before has taken its place. */
@@ -479,7 +580,9 @@ const changes: ReadonlySet<Event['type']> = new Set([
 
 const dayMs = 86_400_000;
 const isDaysOff = ({ wallOffsetMs }: Process): boolean => Math.abs(wallOffsetMs) > dayMs / 2;
-const limitMs = 120_000;
+const limitMs = 200_000;
+/** Nothing that was sent is on its way for longer. */
+const latestMs = 6_000;
 const settleMs = 20_000;
 
 // The client's generator of ids draws on Math.random once in its life: not in that of a run.

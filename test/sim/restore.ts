@@ -1,0 +1,57 @@
+/**
+ * Backup and restore in virtual time: each stream is saved as of its own moment while the cluster serves, the events last,
+ * and comes back as of then (deploy/backup.ts, deploy/restore.ts). What is a restore's own is the real code.
+ */
+import { settlePartition } from '../../deploy/restore-partition.ts';
+import { sleep } from '../../lib/backoff.ts';
+import { bucketStream, buckets, streams } from '../../schemas/buckets.ts';
+import { restoredCluster, type Cluster } from '../../schemas/cluster.ts';
+import type { Event } from '../../schemas/event.ts';
+import type { Random } from '../actors/support/random.ts';
+import type { Connection, Nats } from './nats.ts';
+
+/** By stream, how many of its messages were saved. */
+export type Backup = ReadonlyMap<string, number>;
+
+const streamOf = (partition: number): string => bucketStream(buckets.state.bucket(partition));
+
+export async function takeBackup({ jetstream }: Nats, random: Random, partitions: number): Promise<Backup> {
+  const saved = new Map<string, number>();
+  const all = Array.from({ length: partitions }, (_, partition) => partition);
+  for (const partition of random.once(2) ? all : all.reverse()) {
+    saved.set(streamOf(partition), jetstream.stored(streamOf(partition)).length);
+    await sleep(1 + random.below(1500));
+  }
+  saved.set(streams.events.name, jetstream.stored(streams.events.name).length);
+  return saved;
+}
+
+/**
+ * No actors process may run. Throws where a partition would not be served.
+ * @returns the cluster that is there now
+ */
+export async function restoreBackup(
+  { jetstream, world }: Nats,
+  connection: Connection,
+  backup: Backup,
+  cluster: Cluster,
+): Promise<Cluster> {
+  jetstream.restore(backup);
+  const lastEntries: number[] = [];
+  const lastRevisions: number[] = [];
+  for (let partition = 0; partition < cluster.partitions; partition++) {
+    const last = backup.get(streamOf(partition)) ?? 0;
+    const settled = await settlePartition(connection.asClient, partition, last);
+    if (settled.kind === 'refuses') throw new Error(`partition ${partition} of the backup: ${settled.why}`);
+    lastEntries.push(settled.lastEntry);
+    lastRevisions.push(last);
+  }
+  // As deploy/restore-events.ts does: their ids will be given again.
+  jetstream.keep(streams.events.name, ({ payload }) =>
+    (JSON.parse(payload) as Event[]).every(({ id }) => {
+      const [partition = 0, entry = 0] = id.split('-').map(Number);
+      return entry <= (lastEntries[partition] ?? 0);
+    }),
+  );
+  return restoredCluster(cluster, cluster, lastRevisions, world.stage.clock.nowMs());
+}

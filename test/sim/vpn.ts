@@ -1,0 +1,151 @@
+/** Peers of VPN networks in virtual time: clients that make, change and remove them, and what must hold in the end. */
+import { PartitionState } from '../../actors/state.ts';
+import { readPartition } from '../../actors/runtime/load.ts';
+import { createJetStreamStore } from '../../actors/runtime/jetstream-store.ts';
+import { sleep } from '../../lib/backoff.ts';
+import type { NatsConnection } from '@nats-io/transport-node';
+import { buckets } from '../../schemas/buckets.ts';
+import type { OperationId, PeerId, TenantId } from '../../schemas/ids.ts';
+import type { Reservation } from '../../schemas/network.ts';
+import { partitionOf } from '../../schemas/subjects.ts';
+import type { Random } from '../actors/support/random.ts';
+import { noLedger } from '../actors/support/records.ts';
+import { certificate, home, keysOf, madeNetwork, madePeer } from '../actors/support/vpn.ts';
+import type { Gateway } from './gateway.ts';
+
+/** So few addresses that each is lent again and again. */
+export const smallNetwork = () => madeNetwork({ ipv4_pool: '10.86.0.0/29' });
+
+interface KnownPeer {
+  readonly tenant: TenantId;
+  readonly peer: PeerId;
+  serial: string;
+}
+
+/** Makes peers, changes and removes them, as the handlers of a gateway do, until it is told to stop. */
+export async function liveOnVpn(
+  random: Random,
+  gateway: Gateway,
+  newToken: () => string,
+  tenants: readonly TenantId[],
+  isOver: () => boolean,
+): Promise<void> {
+  const known: KnownPeer[] = [];
+  let names = 0;
+  const ride = () => ({ rid: newToken(), op: newToken() as OperationId });
+
+  async function create(): Promise<void> {
+    const tenant = random.pick(tenants as readonly [TenantId, ...TenantId[]]);
+    const peer = newToken() as PeerId;
+    const reserved = await gateway.ask('write', {
+      type: 'network.reserve',
+      network: home,
+      by: { tenant, peer },
+      ...ride(),
+    });
+    if (reserved.code !== 'ok') return;
+    const { index } = (JSON.parse(reserved.body) as { data: Reservation }).data;
+    const made = madePeer(`${newToken()}-${names++}`, index);
+    const { code } = await gateway.ask('write', { type: 'peer.create', tenant, peer, made, ...ride() });
+    if (code === 'created' || code === 'timeout') known.push({ tenant, peer, serial: made.certificate.serial });
+  }
+
+  async function change(one: KnownPeer): Promise<void> {
+    const peer = { tenant: one.tenant, peer: one.peer, ...ride() };
+    switch (random.below(4)) {
+      case 0:
+        await gateway.ask('write', { type: 'peer.update', update: { enabled: random.once(2) }, ...peer });
+        return;
+      case 1: {
+        const keys = keysOf();
+        const { code } = await gateway.ask('write', { type: 'peer.rotate', replaces: one.serial, keys, ...peer });
+        if (code === 'ok') one.serial = keys.certificate.serial;
+        return;
+      }
+      case 2: {
+        const next = certificate();
+        const { code } = await gateway.ask('write', {
+          type: 'peer.certify',
+          replaces: one.serial,
+          certificate: next,
+          ...peer,
+        });
+        if (code === 'ok') one.serial = next.serial;
+        return;
+      }
+      default:
+        await gateway.ask('write', { type: 'peer.remove', ...peer });
+        known.splice(known.indexOf(one), 1);
+    }
+  }
+
+  while (!isOver()) {
+    const one = known[random.below(known.length + 1)];
+    await (one === undefined ? create() : change(one));
+    await sleep(1 + random.below(150));
+  }
+}
+
+/** What the buckets hold, as a load would read it now. */
+export async function storedStates(
+  nc: NatsConnection,
+  partitions: number,
+  incarnation: number,
+  newToken: () => string,
+): Promise<PartitionState[]> {
+  const states: PartitionState[] = [];
+  for (let partition = 0; partition < partitions; partition++) {
+    const store = createJetStreamStore(nc, buckets.state.bucket(partition), newToken);
+    const { revision } = await store.readEpoch();
+    const { records } = readPartition(await store.load(revision));
+    const state = new PartitionState(noLedger, { epoch: 0, incarnation });
+    for (const record of records) state.put(record);
+    states.push(state);
+  }
+  return states;
+}
+
+const networkOf = (states: readonly PartitionState[]) => states[partitionOf(home, states.length)]?.vpn.network(home);
+
+/** Certificates that a peer or the network knows to be revoked. */
+export function refusedIn(states: readonly PartitionState[], tenants: readonly TenantId[]): Set<string> {
+  const refused = new Set<string>();
+  for (const serial of networkOf(states)?.refusable().revoked.keys() ?? []) refused.add(serial);
+  for (const tenant of tenants) {
+    const peers = states[partitionOf(tenant, states.length)]?.tenant(tenant).peers;
+    for (const { revoked } of [...(peers?.records.values() ?? []), ...(peers?.tombstones.values() ?? [])])
+      for (const { serial } of revoked) refused.add(serial);
+  }
+  return refused;
+}
+
+/** What is wrong between peers and their network; nothing, once all has been told. */
+export function vpnFaults(
+  states: readonly PartitionState[],
+  tenants: readonly TenantId[],
+  refused: ReadonlySet<string>,
+): string[] {
+  const network = networkOf(states);
+  if (network === undefined) return ['there is no network'];
+  const faults: string[] = [];
+  const peers = tenants.flatMap((tenant) => [
+    ...(states[partitionOf(tenant, states.length)]?.tenant(tenant).peers.records.values() ?? []),
+  ]);
+  for (const { index, tenant, peer, state } of network.leases(0)) {
+    const isThere = peers.some((one) => one.tenant === tenant && one.id === peer);
+    if (state.phase === 'held' && !isThere) faults.push(`address ${index} is lent to ${peer}, which is not there`);
+  }
+  const holders = new Map<number, string>();
+  for (const { id, index, tenant, problem } of peers) {
+    if (problem !== undefined) continue;
+    const other = holders.get(index);
+    if (other !== undefined) faults.push(`address ${index} is of two peers, ${other} and ${id}, and neither says so`);
+    holders.set(index, id);
+    const lease = network.lease(index);
+    if (lease?.state.phase !== 'held' || lease.tenant !== tenant || lease.peer !== id)
+      faults.push(`the network has address ${index} otherwise than its peer ${id}`);
+  }
+  const listed = new Set(network.refusable().serials);
+  for (const serial of refused) if (!listed.has(serial)) faults.push(`${serial} was revoked, and is good again`);
+  return faults;
+}
