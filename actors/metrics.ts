@@ -40,6 +40,12 @@ export function createObserver(registry: Registry): PartitionObserver & KeeperOb
     labelNames: ['partition'],
     registers,
   });
+  const refusing = new Gauge({
+    name: `${prefix}writes_refused`,
+    help: '1 while the partition refuses writes: its journal is full, or too many turns wait.',
+    labelNames: ['partition'],
+    registers,
+  });
   const parked = new Gauge({
     name: `${prefix}events_parked`,
     help: 'Committed events that wait in the bucket, for the stream EVENTS does not take them.',
@@ -89,6 +95,7 @@ export function createObserver(registry: Registry): PartitionObserver & KeeperOb
     },
     quarantined: (partition, count) => quarantined.labels(String(partition)).set(count),
     journal: (partition, entries) => journal.labels(String(partition)).set(entries),
+    room: (partition, hasRoom) => refusing.labels(String(partition)).set(hasRoom ? 0 : 1),
     parked: (partition, events) => parked.labels(String(partition)).set(events),
     reload: (cause) => reloads.labels(cause).inc(),
   };
@@ -115,6 +122,14 @@ export function observeKeeper(registry: Registry, keeper: Keeper): void {
     registers,
     collect() {
       this.set([...keeper.serving()].length);
+    },
+  });
+  new Gauge({
+    name: `${prefix}partitions_unserved`,
+    help: 'Partitions that no process serves, as this one sees it; /readyz says why, where this process could not load one.',
+    registers,
+    collect() {
+      this.set(keeper.unowned().length);
     },
   });
   new Gauge({

@@ -345,6 +345,7 @@ export function createOwner(options: OwnerOptions): Owner {
     revocation?.gone(partition);
     options.observer.journal(partition.number, 0);
     options.observer.parked(partition.number, 0);
+    options.observer.room(partition.number, true);
     options.observer.quarantined(partition.number, 0);
     if (subscription === undefined) return;
     const left = leave(subscription).catch(onFault);

@@ -88,7 +88,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
   const sessions = await loadSessionNumber(stateDir, disk, log);
   const store = createDesiredStore(stateDir, cluster, disk, log);
   let desired = await store.load();
-  let incarnation: number | undefined;
+  let incarnation = 0;
 
   const contact = await loadContact(
     stateDir,
@@ -156,8 +156,9 @@ export async function startAgent(parts: AgentParts): Promise<void> {
       verdicts: (named, gone) => reconciler.hearVerdicts(named, gone),
       incarnation: (told) => {
         // The cluster was restored: what it had acknowledged since the backup is told again, in a session that it knows of.
-        if (incarnation !== undefined && told > incarnation) control.renewSession();
-        incarnation = Math.max(told, incarnation ?? 0);
+        // Before the first answer, too: reports may have been acknowledged by then.
+        if (told > incarnation) control.renewSession();
+        incarnation = Math.max(told, incarnation);
       },
     },
     onGreeted: () => {

@@ -101,7 +101,7 @@ export async function farewell(parts: HelloParts): Promise<void> {
 }
 
 async function ask(parts: HelloParts, timeoutMs: number = limits.reportTimeoutMs): Promise<HelloAnswer> {
-  const { host, version, capacity, stopsAfterMs, held, credentials, request } = parts;
+  const { host, version, capacity, stopsAfterMs, held, sessions, credentials, request } = parts;
   const renewKey = credentials.renewKey();
   const session = held();
   const message: Hello = {
@@ -109,6 +109,7 @@ async function ask(parts: HelloParts, timeoutMs: number = limits.reportTimeoutMs
     agent_version: version,
     capacity: capacity(),
     ...(session === undefined ? {} : { session }),
+    highest_session: sessions.highest(),
     stops_after_ms: stopsAfterMs(),
     ...(renewKey === undefined ? {} : { renew_key: renewKey }),
   };

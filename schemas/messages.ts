@@ -315,6 +315,8 @@ export const Hello = Type.Object({
   capacity: Capacity,
   /** The session that this agent holds; absent at its start, and from agents of the last release. */
   session: Type.Optional(Count),
+  /** Of all sessions that this host has used: what it is given is above that, also after a restore. */
+  highest_session: Type.Optional(Type.Integer({ minimum: 0, maximum: 2 ** 52 })),
   /** How long after losing contact this agent has stopped every container; null: it never does. */
   stops_after_ms: Type.Optional(Type.Union([Count, Type.Null()])),
   /** Asks for new credentials for this key, which must be the one that is enrolled. */

@@ -220,7 +220,7 @@ export function enrol(
 export function hello(
   state: PartitionView,
   key: HostKey,
-  { agent_version: agentVersion, capacity, stops_after_ms: stopsAfterMs = null }: Hello,
+  { agent_version: agentVersion, capacity, stops_after_ms: stopsAfterMs = null, highest_session: highest = 0 }: Hello,
   context: TurnContext,
 ): { readonly record: HostRecord; readonly changes: Changes } | undefined {
   const before = state.host(key);
@@ -230,7 +230,7 @@ export function hello(
     capacity,
     agentVersion,
     stopsAfterMs,
-    session: raised(before.session, context),
+    session: raised(Math.max(before.session, highest), context),
     lostSinceMs: null,
     updatedAtMs: context.nowMs,
   };

@@ -48,6 +48,8 @@ export interface OwnershipOptions {
 export interface OwnershipObserver {
   quarantined(partition: number, count: number): void;
   journal(partition: number, entriesAboveMark: number): void;
+  /** Writes are refused from now on, or taken again. */
+  room(partition: number, hasRoom: boolean): void;
   /** Events that wait in the bucket for the stream EVENTS. */
   parked(partition: number, events: number): void;
   reload(cause: LoadCause): void;
@@ -372,17 +374,22 @@ export class Ownership {
       digest: loaded.digest,
       onMark: () => {
         observer.journal(number, commits.entriesAboveMark);
+        // There may be room again, and nobody who asks for it.
+        commits.hasRoom();
         observeEvents(outbox.parkedEvents);
       },
       onTrouble,
     });
     const onFault = (error: unknown): void => log.error('answer_failed', { partition: number, error });
-    const onRoom = (hasRoom: boolean, load: { readonly entries: number; readonly queued: number }): void =>
+    observer.room(number, true);
+    const onRoom = (hasRoom: boolean, load: { readonly entries: number; readonly queued: number }): void => {
+      observer.room(number, hasRoom);
       log.warn(hasRoom ? 'writes_taken_again' : 'writes_refused', {
         partition: number,
         ...load,
         cause: causeOf(outbox),
       });
+    };
     const told = { onCommitted, onRoom, onFault, onTrouble };
     const commits = new Commits({ store, epoch, last, checkpointer, outbox, clock, expiry, ...told });
     this.#phase = {

@@ -254,11 +254,14 @@ export const metricWords: Readonly<Record<string, string>> = {
   longshore_actors_partition_moves_total:
     '`lost`: its lease was revoked, or another process took what it should not have; `taken` and `released` come with starts and stops.',
   longshore_actors_partitions: 'Summed over all processes less than the cluster has: somebody’s tenants get 503.',
+  longshore_actors_partitions_unserved:
+    'Over 0 for longer than a takeover: the tenants of these get 503. See the runbook, “A partition refuses to load”.',
   longshore_actors_quarantined_records: 'Over 0: see the runbook, “Records in quarantine”.',
   longshore_actors_replica_divergent_messages: 'Over 0: see the runbook, “A replica diverges”.',
   longshore_actors_scrub_timestamp_seconds:
     'Only with several replicas. Hours old: a NATS server is away, or `SCRUB_INTERVAL_MS` is long.',
   longshore_actors_scrubs_total: '`partial` again and again: a NATS server is away, or does not catch up.',
+  longshore_actors_writes_refused: '1: the tenants’ writes get 503, reads go on. See the runbook, “A journal is full”.',
   longshore_actors_trimmed_messages_total:
     'By `stream`. Any: a tenant fills the stream; see the runbook, “A tenant fills LOGS or EVENTS”.',
   longshore_actors_turns_total: 'What the cluster is asked to do, by kind.',

@@ -34,7 +34,8 @@ function partitionOn(ground: Ground, store: Store) {
   const fleet = new Fleet({ clock: systemClock, partitions: 1, hostUnknownMs: 60_000 });
   const lost: number[] = [];
   const loads: string[] = [];
-  const observer = createObserver(new Registry());
+  const registry = new Registry();
+  const observer = createObserver(registry);
   const partition = new Partition({
     number: partitionNumber,
     incarnation: 0,
@@ -54,7 +55,9 @@ function partitionOn(ground: Ground, store: Store) {
     onLost: ({ number }) => lost.push(number),
     observer: { ...observer, reload: (cause) => loads.push(cause) },
   });
-  return { partition, lost, loads };
+  const refusesWrites = async (): Promise<boolean> =>
+    /^longshore_actors_writes_refused\{partition="0"\} 1$/m.test(await registry.metrics());
+  return { partition, lost, loads, refusesWrites };
 }
 
 interface Answered {
@@ -240,7 +243,7 @@ t.test('a full journal refuses writes, serves reads, and takes writes again', as
   const real = realStore(ground);
   let release = (): void => {};
   const gate = new Promise<void>((resolve) => (release = resolve));
-  const { partition } = partitionOn(ground, {
+  const { partition, refusesWrites } = partitionOn(ground, {
     ...real,
     putBatch: async (writes, epoch) => {
       await gate;
@@ -250,6 +253,7 @@ t.test('a full journal refuses writes, serves reads, and takes writes again', as
   t.teardown(() => partition.release());
   await partition.start();
   await write(partition, createAsk('a'));
+  t.notOk(await refusesWrites());
   let refused: Answered | undefined;
   for (let commits = 0; commits < limits.journalSlots + 10 && refused === undefined; commits++) {
     const settings = { regions: [`r${commits}`] } as unknown as Extract<WriteAsk, { type: 'tenant.put' }>['settings'];
@@ -257,9 +261,11 @@ t.test('a full journal refuses writes, serves reads, and takes writes again', as
     if (answer.code !== 'ok') refused = answer;
   }
   t.equal(refused?.code, 'unavailable');
+  t.ok(await refusesWrites(), 'the metric says so');
   t.same(await names(partition), ['a']);
   release();
   await partition.checkpointed();
+  t.notOk(await refusesWrites(), 'and that it is over, before anybody writes');
   t.equal((await write(partition, createAsk('b'))).code, 'created');
   t.same(await names(await reopened(t, ground)), ['a', 'b']);
 });

@@ -70,6 +70,9 @@ t.test('host: made, enrolled, greeted, changed, removed', (t) => {
     t.match(greeted?.record, { session: context.nowMs + session, capacity: roomy });
     if (greeted !== undefined) apply(state, greeted.changes);
   }
+  const used = context.nowMs + 20 * 86_400_000;
+  const restored = host.hello(state, h1, { ...greeting, highest_session: used }, context);
+  t.equal(restored?.record.session, used + 1, 'above what the host has used, also where a restore has forgotten it');
   t.equal(host.hello(state, h2, greeting, context), undefined, 'a host that is not there');
 
   const updates: [object, object][] = [

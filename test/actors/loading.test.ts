@@ -2,7 +2,9 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { headers, type Msg, type NatsConnection } from '@nats-io/transport-node';
+import { Registry } from 'prom-client';
 import t from 'tap';
+import { observeKeeper } from '../../actors/metrics.ts';
 import { memberFor } from '../../actors/members/spread.ts';
 import { encodeValue } from '../../actors/runtime/codec.ts';
 import { createJetStreamStore } from '../../actors/runtime/jetstream-store.ts';
@@ -235,6 +237,12 @@ t.test(
     void owner.start();
     await until('given up', () => log.events.some(({ event }) => event === 'load_given_up'));
     t.equal(owner.serving(), 0);
+    const registry = new Registry();
+    observeKeeper(registry, owner.keeper);
+    const unserved = async () =>
+      (await registry.getSingleMetric('longshore_actors_partitions_unserved')?.get())?.values;
+    t.match(await unserved(), [{ value: 1 }], 'an alert rests on this');
+    t.match(owner.keeper.fault(), /1 of 1 partitions have no owner; this process can't load partition 0: records/);
     // docs/runbook.md: `kv del`.
     const deletion = headers();
     deletion.set('KV-Operation', 'DEL');
@@ -244,6 +252,7 @@ t.test(
       why: 'overridden',
       partition: 0,
     });
+    t.match(await unserved(), [{ value: 0 }]);
   },
 );
 

@@ -32,6 +32,8 @@ export interface HostOptions {
   readonly key: HostKey;
   readonly cluster: string;
   readonly partitions: number;
+  /** Kept on its disk. */
+  readonly sessions: { highest: number };
   /** A container is taken off the engine: as asked, or because nothing speaks of it. */
   readonly onRemoved: (id: ContainerId, why: 'removed' | 'orphan') => void;
 }
@@ -70,7 +72,7 @@ class Agent {
   #orphanWord: number | null = null;
   #isSettled = false;
   #session: number | undefined;
-  #incarnation: number | undefined;
+  #incarnation = 0;
   /** The cluster was restored since the session was given. */
   #isOfBefore = false;
   #seq = 0;
@@ -106,13 +108,14 @@ class Agent {
   }
 
   async #greet(): Promise<void> {
-    const hello = JSON.stringify({ v: 1, agent_version: 'sim', capacity });
+    const { sessions } = this.#options;
     while (this.#session === undefined) {
       try {
+        const hello = JSON.stringify({ v: 1, agent_version: 'sim', capacity, highest_session: sessions.highest });
         const answer = (
           await this.#connection.request(subjects.hostHello(this.#options.key), hello, { timeout: 1000 })
         ).json<HelloAnswer>();
-        if (answer.ok) this.#session = answer.session;
+        if (answer.ok && answer.session > sessions.highest) this.#session = sessions.highest = answer.session;
       } catch {
         // Asked again.
       }
@@ -155,8 +158,8 @@ class Agent {
         this.#reconcile();
       },
       incarnation: (told) => {
-        if (this.#incarnation !== undefined && told > this.#incarnation) this.#isOfBefore = true;
-        this.#incarnation = Math.max(told, this.#incarnation ?? 0);
+        if (told > this.#incarnation) this.#isOfBefore = true;
+        this.#incarnation = Math.max(told, this.#incarnation);
       },
     };
     let fullAtMs = 0;

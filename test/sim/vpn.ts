@@ -11,10 +11,27 @@ import { partitionOf } from '../../schemas/subjects.ts';
 import type { Random } from '../actors/support/random.ts';
 import { noLedger } from '../actors/support/records.ts';
 import { certificate, home, keysOf, madeNetwork, madePeer } from '../actors/support/vpn.ts';
+import type { PeerKeys } from '../../schemas/peer.ts';
 import type { Gateway } from './gateway.ts';
 
+// A seed is a run: nothing here may differ from one run to the next.
+const certificateFrom = (newToken: () => string) => certificate({ serial: newToken().replaceAll('-', '') });
+
+function keysFrom(newToken: () => string): PeerKeys {
+  const { wireguard } = keysOf();
+  return { wireguard: { ...wireguard, publicKey: newToken() }, certificate: certificateFrom(newToken) };
+}
+
 /** So few addresses that each is lent again and again. */
-export const smallNetwork = () => madeNetwork({ ipv4_pool: '10.86.0.0/29' });
+export function smallNetwork(newToken: () => string) {
+  const made = madeNetwork({ ipv4_pool: '10.86.0.0/29' });
+  return {
+    ...made,
+    wireguard: { ...made.wireguard, publicKey: newToken() },
+    ca: certificateFrom(newToken),
+    server: certificateFrom(newToken),
+  };
+}
 
 interface KnownPeer {
   readonly tenant: TenantId;
@@ -45,7 +62,7 @@ export async function liveOnVpn(
     });
     if (reserved.code !== 'ok') return;
     const { index } = (JSON.parse(reserved.body) as { data: Reservation }).data;
-    const made = madePeer(`${newToken()}-${names++}`, index);
+    const made = madePeer(`${newToken()}-${names++}`, index, keysFrom(newToken));
     const { code } = await gateway.ask('write', { type: 'peer.create', tenant, peer, made, ...ride() });
     if (code === 'created' || code === 'timeout') known.push({ tenant, peer, serial: made.certificate.serial });
   }
@@ -57,13 +74,13 @@ export async function liveOnVpn(
         await gateway.ask('write', { type: 'peer.update', update: { enabled: random.once(2) }, ...peer });
         return;
       case 1: {
-        const keys = keysOf();
+        const keys = keysFrom(newToken);
         const { code } = await gateway.ask('write', { type: 'peer.rotate', replaces: one.serial, keys, ...peer });
         if (code === 'ok') one.serial = keys.certificate.serial;
         return;
       }
       case 2: {
-        const next = certificate();
+        const next = certificateFrom(newToken);
         const { code } = await gateway.ask('write', {
           type: 'peer.certify',
           replaces: one.serial,

@@ -23,6 +23,7 @@ export const quietObserver: PartitionOptions['observer'] = {
   quarantined: () => {},
   journal: () => {},
   parked: () => {},
+  room: () => {},
   reload: () => {},
   worked: () => {},
 };
