@@ -50,7 +50,7 @@ async function startProcess(t: Test, ground: Ground, more: Parameters<typeof own
 
 const numbersOf = ({ owner }: Process): number[] => [...owner.keeper.serving()].map(({ number }) => number);
 
-async function until(what: string, check: () => boolean, withinMs = 10_000): Promise<number> {
+async function until(what: string, check: () => boolean, withinMs = 60_000): Promise<number> {
   const startMs = performance.now();
   while (!check()) {
     if (performance.now() - startMs > withinMs) throw new Error(`not within ${withinMs} ms: ${what}`);
@@ -194,8 +194,14 @@ t.test('a process that falls silent is taken over; when it is back it answers no
   const request = frozen.nc.request.bind(frozen.nc);
   frozen.nc.publish = () => {};
   frozen.nc.request = async () => Promise.reject(new Error('frozen'));
-  const tookMs = await until('the other has all', () => other.owner.serving() === partitions);
-  t.ok(tookMs > limits.leaseMs, `not before its lease was over: after ${Math.round(tookMs)} ms`);
+  const before = other.owner.serving();
+  let isEarly = false;
+  await until('the other has all', () => {
+    // The last renewal may lie well before the moment of freezing: only the lease itself says when it is over.
+    if (other.owner.serving() > before && frozen.owner.keeper.membership.lease().isValid()) isEarly = true;
+    return other.owner.serving() === partitions;
+  });
+  t.notOk(isEarly, 'not before its lease was over');
   t.equal((await insist(ground.nc, create(tenant, 'new'))).code, 'created');
 
   const answers: string[] = [];
