@@ -59,7 +59,6 @@ async function settled(client: Client): Promise<Container[]> {
     async () => client.list(),
     ({ status, body }) =>
       status === 200 && body.data.every((container) => ['running', 'stopped', 'failed'].includes(container.status)),
-    120_000,
   );
   return body.data;
 }

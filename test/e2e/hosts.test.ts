@@ -3,9 +3,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { labels } from '../../host-agent/observed.ts';
-import type { Container } from '../../schemas/container.ts';
 import type { HostView } from '../../schemas/host.ts';
-import { eventually, hostKey, startRig } from './rig.ts';
+import { eventually, hostKey, named, startRig } from './rig.ts';
 
 const small = { cpu_limit: '0.1', mem_limit: '16m' };
 const hosts = '/api/v2/operator/hosts';
@@ -29,13 +28,9 @@ t.test('a host is emptied, and then taken out', async (t) => {
   const rig = await startRig(t);
   const acme = await rig.client('acme');
   const operator = await rig.client('ops', 'operator');
-  const made: Container[] = [];
-  for (let count = 0; count < 8; count++) {
-    const { body } = await acme.create({ name: `c${count}`, ...rig.image, ...small });
-    made.push(body.data);
-  }
-  const pinned = await acme.create({ name: 'pinned', ...rig.image, ...small, host_key: hostKey });
-  for (const container of [...made, pinned.body.data]) t.equal((await acme.wait(container, 'running')).status, 200);
+  const movable = named('c', 8).map((name) => ({ name, ...rig.image, ...small }));
+  const made = await acme.createRunning([...movable, { name: 'pinned', ...rig.image, ...small, host_key: hostKey }]);
+  const pinned = made.at(-1)!;
 
   await rig.addHost('h2');
   t.equal((await operator.call('PATCH', `${hosts}/${hostKey}`, { draining: true })).status, 200);
@@ -60,8 +55,8 @@ t.test('a host is emptied, and then taken out', async (t) => {
   t.match(refused, { status: 409, body: { error: 'conflict', message: /drain it/ } }, 'what was pinned may still run');
   t.equal((await operator.call('DELETE', `${hosts}/${hostKey}?force=true&dead=true`)).status, 202);
   t.equal((await operator.call('GET', `${hosts}/${hostKey}`)).status, 404);
-  const lost = await acme.status(pinned.body.data);
+  const lost = await acme.status(pinned);
   t.match(lost.body.data, { status: 'lost', reason: 'host_removed' });
-  t.equal((await acme.remove(pinned.body.data)).status, 202);
-  t.equal((await acme.get(pinned.body.data)).status, 404, 'no host can have it: gone at once');
+  t.equal((await acme.remove(pinned)).status, 202);
+  t.equal((await acme.get(pinned)).status, 404, 'no host can have it: gone at once');
 });

@@ -60,13 +60,11 @@ t.test('a test that is killed leaves nothing of its network', { skip }, async (t
     'everything is gone',
     async () => Promise.resolve(livingIn(path)),
     (count) => count === 0,
-    30_000,
   );
   await eventually(
     'its folder too',
     async () => Promise.resolve(existsSync(path)),
     (there) => !there,
-    30_000,
   );
   t.pass('nothing is left');
 });

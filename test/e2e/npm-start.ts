@@ -117,7 +117,6 @@ export async function isGone(t: Test, state: string, started: Started): Promise<
     'its guard and its servers end',
     async () => processesAbout(state),
     ({ length }) => length === 0,
-    15_000,
   );
   t.same(ledgersOf(started.pid), [], 'nothing is left in its ledger');
 }

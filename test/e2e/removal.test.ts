@@ -4,9 +4,8 @@ import { join } from 'node:path';
 import { connect, jwtAuthenticator } from '@nats-io/transport-node';
 import t from 'tap';
 import { labels } from '../../host-agent/observed.ts';
-import type { Container } from '../../schemas/container.ts';
 import type { HostView } from '../../schemas/host.ts';
-import { eventually, hostKey, startRig, type Rig } from './rig.ts';
+import { eventually, hostKey, named, startRig, type Rig } from './rig.ts';
 
 /** What the NATS server says to a log line that is sent with the credentials of a host's agent. */
 async function publishLogAs(rig: Rig, key: string): Promise<string> {
@@ -37,16 +36,10 @@ t.test('a host that comes back after it was lost stops what was moved meanwhile,
   const rig = await startRig(t, { actors: { HOST_LOST_MS: '8000' } });
   const acme = await rig.client('acme');
   const operator = await rig.client('ops', 'operator');
-  const made: Container[] = [];
-  for (let count = 0; count < 8; count++) {
-    const { body } = await acme.create({ name: `c${count}`, ...rig.image, ...small });
-    made.push(body.data);
-  }
-  for (const name of ['p0', 'p1']) {
-    const { body } = await acme.create({ name, ...rig.image, ...small, host_key: hostKey });
-    made.push(body.data);
-  }
-  for (const container of made) t.equal((await acme.wait(container, 'running')).status, 200);
+  const made = await acme.createRunning([
+    ...named('c', 8).map((name) => ({ name, ...rig.image, ...small })),
+    ...named('p', 2).map((name) => ({ name, ...rig.image, ...small, host_key: hostKey })),
+  ]);
 
   await rig.addHost('h2');
   rig.agent.server().pause();
@@ -55,7 +48,6 @@ t.test('a host that comes back after it was lost stops what was moved meanwhile,
     'the eight that the platform had placed run on the other host',
     async () => acme.list(),
     ({ body }) => body.data.filter(({ host_key, status }) => host_key === 'h2' && status === 'running').length === 8,
-    120_000,
   );
   const running = async (): Promise<string[]> =>
     (await rig.engine.containers())
@@ -79,12 +71,7 @@ t.test('a live host that is removed by force stops its containers, and none of t
   const rig = await startRig(t);
   const acme = await rig.client('acme');
   const operator = await rig.client('ops', 'operator');
-  const made: Container[] = [];
-  for (let count = 0; count < 4; count++) {
-    const { body } = await acme.create({ name: `c${count}`, ...rig.image, ...small });
-    made.push(body.data);
-  }
-  for (const container of made) t.equal((await acme.wait(container, 'running')).status, 200);
+  const made = await acme.createRunning(named('c', 4).map((name) => ({ name, ...rig.image, ...small })));
   await rig.addHost('h2');
   const twice: string[][] = [];
   const running = async (): Promise<string[]> => {

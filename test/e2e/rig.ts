@@ -81,18 +81,30 @@ export async function clientOf(baseUrl: string, token: string) {
     return reply;
   };
   const id = (container: { id: string }): string => `${compute}/${container.id}`;
+  const create = async (body: object, headers?: Record<string, string>) =>
+    call<{ data: Container }>('POST', compute, body, headers);
+  const wait = async (container: { id: string }, status: string, timeoutS = 120) =>
+    call<{ data: ContainerStatusView }>('GET', `${id(container)}/wait?status=${status}&timeout=${timeoutS}`);
   return {
     token,
     call,
-    create: async (body: object, headers?: Record<string, string>) =>
-      call<{ data: Container }>('POST', compute, body, headers),
+    create,
+    /** Creates one container after the other, then waits until all run. */
+    createRunning: async (bodies: readonly object[]): Promise<Container[]> => {
+      const made: Container[] = [];
+      for (const body of bodies) made.push((await create(body)).body.data);
+      for (const container of made) {
+        const { status, text } = await wait(container, 'running');
+        if (status !== 200) throw new Error(`${container.name} does not run: ${status} ${text}`);
+      }
+      return made;
+    },
     get: async (container: { id: string }) => call<{ data: Container }>('GET', id(container)),
     status: async (container: { id: string }) => call<{ data: ContainerStatusView }>('GET', `${id(container)}/status`),
     start: async (container: { id: string }) => call<{ data: Container }>('POST', `${id(container)}/start`),
     stop: async (container: { id: string }) => call<{ data: Container }>('POST', `${id(container)}/stop`),
     remove: async (container: { id: string }) => call<{ data: Container }>('DELETE', id(container)),
-    wait: async (container: { id: string }, status: string, timeoutS = 120) =>
-      call<{ data: ContainerStatusView }>('GET', `${id(container)}/wait?status=${status}&timeout=${timeoutS}`),
+    wait,
     list: async () => call<{ data: Container[] }>('GET', compute),
   };
 }
@@ -361,12 +373,16 @@ export async function startRig(t: Test, options: RigOptions = {}): Promise<Rig> 
   };
 }
 
+/** Names for as many containers: c0, c1, … */
+export const named = (prefix: string, count: number): string[] =>
+  Array.from({ length: count }, (_, index) => `${prefix}${index}`);
+
 /** Calls until `check` is true of the result; fails with the last one after the deadline. */
 export async function eventually<T>(
   what: string,
   look: () => Promise<T>,
   check: (value: T) => boolean,
-  deadlineMs = 60_000,
+  deadlineMs = 180_000,
 ): Promise<T> {
   const endMs = performance.now() + deadlineMs;
   for (;;) {

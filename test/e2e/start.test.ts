@@ -178,7 +178,6 @@ t.test('npm start', async (whole) => {
       'the demo container runs',
       async () => demoOf(readDev()),
       ({ status }) => status === 'running',
-      30_000,
     );
     t.match(found, { id: container?.id, inserted_at: container?.inserted_at });
     t.equal((await engine?.only(found.id))?.Id, dockerId, 'the engine’s container is the same too');

@@ -63,7 +63,27 @@ t.test('a control plane that was restored is told again what it has forgotten', 
   const hellos = controlPlane.hellos().length;
   controlPlane.restore();
   await controlPlane.reported(id, ({ observation }) => observation.status === 'running');
-  t.equal(controlPlane.hellos().length, hellos + 1, 'in a session that it knows of');
+  t.equal(controlPlane.hellos().length, hellos + 1, 'in one hello: it says which sessions were used');
+  t.same(controlPlane.faults(), []);
+});
+
+t.test('a restore before the first answer of an owner: what was reported until then is told again', async (t) => {
+  const { controlPlane, agent, script } = await startRig(t);
+  const { id } = controlPlane.desire(await script('steady', steady));
+  const isRunning = ({ observation }: { observation: { status: string } }): boolean => observation.status === 'running';
+  const first = agent();
+  await controlPlane.reported(id, isRunning);
+  await first.kill9();
+  controlPlane.ignoreSyncs(true);
+  const reports = controlPlane.reports(id).length;
+  agent();
+  await eventually(
+    () => controlPlane.reports(id).length > reports || undefined,
+    () => 'a report that rests on the desired set on disk',
+  );
+  controlPlane.restore();
+  controlPlane.ignoreSyncs(false);
+  await controlPlane.reported(id, isRunning);
   t.same(controlPlane.faults(), []);
 });
 

@@ -69,7 +69,9 @@ export interface ControlPlane {
   comeBack(): Promise<void>;
   /** Every answer names another cluster from now on. */
   impersonate(cluster: string): void;
-  /** The same cluster, restored from a backup that was made before anything was reported. */
+  /** The owners answer no sync; hello and reports are answered. */
+  ignoreSyncs(isOn: boolean): void;
+  /** The same cluster, restored from a backup that was made before this host was heard of. */
   restore(): void;
   /** The newest report of a container. */
   last(id: ContainerId): ReportItem | undefined;
@@ -138,12 +140,14 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
     if (asked.session !== undefined && asked.session < state.session && isAnotherHeard) {
       return { ok: false, error: 'superseded' };
     }
-    state.session += 1;
+    state.session = Math.max(state.session, asked.highest_session ?? 0) + 1;
     const { session, orphanWord, answeringCluster } = state;
     return { ok: true, cluster: answeringCluster, partitions, session, orphan_word: orphanWord };
   };
 
+  let ignoresSyncs = false;
   const onSync = (message: Msg): SyncAnswer[] => {
+    if (ignoresSyncs) return [];
     const ask = decode.sync(message.data);
     const asked = ask.partitions ?? Array.from({ length: partitions }, (_, partition) => partition);
     return asked.flatMap((partition) => {
@@ -158,7 +162,7 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
   const numbered = new Map<ContainerId, { readonly session: number; readonly item: ReportItem }>();
   const onReport = (message: Msg): ReportAnswer => {
     const report = decode.report(message.data);
-    if (report.session !== state.session) return { ok: false, error: 'stale_session' };
+    if (report.session < state.session) return { ok: false, error: 'stale_session' };
     for (const item of report.items) {
       const last = numbered.get(item.id);
       const isRepeated = isDeepStrictEqual(last?.item, item);
@@ -255,8 +259,12 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
     comeBack: async () => {
       serving = await serve();
     },
+    ignoreSyncs: (isOn) => {
+      ignoresSyncs = isOn;
+    },
     restore: () => {
       newest.clear();
+      state.session = 0;
       state.incarnation += 1;
     },
     impersonate: (other) => {
