@@ -121,6 +121,33 @@ t.test('what waits is bounded, and room comes with the stream', async (t) => {
   t.equal(new Set(stream.ids()).size, number * 100);
 });
 
+t.test('what is wanted while a publication ends is published, at whichever moment that is', async (t) => {
+  const entry = (number: number): EntryEvents => ({
+    number,
+    events: [{ subject: 'event.acme.a', event: { id: `0-${number}-0`, message: null } as Event }],
+  });
+  const empty = { last: 0, mark: 0, pending: [], checkpointed: [], parked: [] };
+  /** From the acknowledgement of the first on, in turns of the microtask queue. */
+  for (let turns = 0; turns < 20; turns++) {
+    let acknowledge = (): void => {};
+    let publications = 0;
+    const sink: EventSink = {
+      publish: () => (++publications === 1 ? new Promise((resolve) => (acknowledge = resolve)) : Promise.resolve()),
+    };
+    const outbox = runAtOnce(Outbox.opening({ sink, clock: systemClock, onFailure: () => {}, ...empty }));
+    // It has looked, and nothing was there.
+    await sleep(0);
+    outbox.offer(entry(1));
+    outbox.offer(entry(2));
+    void outbox.publishTo(1, 60_000);
+    acknowledge();
+    for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+    await outbox.publishTo(2, 5_000);
+    t.equal(outbox.publishedTo, 2, `wanted ${turns} turns after it`);
+    await outbox.stop();
+  }
+});
+
 t.test('a page of recent events is bounded, and the pages are all', (t) => {
   const events = Array.from({ length: 1200 }, (_, index) => ({
     subject: `event.acme.${index % 2 === 0 ? 'a' : 'b'}`,

@@ -13,7 +13,7 @@ import type { ContainerRecord } from '../../schemas/container.ts';
 import type { Event } from '../../schemas/event.ts';
 import type { HostRecord } from '../../schemas/host.ts';
 import { limits } from '../../schemas/limits.ts';
-import { containerId, hostKey, operation, specOf, tenantId } from './support.ts';
+import { containerId, endless, hostKey, operation, specOf, tenantId } from './support.ts';
 import { MemoryBucket, createMemorySink, createMemoryStore } from './support/memory-store.ts';
 import { fleetHost, fleetOf, h1 } from './support/records.ts';
 import { createPartition, readOf, writeOf, type Answered, type LooseWrite } from './support/partition.ts';
@@ -79,6 +79,29 @@ t.test('nothing that speaks of an uncommitted change is answered before its comm
   t.equal(other.code, 'ok', 'what it does not touch is read at once');
   gate.open();
   for (const answer of Object.values(waiting)) await answer;
+});
+
+t.test('without a valid lease nothing is answered, from memory or otherwise, until it is valid again', async (t) => {
+  let isValid = true;
+  const partition = createPartition({
+    store: createMemoryStore(new MemoryBucket()),
+    events: createMemorySink([]),
+    lease: { ...endless, isValid: () => isValid },
+  });
+  t.teardown(() => partition.release());
+  await partition.start();
+  const create = createAsk('web');
+  await writeOf(partition, create);
+  isValid = false;
+  const waiting = {
+    'a read': readOf(partition, { type: 'container.get', tenant, id: create.id }),
+    'a write': writeOf(partition, createAsk('other')),
+  };
+  for (const [what, answer] of Object.entries(waiting)) t.ok(await isPending(answer), what);
+  isValid = true;
+  partition.resume();
+  t.equal((await waiting['a read']).code, 'ok');
+  t.equal((await waiting['a write']).code, 'created');
 });
 
 t.test('the operator’s word about orphans is told after its commit', async (t) => {

@@ -155,7 +155,7 @@ export const mutants: readonly Mutant[] = [
     guard: 'Nothing is answered from memory without a valid lease (ADR 8)',
     file: 'actors/runtime/ownership.js',
     edits: [{ find: 'if (this.#options.lease.isValid())', replace: 'if (true)' }],
-    killedBy: simulation,
+    killedBy: { by: 'test', file: 'test/actors/runtime.test.ts' },
   },
   {
     name: 'output gate opened',
@@ -216,7 +216,7 @@ export const mutants: readonly Mutant[] = [
     guard: 'What is wanted while a publication ends is published, too (ADR 12)',
     file: 'actors/runtime/outbox.js',
     edits: [{ find: 'if (takeEntries(this.#unpublished, this.#wanted).length > 0)', replace: 'if (false)' }],
-    killedBy: simulation,
+    killedBy: { by: 'test', file: 'test/actors/outbox.test.ts' },
   },
   {
     name: 'parked events deleted early',
