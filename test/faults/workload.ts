@@ -230,7 +230,9 @@ export async function startWorkload(world: World, randomOf: () => Random): Promi
     const settle = 'id' in request ? track(tenant, request.kind, request.id) : undefined;
     const invokedMs = performance.now();
     const send = async (): Promise<{ heard: Heard; gateway: Gateway }> => {
-      const isAway = performance.now() < worker.awayUntilMs;
+      const home = world.gateways[worker.home % world.gateways.length]!;
+      const isStarting = world.processes.get(home.place)?.isStarting?.() === true;
+      const isAway = isStarting || performance.now() < worker.awayUntilMs;
       const gateway = world.gateways[(worker.home + Number(isAway)) % world.gateways.length]!;
       const heard = await http.send({ baseUrl: gateway.baseUrl, token, ...call });
       return { heard, gateway };

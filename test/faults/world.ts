@@ -31,6 +31,8 @@ export interface Controlled {
   start(): Promise<void>;
   pause(): void;
   resume(): void;
+  /** From its launch until it is ready: a load balancer sends it nothing. Absent: of what serves no clients. */
+  isStarting?(): boolean;
 }
 
 export interface Gateway {
@@ -239,7 +241,10 @@ export async function startWorld(scope: Scope, options: WorldOptions): Promise<W
     },
     giveLead: async (stream, server) => {
       const ask = JSON.stringify({ placement: { preferred: server } });
-      await watcher.request(`$JS.API.STREAM.LEADER.STEPDOWN.${stream}`, ask, { timeout: leaderAskMs });
+      // A stream without a leader answers nobody; it may get this one all the same.
+      await watcher
+        .request(`$JS.API.STREAM.LEADER.STEPDOWN.${stream}`, ask, { timeout: leaderAskMs })
+        .catch(() => undefined);
     },
     setClock: (place, offsetMs) => writeFileSync(clockFile(place), String(offsetMs)),
   };
@@ -257,10 +262,14 @@ const restartPauseMs = 500;
 const startsMax = 3;
 
 async function control(scope: Scope, program: Program, ended: (exit: Exit) => void): Promise<Controlled> {
+  let isStarting = false;
   const launch = async (): Promise<Server> => {
     for (let restarts = 0; ; restarts++) {
+      isStarting = true;
       try {
-        return await startProgram(program, process.env);
+        const started = await startProgram(program, process.env);
+        isStarting = false;
+        return started;
       } catch (error) {
         if (restarts === startsMax) throw error;
         ended({ kind: 'code', code: 1 });
@@ -303,6 +312,7 @@ async function control(scope: Scope, program: Program, ended: (exit: Exit) => vo
     },
     pause: () => server.pause(),
     resume: () => server.resume(),
+    isStarting: () => isStarting,
   };
 }
 
