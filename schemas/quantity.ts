@@ -27,5 +27,5 @@ export function memBytes(text: string): number | undefined {
   return bytes >= limits.memBytesMin && bytes <= limits.memBytesMax ? bytes : undefined;
 }
 
-/** As NATS counts time in claims and revocations. */
+/** As tokens, NATS claims and revocations count time. */
 export const wholeSeconds = (ms: number): number => Math.floor(ms / 1000);

@@ -1,6 +1,7 @@
 /** The operator's view of tenants and of their containers. */
 import type { OperatorFields } from '../../schemas/container.ts';
 import type { Revocation, RevocationBody, TenantBody } from '../../schemas/tenant.ts';
+import { wholeSeconds } from '../../schemas/quantity.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { containerOf, succeeded, tenantParameterOf, type Handler, type Services } from '../call.ts';
 import { created } from '../respond.ts';
@@ -15,7 +16,7 @@ export function revocationOf(
     jti !== undefined ? { by: 'jti', value: jti } : sub !== undefined ? { by: 'sub', value: sub } : { by: 'tenant' };
   const longestMs = nowMs + tokenLifeMaxMs;
   const untilMs = match.by === 'jti' && exp !== undefined ? Math.min(longestMs, exp * 1000) : longestMs;
-  return { tenant, match, issuedUntilS: Math.floor(nowMs / 1000), untilMs };
+  return { tenant, match, issuedUntilS: wholeSeconds(nowMs), untilMs };
 }
 
 export function tenantHandlers(services: Services) {

@@ -94,6 +94,13 @@ t.test('a default that is shown is one that may be given', (t) => {
   t.end();
 });
 
+t.test('docs/security.md lists every attack that runs as a test, and no other', (t) => {
+  const listed = [...read('docs/security.md').matchAll(/^\| `([\w-]+)` \|/gm)].map(([, name = '']) => name);
+  const run = below('test/attacks', '.test.ts').map((path) => path.slice('test/attacks/'.length, -'.test.ts'.length));
+  t.same(listed.sort(), run.sort());
+  t.end();
+});
+
 t.test('links lead somewhere', (t) => {
   const faults = allPages.flatMap((page) =>
     relativeLinks(read(page)).flatMap((link) => {
