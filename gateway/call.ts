@@ -5,7 +5,7 @@ import { errorStatus, outcomeStatus } from '../schemas/errors.ts';
 import type { ContainerId, HostKey, NetworkName, OperationId, PeerId, TenantId } from '../schemas/ids.ts';
 import type { PeerGrant } from '../schemas/peer.ts';
 import type { Revocation } from '../schemas/tenant.ts';
-import type { RouteName } from '../schemas/routes.ts';
+import type { OwnToken, RouteName } from '../schemas/routes.ts';
 import type { Identity } from './auth/claims.ts';
 import type { LaneKind, Outcome, Question } from './coalescer.ts';
 import type { Exchange } from './http/engine.ts';
@@ -51,8 +51,8 @@ export interface Services {
   newContainerId(): ContainerId;
   /** 32 random bytes, base64url. */
   newSecret(): string;
-  /** An enrolment with a wrong token counts like a failed authentication. */
-  countAuthFailure(exchange: Exchange): void;
+  /** Of a route that looks at a token by itself, which was wrong. */
+  countAuthFailure(call: Call, token: OwnToken): void;
 }
 
 /** The tenant is the token's and no other (invariant A6). */

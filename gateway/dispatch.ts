@@ -135,6 +135,8 @@ export class Dispatcher {
     const ownDeadlineMs = match.kind === 'route' ? match.route.deadlineMs : undefined;
     const deadlineMs = startedMs + (ownDeadlineMs ?? this.#options.requestDeadlineMs);
     const ride = { route: trace.route, requestId, deadlineMs };
+    const limited = match.kind === 'route' ? this.#limited(match.route, head) : undefined;
+    if (limited !== undefined) return limited;
     const admitting = access === 'public' ? undefined : this.#admit(head, access, ride);
     const admission = admitting instanceof Promise ? await admitting : admitting;
     if (admission?.kind === 'refused') return admission.result;
@@ -168,6 +170,13 @@ export class Dispatcher {
     const audit = auditOf(call, handled);
     if (audit !== undefined) this.#options.log.info(audit.event, audit.fields);
     return handled;
+  }
+
+  /** Of a route that anybody may ask, what one address may. */
+  #limited({ ownToken, publicRate }: AppRoute, head: RequestHead): Result | undefined {
+    const { gate } = this.#options;
+    const byFailures = ownToken === undefined ? undefined : gate.limitedByFailures(head, ownToken);
+    return (byFailures ?? (publicRate === true ? gate.limitedByAddress(head) : undefined))?.result;
   }
 
   #admit(head: RequestHead, access: Exclude<Access, 'public'>, ride: Ride): Admission | Promise<Admission> {

@@ -9,6 +9,7 @@ import type { Log } from '../lib/log.ts';
 import type { ContainerId, OperationId } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
 import { routes, type RouteName } from '../schemas/routes.ts';
+import { ClientAddresses } from './auth/client-address.ts';
 import { Gate } from './auth/gate.ts';
 import { IssuerKeys } from './auth/keys.ts';
 import { Revocations } from './auth/revocations.ts';
@@ -113,11 +114,13 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
     answers: dependencies.answers,
     onOtherCluster: dependencies.onOtherCluster,
   });
+  const clients = new ClientAddresses(trustedProxies(configuration.TRUSTED_PROXIES), { clock, log });
   const gate = new Gate({
     verifier,
     tenantRates,
     failureRates,
-    trustedProxies: trustedProxies(configuration.TRUSTED_PROXIES),
+    publicRates: rate(configuration.RATE_LIMIT_PUBLIC_PER_SECOND, configuration.RATE_LIMIT_PUBLIC_BURST, false),
+    clients,
     meters,
     knowledgeOf: (tenant) => backend.knowledgeOf(tenant),
   });
@@ -150,7 +153,7 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
     newOperationId: () => randomUUID() as string as OperationId,
     newContainerId: () => uuidv7() as ContainerId,
     newSecret: () => randomBytes(32).toString('base64url'),
-    countAuthFailure: (exchange) => gate.countFailure(exchange.head),
+    countAuthFailure: (call, token) => gate.countFailure(call.exchange.head, token),
   };
   let listenUrl = '';
   const configuredUrl = publicUrlOf(configuration);

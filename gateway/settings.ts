@@ -41,16 +41,24 @@ export const settings = {
     fallback: 1000,
   }),
   RATE_LIMIT_TENANT_BURST: integer('Requests of one tenant at once.', { min: 1, max: 10_000_000, fallback: 5000 }),
-  RATE_LIMIT_AUTH_FAILURES_PER_SECOND: integer('Failed authentications a second of one address.', {
-    min: 1,
-    max: 10_000_000,
-    fallback: 50,
-  }),
-  RATE_LIMIT_AUTH_FAILURES_BURST: integer('Failed authentications of one address at once.', {
+  RATE_LIMIT_AUTH_FAILURES_PER_SECOND: integer(
+    'Wrong tokens a second of one address (of an IPv6 network of 64 bits): for each signing key, of URLs, to enrol, for metrics.',
+    {
+      min: 1,
+      max: 10_000_000,
+      fallback: 50,
+    },
+  ),
+  RATE_LIMIT_AUTH_FAILURES_BURST: integer('The same, at once.', {
     min: 1,
     max: 10_000_000,
     fallback: 1000,
   }),
+  RATE_LIMIT_PUBLIC_PER_SECOND: integer(
+    'Requests a second of one address for revocation lists and /metrics/forage, which need no credentials.',
+    { min: 1, max: 10_000_000, fallback: 20 },
+  ),
+  RATE_LIMIT_PUBLIC_BURST: integer('The same, at once.', { min: 1, max: 10_000_000, fallback: 200 }),
   TRUSTED_PROXIES: list('Networks (CIDR) whose X-Forwarded-For is believed.', { fallback: [] }),
   REQUEST_DEADLINE_MS: integer('How long a request may take.', {
     min: 100,

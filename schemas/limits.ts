@@ -43,6 +43,12 @@ export const limits = {
   /** A token that lives longer is refused, so a revocation ends after this. */
   tokenLifeMaxMs: 400 * days,
   rateBuckets: 50_000,
+  /** Of X-Forwarded-For, so many are looked at, the last first. */
+  forwardedHops: 16,
+  /** Between two warnings of an X-Forwarded-For that is not believed. */
+  forwardedWarnMs: 10 * minutes,
+  /** Whether they are trusted proxies. */
+  addressesRemembered: 4096,
   rateShareMs: 200,
   streamsPerTenant: 32,
   streamHeartbeatMs: 15 * seconds,

@@ -19,6 +19,9 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
  */
 export type Access = 'public' | 'tenant' | 'operator' | 'download' | 'pac';
 
+/** A token that a public route looks at by itself. */
+export type OwnToken = 'join token' | 'metrics token';
+
 export interface QueryParameter {
   readonly schema: TSchema;
   readonly description: string;
@@ -47,6 +50,10 @@ export interface Route {
   readonly media?: readonly string[];
   /** The answer has an ETag, and is 304 to `If-None-Match` with it. */
   readonly conditional?: true;
+  /** An address that got it wrong too often hears 429 before its body is read. */
+  readonly ownToken?: OwnToken;
+  /** Asked for without credentials, and no mere constant: so many a second of one address. */
+  readonly publicRate?: true;
   /** In place of the usual deadline. */
   readonly deadlineMs?: number;
 }
@@ -388,6 +395,7 @@ export const routes = [
       jwt: Type.String(),
     }),
     errors: ['unauthenticated', 'bad_request', 'unsupported_media_type', 'too_large', 'invalid', 'rate_limited'],
+    ownToken: 'join token',
   },
   {
     name: 'peer.list',
@@ -574,8 +582,9 @@ export const routes = [
     summary: 'Certificate revocation list of a network, DER.',
     success: 'ok',
     data: Type.String(),
-    errors: ['not_found'],
+    errors: ['not_found', 'rate_limited'],
     media: ['application/pkix-crl'],
+    publicRate: true,
   },
   {
     name: 'forage.metrics',
@@ -585,8 +594,10 @@ export const routes = [
     summary: 'Metrics of the VPN area; with a bearer token where one is configured.',
     success: 'ok',
     data: Type.String(),
-    errors: ['unauthenticated'],
+    errors: ['unauthenticated', 'rate_limited'],
     media: ['text/plain; version=0.0.4; charset=utf-8'],
+    ownToken: 'metrics token',
+    publicRate: true,
   },
   {
     name: 'network.list',

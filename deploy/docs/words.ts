@@ -47,7 +47,7 @@ export const errorWords: Readonly<Record<ErrorCode, ErrorWords>> = {
     client: 'Mend the fields that are named.',
   },
   rate_limited: {
-    when: 'Too many requests of the tenant, too many failed authentications from the address, or more than 32 open streams and waits of the tenant. Nothing was executed.',
+    when: 'Too many requests of the tenant, too many wrong tokens or public requests from the address, or more than 32 open streams and waits of the tenant. Nothing was executed.',
     client: 'Wait for as long as `Retry-After` says, then send it again.',
   },
   internal: {
@@ -295,7 +295,7 @@ export const metricWords: Readonly<Record<string, string>> = {
 /** Words on a setting where its one line in the code is too short for whoever sets it. */
 export const settingWords: Readonly<Record<string, string>> = {
   'gateway HTTP_HOST': 'Behind a proxy on the same machine leave it; otherwise an address that only the proxy reaches.',
-  'gateway TRUSTED_PROXIES': 'Without it all clients behind a proxy share one limit of failed authentications.',
+  'gateway TRUSTED_PROXIES': 'Without it all clients behind a proxy are one client, with one set of limits.',
   'gateway REQUEST_DEADLINE_MS': 'A proxy’s own time-out must be longer, and for streams and waits much longer.',
   'gateway SHUTDOWN_DELAY_MS': 'Longer than the proxy’s interval between health checks.',
   'gateway REDIS_URL': 'Several gateways want it.',

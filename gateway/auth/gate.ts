@@ -1,14 +1,14 @@
 /** Who a request is from: credentials, verdict, and how often one address may be wrong. */
-import type { BlockList } from 'node:net';
-import { isIPv6 } from 'node:net';
 import type { TenantId } from '../../schemas/ids.ts';
 import type { PeerGrant } from '../../schemas/peer.ts';
+import type { OwnToken } from '../../schemas/routes.ts';
 import type { RequestHead } from '../http/engine.ts';
 import type { Meters } from '../metrics.ts';
 import type { RateLimiter } from '../rate-limits.ts';
 import { failure, rateLimited, type Result } from '../respond.ts';
 import type { Identity } from './claims.ts';
-import { credentialsOf, isCrossSite } from './credentials.ts';
+import type { ClientAddresses } from './client-address.ts';
+import { credentialsOf, isCrossSite, type Credentials } from './credentials.ts';
 import type { Knowledge } from './revocation-feed.ts';
 import type { Verdict, Verifier } from './verifier.ts';
 
@@ -17,13 +17,19 @@ export type Admission =
   | { readonly kind: 'admitted'; readonly identity: Identity; readonly crossSite: boolean }
   /** By a token in the URL, which is good for the files of one peer. */
   | { readonly kind: 'granted'; readonly grant: PeerGrant }
-  | { readonly kind: 'refused'; readonly result: Result };
+  | Refusal;
+
+export interface Refusal {
+  readonly kind: 'refused';
+  readonly result: Result;
+}
 
 export interface GateOptions {
   readonly verifier: Verifier;
   readonly tenantRates: RateLimiter;
   readonly failureRates: RateLimiter;
-  readonly trustedProxies: BlockList;
+  readonly publicRates: RateLimiter;
+  readonly clients: ClientAddresses;
   readonly meters: Meters;
   /** Whether it is known which of a tenant's tokens are revoked. */
   readonly knowledgeOf: (tenant: TenantId) => Knowledge;
@@ -51,15 +57,10 @@ const unknown: Readonly<Record<Exclude<Knowledge, 'known'>, Admission>> = {
 };
 
 /**
- * The client's address: of the socket, or where a trusted proxy is at its other end, the last one in X-Forwarded-For that
- * is none of ours. What stands before it anybody may have written.
+ * What a failure is counted against, beside the client. Each has a budget of its own, so that junk of one kind, from
+ * behind an address that many share, leaves the others alone. `key <id>`: signatures that a published key did not make.
  */
-export function clientAddress({ address, headers }: RequestHead, trusted: BlockList): string {
-  const isTrusted = (candidate: string): boolean => trusted.check(candidate, isIPv6(candidate) ? 'ipv6' : 'ipv4');
-  if (headers.forwardedFor === undefined || !isTrusted(address)) return address;
-  const hops = headers.forwardedFor.split(',').map((hop) => hop.trim());
-  return hops.findLast((hop) => !isTrusted(hop)) ?? address;
-}
+export type FailureKind = `key ${string}` | 'url token' | OwnToken;
 
 export class Gate {
   readonly #options: GateOptions;
@@ -70,33 +71,43 @@ export class Gate {
 
   /** At once for a token that is remembered. */
   admit(head: RequestHead): Admission | Promise<Admission> {
-    const { verifier, meters } = this.#options;
     const credentials = credentialsOf(head.headers);
     switch (credentials.kind) {
       case 'none':
-        meters.authFailure('none');
-        return unauthenticated;
+        return this.#refuse('none');
       case 'malformed':
-        return this.#refuse(head, 'malformed');
-      case 'token': {
-        const recalled = verifier.recall(credentials.token);
-        if (recalled !== undefined) return this.#conclude(head, credentials.from, recalled);
-        const limited = this.limitedByFailures(head);
-        if (limited !== undefined) return limited;
-        const verdict = verifier.verify(credentials.token);
-        return verdict instanceof Promise
-          ? verdict.then((later) => this.#conclude(head, credentials.from, later))
-          : this.#conclude(head, credentials.from, verdict);
-      }
+        return this.#refuse('malformed');
+      case 'token':
+        return this.#byToken(head, credentials);
     }
   }
 
-  /** A refusal where this address was wrong too often of late. */
-  limitedByFailures(head: RequestHead): Admission | undefined {
-    const { failureRates, meters, trustedProxies } = this.#options;
-    const retryAfter = failureRates.peek(clientAddress(head, trustedProxies));
+  /**
+   * What can be refused without a key costs nothing worth a limit. A signature costs its verification, so an address that
+   * sends wrong ones is held back; not with a token that was verified here before, however long ago.
+   */
+  #byToken(
+    head: RequestHead,
+    { token, from }: Extract<Credentials, { readonly kind: 'token' }>,
+  ): Admission | Promise<Admission> {
+    const { verifier } = this.#options;
+    const recalled = verifier.recall(token);
+    if (recalled !== undefined) return this.#conclude(head, from, recalled);
+    const glance = verifier.glance(token);
+    if (glance.kind === 'refused') return this.#refuse(glance.why);
+    const limited = verifier.provedBefore(token) ? undefined : this.limitedByFailures(head, `key ${glance.keyId}`);
+    if (limited !== undefined) return limited;
+    const verdict = verifier.verify(token, glance);
+    return verdict instanceof Promise
+      ? verdict.then((later) => this.#conclude(head, from, later))
+      : this.#conclude(head, from, verdict);
+  }
+
+  /** A refusal where this client was wrong too often of late. */
+  limitedByFailures(head: RequestHead, kind: FailureKind): Refusal | undefined {
+    const retryAfter = this.#options.failureRates.peek(this.#bucketOf(head, kind));
     if (retryAfter === 0) return undefined;
-    meters.rateLimited('address');
+    this.#options.meters.rateLimited('address');
     return { kind: 'refused', result: rateLimited(retryAfter) };
   }
 
@@ -108,13 +119,25 @@ export class Gate {
     return { kind: 'refused', result: rateLimited(retryAfter) };
   }
 
-  countFailure(head: RequestHead): void {
-    this.#options.failureRates.take(clientAddress(head, this.#options.trustedProxies));
+  /** A refusal where this client asks too much of what is public; otherwise this request is counted. */
+  limitedByAddress(head: RequestHead): Refusal | undefined {
+    const { publicRates, clients, meters } = this.#options;
+    const retryAfter = publicRates.take(clients.clientOf(head));
+    if (retryAfter === 0) return undefined;
+    meters.rateLimited('address');
+    return { kind: 'refused', result: rateLimited(retryAfter) };
   }
 
-  #refuse(head: RequestHead, why: string): Admission {
+  countFailure(head: RequestHead, kind: FailureKind): void {
+    this.#options.failureRates.take(this.#bucketOf(head, kind));
+  }
+
+  #bucketOf(head: RequestHead, kind: FailureKind): string {
+    return `${this.#options.clients.clientOf(head)} ${kind}`;
+  }
+
+  #refuse(why: string): Admission {
     this.#options.meters.authFailure(why);
-    this.countFailure(head);
     return unauthenticated;
   }
 
@@ -122,7 +145,8 @@ export class Gate {
     const { meters, knowledgeOf } = this.#options;
     switch (verdict.kind) {
       case 'refused':
-        return this.#refuse(head, verdict.why);
+        if (verdict.forgedFor !== undefined) this.countFailure(head, `key ${verdict.forgedFor}`);
+        return this.#refuse(verdict.why);
       case 'unavailable':
         meters.authFailure('unavailable');
         return unavailable;

@@ -52,7 +52,7 @@ export class UrlTokens {
 
   async #byToken(head: RequestHead, text: string, scope: TokenScope, ride: Ride): Promise<Admission> {
     const { gate, ask, partitions, counted } = this.#options;
-    const limited = gate.limitedByFailures(head);
+    const limited = gate.limitedByFailures(head, 'url token');
     if (limited !== undefined) return limited;
     const count = partitions();
     if (count === undefined) return { kind: 'refused', result: failure('unavailable') };
@@ -67,7 +67,7 @@ export class UrlTokens {
     const grant = code === 'ok' ? (JSON.parse(body) as { data: PeerGrant }).data : undefined;
     if (grant?.scope !== scope) {
       counted(ride.route, 'token');
-      gate.countFailure(head);
+      gate.countFailure(head, 'url token');
       return unauthenticated;
     }
     return gate.limitedByTenant(grant.tenant) ?? { kind: 'granted', grant };

@@ -8,13 +8,14 @@ import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { limits } from '../../schemas/limits.ts';
-import { claimsOf, clockToleranceS, identityOf, preview, type Identity, type Issuer } from './claims.ts';
+import { claimsOf, clockToleranceS, identityOf, preview, type Identity, type Issuer, type Preview } from './claims.ts';
 import type { IssuerKeys } from './keys.ts';
 import type { Revocations } from './revocations.ts';
 
 export type Verdict =
   | { readonly kind: 'identity'; readonly identity: Identity }
-  | { readonly kind: 'refused'; readonly why: string }
+  /** `forgedFor`: the id of the issuer's key that did not make the signature. */
+  | { readonly kind: 'refused'; readonly why: string; readonly forgedFor?: string }
   /** The verdict needs what can't be had now. */
   | { readonly kind: 'unavailable'; readonly why: string };
 
@@ -76,13 +77,19 @@ export class Verifier {
     return this.stillGood(cached.verdict.identity) ? cached.verdict : this.#whyNot(cached.verdict.identity);
   }
 
+  /** Whether the signature was good when it was last looked at here, even if that must be looked at again by now. */
+  provedBefore(token: string): boolean {
+    return this.#cache.peek(keyOf(token)) !== undefined;
+  }
+
+  /** What the token itself says, before any key is looked for. */
+  glance(token: string): Preview {
+    return preview(token, this.#issuers, { nowS: this.#clock.nowMs() / 1000, lifeMaxS: this.#lifeMaxS });
+  }
+
   /** At once where the token can be refused as it stands. */
-  verify(token: string): Verdict | Promise<Verdict> {
+  verify(token: string, glance: Preview = this.glance(token)): Verdict | Promise<Verdict> {
     const key = keyOf(token);
-    const glance = preview(token, this.#issuers, {
-      nowS: this.#clock.nowMs() / 1000,
-      lifeMaxS: this.#lifeMaxS,
-    });
     if (glance.kind === 'refused') return refused(glance.why);
     const under = this.#verifying.get(key);
     if (under !== undefined) return under;
@@ -101,11 +108,7 @@ export class Verifier {
     return identity.expiresAtS * 1000 > this.#clock.nowMs() ? revoked : expired;
   }
 
-  async #verifyAnew(
-    token: string,
-    key: string,
-    glance: Extract<ReturnType<typeof preview>, { kind: 'plausible' }>,
-  ): Promise<Verdict> {
+  async #verifyAnew(token: string, key: string, glance: Extract<Preview, { kind: 'plausible' }>): Promise<Verdict> {
     const issuer = this.#issuers[glance.issuerIndex];
     if (issuer === undefined) return refused('issuer');
     const found = await issuer.keys.find(glance.keyId, glance.algorithm);
@@ -124,7 +127,7 @@ export class Verifier {
     } catch (error) {
       // Anything but a jose error is a key that it would not use, such as RSA under 2048 bits.
       if (!(error instanceof errors.JOSEError)) this.#log.warn('token_key_unfit', { keyId: glance.keyId, error });
-      return refused('signature');
+      return { kind: 'refused', why: 'signature', forgedFor: glance.keyId };
     }
   }
 
@@ -132,9 +135,9 @@ export class Verifier {
     const claims = claimsOf(payload);
     const identity = claims === undefined ? undefined : identityOf(claims, issuer);
     if (identity === undefined) return refused('claims');
-    if (!this.stillGood(identity)) return this.#whyNot(identity);
     const verdict = { kind: 'identity', identity } as const;
+    // A revoked one too: its standing is looked at every time, and to be asked again must not cost a verification.
     this.#cache.set(key, { verdict, untilMs: this.#clock.nowMs() + limits.tokenCacheTtlMs });
-    return verdict;
+    return this.stillGood(identity) ? verdict : this.#whyNot(identity);
   }
 }

@@ -5,7 +5,6 @@ import type { Log } from '../../lib/log.ts';
 import type { NetworkName, PeerId, PeerTokenId } from '../../schemas/ids.ts';
 import { partitionOf } from '../../schemas/subjects.ts';
 import type { Services } from '../call.ts';
-import type { Exchange } from '../http/engine.ts';
 import { PkiPool } from '../pki/pool.ts';
 import { Vault, type VaultKey } from '../pki/vault.ts';
 import { createVpnActors, type VpnActors } from './actors.ts';
@@ -27,7 +26,7 @@ export interface Forage {
   readonly keyring: Keyring | undefined;
   readonly publicUrl: () => string;
   readonly metricsToken: string | undefined;
-  countAuthFailure(exchange: Exchange): void;
+  countAuthFailure: Services['countAuthFailure'];
   readonly clock: Clock;
   readonly log: Log;
   stop(): Promise<void>;
@@ -66,7 +65,7 @@ export function createForage({ services, vaultKeys, publicUrl, ...options }: For
     keyring,
     publicUrl,
     metricsToken: options.metricsToken,
-    countAuthFailure: (exchange) => services.countAuthFailure(exchange),
+    countAuthFailure: (call, token) => services.countAuthFailure(call, token),
     clock,
     log,
     stop: async () => keyring?.pool.stop(),

@@ -141,7 +141,7 @@ export function artifactHandlers(forage: Forage) {
     const given = /^bearer +(.+)$/i.exec(call.exchange.head.headers.authorization ?? '')?.[1] ?? '';
     const digest = (text: string) => createHash('sha256').update(text).digest();
     if (timingSafeEqual(digest(given), digest(metricsToken))) return true;
-    forage.countAuthFailure(call.exchange);
+    forage.countAuthFailure(call, 'metrics token');
     return false;
   }
 

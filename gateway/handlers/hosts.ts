@@ -102,7 +102,7 @@ export function hostHandlers(services: Services) {
           );
     // A host that does not exist is not told apart from a token that is wrong.
     if (outcome.code === 'unauthenticated' || outcome.code === 'not_found') {
-      services.countAuthFailure(call.exchange);
+      services.countAuthFailure(call, 'join token');
       return failure('unauthenticated');
     }
     if (outcome.code !== 'ok' && outcome.code !== 'created') return outcome;

@@ -10,7 +10,7 @@ import t, { type Test } from 'tap';
 import { SignJWT, exportJWK } from 'jose';
 import type { Algorithm } from '../../gateway/auth/claims.ts';
 import { cookieValue, credentialsOf, isCrossSite } from '../../gateway/auth/credentials.ts';
-import { clientAddress } from '../../gateway/auth/gate.ts';
+import { ClientAddresses, clientOf } from '../../gateway/auth/client-address.ts';
 import { IssuerKeys, type KeySource } from '../../gateway/auth/keys.ts';
 import { Revocations } from '../../gateway/auth/revocations.ts';
 import { Verifier, type TrustedIssuer } from '../../gateway/auth/verifier.ts';
@@ -176,10 +176,17 @@ t.test('what was verified is remembered for a minute; expiry and revocation are 
   await told(second);
   revocations.add(revocationOf({ by: 'jti', value: 'two' }), clock.nowMs());
   t.match(verifier.recall(second), { kind: 'refused', why: 'revoked' });
+  const third = await issuer.mint({ jti: 'two' });
+  t.equal(await told(third), 'refused revoked');
+  t.match(verifier.recall(third), { kind: 'refused', why: 'revoked' }, 'not verified again');
 
   const wrong = await issuer.mint({}, { key: await createKey('EdDSA', issuer.keys.EdDSA.kid) });
   await told(wrong);
   t.equal(verifier.recall(wrong), undefined, 'failures are not remembered');
+  t.notOk(verifier.provedBefore(wrong));
+  clock.advance(limits.tokenCacheTtlMs + 1);
+  t.equal(verifier.recall(third), undefined);
+  t.ok(verifier.provedBefore(third), 'and what was proved is known to have been');
 });
 
 const revocationOf = (match: Revocation['match'], more: Partial<Revocation> = {}): Revocation => ({
@@ -391,14 +398,14 @@ t.test('cross-site requests with a cookie', async (t) => {
 });
 
 t.test('the client’s address', async (t) => {
-  const trusted = new BlockList();
-  trusted.addSubnet('10.0.0.0', 8, 'ipv4');
-  trusted.addSubnet('fd00::', 8, 'ipv6');
+  const networks = new BlockList();
+  networks.addSubnet('10.0.0.0', 8, 'ipv4');
+  networks.addSubnet('fd00::', 8, 'ipv6');
+  const log = recordingLog();
+  let nowMs = 0;
+  const clients = new ClientAddresses(networks, { clock: { nowMs: () => nowMs, monotonicMs: () => nowMs }, log });
   const told = (address: string, forwardedFor?: string): string =>
-    clientAddress(
-      { method: 'GET', path: '/', query: '', address, headers: forwardedFor === undefined ? {} : { forwardedFor } },
-      trusted,
-    );
+    clients.addressOf({ address, headers: forwardedFor === undefined ? {} : { forwardedFor } });
   t.equal(told('192.0.2.1'), '192.0.2.1');
   t.equal(told('192.0.2.1', '198.51.100.1'), '192.0.2.1', 'not from a proxy of ours');
   t.equal(told('10.0.0.1', '198.51.100.1'), '198.51.100.1');
@@ -407,6 +414,34 @@ t.test('the client’s address', async (t) => {
   t.equal(told('10.0.0.1', '10.0.0.2'), '10.0.0.1');
   t.equal(told('10.0.0.1', 'rubbish'), 'rubbish');
   t.equal(told('::1'), '::1');
+  t.equal(told('10.0.0.1', '::ffff:198.51.100.1'), '198.51.100.1');
+  t.equal(told('10.0.0.1', Array(8000).fill('10.0.0.3').join(',')), '10.0.0.1', 'a list of proxies alone');
+
+  t.same(
+    log.events.map(({ event, fields }) => [event, fields['address']]),
+    [['forwarded_for_untrusted', '192.0.2.1']],
+  );
+  told('192.0.2.9', '198.51.100.1');
+  t.equal(log.events.length, 1, 'not said again so soon');
+  nowMs += limits.forwardedWarnMs;
+  told('192.0.2.9', '198.51.100.1');
+  t.match(log.events.at(-1), { event: 'forwarded_for_untrusted', fields: { address: '192.0.2.9' } });
+  told('192.0.2.9');
+  t.equal(log.events.length, 2);
+
+  for (const [address, client] of [
+    ['192.0.2.1', '192.0.2.1'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+    ['2001:0db8:1:2::9', '2001:db8:1:2::/64'],
+    ['2001:db8::1', '2001:db8:0:0::/64'],
+    ['::1', '0:0:0:0::/64'],
+    ['::', '0:0:0:0::/64'],
+    ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+    ['64:ff9b::192.0.2.1', '64:ff9b:0:0::/64'],
+    ['rubbish', 'rubbish'],
+  ] as const) {
+    t.equal(clientOf(address), client, address);
+  }
 });
 
 t.test('nothing is logged that holds a token', async (t) => {
