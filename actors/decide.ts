@@ -52,7 +52,7 @@ export function decideRead(state: PartitionView, ask: StateRead, context: TurnCo
     case 'peer.check':
       return peer.check(state, ask);
     case 'peer.material':
-      return peer.material(state, ask);
+      return peer.material(state, ask, context);
     case 'token.resolve':
       return peer.resolve(state, ask, context);
     case 'peer.count':

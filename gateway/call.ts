@@ -15,6 +15,11 @@ import type { LogReader } from './streams/logs.ts';
 import type { StreamHost } from './streams/host.ts';
 import type { QueryValues } from './validate.ts';
 
+/** What a token in a URL was good for when the request came, and the token itself, as actors know it. */
+export interface TokenGrant extends PeerGrant {
+  readonly tokenHash: string;
+}
+
 export interface Call {
   readonly exchange: Exchange;
   readonly route: RouteName;
@@ -25,7 +30,7 @@ export interface Call {
   /** Undefined on public routes only. */
   readonly identity: Identity | undefined;
   /** Where a token in the URL took the place of an identity. */
-  readonly grant: PeerGrant | undefined;
+  readonly grant: TokenGrant | undefined;
   readonly requestId: string;
   /** Of the monotonic clock. */
   readonly deadlineMs: number;

@@ -116,8 +116,11 @@ export type ReadAsk = Ride &
     | ({ type: 'peer.get' } & OfPeer)
     /** Answered as the create itself would be, short of making anything: name taken, over quota, or `ok`. */
     | ({ type: 'peer.check'; name: string } & OfTenant)
-    /** Body: `{"data":PeerRecord}`: what files are made from. */
-    | ({ type: 'peer.material' } & OfPeer)
+    /**
+     * Body: `{"data":PeerRecord}`: what files are made from. `tokenHash`: asked with a token of the peer, which may have ended
+     * since it was resolved; then `unauthenticated`.
+     */
+    | ({ type: 'peer.material'; tokenHash?: string } & OfPeer)
     /** Body: `{"data":PeerGrant}`; `unauthenticated` for every token that is not good, whatever the reason. */
     | { type: 'token.resolve'; partition: number; hash: string }
     /** Body: `{"data":PeerCount}` of the tenants of one partition. */
@@ -177,8 +180,17 @@ export type WriteAsk = Ride &
         >;
       } & OfPeer)
     | ({ type: 'peer.update'; update: PeerUpdate } & OfPeer)
-    /** New keys; the certificate that they stand in place of is revoked. `conflict` where that is no longer the one in use. */
-    | ({ type: 'peer.rotate'; replaces: string; keys: PeerKeys } & OfPeer)
+    /**
+     * New keys, password and tokens; the certificate before is revoked, every token before ends. `conflict` where `replaces`
+     * is no longer the serial in use. A gateway of the last release sends neither password nor tokens.
+     */
+    | ({
+        type: 'peer.rotate';
+        replaces: string;
+        keys: PeerKeys;
+        p12Password?: Sealed;
+        tokens?: readonly PeerToken[];
+      } & OfPeer)
     /** The same key, certified for longer. `conflict` as above. Body: `{"data":PeerRecord}`. */
     | ({ type: 'peer.certify'; replaces: string; certificate: KeptCertificate } & OfPeer)
     | ({ type: 'peer.password'; p12Password: Sealed } & OfPeer)

@@ -175,7 +175,7 @@ export interface PeerTombstoneRecord {
   readonly goneAtMs: number;
 }
 
-/** Answer to `token.resolve`. */
+/** Answer to `token.resolve`. A token can end at any time: what needs it good asks with it again. */
 export interface PeerGrant {
   readonly tenant: TenantId;
   readonly peer: PeerId;

@@ -25,6 +25,7 @@ import {
 } from '../turn.ts';
 import { changed, damaged, find, kept, revokeAll, shown, told } from './transitions.ts';
 import { isTold } from '../vpn-state.ts';
+import { goodToken, notGood } from './tokens.ts';
 import { peerView, untoldOf } from './view.ts';
 
 export { certify, password, rotate } from './keys.ts';
@@ -183,10 +184,15 @@ export function get(state: PartitionView, ask: Of<'peer.get'>, context: TurnCont
   return 'refusal' in found ? found.refusal : answer(shown('ok', found.record, context));
 }
 
-/** Of a disabled or expired one too: what that is good for is the gateway's to say. */
-export function material(state: PartitionView, ask: Of<'peer.material'>): Turn {
+/** Of a disabled or expired one too, unless a token asks: what that is good for is the gateway's to say. */
+export function material(state: PartitionView, ask: Of<'peer.material'>, { nowMs }: TurnContext): Turn {
   const found = find(state, ask);
-  return 'refusal' in found ? found.refusal : answer(data('ok', found.record));
+  if ('refusal' in found) return found.refusal;
+  const { record } = found;
+  const { tokenHash } = ask;
+  return tokenHash === undefined || goodToken(record, tokenHash, nowMs) !== undefined
+    ? answer(data('ok', record))
+    : notGood;
 }
 
 export const list = (state: PartitionView, ask: Of<'peer.list'>, context: TurnContext): Turn =>

@@ -15,6 +15,10 @@ const tooMuchUntold = refuse('conflict', 'the network has not yet heard of earli
 const hasTooMuchUntold = (state: PartitionView, { revoked }: PeerRecord): boolean =>
   untoldOf(revoked, state.vpn.incarnation).length >= limits.peerRevocationsUntold;
 
+/**
+ * Whoever has a copy of the old keys may have the tokens and the password too, so all of them are replaced in this one turn:
+ * at no moment does an old token fetch a new key.
+ */
 export function rotate(state: PartitionView, ask: Of<'peer.rotate'>, context: TurnContext): Turn {
   const found = find(state, ask);
   if ('refusal' in found) return found.refusal;
@@ -24,7 +28,8 @@ export function rotate(state: PartitionView, ask: Of<'peer.rotate'>, context: Tu
   if (record.certificate.serial !== ask.replaces) return replacedMeanwhile;
   if (hasTooMuchUntold(state, record)) return tooMuchUntold;
   const revoked = revokeAll(record, 'superseded', context);
-  return changed(record, { wireguard, certificate, renewed: [], revoked }, context);
+  const { p12Password = record.p12Password, tokens = [] } = ask;
+  return changed(record, { wireguard, certificate, p12Password, tokens, renewed: [], revoked }, context);
 }
 
 /** The one before stays good until it expires; of too many, the oldest is revoked. */

@@ -1,7 +1,7 @@
 /** Download and PAC tokens of a peer: made, revoked, and traded for what they are good for. Pure. */
 import { limits } from '../../schemas/limits.ts';
 import type { Ask } from '../../schemas/messages.ts';
-import { standingOf, type PeerGrant } from '../../schemas/peer.ts';
+import { standingOf, type PeerGrant, type PeerRecord, type PeerToken } from '../../schemas/peer.ts';
 import type { PartitionView } from '../state.ts';
 import { answer, data, refuse, type Turn, type TurnContext } from '../turn.ts';
 import { find, kept } from './transitions.ts';
@@ -32,13 +32,19 @@ export function tokenRemove(state: PartitionView, ask: Of<'peer.token.remove'>, 
   return answer({ code: 'no_content', body: '' }, kept({ ...record, tokens, updatedAtMs: context.nowMs }));
 }
 
-const notGood = refuse('unauthenticated');
+export const notGood = refuse('unauthenticated');
+
+/** The token of this peer with this hash, where it is good now. */
+export function goodToken(record: PeerRecord | undefined, tokenHash: string, nowMs: number): PeerToken | undefined {
+  const token = record?.tokens.find(({ hash }) => hash === tokenHash);
+  if (record === undefined || token === undefined) return undefined;
+  return token.expiresAtMs > nowMs && standingOf(record, nowMs) === 'active' ? token : undefined;
+}
 
 /** One answer for every token that is not good: unknown, revoked, expired, of a peer that is gone, disabled or expired. */
 export function resolve(state: PartitionView, ask: Of<'token.resolve'>, { nowMs }: TurnContext): Turn {
   const record = state.vpn.peerOfToken(ask.hash);
-  const token = record?.tokens.find(({ hash }) => hash === ask.hash);
+  const token = goodToken(record, ask.hash, nowMs);
   if (record === undefined || token === undefined) return notGood;
-  if (token.expiresAtMs <= nowMs || standingOf(record, nowMs) !== 'active') return notGood;
   return answer(data('ok', { tenant: record.tenant, peer: record.id, scope: token.scope } satisfies PeerGrant));
 }

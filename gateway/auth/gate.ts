@@ -1,7 +1,8 @@
 /** Who a request is from: credentials, verdict, and how often one address may be wrong. */
 import type { TenantId } from '../../schemas/ids.ts';
-import type { PeerGrant } from '../../schemas/peer.ts';
 import type { OwnToken } from '../../schemas/routes.ts';
+
+import type { TokenGrant } from '../call.ts';
 import type { RequestHead } from '../http/engine.ts';
 import type { Meters } from '../metrics.ts';
 import type { RateLimiter } from '../rate-limits.ts';
@@ -16,7 +17,7 @@ export type Admission =
   /** `crossSite`: made by another site with the user's cookie; refused after everything else was looked at. */
   | { readonly kind: 'admitted'; readonly identity: Identity; readonly crossSite: boolean }
   /** By a token in the URL, which is good for the files of one peer. */
-  | { readonly kind: 'granted'; readonly grant: PeerGrant }
+  | { readonly kind: 'granted'; readonly grant: TokenGrant }
   | Refusal;
 
 export interface Refusal {

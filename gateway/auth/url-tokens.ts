@@ -59,8 +59,9 @@ export class UrlTokens {
     const token = parseToken(text);
     // What is no token of ours is asked for all the same, so that it takes as long.
     const partition = token === undefined || token.partition >= count ? 0 : token.partition;
+    const tokenHash = hashOfToken(text);
     const { code, body } = await ask(
-      { type: 'token.resolve', partition, hash: hashOfToken(text), rid: ride.requestId },
+      { type: 'token.resolve', partition, hash: tokenHash, rid: ride.requestId },
       ride.deadlineMs,
     );
     if (code !== 'ok' && code !== 'unauthenticated') return { kind: 'refused', result: { code, body } };
@@ -70,6 +71,6 @@ export class UrlTokens {
       gate.countFailure(head, 'url token');
       return unauthenticated;
     }
-    return gate.limitedByTenant(grant.tenant) ?? { kind: 'granted', grant };
+    return gate.limitedByTenant(grant.tenant) ?? { kind: 'granted', grant: { ...grant, tokenHash } };
   }
 }

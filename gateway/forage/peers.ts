@@ -10,7 +10,6 @@ import { standingOf } from '../../schemas/peer.ts';
 import type { PeerKeys, PeerRecord, PeerToken, PeerView, SecretPlace, TokenScope } from '../../schemas/peer.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { succeeded } from '../call.ts';
-import type { Outcome } from '../coalescer.ts';
 import { newPassword, newToken } from '../pki/secrets.ts';
 import { failure, invalid } from '../respond.ts';
 import type { PeerSettings } from '../vpn/peer-body.ts';
@@ -49,6 +48,11 @@ export interface NewPeer {
 interface PeerOwner {
   readonly tenant: TenantId;
   readonly peer: PeerId;
+}
+
+/** A peer, and the token that the request has in place of a session; it must be good when the peer is read. */
+export interface PeerAccess extends PeerOwner {
+  readonly tokenHash?: string;
 }
 
 const placeOf = ({ tenant, peer }: PeerOwner, field: Extract<SecretPlace, { of: 'peer' }>['field']): SecretPlace => ({
@@ -106,9 +110,7 @@ export class PeerMaker {
         { localId, network, expiresAtMs: settings.expiresAtMs },
         { vault, pool },
       );
-      const p12Password = newPassword();
-      const download = this.newToken(tenant, 'download', null);
-      const pac = this.newToken(tenant, 'pac', null);
+      const { shown, stored } = this.#newSecrets(owner, { vault, pool });
       const { data: view } = await actors.write<{ data: PeerView }>(asker, {
         type: 'peer.create',
         ...owner,
@@ -121,20 +123,22 @@ export class PeerMaker {
           routes: settings.routes,
           dns: settings.dns,
           localId,
-          p12Password: vault.seal(placeOf(owner, 'password'), p12Password),
-          tokens: [download.token, pac.token],
+          ...stored,
           ...keys,
         },
       });
-      return { view, p12Password, pacToken: pac.text, downloadToken: download.text };
+      return { view, ...shown };
     } catch (error) {
       if (!mayHaveHappened(error)) void actors.askWrite(asker, { type: 'network.release', network: name, by: owner });
       throw error;
     }
   }
 
-  /** New keys and certificate in place of those of `material`. @throws Refusal */
-  async rotate(asker: Asker, { peer, network }: Material, keyring: Keyring): Promise<Outcome> {
+  /**
+   * New keys, certificate, password and tokens in place of those of `material`. An answer that is lost is lost with the
+   * secrets in it: the tenant rotates again. @throws Refusal
+   */
+  async rotate(asker: Asker, { peer, network }: Material, keyring: Keyring): Promise<NewPeer> {
     // No certificate outlives its peer, so there is none to give it.
     if (standingOf(peer, this.#options.clock.nowMs()) === 'expired') {
       throw new Refusal(failure('conflict', 'the peer is expired'));
@@ -143,18 +147,26 @@ export class PeerMaker {
     const keys = await this.#turns.run(owner.tenant, asker.deadlineMs, () =>
       this.#newKeys(asker, owner, { ...peer, network }, keyring),
     );
-    return this.#options.actors.askWrite(asker, {
+    const { shown, stored } = this.#newSecrets(owner, keyring);
+    const { data: view } = await this.#options.actors.write<{ data: PeerView }>(asker, {
       type: 'peer.rotate',
       ...owner,
       replaces: peer.certificate.serial,
       keys,
+      ...stored,
     });
+    return { view, ...shown };
   }
 
-  /** @throws Refusal: `not_found` where the tenant has no such peer. */
-  async load(asker: Asker, tenant: TenantId, peer: PeerId): Promise<Material> {
+  /** @throws Refusal: `not_found` where the tenant has no such peer, `unauthenticated` where the token has ended. */
+  async load(asker: Asker, { tenant, peer, tokenHash }: PeerAccess): Promise<Material> {
     const { actors } = this.#options;
-    const { data: record } = await actors.read<{ data: PeerRecord }>(asker, { type: 'peer.material', tenant, peer });
+    const { data: record } = await actors.read<{ data: PeerRecord }>(asker, {
+      type: 'peer.material',
+      tenant,
+      peer,
+      ...(tokenHash === undefined ? {} : { tokenHash }),
+    });
     const { data: network } = await actors.read<{ data: NetworkRecord }>(asker, {
       type: 'network.material',
       network: record.network,
@@ -166,7 +178,7 @@ export class PeerMaker {
    * The same with a certificate that still has a good part of its life before it, as far as the peer's own expiry and the
    * authority's allow. Whoever asks for the file renews it: nobody else could bring it to the device.
    */
-  async fresh(asker: Asker, material: Material, { vault, pool }: Keyring): Promise<Material> {
+  async fresh(asker: Asker, access: PeerAccess, material: Material, { vault, pool }: Keyring): Promise<Material> {
     const { peer, network } = material;
     const { actors, clock, publicUrl } = this.#options;
     if (!isRenewalDue(peer.certificate, this.#notAfterMs(network, peer.expiresAtMs), clock.nowMs())) return material;
@@ -191,7 +203,7 @@ export class PeerMaker {
       certificate,
     });
     // Another request was first; what it has stored is as good.
-    if (outcome.code === 'conflict') return this.load(asker, peer.tenant, peer.id);
+    if (outcome.code === 'conflict') return this.load(asker, access);
     return { network, peer: bodyOf<{ data: PeerRecord }>(outcome).data };
   }
 
@@ -207,6 +219,20 @@ export class PeerMaker {
 
   sealPassword(tenant: TenantId, peer: PeerId, password: string, { vault }: Keyring): Sealed {
     return vault.seal(placeOf({ tenant, peer }, 'password'), password);
+  }
+
+  /** A password and a token of each kind: as the answer shows them this once, and as they are stored. */
+  #newSecrets(owner: PeerOwner, keyring: Keyring) {
+    const p12Password = newPassword();
+    const download = this.newToken(owner.tenant, 'download', null);
+    const pac = this.newToken(owner.tenant, 'pac', null);
+    return {
+      shown: { p12Password, pacToken: pac.text, downloadToken: download.text },
+      stored: {
+        p12Password: this.sealPassword(owner.tenant, owner.peer, p12Password, keyring),
+        tokens: [download.token, pac.token],
+      },
+    };
   }
 
   /** Before a key is made for nothing; the turn looks again. A fault of the body (422) comes before the cap (403). */

@@ -1,11 +1,13 @@
 /** Downloads: the files of one peer, for its tenant or for whoever holds a token of it; and what is public. */
 import { createHash, timingSafeEqual } from 'node:crypto';
+import type { PeerId } from '../../schemas/ids.ts';
 import { standingOf } from '../../schemas/peer.ts';
 import { networkOf, peerOf, tenantOf, type Call, type Handled, type Handler } from '../call.ts';
 import type { Encryption } from '../forage/artifacts.ts';
 import { conditional } from '../forage/conditional.ts';
 import type { Forage } from '../forage/forage.ts';
 import { keyringOf, type Keyring } from '../forage/keyring.ts';
+import type { PeerAccess } from '../forage/peers.ts';
 import { Refusal, refusing } from '../forage/refusal.ts';
 import { failure, type Result } from '../respond.ts';
 import { attachment, fileName } from '../vpn/filename.ts';
@@ -32,6 +34,13 @@ const named = ({ peer }: Subject, extension: string): string[] => [
   attachment(fileName(peer.name, peer.id, extension)),
 ];
 
+/** The token that the request was admitted with may end before the peer is read. */
+const accessOf = (call: Call, peer: PeerId): PeerAccess => ({
+  tenant: tenantOf(call),
+  peer,
+  ...(call.grant === undefined ? {} : { tokenHash: call.grant.tokenHash }),
+});
+
 export function artifactHandlers(forage: Forage) {
   const { actors, peers, artifacts, revocationLists, meters, log, keyring } = forage;
 
@@ -40,10 +49,11 @@ export function artifactHandlers(forage: Forage) {
     const peer = peerOf(call);
     // A token opens its own peer's files; any other peer is not there.
     if (call.grant !== undefined && call.grant.peer !== peer) throw new Refusal(failure('not_found'));
-    const loaded = await peers.load(call, tenantOf(call), peer);
+    const access = accessOf(call, peer);
+    const loaded = await peers.load(call, access);
     const standing = standingOf(loaded.peer, forage.clock.nowMs());
     if (standing !== 'active') throw new Refusal(failure('conflict', `the peer is ${standing}`));
-    const material = needs === 'certificate' ? await peers.fresh(call, loaded, keys) : loaded;
+    const material = needs === 'certificate' ? await peers.fresh(call, access, loaded, keys) : loaded;
     return { ...material, baseUrl: forage.publicUrl() };
   }
 
@@ -119,7 +129,7 @@ export function artifactHandlers(forage: Forage) {
   const proxyConfig = refusing(log, async (call) => {
     const { grant } = call;
     if (grant === undefined) return failure('unauthenticated');
-    const { network } = await peers.load(call, grant.tenant, grant.peer);
+    const { network } = await peers.load(call, accessOf(call, grant.peer));
     return conditional(call, pac(network), {
       whole: ['content-type', 'application/x-ns-proxy-autoconfig'],
       always: ['cache-control', 'private, max-age=300', ...common],

@@ -6,11 +6,19 @@ import type { PeerTokenView } from '../../schemas/peer.ts';
 import { peerOf, succeeded, tenantOf, type Handler } from '../call.ts';
 import type { Forage } from '../forage/forage.ts';
 import { keyringOf } from '../forage/keyring.ts';
+import type { NewPeer } from '../forage/peers.ts';
 import { refusing } from '../forage/refusal.ts';
 import type { PeerTokenSettings } from '../forage/token-body.ts';
 import { newPassword } from '../pki/secrets.ts';
-import { created, invalid } from '../respond.ts';
+import { created, invalid, ok } from '../respond.ts';
 import type { PeerSettings } from '../vpn/peer-body.ts';
+
+const withSecrets = ({ view, p12Password, pacToken, downloadToken }: NewPeer) => ({
+  ...view,
+  p12_password: p12Password,
+  pac_token: pacToken,
+  download_token: downloadToken,
+});
 
 export function peerHandlers({ actors, peers, keyring, log }: Forage) {
   const list: Handler = (call) => {
@@ -24,12 +32,7 @@ export function peerHandlers({ actors, peers, keyring, log }: Forage) {
 
   const create = refusing(log, async (call) => {
     const made = await peers.create(call, tenantOf(call), call.body as PeerSettings, keyringOf(keyring));
-    return created({
-      ...made.view,
-      p12_password: made.p12Password,
-      pac_token: made.pacToken,
-      download_token: made.downloadToken,
-    });
+    return created(withSecrets(made));
   });
 
   const update: Handler = (call) =>
@@ -43,9 +46,10 @@ export function peerHandlers({ actors, peers, keyring, log }: Forage) {
   const remove: Handler = (call) =>
     actors.askWrite(call, { type: 'peer.remove', tenant: tenantOf(call), peer: peerOf(call) });
 
-  const rotate = refusing(log, async (call) =>
-    peers.rotate(call, await peers.load(call, tenantOf(call), peerOf(call)), keyringOf(keyring)),
-  );
+  const rotate = refusing(log, async (call) => {
+    const material = await peers.load(call, { tenant: tenantOf(call), peer: peerOf(call) });
+    return ok(withSecrets(await peers.rotate(call, material, keyringOf(keyring))));
+  });
 
   const createToken: Handler = async (call) => {
     const { scope, expiresAtMs } = call.body as PeerTokenSettings;

@@ -272,6 +272,38 @@ t.test('rotation revokes what was issued and is still good; of two at once one i
   t.end();
 });
 
+t.test('a rotation ends every token and replaces the password, in the turn that brings the keys', (t) => {
+  const record = peerRecord({ tokens: [token('old download'), token('old pac', { scope: 'pac' })] });
+  const state = stateOf(record);
+  const of = { tenant: acme, peer: record.id };
+  const rotate = { type: 'peer.rotate', ...of, replaces: record.certificate.serial, keys: keysOf() } as const;
+  const next = { p12Password: sealed('another'), tokens: [token('new download'), token('new pac', { scope: 'pac' })] };
+  const material = (tokenHash?: string) =>
+    read(state, { type: 'peer.material', ...of, ...(tokenHash === undefined ? {} : { tokenHash }) });
+  t.equal(material('old download').code, 'ok');
+
+  const { changes } = write(state, { ...rotate, ...next });
+  t.match(changes.records, [{ ...next, certificate: { serial: rotate.keys.certificate.serial } }]);
+  for (const hash of ['old download', 'old pac']) {
+    t.equal(read(state, { type: 'token.resolve', partition: 0, hash }).code, 'unauthenticated');
+    t.same(material(hash).reply, { code: 'unauthenticated', body: '{"error":"unauthenticated"}' });
+  }
+  t.equal(material('new download').code, 'ok');
+  t.equal(material().code, 'ok', 'its tenant needs no token');
+  write(state, { type: 'peer.update', ...of, update: { enabled: false } });
+  t.equal(material('new download').code, 'unauthenticated', 'of a disabled peer');
+  t.equal(material().code, 'ok');
+
+  const older = peerRecord({ tokens: [token('leaked')] }, 'tablet', 3);
+  const partition = stateOf(older);
+  const { certificate: before, p12Password } = older;
+  // A gateway of the last release names neither.
+  write(partition, { ...rotate, peer: older.id, replaces: before.serial });
+  const { tokens, p12Password: kept } = partition.tenant(acme).peers.records.get(older.id) ?? older;
+  t.same([tokens, kept], [[], p12Password]);
+  t.end();
+});
+
 t.test('renewal keeps the certificate before until it expires, and sixteen of them at most', (t) => {
   let record = peerRecord({ renewed: [{ serial: 'old', notAfterMs: nowMs }] });
   const state = stateOf(record);

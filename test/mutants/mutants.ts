@@ -28,6 +28,20 @@ const decisions: Killer = { by: 'test', file: 'test/actors/container.test.ts' };
 
 export const mutants: readonly Mutant[] = [
   {
+    name: 'tokens outlive a rotation',
+    guard: 'Rotation ends every token of the peer (docs/security.md)',
+    file: 'actors/peer/keys.js',
+    edits: [{ find: 'tokens = [] } = ask', replace: 'tokens = record.tokens } = ask' }],
+    killedBy: { by: 'test', file: 'test/actors/peer.test.ts' },
+  },
+  {
+    name: 'ended token reads new keys',
+    guard: 'A token must be good when the peer is read, not only when the request came (docs/security.md)',
+    file: 'actors/peer/decide.js',
+    edits: [{ find: 'tokenHash === undefined || ', replace: 'true || ' }],
+    killedBy: { by: 'test', file: 'test/actors/peer.test.ts' },
+  },
+  {
     name: 'last contact forgotten',
     guard: 'A restart of a cut-off agent does not let containers run longer (ADR 14)',
     file: 'host-agent/contact.js',
