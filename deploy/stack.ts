@@ -179,7 +179,7 @@ async function startParts(
     settings: {
       ...natsSettings,
       HTTP_PORT: String(ports.api),
-      REDIS_URL: redis.url,
+      ...redis.settings,
       AUTH_ISSUER: devIssuer,
       AUTH_AUDIENCE: devAudience,
       AUTH_JWKS_FILE: tokenIssuer.jwksFile,

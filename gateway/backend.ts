@@ -17,10 +17,11 @@ import { Coalescer, type LaneKind, type Outcome, type Question } from './coalesc
 import type { Meters } from './metrics.ts';
 import { probePartitions } from './prober.ts';
 import type { RateLimiter } from './rate-limits.ts';
-import { connectSharedMemory, type SharedMemory } from './redis.ts';
+import { connectSharedMemory, type RedisAccess, type SharedMemory } from './redis.ts';
 
 export interface BackendOptions {
-  readonly redisUrl: string | undefined;
+  /** Undefined: there is no Redis. */
+  readonly redis: RedisAccess | undefined;
   /** The cluster that must be on the NATS servers; undefined: any. */
   readonly expectedId: string | undefined;
   readonly requestDeadlineMs: number;
@@ -107,24 +108,31 @@ export class Backend {
     return this.#up?.feed.tenantsRefused() ?? 0;
   }
 
+  /** Of a revocation that its owner has committed. */
   announceRevocation(revocation: Revocation): void {
-    this.#up?.feed.add(revocation);
-    this.#up?.shared?.publish(revocation);
+    if (this.#up === undefined) return;
+    const { coalescer, feed, shared } = this.#up;
+    feed.add(revocation);
+    shared?.ring(coalescer.partitionFor(revocation.tenant));
   }
 
   #connectRedis(clusterId: string, feed: RevocationFeed): SharedMemory | undefined {
-    const { redisUrl: url, tenantRates, log } = this.#options;
-    if (url === undefined) {
+    const { redis: access, tenantRates, clock, log } = this.#options;
+    if (access === undefined) {
       log.warn('redis_absent', { effect: 'rate limits are per gateway; revocations spread within a minute' });
       return undefined;
     }
+    if (access.password === undefined) {
+      log.warn('redis_open', { effect: 'whoever reaches Redis can slow tenants down: docs/deploy.md, Redis' });
+    }
     return connectSharedMemory({
-      url,
+      access,
       clusterId,
       tenantRates,
+      clock,
       log,
-      onRevocation: (revocation) => feed.add(revocation),
-      onReconnect: () => feed.refresh(),
+      onBell: (partition) => feed.ring(partition),
+      onBellsLost: () => feed.ringAll(),
     });
   }
 }

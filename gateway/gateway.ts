@@ -35,7 +35,7 @@ import type { HttpEngine } from './http/engine.ts';
 import { drain } from './http/shutdown.ts';
 import { createMeters, registerGauges } from './metrics.ts';
 import { RateLimiter } from './rate-limits.ts';
-import { defaultNetworkOf, publicUrlOf, trustedProxies, vaultKeysOf } from './settings.ts';
+import { defaultNetworkOf, publicUrlOf, redisAccessOf, trustedProxies, vaultKeysOf } from './settings.ts';
 import type { GatewayConfiguration, IssuerSetting } from './settings.ts';
 import { validateNetworkCreate, validateNetworkPut } from './vpn/network-body.ts';
 import { validatePeerCreate, validatePeerUpdate } from './vpn/peer-body.ts';
@@ -78,12 +78,13 @@ export const stopDeadlineMs = (configuration: GatewayConfiguration): number =>
 export async function startGateway(dependencies: GatewayDependencies): Promise<Gateway> {
   const { configuration, nats, clock, log, registry } = dependencies;
   const meters = createMeters(registry);
+  const redis = redisAccessOf(configuration);
   const rate = (perSecond: number, burst: number, shared: boolean) =>
     new RateLimiter({ perSecond, burst }, clock, { shared });
   const tenantRates = rate(
     configuration.RATE_LIMIT_TENANT_PER_SECOND,
     configuration.RATE_LIMIT_TENANT_BURST,
-    configuration.REDIS_URL !== undefined,
+    redis !== undefined,
   );
   const failureRates = rate(
     configuration.RATE_LIMIT_AUTH_FAILURES_PER_SECOND,
@@ -103,7 +104,7 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
     counted: (result) => meters.token(result),
   });
   const backend = new Backend({
-    redisUrl: configuration.REDIS_URL,
+    redis,
     expectedId: configuration.CLUSTER_ID,
     requestDeadlineMs: configuration.REQUEST_DEADLINE_MS,
     revocations,

@@ -1,7 +1,8 @@
 /**
  * Token buckets: so many requests a second for a tenant, so many failed authentications for an address. Each gateway
- * decides from its own memory; what the other gateways let through for the same tenant is taken from the bucket when it is
- * heard of (shared-rates.ts), a fraction of a second later.
+ * decides from its own memory; what the other gateways let through for the same tenant is charged when Redis tells of it
+ * (redis.ts), a fraction of a second later. Redis may lie: a charge never takes the last `limits.rateLocalShare` of a
+ * tenant's rate, and never adds to it.
  */
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../lib/clock.ts';
@@ -13,7 +14,12 @@ export interface Rate {
 }
 
 interface Bucket {
+  /** Left of the rate after what this gateway let through. */
   tokens: number;
+  /** Left after what the others let through, too. */
+  common: number;
+  /** Left of the share that charges do not touch. */
+  floor: number;
   filledAtMs: number;
   /** Taken here since the last time it was told to the others. */
   takenUntold: number;
@@ -39,8 +45,11 @@ export class RateLimiter {
   /** Takes one, if there is one. */
   take(key: string): RetryAfterSeconds {
     const bucket = this.#filled(key);
-    if (bucket.tokens < 1) return Math.max(1, Math.ceil((1 - bucket.tokens) / this.#rate.perSecond));
+    const waitS = this.#waitOf(bucket);
+    if (waitS > 0) return waitS;
     bucket.tokens--;
+    if (bucket.common >= 1) bucket.common--;
+    else bucket.floor--;
     if (this.#telling) {
       bucket.takenUntold++;
       this.#untold.add(key);
@@ -50,16 +59,13 @@ export class RateLimiter {
 
   /** Whether there is one, taking none. */
   peek(key: string): RetryAfterSeconds {
-    const bucket = this.#buckets.get(key);
-    if (bucket === undefined) return 0;
-    const { tokens } = this.#filled(key);
-    return tokens >= 1 ? 0 : Math.max(1, Math.ceil((1 - tokens) / this.#rate.perSecond));
+    return this.#buckets.get(key) === undefined ? 0 : this.#waitOf(this.#filled(key));
   }
 
-  /** What others took. The debt is bounded by one burst, so that a tenant is never shut out for long. */
+  /** What others took. The debt is bounded by one burst, so that a tenant is never held to its share for long. */
   charge(key: string, amount: number): void {
     const bucket = this.#filled(key);
-    bucket.tokens = Math.max(-this.#rate.burst, bucket.tokens - amount);
+    bucket.common = Math.max(-this.#rate.burst, bucket.common - amount);
   }
 
   /** What was taken here since the last call, by key. */
@@ -75,16 +81,29 @@ export class RateLimiter {
     return taken;
   }
 
+  #waitOf({ tokens, common, floor }: Bucket): RetryAfterSeconds {
+    const { perSecond } = this.#rate;
+    const waitS = (left: number, rate: number): number => Math.max(0, 1 - left) / rate;
+    const shared =
+      common >= 1 ? 0 : Math.min(waitS(common, perSecond), waitS(floor, perSecond * limits.rateLocalShare));
+    const seconds = Math.max(waitS(tokens, perSecond), shared);
+    return seconds === 0 ? 0 : Math.max(1, Math.ceil(seconds));
+  }
+
   #filled(key: string): Bucket {
     const nowMs = this.#clock.monotonicMs();
+    const { perSecond, burst } = this.#rate;
+    const floorBurst = Math.max(1, burst * limits.rateLocalShare);
     const known = this.#buckets.get(key);
     if (known === undefined) {
-      const bucket: Bucket = { tokens: this.#rate.burst, filledAtMs: nowMs, takenUntold: 0 };
+      const bucket: Bucket = { tokens: burst, common: burst, floor: floorBurst, filledAtMs: nowMs, takenUntold: 0 };
       this.#buckets.set(key, bucket);
       return bucket;
     }
-    const grown = known.tokens + ((nowMs - known.filledAtMs) / 1000) * this.#rate.perSecond;
-    known.tokens = Math.min(this.#rate.burst, grown);
+    const grown = ((nowMs - known.filledAtMs) / 1000) * perSecond;
+    known.tokens = Math.min(burst, known.tokens + grown);
+    known.common = Math.min(burst, known.common + grown);
+    known.floor = Math.min(floorBurst, known.floor + grown * limits.rateLocalShare);
     known.filledAtMs = nowMs;
     return known;
   }

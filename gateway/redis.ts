@@ -1,100 +1,182 @@
 /**
- * Redis as the gateways' shared memory: what each let through (rate limits), and news of revocations. Nothing waits for
- * it and nothing is lost with it: without it limits are each gateway's own, and revocations come by the poll.
+ * Redis as the gateways' shared memory: what each let through (rate limits), and bells for revocations. Nothing waits for
+ * it and nothing is lost with it: without it limits are each gateway's own, and revocations come by the poll. Nothing in it
+ * is believed either, for others may write to it: a bell only makes this gateway ask the owner of a partition, counts
+ * leave every tenant a share of its rate, and a connection that says too much is left for a while.
  */
 import { Redis } from 'ioredis';
 import { backoffMs, jitter } from '../lib/backoff.ts';
+import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { limits } from '../schemas/limits.ts';
-import type { Revocation } from '../schemas/tenant.ts';
-import { decodeRevocation } from './auth/revocations.ts';
 import type { RateLimiter } from './rate-limits.ts';
 
 const connectTimeoutMs = 2000;
 const commandTimeoutMs = 1000;
 const countTtlSeconds = 60;
 
+/** Where Redis is, and as whom it is used. */
+export interface RedisAccess {
+  readonly host: string;
+  readonly port: number;
+  readonly database: number;
+  readonly username?: string;
+  readonly password?: string;
+  /** TLS; `ca` is the authority to trust in place of the usual ones. */
+  readonly tls?: { readonly ca?: string };
+}
+
 export interface SharedMemory {
-  publish(revocation: Revocation): void;
-  connected(): boolean;
+  /** Tells the other gateways that the owner of this partition has news of revocations. */
+  ring(partition: number): void;
   stop(): void;
 }
 
 export interface SharedMemoryOptions {
-  readonly url: string;
+  readonly access: RedisAccess;
   readonly clusterId: string;
   readonly tenantRates: RateLimiter;
+  readonly clock: Clock;
   readonly log: Log;
-  readonly onRevocation: (revocation: Revocation) => void;
-  /** News may have been missed: ask the owners. */
-  readonly onReconnect: () => void;
+  readonly onBell: (partition: number) => void;
+  /** A bell may have been missed, or was none of ours: any owner may have news. */
+  readonly onBellsLost: () => void;
 }
 
-const connection = (url: string): Redis =>
-  new Redis(url, {
+function connection({ host, port, database, username, password, tls }: RedisAccess, pauseMs: () => number): Redis {
+  return new Redis({
+    host,
+    port,
+    db: database,
+    protocol: 2,
+    disableClientInfo: true,
+    ...(username === undefined ? {} : { username }),
+    ...(password === undefined ? {} : { password }),
+    ...(tls === undefined ? {} : { tls }),
     lazyConnect: true,
     connectTimeout: connectTimeoutMs,
     commandTimeout: commandTimeoutMs,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
-    retryStrategy: (times) => jitter(backoffMs(times, { minMs: 100, maxMs: 5000 })),
-  });
-
-/** Says once that it is away, and once that it is back. */
-function sayWhenAway(redis: Redis, role: string, log: Log): void {
-  let away = false;
-  redis.on('error', (error: Error) => {
-    if (!away) log.warn('redis_away', { role, error });
-    away = true;
-  });
-  redis.on('ready', () => {
-    log.info('redis_ready', { role });
-    away = false;
+    retryStrategy: (times) => Math.max(pauseMs(), jitter(backoffMs(times, { minMs: 100, maxMs: 5000 }))),
   });
 }
 
-export function connectSharedMemory(options: SharedMemoryOptions): SharedMemory {
-  const { clusterId, log } = options;
-  const commands = connection(options.url);
-  const subscriber = connection(options.url);
-  const channel = `longshore.${clusterId}.revoked`;
-  sayWhenAway(commands, 'commands', log);
-  sayWhenAway(subscriber, 'subscriber', log);
+/** A connection, and how it is left where it brings more than it may. */
+class Guarded {
+  readonly redis: Redis;
+  readonly #role: string;
+  readonly #log: Log;
+  #unreadBytes = 0;
+  #isLeft = false;
 
-  subscriber.on('ready', () => {
-    subscriber.subscribe(channel).then(options.onReconnect, (error: unknown) => log.warn('redis_subscribe', { error }));
+  constructor(access: RedisAccess, role: string, log: Log) {
+    this.#role = role;
+    this.#log = log;
+    this.redis = connection(access, () => (this.#isLeft ? limits.redisPauseMs : 0));
+    this.redis.on('connect', () => {
+      this.#unreadBytes = 0;
+      this.#isLeft = false;
+      this.redis.stream.on('data', (chunk: Uint8Array) => this.#count(chunk.byteLength));
+    });
+    this.#sayWhenAway();
+  }
+
+  /** What came so far was a message, or answers that were waited for. */
+  understood(): void {
+    this.#unreadBytes = 0;
+  }
+
+  /** Comes back after a pause. */
+  leave(why: string): void {
+    if (this.#isLeft) return;
+    this.#isLeft = true;
+    this.#log.warn('redis_left', { role: this.#role, why, pauseMs: limits.redisPauseMs });
+    this.redis.stream.destroy();
+  }
+
+  #count(bytes: number): void {
+    this.#unreadBytes += bytes;
+    if (this.#unreadBytes > limits.redisUnreadBytes) this.leave('a reply without end');
+  }
+
+  /** Says once that it is away, and once that it is back. */
+  #sayWhenAway(): void {
+    let away = false;
+    this.redis.on('error', (error: Error) => {
+      if (!away) this.#log.warn('redis_away', { role: this.#role, error });
+      away = true;
+    });
+    this.redis.on('ready', () => {
+      this.#log.info('redis_ready', { role: this.#role });
+      away = false;
+    });
+  }
+}
+
+export function connectSharedMemory(options: SharedMemoryOptions): SharedMemory {
+  const { access, clusterId, log } = options;
+  const commands = new Guarded(access, 'commands', log);
+  const subscriber = new Guarded(access, 'subscriber', log);
+  const channel = `longshore.${clusterId}.revoked`;
+
+  subscriber.redis.on('ready', () => {
+    subscriber.redis
+      .subscribe(channel)
+      .then(options.onBellsLost, (error: unknown) => log.warn('redis_subscribe', { error }));
   });
-  subscriber.on('messageBuffer', (_channel: Buffer, message: Buffer) => {
-    try {
-      options.onRevocation(decodeRevocation(message));
-    } catch (error) {
-      log.warn('revocation_malformed', { error });
-    }
+  const mayRing = perSecond(limits.redisBellsPerSecond, options.clock);
+  subscriber.redis.on('messageBuffer', (_channel: Buffer, message: Buffer) => {
+    subscriber.understood();
+    // After the pause all owners are asked, so no bell is missed.
+    if (!mayRing()) return subscriber.leave('too many bells');
+    const partition = partitionOfBell(message);
+    if (partition === undefined) options.onBellsLost();
+    else options.onBell(partition);
   });
-  for (const redis of [commands, subscriber]) redis.connect().catch(() => {}); // 'error' tells; it tries again
+  for (const { redis } of [commands, subscriber]) redis.connect().catch(() => {}); // 'error' tells; it tries again
 
   const sharer = shareRates(commands, options);
   return {
-    connected: () => commands.status === 'ready',
-    publish: (revocation) => {
-      if (commands.status !== 'ready') return; // the others' poll finds it
-      commands
-        .publish(channel, JSON.stringify(revocation))
+    ring: (partition) => {
+      if (commands.redis.status !== 'ready') return; // the others' poll finds it
+      commands.redis
+        .publish(channel, String(partition))
         .catch((error: unknown) => log.warn('redis_publish', { error }));
     },
     stop: () => {
       clearInterval(sharer);
-      commands.disconnect();
-      subscriber.disconnect();
+      commands.redis.disconnect();
+      subscriber.redis.disconnect();
     },
+  };
+}
+
+/** Undefined where a message names no partition, as those of the last release do not. */
+function partitionOfBell(message: Buffer): number | undefined {
+  const text = message.length <= 4 ? message.toString('latin1') : '';
+  return /^\d+$/.test(text) ? Number(text) : undefined;
+}
+
+/** Whether there were fewer than `most` calls in the second that this one is in. */
+function perSecond(most: number, clock: Clock): () => boolean {
+  let second = -1;
+  let calls = 0;
+  return () => {
+    const now = Math.floor(clock.monotonicMs() / 1000);
+    calls = now === second ? calls + 1 : 1;
+    second = now;
+    return calls <= most;
   };
 }
 
 /**
  * Each gateway adds what it let through to a tenant's common count and learns the sum; what the sum grew by beyond its own
- * part, the others took.
+ * part, the others took. A sum that is forged upwards costs a tenant at most what the limiter lets a charge take, one that
+ * is forged downwards makes the limits each gateway's own.
  */
-function shareRates(redis: Redis, { clusterId, tenantRates, log }: SharedMemoryOptions): NodeJS.Timeout {
+function shareRates(commands: Guarded, { clusterId, tenantRates, log }: SharedMemoryOptions): NodeJS.Timeout {
+  const { redis } = commands;
   const sums = new Map<string, number>();
   let busy = false;
 
@@ -107,9 +189,10 @@ function shareRates(redis: Redis, { clusterId, tenantRates, log }: SharedMemoryO
       pipeline.incrby(key, count).expire(key, countTtlSeconds);
     }
     const results = (await pipeline.exec()) ?? [];
+    commands.understood();
     taken.forEach(([tenant, count], index) => {
-      const [error, sum] = results[2 * index] ?? [];
-      if (error || typeof sum !== 'number') return;
+      const [error, sum] = (results[2 * index] ?? []) as [error?: Error | null, sum?: number];
+      if (error || sum === undefined || !Number.isSafeInteger(sum)) return;
       const before = sums.get(tenant);
       sums.set(tenant, sum);
       // A smaller sum is a count that began anew.

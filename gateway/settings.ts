@@ -8,6 +8,7 @@ import { logLevels } from '../lib/log.ts';
 import { limits } from '../schemas/limits.ts';
 import { algorithms, type Algorithm, type Issuer } from './auth/claims.ts';
 import type { KeySource } from './auth/keys.ts';
+import type { RedisAccess } from './redis.ts';
 import { isBaseUrl } from './vpn/links.ts';
 import { isNetworkName, type NetworkName } from '../schemas/ids.ts';
 import { engineNames } from './http/engine.ts';
@@ -21,7 +22,12 @@ export const settings = {
   NATS_CREDS_FILE: optionalText('Credentials of a user of the account CP.'),
   NATS_CA_FILE: optionalText('Certificate authority of the NATS servers; TLS is then required.'),
   CLUSTER_ID: optionalText('The cluster that must be on these servers; any other is not served. Absent: any.'),
-  REDIS_URL: optionalText('Redis; absent: rate limits are each gateway’s own, and revocations spread by the poll.'),
+  REDIS_URL: optionalText(
+    'Redis: redis://host:port, or rediss://host:port for TLS; absent: rate limits are each gateway’s own, and revocations spread by the poll.',
+  ),
+  REDIS_CA_FILE: optionalText('Certificate authority of Redis, with rediss://; absent: those that Node trusts.'),
+  REDIS_USERNAME: optionalText('User of Redis; absent: `default`.'),
+  REDIS_PASSWORD_FILE: optionalText('File with the password of that user.'),
   AUTH_ISSUERS_FILE: optionalText(
     'Token issuers: JSON, a list of {issuer, audience, algorithms, jwks_url or jwks_file, tenant_claim}.',
   ),
@@ -155,6 +161,37 @@ export function issuersOf(configuration: GatewayConfiguration): IssuerSetting[] 
     ...(path === undefined ? {} : { jwks_file: path }),
   };
   return [issuerSetting(entry, 'AUTH_ISSUER')];
+}
+
+/** Undefined: there is none. A fault never shows the URL, which may hold a password. @throws ConfigurationError */
+export function redisAccessOf(configuration: GatewayConfiguration): RedisAccess | undefined {
+  const { REDIS_URL: given, REDIS_CA_FILE: caFile, REDIS_USERNAME: user, REDIS_PASSWORD_FILE: file } = configuration;
+  if (given === undefined) return undefined;
+  const fault = (what: string): ConfigurationError => new ConfigurationError([what]);
+  if (!URL.canParse(given)) throw fault('REDIS_URL is no URL');
+  const url = new URL(given);
+  const database = Number(url.pathname.slice(1));
+  if (url.protocol !== 'redis:' && url.protocol !== 'rediss:')
+    throw fault('REDIS_URL must begin redis:// or rediss://');
+  if (url.hostname === '' || url.search !== '' || !Number.isInteger(database)) {
+    throw fault('REDIS_URL must be redis://host:port, with a number of a database behind it at most');
+  }
+  if (file !== undefined && url.password !== '')
+    throw fault('REDIS_PASSWORD_FILE or a password in REDIS_URL, not both');
+  if (user !== undefined && url.username !== '') throw fault('REDIS_USERNAME or a user in REDIS_URL, not both');
+  const isTls = url.protocol === 'rediss:';
+  if (caFile !== undefined && !isTls) throw fault('REDIS_CA_FILE goes with rediss:// in REDIS_URL');
+  const username = user ?? decodeURIComponent(url.username);
+  const password = file === undefined ? decodeURIComponent(url.password) : readSettingFile('REDIS_PASSWORD_FILE', file);
+  if (username !== '' && password === '') throw fault('REDIS_USERNAME needs REDIS_PASSWORD_FILE');
+  return {
+    host: url.hostname.replace(/^\[|\]$/g, ''),
+    port: url.port === '' ? 6379 : Number(url.port),
+    database,
+    ...(username === '' ? {} : { username }),
+    ...(password === '' ? {} : { password }),
+    ...(isTls ? { tls: caFile === undefined ? {} : { ca: readSettingFile('REDIS_CA_FILE', caFile) } } : {}),
+  };
 }
 
 /** @throws ConfigurationError */

@@ -35,6 +35,8 @@ export const limits = {
   jwksBackoffMaxMs: 60 * seconds,
   jwksFilePollMs: 1 * seconds,
   revocationPollMs: 60 * seconds,
+  /** Between two questions that bells make a gateway ask one owner: who reaches Redis can ring as often as he likes. */
+  revocationBellMs: 250,
   /** Of one tenant in its record; a gateway, which hears of some twice, holds twice as many. */
   revocationsPerTenant: 1000,
   /** What a gateway holds of all tenants. */
@@ -50,6 +52,13 @@ export const limits = {
   /** Whether they are trusted proxies. */
   addressesRemembered: 4096,
   rateShareMs: 200,
+  /** The part of its rate and burst that a tenant has at each gateway, whatever Redis says that others let through. */
+  rateLocalShare: 0.1,
+  /** Bells a second; above it a gateway leaves Redis for `redisPauseMs`. */
+  redisBellsPerSecond: 1000,
+  redisPauseMs: 5 * seconds,
+  /** What a connection to Redis may bring without completing a message or a round of counts, which is of `rateBuckets` at most. */
+  redisUnreadBytes: 2 * MiB,
   streamsPerTenant: 32,
   streamHeartbeatMs: 15 * seconds,
   streamBufferBytes: 256 * KiB,

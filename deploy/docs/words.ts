@@ -298,7 +298,7 @@ export const settingWords: Readonly<Record<string, string>> = {
   'gateway TRUSTED_PROXIES': 'Without it all clients behind a proxy are one client, with one set of limits.',
   'gateway REQUEST_DEADLINE_MS': 'A proxy’s own time-out must be longer, and for streams and waits much longer.',
   'gateway SHUTDOWN_DELAY_MS': 'Longer than the proxy’s interval between health checks.',
-  'gateway REDIS_URL': 'Several gateways want it.',
+  'gateway REDIS_URL': 'Several gateways want it; docs/deploy.md, Redis, has its configuration.',
   'actors REPLICAS': 'Looked at when streams are made; later it is changed with `nats stream edit`.',
   'actors HOST_LOST_MS': 'Shorter: sooner elsewhere, and more often in two places at once.',
   'host-agent LONGSHORE_JOIN_TOKEN': 'Good for an hour, and once.',

@@ -1,8 +1,11 @@
 /**
- * Keeps the revocations up to date: asks the owner of every partition at start and every minute, and hears the news in
- * between through Redis. An owner tells what changed since the cursor that this gateway has, in pages. Until the owner of
- * a tenant's partition has been heard once, whether a token of that tenant is revoked is unknown, and it is not served.
- * The same holds for one tenant alone whose record is damaged, or whose revocations do not fit here.
+ * Keeps the revocations up to date: asks the owner of every partition at start, every minute, and when a bell rings. An
+ * owner tells what changed since the cursor that this gateway has, in pages. Until the owner of a tenant's partition has
+ * been heard once, whether a token of that tenant is revoked is unknown, and it is not served. The same holds for one
+ * tenant alone whose record is damaged, or whose revocations do not fit here.
+ *
+ * A bell comes through Redis, so anybody who reaches Redis can ring it. It carries no news: only owners are believed. Rings
+ * of one partition are coalesced and cost its owner at most one question in `limits.revocationBellMs`.
  */
 import { jitter, sleep } from '../../lib/backoff.ts';
 import { CautiousClock, noReading } from '../../lib/cautious-clock.ts';
@@ -12,6 +15,7 @@ import type { TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Revocation } from '../../schemas/tenant.ts';
 import type { Coalescer } from '../coalescer.ts';
+import { Bell } from '../streams/host.ts';
 import { decodePage, type RevocationPage, type Revocations } from './revocations.ts';
 
 const retryMs = 500;
@@ -22,6 +26,7 @@ export type Knowledge = 'known' | 'unheard' | 'damaged' | 'too_many';
 
 /** What one owner has said. */
 interface Heard {
+  readonly bell: Bell;
   isComplete: boolean;
   /** `next` of the last page; null: all has to be told. */
   after: string | null;
@@ -33,6 +38,7 @@ interface Heard {
 }
 
 const nothingHeard = (): Heard => ({
+  bell: new Bell(),
   isComplete: false,
   after: null,
   unreadable: new Set(),
@@ -49,7 +55,7 @@ export class RevocationFeed {
   readonly #log: Log;
   readonly #heard: readonly Heard[];
   readonly #stop = new AbortController();
-  #wake = new AbortController();
+  #sweeper: NodeJS.Timeout | undefined;
 
   constructor(coalescer: Coalescer, revocations: Revocations, dependencies: { clock: Clock; log: Log }) {
     this.#coalescer = coalescer;
@@ -90,26 +96,31 @@ export class RevocationFeed {
   }
 
   start(): void {
-    void this.#run();
+    this.#heard.forEach((heard, partition) => void this.#follow(partition, heard));
+    this.#sweeper = setInterval(() => this.#revocations.sweep(this.#expiry.nowMs()), limits.revocationPollMs).unref();
   }
 
   stop(): void {
     this.#stop.abort();
-    this.#wake.abort();
+    clearInterval(this.#sweeper);
+    this.ringAll();
   }
 
-  /** Something may have been missed: ask now. */
-  refresh(): void {
-    this.#wake.abort();
+  /** The owner of this partition may have news: ask it soon. A partition that does not exist is nobody's. */
+  ring(partition: number): void {
+    this.#heard[partition]?.bell.ring();
   }
 
-  async #run(): Promise<void> {
+  ringAll(): void {
+    for (const { bell } of this.#heard) bell.ring();
+  }
+
+  async #follow(partition: number, heard: Heard): Promise<void> {
     while (!this.#stop.signal.aborted) {
-      this.#wake = new AbortController();
-      this.#revocations.sweep(this.#expiry.nowMs());
-      const heard = await Promise.all(this.#heard.map((of, partition) => this.#hear(partition, of)));
-      const pauseMs = heard.every(Boolean) ? limits.revocationPollMs : retryMs;
-      await sleep(jitter(pauseMs), this.#wake.signal);
+      const isTold = await this.#hear(partition, heard);
+      // A ring from here on is kept: what it announces may have come after the answer.
+      await sleep(limits.revocationBellMs, this.#stop.signal);
+      await heard.bell.wait(jitter(isTold ? limits.revocationPollMs : retryMs));
     }
   }
 

@@ -20,9 +20,6 @@ const RevocationMessage = Type.Object({
   untilMs: Type.Number(),
 });
 
-/** One, as it is published to the other gateways. */
-export const decodeRevocation: (bytes: Uint8Array) => Revocation = decoder(RevocationMessage);
-
 /** The answer to `revocation.list`: tenants whose revocations changed, and some whose record can't be read. */
 const RevocationPage = Type.Object({
   data: Type.Array(RevocationMessage),

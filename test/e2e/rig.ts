@@ -348,7 +348,7 @@ export async function startRig(t: Test, options: RigOptions = {}): Promise<Rig> 
   t.teardown(() => redis.stop());
   const controlPlane = await startControlPlane(t, folder, {
     actors: { HOST_UNKNOWN_MS: '3000', ...options.actors },
-    gateway: { REDIS_URL: redis.url, ...options.gateway },
+    gateway: { ...redis.settings, ...options.gateway },
   });
   const { nats, access, issuer, actors, gateway, baseUrl, metricsUrls } = controlPlane;
   const settings = options.agent ?? {};

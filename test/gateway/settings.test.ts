@@ -1,5 +1,9 @@
 import t from 'tap';
-import { publicUrlOf } from '../../gateway/settings.ts';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { publicUrlOf, redisAccessOf, settings } from '../../gateway/settings.ts';
+import { readSettings } from '../../lib/config.ts';
+import { temporaryFolder } from '../support/folder.ts';
 import { linksOf } from '../../gateway/vpn/links.ts';
 import { subjectWith } from './vpn/support.ts';
 
@@ -33,6 +37,37 @@ t.test('what no file could name is refused at the start', (t) => {
     "https://vpn.example.com/a'b",
   ]) {
     t.throws(() => publicUrlOf({ PUBLIC_URL: given }), { name: 'ConfigurationError' }, given);
+  }
+  t.end();
+});
+
+t.test('where Redis is, and as whom', (t) => {
+  const folder = temporaryFolder(t);
+  const [passwordFile, caFile] = [join(folder, 'password'), join(folder, 'ca.pem')];
+  writeFileSync(passwordFile, 'p:w@/\n');
+  writeFileSync(caFile, 'authority');
+  const accessOf = (env: Record<string, string>) => redisAccessOf(readSettings(settings, env));
+  const file = { REDIS_PASSWORD_FILE: passwordFile };
+  t.equal(accessOf({}), undefined);
+  t.same(accessOf({ REDIS_URL: 'redis://r' }), { host: 'r', port: 6379, database: 0 });
+  t.same(accessOf({ REDIS_URL: 'redis://[::1]:7/2' }), { host: '::1', port: 7, database: 2 });
+  const secured = { REDIS_URL: 'rediss://r:1', REDIS_CA_FILE: caFile, REDIS_USERNAME: 'u', ...file };
+  const known = { host: 'r', port: 1, database: 0, username: 'u', password: 'p:w@/', tls: { ca: 'authority' } };
+  t.same(accessOf(secured), known);
+  t.match(accessOf({ REDIS_URL: 'rediss://u:a%40b@r' }), { username: 'u', password: 'a@b', tls: {} });
+  for (const [env, fault] of [
+    [{ REDIS_URL: 'r:6379' }, /must begin redis/],
+    [{ REDIS_URL: 'http://r' }, /must begin redis/],
+    [{ REDIS_URL: 'nonsense' }, /is no URL/],
+    [{ REDIS_URL: 'redis://r/x' }, /must be redis:\/\/host:port/],
+    [{ REDIS_URL: 'redis://r?tls=true' }, /must be redis:\/\/host:port/],
+    [{ REDIS_URL: 'redis://r', REDIS_CA_FILE: caFile }, /goes with rediss/],
+    [{ REDIS_URL: 'redis://:hunter2@r', ...file }, /^(?!.*hunter2).*not both/],
+    [{ REDIS_URL: 'redis://u@r', REDIS_USERNAME: 'v', ...file }, /not both/],
+    [{ REDIS_URL: 'redis://r', REDIS_USERNAME: 'u' }, /needs REDIS_PASSWORD_FILE/],
+    [{ REDIS_URL: 'redis://r', REDIS_PASSWORD_FILE: join(folder, 'none') }, /cannot be read/],
+  ] as const) {
+    t.throws(() => accessOf(env), { name: 'ConfigurationError', message: fault });
   }
   t.end();
 });

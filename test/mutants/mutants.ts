@@ -58,6 +58,18 @@ export const mutants: readonly Mutant[] = [
     killedBy: { by: 'test', file: 'test/host-agent/contact.test.ts' },
   },
   {
+    name: 'redis believed without bound',
+    guard: 'What Redis says leaves every tenant a share of its rate (docs/security.md)',
+    file: 'gateway/rate-limits.js',
+    edits: [
+      {
+        find: 'Math.min(waitS(common, perSecond), waitS(floor',
+        replace: 'Math.max(waitS(common, perSecond), waitS(floor',
+      },
+    ],
+    killedBy: { by: 'test', file: 'test/gateway/limits.test.ts' },
+  },
+  {
     name: 'damaged tenant covered',
     guard: 'Tokens of a tenant whose record is damaged are not served (ADR 13)',
     file: 'gateway/auth/revocation-feed.js',

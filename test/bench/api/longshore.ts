@@ -47,7 +47,7 @@ export async function startLongshore(ground: Ground): Promise<Longshore> {
       ...natsSettings,
       HTTP_PORT: String(port),
       HTTP_ENGINE: engine,
-      REDIS_URL: redis.url,
+      ...redis.settings,
       AUTH_ISSUER: devIssuer,
       AUTH_AUDIENCE: devAudience,
       AUTH_JWKS_FILE: ground.jwksFile,

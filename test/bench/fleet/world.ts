@@ -122,7 +122,7 @@ async function startParts(
     const settings = {
       ...shared,
       HTTP_PORT: String(port),
-      REDIS_URL: redis.url,
+      ...redis.settings,
       AUTH_ISSUER: devIssuer,
       AUTH_AUDIENCE: devAudience,
       AUTH_JWKS_FILE: issuer.jwksFile,
