@@ -4,7 +4,9 @@
  * is believed either, for others may write to it: a bell only makes this gateway ask the owner of a partition, counts
  * leave every tenant a share of its rate, and a connection that says too much is left for a while.
  */
-import { Redis } from 'ioredis';
+import { connect as connectPlain, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { AbstractConnector, Redis } from 'ioredis';
 import { backoffMs, jitter } from '../lib/backoff.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
@@ -43,8 +45,25 @@ export interface SharedMemoryOptions {
   readonly onBellsLost: () => void;
 }
 
-function connection({ host, port, database, username, password, tls }: RedisAccess, pauseMs: () => number): Redis {
+/** What arrives is shown to `seen`, as soon as it does. */
+function connection(access: RedisAccess, seen: (socket: Socket) => void, pauseMs: () => number): Redis {
+  const { host, port, database, username, password, tls } = access;
+  class Connector extends AbstractConnector {
+    constructor() {
+      super(connectTimeoutMs);
+    }
+
+    connect(): Promise<Socket> {
+      const socket = tls === undefined ? connectPlain({ host, port }) : connectTls({ host, port, ...tls });
+      // ioredis listens for one error alone; a TLS server that sends an alert late makes a second, which would end us.
+      socket.on('error', (error) => (this.firstError ??= error));
+      seen(socket);
+      this.stream = socket;
+      return Promise.resolve(socket);
+    }
+  }
   return new Redis({
+    Connector,
     host,
     port,
     db: database,
@@ -52,6 +71,7 @@ function connection({ host, port, database, username, password, tls }: RedisAcce
     disableClientInfo: true,
     ...(username === undefined ? {} : { username }),
     ...(password === undefined ? {} : { password }),
+    // Tells ioredis to wait for the handshake; the connector makes it.
     ...(tls === undefined ? {} : { tls }),
     lazyConnect: true,
     connectTimeout: connectTimeoutMs,
@@ -67,18 +87,20 @@ class Guarded {
   readonly redis: Redis;
   readonly #role: string;
   readonly #log: Log;
+  #socket: Socket | undefined;
   #unreadBytes = 0;
   #isLeft = false;
 
   constructor(access: RedisAccess, role: string, log: Log) {
     this.#role = role;
     this.#log = log;
-    this.redis = connection(access, () => (this.#isLeft ? limits.redisPauseMs : 0));
-    this.redis.on('connect', () => {
+    const seen = (socket: Socket): void => {
+      this.#socket = socket;
       this.#unreadBytes = 0;
       this.#isLeft = false;
-      this.redis.stream.on('data', (chunk: Uint8Array) => this.#count(chunk.byteLength));
-    });
+      socket.on('data', (chunk: Uint8Array) => this.#count(chunk.byteLength));
+    };
+    this.redis = connection(access, seen, () => (this.#isLeft ? limits.redisPauseMs : 0));
     this.#sayWhenAway();
   }
 
@@ -92,7 +114,7 @@ class Guarded {
     if (this.#isLeft) return;
     this.#isLeft = true;
     this.#log.warn('redis_left', { role: this.#role, why, pauseMs: limits.redisPauseMs });
-    this.redis.stream.destroy();
+    this.#socket?.destroy();
   }
 
   #count(bytes: number): void {
