@@ -206,6 +206,7 @@ async function startParts(
       STATE_DIR: folders.agent,
       DOCKER_HOST: engine.host,
       NATS_URLS: nats.url,
+      REGISTRIES_ALLOWED: `public,${registry.address}`,
       METRICS_PORT: String(ports.agentMetrics),
     },
     readyUrl: readyUrlOf(ports.agentMetrics),

@@ -35,7 +35,9 @@ import { loadFence } from './fence.ts';
 import { createMetrics, registerGauges } from './metrics.ts';
 import { createPulls } from './pulls.ts';
 import { createReconciler, type Reconciler } from './reconciler.ts';
+import { createPermit } from './registries.ts';
 import { createReporter, type Reporter } from './reporter.ts';
+import { systemResolve } from './resolve.ts';
 import { loadSessionNumber } from './session.ts';
 import type { AgentSettings } from './settings.ts';
 import type { Owner } from './spec.ts';
@@ -214,7 +216,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
   const spool = await openSpool(stateDir, () => clock.nowMs(), metrics.logDropped, log);
   const publish = createPublish(host, control.request, retry, metrics, log);
   const logs = createCollector({ engine, cursors, spool, publish, backoff: retry, clock, metrics, log });
-  const pulls = createPulls(engine, metrics);
+  const pulls = createPulls(engine, createPermit(settings.REGISTRIES_ALLOWED, systemResolve), metrics);
   const executor = createExecutor({
     engine,
     owner,

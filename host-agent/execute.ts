@@ -4,7 +4,7 @@ import type { ContainerId } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
 import { tarOf } from './config-files.ts';
 import type { Engine } from './docker/engine.ts';
-import { EngineError, isRefusal } from './docker/errors.ts';
+import { detailOf, EngineError, isRefusal } from './docker/errors.ts';
 import { clearFailure, createFailure, pullFailure, startFailure } from './failures.ts';
 import type { LogCollector } from './logs/collector.ts';
 import type { LogSource } from './logs/publish.ts';
@@ -13,6 +13,7 @@ import { createNetworkKeeper, isNetworkGone } from './network.ts';
 import { labels } from './observed.ts';
 import type { Step } from './plan.ts';
 import type { Pulls } from './pulls.ts';
+import { RegistryError } from './registries.ts';
 import { resolveSecrets } from './secrets.ts';
 import { containerName, createBody, type Owner } from './spec.ts';
 import { createStops } from './stops.ts';
@@ -98,18 +99,19 @@ export function createExecutor(parts: ExecutorParts): Executor {
     return done;
   };
 
-  const startRefused = (error: EngineError): Outcome => {
-    if (isRefusal(error, 404) && /no such container/i.test(error.detail)) return changed;
+  const startRefused = (error: Error): Outcome => {
+    const detail = detailOf(error);
+    if (isRefusal(error, 404) && /no such container/i.test(detail)) return changed;
     const outcome = startFailure(error);
-    return outcome.kind === 'retry' && isNetworkGone(error.detail) ? { ...outcome, remake: true } : outcome;
+    return outcome.kind === 'retry' && isNetworkGone(detail) ? { ...outcome, remake: true } : outcome;
   };
 
-  const attempt = async (work: () => Promise<Outcome>, explain: (error: EngineError) => Outcome): Promise<Outcome> => {
+  const attempt = async (work: () => Promise<Outcome>, explain: (error: Error) => Outcome): Promise<Outcome> => {
     try {
       return await work();
     } catch (error) {
-      if (!(error instanceof EngineError)) throw error;
-      return explain(error);
+      if (error instanceof EngineError || error instanceof RegistryError) return explain(error);
+      throw error;
     }
   };
 

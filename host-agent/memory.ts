@@ -8,6 +8,7 @@
 import { backoffMs, type BackoffBounds } from '../lib/backoff.ts';
 import type { Reason } from '../schemas/container.ts';
 import { limits } from '../schemas/limits.ts';
+import { startWords } from './failures.ts';
 import type { Observed, RunId } from './observed.ts';
 import type { Step } from './plan.ts';
 import type { Wanted } from './wanted.ts';
@@ -144,7 +145,7 @@ function explainExit(exit: { exitCode: number; oomKilled: boolean; error: string
   const { exitCode, oomKilled, error } = exit;
   const code = `exited with code ${exitCode}`;
   if (oomKilled) return { reason: 'oom_killed', message: `out of memory: killed at its mem_limit, ${code}`, exitCode };
-  if (error !== '') return { reason: 'start_failed', message: error, exitCode };
+  if (error !== '') return { ...startWords(error), exitCode };
   if (failures < limits.crashLoopExits) return { reason: 'exited', message: code, exitCode };
   return { reason: 'crash_loop', message: `${code}, ${failures} times in a row`, exitCode };
 }
@@ -169,8 +170,10 @@ export type Outcome =
       readonly imageGone?: true;
       readonly remake?: true;
       readonly ofHost?: true;
+      readonly detail?: string;
     }
-  | { readonly kind: 'failed'; readonly why: Why }
+  /** `detail`, here and above: the engine's own words. They are logged, and never reported. */
+  | { readonly kind: 'failed'; readonly why: Why; readonly detail?: string }
   /** The engine is away or hanging: nothing is known, nothing is counted. */
   | { readonly kind: 'outage' };
 

@@ -7,9 +7,10 @@ import { EngineError } from './docker/errors.ts';
 import type { LogSource } from './logs/publish.ts';
 import type { Metrics } from './metrics.ts';
 import { nextPull, type PullAsk } from './pull-slots.ts';
+import type { Permit } from './registries.ts';
 
 export interface Pulls {
-  /** The id of the image, once it is present. @throws EngineError */
+  /** The id of the image, once it is present. @throws EngineError, or RegistryError where it may not be asked for */
   get(reference: string, policy: PullPolicy, forWhom: LogSource): Promise<string>;
   /** It is not wanted any more; a pull that nobody waits for is broken off. */
   leave(forWhom: ContainerId): void;
@@ -32,7 +33,7 @@ const bounds = {
   perRegistry: limits.pullsPerRegistry,
 };
 
-export function createPulls(engine: Engine, metrics: Pick<Metrics, 'pull'>): Pulls {
+export function createPulls(engine: Engine, permit: Permit, metrics: Pick<Metrics, 'pull'>): Pulls {
   const pulls = new Map<string, Pull>();
   const waiting = new Set<Place>();
   const running = new Set<Place>();
@@ -73,6 +74,7 @@ export function createPulls(engine: Engine, metrics: Pick<Metrics, 'pull'>): Pul
 
   const fetchImage = async (reference: string, signal: AbortSignal): Promise<string> => {
     try {
+      await permit(registryOf(reference));
       await engine.pull(reference, signal);
       const id = await engine.imageId(reference);
       if (id === undefined) throw notThere(reference, 'is not there after its pull');

@@ -282,7 +282,8 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
     metrics.step(step.kind, outcome.kind);
     if (step.kind === 'start' && step.again && outcome.kind === 'done') metrics.restart();
     const why = 'why' in outcome ? { reason: outcome.why.reason, message: outcome.why.message } : {};
-    log.info('step', { container: id, step: step.kind, result: outcome.kind, ...why });
+    const detail = 'detail' in outcome ? { detail: outcome.detail.slice(0, limits.engineDetailChars) } : {};
+    log.info('step', { container: id, step: step.kind, result: outcome.kind, ...why, ...detail });
   };
 
   const reportAway = (ids: Iterable<ContainerId>, sinceMs: number): void => {

@@ -3,6 +3,7 @@ import {
   choice,
   ConfigurationError,
   integer,
+  items,
   list,
   number,
   optionalText,
@@ -13,6 +14,7 @@ import {
 } from '../lib/config.ts';
 import { logLevels } from '../lib/log.ts';
 import { limits } from '../schemas/limits.ts';
+import { isRegistryRule } from '../schemas/registry.ts';
 import { parseEngineAddress, type EngineAddress } from './docker/transport.ts';
 
 const engineAddress: Setting<EngineAddress> = {
@@ -25,6 +27,16 @@ const engineAddress: Setting<EngineAddress> = {
 const ms = (doc: string, fallback: number, min = 1) =>
   integer(`${doc} In milliseconds.`, { min, max: 86_400_000, fallback });
 const most = Number.MAX_SAFE_INTEGER;
+
+const registryRules = (doc: string, fallback: readonly string[]): Setting<readonly string[]> => ({
+  form: `list, comma-separated, of up to ${limits.registryRules} registries`,
+  doc,
+  parse: (value) => {
+    const rules = items(value);
+    return rules.length <= limits.registryRules && rules.every(isRegistryRule) ? rules : undefined;
+  },
+  fallback: { value: fallback },
+});
 
 export const settings = {
   LONGSHORE_URL: text('Base URL of a gateway, where this host enrols.', { fallback: 'http://127.0.0.1:8080' }),
@@ -63,6 +75,11 @@ export const settings = {
     max: 100,
     fallback: 4,
   }),
+  REGISTRIES_ALLOWED: registryRules(
+    'Registries that images may be pulled from: `host`, `host:port`, `host:*` (every port), `*.suffix`, and `public`: ' +
+      'every DNS name all of whose addresses are public. The addresses of what is named otherwise are not looked at.',
+    ['public'],
+  ),
   SECRETS_DIR: optionalText('Folder with a file for each secret that containers may refer to.'),
   STOP_ON_DISCONNECT_MS: ms('Stops the containers after this long without the control plane; 0: never.', 0, 0),
   METRICS_HOST: text('Address of the metrics listener.', { fallback: '127.0.0.1' }),

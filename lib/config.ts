@@ -62,18 +62,15 @@ export const flag = (doc: string, fallback: boolean): Setting<boolean> =>
 export const choice = <const T extends string>(doc: string, values: readonly T[], fallback: T): Setting<T> =>
   setting(values.join(' or '), doc, (value) => values.find((known) => known === value), { fallback });
 
-/** Comma-separated, without empty items. */
+/** What stands between commas, without empty items. */
+export const items = (value: string): string[] =>
+  value
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
+
 export const list = (doc: string, options: Fallback<readonly string[]> = {}): Setting<readonly string[]> =>
-  setting(
-    'list, comma-separated',
-    doc,
-    (value) =>
-      value
-        .split(',')
-        .map((item) => item.trim())
-        .filter((item) => item !== ''),
-    options,
-  );
+  setting('list, comma-separated', doc, items, options);
 
 export const number = (doc: string, bounds: { min: number; max: number; fallback: number }): Setting<number> =>
   setting(

@@ -128,6 +128,7 @@ export const reasons = [
   'image_auth',
   'image_pull',
   'image_invalid',
+  'registry_not_allowed',
   'create_failed',
   'start_failed',
   'secret_missing',

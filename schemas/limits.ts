@@ -269,6 +269,8 @@ export const limits = {
   engineProbeMs: 5 * seconds,
   engineConnections: 128,
   engineAnswerBytes: 64 * MiB,
+  /** Of what an engine says, in one line of the agent's log. */
+  engineDetailChars: 1000,
   engineLineBytes: 1 * MiB,
   /** No progress of a pull for this long: its registry stalls. */
   enginePullIdleMs: 60 * seconds,
@@ -276,6 +278,10 @@ export const limits = {
   /** Of those, so that one tenant, or one registry, does not hold all. */
   pullsPerTenant: 2,
   pullsPerRegistry: 4,
+  /** In the list of a tenant, of one of its regions, or of an agent. */
+  registryRules: 64,
+  /** How long a registry's name may take to resolve, before the pull that needs it is put off. */
+  registryLookupMs: 10 * seconds,
   concurrentStops: 64,
   /** Of stops that have taken longer than their grace. All calls together leave room among `engineConnections`. */
   concurrentSlowStops: 16,

@@ -3,6 +3,8 @@ import Type, { type Static } from 'typebox';
 import { quotaDimensions, type QuotaDimension } from './errors.ts';
 import { Region, TenantId, regionPattern } from './ids.ts';
 import { defaultCaps } from './limits.ts';
+import { nullable } from './nullable.ts';
+import { RegistryRules } from './registry.ts';
 
 const Cap = Type.Union([Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }), Type.Null()]);
 
@@ -22,6 +24,13 @@ export const TenantSettings = Type.Object(
     caps: Type.Optional(Caps),
     region_caps: Type.Optional(
       Type.Record(Type.String({ pattern: regionPattern }), Caps, { additionalProperties: false, maxProperties: 64 }),
+    ),
+    registries: Type.Optional(nullable(RegistryRules)),
+    region_registries: Type.Optional(
+      Type.Record(Type.String({ pattern: regionPattern }), nullable(RegistryRules), {
+        additionalProperties: false,
+        maxProperties: 64,
+      }),
     ),
   },
   { additionalProperties: false },
@@ -48,6 +57,8 @@ export const TenantView = Type.Object(
     regions: Type.Array(Region),
     caps: Type.Record(Type.String(), Cap),
     region_caps: Type.Record(Type.String(), Type.Record(Type.String(), Cap)),
+    registries: nullable(RegistryRules),
+    region_registries: Type.Record(Type.String(), nullable(RegistryRules)),
   },
   { additionalProperties: false },
 );
@@ -105,6 +116,10 @@ export interface TenantRecord {
   readonly regions: readonly Region[];
   readonly caps: QuotaCaps;
   readonly regionCaps: Readonly<Record<string, Readonly<Partial<Record<QuotaDimension, number | null>>>>>;
+  /** Where its images may come from; null or absent: from wherever its host allows. Absent in older records. */
+  readonly registries?: readonly string[] | null;
+  /** In place of `registries`, in these regions. */
+  readonly regionRegistries?: Readonly<Record<string, readonly string[] | null>>;
   readonly revocations: readonly Revocation[];
   readonly updatedAtMs: number;
 }

@@ -1,13 +1,14 @@
 /** What a tenant or an operator asks of a container. Pure: see turn.ts. */
 import type { ContainerRecord } from '../../schemas/container.ts';
 import type { FieldErrors } from '../../schemas/errors.ts';
-import type { ContainerId, TenantId } from '../../schemas/ids.ts';
+import type { ContainerId, Region, TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Ask, ContainerTrace } from '../../schemas/messages.ts';
 import { insertionMs, page } from '../order.ts';
 import { amountsOf, type PartitionView, type TenantView } from '../state.ts';
 import { damagedTenant } from '../tenant/decide.ts';
 import { excessInRegion, excessInTenant, refuseExcess, type Excess } from '../tenant/quota.ts';
+import { isRegistryAllowed, registryRefusal } from '../tenant/registries.ts';
 import {
   answer,
   data,
@@ -112,6 +113,11 @@ export function create(state: PartitionView, ask: Of<'container.create'>, contex
     if (context.fleet.standing(ask.spec.host_key) === 'unheard') return refuse('unavailable');
     Object.assign(faults, unknownHost);
   }
+  // Of a host that is not known, no region is known either: then its fault alone is told.
+  if (ask.spec.host_key === null || known) {
+    const regions = pinned === undefined ? tenant.record.regions : [pinned.region];
+    if (!isAllowedInSome(tenant, regions, ask.spec)) Object.assign(faults, registryRefusal);
+  }
   if (Object.keys(faults).length > 0) return invalid(faults);
 
   const declared = newRecord(ask, tenant, context);
@@ -130,6 +136,16 @@ export function create(state: PartitionView, ask: Of<'container.create'>, contex
     }
   }
 }
+
+/** A container that names no image asks no registry, and a tenant without regions is told of that, not of registries. */
+const isAllowedInSome = (
+  tenant: TenantView,
+  regions: readonly Region[],
+  { registry, repository }: ContainerRecord['spec'],
+): boolean =>
+  repository === null ||
+  regions.length === 0 ||
+  regions.some((region) => isRegistryAllowed(tenant.record, region, registry));
 
 function earlierCreate(
   tenant: TenantView,
@@ -170,12 +186,21 @@ export function start(state: PartitionView, ask: Of<'container.start'>, context:
   if (record.desired === 'removed') return refuse('conflict', 'the container is being removed');
   const waits = record.observed.status === 'failed' || record.observed.status === 'backoff';
   if (record.desired === 'running' && !waits) return answer(reply('ok', record, context), rungOnly(record));
+  const tenant = state.tenant(ask.tenant);
+  if (tenant.settingsDamaged) return damagedTenant;
+  if (!isAllowedInSome(tenant, regionsToStartIn(record, tenant, context), record.spec)) return invalid(registryRefusal);
   const wanted = want(record, 'running', context);
-  const host = isOnHost(wanted, context) ? undefined : findHost(wanted, state.tenant(ask.tenant), context);
+  const host = isOnHost(wanted, context) ? undefined : findHost(wanted, tenant, context);
   const movable = wanted.placement.phase === 'unplaced' || wanted.placement.chosenBy === 'platform';
   const next = host !== undefined && movable ? placeOn(wanted, host, 'platform', context) : wanted;
   return answer(reply('ok', next, context), changed(next, [eventOf('start_requested', next, context)]));
 }
+
+/** Where its host is; any of the tenant's regions where the platform is to choose one. */
+const regionsToStartIn = (record: ContainerRecord, tenant: TenantView, context: TurnContext): readonly Region[] =>
+  record.placement.phase === 'placed' && (isOnHost(record, context) || record.placement.chosenBy === 'tenant')
+    ? [record.placement.region]
+    : tenant.record.regions;
 
 /** Idempotent. */
 export function stop(state: PartitionView, ask: Of<'container.stop'>, context: TurnContext): Turn {

@@ -41,6 +41,13 @@ const view = (record: TenantRecord): TenantView => ({
   regions: [...record.regions],
   caps: record.caps,
   region_caps: record.regionCaps,
+  registries: record.registries == null ? null : [...record.registries],
+  region_registries: Object.fromEntries(
+    Object.entries(record.regionRegistries ?? {}).map(([region, rules]) => [
+      region,
+      rules === null ? null : [...rules],
+    ]),
+  ),
 });
 
 export function get(state: PartitionView, ask: Of<'tenant.get'>): Turn {
@@ -69,13 +76,15 @@ export function put(state: PartitionView, ask: Of<'tenant.put'>, context: TurnCo
   const tenant = state.tenant(ask.tenant);
   const repair = tenant.settingsDamaged ? (ask.repair ?? undefined) : undefined;
   if (tenant.settingsDamaged && repair === undefined) return damagedUntilRepaired;
-  const { regions, caps, region_caps } = ask.settings;
+  const { regions, caps, region_caps, registries, region_registries } = ask.settings;
   const record: TenantRecord = {
     ...tenant.record,
     ...(repair === undefined ? {} : { revocations: [repair] }),
     regions: regions ?? defaultTenant(ask.tenant).regions,
     caps: capsOf(caps),
     regionCaps: region_caps ?? {},
+    registries: registries ?? null,
+    regionRegistries: region_registries ?? {},
     updatedAtMs: context.nowMs,
   };
   return answer(data('ok', view(record)), stored(record));

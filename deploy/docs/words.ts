@@ -140,13 +140,18 @@ export const reasonWords: Readonly<Record<Reason, ReasonWords>> = {
       'No reference that the engine accepts, no image for this platform, or content that does not match its digest.',
     todo: 'Mend the reference, or build the image for the hosts’ platform.',
   },
+  registry_not_allowed: {
+    meaning:
+      'The host may not pull from this registry (`REGISTRIES_ALLOWED`): it is on no list, is no public name, or its name resolves to an address of a private network. The engine was not asked.',
+    todo: 'Use a registry that is allowed, then start. Operator: name the registry in `REGISTRIES_ALLOWED` of the hosts.',
+  },
   create_failed: {
-    meaning: 'The engine refused to make the container; `message` has its words.',
-    todo: 'Read the message. Refused for good: `failed`. Otherwise it is tried again.',
+    meaning: 'The engine refused to make the container. Its words are in the agent’s log (`step`, field `detail`).',
+    todo: 'Operator: look at the log of the agent. Refused for good: `failed`. Otherwise it is tried again.',
   },
   start_failed: {
     meaning: 'The engine made the container and could not start it: no such command, for example.',
-    todo: 'Read the message; mend image or command. It is tried again with back-off.',
+    todo: 'Read the message; mend image or command. It is tried again with back-off. Operator: the engine’s words are in the agent’s log (`step`, field `detail`).',
   },
   secret_missing: {
     meaning: 'A secret that the operator’s fields name is not in the host’s secrets folder.',
@@ -154,7 +159,7 @@ export const reasonWords: Readonly<Record<Reason, ReasonWords>> = {
   },
   host_fault: {
     meaning:
-      'The host can bring up no container: its disk is full, no address or port is left, its firewall or the storage of its engine fails. `message` has the engine’s words.',
+      'The host can bring up no container: its disk is full, no address or port is left, its firewall or the storage of its engine fails. `message` says which.',
     todo: 'Wait: what the platform placed goes to another host. Where you chose the host, choose another. Operator: see the runbook, “A host can’t bring up containers”.',
   },
   port_unavailable: {

@@ -87,6 +87,7 @@ const quickAgent = {
   RESTART_BACKOFF_MAX_MS: '2000',
   RETRY_MIN_MS: '50',
   RETRY_MAX_MS: '1000',
+  REGISTRIES_ALLOWED: 'registry.test',
 };
 
 const programOf: Readonly<Record<ProgramPlace, ProgramName>> = {

@@ -1,6 +1,7 @@
 import t from 'tap';
 import { EngineError, type EngineFault } from '../../host-agent/docker/errors.ts';
-import { createFailure, pullFailure, startFailure } from '../../host-agent/failures.ts';
+import { clearFailure, createFailure, pullFailure, startFailure, startWords } from '../../host-agent/failures.ts';
+import { RegistryError } from '../../host-agent/registries.ts';
 import { settle } from '../../host-agent/memory.ts';
 import { limits } from '../../schemas/limits.ts';
 import { memory } from './support/decisions.ts';
@@ -37,7 +38,9 @@ for (const [reason, message] of [
 ] as const) {
   t.test(`${message.slice(0, 70)} → ${reason}`, (t) => {
     const kind = reason === 'image_pull' ? 'retry' : 'failed';
-    t.match(pullFailure(refused(message)), { kind, why: { reason, message } });
+    const outcome = pullFailure(refused(message));
+    t.match(outcome, { kind, why: { reason }, detail: message });
+    t.notMatch(JSON.stringify('why' in outcome && outcome.why), message, 'reported in words of ours');
     t.end();
   });
 }
@@ -95,7 +98,11 @@ t.test('a fault of the host that stays is reported as one, after a few tries', (
     return remembered.why?.reason;
   });
   t.same(reasons, [...Array<string>(limits.hostFaultTries - 1).fill('start_failed'), 'host_fault', 'host_fault']);
-  t.match(remembered, { attempt: { phase: 'waiting' }, why: { message: /no space left/ } }, 'and it is tried again');
+  t.match(
+    remembered,
+    { attempt: { phase: 'waiting' }, why: { message: /disk of this host is full/ } },
+    'and it is tried again',
+  );
   t.end();
 });
 
@@ -122,5 +129,64 @@ t.test('create and start', (t) => {
     kind: 'retry',
     why: { reason: 'start_failed' },
   });
+  t.end();
+});
+
+/** Whatever an engine says, a tenant reads one of a few sentences. */
+t.test('no text of an engine, and so of whom it asked, is reported', (t) => {
+  const secret = 'the-answer-of-a-neighbour';
+  const sayings = [
+    `Error response from daemon: Get "http://10.0.0.5:6379/v2/": net/http: HTTP/1.x transport connection broken: malformed HTTP response "${secret}"`,
+    `error parsing HTTP 404 response body: invalid character 'o' looking for beginning of value: "${secret}"`,
+    `unauthorized: ${secret}`,
+    `manifest unknown: ${secret}`,
+    `toomanyrequests: ${secret}`,
+    `x509: certificate is valid for ${secret}, not r.example`,
+    `dial tcp: lookup ${secret}: no such host`,
+    `Client.Timeout exceeded while awaiting headers: ${secret}`,
+    `invalid reference format: ${secret}`,
+    `no matching manifest for ${secret}`,
+    `write /var/lib/docker/${secret}: no space left on device`,
+    `OCI runtime create failed: exec: "${secret}": executable file not found in $PATH`,
+    `exec /${secret}: exec format error`,
+    `unable to find user ${secret}: no matching entries in passwd file`,
+    `Bind for 10.0.0.5:${secret} failed: port is already allocated`,
+    secret,
+    `${secret} and its pull_policy is never: not found`,
+  ];
+  for (const saying of sayings) {
+    for (const explain of [pullFailure, createFailure, startFailure, clearFailure]) {
+      for (const status of [200, 400, 404, 500]) {
+        const outcome = explain(refused(saying, status));
+        t.notMatch(JSON.stringify('why' in outcome && outcome.why), secret, `${explain.name}: ${saying}`);
+        t.equal('detail' in outcome && outcome.detail, saying, 'the operator finds it in the log');
+      }
+    }
+    t.notMatch(startWords(saying).message, secret);
+  }
+  t.end();
+});
+
+t.test('classes of a failed pull', (t) => {
+  for (const [saying, words] of [
+    ['Get "https://r/v2/": x509: certificate signed by unknown authority', /TLS/],
+    ['http: server gave HTTP response to HTTPS client', /TLS/],
+    ['net/http: request canceled while waiting for connection (Client.Timeout exceeded)', /in time/],
+    ['dial tcp 1.2.3.4:443: i/o timeout', /in time/],
+    ['dial tcp 1.2.3.4:443: connect: connection refused', /cannot be reached/],
+    ['toomanyrequests: slow down', /limits the rate/],
+    ['received unexpected HTTP status: 502 Bad Gateway', /log of the agent/],
+  ] as const) {
+    t.match(pullFailure(refused(saying)), { kind: 'retry', why: { reason: 'image_pull', message: words } }, saying);
+  }
+  t.match(pullFailure(new RegistryError('not_allowed', 'x')), {
+    kind: 'failed',
+    why: { reason: 'registry_not_allowed', message: /not allowed on this host/ },
+  });
+  t.match(pullFailure(new RegistryError('private_address', 'r.example resolves to 10.0.0.1')), {
+    kind: 'failed',
+    why: { reason: 'registry_not_allowed', message: /^(?!.*10\.0\.0\.1)/ },
+  });
+  t.match(pullFailure(new RegistryError('unresolved', 'x')), { kind: 'retry', why: { reason: 'image_pull' } });
   t.end();
 });

@@ -8,6 +8,7 @@ import { createLazyFile, readDecoded, writeAtomically } from '../../host-agent/f
 import { createFaults } from '../../host-agent/faults.ts';
 import { openSpool } from '../../host-agent/logs/spool.ts';
 import { createPulls } from '../../host-agent/pulls.ts';
+import { RegistryError } from '../../host-agent/registries.ts';
 import { createQueue } from '../../host-agent/queue.ts';
 import { createReporter, type ReporterParts } from '../../host-agent/reporter.ts';
 import { createStops } from '../../host-agent/stops.ts';
@@ -174,7 +175,7 @@ function pullingEngine() {
 
 t.test('pulls of one image are one pull, and end when nobody waits', async (t) => {
   const { engine, pulling, aborted } = pullingEngine();
-  const all = createPulls(engine, { pull: () => undefined });
+  const all = createPulls(engine, () => Promise.resolve(), { pull: () => undefined });
   const ids = ['a', 'b', 'c'] as ContainerId[];
   const ask = () => Promise.all(ids.map((each) => all.get('r/x:1', 'always', { tenant, id: each })));
   const first = ask();
@@ -193,7 +194,7 @@ t.test('pulls of one image are one pull, and end when nobody waits', async (t) =
 
 t.test('pulls: one that is given up before it has a place takes none', async (t) => {
   const { engine, pulling } = pullingEngine();
-  const all = createPulls(engine, { pull: () => undefined });
+  const all = createPulls(engine, () => Promise.resolve(), { pull: () => undefined });
   const ask = (tag: string) => all.get(`r/x:${tag}`, 'always', { tenant, id: tag as ContainerId });
   const tags = Array.from({ length: limits.pullsPerTenant + 2 }, (_, index) => `v${index}`);
   const asked = tags.map(ask);
@@ -211,6 +212,20 @@ t.test('pulls: one that is given up before it has a place takes none', async (t)
   all.stop();
   await Promise.allSettled(asked);
 });
+
+t.test(
+  'pulls: a registry that is not permitted is never asked; an image that is there needs no permission',
+  async (t) => {
+    const { engine, pulling } = pullingEngine();
+    const present = { ...engine, imageId: (reference: string) => Promise.resolve(`id of ${reference}`) };
+    const refusal = new RegistryError('not_allowed', 'no');
+    const all = createPulls(present, () => Promise.reject(refusal), { pull: () => undefined });
+    const forWhom = { tenant, id: 'a' as ContainerId };
+    t.equal(await all.get('10.0.0.1:6379/x:1', 'if_not_present', forWhom), 'id of 10.0.0.1:6379/x:1');
+    t.equal(await all.get('10.0.0.1:6379/x:1', 'always', forWhom).catch((error: unknown) => error), refusal);
+    t.equal(pulling.size, 0);
+  },
+);
 
 t.test('files: whole or not at all, private, and set aside where unreadable', async (t) => {
   const dir = folder(t);

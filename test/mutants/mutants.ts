@@ -732,6 +732,20 @@ export const mutants: readonly Mutant[] = [
     ],
     killedBy: { by: 'test', file: 'test/sim/keeper.test.ts' },
   },
+  {
+    name: 'the registry of a pull not asked about',
+    guard: 'The engine is sent to no registry that the operator does not allow',
+    file: 'host-agent/pulls.js',
+    edits: [{ find: 'await permit(registryOf(reference));', replace: '' }],
+    killedBy: { by: 'test', file: 'test/host-agent/parts.test.ts' },
+  },
+  {
+    name: 'the registries of a tenant not looked at in a create',
+    guard: 'A container names no registry that its tenant may not use',
+    file: 'actors/container/decide.js',
+    edits: [{ find: 'if (!isAllowedInSome(tenant, regions, ask.spec))', replace: 'if (false)' }],
+    killedBy: { by: 'test', file: 'test/actors/registries.test.ts' },
+  },
 ];
 
 function killerText(killer: Killer): string {

@@ -49,7 +49,12 @@ const registries: Registry[] = [];
 
 async function startHost(joinToken: string, number: number): Promise<void> {
   const stateDir = join(task.folder, String(number));
-  const given = readSettings(settings, { ...task.settings, STATE_DIR: stateDir, LONGSHORE_URL: task.gatewayUrl });
+  const given = readSettings(settings, {
+    REGISTRIES_ALLOWED: 'docker.io',
+    ...task.settings,
+    STATE_DIR: stateDir,
+    LONGSHORE_URL: task.gatewayUrl,
+  });
   const seed = await loadSeed(stateDir);
   const identity = await enrol(
     {
