@@ -24,6 +24,8 @@ export interface KnownNetwork {
   /** The next after the one that was lent last, so that an address rests before it is lent again. */
   freeIndex(last: number): number | undefined;
   isRevoked(serial: string): boolean;
+  /** Whether peers of this tenant may connect, as far as the record says. */
+  serves(tenant: TenantId): boolean;
   refusable(): Refusable;
   /** Serials that have been kept long enough. */
   outlived(nowMs: number): string[];
@@ -35,12 +37,9 @@ export interface Refusable {
   readonly serials: readonly string[];
   /** Null: its record is damaged, and it is refused all the same. */
   readonly revoked: ReadonlyMap<string, RevokedRecord | null>;
-  /** By serial: leases whose peer is disabled, or will expire. */
+  /** By serial: leases whose peer is disabled, will expire, or is of a tenant that is not served. */
   readonly pausable: ReadonlyMap<string, LeaseRecord>;
 }
-
-const isPausable = ({ state }: LeaseRecord): boolean =>
-  state.phase === 'held' && (!state.enabled || state.expiresAtMs !== null);
 
 export const isConfirmed = ({ confirmedIn }: LeaseRecord, incarnation: number): boolean =>
   (confirmedIn ?? 0) === incarnation;
@@ -51,6 +50,8 @@ export class NetworkState implements KnownNetwork {
   readonly name: NetworkName;
   #record: NetworkRecord | undefined;
   #isDamaged = false;
+  /** Undefined: every tenant. */
+  #served: ReadonlySet<TenantId> | undefined;
   /** A byte for each index, empty before the first: searched natively, the largest pool takes microseconds. */
   #taken = new Uint8Array();
   #lastLent = firstIndex - 1;
@@ -120,6 +121,10 @@ export class NetworkState implements KnownNetwork {
     return this.#revoked.has(serial);
   }
 
+  serves(tenant: TenantId): boolean {
+    return this.#served?.has(tenant) ?? true;
+  }
+
   refusable(): Refusable {
     if (this.#refusable !== undefined) return this.#refusable;
     const pausable = new Map<string, LeaseRecord>();
@@ -157,6 +162,9 @@ export class NetworkState implements KnownNetwork {
   putRecord(record: NetworkRecord | undefined): void {
     this.#record = record;
     this.#isDamaged = false;
+    const tenants = record?.settings.tenants ?? null;
+    this.#served = tenants === null ? undefined : new Set(tenants);
+    this.#pauseAll();
     this.#prepare();
     this.#outlivedFromMs = 0;
   }
@@ -175,7 +183,7 @@ export class NetworkState implements KnownNetwork {
     this.#byPeer.set(idOf(lease.tenant, lease.peer), lease);
     if (lease.state.phase === 'reserved') this.#reservations.set(index, lease);
     else if (!isConfirmed(lease, this.#incarnation)) this.#unconfirmed.set(index, lease);
-    if (isPausable(lease)) {
+    if (this.#isPausable(lease)) {
       this.#pausable.add(index);
       this.#refusable = undefined;
     }
@@ -214,6 +222,17 @@ export class NetworkState implements KnownNetwork {
   #prepare(): void {
     if (this.#taken.length > 0) return;
     this.#taken = new Uint8Array(2 ** (32 - limits.ipv4PoolPrefixMin)).fill(1, 0, firstIndex);
+  }
+
+  #isPausable({ state, tenant }: LeaseRecord): boolean {
+    return state.phase === 'held' && (!state.enabled || state.expiresAtMs !== null || !this.serves(tenant));
+  }
+
+  /** Other tenants may be served than before. */
+  #pauseAll(): void {
+    this.#pausable.clear();
+    for (const lease of this.#leases.values()) if (this.#isPausable(lease)) this.#pausable.add(lease.index);
+    this.#refusable = undefined;
   }
 
   #take(index: number): void {

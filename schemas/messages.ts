@@ -200,8 +200,16 @@ export type WriteAsk = Ride &
     /** From a network whose reservation has lapsed, or whose lease no peer has confirmed since a restore: body `{"data":{"there":bool}}`; where it is not, it shall never be. */
     | ({ type: 'peer.forgo' } & OfPeer)
     | ({ type: 'network.create'; made: Pick<NetworkRecord, 'settings' | 'wireguard' | 'ca' | 'server'> } & OfNetwork)
-    /** `server`: a new certificate where the endpoint changed. `conflict` where the pools change. */
-    | ({ type: 'network.put'; settings: NetworkSettings; server: KeptCertificate | null } & OfNetwork)
+    /**
+     * `server`: a new certificate where the endpoint changed. `conflict` where the pools change. `keepsTenants`: the
+     * tenants of now stay, whatever the settings say.
+     */
+    | ({
+        type: 'network.put';
+        settings: NetworkSettings;
+        server: KeptCertificate | null;
+        keepsTenants?: boolean;
+      } & OfNetwork)
     /** Renewal. `conflict` where `replaces` is no longer the serial in use. Body: `{"data":NetworkRecord}`. */
     | ({ type: 'network.certify'; which: 'ca' | 'server'; replaces: string; certificate: KeptCertificate } & OfNetwork)
     | ({ type: 'network.remove' } & OfNetwork)

@@ -45,11 +45,21 @@ export const NetworkSettings = Type.Object(
     dns: Type.Array(AddressText, { maxItems: limits.networkDns, uniqueItems: true }),
     mtu: nullable(Type.Integer({ minimum: 1280, maximum: 1500 })),
     proxy: nullable(Proxy),
-    tenants: nullable(Type.Array(TenantId, { maxItems: limits.networkTenants, uniqueItems: true })),
+    tenants: nullable(
+      Type.Array(TenantId, {
+        maxItems: limits.networkTenants,
+        uniqueItems: true,
+        description: 'Who may have peers here; null: every tenant. To others the network is not there.',
+      }),
+    ),
   },
   { additionalProperties: false },
 );
 export type NetworkSettings = Static<typeof NetworkSettings>;
+
+/** Peers of a tenant that is not served are refused by the VPN server, and their files by the gateway. */
+export const servesTenant = ({ tenants }: Pick<NetworkSettings, 'tenants'>, tenant: TenantId): boolean =>
+  tenants === null || tenants.includes(tenant);
 
 /** What may be left out of a body, or be null, has a default (gateway/vpn/network-body.ts). */
 const { endpoint, ipv4_pool, wireguard_port, routes, dns, ipv6_pool, mtu, tenants } = NetworkSettings.properties;

@@ -662,6 +662,12 @@ export const routes = [
     'For `wg-quick` on the VPN server, with its private key.',
   ),
   serverFile('swanctl', 'swanctl.conf', 'text/plain; charset=utf-8', 'For strongSwan on the VPN server.'),
+  serverFile(
+    'nftables',
+    'nftables.conf',
+    'text/plain; charset=utf-8',
+    'For `nft -f` on the VPN server: what the peers of each tenant may reach.',
+  ),
   serverFile('server_certificate', 'server.pem', 'application/x-pem-file', 'Certificate of the VPN server.'),
   serverFile('server_key', 'server-key.pem', 'application/x-pem-file', 'Private key of the VPN server.'),
   serverFile('ca', 'ca.pem', 'application/x-pem-file', 'Certificate of the authority.'),

@@ -69,7 +69,8 @@ export function put(state: PartitionView, ask: Of<'network.put'>, context: TurnC
   const found = find(state, ask);
   if ('refusal' in found) return found.refusal;
   const { network, record } = found;
-  const { settings, server } = ask;
+  const { server } = ask;
+  const settings = ask.keepsTenants === true ? { ...ask.settings, tenants: record.settings.tenants } : ask.settings;
   const { ipv4_pool, ipv6_pool } = record.settings;
   if (!isSamePool(settings.ipv4_pool, ipv4_pool) || !isSamePool(settings.ipv6_pool, ipv6_pool)) {
     return refuse('conflict', 'the pools of a network never change');
@@ -170,15 +171,18 @@ function entryOf(network: KnownNetwork, serial: string, nowMs: number): Revocati
   if (record !== undefined) {
     return record.notAfterMs > nowMs ? { serial, atMs: record.atMs, reason: record.reason } : undefined;
   }
-  const state = pausable.get(serial)?.state;
-  if (state?.phase !== 'held' || standingOf(state, nowMs) === 'active') return undefined;
+  const lease = pausable.get(serial);
+  const state = lease?.state;
+  if (lease === undefined || state?.phase !== 'held') return undefined;
+  const standing = standingOf(state, nowMs);
+  if (standing === 'active' && network.serves(lease.tenant)) return undefined;
   const certificate = state.certificates.find((ref) => ref.serial === serial);
   if (certificate === undefined || certificate.notAfterMs <= nowMs) return undefined;
-  const atMs = state.enabled ? (state.expiresAtMs ?? nowMs) : nowMs;
+  const atMs = standing === 'expired' ? (state.expiresAtMs ?? nowMs) : nowMs;
   return { serial, atMs, reason: 'certificateHold' };
 }
 
-/** Revoked, or of a peer that is disabled or expired, and not past its own end; `next` as above. */
+/** Revoked, or of a peer that is disabled, expired or of a tenant that is not served, and not past its own end. */
 export function revocations(state: PartitionView, ask: Of<'network.revocations'>, { nowMs }: TurnContext): Turn {
   const found = find(state, ask);
   if ('refusal' in found) return found.refusal;

@@ -1,6 +1,6 @@
 /** Addresses are lent: a reservation, which becomes a lease when the peer's actor tells of its peer (ADR 7). Pure. */
 import type { Ask } from '../../schemas/messages.ts';
-import type { LeaseRecord, Reservation } from '../../schemas/network.ts';
+import { servesTenant, type LeaseRecord, type Reservation } from '../../schemas/network.ts';
 import type { PartitionView } from '../state.ts';
 import { answer, noChanges, refuse, repeatable, type Reply, type Turn, type TurnContext } from '../turn.ts';
 import { find } from './find.ts';
@@ -14,9 +14,8 @@ export function reserve(state: PartitionView, ask: Of<'network.reserve'>, contex
   if ('refusal' in found) return found.refusal;
   const { network, record } = found;
   const { by } = ask;
-  const { tenants } = record.settings;
   // A network that a tenant may not use is none that it can learn of.
-  if (tenants !== null && !tenants.includes(by.tenant)) return refuse('not_found');
+  if (!servesTenant(record.settings, by.tenant)) return refuse('not_found');
   const reply = (index: number): Reply => repeatable('ok', { network: record, index } satisfies Reservation);
   const held = network.leaseOf(by.tenant, by.peer);
   if (held !== undefined) return answer(reply(held.index));

@@ -44,7 +44,7 @@ export interface ForageOptions {
 export function createForage({ services, vaultKeys, publicUrl, ...options }: ForageOptions): Forage {
   const { clock, log, ask, partitions } = services;
   const actors = createVpnActors({ ask, partitions, newOperationId: () => services.newOperationId() });
-  const networks = new NetworkKeeper({ actors, clock, publicUrl });
+  const networks = new NetworkKeeper({ actors, clock, publicUrl, defaultNetwork: options.defaultNetwork });
   const meters = createForageMeters(options.version, () => clock.monotonicMs() / 1000);
   const keyring = vaultKeys.length === 0 ? undefined : { vault: new Vault(vaultKeys), pool: new PkiPool({ log }) };
   return {

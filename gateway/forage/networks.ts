@@ -10,12 +10,14 @@ import { authorityOf, crlUrl, networkPlace } from './authority.ts';
 import type { Keyring } from './keyring.ts';
 import { Refusal } from './refusal.ts';
 import { failure } from '../respond.ts';
+import type { AskedSettings } from '../vpn/network-body.ts';
 import { isRenewalDue } from './renewal.ts';
 
 export interface NetworkKeeperOptions {
   readonly actors: VpnActors;
   readonly clock: Clock;
   readonly publicUrl: () => string;
+  readonly defaultNetwork: NetworkName;
 }
 
 const taken = failure('conflict', 'there is a network of that name');
@@ -27,14 +29,10 @@ export class NetworkKeeper {
     this.#options = options;
   }
 
-  /** @throws Refusal */
-  async create(
-    asker: Asker,
-    network: NetworkName,
-    settings: NetworkSettings,
-    { vault, pool }: Keyring,
-  ): Promise<Outcome> {
-    const { actors, clock, publicUrl } = this.#options;
+  /** One that names no tenants serves none, but for the default network, which serves all. @throws Refusal */
+  async create(asker: Asker, network: NetworkName, asked: AskedSettings, { vault, pool }: Keyring): Promise<Outcome> {
+    const { actors, clock, publicUrl, defaultNetwork } = this.#options;
+    const settings: NetworkSettings = { tenants: network === defaultNetwork ? null : [], ...asked };
     const known = await actors.ask(asker, { type: 'network.get', network });
     if (succeeded(known)) throw new Refusal(taken);
     const made = await pool.run(
@@ -61,12 +59,22 @@ export class NetworkKeeper {
     });
   }
 
-  /** The server's certificate names its endpoint, so a new endpoint is a new certificate. @throws Refusal */
-  async put(asker: Asker, name: NetworkName, settings: NetworkSettings, keyring: Keyring): Promise<Outcome> {
+  /**
+   * The server's certificate names its endpoint, so a new endpoint is a new certificate. Settings that name no tenants
+   * leave them as they are: who may use a network is not changed by saying nothing. @throws Refusal
+   */
+  async put(asker: Asker, name: NetworkName, asked: AskedSettings, keyring: Keyring): Promise<Outcome> {
     const network = await this.load(asker, name);
+    const settings: NetworkSettings = { tenants: network.settings.tenants, ...asked };
     const moved = settings.endpoint !== network.settings.endpoint;
     const server = moved ? await this.#serverCertificate(asker, { ...network, settings }, keyring) : null;
-    return this.#options.actors.askWrite(asker, { type: 'network.put', network: name, settings, server });
+    return this.#options.actors.askWrite(asker, {
+      type: 'network.put',
+      network: name,
+      settings,
+      server,
+      ...(asked.tenants === undefined ? { keepsTenants: true } : {}),
+    });
   }
 
   /** @throws Refusal */

@@ -5,6 +5,7 @@
 import { limits } from '../../schemas/limits.ts';
 import { addressAt, parseCidr } from '../../schemas/cidr.ts';
 import type { NetworkName, PeerId, PeerTokenId, TenantId } from '../../schemas/ids.ts';
+import { servesTenant } from '../../schemas/network.ts';
 import type { NetworkRecord, NetworkView, Reservation, Sealed } from '../../schemas/network.ts';
 import { standingOf } from '../../schemas/peer.ts';
 import type { PeerKeys, PeerRecord, PeerToken, PeerView, SecretPlace, TokenScope } from '../../schemas/peer.ts';
@@ -242,8 +243,9 @@ export class PeerMaker {
     if (succeeded(outcome)) return;
     if (outcome.code === 'over_quota') {
       const known = await actors.ask(asker, { type: 'network.get', network });
-      const tenants = succeeded(known) ? (JSON.parse(known.body) as { data: NetworkView }).data.tenants : null;
-      if (known.code === 'not_found' || tenants?.includes(tenant) === false) throw new Refusal(unknownNetwork);
+      const isClosed =
+        succeeded(known) && !servesTenant((JSON.parse(known.body) as { data: NetworkView }).data, tenant);
+      if (known.code === 'not_found' || isClosed) throw new Refusal(unknownNetwork);
     }
     throw new Refusal(outcome);
   }

@@ -3,6 +3,7 @@ import { addressAt, parseCidr } from '../../schemas/cidr.ts';
 import type { LeaseRecord, NetworkRecord, PeerOnServer } from '../../schemas/network.ts';
 import { standingOf } from '../../schemas/peer.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { serverNftables, type FilteredPeer } from '../vpn/nftables.ts';
 import { serverSwanctl } from '../vpn/swanctl.ts';
 import { serverConf, type WireguardPeer } from '../vpn/wireguard.ts';
 import type { Asker, VpnActors } from './actors.ts';
@@ -22,7 +23,8 @@ interface LeasePage {
 }
 
 /**
- * Page by page: between two the loop is free for others. Disabled and expired ones have no place on the server.
+ * Page by page: between two the loop is free for others. Disabled and expired ones have no place on the server, nor have
+ * those of a tenant that the network does not serve.
  * @throws Refusal
  */
 async function* admittedPeers(
@@ -33,12 +35,14 @@ async function* admittedPeers(
 ): AsyncGenerator<Admitted[], void, void> {
   const ipv4Pool = parseCidr(settings.ipv4_pool);
   const ipv6Pool = settings.ipv6_pool === null ? undefined : parseCidr(settings.ipv6_pool);
+  const served = settings.tenants === null ? undefined : new Set(settings.tenants);
   if (ipv4Pool === undefined) throw new Error(`${name}: no IPv4 pool`);
   for (let after: number | null = 0; after !== null;) {
     const page: LeasePage = await actors.read(asker, { type: 'network.leases', network: name, after });
     const admitted: Admitted[] = [];
     for (const lease of page.data) {
       if (lease.state.phase !== 'held' || standingOf(lease.state, clock.nowMs()) !== 'active') continue;
+      if (served?.has(lease.tenant) === false) continue;
       const ipv6 = ipv6Pool === undefined ? null : addressAt(ipv6Pool, lease.index);
       admitted.push({ ...lease.state, lease, ipv4: addressAt(ipv4Pool, lease.index), ipv6 });
     }
@@ -74,4 +78,17 @@ export async function swanctlOfServer(
   const peers: Admitted[] = [];
   for await (const page of admittedPeers(asker, network, actors, clock)) peers.push(...page);
   return serverSwanctl(network, peers);
+}
+
+export async function nftablesOfServer(
+  asker: Asker,
+  network: NetworkRecord,
+  actors: VpnActors,
+  clock: Clock,
+): Promise<string> {
+  const peers: FilteredPeer[] = [];
+  for await (const page of admittedPeers(asker, network, actors, clock)) {
+    for (const { lease, ipv4, ipv6 } of page) peers.push({ tenant: lease.tenant, ipv4, ipv6 });
+  }
+  return serverNftables(network, peers);
 }

@@ -1,13 +1,14 @@
 /** Downloads: the files of one peer, for its tenant or for whoever holds a token of it; and what is public. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { PeerId } from '../../schemas/ids.ts';
+import { servesTenant } from '../../schemas/network.ts';
 import { standingOf } from '../../schemas/peer.ts';
 import { networkOf, peerOf, tenantOf, type Call, type Handled, type Handler } from '../call.ts';
 import type { Encryption } from '../forage/artifacts.ts';
 import { conditional } from '../forage/conditional.ts';
 import type { Forage } from '../forage/forage.ts';
 import { keyringOf, type Keyring } from '../forage/keyring.ts';
-import type { PeerAccess } from '../forage/peers.ts';
+import type { Material, PeerAccess } from '../forage/peers.ts';
 import { Refusal, refusing } from '../forage/refusal.ts';
 import { failure, type Result } from '../respond.ts';
 import { attachment, fileName } from '../vpn/filename.ts';
@@ -41,6 +42,16 @@ const accessOf = (call: Call, peer: PeerId): PeerAccess => ({
   ...(call.grant === undefined ? {} : { tokenHash: call.grant.tokenHash }),
 });
 
+/** The operator has taken the tenant off its network's list. @throws Refusal */
+function refuseClosed({ grant }: Call, { peer, network }: Material): void {
+  if (servesTenant(network.settings, peer.tenant)) return;
+  throw new Refusal(
+    grant === undefined
+      ? failure('conflict', 'the network of this peer does not serve this tenant; ask the operator')
+      : failure('unauthenticated'),
+  );
+}
+
 export function artifactHandlers(forage: Forage) {
   const { actors, peers, artifacts, revocationLists, meters, log, keyring } = forage;
 
@@ -51,6 +62,7 @@ export function artifactHandlers(forage: Forage) {
     if (call.grant !== undefined && call.grant.peer !== peer) throw new Refusal(failure('not_found'));
     const access = accessOf(call, peer);
     const loaded = await peers.load(call, access);
+    refuseClosed(call, loaded);
     const standing = standingOf(loaded.peer, forage.clock.nowMs());
     if (standing !== 'active') throw new Refusal(failure('conflict', `the peer is ${standing}`));
     const material = needs === 'certificate' ? await peers.fresh(call, access, loaded, keys) : loaded;
@@ -129,8 +141,9 @@ export function artifactHandlers(forage: Forage) {
   const proxyConfig = refusing(log, async (call) => {
     const { grant } = call;
     if (grant === undefined) return failure('unauthenticated');
-    const { network } = await peers.load(call, accessOf(call, grant.peer));
-    return conditional(call, pac(network), {
+    const material = await peers.load(call, accessOf(call, grant.peer));
+    refuseClosed(call, material);
+    return conditional(call, pac(material.network), {
       whole: ['content-type', 'application/x-ns-proxy-autoconfig'],
       always: ['cache-control', 'private, max-age=300', ...common],
     });

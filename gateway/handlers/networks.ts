@@ -1,7 +1,7 @@
 /** The operator's VPN networks, and the files that a VPN server is given of one. */
 import { isNetworkName } from '../../schemas/ids.ts';
 import { decodeKeyCursor, type KeyPage } from '../../schemas/messages.ts';
-import type { NetworkRecord, NetworkSettings, NetworkView } from '../../schemas/network.ts';
+import type { NetworkRecord, NetworkView } from '../../schemas/network.ts';
 import { networkOf, type Call, type Handler } from '../call.ts';
 import { networkPlace } from '../forage/authority.ts';
 import { conditional } from '../forage/conditional.ts';
@@ -9,10 +9,10 @@ import type { Forage } from '../forage/forage.ts';
 import { keyringOf, type Keyring } from '../forage/keyring.ts';
 import { refusing } from '../forage/refusal.ts';
 import { resealAll } from '../forage/reseal.ts';
-import { swanctlOfServer, wireguardOfServer } from '../forage/server-files.ts';
+import { nftablesOfServer, swanctlOfServer, wireguardOfServer } from '../forage/server-files.ts';
 import { mergePages, pageResult } from '../pages.ts';
 import { invalid, ok } from '../respond.ts';
-import type { NetworkToMake } from '../vpn/network-body.ts';
+import type { AskedSettings, NetworkToMake } from '../vpn/network-body.ts';
 
 const nameOf = ({ name }: NetworkView): string => name;
 const text = 'text/plain; charset=utf-8';
@@ -42,7 +42,7 @@ export function networkHandlers({ actors, networks, keyring, clock, log }: Forag
   const get: Handler = (call) => actors.ask(call, { type: 'network.get', network: networkOf(call) });
 
   const put = refusing(log, async (call) =>
-    networks.put(call, networkOf(call), call.body as NetworkSettings, keyringOf(keyring)),
+    networks.put(call, networkOf(call), call.body as AskedSettings, keyringOf(keyring)),
   );
 
   const remove: Handler = (call) => actors.askWrite(call, { type: 'network.remove', network: networkOf(call) });
@@ -76,6 +76,7 @@ export function networkHandlers({ actors, networks, keyring, clock, log }: Forag
       wireguardOfServer(call, network, keys, actors, clock),
     ),
     'network.swanctl': serverFile(text, (call, network) => swanctlOfServer(call, network, actors, clock)),
+    'network.nftables': serverFile(text, (call, network) => nftablesOfServer(call, network, actors, clock)),
     'network.server_certificate': serverFile(pem, (_call, { server }) => server.pem),
     'network.server_key': serverFile(pem, (_call, network, keys) => openKey(network, keys)),
     'network.ca': serverFile(pem, (_call, { ca }) => ca.pem),

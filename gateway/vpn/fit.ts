@@ -4,7 +4,7 @@
  * is a bug, and then no file is better than one that runs as its reader never meant.
  */
 import { formatAddress, formatCidr, parseAddress, parseCidr } from '../../schemas/cidr.ts';
-import { isNetworkName, isPeerId } from '../../schemas/ids.ts';
+import { isNetworkName, isPeerId, isTenantId } from '../../schemas/ids.ts';
 import { hostOf } from './host.ts';
 
 export class Unfit extends Error {
@@ -28,6 +28,7 @@ export const fitBase64 = matching('base64', /^[A-Za-z0-9+/]+={0,2}$/);
 
 export const fitHost = (text: string): string => fit('host', hostOf(text));
 export const fitNetworkName = (text: string): string => fit('network name', isNetworkName(text) ? text : undefined);
+export const fitTenant = (text: string): string => fit('tenant', isTenantId(text) ? text : undefined);
 export const fitPeerId = (text: string): string => fit('peer id', isPeerId(text) ? text : undefined);
 
 export function fitAddress(text: string): string {

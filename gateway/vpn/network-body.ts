@@ -17,9 +17,12 @@ import {
 } from './body.ts';
 import { dnsName, hostOf } from './host.ts';
 
+/** `tenants` undefined: the body does not name any. */
+export type AskedSettings = Omit<NetworkSettings, 'tenants'> & Partial<Pick<NetworkSettings, 'tenants'>>;
+
 export interface NetworkToMake {
   readonly name: NetworkName;
-  readonly settings: NetworkSettings;
+  readonly settings: AskedSettings;
 }
 
 const validateCreateSchema = bodyValidator(NetworkCreateBody);
@@ -95,7 +98,7 @@ function proxyOf(proxy: NonNullable<NetworkBody['proxy']>): Proxy {
 }
 
 /** Of a body without faults. */
-function settingsOf(body: NetworkBody): NetworkSettings {
+function settingsOf(body: NetworkBody): AskedSettings {
   return {
     endpoint: hostOf(body.endpoint) ?? body.endpoint,
     wireguard_port: body.wireguard_port ?? wireguardPort,
@@ -105,7 +108,7 @@ function settingsOf(body: NetworkBody): NetworkSettings {
     dns: normalised(body.dns ?? [], normalAddress),
     mtu: body.mtu ?? null,
     proxy: body.proxy == null ? null : proxyOf(body.proxy),
-    tenants: body.tenants ?? null,
+    ...(body.tenants === undefined ? {} : { tenants: body.tenants }),
   };
 }
 
@@ -117,7 +120,7 @@ export function validateNetworkCreate(body: unknown): Validated<NetworkToMake> {
   return { ok: true, value: { name, settings: settingsOf(settings) } };
 }
 
-export function validateNetworkPut(body: unknown): Validated<NetworkSettings> {
+export function validateNetworkPut(body: unknown): Validated<AskedSettings> {
   const valid = validatePutSchema(body);
   const faults = examine(valid, body, check);
   return valid.ok && Object.keys(faults).length === 0

@@ -11,6 +11,7 @@ import { limits } from '../../schemas/limits.ts';
 import type {
   LeaseRecord,
   NetworkRecord,
+  NetworkSettings,
   NetworkView,
   Reservation,
   RevocationEntry,
@@ -373,6 +374,36 @@ t.test(
     t.end();
   },
 );
+
+t.test('certificates of a tenant that is not served are on hold, whichever came first', (t) => {
+  const serials = (state: PartitionState): string[] =>
+    dataOf<RevocationEntry[]>(read(state, { type: 'network.revocations', network: home, after: '' })).map(
+      ({ serial }) => serial,
+    );
+  const ours = heldOf(peerRecord({ certificate: certificate({ serial: 'a1' }) }, 'ours', 2));
+  const theirs = heldOf(peerRecord({ tenant: bolt, certificate: certificate({ serial: 'b1' }) }, 'theirs', 3));
+  const closed = networkRecord({ tenants: [acme] });
+  for (const records of [
+    [closed, ours, theirs],
+    [ours, theirs, closed],
+  ]) {
+    t.same(serials(stateOf(...records)), ['b1']);
+  }
+
+  const state = stateOf(networkRecord(), ours, theirs);
+  const put = (settings: NetworkSettings, more: { keepsTenants?: boolean } = {}) =>
+    write(state, { type: 'network.put', network: home, settings, server: null, ...more });
+  t.same(serials(state), [], 'null: every tenant');
+  put(settingsOf({ tenants: [bolt] }));
+  t.same(serials(state), ['a1']);
+  t.equal(dataOf<NetworkView>(put(settingsOf({ mtu: 1400 }), { keepsTenants: true })).tenants?.join(), 'bolt');
+  t.same(serials(state), ['a1'], 'settings that name no tenants leave them');
+  put(settingsOf({ tenants: [] }));
+  t.same(serials(state), ['a1', 'b1'], 'none');
+  put(settingsOf({ tenants: [acme, bolt] }));
+  t.same(serials(state), [], 'each again');
+  t.end();
+});
 
 t.test('what is damaged keeps what it has', (t) => {
   const state = stateOf(networkRecord({ ipv4_pool: '10.86.0.0/30' }));

@@ -28,6 +28,25 @@ const decisions: Killer = { by: 'test', file: 'test/actors/container.test.ts' };
 
 export const mutants: readonly Mutant[] = [
   {
+    name: 'unserved tenants on the VPN server',
+    guard: 'Peers of a tenant that a network does not name have their certificates on hold (docs/security.md)',
+    file: 'actors/network-state.js',
+    edits: [{ find: 'return this.#served?.has(tenant) ?? true;', replace: 'return true;' }],
+    killedBy: { by: 'test', file: 'test/actors/network.test.ts' },
+  },
+  {
+    name: 'route to everything opens private networks',
+    guard: 'Peers reach private ranges only where a route names them (docs/security.md)',
+    file: 'gateway/vpn/nftables.js',
+    edits: [
+      {
+        find: '(range) => contains(range, route)',
+        replace: '(range) => contains(range, route) || contains(route, range)',
+      },
+    ],
+    killedBy: { by: 'test', file: 'test/gateway/vpn/nftables.test.ts' },
+  },
+  {
     name: 'tokens outlive a rotation',
     guard: 'Rotation ends every token of the peer (docs/security.md)',
     file: 'actors/peer/keys.js',

@@ -19,6 +19,12 @@ export const wire = {
 } as const;
 export type Side = keyof typeof wire;
 
+/** What is inside tunnels, by family. */
+const insides = [
+  ['-4', '10.0.0.0/8'],
+  ['-6', 'fd00::/8'],
+] as const;
+
 /** A machine of the two. */
 export interface Namespace extends Machine {
   readonly side: Side;
@@ -26,7 +32,15 @@ export interface Namespace extends Machine {
   ping(address: string, waitS: number): Promise<boolean>;
 }
 
-export type Network = Readonly<Record<Side, Namespace>>;
+/** A machine behind a wire of its own to the server, which is its default route. */
+export type Joined = Omit<Namespace, 'side'>;
+/** With its address on that wire. */
+export type JoinedAt = Joined & { readonly ipv4: string; readonly ipv6: string };
+
+export interface Network extends Readonly<Record<Side, Namespace>> {
+  /** `place`: another number, from 1 on, for each; the third of its IPv4 address. */
+  join(name: string, place: number): Promise<JoinedAt>;
+}
 
 /** Why a test in such a network must be skipped here; false where it can run, or must fail. */
 export async function skipWithoutNetwork(...needed: readonly ToolName[]): Promise<string | false> {
@@ -46,11 +60,10 @@ function mountOf({ name, origin, path }: Tool): string[] {
   return [`mount -t overlay longshore -o 'lowerdir=${prefix}/usr/lib:/usr/lib,ro' /usr/lib`];
 }
 
-async function createNamespace(t: Test, side: Side, folder: string, tools: readonly Tool[]): Promise<Namespace> {
-  const machine = await createMachine(t, { name: side, folder, tools, mounts: tools.flatMap(mountOf) });
+async function createNamespace(t: Test, name: string, folder: string, tools: readonly Tool[]): Promise<Joined> {
+  const machine = await createMachine(t, { name, folder, tools, mounts: tools.flatMap(mountOf) });
   return {
     ...machine,
-    side,
     ping: async (address, waitS) => {
       const args = ['-n', '-q', '-c', '1', '-i', '0.2', '-w', String(waitS), address];
       const ran = await machine.run('ping', args, { deadlineMs: waitS * 1000 + commandDeadlineMs });
@@ -74,8 +87,11 @@ export async function createNetwork(t: Test, ...needed: readonly ToolName[]): Pr
   });
   const tools: Tool[] = [];
   for (const name of ['ip', 'ping', ...needed] as const) tools.push(await toolHere(name));
-  const server = await createNamespace(t, 'server', join(folder, 'server'), tools);
-  const client = await createNamespace(t, 'client', join(folder, 'client'), tools);
+  const make = async (side: Side): Promise<Namespace> => ({
+    ...(await createNamespace(t, side, join(folder, side), tools)),
+    side,
+  });
+  const [server, client] = [await make('server'), await make('client')];
 
   const ip = async (machine: Machine, commands: readonly string[]): Promise<void> => {
     const batch = join(machine.folder, 'ip-batch');
@@ -94,10 +110,7 @@ export async function createNetwork(t: Test, ...needed: readonly ToolName[]): Pr
     `route add ::/0 via ${wire.server.ipv6}`,
   ]);
   // A machine answers for each of its addresses on every interface. What is inside a tunnel must not be reached beside it.
-  for (const [family, inside] of [
-    ['-4', '10.0.0.0/8'],
-    ['-6', 'fd00::/8'],
-  ] as const) {
+  for (const [family, inside] of insides) {
     for (const rule of [
       ['add', 'pref', '5', 'iif', 'wire', 'to', inside, 'blackhole'],
       ['add', 'pref', '10', 'lookup', 'local'],
@@ -106,8 +119,29 @@ export async function createNetwork(t: Test, ...needed: readonly ToolName[]): Pr
       await server.must('ip', [family, 'rule', ...rule]);
     }
   }
+  const joinNetwork = async (name: string, place: number): Promise<JoinedAt> => {
+    const machine = await createNamespace(t, name, join(folder, name), tools);
+    const at = (host: number) => ({ ipv4: `198.51.${100 + place}.${host}`, ipv6: `2001:db8:${51 + place}::${host}` });
+    const ends = (host: number): string[] => [`${at(host).ipv4}/24`, `${at(host).ipv6}/64`];
+    const device = `wire${place}`;
+    const address = (text: string, on: string): string =>
+      `address add ${text} dev ${on}${text.includes(':') ? ' nodad' : ''}`;
+    await ip(server, [
+      `link add ${device} type veth peer name wire netns ${machine.pid}`,
+      ...ends(1).map((text) => address(text, device)),
+      `link set ${device} up`,
+    ]);
+    await ip(machine, [
+      ...ends(2).map((text) => address(text, 'wire')),
+      'link set wire up',
+      `route add 0.0.0.0/0 via ${at(1).ipv4}`,
+      `route add ::/0 via ${at(1).ipv6}`,
+    ]);
+    if (!(await machine.ping(wire.server.ipv4, 10))) throw new Error(`${name} does not reach the server`);
+    return { ...machine, ...at(2) };
+  };
   for (const address of [wire.server.ipv4, wire.server.ipv6]) {
     if (!(await client.ping(address, 10))) throw new Error(`${address} can't be reached over the wire`);
   }
-  return { server, client };
+  return { server, client, join: joinNetwork };
 }

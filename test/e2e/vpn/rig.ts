@@ -25,6 +25,7 @@ export interface VpnRig {
   readonly keysFile: string;
   /** Everything that gateway and actors have logged. */
   logs(): string;
+  /** For every tenant, unless the body says otherwise. */
   network(body: object): Promise<NetworkView>;
   peer(client: Client, body: object): Promise<NewPeer>;
   /** A file without other credentials than what is in its URL. */
@@ -78,7 +79,7 @@ export async function startVpnRig(t: Test, settings: Record<string, string> = {}
     client: (tenant) => mint(tenant),
     keysFile,
     logs: () => ['gateway', 'actors'].map((name) => readFileSync(join(folder, `${name}.log`), 'utf8')).join('\n'),
-    network: (body) => made(operator, '/api/v2/operator/networks', body),
+    network: (body) => made(operator, '/api/v2/operator/networks', { tenants: null, ...body }),
     peer: (client, body) => made(client, '/api/forage/peers', body),
     async file(path, headers = {}) {
       const answer = await fetch(baseUrl + path, { headers, signal: AbortSignal.timeout(deadlineMs) });

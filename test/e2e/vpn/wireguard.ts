@@ -2,7 +2,7 @@
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ToolName } from '../../../deploy/tool-table.ts';
-import type { Namespace } from './netns.ts';
+import type { Joined } from './netns.ts';
 
 /** nft: what `wg-quick` guards a default route with. */
 export const wireguardTools = ['wg', 'wireguard-go', 'nft'] as const satisfies readonly ToolName[];
@@ -19,7 +19,7 @@ export interface WireguardEnd {
 }
 
 /** Brings up what stands in the file; the interface has its name, as `wg-quick` does it. */
-export async function wireguardUp(namespace: Namespace, name: string, conf: string): Promise<WireguardEnd> {
+export async function wireguardUp(namespace: Joined, name: string, conf: string): Promise<WireguardEnd> {
   const { folder, programs, must } = namespace;
   const file = join(folder, `${name}.conf`);
   const nameserverFile = join(folder, 'nameservers');

@@ -189,7 +189,6 @@ t.test('a network has a default for all but its endpoint and its pool', (t) => {
     dns: [],
     mtu: null,
     proxy: null,
-    tenants: null,
   };
   t.same(validateNetworkCreate(least), { ok: true, value: { name: 'demo', settings } });
   const { name, ...body } = least;
@@ -382,13 +381,16 @@ t.test('what is nested deeper than a stack is only of the wrong kind', (t) => {
 t.test('null is as if absent, in a network’s body too', (t) => {
   const needed = { endpoint: 'vpn.example.com', ipv4_pool: '10.0.0.0/24' };
   const proxy = { host: 'p.example', port: 1 };
-  const nulls = { wireguard_port: null, ipv6_pool: null, routes: null, dns: null, mtu: null, tenants: null };
+  const nulls = { wireguard_port: null, ipv6_pool: null, routes: null, dns: null, mtu: null };
   const nullsOfProxy = { type: null, domains: null, exclude: null, direct_fallback: null };
   t.same(
     validateNetworkPut({ ...needed, ...nulls, proxy: { ...proxy, ...nullsOfProxy } }),
     validateNetworkPut({ ...needed, proxy }),
   );
   t.same(validateNetworkPut({ ...needed, proxy: null }), validateNetworkPut(needed));
+  const everyTenant = validateNetworkPut({ ...needed, tenants: null });
+  t.match(everyTenant, { value: { tenants: null } }, 'but for the tenants: every one, which is said and not left out');
+  t.not('tenants' in (validateNetworkPut(needed) as { value: object }).value, true);
   t.same(faultsOf(validateNetworkPut({ endpoint: null, ipv4_pool: null, wireguard_port: 'x', proxy: { type: 1 } })), {
     endpoint: ['must be a string'],
     ipv4_pool: ['must be a string'],

@@ -1,0 +1,247 @@
+/**
+ * A tenant's device in a VPN network that two tenants share looks for the other tenant's devices, the VPN server's own
+ * services and the networks behind it; a neighbour on the wire sends with a device's address. None gets through.
+ */
+import { connect, createServer } from 'node:net';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { repositoryRoot } from '../../deploy/paths.ts';
+import { run } from '../../deploy/run.ts';
+import { eventually } from '../e2e/rig.ts';
+import { createNetwork, skipWithoutNetwork, wire, type Joined } from '../e2e/vpn/netns.ts';
+import { revokedSerials } from '../e2e/vpn/revocations.ts';
+import { startVpnRig, type NewPeer, type VpnRig } from '../e2e/vpn/rig.ts';
+import { wireguardTools, wireguardUp, type WireguardEnd } from '../e2e/vpn/wireguard.ts';
+
+const answerS = 10;
+/** Long enough for five packets; one alone brings an answer where there is a way. */
+const silenceS = 1;
+const inside = { ipv4: '10.86.0.1', ipv6: 'fd86::1' } as const;
+const office = {
+  name: 'office',
+  endpoint: wire.server.ipv4,
+  ipv4_pool: '10.86.0.0/24',
+  ipv6_pool: 'fd86::/64',
+};
+const networkPath = '/api/v2/operator/networks/office';
+/** Of the server, on the wire to the machine behind it: the devices' way there is their tunnel. */
+const outside = '198.51.103.1';
+/** Addresses of that machine. */
+const behind = { public: ['203.0.113.2', '2001:db8:99::2'], private: ['192.168.7.2', 'fd99::2', '169.254.169.254'] };
+
+t.setTimeout(150_000);
+
+/** The script of docs/vpn.md, as an operator would copy it. */
+function documentedScript(): string {
+  const page = readFileSync(join(repositoryRoot, 'docs/vpn.md'), 'utf8');
+  const [, script] = /^cat > \/usr\/local\/sbin\/longshore-vpn <<'EOF'\n([^]*?)^EOF$/m.exec(page) ?? [];
+  if (script === undefined) throw new Error('docs/vpn.md has no script for the VPN server');
+  return script;
+}
+
+/** Gives what runs the documented script on the server. That machine reaches the gateway through a socket, and curl knows. */
+async function prepareScript(t: Test, rig: VpnRig, server: Joined): Promise<() => Promise<void>> {
+  const socket = join(server.folder, 'api');
+  const { hostname, port } = new URL(rig.baseUrl);
+  const proxy = createServer((client) => {
+    const upstream = connect(Number(port), hostname);
+    for (const [one, other] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      one.on('error', () => other.destroy());
+      one.pipe(other);
+    }
+  });
+  await new Promise<void>((resolve) => proxy.listen(socket, resolve));
+  t.teardown(() => proxy.close());
+  const own = (name: string): string => {
+    const path = join(server.folder, name);
+    mkdirSync(path, { recursive: true });
+    return path;
+  };
+  // What the script writes, this machine alone sees.
+  await server.must('mount', ['--bind', own('lib'), '/var/lib']);
+  const layers = `lowerdir=/etc,upperdir=${own('etc')},workdir=${own('work')}`;
+  await server.must('mount', ['-t', 'overlay', 'longshore', '-o', layers, '/etc']);
+  const [script, env] = [join(server.folder, 'longshore-vpn'), join(server.folder, 'env')];
+  writeFileSync(script, documentedScript(), { mode: 0o755 });
+  writeFileSync(env, `API=${rig.baseUrl}\nTOKEN=${rig.operator.token}\nNETWORK=office\n`);
+  writeFileSync(join(server.folder, '.curlrc'), `unix-socket = "${socket}"\n`);
+  return async () =>
+    void (await server.must('bash', [script], { env: { LONGSHORE_VPN_ENV: env, CURL_HOME: server.folder } }));
+}
+
+const hasCurl = (await run('curl', ['--version'], { deadlineMs: 10_000 }).catch(() => undefined))?.code === 0;
+const skip =
+  (await skipWithoutNetwork(...wireguardTools, 'openssl')) || (!hasCurl && 'the script of docs/vpn.md needs curl');
+
+t.test('two tenants in one network', { skip }, async (t) => {
+  const rig = await startVpnRig(t);
+  const [acme, bolt] = [await rig.client('acme'), await rig.client('bolt')];
+  await rig.network({ ...office, tenants: ['acme', 'bolt'] });
+  const names = ['phone', 'tablet', 'rival'] as const;
+  const make = (name: (typeof names)[number]) =>
+    rig.peer(name === 'rival' ? bolt : acme, { name, network: office.name });
+  const peers = { phone: await make('phone'), tablet: await make('tablet'), rival: await make('rival') };
+  const serverFile = async (name: string): Promise<string> =>
+    (await rig.operator.call('GET', `${networkPath}/${name}`)).text;
+  const fileWhere = (name: string, what: string, check: (text: string) => boolean): Promise<string> =>
+    eventually(what, () => serverFile(name), check);
+  const set = (more: object) => {
+    const { name: _, ...settings } = office;
+    return rig.operator.call<{ data: { tenants: string[] } }>('PUT', networkPath, { ...settings, ...more });
+  };
+
+  const wires = await createNetwork(t, ...wireguardTools);
+  const { server } = wires;
+  const phone = wires.client;
+  const [tablet, rival, lan] = [
+    await wires.join('tablet', 1),
+    await wires.join('rival', 2),
+    await wires.join('lan', 3),
+  ];
+  const machines = { phone, tablet, rival };
+  for (const family of ['ipv4/ip_forward', 'ipv6/conf/all/forwarding']) {
+    await server.must('sh', ['-c', `echo 1 > /proc/sys/net/${family}`]);
+  }
+  for (const address of [...behind.public, ...behind.private]) {
+    await lan.must('ip', ['address', 'add', address, 'dev', 'lo']);
+    await server.must('ip', ['route', 'add', address, 'via', address.includes(':') ? lan.ipv6 : lan.ipv4]);
+  }
+  const opens = async (from: Joined, host: string, waitS = answerS): Promise<boolean> => {
+    const script = `read line < /dev/tcp/${host}/8080 && [ "$line" = hello ]`;
+    return (await from.run('timeout', [String(waitS), 'bash', '-c', script])).code === 0;
+  };
+  const greets = `require('node:net').createServer((socket) => socket.end('hello\\n')).listen(8080, '::')`;
+  await server.start({
+    name: 'service',
+    command: process.execPath,
+    args: ['-e', greets],
+    ready: () => opens(server, '127.0.0.1'),
+    readyDeadlineMs: 20_000,
+  });
+
+  const conf = await fileWhere('wireguard.conf', 'all peers are on the server', (text) =>
+    names.every((name) => text.includes(peers[name].public_key)),
+  );
+  const up = await wireguardUp(server, office.name, conf);
+  const connectPeer = async (name: (typeof names)[number]): Promise<WireguardEnd> => {
+    const { id, download_token } = peers[name];
+    const file = await rig.file(`/api/forage/config/${id}?token=${download_token}`);
+    return wireguardUp(machines[name], name, file.text);
+  };
+  const rivalEnd = (await Promise.all(names.map(connectPeer)))[2];
+  const addressesOf = ({ ipv4, ipv6 }: NewPeer): string[] => [ipv4, ipv6 ?? 'none'];
+  const reaches = async (t: Test, from: Joined, addresses: readonly string[], what: string): Promise<void> => {
+    const answers = await Promise.all(addresses.map((address) => from.ping(address, answerS)));
+    for (const [index, address] of addresses.entries()) t.ok(answers[index], `${what}: ${address} answers`);
+  };
+  const silent = async (t: Test, from: Joined, addresses: readonly string[], what: string): Promise<void> => {
+    const answers = await Promise.all(addresses.map((address) => from.ping(address, silenceS)));
+    for (const [index, address] of addresses.entries()) t.notOk(answers[index], `${what}: ${address} is silent`);
+  };
+  const dropped = async (why: string): Promise<number> => {
+    const { stdout } = await server.must('nft', ['list', 'counter', 'inet', 'longshore-office', why]);
+    return Number(/packets (\d+)/.exec(stdout)?.[1]);
+  };
+
+  await t.test('without the rules every packet passes', async (t) => {
+    for (const name of names) await reaches(t, machines[name], Object.values(inside), `${name} to the server`);
+    await reaches(t, phone, addressesOf(peers.rival), 'another tenant’s device');
+    await reaches(t, phone, [...behind.private, ...behind.public], 'what is behind the server');
+    await reaches(t, lan, addressesOf(peers.phone), 'from outside to a device');
+    for (const host of [inside.ipv4, outside]) t.ok(await opens(phone, host), `the service on ${host}`);
+  });
+
+  const apply = await prepareScript(t, rig, server);
+  await apply();
+
+  await t.test('with them a tenant has its own devices and the internet', async (t) => {
+    await silent(t, phone, addressesOf(peers.rival), 'another tenant’s device');
+    await silent(t, rival, [...addressesOf(peers.phone), ...addressesOf(peers.tablet)], 'another tenant’s devices');
+    t.ok((await dropped('other_tenant')) > 0, 'that is counted');
+    await reaches(t, phone, addressesOf(peers.tablet), 'a device of the same tenant');
+    await reaches(t, phone, behind.public, 'the internet');
+    await silent(t, phone, behind.private, 'a private network');
+    await reaches(t, phone, Object.values(inside), 'the server’s address in the pool');
+    for (const host of [inside.ipv4, outside]) t.notOk(await opens(phone, host, silenceS), `the service on ${host}`);
+    t.ok(await opens(lan, outside), 'which serves others as before');
+    await silent(t, lan, addressesOf(peers.phone), 'from outside to a device');
+    await reaches(t, lan, [wire.server.ipv6], 'what has nothing to do with the VPN');
+  });
+
+  await t.test('a neighbour on the wire that sends with a device’s address', async (t) => {
+    await lan.must('ip', ['address', 'add', `${peers.tablet.ipv4}/32`, 'dev', 'lo']);
+    const before = await dropped('spoofed');
+    await lan.run('ping', ['-n', '-q', '-c', '3', '-i', '0.2', '-w', '1', '-I', peers.tablet.ipv4, peers.phone.ipv4]);
+    t.ok((await dropped('spoofed')) > before, 'it is dropped and counted');
+    await lan.must('ip', ['address', 'del', `${peers.tablet.ipv4}/32`, 'dev', 'lo']);
+  });
+
+  await t.test('the operator names a private network', async (t) => {
+    const put = await set({ routes: ['0.0.0.0/0', '::/0', '192.168.7.0/24'] });
+    t.same(put.body.data.tenants, ['acme', 'bolt'], 'a change that names no tenants leaves them');
+    await apply();
+    await reaches(t, phone, ['192.168.7.2'], 'the one that is named');
+    await silent(t, phone, ['fd99::2', '169.254.169.254'], 'the others');
+    await silent(t, phone, addressesOf(peers.rival), 'another tenant’s device');
+  });
+
+  await t.test('a disabled device is cut off while its tunnel still stands', async (t) => {
+    await acme.call('PATCH', `/api/forage/peers/${peers.tablet.id}`, { enabled: false });
+    const rules = await fileWhere(
+      'nftables.conf',
+      'the rules are without it',
+      (text) => !text.includes(`${peers.tablet.ipv4} : `),
+    );
+    await reaches(t, tablet, behind.public, 'before the server knows');
+    writeFileSync(join(server.folder, 'rules'), rules);
+    await server.must('nft', ['-f', 'rules']);
+    t.ok((await up.latestHandshakes()).has(peers.tablet.public_key), 'the tunnel stands');
+    await silent(t, tablet, [...behind.public, ...addressesOf(peers.phone), inside.ipv4], 'anything');
+  });
+
+  await t.test('a tenant that the network no longer names', async (t) => {
+    const { id, download_token, pac_token, public_key, certificate } = peers.rival;
+    const statuses = async (): Promise<number[]> => [
+      (await bolt.call('GET', `/api/forage/config/${id}`)).status,
+      (await rig.file(`/api/forage/config/${id}?token=${download_token}`)).status,
+      (await rig.file(`/api/forage/pac?token=${pac_token}`)).status,
+    ];
+    t.equal((await set({ tenants: ['acme'] })).status, 200);
+    await apply();
+    await silent(t, rival, [...behind.public, ...Object.values(inside)], 'anything');
+    t.notOk((await up.latestHandshakes()).has(public_key), 'the server does not know its device');
+    for (const file of ['wireguard.conf', 'swanctl.conf', 'nftables.conf']) {
+      const text = await serverFile(file);
+      for (const mark of [public_key, id, 'bolt']) t.notOk(text.includes(mark), `nor does ${file}`);
+    }
+    t.same(await statuses(), [409, 401, 401], 'its files are refused');
+    const serials = await eventually(
+      'its certificate is on hold',
+      async () => revokedSerials((await rig.file('/api/forage/crl/office')).bytes),
+      (list) => list.includes(certificate.serial),
+    );
+    t.notOk(serials.includes(peers.phone.certificate.serial), 'another tenant’s is not');
+    const unknown = await bolt.call('POST', '/api/forage/peers', { name: 'one more', network: 'nowhere' });
+    const closed = await bolt.call('POST', '/api/forage/peers', { name: 'one more', network: office.name });
+    t.same([closed.status, closed.body], [unknown.status, unknown.body], 'the network is not there for it');
+
+    t.equal((await set({ tenants: ['acme', 'bolt'] })).status, 200);
+    await apply();
+    // By itself a device notices after 15 seconds that its session is gone.
+    await rivalEnd?.restart();
+    await reaches(t, rival, behind.public, 'named again, with the same file');
+    t.same(await statuses(), [200, 200, 200]);
+  });
+
+  await t.test('the API is away: the server goes on with what it has, and says so', async (t) => {
+    await rig.gateway.kill9();
+    await server.must('nft', ['delete', 'table', 'inet', 'longshore-office']);
+    await t.rejects(apply(), /ended with 1/);
+    await reaches(t, phone, behind.public, 'the internet');
+    await silent(t, phone, addressesOf(peers.rival), 'another tenant’s device');
+  });
+});
