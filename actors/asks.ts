@@ -4,7 +4,7 @@ import type { Log } from '../lib/log.ts';
 import type { Slices } from '../lib/slices.ts';
 import { limits } from '../schemas/limits.ts';
 import { decodeAsks, encodeAnswer, notOwner, type Answer, type Ask, type WriteAsk } from '../schemas/messages.ts';
-import { subjects } from '../schemas/subjects.ts';
+import { isInbox, subjects } from '../schemas/subjects.ts';
 import { isWrite, type Prepared } from './decide.ts';
 import type { Partition, Respond } from './runtime/partition.ts';
 
@@ -46,6 +46,10 @@ export function serveAsks(partition: Partition, { nc, log, slices, prepare }: As
     callback: (error, message) => {
       if (error !== null) {
         log.error('subscription_failed', { subject, error });
+        return;
+      }
+      if (!isInbox(message.reply)) {
+        log.error('reply_refused', { subject, reply: message.reply });
         return;
       }
       const answers = collectAnswers(message, nc.info?.max_payload ?? limits.answerPartBytes, log);

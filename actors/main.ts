@@ -32,7 +32,7 @@ await runProgram(log, async (life) => {
       isUrgent: true,
       answers,
       onMove: countMoves(registry),
-      ...(config.NATS_CREDS_FILE === undefined ? {} : { authenticator: credentialsFile(config.NATS_CREDS_FILE) }),
+      ...(config.NATS_CREDS_FILE === undefined ? {} : { credsFile: config.NATS_CREDS_FILE }),
       ...(config.NATS_CA_FILE === undefined ? {} : { tlsCaFile: config.NATS_CA_FILE }),
     },
     log,

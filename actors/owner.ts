@@ -27,6 +27,7 @@ import { Keeper, type KeeperObserver, type KeeperPart } from './keeper.ts';
 import { createJetStreamMemberStore } from './members/jetstream-member-store.ts';
 import type { OutgoingEffect } from './runtime/group.ts';
 import { createPartitionClient } from './partition-client.ts';
+import { serveReads } from './reads.ts';
 import { createEventSink, createJetStreamStore } from './runtime/jetstream-store.ts';
 import { Partition, type PartitionObserver } from './runtime/partition.ts';
 import { createRevocation, keptForMs, type Accounts } from './revocation.ts';
@@ -284,6 +285,7 @@ export function createOwner(options: OwnerOptions): Owner {
 
   function listen(): void {
     subscriptions.push(
+      ...serveReads(nc, log),
       ...serveHosts({ nc, cluster: options.cluster, signJwt, owned, fleet, slices, log }),
       nc.subscribe(subjects.directory, {
         callback: (error, message) => {

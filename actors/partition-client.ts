@@ -2,7 +2,8 @@
  * Asks from one partition's owner to another's, by the protocol of the gateways (schemas/messages.ts): one message, its
  * answers in parts. Whoever asks here looks again later, so what has no answer in time is left at that.
  */
-import { createInbox, type Msg, type NatsConnection, type Subscription } from '@nats-io/transport-node';
+import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
+import { inboxOf } from '../lib/inbox.ts';
 import { decodeAnswers, encodeAsk, encodeAsks, notOwner, type Answer, type Ask } from '../schemas/messages.ts';
 import { subjects } from '../schemas/subjects.ts';
 
@@ -25,7 +26,7 @@ export function createPartitionClient({ nc, timeoutMs, onFault }: PartitionClien
     ask: (partition, asks) =>
       new Promise((resolve) => {
         const answers = new Map<number, Answer>();
-        const reply = createInbox();
+        const reply = inboxOf(nc);
         const end = (): void => {
           if (!waiting.delete(end)) return;
           clearTimeout(timer);

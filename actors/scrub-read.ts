@@ -3,8 +3,9 @@
  * that a traced message passes (NATS message tracing) say so, and the last of them is the one that answered.
  */
 import { createHash } from 'node:crypto';
-import { createInbox, headers, type NatsConnection, type Subscription } from '@nats-io/transport-node';
+import { headers, type NatsConnection, type Subscription } from '@nats-io/transport-node';
 import { within } from '../lib/backoff.ts';
+import { inboxOf } from '../lib/inbox.ts';
 import { readBatch, type ReadMessage, type StreamRead } from '../lib/stream-read.ts';
 import { limits } from '../schemas/limits.ts';
 import type { ReplicaRead } from './scrub-compare.ts';
@@ -42,7 +43,7 @@ const digest = ({ subject, operation, data }: ReadMessage): string =>
 
 /** One page from a sequence on, of whichever replica answers. */
 export async function readReplica(nc: NatsConnection, stream: string, from: number): Promise<ReplicaRead> {
-  const trace = createInbox();
+  const trace = inboxOf(nc);
   const traced = headers();
   traced.set('Nats-Trace-Dest', trace);
   const read: StreamRead = {

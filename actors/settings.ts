@@ -5,7 +5,7 @@ import { limits } from '../schemas/limits.ts';
 
 export const settings = {
   NATS_URLS: list('NATS servers.', { fallback: ['nats://127.0.0.1:4222'] }),
-  NATS_CREDS_FILE: optionalText('Credentials of a user of the account CP.'),
+  NATS_CREDS_FILE: optionalText('Credentials of the actors’ user of the account CP.'),
   NATS_CA_FILE: optionalText('Certificate authority of the NATS servers; TLS is then required.'),
   PARTITIONS: integer('Partitions of a new cluster; must be the same for all, and for ever.', {
     min: 1,

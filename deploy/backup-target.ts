@@ -15,7 +15,7 @@ import { keptPorts, readPorts } from './ports.ts';
 
 export const settings = {
   NATS_URLS: list('NATS servers; absent: those of `npm start` on this machine.', { fallback: [] }),
-  NATS_CREDS_FILE: optionalText('Credentials of a user of the account CP.'),
+  NATS_CREDS_FILE: optionalText('Credentials of the user of the account CP that may do everything: cp.creds.'),
   NATS_CA_FILE: optionalText('Certificate authority of the NATS servers; TLS is then required.'),
 };
 

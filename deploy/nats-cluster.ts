@@ -41,12 +41,17 @@ export interface NatsNode {
 
 export interface NatsCluster extends Pick<
   NatsIdentityFiles,
-  'sysCredsFile' | 'operatorSigningSeedFile' | 'hostsSigningSeedFile' | 'hostsAccount'
+  | 'gatewayCredsFile'
+  | 'actorsCredsFile'
+  | 'sysCredsFile'
+  | 'operatorSigningSeedFile'
+  | 'hostsSigningSeedFile'
+  | 'hostsAccount'
 > {
   readonly nodes: readonly NatsNode[];
   readonly urls: readonly string[];
   readonly caFile: string;
-  /** Credentials of the control plane's user. */
+  /** Credentials of the user that may do everything in the control plane's account. */
   readonly credsFile: string;
   stop(): Promise<void>;
 }
@@ -217,6 +222,8 @@ export async function startNatsCluster(options: NatsClusterOptions): Promise<Nat
     urls: nodes.map(({ url }) => url),
     caFile,
     credsFile: identity.cpCredsFile,
+    gatewayCredsFile: identity.gatewayCredsFile,
+    actorsCredsFile: identity.actorsCredsFile,
     sysCredsFile: identity.sysCredsFile,
     operatorSigningSeedFile: identity.operatorSigningSeedFile,
     hostsSigningSeedFile: identity.hostsSigningSeedFile,

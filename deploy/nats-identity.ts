@@ -16,14 +16,22 @@ import {
   type Export,
   type Import,
   type OperatorLimits,
+  type User,
 } from '@nats-io/jwt';
+import { clusterSubject } from '../lib/cluster.ts';
 import { signHostJwt } from '../lib/host-credentials.ts';
+import { streams } from '../schemas/buckets.ts';
 import type { HostKey } from '../schemas/ids.ts';
+import { subjects } from '../schemas/subjects.ts';
 import { createAccount, createOperator, createUser, fromSeed, type KeyPair } from '@nats-io/nkeys';
 
 export interface NatsIdentityFiles {
-  /** Credentials of a user of CP, for gateway and actors. */
+  /** Credentials of a user of CP that may do everything in it, for backup, restore and an operator's tools. */
   readonly cpCredsFile: string;
+  /** Of a user of CP that may do what a gateway does. */
+  readonly gatewayCredsFile: string;
+  /** Of a user of CP that may do what actors do. */
+  readonly actorsCredsFile: string;
   /** Credentials of a user of the system account, for actors and an operator's tools. */
   readonly sysCredsFile: string;
   /** Seed of a signing key of the operator: actors sign what they change in the account HOSTS with it. */
@@ -49,6 +57,8 @@ const keyNames = [
   'hosts',
   'hosts-signing',
   'cp-user',
+  'gateway-user',
+  'actors-user',
   'sys-user',
 ] as const;
 type KeyName = (typeof keyNames)[number];
@@ -61,6 +71,8 @@ const createKey: Readonly<Record<KeyName, () => KeyPair>> = {
   hosts: createAccount,
   'hosts-signing': createAccount,
   'cp-user': createUser,
+  'gateway-user': createUser,
+  'actors-user': createUser,
   'sys-user': createUser,
 };
 
@@ -74,16 +86,16 @@ export function writePrivateFile(path: string, content: string | Uint8Array): vo
   renameSync(temporary, path);
 }
 
-const seedFile = (folder: string, name: KeyName): string => join(folder, `${name}.seed`);
+const seedFile = (folder: string, name: string): string => join(folder, `${name}.seed`);
 
 /** The key of an earlier start, or a new one. */
-function keptKey(folder: string, name: KeyName): KeyPair {
+function keptKey(folder: string, name: string, create: () => KeyPair): KeyPair {
   const path = seedFile(folder, name);
   let seed: string;
   try {
     seed = readFileSync(path, 'utf8').trim();
   } catch {
-    const made = createKey[name]();
+    const made = create();
     writePrivateFile(path, new TextDecoder().decode(made.getSeed()));
     return made;
   }
@@ -167,9 +179,71 @@ async function keptAccount(folder: string, name: string, key: KeyPair, claims: P
   return made;
 }
 
-/** Makes the identities, or loads those that `folder` holds from an earlier start. */
-export async function prepareNatsIdentity(folder: string): Promise<NatsIdentity> {
-  const keys = Object.fromEntries(keyNames.map((name) => [name, keptKey(folder, name)])) as Record<KeyName, KeyPair>;
+/**
+ * What a gateway does: it asks owners, and actors for what JetStream holds, and hears bells. It has no right to ask
+ * JetStream: with any, a reply of its choice would make the server write for it (ADR 18).
+ */
+const gatewayPermissions = (publicKey: string): Partial<User> => ({
+  pub: { allow: ['part.*', 'read.*'], deny: [] },
+  sub: {
+    allow: [`${subjects.userInbox(publicKey)}.>`, 'changed.>', 'event.>', 'host.*.log.>', clusterSubject],
+    deny: [],
+  },
+});
+
+/** What actors do. They write all state, so whoever has their credentials has the state. */
+const actorsPermissions = (publicKey: string): Partial<User> => ({
+  pub: {
+    allow: [
+      'part.*',
+      'members.changed',
+      'directory.*',
+      'changed.>',
+      'desired.>',
+      'event.>',
+      '$KV.>',
+      '$JS.API.INFO',
+      '$JS.API.STREAM.CREATE.*',
+      '$JS.API.STREAM.INFO.*',
+      '$JS.API.STREAM.MSG.GET.*',
+      '$JS.API.DIRECT.GET.>',
+      `$JS.API.STREAM.PURGE.${streams.logs.name}`,
+      `$JS.API.STREAM.PURGE.${streams.events.name}`,
+      // Answers: to clients of the account, and to hosts.
+      '_INBOX.>',
+      '_R_.>',
+    ],
+    deny: [],
+  },
+  sub: {
+    allow: [
+      `${subjects.userInbox(publicKey)}.>`,
+      'part.*',
+      'read.*',
+      'members.changed',
+      'directory.*',
+      'host.*.hello',
+      'host.*.sync',
+      'host.*.report',
+      'host.*.beat',
+    ],
+    deny: [],
+  },
+});
+
+const gatewayName = /^[A-Za-z0-9][A-Za-z0-9-]{0,62}$/;
+
+/**
+ * Makes the identities, or loads those that `folder` holds from an earlier start. `gateways`: names of gateways that get
+ * a user of their own, in `gateway-<name>.creds`.
+ */
+export async function prepareNatsIdentity(folder: string, gateways: readonly string[] = []): Promise<NatsIdentity> {
+  const misnamed = gateways.find((name) => !gatewayName.test(name));
+  if (misnamed !== undefined) throw new Error(`${misnamed}: a name is of letters, digits and hyphens`);
+  const keys = Object.fromEntries(keyNames.map((name) => [name, keptKey(folder, name, createKey[name])])) as Record<
+    KeyName,
+    KeyPair
+  >;
   const keyOf = (name: AccountName): KeyPair => ({ CP: keys.cp, HOSTS: keys.hosts })[name];
   const account = (name: string, key: KeyPair, claims: Partial<Account>): Promise<string> =>
     keptAccount(folder, name, key, claims, keys.operator);
@@ -192,11 +266,21 @@ export async function prepareNatsIdentity(folder: string): Promise<NatsIdentity>
       signing_keys: [keys['hosts-signing'].getPublicKey()],
     }),
   };
-  const writeCreds = async (name: string, user: KeyPair, issuer: KeyPair): Promise<string> => {
+  const writeCreds = async (
+    name: string,
+    user: KeyPair,
+    issuer: KeyPair,
+    permissions: Partial<User> = {},
+  ): Promise<string> => {
     const path = join(folder, `${name}.creds`);
-    writePrivateFile(path, fmtCreds(await encodeUser(name, user, issuer), user));
+    writePrivateFile(path, fmtCreds(await encodeUser(name, user, issuer, permissions), user));
     return path;
   };
+  const writeGateway = (name: string, user: KeyPair): Promise<string> =>
+    writeCreds(name, user, keys.cp, gatewayPermissions(user.getPublicKey()));
+  for (const name of gateways)
+    await writeGateway(`gateway-${name}`, keptKey(folder, `gateway-${name}-user`, createUser));
+  const actorsUser = keys['actors-user'];
   return {
     operatorJwt,
     systemAccount: keys.sys.getPublicKey(),
@@ -206,6 +290,8 @@ export async function prepareNatsIdentity(folder: string): Promise<NatsIdentity>
       [keys.hosts.getPublicKey()]: jwts.HOSTS,
     },
     cpCredsFile: await writeCreds('cp', keys['cp-user'], keys.cp),
+    gatewayCredsFile: await writeGateway('gateway', keys['gateway-user']),
+    actorsCredsFile: await writeCreds('actors', actorsUser, keys.cp, actorsPermissions(actorsUser.getPublicKey())),
     sysCredsFile: await writeCreds('sys', keys['sys-user'], keys.sys),
     operatorSigningSeedFile: seedFile(folder, 'operator-signing'),
     hostsSigningSeedFile: seedFile(folder, 'hosts-signing'),

@@ -19,8 +19,10 @@ export interface NatsOptions {
 export interface Nats extends Restartable {
   readonly url: string;
   readonly port: number;
-  /** Credentials of the control plane's user. */
+  /** Credentials of the user that may do everything in the control plane's account. */
   readonly credsFile: string;
+  readonly gatewayCredsFile: string;
+  readonly actorsCredsFile: string;
   readonly sysCredsFile: string;
   readonly operatorSigningSeedFile: string;
   readonly hostsSigningSeedFile: string;
@@ -169,6 +171,8 @@ export async function startNats(options: NatsOptions): Promise<Nats> {
     url: `nats://127.0.0.1:${port}`,
     port,
     credsFile: identity.cpCredsFile,
+    gatewayCredsFile: identity.gatewayCredsFile,
+    actorsCredsFile: identity.actorsCredsFile,
     sysCredsFile: identity.sysCredsFile,
     operatorSigningSeedFile: identity.operatorSigningSeedFile,
     hostsSigningSeedFile: identity.hostsSigningSeedFile,

@@ -160,11 +160,11 @@ async function startParts(
 
   const logFile = (name: string): string => join(folders.logs, `${name}.log`);
   const metrics = metricsUrls(ports);
-  const natsSettings = { NATS_URLS: nats.url, NATS_CREDS_FILE: nats.credsFile };
   await program({
     name: 'actors',
     settings: {
-      ...natsSettings,
+      NATS_URLS: nats.url,
+      NATS_CREDS_FILE: nats.actorsCredsFile,
       HOSTS_ACCOUNT: nats.hostsAccount,
       HOSTS_SIGNING_SEED_FILE: nats.hostsSigningSeedFile,
       NATS_SYSTEM_CREDS_FILE: nats.sysCredsFile,
@@ -177,7 +177,8 @@ async function startParts(
   await program({
     name: 'gateway',
     settings: {
-      ...natsSettings,
+      NATS_URLS: nats.url,
+      NATS_CREDS_FILE: nats.gatewayCredsFile,
       HTTP_PORT: String(ports.api),
       ...redis.settings,
       AUTH_ISSUER: devIssuer,

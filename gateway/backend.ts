@@ -9,6 +9,7 @@ import { watchCluster } from '../lib/cluster.ts';
 import type { Log } from '../lib/log.ts';
 import type { TenantId } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
+import { subjects } from '../schemas/subjects.ts';
 import type { Revocation } from '../schemas/tenant.ts';
 import { RevocationFeed, type Knowledge } from './auth/revocation-feed.ts';
 import type { Revocations } from './auth/revocations.ts';
@@ -66,7 +67,7 @@ export class Backend {
     const shared = this.#connectRedis(cluster.id, feed);
     this.#up = { coalescer, feed, shared, stopProbing: probePartitions(coalescer, clock) };
     feed.start();
-    void watchCluster(nc, cluster, onOtherCluster, this.#stop.signal);
+    void watchCluster(nc, cluster, onOtherCluster, this.#stop.signal, subjects.read('cluster'));
   }
 
   stop(): void {

@@ -6,6 +6,7 @@ import { readClusterEntry } from '../lib/cluster.ts';
 import type { Log } from '../lib/log.ts';
 import { isRestoring, type Cluster } from '../schemas/cluster.ts';
 import { limits } from '../schemas/limits.ts';
+import { subjects } from '../schemas/subjects.ts';
 
 const saidEvery = 20;
 
@@ -33,7 +34,7 @@ export async function waitForCluster(
     const isSaid = attempt % saidEvery === 0;
     try {
       answers?.asked();
-      const { entry } = await readClusterEntry(nc);
+      const { entry } = await readClusterEntry(nc, subjects.read('cluster'));
       answers?.heard();
       const cluster = entry === undefined || isRestoring(entry) ? undefined : entry;
       const fault = cluster === undefined ? undefined : faultOf(cluster, expectedId);

@@ -12,10 +12,11 @@
  *   refusal of a write: the next may find the name free that was taken;
  * - at the deadline: `timeout` for a write that may have been executed, `unavailable` for everything else.
  */
-import { createInbox, type Msg, type NatsConnection, type Subscription } from '@nats-io/transport-node';
+import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
 import { backoffMs, jitter } from '../lib/backoff.ts';
 import type { Answers } from '../lib/answers.ts';
 import type { Clock } from '../lib/clock.ts';
+import { inboxOf } from '../lib/inbox.ts';
 import type { Log } from '../lib/log.ts';
 import { limits } from '../schemas/limits.ts';
 import { addressOf, decodeAnswers, notOwner, type Answer, type Ask } from '../schemas/messages.ts';
@@ -88,7 +89,7 @@ export class Coalescer {
     this.#options = options;
     this.partitions = options.partitions;
     this.#lanes = new Map(laneKinds.map((kind) => [kind, lanesOf(kind, options.partitions)]));
-    this.#inbox = createInbox();
+    this.#inbox = inboxOf(nc);
     this.#subscription = nc.subscribe(`${this.#inbox}.*`, {
       callback: (error, message) => {
         if (error === null) this.#onMessage(message);

@@ -6,7 +6,7 @@ import { systemClock } from '../lib/clock.ts';
 import { runProgram } from '../lib/lifecycle.ts';
 import { createLog, logLevelOf } from '../lib/log.ts';
 import { createRegistry, serveMetrics } from '../lib/metrics.ts';
-import { connectNats, countMoves, credentialsFile } from '../lib/nats.ts';
+import { connectNats, countMoves } from '../lib/nats.ts';
 import { version } from '../lib/version.ts';
 import { startGateway, stopDeadlineMs } from './gateway.ts';
 import { issuersOf, settings } from './settings.ts';
@@ -33,7 +33,7 @@ await runProgram(log, async (life) => {
       isUrgent: true,
       answers,
       onMove: countMoves(registry),
-      ...(credsFile === undefined ? {} : { authenticator: credentialsFile(credsFile) }),
+      ...(credsFile === undefined ? {} : { credsFile }),
       ...(tlsCaFile === undefined ? {} : { tlsCaFile }),
     },
     log,

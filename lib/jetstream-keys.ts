@@ -28,16 +28,17 @@ export const ttl = (ms: number): string => `${Math.ceil(ms / 1000)}s`;
 
 /**
  * The newest message of a subject, from the stream's leader; revision 0 where there is none. A leader that is cut off
- * answers from the past, until it notices.
+ * answers from the past, until it notices. `api`: the subject that takes the question, where it is not JetStream's own.
  */
 export async function readLast(
   nc: NatsConnection,
   stream: string,
   subject: string,
   timeoutMs: number,
+  api = `$JS.API.STREAM.MSG.GET.${stream}`,
 ): Promise<{ readonly revision: number; readonly value: string | null }> {
   const request = JSON.stringify({ last_by_subj: subject });
-  const answer = await nc.request(`$JS.API.STREAM.MSG.GET.${stream}`, request, { timeout: timeoutMs });
+  const answer = await nc.request(api, request, { timeout: timeoutMs });
   const reply = answer.json<{
     message?: { seq: number; data?: string };
     error?: { code: number; description: string };

@@ -12,13 +12,17 @@ import {
 } from '@nats-io/transport-node';
 import { Counter, type Registry } from 'prom-client';
 import { limits } from '../schemas/limits.ts';
+import { subjects } from '../schemas/subjects.ts';
 import type { Answers } from './answers.ts';
+import { keepInboxPrefix } from './inbox.ts';
 import type { Log } from './log.ts';
 
 export interface NatsOptions {
   readonly servers: readonly string[];
   readonly name: string;
   readonly authenticator?: Authenticator;
+  /** Credentials in place of an authenticator; answers arrive in the inbox of their user. */
+  readonly credsFile?: string;
   readonly inboxPrefix?: string;
   /** Certificate authority of the servers; TLS is then required from the first byte. */
   readonly tlsCaFile?: string;
@@ -32,12 +36,37 @@ export interface NatsOptions {
 
 export const credentialsFile = (path: string): Authenticator => credsAuthenticator(new Uint8Array(readFileSync(path)));
 
+/** The public key of the user that credentials are for; undefined where the file holds none. */
+function userOf(creds: string): string | undefined {
+  const [, claims] = /-----BEGIN NATS USER JWT-----\s*[\w-]+\.([\w-]+)\./.exec(creds) ?? [];
+  if (claims === undefined) return undefined;
+  const { sub } = JSON.parse(Buffer.from(claims, 'base64url').toString()) as { sub?: string };
+  return sub;
+}
+
+/** Who the connection is of, and where its answers arrive. */
+function identityOf({ authenticator, credsFile, inboxPrefix }: NatsOptions) {
+  if (credsFile === undefined) {
+    return {
+      ...(authenticator === undefined ? {} : { authenticator }),
+      ...(inboxPrefix === undefined ? {} : { inboxPrefix }),
+    };
+  }
+  const creds = readFileSync(credsFile, 'utf8');
+  const user = userOf(creds);
+  return {
+    authenticator: credsAuthenticator(new TextEncoder().encode(creds)),
+    ...(user === undefined ? {} : { inboxPrefix: subjects.userInbox(user) }),
+  };
+}
+
 /**
  * Requests that are in flight when a connection breaks are not refused by the client: whoever waits for an answer needs a
  * deadline of its own.
  */
 export async function connectNats(options: NatsOptions, log: Log): Promise<NatsConnection> {
   const choice = new ServerChoice();
+  const identity = identityOf(options);
   const nc = await connect({
     servers: [...options.servers],
     name: options.name,
@@ -51,10 +80,10 @@ export async function connectNats(options: NatsOptions, log: Log): Promise<NatsC
     noAsyncTraces: true,
     ignoreAuthErrorAbort: true,
     reconnectToServer: choice.next,
-    ...(options.authenticator === undefined ? {} : { authenticator: options.authenticator }),
-    ...(options.inboxPrefix === undefined ? {} : { inboxPrefix: options.inboxPrefix }),
+    ...identity,
     ...(options.tlsCaFile === undefined ? {} : { tls: { caFile: options.tlsCaFile, handshakeFirst: true } }),
   });
+  if (identity.inboxPrefix !== undefined) keepInboxPrefix(nc, identity.inboxPrefix);
   void watch(nc, log);
   if (options.answers !== undefined) leaveWhenSilent(nc, choice, options, options.answers, log);
   return nc;

@@ -2,8 +2,9 @@
  * Reading a stream without a consumer: batched direct reads (NATS ADR-31). Plain requests that any replica answers, so a
  * read may be stale; who needs to know that it is not looks for something in it that was written last.
  */
-import { createInbox, type MsgHdrs, type NatsConnection, type Subscription } from '@nats-io/transport-node';
+import type { MsgHdrs, NatsConnection, Subscription } from '@nats-io/transport-node';
 import { DeadlineError, within } from './backoff.ts';
+import { inboxOf } from './inbox.ts';
 
 export interface ReadMessage {
   readonly subject: string;
@@ -36,6 +37,8 @@ export interface Reading {
   readonly stream: string;
   /** Subject filter; wildcards allowed. */
   readonly filter: string;
+  /** The subject that takes the questions, where it is not JetStream's own. */
+  readonly api?: string;
   /** For each request. */
   readonly timeoutMs: number;
   /**
@@ -93,13 +96,13 @@ async function ask(nc: NatsConnection, reading: Reading, request: Request, heade
 
 async function askOnce(
   nc: NatsConnection,
-  { stream, timeoutMs }: Reading,
+  { stream, api = `$JS.API.DIRECT.GET.${stream}`, timeoutMs }: Reading,
   request: Request,
   requestHeaders?: MsgHdrs,
 ): Promise<Batch> {
   const messages: ReadMessage[] = [];
   let pending = 0;
-  const inbox = createInbox();
+  const inbox = inboxOf(nc);
   let subscription: Subscription | undefined;
   const ended = new Promise<void>((resolve, reject) => {
     subscription = nc.subscribe(inbox, {
@@ -129,7 +132,7 @@ async function askOnce(
   });
   try {
     const more = requestHeaders === undefined ? {} : { headers: requestHeaders };
-    nc.publish(`$JS.API.DIRECT.GET.${stream}`, JSON.stringify(request), { reply: inbox, ...more });
+    nc.publish(api, JSON.stringify(request), { reply: inbox, ...more });
     await within(ended, timeoutMs, `reading ${stream}`);
     return { messages, pending };
   } finally {

@@ -1,6 +1,6 @@
 /**
  * Every bucket and stream, what is in it, and its one writing role (invariant A2). The owner of a partition is the actors
- * process whose epoch is in the bucket; `gateway` writes nothing (A1), hosts write only log blocks (A7).
+ * process whose epoch is in the bucket; `gateway` writes nothing (A1, held by its NATS user), hosts write only log blocks (A7).
  */
 import type { ContainerId, HostKey, MemberId, NetworkName, PeerId, TenantId } from './ids.ts';
 

@@ -69,6 +69,8 @@ export const limits = {
   streamSettleMs: 100,
   streamStalledMs: 60 * seconds,
   streamReadMs: 1.5 * seconds,
+  /** A question to JetStream that actors hand on. */
+  readAskBytes: 1 * KiB,
   streamReadAttempts: 4,
   streamReadMessages: 64,
   waitDefaultSeconds: 30,

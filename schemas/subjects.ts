@@ -17,9 +17,25 @@ export function hashOf(key: string): number {
 /** Which partition a key belongs to. Part of a cluster's storage format; never change it. */
 export const partitionOf = (key: string, partitions: number): number => hashOf(key) % partitions;
 
+/** What a gateway may read of JetStream, always by way of actors. */
+export const readable = ['logs', 'events', 'cluster'] as const;
+export type Readable = (typeof readable)[number];
+
+/** Where the answers of a client of the account CP arrive. Each NATS user has a prefix of its own below this one. */
+const inboxes = '_INBOX.';
+
+/**
+ * Whether an answer may go there. A client may name any subject as its reply, also one that it may not write to itself,
+ * such as a key of a bucket; who answers is asked to write there in its place.
+ */
+export const isInbox = (reply: string | undefined): reply is string => reply?.startsWith(inboxes) === true;
+
 export const subjects = {
   /** Gateway → owner of a partition: a batch of asks, answered in one or more parts. */
   partition: (partition: number) => `part.${partition}`,
+
+  /** Gateway → any actors process: a read of a stream, which it hands on to JetStream. */
+  read: (what: Readable) => `read.${what}`,
 
   /** Any actors process → all of them: look at the members and the partitions again; no content, may be lost. */
   membersChanged: 'members.changed',
@@ -42,6 +58,8 @@ export const subjects = {
   hostBeat: (host: HostKey | '*') => `host.${host}.beat`,
   hostLog: (host: HostKey | '*', tenant: TenantId, id: ContainerId) => `host.${host}.log.${tenant}.${id}`,
   hostInbox: (host: HostKey) => `_INBOX_${host}`,
+  /** Of a user of the account CP, by its public key. */
+  userInbox: (publicKey: string) => `${inboxes}${publicKey}`,
 
   event: (tenant: TenantId, id: ContainerId) => `event.${tenant}.${id}`,
   eventsOfTenant: (tenant: TenantId) => `event.${tenant}.>`,

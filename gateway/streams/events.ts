@@ -11,7 +11,6 @@ import Type from 'typebox';
 import type { Clock } from '../../lib/clock.ts';
 import { DecodeError, decoder } from '../../lib/decode.ts';
 import type { ReadMessage } from '../../lib/stream-read.ts';
-import { streams } from '../../schemas/buckets.ts';
 import { compareEvents, Event, placeOfEvent } from '../../schemas/event.ts';
 import type { RecentEvents } from '../../schemas/messages.ts';
 import { SubjectReader } from './subject-reader.ts';
@@ -106,7 +105,7 @@ export class EventReader {
   readonly #onMalformed: () => void;
 
   constructor(nc: Promise<NatsConnection>, clock: Clock, onMalformed: () => void) {
-    this.#reader = new SubjectReader(nc, streams.events.name, clock);
+    this.#reader = new SubjectReader(nc, 'events', clock);
     this.#onMalformed = onMalformed;
   }
 

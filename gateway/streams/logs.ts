@@ -6,7 +6,6 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import type { Clock } from '../../lib/clock.ts';
 import { decoder, DecodeError } from '../../lib/decode.ts';
 import type { ReadMessage } from '../../lib/stream-read.ts';
-import { streams } from '../../schemas/buckets.ts';
 import type { ContainerId, HostKey, TenantId } from '../../schemas/ids.ts';
 import { LogBlock, type LogEntry } from '../../schemas/log.ts';
 import { subjects } from '../../schemas/subjects.ts';
@@ -71,7 +70,7 @@ export class LogReader {
   readonly #onMalformed: () => void;
 
   constructor(nc: Promise<NatsConnection>, clock: Clock, onMalformed: () => void) {
-    this.#reader = new SubjectReader(nc, streams.logs.name, clock);
+    this.#reader = new SubjectReader(nc, 'logs', clock);
     this.#onMalformed = onMalformed;
   }
 

@@ -6,7 +6,9 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import { within } from '../../lib/backoff.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { readBatch, readLast, type Batch, type ReadFrom, type ReadMessage } from '../../lib/stream-read.ts';
+import { streams } from '../../schemas/buckets.ts';
 import { limits } from '../../schemas/limits.ts';
+import { subjects, type Readable } from '../../schemas/subjects.ts';
 
 const firstWindowMs = 4_000;
 const windowGrowth = 8;
@@ -25,11 +27,13 @@ interface Mark {
 export class SubjectReader {
   readonly #nc: Promise<NatsConnection>;
   readonly #stream: string;
+  readonly #api: string;
   readonly #clock: Clock;
 
-  constructor(nc: Promise<NatsConnection>, stream: string, clock: Clock) {
+  constructor(nc: Promise<NatsConnection>, what: Exclude<Readable, 'cluster'>, clock: Clock) {
     this.#nc = nc;
-    this.#stream = stream;
+    this.#stream = streams[what].name;
+    this.#api = subjects.read(what);
     this.#clock = clock;
   }
 
@@ -112,7 +116,7 @@ export class SubjectReader {
 
   #reading(filter: string) {
     const { streamReadMs: timeoutMs, streamReadAttempts: attempts } = limits;
-    return { stream: this.#stream, filter, timeoutMs, attempts };
+    return { stream: this.#stream, api: this.#api, filter, timeoutMs, attempts };
   }
 }
 

@@ -51,7 +51,7 @@ export function spawnActors(
   return spawn(process.execPath, [program], {
     env: {
       NATS_URLS: nats.url,
-      NATS_CREDS_FILE: nats.credsFile,
+      NATS_CREDS_FILE: nats.actorsCredsFile,
       PARTITIONS: String(partitions),
       HOSTS_ACCOUNT: nats.hostsAccount,
       HOSTS_SIGNING_SEED_FILE: nats.hostsSigningSeedFile,

@@ -148,7 +148,14 @@ const quickAgent = {
 /** Where programs find NATS, and as whom. */
 export type NatsAccess = Pick<
   NatsCluster,
-  'urls' | 'credsFile' | 'hostsAccount' | 'hostsSigningSeedFile' | 'sysCredsFile' | 'operatorSigningSeedFile'
+  | 'urls'
+  | 'credsFile'
+  | 'gatewayCredsFile'
+  | 'actorsCredsFile'
+  | 'hostsAccount'
+  | 'hostsSigningSeedFile'
+  | 'sysCredsFile'
+  | 'operatorSigningSeedFile'
 > &
   Partial<Pick<NatsCluster, 'caFile'>>;
 
@@ -208,7 +215,7 @@ async function startActors(
     'actors',
     {
       NATS_URLS: nats.urls.join(','),
-      NATS_CREDS_FILE: nats.credsFile,
+      NATS_CREDS_FILE: nats.actorsCredsFile,
       ...caOf(nats),
       HOSTS_ACCOUNT: nats.hostsAccount,
       HOSTS_SIGNING_SEED_FILE: nats.hostsSigningSeedFile,
@@ -236,7 +243,7 @@ async function startGateway(
     'gateway',
     {
       NATS_URLS: nats.urls.join(','),
-      NATS_CREDS_FILE: nats.credsFile,
+      NATS_CREDS_FILE: nats.gatewayCredsFile,
       ...caOf(nats),
       HTTP_PORT: String(api),
       AUTH_ISSUER: devIssuer,

@@ -164,11 +164,10 @@ export async function startWorld(scope: Scope, options: WorldOptions): Promise<W
     processes.set(place, await control(scope, program, ended));
   };
 
-  const controlPlane = { NATS_CREDS_FILE: nats.credsFile };
   const startActors = async (place: 'a1' | 'a2'): Promise<void> => {
     const port = await portOf(ports.metrics);
     const settings = {
-      ...controlPlane,
+      NATS_CREDS_FILE: nats.actorsCredsFile,
       REPLICAS: '3',
       HOSTS_ACCOUNT: nats.hostsAccount,
       HOSTS_SIGNING_SEED_FILE: nats.hostsSigningSeedFile,
@@ -181,7 +180,7 @@ export async function startWorld(scope: Scope, options: WorldOptions): Promise<W
   const startGateway = async (place: Gateway['place']): Promise<Gateway> => {
     const [port, metricsPort] = [await portOf(ports.api), await portOf(ports.metrics)];
     const settings = {
-      ...controlPlane,
+      NATS_CREDS_FILE: nats.gatewayCredsFile,
       HTTP_HOST: addressOf(place),
       HTTP_PORT: String(port),
       AUTH_ISSUER: devIssuer,

@@ -11,6 +11,7 @@ import { connect, credsAuthenticator, type NatsConnection, type Msg } from '@nat
 import { Registry } from 'prom-client';
 import type { Test } from 'tap';
 import { joinCluster } from '../../actors/cluster.ts';
+import { serveReads } from '../../actors/reads.ts';
 import { startNats, type Nats } from '../../deploy/nats.ts';
 import type { EngineName } from '../../gateway/http/engine.ts';
 import { startGateway, type Gateway } from '../../gateway/gateway.ts';
@@ -21,7 +22,7 @@ import { systemClock } from '../../lib/clock.ts';
 import { readSettings } from '../../lib/config.ts';
 import type { Fields, Log } from '../../lib/log.ts';
 import { Answers } from '../../lib/answers.ts';
-import { connectNats, credentialsFile } from '../../lib/nats.ts';
+import { connectNats } from '../../lib/nats.ts';
 import type { Container } from '../../schemas/container.ts';
 import type { Event } from '../../schemas/event.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
@@ -185,6 +186,7 @@ export async function startGround(t: Test, partitions = 4): Promise<Ground> {
   const nc = await controlPlane(nats);
   t.teardown(() => nc.close());
   await joinCluster(nc, { partitions, replicas: 1, newId: randomUUID });
+  serveReads(nc, quietLog);
   return { nats, nc, issuer: await createIssuer(join(folder, 'issuer')), partitions };
 }
 
@@ -194,7 +196,7 @@ export const environmentOf = ({ nats, issuer }: Ground, more: Environment = {}):
   HTTP_PORT: '0',
   METRICS_PORT: '0',
   NATS_URLS: nats.url,
-  NATS_CREDS_FILE: nats.credsFile,
+  NATS_CREDS_FILE: nats.gatewayCredsFile,
   AUTH_ISSUER: issuer.name,
   AUTH_AUDIENCE: issuer.audience,
   AUTH_JWKS_FILE: issuer.jwksFile,
@@ -222,7 +224,7 @@ export async function runGateway(
       servers: configuration.NATS_URLS,
       name: 'gateway',
       answers,
-      authenticator: credentialsFile(configuration.NATS_CREDS_FILE ?? ''),
+      credsFile: configuration.NATS_CREDS_FILE ?? '',
     },
     log,
   );

@@ -25,13 +25,13 @@ export async function startLongshore(ground: Ground): Promise<Longshore> {
   const natsTool = await bench.tool('nats-server');
   const nats = owned(await startNats({ tool: natsTool, dir: join(folder, 'nats') }));
   const redis = owned(await startRedis({ tool: await bench.tool('redis-server'), folder: join(folder, 'redis') }));
-  const natsSettings = { NATS_URLS: nats.url, NATS_CREDS_FILE: nats.credsFile };
 
   const actorsPort = await freePort();
   const actors = {
     name: 'actors' as const,
     settings: {
-      ...natsSettings,
+      NATS_URLS: nats.url,
+      NATS_CREDS_FILE: nats.actorsCredsFile,
       HOSTS_ACCOUNT: nats.hostsAccount,
       HOSTS_SIGNING_SEED_FILE: nats.hostsSigningSeedFile,
       METRICS_PORT: String(actorsPort),
@@ -44,7 +44,8 @@ export async function startLongshore(ground: Ground): Promise<Longshore> {
   const startGateway = async (name: string, engine: 'uws' | 'node', level: 'info' | 'warn'): Promise<System> => {
     const [port, metricsPort] = [await freePort(), await freePort()];
     const settings = {
-      ...natsSettings,
+      NATS_URLS: nats.url,
+      NATS_CREDS_FILE: nats.gatewayCredsFile,
       HTTP_PORT: String(port),
       HTTP_ENGINE: engine,
       ...redis.settings,

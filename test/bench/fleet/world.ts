@@ -90,7 +90,7 @@ async function startParts(
   const issuer = await prepareTokenIssuer(join(folder, 'tokens'));
   const memoryFile = (number: number): string => join(folder, `heap-${number}`);
   const logFile = (name: string): string => join(folder, 'logs', `${name}.log`);
-  const shared = { NATS_URLS: nats.url, NATS_CREDS_FILE: nats.credsFile, LOG_LEVEL: 'warn' };
+  const shared = { NATS_URLS: nats.url, LOG_LEVEL: 'warn' };
   const readyUrl = (port: number): string => `http://127.0.0.1:${port}/readyz`;
   const running: Record<Role, Server[]> = { actors: [], gateway: [], 'nats-server': [nats.server()], agents: [] };
 
@@ -100,6 +100,7 @@ async function startParts(
       name: 'actors',
       settings: {
         ...shared,
+        NATS_CREDS_FILE: nats.actorsCredsFile,
         NODE_OPTIONS: `${env['NODE_OPTIONS'] ?? ''} --import ${settlePreload}`,
         FLEET_MEMORY_FILE: memoryFile(number),
         HOSTS_ACCOUNT: nats.hostsAccount,
@@ -121,6 +122,7 @@ async function startParts(
     gatewayPorts.push(port);
     const settings = {
       ...shared,
+      NATS_CREDS_FILE: nats.gatewayCredsFile,
       HTTP_PORT: String(port),
       ...redis.settings,
       AUTH_ISSUER: devIssuer,
