@@ -6,20 +6,22 @@ import { Compile } from 'typebox/compile';
 import type { TSchema } from 'typebox';
 import { DecodeError, decodeJson } from '../lib/decode.ts';
 import type { Clock } from '../lib/clock.ts';
-import type { Log } from '../lib/log.ts';
+import type { Fields, Log } from '../lib/log.ts';
 import { outcomeStatus, type FieldErrors, type OutcomeCode } from '../schemas/errors.ts';
 import { limits } from '../schemas/limits.ts';
 import { pathParameters, type Access, type Route, type RouteName } from '../schemas/routes.ts';
 import { auditOf } from './audit.ts';
 import type { Gate } from './auth/gate.ts';
 import type { Admission } from './auth/gate.ts';
+import { lackOf } from './auth/scopes.ts';
 import type { Ride, UrlTokens } from './auth/url-tokens.ts';
+import { shortHash } from './auth/verifier.ts';
 import type { Call, Handled, Handler } from './call.ts';
 import type { Validated } from './create.ts';
 import type { BodyResult } from './http/body.ts';
 import type { Exchange, RequestHead } from './http/engine.ts';
 import type { Meters } from './metrics.ts';
-import { failure, invalid, replyOf, type Result } from './respond.ts';
+import { failure, invalid, missingScope, replyOf, type Result } from './respond.ts';
 import { createRouter, type Router } from './router.ts';
 import { bodyValidator, queryReader, type QueryReader } from './validate.ts';
 
@@ -60,6 +62,7 @@ const parameterChecks = new Map(
 
 const notFound = failure('not_found');
 const forbidden = failure('forbidden');
+const operatorTokenAlone = failure('forbidden', 'the scopes of this token open parts of the operator API alone');
 const tooLarge = failure('too_large');
 const wrongType = failure('unsupported_media_type');
 const overloaded = failure('unavailable', 'too many requests are in flight');
@@ -113,7 +116,7 @@ export class Dispatcher {
   readonly dispatch = (exchange: Exchange): void => {
     const startedMs = this.#options.clock.monotonicMs();
     const requestId = this.#requestId(exchange.head.headers.requestId);
-    const trace: Trace = { route: 'none', tenant: undefined };
+    const trace: Trace = { route: 'none', caller: undefined };
     this.#serve(exchange, requestId, startedMs, trace)
       .catch((error: unknown): Result => {
         this.#options.log.error('request_failed', { requestId, route: trace.route, error });
@@ -142,7 +145,7 @@ export class Dispatcher {
     if (admission?.kind === 'refused') return admission.result;
     const identity = admission?.kind === 'admitted' ? admission.identity : undefined;
     const grant = admission?.kind === 'granted' ? admission.grant : undefined;
-    trace.tenant = identity?.tenant ?? grant?.tenant;
+    trace.caller = admission?.kind === 'admitted' || admission?.kind === 'granted' ? admission : undefined;
     if (match.kind === 'none') return notFound;
     if (match.kind === 'method') return wrongMethod(match.allow);
 
@@ -162,10 +165,9 @@ export class Dispatcher {
       requestId,
       deadlineMs,
     };
-    const crossSite = admission?.kind === 'admitted' && admission.crossSite;
-    const permitted = !crossSite && (access !== 'operator' || identity?.operator === true);
-    if (!checked.ok) return (permitted ? await missing(route, call) : undefined) ?? invalid(checked.faults);
-    if (!permitted) return forbidden;
+    const refusal = admission?.kind === 'admitted' ? refusalOf(admission, route, params) : undefined;
+    if (!checked.ok) return (refusal === undefined ? await missing(route, call) : undefined) ?? invalid(checked.faults);
+    if (refusal !== undefined) return refusal;
     const handled = await route.handler(call);
     const audit = auditOf(call, handled);
     if (audit !== undefined) this.#options.log.info(audit.event, audit.fields);
@@ -185,7 +187,7 @@ export class Dispatcher {
   }
 
   #finish(exchange: Exchange, requestId: string, startedMs: number, trace: Trace, handled: Handled): void {
-    const { clock, meters, log, accessLog } = this.#options;
+    const { clock, gate, meters, log, accessLog } = this.#options;
     const streamed = handled === 'streamed';
     const status = streamed ? 200 : outcomeStatus[handled.code];
     if (!streamed) exchange.reply(replyOf(handled, requestId));
@@ -198,7 +200,8 @@ export class Dispatcher {
       route: trace.route,
       status,
       ms: Math.round(ms * 100) / 100,
-      ...(trace.tenant === undefined ? {} : { tenant: trace.tenant }),
+      address: gate.addressOf(exchange.head),
+      ...callerFields(trace.caller),
       ...(streamed ? { streamed } : {}),
       ...(exchange.aborted ? { aborted: true } : {}),
     });
@@ -214,7 +217,25 @@ export class Dispatcher {
 /** What the log line of a request says of it, as far as it came. */
 interface Trace {
   route: string;
-  tenant: string | undefined;
+  caller: Caller | undefined;
+}
+
+type Caller = Exclude<Admission, { readonly kind: 'refused' }>;
+
+/** Who asks, and with which token; never the token itself. */
+function callerFields(caller: Caller | undefined): Fields {
+  switch (caller?.kind) {
+    case undefined:
+      return {};
+    case 'admitted': {
+      const { tenant, subject, tokenName } = caller.identity;
+      return { tenant, subject, token: tokenName };
+    }
+    case 'granted': {
+      const { tenant, peer, tokenHash } = caller.grant;
+      return { tenant, peer, token: shortHash(tokenHash) };
+    }
+  }
 }
 
 const accessOf = (
@@ -226,6 +247,17 @@ function check(route: AppRoute, head: RequestHead, body: unknown): Checked {
   const valid: Validated<unknown> = route.validateBody?.(body) ?? { ok: true, value: undefined };
   if (query.ok && valid.ok) return { ok: true, query: query.value, body: valid.value };
   return { ok: false, faults: { ...(query.ok ? {} : query.faults), ...(valid.ok ? {} : valid.faults) } };
+}
+
+/** Why a known caller may not do this; undefined where it may. */
+function refusalOf(
+  { identity, crossSite }: Extract<Admission, { readonly kind: 'admitted' }>,
+  route: AppRoute,
+  params: Readonly<Record<string, string>>,
+): Result | undefined {
+  if (crossSite) return forbidden;
+  const lack = lackOf(identity.powers, route, params);
+  return lack === undefined ? undefined : lack === 'tenant' ? operatorTokenAlone : missingScope(lack.scope);
 }
 
 const notThere: OutcomeCode = 'not_found';

@@ -1,5 +1,12 @@
 /** The route table as an OpenAPI 3.1 document. Pure. */
-import { commonErrors, authErrors, pathParameters, type Route } from '../schemas/routes.ts';
+import {
+  commonErrors,
+  authErrors,
+  pathParameters,
+  scopeText,
+  type OperatorScope,
+  type Route,
+} from '../schemas/routes.ts';
 import { errorStatus, quotaDimensions, successStatus, type ErrorCode } from '../schemas/errors.ts';
 import { cookieName } from './auth/credentials.ts';
 
@@ -153,11 +160,15 @@ function securityOf({ access }: Route): Json {
 
 const tagOf = ({ access }: Route): string => (access === 'download' || access === 'pac' ? 'file' : access);
 
+const scopesText = (scopes: readonly OperatorScope[]): string =>
+  `Scope: ${(['operator', ...scopes] as const).map(scopeText).join(', ')}.`;
+
 function operationOf(route: Route): Json {
   const codes = [...route.errors, ...commonErrors, ...(route.access === 'public' ? [] : authErrors)];
   return {
     operationId: route.name.replaceAll('.', '_'),
     summary: route.summary,
+    ...(route.scopes === undefined ? {} : { description: scopesText(route.scopes) }),
     tags: [tagOf(route)],
     ...securityOf(route),
     parameters: parametersOf(route),
@@ -182,7 +193,7 @@ export function openApiDocument(routes: readonly Route[], version: string): Json
     security: [{ bearer: [] }, { cookie: [] }],
     tags: [
       { name: 'tenant', description: 'With a tenant’s token.' },
-      { name: 'operator', description: 'With a token that has the scope `operator`.' },
+      { name: 'operator', description: 'With a token that has a scope of the operator.' },
       { name: 'file', description: 'With a tenant’s token, or with a token of the peer in the URL.' },
       { name: 'public', description: 'Without credentials.' },
     ],

@@ -32,6 +32,8 @@ export const failure = (code: PlainCode, message?: string): TextResult =>
 
 export const invalid = (details: FieldErrors): TextResult => error({ error: 'invalid', details });
 
+export const missingScope = (scope: string): TextResult => error({ error: 'forbidden', detail: { scope } });
+
 export const rateLimited = (retryAfterSeconds: number): TextResult => ({
   ...failure('rate_limited'),
   retryAfterSeconds,

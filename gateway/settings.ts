@@ -19,7 +19,7 @@ export const settings = {
   HTTP_PORT: integer('Port the API listens on; 0 takes a free one.', { min: 0, max: 65535, fallback: 8080 }),
   HTTP_ENGINE: choice('HTTP server: uWebSockets.js where its binary loads, or node:http.', engineNames, 'uws'),
   NATS_URLS: list('NATS servers.', { fallback: ['nats://127.0.0.1:4222'] }),
-  NATS_CREDS_FILE: optionalText('Credentials of a user of the account CP.'),
+  NATS_CREDS_FILE: optionalText('Credentials of a gateway’s user of the account CP.'),
   NATS_CA_FILE: optionalText('Certificate authority of the NATS servers; TLS is then required.'),
   CLUSTER_ID: optionalText('The cluster that must be on these servers; any other is not served. Absent: any.'),
   REDIS_URL: optionalText(
@@ -29,7 +29,7 @@ export const settings = {
   REDIS_USERNAME: optionalText('User of Redis; absent: `default`.'),
   REDIS_PASSWORD_FILE: optionalText('File with the password of that user.'),
   AUTH_ISSUERS_FILE: optionalText(
-    'Token issuers: JSON, a list of {issuer, audience, algorithms, jwks_url or jwks_file, tenant_claim}.',
+    'Token issuers: JSON, a list of {issuer, audience, algorithms, jwks_url or jwks_file, tenant_claim, tenants, operators}.',
   ),
   AUTH_ISSUER: optionalText('The one issuer, where there is no AUTH_ISSUERS_FILE: its `iss`.'),
   AUTH_AUDIENCE: optionalText('Its `aud`.'),
@@ -104,6 +104,8 @@ const IssuerEntry = Type.Object(
     jwks_url: Type.Optional(Type.String({ pattern: '^https?://' })),
     jwks_file: Type.Optional(Type.String({ minLength: 1 })),
     tenant_claim: Type.Optional(Type.String({ minLength: 1 })),
+    tenants: Type.Optional(Type.Array(Type.String({ pattern: '^(?:[A-Za-z0-9_-]{1,64}|[A-Za-z0-9_-]{0,64}\\*)$' }))),
+    operators: Type.Optional(Type.Boolean()),
   },
   { additionalProperties: false },
 );
@@ -120,6 +122,8 @@ function issuerSetting(entry: IssuerEntry, from: string): IssuerSetting {
     audience: entry.audience,
     algorithms: entry.algorithms,
     tenantClaim: entry.tenant_claim ?? 'tenant_id',
+    tenants: entry.tenants ?? ['*'],
+    operators: entry.operators ?? true,
     source: url === undefined ? { kind: 'file', path: path ?? '' } : { kind: 'url', url },
   };
 }
@@ -127,7 +131,14 @@ function issuerSetting(entry: IssuerEntry, from: string): IssuerSetting {
 function issuersOfFile(path: string): IssuerSetting[] {
   const content = readSettingFile('AUTH_ISSUERS_FILE', path);
   try {
-    return decodeIssuers(Buffer.from(content)).map((entry) => issuerSetting(entry, 'AUTH_ISSUERS_FILE'));
+    const entries = decodeIssuers(Buffer.from(content));
+    const open = entries.find(({ tenants, operators }) => tenants === undefined || operators === undefined);
+    if (entries.length > 1 && open !== undefined) {
+      throw new ConfigurationError([
+        `AUTH_ISSUERS_FILE: of several issuers each must say which "tenants" it may name (["*"]: all) and whether "operators" (true or false); ${open.issuer} does not`,
+      ]);
+    }
+    return entries.map((entry) => issuerSetting(entry, 'AUTH_ISSUERS_FILE'));
   } catch (error) {
     if (error instanceof DecodeError) throw new ConfigurationError([`AUTH_ISSUERS_FILE: ${error.message}`]);
     throw error;

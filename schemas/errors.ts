@@ -34,10 +34,11 @@ export const isOutcomeCode = (code: string): code is OutcomeCode => Object.hasOw
 /** Faults of a request, each under the field it is about; `_` is the body as a whole. */
 export type FieldErrors = Record<string, string[]>;
 
-/** The body of an error: `{"error": code}`, with `detail` (over_quota), `details` (invalid) or a plain `message`. */
+/** The body of an error: `{"error": code}`, with `detail` (over_quota, and forbidden where a scope is missing), `details` (invalid) or a plain `message`. */
 export type ErrorBody =
   | { error: 'over_quota'; detail: { dimension: QuotaDimension; requested: number; max: number } }
   | { error: 'invalid'; details: FieldErrors }
+  | { error: 'forbidden'; detail: { scope: string } }
   | { error: Exclude<ErrorCode, 'over_quota' | 'invalid'>; message?: string };
 
 /** In the order in which an exceeded cap is reported. */

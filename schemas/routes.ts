@@ -22,6 +22,16 @@ export type Access = 'public' | 'tenant' | 'operator' | 'download' | 'pac';
 /** A token that a public route looks at by itself. */
 export type OwnToken = 'join token' | 'metrics token';
 
+/**
+ * Scopes that open a part of the operator API; `operator` opens all of it. `network:` stands for `network:<name>`, with the
+ * name of the network in the path.
+ */
+export type OperatorScope = 'operator:read' | 'operator:tenants' | 'operator:hosts' | 'operator:networks' | 'network:';
+
+/** As a person reads it. */
+export const scopeText = (scope: OperatorScope | 'operator'): string =>
+  scope === 'network:' ? 'network:<name>' : scope;
+
 export interface QueryParameter {
   readonly schema: TSchema;
   readonly description: string;
@@ -33,6 +43,8 @@ export interface Route {
   /** Segments that begin with `:` are parameters. */
   readonly path: string;
   readonly access: Access;
+  /** Of a route of the operator: any of them opens it, and the first is named to who has none. */
+  readonly scopes?: readonly [OperatorScope, ...OperatorScope[]];
   readonly summary: string;
   readonly query?: Readonly<Record<string, QueryParameter>>;
   readonly body?: TSchema;
@@ -76,6 +88,7 @@ const serverFile = <Name extends string>(name: Name, file: string, media: string
     method: 'GET',
     path: `${operator}/networks/:network/${file}`,
     access: 'operator',
+    scopes: ['network:', 'operator:networks'],
     summary,
     success: 'ok',
     data: Type.String(),
@@ -259,6 +272,7 @@ export const routes = [
     method: 'GET',
     path: `${operator}/tenants/:tenant`,
     access: 'operator',
+    scopes: ['operator:read', 'operator:tenants'],
     summary: 'Regions, caps and allowed registries of a tenant.',
     success: 'ok',
     data: TenantView,
@@ -269,6 +283,7 @@ export const routes = [
     method: 'PUT',
     path: `${operator}/tenants/:tenant`,
     access: 'operator',
+    scopes: ['operator:tenants'],
     summary: 'Set regions, caps and allowed registries; what is absent goes back to its default.',
     body: TenantBody,
     success: 'ok',
@@ -280,6 +295,7 @@ export const routes = [
     method: 'POST',
     path: `${operator}/tenants/:tenant/revocations`,
     access: 'operator',
+    scopes: ['operator:tenants'],
     summary: 'Refuse one token (`jti`), a subject’s (`sub`), or all of the tenant’s that were issued until now.',
     body: RevocationBody,
     success: 'created',
@@ -291,6 +307,7 @@ export const routes = [
     method: 'GET',
     path: `${operator}/tenants/:tenant/containers/:id`,
     access: 'operator',
+    scopes: ['operator:read', 'operator:tenants'],
     summary: 'A container with its operator-only fields and reconciler state.',
     success: 'ok',
     data: Type.Object({
@@ -307,6 +324,7 @@ export const routes = [
     method: 'PATCH',
     path: `${operator}/tenants/:tenant/containers/:id`,
     access: 'operator',
+    scopes: ['operator:tenants'],
     summary: 'Set pull policy, secret references and config files; the container is made anew with them.',
     body: OperatorFields,
     success: 'ok',
@@ -318,6 +336,7 @@ export const routes = [
     method: 'GET',
     path: `${operator}/hosts`,
     access: 'operator',
+    scopes: ['operator:read', 'operator:hosts'],
     summary: 'The fleet, by key.',
     query: { limit: integer(1, limits.listMax, limits.listDefault, 'How many at most.'), cursor },
     success: 'ok',
@@ -330,6 +349,7 @@ export const routes = [
     method: 'POST',
     path: `${operator}/hosts`,
     access: 'operator',
+    scopes: ['operator:hosts'],
     summary: 'Make a host and its one-time join token, shown here alone.',
     body: HostCreateBody,
     success: 'created',
@@ -341,6 +361,7 @@ export const routes = [
     method: 'GET',
     path: `${operator}/hosts/:key`,
     access: 'operator',
+    scopes: ['operator:read', 'operator:hosts'],
     summary: 'One host.',
     success: 'ok',
     data: HostView,
@@ -351,6 +372,7 @@ export const routes = [
     method: 'PATCH',
     path: `${operator}/hosts/:key`,
     access: 'operator',
+    scopes: ['operator:hosts'],
     summary: 'Cordon, drain, or approve the removal of held orphans.',
     body: HostUpdateBody,
     success: 'ok',
@@ -362,6 +384,7 @@ export const routes = [
     method: 'POST',
     path: `${operator}/hosts/:key/join-token`,
     access: 'operator',
+    scopes: ['operator:hosts'],
     summary: 'A new one-time join token, for a host whose agent lost its identity.',
     success: 'created',
     data: HostWithToken,
@@ -372,6 +395,7 @@ export const routes = [
     method: 'DELETE',
     path: `${operator}/hosts/:key`,
     access: 'operator',
+    scopes: ['operator:hosts'],
     summary:
       'Remove a host that is drained or lost; by force, fence one that is not. Its containers are placed elsewhere, those that a tenant pinned to it are lost.',
     query: { force, dead },
@@ -604,6 +628,7 @@ export const routes = [
     method: 'GET',
     path: `${operator}/networks`,
     access: 'operator',
+    scopes: ['operator:read', 'operator:networks'],
     summary: 'The VPN networks, by name.',
     query: { limit: integer(1, limits.listMax, limits.listDefault, 'How many at most.'), cursor },
     success: 'ok',
@@ -616,6 +641,7 @@ export const routes = [
     method: 'POST',
     path: `${operator}/networks`,
     access: 'operator',
+    scopes: ['operator:networks'],
     summary: 'Make a VPN network, with its certificate authority and the keys of its server.',
     body: NetworkCreateBody,
     success: 'created',
@@ -628,6 +654,7 @@ export const routes = [
     method: 'GET',
     path: `${operator}/networks/:network`,
     access: 'operator',
+    scopes: ['operator:read', 'operator:networks'],
     summary: 'One network.',
     success: 'ok',
     data: NetworkView,
@@ -638,6 +665,7 @@ export const routes = [
     method: 'PUT',
     path: `${operator}/networks/:network`,
     access: 'operator',
+    scopes: ['operator:networks'],
     summary: 'Set all but the name and the pools; what is absent goes back to its default.',
     body: NetworkBody,
     success: 'ok',
@@ -650,6 +678,7 @@ export const routes = [
     method: 'DELETE',
     path: `${operator}/networks/:network`,
     access: 'operator',
+    scopes: ['operator:networks'],
     summary: 'Forget a network that has no peers.',
     success: 'no_content',
     data: Type.Null(),
@@ -676,6 +705,7 @@ export const routes = [
     method: 'POST',
     path: `${operator}/vpn-keys/reseal`,
     access: 'operator',
+    scopes: ['operator:networks'],
     summary: 'Seal every secret of the VPN area under the current key; older keys can then be taken away.',
     success: 'ok',
     data: Type.Object({ key_id: Type.String(), resealed: Type.Integer(), remaining: Type.Integer() }),

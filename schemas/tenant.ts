@@ -97,18 +97,22 @@ export type RevocationBody = Static<typeof RevocationBody>;
 export interface Revocation {
   readonly tenant: TenantId;
   readonly match: { readonly by: 'jti' | 'sub'; readonly value: string } | { readonly by: 'tenant' };
-  /** Tokens issued (`iat`) at or before this second are refused. */
+  /** Tokens issued (`iat`) at or before this second are refused; a token that is named by its `jti`, whatever its `iat`. */
   readonly issuedUntilS: number;
   /** When every token that it could meet has expired. */
   readonly untilMs: number;
 }
 
-/** Whether `next` refuses every token of its tenant that this one refuses, for as long. */
-export const isCovered = ({ match, issuedUntilS, untilMs }: Revocation, next: Revocation): boolean =>
-  issuedUntilS <= next.issuedUntilS &&
-  untilMs <= next.untilMs &&
-  (next.match.by === 'tenant' ||
-    (match.by !== 'tenant' && match.by === next.match.by && match.value === next.match.value));
+/**
+ * Whether `next` refuses every token of its tenant that this one refuses, for as long. A revocation of all tokens does not
+ * stand for that of one `jti`: an issuer whose clock is ahead may have given the one an `iat` that is still to come.
+ */
+export function isCovered({ match, issuedUntilS, untilMs }: Revocation, next: Revocation): boolean {
+  if (untilMs > next.untilMs) return false;
+  const isSame = match.by !== 'tenant' && match.by === next.match.by && match.value === next.match.value;
+  if (match.by === 'jti') return isSame;
+  return issuedUntilS <= next.issuedUntilS && (next.match.by === 'tenant' || isSame);
+}
 
 export interface TenantRecord {
   readonly kind: 'tenant';

@@ -96,7 +96,8 @@ export function revoke(state: PartitionView, ask: Of<'tenant.revoke'>, context: 
   const before = tenant.record;
   const alive = stillNeeded(before.revocations, ask.revocation, context);
   const max = limits.revocationsPerTenant;
-  if (alive.length >= max) {
+  // All tokens of the tenant can be revoked always; the next such revocation takes the place of this one.
+  if (alive.length >= max && ask.revocation.match.by !== 'tenant') {
     return refuse('conflict', `${max} revocations are in force; revoke the whole tenant's tokens instead`);
   }
   const record = { ...before, revocations: [...alive, ask.revocation], updatedAtMs: context.nowMs };

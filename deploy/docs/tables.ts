@@ -2,7 +2,7 @@
 import type { Settings } from '../../lib/config.ts';
 import { containerStatuses, reasons } from '../../schemas/container.ts';
 import { errorStatus, successStatus, type ErrorCode } from '../../schemas/errors.ts';
-import { authErrors, commonErrors, type Access, type Route } from '../../schemas/routes.ts';
+import { authErrors, commonErrors, scopeText, type Access, type Route } from '../../schemas/routes.ts';
 import type { ToolEntry } from '../tool-table.ts';
 import { code, table } from './markdown.ts';
 import type { MetricDescription } from './program-metrics.ts';
@@ -112,9 +112,10 @@ function parameterText(name: string, schema: ParameterSchema): string {
   return `${code(name)}${range}${values}${fallback}`;
 }
 
-export const routesTable = (routes: readonly Route[], ...accesses: readonly Access[]): string =>
-  table(
-    ['Method', 'Path', 'Query (default)', 'Success', 'Errors', 'What it does'],
+export function routesTable(routes: readonly Route[], ...accesses: readonly Access[]): string {
+  const hasScopes = accesses.includes('operator');
+  return table(
+    ['Method', 'Path', 'Query (default)', 'Success', ...(hasScopes ? ['Scopes'] : []), 'Errors', 'What it does'],
     routes
       .filter(({ access }) => accesses.includes(access))
       .map((route) => [
@@ -124,10 +125,12 @@ export const routesTable = (routes: readonly Route[], ...accesses: readonly Acce
           .map(([name, { schema }]) => parameterText(name, schema))
           .join('<br>'),
         `${successStatus[route.success]}${route.streams === true ? ', or a stream' : ''}`,
+        ...(hasScopes ? [(route.scopes ?? []).map((scope) => code(scopeText(scope))).join('<br>')] : []),
         route.errors.map((error) => `${errorStatus[error]} ${error}`).join('<br>'),
         route.summary,
       ]),
   );
+}
 
 /** What any route may answer beside the errors of its row. */
 export const commonErrorsTable = (): string => {

@@ -18,7 +18,7 @@ export const errorWords: Readonly<Record<ErrorCode, ErrorWords>> = {
     client: 'Get a new token from the issuer. An agent needs a new join token from an operator.',
   },
   forbidden: {
-    when: 'An operator route without the scope `operator`; or a cookie that came along with an unsafe request of another site.',
+    when: 'An operator route without a scope that opens it (`detail.scope` names one); a tenant’s route with a token for parts of the operator API alone; or a cookie that came along with an unsafe request of another site.',
     client: 'Use a token with the scope, or send the token as `Authorization: Bearer`.',
   },
   over_quota: {

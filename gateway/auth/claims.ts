@@ -5,6 +5,7 @@
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { isTenantId, type TenantId } from '../../schemas/ids.ts';
+import { powersOf } from './scopes.ts';
 
 export const algorithms = ['EdDSA', 'ES256', 'RS256'] as const;
 export type Algorithm = (typeof algorithms)[number];
@@ -15,14 +16,21 @@ export interface Issuer {
   readonly audience: string;
   readonly algorithms: readonly Algorithm[];
   readonly tenantClaim: string;
+  /** Tenants that it may name: names, or beginnings of names with `*` at the end. */
+  readonly tenants: readonly string[];
+  /** Whether its tokens may have scopes of the operator API. */
+  readonly operators: boolean;
 }
 
-/** Who a request is from. `operator` is a scope, not another tenant. */
+/** Who a request is from. An operator has scopes, not another tenant. */
 export interface Identity {
   readonly tenant: TenantId;
   readonly subject: string;
-  readonly operator: boolean;
+  /** Words of `scope` that are about the operator API. */
+  readonly powers: readonly string[];
   readonly tokenId: string | undefined;
+  /** What the log calls the token: its `jti`, or the key and the beginning of the token's hash. */
+  readonly tokenName: string;
   /** 0 where the token does not say: then every revocation that matches covers it. */
   readonly issuedAtS: number;
   readonly expiresAtS: number;
@@ -82,21 +90,30 @@ export function preview(
   // A revocation of tokens issued until now must meet it later too, and is kept for the longest life.
   if (claims.iat !== undefined && claims.iat > nowS + clockToleranceS) return refused('issued in the future');
   if (claims.exp - (claims.iat ?? nowS) > lifeMaxS) return refused('lives too long');
-  if (identityOf(claims, issuer) === undefined) return refused('tenant');
+  if (identityOf(claims, issuer, '') === undefined) return refused('tenant');
   return { kind: 'plausible', issuerIndex, algorithm, keyId: header.kid };
 }
 
-/** Undefined where the tenant claim holds no tenant: it goes into NATS subjects, so its form is checked here. */
-export function identityOf(claims: Claims, issuer: Issuer): Identity | undefined {
+const mayName = ({ tenants }: Issuer, tenant: string): boolean =>
+  tenants.some((name) => (name.endsWith('*') ? tenant.startsWith(name.slice(0, -1)) : tenant === name));
+
+/**
+ * Undefined where the tenant claim holds no tenant: it goes into NATS subjects, so its form is checked here. Or where the
+ * token says more than its issuer may: it is not believed in part. `unnamed`: its name where it has no `jti`.
+ */
+export function identityOf(claims: Claims, issuer: Issuer, unnamed: string): Identity | undefined {
   const tenant: unknown = Object.hasOwn(claims, issuer.tenantClaim)
     ? (claims as Record<string, unknown>)[issuer.tenantClaim]
     : undefined;
-  if (typeof tenant !== 'string' || !isTenantId(tenant)) return undefined;
+  if (typeof tenant !== 'string' || !isTenantId(tenant) || !mayName(issuer, tenant)) return undefined;
+  const powers = powersOf(claims.scope);
+  if (powers.length > 0 && !issuer.operators) return undefined;
   return {
     tenant,
     subject: claims.sub,
-    operator: claims.scope !== undefined && claims.scope.split(' ').includes('operator'),
+    powers,
     tokenId: claims.jti,
+    tokenName: claims.jti ?? unnamed,
     issuedAtS: claims.iat ?? 0,
     expiresAtS: claims.exp,
   };

@@ -129,6 +129,11 @@ export class Gate {
     return { kind: 'refused', result: rateLimited(retryAfter) };
   }
 
+  /** Of the client, for the log. */
+  addressOf(head: RequestHead): string {
+    return this.#options.clients.addressOf(head);
+  }
+
   countFailure(head: RequestHead, kind: FailureKind): void {
     this.#options.failureRates.take(this.#bucketOf(head, kind));
   }

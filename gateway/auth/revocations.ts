@@ -41,14 +41,14 @@ export const decodePage: (bytes: Uint8Array) => RevocationPage = decoder(Revocat
 export type Standing = 'good' | 'revoked';
 
 export function meets(revocation: Revocation, identity: Identity): boolean {
-  if (identity.issuedAtS > revocation.issuedUntilS) return false;
+  const isInTime = identity.issuedAtS <= revocation.issuedUntilS;
   switch (revocation.match.by) {
     case 'tenant':
-      return true;
+      return isInTime;
     case 'jti':
       return revocation.match.value === identity.tokenId;
     case 'sub':
-      return revocation.match.value === identity.subject;
+      return isInTime && revocation.match.value === identity.subject;
   }
 }
 

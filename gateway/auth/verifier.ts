@@ -29,6 +29,8 @@ interface Cached {
 }
 
 const keyOf = (token: string): string => hash('sha256', token, 'base64');
+/** Of a key above, or of the hash of another token: enough to tell two apart, and to find the same again. */
+export const shortHash = (key: string): string => key.slice(0, 12);
 const refused = (why: string): Verdict => ({ kind: 'refused', why });
 const expired = refused('expired');
 const revoked = refused('revoked');
@@ -123,7 +125,7 @@ export class Verifier {
         clockTolerance: clockToleranceS,
         currentDate: new Date(this.#clock.nowMs()),
       });
-      return this.#accept(key, payload, issuer);
+      return this.#accept(key, payload, issuer, glance.keyId);
     } catch (error) {
       // Anything but a jose error is a key that it would not use, such as RSA under 2048 bits.
       if (!(error instanceof errors.JOSEError)) this.#log.warn('token_key_unfit', { keyId: glance.keyId, error });
@@ -131,9 +133,9 @@ export class Verifier {
     }
   }
 
-  #accept(key: string, payload: unknown, issuer: Issuer): Verdict {
+  #accept(key: string, payload: unknown, issuer: Issuer, keyId: string): Verdict {
     const claims = claimsOf(payload);
-    const identity = claims === undefined ? undefined : identityOf(claims, issuer);
+    const identity = claims === undefined ? undefined : identityOf(claims, issuer, `${keyId} ${shortHash(key)}`);
     if (identity === undefined) return refused('claims');
     const verdict = { kind: 'identity', identity } as const;
     // A revoked one too: its standing is looked at every time, and to be asked again must not cost a verification.

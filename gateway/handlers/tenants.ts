@@ -6,7 +6,11 @@ import { timestamp } from '../../lib/clock.ts';
 import { containerOf, succeeded, tenantParameterOf, type Handler, type Services } from '../call.ts';
 import { created } from '../respond.ts';
 
-/** `jti`, `sub`, or neither: all of the tenant. It ends when no token that it refuses can be accepted any more. */
+/**
+ * `jti`, `sub`, or neither: all of the tenant. It ends when no token that it refuses can be accepted any more. The `iat` of a
+ * token that is named by its `jti` may be in the future, where the clock of its issuer is ahead: up to a whole life is
+ * allowed for.
+ */
 export function revocationOf(
   tenant: Revocation['tenant'],
   { jti, sub, exp }: RevocationBody,
@@ -14,7 +18,7 @@ export function revocationOf(
 ): Revocation {
   const match: Revocation['match'] =
     jti !== undefined ? { by: 'jti', value: jti } : sub !== undefined ? { by: 'sub', value: sub } : { by: 'tenant' };
-  const longestMs = nowMs + tokenLifeMaxMs;
+  const longestMs = nowMs + (match.by === 'jti' ? 2 : 1) * tokenLifeMaxMs;
   const untilMs = match.by === 'jti' && exp !== undefined ? Math.min(longestMs, exp * 1000) : longestMs;
   return { tenant, match, issuedUntilS: wholeSeconds(nowMs), untilMs };
 }

@@ -61,6 +61,8 @@ async function stage(
     audience: issuer.audience,
     algorithms: options.algorithms ?? testAlgorithms,
     tenantClaim: 'tenant_id',
+    tenants: ['*'],
+    operators: true,
     keys,
   };
   const revocations = new Revocations();
@@ -79,8 +81,8 @@ t.test('good tokens of every algorithm', async (t) => {
   }
   t.equal(await told(await issuer.mint({ aud: ['other', issuer.audience], iat: undefined })), 'identity acme');
   const verdict = await verifier.verify(await issuer.mint({ scope: 'a operator b' }));
-  t.match(verdict, { identity: { operator: true } });
-  t.match(await verifier.verify(await issuer.mint({ scope: 'operators' })), { identity: { operator: false } });
+  t.match(verdict, { identity: { powers: ['operator'] } });
+  t.match(await verifier.verify(await issuer.mint({ scope: 'operators' })), { identity: { powers: [] } });
 });
 
 t.test('refused as it stands, without a key', async (t) => {

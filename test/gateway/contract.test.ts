@@ -140,7 +140,13 @@ function refusals(t: Test, url: string) {
       ],
       ['404 before 422', `${compute}/${uuid()}/logs?limit=0`, { headers: bearer }, 404, undefined],
       ['404 before 422, wait', `${compute}/${uuid()}/wait?status=x`, { headers: bearer }, 404, undefined],
-      ['no operator', '/api/v2/operator/hosts', { headers: bearer }, 403, { error: 'forbidden' }],
+      [
+        'no operator',
+        '/api/v2/operator/hosts',
+        { headers: bearer },
+        403,
+        { error: 'forbidden', detail: { scope: 'operator:read' } },
+      ],
       ['422 before 403', '/api/v2/operator/hosts', post({ key: 'A', region: '' }), 422, undefined],
       [
         'bad idempotency key',

@@ -1,5 +1,6 @@
 /** The gateway as a process: what it says at start, what it refuses to start with, its metrics, and how it stops under load. */
 import { spawn, type ChildProcess } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import { join } from 'node:path';
@@ -148,7 +149,7 @@ t.test('a log line for every request, without query strings and tokens', async (
   const running = start(t, environmentOf(ground));
   const url = await urlOf(running);
   await untilReady(url);
-  const token = await ground.issuer.mint();
+  const token = await ground.issuer.mint({ sub: 'alice', jti: 'named' });
   const response = await fetch(`${url}/api/v2/compute/quota?region=hush`, {
     headers: { authorization: `Bearer ${token}`, 'x-request-id': 'my-id' },
   });
@@ -163,12 +164,25 @@ t.test('a log line for every request, without query strings and tokens', async (
       route: 'tenant.quota',
       status: 200,
       tenant: 'acme',
+      subject: 'alice',
+      token: 'named',
+      address: '127.0.0.1',
       ms: Number,
     },
   );
+  const unnamed = await ground.issuer.mint({ sub: 'alice', jti: undefined });
+  for (const bearer of [unnamed, 'x.y.z']) {
+    const headers = { authorization: `Bearer ${bearer}`, 'x-request-id': bearer === unnamed ? 'unnamed' : 'stranger' };
+    await (await fetch(`${url}/api/v2/compute/quota`, { headers })).text();
+  }
+  const lineOf = (id: string) => running.lines.find(({ requestId }) => requestId === id);
+  await until('the lines', () => lineOf('unnamed') !== undefined && lineOf('stranger') !== undefined);
+  const hash = createHash('sha256').update(unnamed).digest('base64').slice(0, 12);
+  t.match(lineOf('unnamed'), { subject: 'alice', token: `${ground.issuer.keys.EdDSA.kid} ${hash}` });
+  t.match(lineOf('stranger'), { status: 401, address: '127.0.0.1', subject: undefined, token: undefined });
   const all = JSON.stringify(running.lines);
   t.notMatch(all, /hush/);
-  t.notOk(all.includes(token));
+  for (const shown of [token, unnamed]) t.notOk(all.includes(shown));
 });
 
 t.test('metrics pass promtool, under the names of docs', async (t) => {
@@ -246,13 +260,18 @@ t.test('issuers and proxies', async (t) => {
     writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content));
     return { AUTH_ISSUERS_FILE: file };
   };
-  t.match(read(write([entry, { ...entry, issuer: 'j', tenant_claim: 'org' }])), [
-    { issuer: 'i', tenantClaim: 'tenant_id' },
-    { issuer: 'j', tenantClaim: 'org' },
+  t.match(read(write([entry])), [{ issuer: 'i', tenantClaim: 'tenant_id', tenants: ['*'], operators: true }]);
+  const other = { ...entry, issuer: 'j', tenant_claim: 'org', tenants: ['a', 'b-*'], operators: false };
+  t.match(read(write([{ ...entry, tenants: ['*'], operators: true }, other])), [
+    { issuer: 'i', tenants: ['*'], operators: true },
+    { issuer: 'j', tenantClaim: 'org', tenants: ['a', 'b-*'], operators: false },
   ]);
+  t.throws(() => read(write([entry, other])), /of several issuers each must say.*i does not/);
+  for (const tenants of [['*a'], ['a*b'], ['a.b'], ['']])
+    t.throws(() => read(write([{ ...entry, tenants }])), /tenants/);
   t.throws(() => read(write('{')), /AUTH_ISSUERS_FILE/);
   t.throws(() => read(write([])), /AUTH_ISSUERS_FILE/);
-  t.throws(() => read(write([entry, entry])), /two entries/);
+  t.throws(() => read(write([other, other])), /two entries/);
   t.throws(() => read(write([{ ...entry, algorithms: ['none'] }])), /AUTH_ISSUERS_FILE/);
   t.throws(() => read({ AUTH_ISSUERS_FILE: join(folder, 'nope') }), /cannot be read/);
 

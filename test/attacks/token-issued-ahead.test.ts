@@ -1,0 +1,76 @@
+/**
+ * A thief whose stolen token was made by an issuer with a clock that is an hour ahead, or that lies: its `iat` is later than
+ * the revocation of its `jti`. The token is refused then, and when its time has come, also where all tokens of the tenant were revoked since.
+ */
+import t from 'tap';
+import { IssuerKeys } from '../../gateway/auth/keys.ts';
+import { Revocations } from '../../gateway/auth/revocations.ts';
+import { Verifier } from '../../gateway/auth/verifier.ts';
+import { revocationOf } from '../../gateway/handlers/tenants.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { limits } from '../../schemas/limits.ts';
+import { defaultTenant, type Revocation, type RevocationBody } from '../../schemas/tenant.ts';
+import { acme, stateOf } from '../actors/support/records.ts';
+import { read, write } from '../actors/support/vpn.ts';
+import { quietLog } from '../gateway/support.ts';
+import { createIssuer, nowS } from '../gateway/tokens.ts';
+import { temporaryFolder } from '../support/folder.ts';
+
+const hourS = 3600;
+let aheadMs = 0;
+const clock: Clock = { nowMs: () => Date.now() + aheadMs, monotonicMs: () => performance.now() + aheadMs };
+
+/** As the owner of the tenant's partition keeps them, one after the other. */
+function kept(bodies: readonly RevocationBody[], before: readonly Revocation[] = []) {
+  const state = stateOf({ ...defaultTenant(acme), revocations: before });
+  const times = { nowMs: clock.nowMs(), tokenLifeMaxMs: limits.tokenLifeMaxMs };
+  const codes = bodies.map((body) => {
+    const revocation = revocationOf(acme, body, times);
+    return write(state, { type: 'tenant.revoke', tenant: acme, revocation }).code;
+  });
+  const page = read(state, { type: 'revocation.list', partition: 0, after: null }).body as { data: Revocation[] };
+  return { codes, revocations: page.data };
+}
+
+t.test('a token that is named by its `jti` is refused whatever its `iat`', async (t) => {
+  const issuer = await createIssuer(temporaryFolder(t));
+  const keys = new IssuerKeys(issuer.name, { kind: 'file', path: issuer.jwksFile }, { log: quietLog, clock });
+  await keys.start();
+  t.teardown(() => keys.stop());
+  const { name, audience } = issuer;
+  const trusted = { issuer: name, audience, algorithms: ['EdDSA'], tenantClaim: 'tenant_id', tenants: ['*'] } as const;
+  const revocations = new Revocations();
+  const verifier = new Verifier([{ ...trusted, operators: true, keys }], revocations, { clock, log: quietLog });
+  const told = async (token: string): Promise<string> => {
+    const verdict = verifier.recall(token) ?? (await verifier.verify(token));
+    return verdict.kind === 'identity' ? 'good' : verdict.why;
+  };
+  const ahead = { iat: nowS() + hourS, exp: nowS() + 3 * hourS };
+  const [stolen, other] = await Promise.all([
+    issuer.mint({ ...ahead, jti: 'stolen' }),
+    issuer.mint({ ...ahead, jti: 'b' }),
+  ]);
+  t.equal(await told(stolen), 'issued in the future');
+
+  const owner = kept([{ jti: 'stolen', exp: ahead.exp }, {}]);
+  t.same(owner.codes, ['created', 'created']);
+  for (const revocation of owner.revocations) t.ok(revocations.add(revocation, clock.nowMs()));
+  aheadMs = (hourS + 10) * 1000;
+  revocations.sweep(clock.nowMs());
+  t.equal(await told(stolen), 'revoked');
+  t.equal(await told(other), 'good', 'one that nobody named, issued after all were revoked');
+});
+
+t.test('all tokens can be revoked however many single ones are', (t) => {
+  const single = (n: number): Revocation => ({
+    tenant: acme,
+    match: { by: 'jti', value: `${n}` },
+    issuedUntilS: 1000,
+    untilMs: 10 ** 14,
+  });
+  const full = Array.from({ length: limits.revocationsPerTenant }, (_, n) => single(n));
+  const { codes, revocations } = kept([{ jti: 'one more' }, {}, {}], full);
+  t.same(codes, ['conflict', 'created', 'created']);
+  t.equal(revocations.length, full.length + 1);
+  t.end();
+});
