@@ -56,7 +56,7 @@ async function call(token: string, method: string, path: string): Promise<Answer
 const isOpen = ({ status, body }: Answer): boolean => status !== 401 && body?.error !== 'forbidden';
 
 const wanting = (routes as readonly Route[]).filter(({ access }) => access !== 'public' && access !== 'pac');
-const files = ['wireguard.conf', 'swanctl.conf', 'server.pem', 'server-key.pem', 'ca.pem'];
+const files = ['wireguard.conf', 'swanctl.conf', 'nftables.conf', 'server.pem', 'server-key.pem', 'ca.pem'];
 
 t.test('a VPN server’s token opens the files of its network, and no other route', async (t) => {
   const token = await ground.issuer.mint({ tenant_id: 'acme', scope: 'network:demo' });
