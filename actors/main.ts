@@ -122,6 +122,7 @@ await runProgram(log, async (life) => {
     slices,
     log,
     onTrimmed: countTrims(registry),
+    random: Math.random,
   });
 
   const listener = { host: config.METRICS_HOST, port: config.METRICS_PORT };

@@ -189,9 +189,9 @@ export function countScrubs(registry: Registry): ScrubOptions['onScrubbed'] {
 export function countTrims(registry: Registry): BudgetsOptions['onTrimmed'] {
   const trimmed = new Counter({
     name: `${prefix}trimmed_messages_total`,
-    help: 'Messages of tenants over their budget that were removed from a shared stream.',
-    labelNames: ['stream'],
+    help: 'Messages over the budget of their host, tenant or container, or of nobody, that were removed from a shared stream.',
+    labelNames: ['stream', 'of'],
     registers: [registry],
   });
-  return (stream, messages) => trimmed.labels(stream).inc(messages);
+  return (stream, of, messages) => trimmed.labels(stream, of).inc(messages);
 }

@@ -130,6 +130,8 @@ async function askOnce(
       },
     });
   });
+  // It is awaited below, unless the connection is closed and publishing throws first.
+  ended.catch(() => undefined);
   try {
     const more = requestHeaders === undefined ? {} : { headers: requestHeaders };
     nc.publish(api, JSON.stringify(request), { reply: inbox, ...more });

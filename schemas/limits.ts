@@ -315,7 +315,10 @@ export const limits = {
   engineLogFileSize: '10m',
   engineLogFiles: 3,
   logLineBytes: 16 * KiB,
+  /** Of a block as it is sent, JSON and all. A line that alone takes more goes alone. */
   logBlockBytes: 64 * KiB,
+  /** Of any block: one line, each of its bytes as an escape of six, with a mark for what was lost before it. */
+  logBlockMostBytes: 6 * 16 * KiB + 2 * KiB,
   logBlockLines: 500,
   logBlockDelayMs: 200,
   logBlocksPerContainer: 1000,
@@ -326,10 +329,28 @@ export const limits = {
   /** Attempts in a row to read the last lines of a container; then it is removed without them. */
   logDrainAttempts: 5,
   logSpoolBytes: 64 * MiB,
+  /** Of one container, its newest lines. */
+  logSpoolContainerBytes: 8 * MiB,
+  /** Files that are sent at a time, each of another tenant. */
+  logSpoolSenders: 4,
   /** How far apart the two streams of one container may be written out of order into the engine's log. */
   logSkewMs: 2 * seconds,
   /** With this much of one container read and not yet sent, an agent stops reading. */
   logQueueBytes: 256 * KiB,
+  /** Encoded bytes a second that leave a host, by default: of a container, of a tenant's containers there, of all. */
+  logRateContainerBytes: 2 * MiB,
+  logRateTenantBytes: 12 * MiB,
+  logRateHostBytes: 24 * MiB,
+  /** So much time's worth of a rate that was not used may go at once. */
+  logRateBurstMs: 10 * seconds,
+  /** Containers, and tenants, whose rates are kept in mind before those that are not over them are forgotten. */
+  logBucketsHeld: 2048,
+  /** How often those who wait for a rate are looked at, at least. */
+  logTurnLookMs: 100,
+  /** A block that takes longer than this is late: what its container writes meanwhile may outrun a follower. */
+  logLateMs: 1 * seconds,
+  /** Between two reads of a log that is behind: for each, the engine reads all its files of it. */
+  logCatchUpMs: 10 * seconds,
   logFrameBytes: 1 * MiB,
   logCursorFlushMs: 500,
   eventAgeMs: 7 * days,
@@ -348,21 +369,29 @@ export const limits = {
   /** Of one key of them, which is written again until it is full. */
   eventsParkedKeyBytes: 128 * KiB,
 
-  // Budgets of tenants in the streams LOGS and EVENTS
+  // Budgets of hosts, tenants and containers in the streams LOGS and EVENTS
   budgetIntervalMs: 5 * seconds,
-  /** Of a stream's limit: above the first, the largest tenants are trimmed until it is down to the second. */
+  /** Of a stream's limit: above the first, the largest are trimmed until it is down to the second. */
   budgetFrom: 0.75,
   budgetTo: 0.6,
   budgetRequestMs: 5 * seconds,
   /** Of STREAM.INFO with subjects; the server puts 100,000 into one. */
   budgetSubjectPages: 20,
-  /** Of the tenants with most messages, so many are sampled; the others are not trimmed. */
-  budgetTenantsSampled: 2000,
-  /** Of the oldest messages of a tenant, for their mean size. */
-  budgetSampleMessages: 8,
+  /** Of a stream: above it, hosts that have more than their part are trimmed, however few their bytes. */
+  budgetSubjects: 1_000_000,
+  budgetSubjectsPerHost: 100_000,
+  /** Of a host with more tenants than it can have containers, the rest is counted as nobody's. */
+  budgetTenantsPerHost: 1000,
+  /** Messages that are read for their sizes, each at a random place of the stream, and so many of them at a time. */
+  budgetSamples: 256,
+  budgetSamplesAtOnce: 16,
   budgetSampleBytes: 128 * KiB,
+  /** Parts of one that are trimmed apart; where more are over their share, it is trimmed as a whole. */
+  budgetCuts: 2000,
   /** Of one purge. */
   budgetPurgeMessages: 10_000,
+  /** Tenants' names that are none, of one host, that are removed at one look. */
+  budgetNamelessPurges: 100,
 
   // VPN networks and peers
   networkRoutes: 64,

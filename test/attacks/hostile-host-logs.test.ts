@@ -1,0 +1,101 @@
+/**
+ * A host that floods the shared stream LOGS below its own prefix: in the name of another host's tenant, of tenants that it
+ * makes up, of nobody, with subjects that are wildcards or forge the server's list. What other hosts wrote must stay.
+ */
+import { readFileSync } from 'node:fs';
+import { jetstreamManager, type JetStreamManager } from '@nats-io/jetstream';
+import { createUser } from '@nats-io/nkeys';
+import { connect, jwtAuthenticator, type NatsConnection } from '@nats-io/transport-node';
+import t, { type Test } from 'tap';
+import { createBudgets } from '../../actors/budgets.ts';
+import { mintHostUserJwt } from '../../deploy/nats-identity.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { createSlices } from '../../lib/slices.ts';
+import { limits } from '../../schemas/limits.ts';
+import { quietLog, startCluster, type Ground } from '../actors/support.ts';
+
+const streamBytes = 1024 * 1024;
+const rounds = 8;
+/** Of a round: less than what is free above the share at which the budgets act. */
+const roundBytes = streamBytes / 5;
+
+async function connectHost(t: Test, { nats }: Ground, hostKey: string): Promise<NatsConnection> {
+  const user = createUser();
+  const jwt = await mintHostUserJwt({
+    hostKey,
+    publicKey: user.getPublicKey(),
+    hostsAccount: nats.hostsAccount,
+    hostsSigningSeed: readFileSync(nats.hostsSigningSeedFile, 'utf8'),
+  });
+  const nc = await connect({
+    servers: nats.url,
+    authenticator: jwtAuthenticator(jwt, user.getSeed()),
+    inboxPrefix: `_INBOX_${hostKey}`,
+  });
+  t.teardown(() => nc.close());
+  return nc;
+}
+
+const countOf = async (manager: JetStreamManager, filter: string): Promise<number> => {
+  const { state } = await manager.streams.info('LOGS', { subjects_filter: filter });
+  return Object.values(state.subjects ?? {}).reduce((sum, count) => sum + count, 0);
+};
+
+type Flood = (index: number) => { readonly subject: string; readonly bytes?: number };
+
+const floods: Readonly<Record<string, Flood>> = {
+  'in the name of another host’s tenant': () => ({ subject: 'host.h1.log.victim.c1' }),
+  'of tenants that there are not': (index) => ({ subject: `host.h1.log.made-up-${index}.c1` }),
+  'of containers that there are not': (index) => ({ subject: `host.h1.log.own.c${index}` }),
+  'that name nobody': (index) => ({
+    subject: ['host.h1.log.short', 'host.h1.log.victim.c1.more', `host.h1.log.no,${index % 9}.c1`][index % 3] ?? '',
+  }),
+  'with wildcards': (index) => ({
+    subject: ['host.h1.log.*.c1', 'host.h1.log.>', 'host.h1.log.victim.>'][index % 3] ?? '',
+  }),
+  'that forge the list of subjects': () => ({ subject: 'host.h1.log.a":1,"host.h2.log.victim.c1' }),
+  'that begin and end small': (index) => ({ subject: 'host.h1.log.victim.c1', bytes: index % 32 === 0 ? 30_000 : 1 }),
+};
+
+t.test('a flood of messages', async (t) => {
+  const ground = await startCluster(t, 1);
+  const manager = await jetstreamManager(ground.nc);
+  await manager.streams.update('LOGS', { max_bytes: streamBytes });
+  const [hostile, honest] = await Promise.all([connectHost(t, ground, 'h1'), connectHost(t, ground, 'h2')]);
+  const failures: unknown[] = [];
+  const budgets = createBudgets({
+    nc: ground.nc,
+    owned: () => [0],
+    slices: createSlices(systemClock),
+    log: { ...quietLog, warn: (event, fields) => void (event === 'budgets_failed' && failures.push(fields)) },
+    onTrimmed: () => undefined,
+    random: Math.random,
+  });
+  t.teardown(() => budgets.stop());
+
+  for (const [what, flood] of Object.entries(floods)) {
+    await t.test(what, async (t) => {
+      await manager.streams.purge('LOGS');
+      let index = 0;
+      for (let round = 0; round < rounds; round++) {
+        // Two tenants of an honest host, each with a little.
+        for (const tenant of ['victim', 'other']) await honest.request(`host.h2.log.${tenant}.c2`, `line ${round}`);
+        for (let written = 0; written < roundBytes; index++) {
+          const { subject, bytes = 2000 } = flood(index);
+          hostile.publish(subject, 'x'.repeat(bytes));
+          written += bytes + subject.length;
+        }
+        // Answered when all before it is stored.
+        await hostile.request('host.h1.log.own.c1', `round ${round}`, { timeout: 30_000 });
+        await budgets.look();
+      }
+      t.same(failures, []);
+      t.equal(await countOf(manager, 'host.h2.log.victim.c2'), rounds, 'the victim has every line');
+      t.equal(await countOf(manager, 'host.h2.log.other.c2'), rounds, 'and so has the other');
+      const { state } = await manager.streams.info('LOGS');
+      t.ok(state.bytes <= streamBytes * limits.budgetFrom, 'the stream is below its share');
+      const newest = await manager.direct.getMessage('LOGS', { last_by_subj: 'host.h1.log.own.c1' });
+      t.equal(newest?.string(), `round ${rounds - 1}`, 'the host keeps its newest');
+    });
+  }
+});
