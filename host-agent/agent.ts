@@ -27,6 +27,7 @@ import { keyFrom, type Identity } from './identity.ts';
 import { createCollector } from './logs/collector.ts';
 import { loadCursors } from './logs/cursors.ts';
 import { createPublish } from './logs/publish.ts';
+import { createLogTurns } from './logs/rates.ts';
 import { openSpool } from './logs/spool.ts';
 import { createLatch, type Latch } from './latch.ts';
 import { systemMachineTime, type MachineTime } from './machine-time.ts';
@@ -39,7 +40,7 @@ import { createPermit } from './registries.ts';
 import { createReporter, type Reporter } from './reporter.ts';
 import { systemResolve } from './resolve.ts';
 import { loadSessionNumber } from './session.ts';
-import type { AgentSettings } from './settings.ts';
+import { logRatesOf, type AgentSettings } from './settings.ts';
 import type { Owner } from './spec.ts';
 import { createStateDisk } from './state-disk.ts';
 
@@ -214,7 +215,8 @@ export async function startAgent(parts: AgentParts): Promise<void> {
 
   const cursors = await loadCursors(stateDir, disk, log);
   const spool = await openSpool(stateDir, () => clock.nowMs(), metrics.logDropped, log);
-  const publish = createPublish(host, control.request, retry, metrics, log);
+  const turns = createLogTurns(logRatesOf(settings), clock);
+  const publish = createPublish({ host, request: control.request, turns, backoff: retry, clock, metrics, log });
   const logs = createCollector({ engine, cursors, spool, publish, backoff: retry, clock, metrics, log });
   const pulls = createPulls(engine, createPermit(settings.REGISTRIES_ALLOWED, systemResolve), metrics);
   const executor = createExecutor({

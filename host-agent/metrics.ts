@@ -2,6 +2,8 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { containerStatuses, type ContainerStatus } from '../schemas/container.ts';
 import { faultKinds } from './faults.ts';
+import type { LossCause } from './logs/loss.ts';
+import type { RateScope } from './logs/rates.ts';
 
 export interface Metrics {
   engineCall(call: string, outcome: 'ok' | 'refused' | 'failed', seconds: number): void;
@@ -13,7 +15,8 @@ export interface Metrics {
   logLines(count: number): void;
   logBlocks(result: 'acknowledged' | 'retried'): void;
   logDropped(lines: number): void;
-  logGaps(count: number): void;
+  logGaps(cause: LossCause, count: number): void;
+  logHeldUp(scope: RateScope): void;
   logAbandoned(): void;
 }
 
@@ -81,12 +84,19 @@ export function createMetrics(registry: Registry): Metrics {
   });
   const logDropped = new Counter({
     name: 'longshore_agent_log_dropped_lines_total',
-    help: 'Log lines of removed containers that were dropped because the spool, or its disk, was full.',
+    help: 'Log lines of removed containers that were dropped because their part of the spool, or its disk, was full.',
     registers,
   });
   const logGaps = new Counter({
     name: 'longshore_agent_log_gaps_total',
     help: 'Times that the engine had rotated a log before it was captured: lines are missing there.',
+    labelNames: ['cause'],
+    registers,
+  });
+  const logHeldUp = new Counter({
+    name: 'longshore_agent_log_blocks_held_up_total',
+    help: 'Blocks of log lines that waited for the rate of their container, their tenant or the host.',
+    labelNames: ['scope'],
     registers,
   });
   const logAbandoned = new Counter({
@@ -104,7 +114,8 @@ export function createMetrics(registry: Registry): Metrics {
     logLines: (count) => logLines.inc(count),
     logBlocks: (result) => logBlocks.labels(result).inc(),
     logDropped: (lines) => logDropped.inc(lines),
-    logGaps: (count) => logGaps.inc(count),
+    logGaps: (cause, count) => logGaps.labels(cause).inc(count),
+    logHeldUp: (scope) => logHeldUp.labels(scope).inc(),
     logAbandoned: () => logAbandoned.inc(),
   };
 }

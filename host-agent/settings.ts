@@ -16,6 +16,7 @@ import { logLevels } from '../lib/log.ts';
 import { limits } from '../schemas/limits.ts';
 import { isRegistryRule } from '../schemas/registry.ts';
 import { parseEngineAddress, type EngineAddress } from './docker/transport.ts';
+import type { LogRates } from './logs/rates.ts';
 
 const engineAddress: Setting<EngineAddress> = {
   form: 'unix:///path/to/docker.sock or tcp://host:port',
@@ -27,6 +28,15 @@ const engineAddress: Setting<EngineAddress> = {
 const ms = (doc: string, fallback: number, min = 1) =>
   integer(`${doc} In milliseconds.`, { min, max: 86_400_000, fallback });
 const most = Number.MAX_SAFE_INTEGER;
+const bytesPerSecond = (whose: string, fallback: number) =>
+  integer(
+    `Bytes of log blocks a second that are sent ${whose}; what is more waits in the engine's files. 0: no limit.`,
+    {
+      min: 0,
+      max: most,
+      fallback,
+    },
+  );
 
 const registryRules = (doc: string, fallback: readonly string[]): Setting<readonly string[]> => ({
   form: `list, comma-separated, of up to ${limits.registryRules} registries`,
@@ -93,11 +103,22 @@ export const settings = {
   STOP_GRACE_MS: ms('From the stop signal to the kill.', limits.stopGraceMs, 0),
   RESTART_BACKOFF_MIN_MS: ms('First pause before a restart.', limits.restartBackoffMinMs),
   RESTART_BACKOFF_MAX_MS: ms('Longest pause before a restart.', limits.restartBackoffMaxMs),
+  LOG_RATE_CONTAINER_BYTES: bytesPerSecond('of one container', limits.logRateContainerBytes),
+  LOG_RATE_TENANT_BYTES: bytesPerSecond('of one tenant’s containers on this host together', limits.logRateTenantBytes),
+  LOG_RATE_HOST_BYTES: bytesPerSecond('of all containers of this host together', limits.logRateHostBytes),
+  LOG_RATE_BURST_MS: ms('A log rate that was not used for this long is given at once.', limits.logRateBurstMs),
   RETRY_MIN_MS: ms('First pause before the control plane or the engine is asked again.', limits.retryMinMs),
   RETRY_MAX_MS: ms('Longest pause before the control plane or the engine is asked again.', limits.retryMaxMs),
 } as const;
 
 export type AgentSettings = Configuration<typeof settings>;
+
+export const logRatesOf = (given: AgentSettings): LogRates => ({
+  containerBytes: given.LOG_RATE_CONTAINER_BYTES,
+  tenantBytes: given.LOG_RATE_TENANT_BYTES,
+  hostBytes: given.LOG_RATE_HOST_BYTES,
+  burstMs: given.LOG_RATE_BURST_MS,
+});
 
 /** @throws ConfigurationError where its file can't be read. */
 export const joinTokenOf = (given: AgentSettings): string | undefined =>

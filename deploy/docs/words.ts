@@ -268,7 +268,7 @@ export const metricWords: Readonly<Record<string, string>> = {
   longshore_actors_scrubs_total: '`partial` again and again: a NATS server is away, or does not catch up.',
   longshore_actors_writes_refused: '1: the tenants’ writes get 503, reads go on. See the runbook, “A journal is full”.',
   longshore_actors_trimmed_messages_total:
-    'By `stream`. Any: a tenant fills the stream; see the runbook, “A tenant fills LOGS or EVENTS”.',
+    'By `stream` and by whose they were (`of`: host, tenant, container, nobody). Any: somebody fills the stream; see the runbook, “A shared stream fills up”.',
   longshore_actors_turns_total: 'What the cluster is asked to do, by kind.',
 
   longshore_agent_containers: '`failed` and `backoff` are mostly the tenants’ own; many at once on one host are not.',
@@ -279,9 +279,12 @@ export const metricWords: Readonly<Record<string, string>> = {
   longshore_agent_engine_up: '0 for a minute: see the runbook, “The engine hangs”.',
   longshore_agent_fault: '1: see the runbook, “A host has a fault”.',
   longshore_agent_log_blocks_total: 'Mostly `retried`: NATS or the stream LOGS does not take them.',
-  longshore_agent_log_dropped_lines_total: 'Any: lines of removed containers are lost; the host was cut off for long.',
+  longshore_agent_log_blocks_held_up_total:
+    'By `scope`. `container`, `tenant`: somebody logs more than the host sends. `host`: all together do; raise `LOG_RATE_HOST_BYTES`, or move containers.',
+  longshore_agent_log_dropped_lines_total:
+    'Any: lines of removed containers are lost; they had logged much, or the host was cut off for long.',
   longshore_agent_log_gaps_total:
-    'Any: a container writes faster than its lines are captured, or the host was cut off.',
+    'By `cause`. `rate`: a container logs more than its host sends. `late`: the host was cut off, or its agent away.',
   longshore_agent_log_lines_total: 'A rate of 0 while containers run and write: capture is stuck.',
   longshore_agent_logs_abandoned_total: 'Any: event `log_abandoned` names the container, and why.',
   longshore_agent_orphans_held: 'Over 0: see the runbook, “Orphans are held back”.',

@@ -1,30 +1,55 @@
 /**
  * Lines on their way from a reader to a sender, bounded in bytes: a full queue makes the reader wait, and with it the
- * engine, whose rotated files are the ring that holds what is not sent yet.
+ * engine, whose rotated files are the ring that holds what is not sent yet. All sizes are of lines as they are sent: JSON
+ * makes six bytes of a control character.
  */
 import { limits } from '../../schemas/limits.ts';
-import type { LogBlock, LogEntry } from '../../schemas/log.ts';
+import type { LogEntry } from '../../schemas/log.ts';
 import { createLatch } from '../latch.ts';
-import { nextSeq, type Line, type Place } from './lines.ts';
+import { nextSeq, seqBefore, type Line, type Place } from './lines.ts';
+import { lostBetween, type LossCause } from './loss.ts';
 
 export interface Block {
-  readonly lines: LogEntry[];
+  /** As it is sent: a LogBlock. */
+  readonly payload: string;
+  readonly lines: number;
   /** Of its last line: what the cursor becomes when the block is safe. */
   readonly place: Place;
   readonly seq: number;
 }
 
-export const encodeBlock = ({ lines }: Block): string => JSON.stringify({ v: 1, lines } satisfies LogBlock);
+/** A line, and what is sent of it but its numbers. */
+interface Encoded {
+  readonly line: Line;
+  readonly text: string;
+  /** A mark that goes before it, in the same block. */
+  readonly mark: string | undefined;
+  readonly bytes: number;
+}
+
+const entryOf = (ts: string, stream: LogEntry['stream'], text: string, seq: number): string =>
+  `{"ts":"${ts}","stream":"${stream}","line":${text},"seq":${seq}}`;
+/** Without timestamp and text; with its comma. */
+const entryBytes = entryOf('', 'stdout', '', Number.MAX_SAFE_INTEGER).length + 1;
+
+const envelope = (entries: readonly string[]): string => `{"v":1,"lines":[${entries.join(',')}]}`;
+const envelopeBytes = envelope([]).length;
+
+/** A block of one entry. */
+export const blockOfOne = ({ ts, stream, line, seq }: LogEntry): string =>
+  envelope([entryOf(ts, stream, JSON.stringify(line), seq)]);
 
 export class BlockQueue {
+  readonly #lossCause: () => LossCause;
   #seq: number;
-  #lines: Line[] = [];
+  #lines: Encoded[] = [];
   #bytes = 0;
   #isEnded = false;
   readonly #changed = createLatch();
 
-  constructor(afterSeq: number) {
+  constructor(afterSeq: number, lossCause: () => LossCause = () => 'late') {
     this.#seq = afterSeq;
+    this.#lossCause = lossCause;
   }
 
   get isFull(): boolean {
@@ -34,8 +59,9 @@ export class BlockQueue {
   push(lines: readonly Line[]): void {
     if (lines.length === 0) return;
     for (const line of lines) {
-      this.#lines.push(line);
-      this.#bytes += line.bytes + lineOverheadBytes;
+      const encoded = this.#encode(line);
+      this.#lines.push(encoded);
+      this.#bytes += encoded.bytes;
     }
     this.#changed.wake();
   }
@@ -64,32 +90,44 @@ export class BlockQueue {
     return this.#changed.wait(ms, signal);
   }
 
-  /** The next block, of at most `logBlockLines` lines and about `logBlockBytes`. */
+  /** The next block, of at most `logBlockLines` entries and `logBlockBytes`, or of one line that alone takes more. */
   take(): Block | undefined {
-    const count = this.#countForBlock();
-    const taken = this.#lines.splice(0, count);
+    const taken = this.#lines.splice(0, this.#countForBlock());
     const last = taken.at(-1);
     if (last === undefined) return undefined;
-    const lines: LogEntry[] = taken.map(({ ts, stream, text, bytes }) => {
-      this.#seq = nextSeq(this.#seq, ts);
-      this.#bytes -= bytes + lineOverheadBytes;
-      return { ts, stream, line: text, seq: this.#seq };
-    });
+    const entries: string[] = [];
+    for (const { line, text, mark, bytes } of taken) {
+      this.#bytes -= bytes;
+      if (mark !== undefined) {
+        this.#seq = seqBefore(this.#seq, line.ts);
+        entries.push(entryOf(line.ts, 'stderr', mark, this.#seq));
+      }
+      this.#seq = nextSeq(this.#seq, line.ts);
+      entries.push(entryOf(line.ts, line.stream, text, this.#seq));
+    }
     this.#changed.wake();
-    return { lines, place: { ts: last.ts, stream: last.stream, nth: last.nth }, seq: this.#seq };
+    const { ts, stream, nth } = last.line;
+    return { payload: envelope(entries), lines: taken.length, place: { ts, stream, nth }, seq: this.#seq };
   }
 
   #countForBlock(): number {
-    let bytes = 0;
+    let bytes = envelopeBytes;
+    let entries = 0;
     let count = 0;
     for (const line of this.#lines) {
-      bytes += line.bytes + lineOverheadBytes;
-      if (count > 0 && (bytes > limits.logBlockBytes || count >= limits.logBlockLines)) break;
+      bytes += line.bytes;
+      entries += line.mark === undefined ? 1 : 2;
+      if (count > 0 && (bytes > limits.logBlockBytes || entries > limits.logBlockLines)) break;
       count += 1;
     }
     return count;
   }
-}
 
-/** Timestamp, stream and number of a line, as JSON. */
-const lineOverheadBytes = 90;
+  #encode(line: Line): Encoded {
+    const text = JSON.stringify(line.text);
+    const bytes = entryBytes + line.ts.length + Buffer.byteLength(text);
+    if (line.lostSince === undefined) return { line, text, mark: undefined, bytes };
+    const mark = JSON.stringify(lostBetween(line.lostSince, line.ts, this.#lossCause()));
+    return { line, text, mark, bytes: bytes + entryBytes + line.ts.length + Buffer.byteLength(mark) };
+  }
+}

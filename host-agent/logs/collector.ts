@@ -11,11 +11,12 @@ import type { Engine } from '../docker/engine.ts';
 import { detailOf, EngineError, isRefusal, isUnreachable } from '../docker/errors.ts';
 import type { Metrics } from '../metrics.ts';
 import type { RunId } from '../observed.ts';
-import { encodeBlock } from './block.ts';
 import type { Cursors } from './cursors.ts';
-import { pass, type PassResult, type Sink } from './pass.ts';
+import type { LossCause } from './loss.ts';
+import { pass, type PassResult } from './pass.ts';
 import type { LogSource, Publish } from './publish.ts';
 import type { Spool } from './spool.ts';
+import { createTail } from './tail.ts';
 
 export interface LogCollector {
   /** Level-triggered: called at every look at a container that runs or has run. */
@@ -45,6 +46,10 @@ interface Follower {
   readonly dockerId: string;
   /** The run that was asked for last; another run than the one being read means one more pass. */
   run: RunId;
+  /** What held up its lines last, for as long as it is behind. */
+  heldUpBy: LossCause | undefined;
+  /** When its log may be read from the files again. */
+  catchUpFromMs: number;
   readonly controller: AbortController;
   readonly done: Promise<void>;
   isDone: boolean;
@@ -59,35 +64,47 @@ export function createCollector(parts: CollectorParts): LogCollector {
   const unkept = new Map<string, number>();
   let isStopped = false;
 
-  const once = async (source: LogSource, dockerId: string, follow: boolean, sink: Sink, signal: AbortSignal) => {
+  const once = async (source: LogSource, follower: Follower): Promise<PassResult> => {
+    const { dockerId, controller } = follower;
+    const lossCause = () => follower.heldUpBy ?? 'late';
     const result: PassResult = await pass({
       engine,
       cursor: cursors.of(source.id, dockerId),
-      follow,
+      follow: follower.heldUpBy === undefined,
       nowMs: clock.nowMs(),
-      sink,
+      sink: ({ payload, lines }, abort) => publish(source, payload, lines, abort),
+      lossCause,
       advance: (cursor) => cursors.set(source.id, cursor),
-      signal,
+      signal: controller.signal,
     });
     if (result.gaps > 0) {
-      metrics.logGaps(result.gaps);
-      log.warn('log_gap', { container: source.id, why: 'the engine rotated its log before it was captured' });
+      metrics.logGaps(lossCause(), result.gaps);
+      log.warn('log_gap', { ...source, cause: lossCause(), why: 'the engine rotated its log before it was captured' });
     }
     return result;
   };
 
+  /** Notes whether the follower is behind. Its next read waits until the engine has rested from the one before. */
+  const rest = async (source: LogSource, follower: Follower, { heldUpBy }: PassResult): Promise<void> => {
+    if (heldUpBy === 'rate' && follower.heldUpBy === undefined) log.info('log_over_rate', { ...source });
+    follower.heldUpBy = heldUpBy;
+    if (heldUpBy === undefined) return;
+    await sleep(follower.catchUpFromMs - clock.monotonicMs(), follower.controller.signal);
+    follower.catchUpFromMs = clock.monotonicMs() + limits.logCatchUpMs;
+  };
+
   /** Passes until one ends with nothing new: then the container is down, and all that it wrote is safe. */
   const followToEnd = async (source: LogSource, follower: Follower): Promise<void> => {
-    const { dockerId, controller } = follower;
-    const { signal } = controller;
-    const sink: Sink = (block, abort) => publish(source, encodeBlock(block), block.lines.length, abort);
+    const { signal } = follower.controller;
     await spool.settled(source, signal);
     for (let failures = 0; !signal.aborted;) {
       const { run } = follower;
+      const isFollowing = follower.heldUpBy === undefined;
       try {
-        const { lines } = await once(source, dockerId, true, sink, signal);
+        const result = await once(source, follower);
         failures = 0;
-        if (lines === 0 && run === follower.run) return;
+        if (isFollowing && result.lines === 0 && run === follower.run) return;
+        await rest(source, follower, result);
       } catch (error) {
         // Gone, or on its way out: nobody can read it any more.
         if (isRefusal(error, 404) || isRefusal(error, 409)) return;
@@ -100,7 +117,15 @@ export function createCollector(parts: CollectorParts): LogCollector {
 
   const start = (source: LogSource, dockerId: string, run: RunId): Follower => {
     const controller = new AbortController();
-    const follower: Follower = { dockerId, run, controller, isDone: false, done: Promise.resolve() };
+    const follower: Follower = {
+      dockerId,
+      run,
+      heldUpBy: undefined,
+      catchUpFromMs: 0,
+      controller,
+      isDone: false,
+      done: Promise.resolve(),
+    };
     const done = followToEnd(source, follower).finally(() => {
       follower.isDone = true;
     });
@@ -122,8 +147,7 @@ export function createCollector(parts: CollectorParts): LogCollector {
 
   /** What the control plane did not take in time goes to disk, from the last line that it did take. */
   const spoolRest = async (source: LogSource, dockerId: string): Promise<void> => {
-    const blocks: string[] = [];
-    let lines = 0;
+    const tail = createTail(limits.logSpoolContainerBytes);
     const before = cursors.of(source.id, dockerId);
     let cursor = before;
     const expired = AbortSignal.timeout(limits.engineCallMs);
@@ -133,23 +157,25 @@ export function createCollector(parts: CollectorParts): LogCollector {
       follow: false,
       nowMs: clock.nowMs(),
       sink: (block) => {
-        blocks.push(encodeBlock(block));
-        lines += block.lines.length;
-        return Promise.resolve();
+        tail.push(block);
+        return Promise.resolve(undefined);
       },
+      lossCause: () => 'late',
       advance: (next) => (cursor = next),
       signal: expired,
     });
     const [result] = await Promise.allSettled([reading]);
     // What was read before the engine broke off is kept.
+    const { blocks, lines, dropped } = tail.kept();
     await spool.add(source, blocks, lines).catch((error: unknown) => {
       unkept.set(dockerId, lines);
       throw error;
     });
+    if (dropped > 0) metrics.logDropped(dropped);
     cursors.set(source.id, cursor);
     if (lines > 0) attempts.delete(dockerId);
     if (result.status === 'rejected') throw result.reason;
-    if (result.value.gaps > 0) metrics.logGaps(result.value.gaps);
+    if (result.value.gaps > 0) metrics.logGaps('late', result.value.gaps);
     if (expired.aborted) throw new Error(`not read within ${limits.engineCallMs} ms`);
   };
 

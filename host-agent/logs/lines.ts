@@ -20,6 +20,8 @@ export interface Place {
 export interface Line extends Place {
   readonly text: string;
   readonly bytes: number;
+  /** The lines between this time and the line itself are lost. */
+  readonly lostSince?: string;
 }
 
 const stamped = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z$/;
@@ -28,14 +30,29 @@ const stampBytes = 40;
 const rememberedTimes = 8192;
 const epochStamp = '1970-01-01T00:00:00.000000000Z';
 
+/** Lines come many to a second: its parsing is remembered. `2026-01-02T03:04:05`, and its milliseconds since 1970. */
+let second = { text: '', ms: 0 };
+const secondChars = 19;
+/** With nine digits after the point, as engines write it. */
+const stampChars = 30;
+
 /** Microseconds since 1970; below 2^53 until the year 2255. */
 export function microsOf(ts: string): number {
+  if (ts.length === stampChars && second.text !== '' && ts.startsWith(second.text)) {
+    const micros = Number(ts.slice(secondChars + 1, secondChars + 7));
+    if (micros >= 0) return second.ms * 1000 + micros;
+  }
   const [, seconds, fraction = ''] = stamped.exec(ts) ?? [];
-  return seconds === undefined ? 0 : Date.parse(`${seconds}Z`) * 1000 + Number(fraction.padEnd(6, '0').slice(0, 6));
+  if (seconds === undefined) return 0;
+  second = { text: seconds, ms: Date.parse(`${seconds}Z`) };
+  return second.ms * 1000 + Number(fraction.padEnd(6, '0').slice(0, 6));
 }
 
 /** Same line, same number, after whatever restart: it depends on the line before and on the engine's timestamp alone. */
 export const nextSeq = (previous: number, ts: string): number => Math.max(previous + 1, microsOf(ts));
+
+/** Of a mark before a line. The line keeps the number that it has without one. */
+export const seqBefore = (previous: number, ts: string): number => Math.max(previous + 1, microsOf(ts) - 1);
 
 /** Turns chunks of the raw stream into lines; one for each pass over a container's log. */
 export class LineReader {
@@ -79,19 +96,26 @@ class StreamState {
     const isOnlyEnd = ends && body.length === 0 && this.#isOpen && ts === this.#ts;
     this.#isOpen = !ends;
     if (isOnlyEnd) {
-      this.#decoder.decode();
-      return [];
+      // Unless the line ended inside a character: what there is of it is kept.
+      const text = this.#decoder.decode();
+      return text === '' || !this.#isNew(ts) ? [] : [{ ts, stream, nth: this.#nth, text, bytes: 0 }];
     }
     const pieces = split(body, limits.logLineBytes);
     return pieces.flatMap((piece, index) => {
-      this.#nth = ts === this.#ts ? this.#nth + 1 : 0;
-      this.#ts = ts;
-      if (this.#isRepeated()) return [];
-      this.#note();
+      if (!this.#isNew(ts)) return [];
       const isLast = ends && index === pieces.length - 1;
       const text = this.#decoder.decode(piece, { stream: !isLast });
       return [{ ts, stream, nth: this.#nth, text, bytes: piece.length }];
     });
+  }
+
+  /** Moves on to the next line, of this time. */
+  #isNew(ts: string): boolean {
+    this.#nth = ts === this.#ts ? this.#nth + 1 : 0;
+    this.#ts = ts;
+    if (this.#isRepeated()) return false;
+    this.#note();
+    return true;
   }
 
   /**

@@ -7,10 +7,11 @@ import { EngineError } from '../docker/errors.ts';
 import { limits } from '../../schemas/limits.ts';
 import { BlockQueue, type Block } from './block.ts';
 import { LineReader } from './lines.ts';
+import type { LossCause } from './loss.ts';
 import { Resume, sinceOf, type Cursor } from './resume.ts';
 
-/** Resolves when the block is safe; rejects only when the signal aborts. */
-export type Sink = (block: Block, signal: AbortSignal) => Promise<void>;
+/** Resolves when the block is safe, with what held it up, if anything did; rejects only when the signal aborts. */
+export type Sink = (block: Block, signal: AbortSignal) => Promise<LossCause | undefined>;
 
 export interface PassOptions {
   readonly engine: Engine;
@@ -19,6 +20,8 @@ export interface PassOptions {
   readonly follow: boolean;
   readonly nowMs: number;
   readonly sink: Sink;
+  /** What a tenant is told of lines that are missing. */
+  readonly lossCause: () => LossCause;
   readonly advance: (cursor: Cursor) => void;
   readonly signal: AbortSignal;
 }
@@ -26,6 +29,16 @@ export interface PassOptions {
 export interface PassResult {
   readonly lines: number;
   readonly gaps: number;
+  /**
+   * What held up blocks while the reader waited for them. A follower that was held up is ended: when its engine has rotated
+   * the log twice meanwhile, it passes over the files between in silence. A read without following has opened them all.
+   */
+  readonly heldUpBy: LossCause | undefined;
+}
+
+/** What the two halves of a pass know of one another. */
+interface Progress {
+  heldUpBy: LossCause | undefined;
 }
 
 /** How long the engine may be silent before lines that wait for the cursor's own line are taken as new. */
@@ -36,28 +49,32 @@ export async function pass(options: PassOptions): Promise<PassResult> {
   const { engine, cursor, follow, signal } = options;
   const reply = await engine.logs(cursor.dockerId, { follow, since: sinceOf(cursor.place, options.nowMs) }, signal);
   const resume = new Resume(cursor.place);
-  const queue = new BlockQueue(cursor.seq);
+  const queue = new BlockQueue(cursor.seq, options.lossCause);
+  const progress: Progress = { heldUpBy: undefined };
   const failing = new AbortController();
   const either = AbortSignal.any([signal, failing.signal]);
   either.addEventListener('abort', () => reply.stream.destroy(), { once: true });
 
-  const sending = send(queue, options, either);
+  const sending = send(queue, options, progress, either);
   sending.catch(() => failing.abort());
   // What was read goes out even if the reading breaks off.
   const [reading, sent] = await Promise.allSettled([
-    read(reply.stream, resume, queue, either).finally(() => queue.end()),
+    read(reply.stream, resume, queue, () => follow && progress.heldUpBy !== undefined, either).finally(() =>
+      queue.end(),
+    ),
     sending,
   ]);
   reply.stream.destroy();
   if (sent.status === 'rejected') throw sent.reason;
   if (reading.status === 'rejected') throw reading.reason;
-  return { lines: sent.value, gaps: resume.gaps };
+  return { lines: sent.value, gaps: resume.gaps, heldUpBy: progress.heldUpBy };
 }
 
 async function read(
   stream: AsyncIterable<Buffer>,
   resume: Resume,
   queue: BlockQueue,
+  isOver: () => boolean,
   signal: AbortSignal,
 ): Promise<void> {
   const reader = new LineReader();
@@ -68,8 +85,8 @@ async function read(
       queue.push(reader.push(chunk).flatMap((line) => resume.push(line)));
       if (reader.failure !== undefined) break;
       if (resume.isWaiting) quiet = setTimeout(() => queue.push(resume.release()), searchQuietMs);
-      while (queue.isFull && !signal.aborted) await queue.change(signal);
-      if (signal.aborted) return;
+      while (queue.isFull && !isOver() && !signal.aborted) await queue.change(signal);
+      if (signal.aborted || isOver()) return;
     }
   } catch (error) {
     if (signal.aborted) return;
@@ -87,17 +104,18 @@ const brokenOff = (why: string, cause?: unknown): EngineError =>
   new EngineError('container logs', { kind: 'malformed' }, why, cause);
 
 /** One block in flight: the next is not sent before this one is safe. */
-async function send(queue: BlockQueue, options: PassOptions, signal: AbortSignal): Promise<number> {
+async function send(queue: BlockQueue, options: PassOptions, progress: Progress, signal: AbortSignal): Promise<number> {
   let lines = 0;
   for (;;) {
     while (queue.isEmpty && !queue.isEnded && !signal.aborted) await queue.change(signal);
     if (!queue.isReady && !signal.aborted) await gather(queue, signal);
     const block = signal.aborted ? undefined : queue.take();
     if (block === undefined) return lines;
-    await options.sink(block, signal);
+    const heldUpBy = await options.sink(block, signal);
     if (signal.aborted) return lines;
+    if (heldUpBy !== undefined && queue.isFull) progress.heldUpBy = heldUpBy;
     options.advance({ dockerId: options.cursor.dockerId, place: block.place, seq: block.seq });
-    lines += block.lines.length;
+    lines += block.lines;
   }
 }
 

@@ -1,12 +1,18 @@
-/** Blocks to the stream LOGS: published as a request, safe when JetStream has acknowledged, repeated until then. */
+/**
+ * Blocks to the stream LOGS, when it is their turn: published as a request, safe when JetStream has acknowledged, repeated
+ * until then.
+ */
 import Type from 'typebox';
 import { backoffMs, jitter, sleep, type BackoffBounds } from '../../lib/backoff.ts';
+import type { Clock } from '../../lib/clock.ts';
 import { decoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import type { ContainerId, HostKey, TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { subjects } from '../../schemas/subjects.ts';
 import type { Metrics } from '../metrics.ts';
+import type { LossCause } from './loss.ts';
+import type { LogTurns } from './rates.ts';
 
 const decodePubAck = decoder(
   Type.Object({
@@ -23,18 +29,35 @@ export interface LogSource {
   readonly id: ContainerId;
 }
 
-export type Publish = (source: LogSource, block: string, lines: number, signal: AbortSignal) => Promise<void>;
+/** Resolves with what held the block up, if anything did. */
+export type Publish = (
+  source: LogSource,
+  block: string,
+  lines: number,
+  signal: AbortSignal,
+) => Promise<LossCause | undefined>;
 
-/** The publisher of a host. `request` rejects while there is no connection. */
-export function createPublish(
-  host: HostKey,
-  request: Request,
-  backoff: BackoffBounds,
-  metrics: Pick<Metrics, 'logLines' | 'logBlocks'>,
-  log: Log,
-): Publish {
-  return async ({ tenant, id }, block, lines, signal) => {
+export interface PublishParts {
+  readonly host: HostKey;
+  /** Rejects while there is no connection. */
+  readonly request: Request;
+  readonly turns: LogTurns;
+  readonly backoff: BackoffBounds;
+  readonly clock: Pick<Clock, 'monotonicMs'>;
+  readonly metrics: Pick<Metrics, 'logLines' | 'logBlocks' | 'logHeldUp'>;
+  readonly log: Log;
+}
+
+/** What a stream adds to a message, about. */
+const storedBytes = 30;
+
+export function createPublish({ host, request, turns, backoff, clock, metrics, log }: PublishParts): Publish {
+  return async (source, block, lines, signal) => {
+    const { tenant, id } = source;
     const subject = subjects.hostLog(host, tenant, id);
+    const scope = await turns.turn(source, Buffer.byteLength(block) + subject.length + storedBytes, signal);
+    if (scope !== undefined) metrics.logHeldUp(scope);
+    const startMs = clock.monotonicMs();
     for (let attempt = 0; !signal.aborted; attempt++) {
       try {
         const ack = decodePubAck(await request(subject, block, limits.logAckTimeoutMs));
@@ -43,12 +66,14 @@ export function createPublish(
         }
         metrics.logBlocks('acknowledged');
         metrics.logLines(lines);
-        return;
+        if (scope !== undefined) return 'rate';
+        return clock.monotonicMs() - startMs > limits.logLateMs ? 'late' : undefined;
       } catch (error) {
         metrics.logBlocks('retried');
         log.debug('log_block_retried', { container: id, attempt, error });
       }
       await sleep(jitter(backoffMs(attempt, backoff)), signal);
     }
+    return undefined;
   };
 }

@@ -54,13 +54,18 @@ export class Resume {
     return isBeyond ? this.release() : [];
   }
 
-  /** The stream has no more for now, and the cursor's line did not come: it was rotated away, and all that waits is new. */
+  /**
+   * The stream has no more for now, and the cursor's line did not come: it was rotated away, and all that waits is new. Its
+   * first line says since when lines are lost.
+   */
   release(): Line[] {
     if (this.#phase === 'flowing' || this.#held.length === 0) return [];
     const held = this.#held;
     this.#phase = 'flowing';
     this.#held = [];
     this.#gaps += 1;
+    const [first] = held;
+    if (first !== undefined && this.#cursor !== null) held[0] = { ...first, lostSince: this.#cursor.ts };
     return held;
   }
 

@@ -1,6 +1,6 @@
 /**
  * The last lines of containers that had to go before the control plane could take them: a file for each, ready to send.
- * Bounded: the oldest files are dropped, and their lines counted.
+ * Bounded: of the tenant that has most here, the oldest files are dropped, and their lines counted.
  */
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -24,7 +24,7 @@ export interface Spool {
   add(source: LogSource, blocks: readonly string[], lines: number): Promise<void>;
   /** Nothing of this container waits here, so that newer lines of it may be sent. */
   settled(source: LogSource, signal: AbortSignal): Promise<void>;
-  /** Sends what is there, oldest first, and what comes, until the signal aborts. */
+  /** Sends what is there and what comes, of each tenant a file at a time, oldest first, until the signal aborts. */
   run(publish: Publish, signal: AbortSignal): Promise<void>;
 }
 
@@ -54,23 +54,31 @@ export async function openSpool(
     changed.wake();
   };
 
-  const makeRoom = async (bytes: number): Promise<void> => {
-    let total = entries.reduce((sum, entry) => sum + entry.bytes, bytes);
-    for (const oldest of [...entries]) {
-      if (total <= maxBytes) return;
-      total -= oldest.bytes;
+  const makeRoom = async (source: LogSource, bytes: number): Promise<void> => {
+    for (;;) {
+      const total = entries.reduce((sum, entry) => sum + entry.bytes, bytes);
+      const oldest = total <= maxBytes ? undefined : oldestOfLargest(entries, source.tenant, bytes);
+      if (oldest === undefined) return;
       log.warn('log_spool_full', { container: oldest.source.id, droppedLines: oldest.lines });
       onDropped(oldest.lines);
       await drop(oldest);
     }
   };
 
+  const sending = new Map<TenantId, Promise<void>>();
+  const sendOne = async (entry: Entry, publish: Publish, signal: AbortSignal): Promise<void> => {
+    if (await sendFile(join(folder, entry.name), entry, publish, log, signal)) await drop(entry);
+  };
+  /** The oldest of a tenant of which nothing is being sent; it goes on with who waits longest. */
+  const nextToSend = (): Entry | undefined =>
+    sending.size < limits.logSpoolSenders ? entries.find(({ source }) => !sending.has(source.tenant)) : undefined;
+
   return {
     add: async (source, blocks, lines) => {
       if (blocks.length === 0) return;
       const content = [JSON.stringify({ v: 1, ...source, lines }), ...blocks].join('\n');
       const bytes = Buffer.byteLength(content);
-      await makeRoom(bytes);
+      await makeRoom(source, bytes);
       const name = `${String(nowMs()).padStart(15, '0')}-${String((count += 1)).padStart(6, '0')}.ndjson`;
       await writeAtomically(join(folder, name), content);
       entries.push({ name, bytes, lines, source });
@@ -83,12 +91,33 @@ export async function openSpool(
 
     run: async (publish, signal) => {
       while (!signal.aborted) {
-        const [oldest] = entries;
-        if (oldest === undefined) await changed.wait(undefined, signal);
-        else if (await sendFile(join(folder, oldest.name), oldest, publish, log, signal)) await drop(oldest);
+        const entry = nextToSend();
+        if (entry === undefined) {
+          await changed.wait(undefined, signal);
+          continue;
+        }
+        const { tenant } = entry.source;
+        const sent = sendOne(entry, publish, signal).finally(() => {
+          sending.delete(tenant);
+          changed.wake();
+        });
+        sending.set(tenant, sent);
       }
+      await Promise.all(sending.values());
     },
   };
+}
+
+/** The oldest file of the tenant with most bytes, among them those that `tenant` is about to add. */
+function oldestOfLargest(entries: readonly Entry[], tenant: TenantId, added: number): Entry | undefined {
+  const bytes = new Map<TenantId, number>([[tenant, added]]);
+  for (const { source, bytes: more } of entries) bytes.set(source.tenant, (bytes.get(source.tenant) ?? 0) + more);
+  const held = entries.map(({ source }) => source.tenant);
+  const largest = held.reduce<TenantId | undefined>(
+    (most, each) => (most !== undefined && (bytes.get(most) ?? 0) >= (bytes.get(each) ?? 0) ? most : each),
+    undefined,
+  );
+  return entries.find(({ source }) => source.tenant === largest);
 }
 
 /** True when all of it is safe, or nothing of it can be read. */

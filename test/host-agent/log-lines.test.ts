@@ -2,11 +2,15 @@ import fc from 'fast-check';
 import t from 'tap';
 import { Demultiplexer, type Frame } from '../../host-agent/docker/demux.ts';
 import { lines as ndjson } from '../../host-agent/docker/ndjson.ts';
-import { BlockQueue } from '../../host-agent/logs/block.ts';
+import { BlockQueue, type Block } from '../../host-agent/logs/block.ts';
 import { LineReader, microsOf, nextSeq, type Line, type Place } from '../../host-agent/logs/lines.ts';
 import { Resume, sinceOf } from '../../host-agent/logs/resume.ts';
+import { createTail } from '../../host-agent/logs/tail.ts';
+import { decoder } from '../../lib/decode.ts';
 import { limits } from '../../schemas/limits.ts';
+import { LogBlock, type LogEntry } from '../../schemas/log.ts';
 
+const decodeBlock = decoder(LogBlock);
 const seed = Number(process.env['LONGSHORE_TEST_SEED'] ?? 20_260_102);
 
 const frameBytes = ({ stream, payload }: { stream: 'stdout' | 'stderr'; payload: Uint8Array }): Buffer => {
@@ -240,13 +244,15 @@ const anyLog: fc.Arbitrary<Line[]> = fc
     });
   });
 
+const linesOf = ({ payload }: Pick<Block, 'payload'>): LogEntry[] => decodeBlock(Buffer.from(payload)).lines;
+
 const numbered = (lines: readonly Line[], after = 0): { text: string; seq: number }[] => {
   const queue = new BlockQueue(after);
   queue.push(lines);
   queue.end();
   const entries: { text: string; seq: number }[] = [];
   for (let block = queue.take(); block !== undefined; block = queue.take()) {
-    entries.push(...block.lines.map(({ line, seq }) => ({ text: line, seq })));
+    entries.push(...linesOf(block).map(({ line, seq }) => ({ text: line, seq })));
   }
   return entries;
 };
@@ -296,23 +302,108 @@ t.test('since: a little earlier, from the beginning after a clock that was set b
   t.end();
 });
 
-t.test('blocks are bounded in lines and bytes, and take all', (t) => {
-  const line = (text: string): Line => ({ ts: stamp(base), stream: 'stdout', nth: 0, text, bytes: text.length });
+const lineOf = (text: string, micros = base): Line => {
+  const bytes = Buffer.byteLength(text);
+  return { ts: stamp(micros), stream: 'stdout', nth: 0, text, bytes };
+};
+
+function blocksOf(lines: readonly Line[]): Block[] {
   const queue = new BlockQueue(0);
-  queue.push(Array.from({ length: 1200 }, () => line('x')));
-  queue.push(Array.from({ length: 10 }, () => line('y'.repeat(limits.logLineBytes))));
-  t.equal(queue.isFull, true);
-  const sizes: number[] = [];
-  for (let block = queue.take(); block !== undefined; block = queue.take()) {
-    t.ok(block.lines.length <= limits.logBlockLines);
-    t.ok(JSON.stringify(block.lines).length < limits.logBlockBytes + limits.logLineBytes);
-    sizes.push(block.lines.length);
-  }
+  queue.push(lines);
+  const blocks: Block[] = [];
+  for (let block = queue.take(); block !== undefined; block = queue.take()) blocks.push(block);
+  t.equal(queue.isFull, false);
+  return blocks;
+}
+
+t.test('blocks are bounded in lines and bytes, and take all', (t) => {
+  const blocks = blocksOf([
+    ...Array.from({ length: 1200 }, () => lineOf('x')),
+    ...Array.from({ length: 10 }, () => lineOf('y'.repeat(limits.logLineBytes))),
+  ]);
+  t.ok(blocks.every(({ lines }) => lines <= limits.logBlockLines));
+  t.ok(blocks.every(({ payload }) => Buffer.byteLength(payload) <= limits.logBlockBytes));
   t.equal(
-    sizes.reduce((sum, size) => sum + size, 0),
+    blocks.reduce((sum, { lines }) => sum + lines, 0),
     1210,
   );
-  t.equal(queue.isFull, false);
+  t.end();
+});
+
+t.test('whatever a container writes, its blocks are bounded as they are sent, and every byte of it is read', (t) => {
+  // What JSON makes longer, what is no UTF-8, what takes four bytes, and the plain.
+  const anyRun = fc.tuple(
+    fc.constantFrom([0x01], [0x22], [0x5c], [0x7f], [0xff], [0xe2, 0x82], [...Buffer.from('\u{1f6a2}')], [0x61]),
+    fc.oneof(fc.integer({ min: 0, max: 40 }), fc.integer({ min: 15_000, max: 50_000 })),
+  );
+  const anyLine = fc
+    .array(anyRun, { maxLength: 3 })
+    .map((runs) => Buffer.concat(runs.map(([bytes, times]) => Buffer.alloc(bytes.length * times, Buffer.from(bytes)))));
+  fc.assert(
+    fc.property(fc.array(anyLine, { minLength: 1, maxLength: 12 }), (written) => {
+      const reader = new LineReader();
+      // As the engine keeps it: records of at most 16 KiB, the last one with the newline.
+      const frames = written.flatMap((line, index) => {
+        const whole = Buffer.concat([line, Buffer.from('\n')]);
+        const records: Buffer[] = [];
+        for (let at = 0; at < whole.length; at += limits.logLineBytes) {
+          records.push(whole.subarray(at, at + limits.logLineBytes));
+        }
+        const ts = Buffer.from(`${stamp(base + index)} `);
+        return records.map((record) => frameBytes({ stream: 'stdout', payload: Buffer.concat([ts, record]) }));
+      });
+      const blocks = blocksOf(reader.push(Buffer.concat(frames)));
+      for (const { payload, lines } of blocks) {
+        const bytes = Buffer.byteLength(payload);
+        if (bytes > limits.logBlockMostBytes || (lines > 1 && bytes > limits.logBlockBytes)) return false;
+      }
+      const read = new Map<string, string>();
+      for (const { ts, line } of blocks.flatMap(linesOf)) read.set(ts, (read.get(ts) ?? '') + line);
+      t.same(
+        [...read.values()],
+        written.map((line) => line.toString('utf8')),
+      );
+      return true;
+    }),
+    { numRuns: 60, seed },
+  );
+  t.end();
+});
+
+t.test('lines that are lost show where they are missing', (t) => {
+  const cursor: Place = { ts: stamp(base), stream: 'stdout', nth: 0 };
+  const resume = new Resume(cursor);
+  const later = [5_000_000, 9_000_000].map((micros) => lineOf(String(micros), base + micros));
+  const queue = new BlockQueue(base, () => 'rate');
+  queue.push(later.flatMap((line) => resume.push(line)));
+  queue.push(resume.release());
+  const block = queue.take();
+  t.match(block === undefined ? [] : linesOf(block), [
+    {
+      stream: 'stderr',
+      seq: base + 4_999_999,
+      line: /^\[longshore\] lines written between .*:05\S+ and .*:10\S+ were lost: .* may send$/,
+    },
+    { stream: 'stdout', seq: base + 5_000_000, line: '5000000' },
+    { stream: 'stdout', seq: base + 9_000_000, line: '9000000' },
+  ]);
+  t.equal(block?.lines, 2, 'the mark is no line of the container');
+  t.end();
+});
+
+t.test('the end of a long log is kept, and says how much is missing before it', (t) => {
+  const tail = createTail(3 * limits.logBlockBytes);
+  const blocks = blocksOf(
+    Array.from({ length: 5000 }, (_, index) => lineOf(`line ${index} ${'x'.repeat(40)}`, base + index)),
+  );
+  for (const block of blocks) tail.push(block);
+  const { blocks: kept, lines, dropped } = tail.kept();
+  t.equal(lines + dropped, 5000);
+  t.ok(kept.reduce((sum, payload) => sum + payload.length, 0) <= 3 * limits.logBlockBytes + 512);
+  const entries = kept.flatMap((payload) => linesOf({ payload }));
+  t.match(entries[0], { stream: 'stderr', line: new RegExp(`^\\[longshore\\] ${dropped} lines were lost here`) });
+  t.match(entries.at(-1)?.line, /^line 4999 /);
+  t.ok(entries.every(({ seq }, at) => seq > (entries[at - 1]?.seq ?? 0)));
   t.end();
 });
 

@@ -113,6 +113,26 @@ t.test('nothing is lost or doubled over kills of the agent and a restart of NATS
   t.comment(`${captured.length - read.length} lines were sent twice`);
 });
 
+t.test('what is over the rate waits in the engine’s files, and nothing of it is lost', async (t) => {
+  const { controlPlane, agent, script } = await startRig(t);
+  agent({ LOG_RATE_CONTAINER_BYTES: '300000', LOG_RATE_BURST_MS: '100' });
+  const total = 4000;
+  const padding = 'x'.repeat(80);
+  const count = [
+    'n=0',
+    `while [ $n -lt ${total} ]; do n=$((n+1)); echo "${padding} $n"; done`,
+    `echo done; trap 'exit 0' TERM; while :; do sleep 1 & wait $!; done`,
+  ].join('; ');
+  const { id } = controlPlane.desire(await script('bursting', count));
+  const read = asRead(await linesOf(controlPlane, id, has('done')));
+  t.same(counting(read, `${padding} `), upTo(total));
+  t.same(
+    read.filter(({ stream }) => stream === 'stderr'),
+    [],
+    'and nothing is said to be lost',
+  );
+});
+
 t.test('the runs of one container follow one another', async (t) => {
   const { controlPlane, agent, script } = await startRig(t);
   agent();

@@ -17,7 +17,8 @@ function everything(): Registry {
   metrics.logLines(1);
   metrics.logBlocks('retried');
   metrics.logDropped(1);
-  metrics.logGaps(1);
+  metrics.logGaps('rate', 1);
+  metrics.logHeldUp('tenant');
   metrics.logAbandoned();
   registerGauges(
     registry,

@@ -1,5 +1,6 @@
 /** The small parts that everything else leans on. */
 import t, { type Test } from 'tap';
+import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -294,11 +295,46 @@ t.test('spool: bounded, the oldest dropped and counted, sent in order', async (t
   const ending = new AbortController();
   const running = again.run((each) => {
     sent.push(each.id);
-    return Promise.resolve();
+    return Promise.resolve(undefined);
   }, ending.signal);
   await again.settled(source(`${one}3`), ending.signal);
   t.same(sent, [`${one}2`, `${one}3`]);
   t.same(readdirSync(join(dir, 'spool')), []);
+  ending.abort();
+  await running;
+});
+
+t.test('spool: a tenant that fills it loses its own files, and delays no other', async (t) => {
+  let dropped = 0;
+  const spool = await openSpool(
+    folder(t),
+    () => 1,
+    (lines) => (dropped += lines),
+    log,
+    4000,
+  );
+  const of = (name: string, number: number) => ({
+    tenant: name as TenantId,
+    id: `0190a000-0000-7000-8000-00000000000${number}` as ContainerId,
+  });
+  const block = JSON.stringify({
+    v: 1,
+    lines: [{ ts: '2026-01-02T03:04:05Z', stream: 'stdout', line: 'x'.repeat(500), seq: 1 }],
+  });
+  await spool.add(of('quiet', 9), [block], 1);
+  for (let number = 0; number < 9; number++) await spool.add(of('noisy', number), [block], 10);
+  t.equal(dropped, 40, 'the oldest four of the noisy tenant');
+
+  const ending = new AbortController();
+  const sent: string[] = [];
+  // The control plane takes nothing of the noisy tenant.
+  const running = spool.run(async (source, _block, _lines, signal) => {
+    if (source.tenant === 'noisy') await once(signal, 'abort');
+    else sent.push(source.tenant);
+    return undefined;
+  }, ending.signal);
+  await spool.settled(of('quiet', 9), ending.signal);
+  t.same(sent, ['quiet']);
   ending.abort();
   await running;
 });

@@ -1,5 +1,5 @@
 /** What costs more than one record: a list of 100, the quota, and log lines of a container whose history is full. */
-import { BlockQueue, encodeBlock } from '../../../host-agent/logs/block.ts';
+import { BlockQueue } from '../../../host-agent/logs/block.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { Table } from '../section.ts';
 import { figure, ratio } from '../statistics.ts';
@@ -36,7 +36,7 @@ async function fillHistory({ host }: Longshore, { tenant, id }: Declared, ground
         })),
       );
       const block = queue.take();
-      if (block !== undefined) encoded.push(encodeBlock(block));
+      if (block !== undefined) encoded.push(block.payload);
     }
     await Promise.all(encoded.map((block) => host.publishLog(tenant.name, id, block)));
   }
