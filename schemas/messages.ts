@@ -199,7 +199,10 @@ export type WriteAsk = Ride &
     | ({ type: 'peer.remove' } & OfPeer)
     /** From a network whose reservation has lapsed, or whose lease no peer has confirmed since a restore: body `{"data":{"there":bool}}`; where it is not, it shall never be. */
     | ({ type: 'peer.forgo' } & OfPeer)
-    | ({ type: 'network.create'; made: Pick<NetworkRecord, 'settings' | 'wireguard' | 'ca' | 'server'> } & OfNetwork)
+    | ({
+        type: 'network.create';
+        made: Pick<NetworkRecord, 'settings' | 'wireguard' | 'ca' | 'server' | 'nameConstraints'>;
+      } & OfNetwork)
     /**
      * `server`: a new certificate where the endpoint changed. `conflict` where the pools change. `keepsTenants`: the
      * tenants of now stay, whatever the settings say.

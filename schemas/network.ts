@@ -88,7 +88,14 @@ const settable = {
 };
 export const NetworkBody = Type.Object(settable, { additionalProperties: false });
 export type NetworkBody = Static<typeof NetworkBody>;
-export const NetworkCreateBody = Type.Object({ name: NetworkName, ...settable }, { additionalProperties: false });
+const nameConstraints = Type.Boolean({
+  description:
+    'The authority can certify this endpoint and the peers alone. strongSwan before 5.9.14 refuses it. Never changes.',
+});
+export const NetworkCreateBody = Type.Object(
+  { name: NetworkName, ...settable, name_constraints: orDefault(nameConstraints) },
+  { additionalProperties: false },
+);
 export type NetworkCreateBody = Static<typeof NetworkCreateBody>;
 
 /** A certificate with its key. `serial`: lower-case hex, no leading zero byte, as in the certificate. */
@@ -108,6 +115,8 @@ export interface NetworkRecord {
   readonly wireguard: { readonly publicKey: string; readonly privateKey: Sealed };
   readonly ca: KeptCertificate;
   readonly server: KeptCertificate;
+  /** Its authority certifies the endpoint of now and the peers alone: so the endpoint never changes. */
+  readonly nameConstraints?: true;
   readonly insertedAtMs: number;
   readonly updatedAtMs: number;
 }
@@ -171,6 +180,7 @@ export const NetworkView = Type.Object(
     name: NetworkName,
     ...NetworkSettings.properties,
     wireguard_public_key: Type.String(),
+    name_constraints: nameConstraints,
     ca_certificate: Certificate,
     server_certificate: Certificate,
     addresses: Type.Object({ total: Type.Integer(), lent: Type.Integer() }),

@@ -75,6 +75,9 @@ export function put(state: PartitionView, ask: Of<'network.put'>, context: TurnC
   if (!isSamePool(settings.ipv4_pool, ipv4_pool) || !isSamePool(settings.ipv6_pool, ipv6_pool)) {
     return refuse('conflict', 'the pools of a network never change');
   }
+  if (record.nameConstraints === true && settings.endpoint !== record.settings.endpoint) {
+    return refuse('conflict', 'the authority of this network can certify its endpoint alone; make another network');
+  }
   // Whoever asks saw another endpoint, for which the certificate is good; another request has set this one meanwhile.
   if (server === null && settings.endpoint !== record.settings.endpoint) {
     return refuse('conflict', 'the network was changed meanwhile');

@@ -21,6 +21,7 @@ export const networkView = (record: NetworkRecord, lent: number): NetworkView =>
   name: record.name,
   ...record.settings,
   wireguard_public_key: record.wireguard.publicKey,
+  name_constraints: record.nameConstraints === true,
   ca_certificate: certificateView(record.ca),
   server_certificate: certificateView(record.server),
   addresses: { total: lastOf(record) - serverIndex, lent },

@@ -10,7 +10,7 @@ import { authorityOf, crlUrl, networkPlace } from './authority.ts';
 import type { Keyring } from './keyring.ts';
 import { Refusal } from './refusal.ts';
 import { failure } from '../respond.ts';
-import type { AskedSettings } from '../vpn/network-body.ts';
+import type { AskedSettings, NetworkToMake } from '../vpn/network-body.ts';
 import { isRenewalDue } from './renewal.ts';
 
 export interface NetworkKeeperOptions {
@@ -30,7 +30,11 @@ export class NetworkKeeper {
   }
 
   /** One that names no tenants serves none, but for the default network, which serves all. @throws Refusal */
-  async create(asker: Asker, network: NetworkName, asked: AskedSettings, { vault, pool }: Keyring): Promise<Outcome> {
+  async create(
+    asker: Asker,
+    { name: network, settings: asked, nameConstraints }: NetworkToMake,
+    { vault, pool }: Keyring,
+  ): Promise<Outcome> {
     const { actors, clock, publicUrl, defaultNetwork } = this.#options;
     const settings: NetworkSettings = { tenants: network === defaultNetwork ? null : [], ...asked };
     const known = await actors.ask(asker, { type: 'network.get', network });
@@ -41,6 +45,7 @@ export class NetworkKeeper {
         network,
         endpoint: settings.endpoint,
         crlUrl: crlUrl(publicUrl(), network),
+        nameConstraints,
         nowMs: clock.nowMs(),
       },
       asker.deadlineMs,
@@ -55,6 +60,7 @@ export class NetworkKeeper {
         wireguard: { publicKey: made.wireguard.publicKey, privateKey: seal('wireguard', made.wireguard.privateKey) },
         ca: { ...made.ca.certificate, privateKey: seal('ca', made.ca.privateKeyPem) },
         server: { ...made.server.certificate, privateKey: seal('server', made.server.privateKeyPem) },
+        ...(nameConstraints ? { nameConstraints } : {}),
       },
     });
   }
@@ -133,12 +139,14 @@ export class NetworkKeeper {
   }
 
   /** The same name and key for longer: what it has signed stays good, and devices that have the old one too. */
-  async #caCertificate(asker: Asker, { name, ca }: NetworkRecord, { vault, pool }: Keyring): Promise<KeptCertificate> {
+  async #caCertificate(asker: Asker, network: NetworkRecord, { vault, pool }: Keyring): Promise<KeptCertificate> {
+    const { name, ca, settings } = network;
     const made = await pool.run(
       'ca',
       {
         network: name,
         privateKeyPem: vault.open(networkPlace(name, 'ca'), ca.privateKey),
+        ...(network.nameConstraints === true ? { constrainedTo: settings.endpoint } : {}),
         nowMs: this.#options.clock.nowMs(),
       },
       asker.deadlineMs,

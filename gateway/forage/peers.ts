@@ -12,6 +12,7 @@ import type { PeerKeys, PeerRecord, PeerToken, PeerView, SecretPlace, TokenScope
 import type { Clock } from '../../lib/clock.ts';
 import { succeeded } from '../call.ts';
 import { newPassword, newToken } from '../pki/secrets.ts';
+import { domainOfPeers } from '../pki/x509.ts';
 import { failure, invalid } from '../respond.ts';
 import type { PeerSettings } from '../vpn/peer-body.ts';
 import { bodyOf, type Asker, type VpnActors } from './actors.ts';
@@ -63,8 +64,8 @@ const placeOf = ({ tenant, peer }: PeerOwner, field: Extract<SecretPlace, { of: 
   field,
 });
 
-/** RFC 9525 has no names for peers; `.internal` is nobody's (ICANN, 2024), and a label of it is the network's. */
-const localIdOf = (peer: PeerId, network: NetworkName): string => `${peer}.${network}.internal`;
+/** RFC 9525 has no names for peers. */
+const localIdOf = (peer: PeerId, network: NetworkName): string => `${peer}.${domainOfPeers(network)}`;
 
 const addressesOf = ({ settings }: NetworkRecord, index: number): Pick<PeerRecord, 'ipv4' | 'ipv6'> => {
   const pool = (text: string) => {

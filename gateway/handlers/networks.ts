@@ -35,8 +35,7 @@ export function networkHandlers({ actors, networks, keyring, clock, log }: Forag
   });
 
   const create = refusing(log, async (call) => {
-    const { name, settings } = call.body as NetworkToMake;
-    return networks.create(call, name, settings, keyringOf(keyring));
+    return networks.create(call, call.body as NetworkToMake, keyringOf(keyring));
   });
 
   const get: Handler = (call) => actors.ask(call, { type: 'network.get', network: networkOf(call) });

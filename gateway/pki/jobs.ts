@@ -44,6 +44,8 @@ export interface Jobs {
       readonly network: string;
       readonly endpoint: string;
       readonly crlUrl: string;
+      /** Whether its authority can certify this endpoint and the network's peers alone. */
+      readonly nameConstraints: boolean;
       readonly nowMs: number;
     };
     readonly output: {
@@ -60,7 +62,11 @@ export interface Jobs {
   };
   /** Another certificate for the key that an authority has: what it has signed stays good. */
   ca: {
-    readonly input: WithKey & { readonly network: string; readonly nowMs: number };
+    readonly input: WithKey & {
+      readonly network: string;
+      readonly constrainedTo?: string;
+      readonly nowMs: number;
+    };
     readonly output: Issued;
   };
   /** DER. */

@@ -68,9 +68,11 @@ function newPeer(input: JobInput<'peer'>, privateKeyPem = newRsaKey('client')): 
   };
 }
 
-function newNetwork({ network, endpoint, crlUrl, nowMs }: JobInput<'network'>): JobOutput<'network'> {
+function newNetwork(input: JobInput<'network'>): JobOutput<'network'> {
+  const { network, endpoint, crlUrl, nowMs } = input;
   const [caKeyPem, serverKeyPem] = [newRsaKey('authority'), newRsaKey('server')];
-  const ca = caCertificate({ network, nowMs, privateKeyPem: caKeyPem });
+  const constraint = input.nameConstraints ? { constrainedTo: endpoint } : {};
+  const ca = caCertificate({ network, nowMs, privateKeyPem: caKeyPem, ...constraint });
   const server = serverCertificate({ endpoint, crlUrl, nowMs, caPem: ca.pem, caKeyPem, privateKeyPem: serverKeyPem });
   return {
     wireguard: newWireguardKeys(),

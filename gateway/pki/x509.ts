@@ -49,7 +49,12 @@ interface Authority {
 export interface CaInput extends Common {
   readonly network: string;
   readonly privateKeyPem: string;
+  /** The one server that it may certify, beside its peers. Undefined: it may certify any name. */
+  readonly constrainedTo?: string;
 }
+
+/** Of the names of a network's peers: `.internal` is nobody's (ICANN, 2024), and a label of it is the network's. */
+export const domainOfPeers = (network: string): string => `${network}.internal`;
 
 export interface ServerInput extends Common, Authority {
   readonly publicKeyPem: string;
@@ -96,11 +101,39 @@ const endEntity = (): Element => extension('2.5.29.19', sequence(), { critical: 
 /** Section 4.2.1.6. */
 const dnsName = (text: string): Element => implicit(2, Buffer.from(text, 'latin1'));
 
-function addressName(text: string): Element | undefined {
+const addressBytes = { 4: 4, 6: 16 } as const;
+
+function bytesOf(text: string): Buffer | undefined {
   const address = parseAddress(text);
   if (address === undefined) return undefined;
-  const digits = address.family === 4 ? 8 : 32;
-  return implicit(7, Buffer.from(address.value.toString(16).padStart(digits, '0'), 'hex'));
+  return Buffer.from(address.value.toString(16).padStart(2 * addressBytes[address.family], '0'), 'hex');
+}
+
+function addressName(text: string): Element | undefined {
+  const bytes = bytesOf(text);
+  return bytes === undefined ? undefined : implicit(7, bytes);
+}
+
+/**
+ * Section 4.2.1.10: the names of the network's peers and the address of its server, and no others. A kind of name that a
+ * tree is of is limited to these trees; where the server has no IP address, every one is excluded.
+ */
+function nameConstraints(network: string, endpoint: string): Element {
+  const names = [domainOfPeers(network), endpoint].map(dnsName);
+  const address = bytesOf(endpoint);
+  // An address and its mask: all bits count, or none.
+  const permitted =
+    address === undefined
+      ? names
+      : [...names, implicit(7, Buffer.concat([address, Buffer.alloc(address.length, 255)]))];
+  const excluded = address === undefined ? [4, 16].map((bytes) => implicit(7, Buffer.alloc(2 * bytes))) : [];
+  const subtrees = (tag: number, bases: readonly Element[]): Element =>
+    explicit(tag, ...bases.map((base) => sequence(base)));
+  return extension(
+    '2.5.29.30',
+    sequence(subtrees(0, permitted), ...(excluded.length === 0 ? [] : [subtrees(1, excluded)])),
+    { critical: true },
+  );
 }
 
 const subjectAltName = (...names: readonly Element[]): Element => extension('2.5.29.17', sequence(...names));
@@ -138,7 +171,7 @@ function certificate(content: Content, signingKeyPem: string): string {
 }
 
 /** Signed by itself; below it stand no further authorities. */
-export function issueCa({ network, privateKeyPem, ...common }: CaInput): string {
+export function issueCa({ network, privateKeyPem, constrainedTo, ...common }: CaInput): string {
   const name = commonName(`Longshore ${network} CA`);
   const publicKeyPem = publicKeyPemOf(privateKeyPem);
   return certificate(
@@ -151,6 +184,7 @@ export function issueCa({ network, privateKeyPem, ...common }: CaInput): string 
         extension('2.5.29.19', sequence(isTrue(), integer(0)), { critical: true }),
         keyUsage('keyCertSign', 'crlSign'),
         subjectKeyIdentifier(publicKeyPem),
+        ...(constrainedTo === undefined ? [] : [nameConstraints(network, constrainedTo)]),
       ],
     },
     privateKeyPem,

@@ -23,6 +23,7 @@ export type AskedSettings = Omit<NetworkSettings, 'tenants'> & Partial<Pick<Netw
 export interface NetworkToMake {
   readonly name: NetworkName;
   readonly settings: AskedSettings;
+  readonly nameConstraints: boolean;
 }
 
 const validateCreateSchema = bodyValidator(NetworkCreateBody);
@@ -116,8 +117,8 @@ export function validateNetworkCreate(body: unknown): Validated<NetworkToMake> {
   const valid = validateCreateSchema(body);
   const faults = examine(valid, body, check);
   if (!valid.ok || Object.keys(faults).length > 0) return { ok: false, faults };
-  const { name, ...settings } = valid.value;
-  return { ok: true, value: { name, settings: settingsOf(settings) } };
+  const { name, name_constraints: nameConstraints, ...settings } = valid.value;
+  return { ok: true, value: { name, settings: settingsOf(settings), nameConstraints: nameConstraints === true } };
 }
 
 export function validateNetworkPut(body: unknown): Validated<AskedSettings> {

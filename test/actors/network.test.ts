@@ -9,6 +9,7 @@ import { keys } from '../../schemas/buckets.ts';
 import type { NetworkName, TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type {
+  KeptCertificate,
   LeaseRecord,
   NetworkRecord,
   NetworkSettings,
@@ -402,6 +403,17 @@ t.test('certificates of a tenant that is not served are on hold, whichever came 
   t.same(serials(state), ['a1', 'b1'], 'none');
   put(settingsOf({ tenants: [acme, bolt] }));
   t.same(serials(state), [], 'each again');
+  t.end();
+});
+
+t.test('an authority that can certify one endpoint keeps its network there', (t) => {
+  const state = stateOf({ ...networkRecord(), nameConstraints: true });
+  const put = (more: Partial<NetworkSettings>, server: KeptCertificate | null = null) =>
+    write(state, { type: 'network.put', network: home, settings: settingsOf(more), server });
+  t.equal(put({ endpoint: 'other.example.com' }, certificate()).code, 'conflict');
+  t.match(dataOf<NetworkView>(put({ mtu: 1400 })), { name_constraints: true, mtu: 1400, endpoint: 'vpn.example.com' });
+  const older = stateOf(networkRecord());
+  t.equal(dataOf<NetworkView>(read(older, { type: 'network.get', network: home })).name_constraints, false);
   t.end();
 });
 

@@ -41,7 +41,13 @@ const settledLater = <T>(promises: readonly Promise<T>[]) => Promise.allSettled(
 t.test('a network, its peer, and what is renewed', async (t) => {
   const { pool } = newPool(t);
   const nowMs = Date.now();
-  const network = await pool.run('network', { network: 'demo', endpoint: '192.0.2.7', crlUrl, nowMs });
+  const network = await pool.run('network', {
+    network: 'demo',
+    endpoint: '192.0.2.7',
+    crlUrl,
+    nameConstraints: false,
+    nowMs,
+  });
   const given = { caPem: network.ca.certificate.pem, caKeyPem: network.ca.privateKeyPem };
   const peer = await pool.run('peer', clientOf(given));
   const ca = await pool.run('ca', { network: 'demo', privateKeyPem: network.ca.privateKeyPem, nowMs: nowMs + days });

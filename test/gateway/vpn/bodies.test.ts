@@ -190,7 +190,10 @@ t.test('a network has a default for all but its endpoint and its pool', (t) => {
     mtu: null,
     proxy: null,
   };
-  t.same(validateNetworkCreate(least), { ok: true, value: { name: 'demo', settings } });
+  const made = { name: 'demo', settings, nameConstraints: false };
+  t.same(validateNetworkCreate(least), { ok: true, value: made });
+  const asked = validateNetworkCreate({ ...least, name_constraints: true });
+  t.same(asked, { ok: true, value: { ...made, nameConstraints: true } });
   const { name, ...body } = least;
   t.same(validateNetworkPut(body), { ok: true, value: settings });
   t.same(faultsOf(validateNetworkPut({ ...body, name })), { name: ['is not known'] });
@@ -219,6 +222,7 @@ t.test('what is given is kept in its normal form', (t) => {
     ok: true,
     value: {
       name: 'demo',
+      nameConstraints: false,
       settings: {
         endpoint: 'vpn.example.com',
         wireguard_port: 1,
