@@ -8,6 +8,7 @@ import type { ServerResponse } from 'node:http';
 import { jetstreamManager } from '@nats-io/jetstream';
 import t, { type Test } from 'tap';
 import { createBudgets } from '../../actors/budgets.ts';
+import { serveReads } from '../../actors/reads.ts';
 import { LogReader } from '../../gateway/streams/logs.ts';
 import { createEngine } from '../../host-agent/docker/engine.ts';
 import { createTransport, parseEngineAddress } from '../../host-agent/docker/transport.ts';
@@ -133,6 +134,7 @@ async function startHost(t: Test, { nc }: Ground, engine: FakeEngine, given: Log
 async function run(t: Test, given: LogRates, times: number) {
   const ground = await startCluster(t, 1);
   const { nc } = ground;
+  serveReads(nc, quietLog);
   const manager = await jetstreamManager(nc);
   await manager.streams.update('LOGS', { max_bytes: streamBytes });
   const engine = await startFakeEngine(t);
