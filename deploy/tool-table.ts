@@ -147,6 +147,17 @@ export const tools = {
     suite: 'release',
     elsewhere: 'the package "nftables" of your distribution (Linux alone)',
   },
+  haproxy: {
+    variable: 'LONGSHORE_HAPROXY',
+    executables: ['haproxy'],
+    minimum: [2, 4],
+    versionArguments: ['-v'],
+    versionPattern: /HAProxy version (\d+)\.(\d+)/,
+    optional: true,
+    packages: ['haproxy'],
+    suite: 'release',
+    elsewhere: 'brew install haproxy, or the package "haproxy" of your distribution',
+  },
   // wg-quick is a script that also runs sysctl.
   wg: {
     variable: 'LONGSHORE_WG',

@@ -34,6 +34,10 @@ export interface Call {
   readonly requestId: string;
   /** Of the monotonic clock. */
   readonly deadlineMs: number;
+  /** It goes on as a stream or a wait, which are counted apart. */
+  readonly leaveSeat: () => void;
+  /** Its address, or its network; what is limited by client counts under it. */
+  readonly client: string;
 }
 
 /** What a handler did: a result to send, or it has taken the exchange and streamed to its end. */

@@ -93,11 +93,11 @@ function takeRegistry(body: Body, report: Report): string | null | undefined {
 }
 
 function envFaults(env: Body): Set<string> {
+  // What is wrong with each of so many is not looked for.
+  if (Object.keys(env).length > limits.envKeys) return new Set([`must be at most ${limits.envKeys} keys`]);
   const faults = new Set<string>();
-  const entries = Object.entries(env);
-  if (entries.length > limits.envKeys) faults.add(`must be at most ${limits.envKeys} keys`);
   let totalBytes = 0;
-  for (const [key, value] of entries) {
+  for (const [key, value] of Object.entries(env)) {
     if (!envKey.test(key)) faults.add('has a key with invalid format');
     if (typeof value !== 'string') {
       faults.add('values must be strings');
@@ -154,7 +154,7 @@ function takePorts(body: Body, report: Report): Port[] | undefined {
   if (value.length > limits.ports) faults.add(`must be at most ${limits.ports} ports`);
   const ports: Port[] = [];
   const identities = new Set<string>();
-  for (const item of value) {
+  for (const item of value.slice(0, limits.ports + 1)) {
     const verdict = judgePort(item);
     if (!verdict.ok) {
       faults.add(verdict.fault);

@@ -19,10 +19,12 @@ import { shortHash } from './auth/verifier.ts';
 import type { Call, Handled, Handler } from './call.ts';
 import type { Validated } from './create.ts';
 import type { BodyResult } from './http/body.ts';
+import { hasMoreValues } from './http/body-values.ts';
 import type { Exchange, RequestHead } from './http/engine.ts';
 import type { Meters } from './metrics.ts';
-import { failure, invalid, missingScope, replyOf, type Result } from './respond.ts';
+import { failure, invalid, missingScope, rateLimited, replyOf, type Result } from './respond.ts';
 import { createRouter, type Router } from './router.ts';
+import { type Seats, type Seat, type Unseated } from './seats.ts';
 import { bodyValidator, queryReader, type QueryReader } from './validate.ts';
 
 /** A route of the table with everything that can be prepared for it. */
@@ -33,6 +35,8 @@ interface AppRoute extends Route {
   readonly probe: Handler | undefined;
   readonly readQuery: QueryReader;
   readonly validateBody: ((body: unknown) => Validated<unknown>) | undefined;
+  /** 0 where it has none. */
+  readonly bodyBoundBytes: number;
 }
 
 export interface DispatcherOptions {
@@ -49,7 +53,10 @@ export interface DispatcherOptions {
   readonly requestDeadlineMs: number;
   /** Begins every request id made here; another in every process. */
   readonly requestIdPrefix: string;
-  readonly inFlight: () => number;
+  /** Of requests with credentials. */
+  readonly seats: Seats;
+  /** Of the others. */
+  readonly publicSeats: Seats;
   /** False spares the work of a line that no one would see. */
   readonly accessLog: boolean;
 }
@@ -64,6 +71,8 @@ const notFound = failure('not_found');
 const forbidden = failure('forbidden');
 const operatorTokenAlone = failure('forbidden', 'the scopes of this token open parts of the operator API alone');
 const tooLarge = failure('too_large');
+const tooManyValues = failure('too_large', `the body has more than ${limits.bodyValues} keys and items`);
+const tooLate = failure('bad_request', `the body did not arrive within ${limits.bodyMs / 1000} seconds`);
 const wrongType = failure('unsupported_media_type');
 const overloaded = failure('unavailable', 'too many requests are in flight');
 const wrongMethod = (allow: string): Result => ({ ...failure('method_not_allowed'), headers: ['allow', allow] });
@@ -80,12 +89,22 @@ const readBody = (exchange: Exchange): Promise<BodyResult> => new Promise((resol
 const paramsCanBe = (params: Readonly<Record<string, string>>): boolean =>
   Object.entries(params).every(([name, value]) => parameterChecks.get(name)?.Check(value) ?? true);
 
+/** What is wrong with a body is known by its length and its type, before any of it has come; where it has one. */
+function judgeBody({ head, bodyBytes }: Exchange, maxBytes: number): Result | undefined {
+  const { contentType } = head.headers;
+  if (bodyBytes !== undefined && bodyBytes > maxBytes) return tooLarge;
+  // Chunks without a type are judged when it is known whether there are any.
+  const isTyped = contentType === undefined ? bodyBytes === undefined || bodyBytes === 0 : jsonType.test(contentType);
+  return isTyped ? undefined : wrongType;
+}
+
 /** The JSON of a body, or why there is none. */
 function parseBody(head: RequestHead, body: BodyResult): Result | { readonly value: unknown } {
   if (body === 'too_large') return tooLarge;
   if (body === 'no_room') return overloaded;
-  const { contentType } = head.headers;
-  if (contentType === undefined ? body.byteLength > 0 : !jsonType.test(contentType)) return wrongType;
+  if (body === 'too_late') return tooLate;
+  if (head.headers.contentType === undefined && body.byteLength > 0) return wrongType;
+  if (hasMoreValues(body, limits.bodyValues)) return tooManyValues;
   try {
     return { value: decodeJson(body) };
   } catch (error) {
@@ -108,6 +127,7 @@ export class Dispatcher {
       probe: probes[route.name],
       readQuery: queryReader(route),
       validateBody: validators[route.name] ?? (route.body === undefined ? undefined : bodyValidator(route.body)),
+      bodyBoundBytes: route.body === undefined ? 0 : (route.maxBodyBytes ?? limits.bodyDefaultBytes),
     }));
     this.#router = createRouter(prepared);
   }
@@ -116,7 +136,7 @@ export class Dispatcher {
   readonly dispatch = (exchange: Exchange): void => {
     const startedMs = this.#options.clock.monotonicMs();
     const requestId = this.#requestId(exchange.head.headers.requestId);
-    const trace: Trace = { route: 'none', caller: undefined };
+    const trace: Trace = { route: 'none', caller: undefined, seat: undefined };
     this.#serve(exchange, requestId, startedMs, trace)
       .catch((error: unknown): Result => {
         this.#options.log.error('request_failed', { requestId, route: trace.route, error });
@@ -128,13 +148,20 @@ export class Dispatcher {
 
   async #serve(exchange: Exchange, requestId: string, startedMs: number, trace: Trace): Promise<Handled> {
     const { head } = exchange;
-    if (this.#options.inFlight() > limits.requestsInFlight) return overloaded;
+    const { gate } = this.#options;
     if (head.path.length + head.query.length > limits.urlBytes) return failure('bad_request', 'the URL is too long');
     const match = this.#router.match(head.method, head.path);
     if (match.kind === 'options') return options(match.allow);
     if (match.kind === 'route') trace.route = match.route.name;
 
     const access = match.kind === 'none' ? (match.guarded ? 'tenant' : 'public') : accessOf(match);
+    exchange.expectBody(match.kind === 'route' ? match.route.bodyBoundBytes : 0);
+    const client = gate.clientOf(head);
+    if (match.kind !== 'route' || match.route.isProbe !== true) {
+      const seat = (access === 'public' ? this.#options.publicSeats : this.#options.seats).take(client);
+      if (typeof seat === 'string') return this.#unseated(seat);
+      trace.seat = seat;
+    }
     const ownDeadlineMs = match.kind === 'route' ? match.route.deadlineMs : undefined;
     const deadlineMs = startedMs + (ownDeadlineMs ?? this.#options.requestDeadlineMs);
     const ride = { route: trace.route, requestId, deadlineMs };
@@ -146,10 +173,15 @@ export class Dispatcher {
     const identity = admission?.kind === 'admitted' ? admission.identity : undefined;
     const grant = admission?.kind === 'granted' ? admission.grant : undefined;
     trace.caller = admission?.kind === 'admitted' || admission?.kind === 'granted' ? admission : undefined;
+    const tenant = identity?.tenant ?? grant?.tenant;
+    const unseated = tenant === undefined ? undefined : trace.seat?.claim(tenant);
+    if (unseated !== undefined) return this.#unseated(unseated);
     if (match.kind === 'none') return notFound;
     if (match.kind === 'method') return wrongMethod(match.allow);
 
     const { route, params } = match;
+    const misfit = route.validateBody === undefined ? undefined : judgeBody(exchange, route.bodyBoundBytes);
+    if (misfit !== undefined) return misfit;
     const parsed = route.validateBody === undefined ? undefined : parseBody(head, await readBody(exchange));
     if (parsed !== undefined && 'code' in parsed) return parsed;
     if (!paramsCanBe(params)) return notFound;
@@ -164,6 +196,8 @@ export class Dispatcher {
       grant,
       requestId,
       deadlineMs,
+      leaveSeat: () => trace.seat?.leave(),
+      client,
     };
     const refusal = admission?.kind === 'admitted' ? refusalOf(admission, route, params) : undefined;
     if (!checked.ok) return (refusal === undefined ? await missing(route, call) : undefined) ?? invalid(checked.faults);
@@ -172,6 +206,12 @@ export class Dispatcher {
     const audit = auditOf(call, handled);
     if (audit !== undefined) this.#options.log.info(audit.event, audit.fields);
     return handled;
+  }
+
+  #unseated(why: Unseated): Result {
+    if (why === 'full') return overloaded;
+    this.#options.meters.rateLimited(why === 'client' ? 'address' : 'tenant');
+    return rateLimited(1);
   }
 
   /** Of a route that anybody may ask, what one address may. */
@@ -188,6 +228,7 @@ export class Dispatcher {
 
   #finish(exchange: Exchange, requestId: string, startedMs: number, trace: Trace, handled: Handled): void {
     const { clock, gate, meters, log, accessLog } = this.#options;
+    trace.seat?.leave();
     const streamed = handled === 'streamed';
     const status = streamed ? 200 : outcomeStatus[handled.code];
     if (!streamed) exchange.reply(replyOf(handled, requestId));
@@ -214,10 +255,11 @@ export class Dispatcher {
   }
 }
 
-/** What the log line of a request says of it, as far as it came. */
+/** What is known of a request, as far as it came: for its log line, and its seat. */
 interface Trace {
   route: string;
   caller: Caller | undefined;
+  seat: Seat | undefined;
 }
 
 type Caller = Exclude<Admission, { readonly kind: 'refused' }>;

@@ -35,6 +35,7 @@ import type { HttpEngine } from './http/engine.ts';
 import { drain } from './http/shutdown.ts';
 import { createMeters, registerGauges } from './metrics.ts';
 import { RateLimiter } from './rate-limits.ts';
+import { Seats } from './seats.ts';
 import { defaultNetworkOf, publicUrlOf, redisAccessOf, trustedProxies, vaultKeysOf } from './settings.ts';
 import type { GatewayConfiguration, IssuerSetting } from './settings.ts';
 import { validateNetworkCreate, validateNetworkPut } from './vpn/network-body.ts';
@@ -177,7 +178,6 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
     ...publicHandlers({ version: dependencies.version, ready }),
   };
 
-  let inFlight = (): number => 0;
   const dispatcher = new Dispatcher({
     routes,
     handlers,
@@ -203,11 +203,24 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
     clock,
     requestDeadlineMs: configuration.REQUEST_DEADLINE_MS,
     requestIdPrefix: randomBytes(6).toString('hex'),
-    inFlight: () => inFlight(),
+    seats: new Seats({
+      inAll: limits.requestsInFlight,
+      perClient: configuration.LIMIT_REQUESTS_PER_ADDRESS,
+      perTenant: limits.requestsPerTenant,
+    }),
+    publicSeats: new Seats({
+      inAll: limits.publicRequestsInFlight,
+      perClient: limits.publicRequestsPerClient,
+      perTenant: 0,
+    }),
     accessLog: configuration.LOG_LEVEL === 'debug' || configuration.LOG_LEVEL === 'info',
   });
-  const engine = await createEngine(configuration.HTTP_ENGINE, dispatcher.dispatch, log);
-  inFlight = () => engine.inFlight();
+  const engine = await createEngine(configuration.HTTP_ENGINE, dispatcher.dispatch, {
+    log,
+    clock,
+    connections: limits.connections,
+    isTrusted: clients.isTrusted,
+  });
   registerGauges(registry, {
     queued: (kind) => backend.queued(kind),
     tokenCacheEntries: () => verifier.cacheEntries(),

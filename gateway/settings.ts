@@ -65,6 +65,10 @@ export const settings = {
     { min: 1, max: 10_000_000, fallback: 20 },
   ),
   RATE_LIMIT_PUBLIC_BURST: integer('The same, at once.', { min: 1, max: 10_000_000, fallback: 200 }),
+  LIMIT_REQUESTS_PER_ADDRESS: integer(
+    'Requests of one address (of an IPv6 network of 64 bits) that are answered at a time; streams and waits are not among them.',
+    { min: 1, max: limits.requestsInFlight, fallback: 1024 },
+  ),
   TRUSTED_PROXIES: list('Networks (CIDR) whose X-Forwarded-For is believed.', { fallback: [] }),
   REQUEST_DEADLINE_MS: integer('How long a request may take.', {
     min: 100,

@@ -6,6 +6,7 @@ import type { Static, TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { Settings } from 'typebox/system';
 import type { FieldErrors } from '../schemas/errors.ts';
+import { limits } from '../schemas/limits.ts';
 import type { QueryParameter, Route } from '../schemas/routes.ts';
 import type { Validated } from './create.ts';
 
@@ -75,6 +76,8 @@ export function queryReader(route: Route): QueryReader {
   };
 }
 
+const fieldChars = 128;
+
 type SchemaError = ReturnType<ReturnType<typeof Compile>['Errors']>[number];
 
 const typeWords: Readonly<Record<string, string>> = {
@@ -139,17 +142,19 @@ function wordsOf(error: SchemaError): readonly (readonly [field: string, message
   }
 }
 
-/** What of JSON Schema a body's lists are found by. */
+/** What of JSON Schema a body's lists and maps are found by. */
 interface ListSchema {
   readonly uniqueItems?: boolean;
   readonly maxItems?: number;
+  readonly maxProperties?: number;
   readonly anyOf?: readonly ListSchema[];
   readonly properties?: Readonly<Record<string, ListSchema>>;
 }
 
 /**
- * The body with its lists no longer than it takes to see that they are too long. To tell their faults takes the square of
- * their length (typebox on `uniqueItems`), and half a MiB of equal items would hold up everybody for minutes. To compare
+ * The body with its lists and maps no longer than it takes to see that they are too long, and no more unknown keys than
+ * are told of. To tell the faults of a list takes the square of its length (typebox on `uniqueItems`), and half a MiB of
+ * equal items would hold up everybody for minutes; a thousand unknown keys are told no better than a few. To compare
  * items it goes as deep as they do; those of ours are plain, and whatever is not is as wrong as `null`.
  */
 function shortened(schema: ListSchema, value: unknown): unknown {
@@ -159,16 +164,37 @@ function shortened(schema: ListSchema, value: unknown): unknown {
     return list?.uniqueItems === true ? items.map((item) => (typeof item === 'object' ? null : item)) : items;
   }
   if (typeof value !== 'object' || value === null) return value;
-  const { properties } = [schema, ...(schema.anyOf ?? [])].find((one) => one.properties !== undefined) ?? {};
-  if (properties === undefined) return value;
-  const short = Object.entries(value).map(([key, item]: [string, unknown]) => {
-    const inner = Object.hasOwn(properties, key) ? properties[key] : undefined;
-    return [key, inner === undefined ? item : shortened(inner, item)] as const;
-  });
+  const branches = [schema, ...(schema.anyOf ?? [])];
+  const { properties } = branches.find((one) => one.properties !== undefined) ?? {};
+  const { maxProperties = limits.bodyFaults } = branches.find((one) => one.maxProperties !== undefined) ?? {};
+  const short: [string, unknown][] = [];
+  let others = 0;
+  for (const [key, item] of Object.entries(value) as [string, unknown][]) {
+    const inner = properties !== undefined && Object.hasOwn(properties, key) ? properties[key] : undefined;
+    if (inner !== undefined) short.push([key, shortened(inner, item)]);
+    else if (others++ <= maxProperties) short.push([key, item]);
+  }
   return Object.fromEntries(short);
 }
 
-/** A validator for bodies of one schema; all faults at once. */
+const depthOf = (field: string): number => field.split('.').length;
+
+/**
+ * Faults up to a bound, of the outer fields first: that a list is too long says more than each of its items. Fields are
+ * named by what fits on a line, for a name may be the whole body.
+ */
+function toldFaults(found: readonly (readonly [field: string, message: string])[]): FieldErrors {
+  const faults = new Map<string, Set<string>>();
+  for (const [field, message] of found.toSorted(([one], [other]) => depthOf(one) - depthOf(other))) {
+    const name = field.length > fieldChars ? `${field.slice(0, fieldChars)}…` : field;
+    if (faults.size >= limits.bodyFaults && !faults.has(name)) continue;
+    faults.set(name, (faults.get(name) ?? new Set()).add(message));
+  }
+  if (faults.size === 0) faults.set('_', new Set(['is invalid']));
+  return Object.fromEntries([...faults].map(([field, messages]) => [field, [...messages]]));
+}
+
+/** A validator for bodies of one schema; faults at once, up to `limits.bodyFaults` fields. */
 export function bodyValidator<S extends TSchema>(schema: S): (body: unknown) => Validated<Static<S>> {
   const compiled = Compile(schema);
   return (body) => {
@@ -176,11 +202,6 @@ export function bodyValidator<S extends TSchema>(schema: S): (body: unknown) => 
       return { ok: false, faults: { _: ['must be an object'] } };
     }
     if (compiled.Check(body)) return { ok: true, value: body };
-    const faults = new Map<string, Set<string>>();
-    for (const [field, message] of compiled.Errors(shortened(schema as ListSchema, body)).flatMap(wordsOf)) {
-      faults.set(field, (faults.get(field) ?? new Set()).add(message));
-    }
-    if (faults.size === 0) faults.set('_', new Set(['is invalid']));
-    return { ok: false, faults: Object.fromEntries([...faults].map(([field, messages]) => [field, [...messages]])) };
+    return { ok: false, faults: toldFaults(compiled.Errors(shortened(schema as ListSchema, body)).flatMap(wordsOf)) };
   };
 }

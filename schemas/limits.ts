@@ -15,11 +15,33 @@ export const limits = {
   bodyBytes: 512 * KiB,
   headerBytes: 16 * KiB,
   urlBytes: 8 * KiB,
-  /** A body over `bodyBytes` is read on to here, so that its sender hears the 413, and then cut off. */
+  /** Of a body that nobody wants, so much is read, so that its sender hears why, and then it is cut off. */
   bodyDiscardBytes: 8 * MiB,
+  /** Of a route that says nothing else. */
+  bodyDefaultBytes: 16 * KiB,
+  enrolBodyBytes: 4 * KiB,
+  /** Keys and items in a body. To parse half a MiB of them would hold up everybody. */
+  bodyValues: 8192,
+  /** Fields whose faults are told of one body. */
+  bodyFaults: 64,
+  /** How long a body may take to arrive. */
+  bodyMs: 10 * seconds,
+  /** A reply that is ready before the body waits for the rest: until nothing has come for so long, or for so long in all. */
+  bodyQuietMs: 250,
+  bodyDrainMs: 5 * seconds,
+  bodySweepMs: 100,
+  /** Replies that wait so; beyond, a connection ends with its reply at once. */
+  bodiesDraining: 512,
+  connections: 16_384,
   /** Bodies that are held at once, over all requests. */
   bodiesHeldBytes: 128 * MiB,
+  /** Requests with credentials that are being answered, streams and waits not among them. */
   requestsInFlight: 4096,
+  /** Of those, of one tenant. */
+  requestsPerTenant: 2048,
+  /** Requests without credentials (enrolments, revocation lists, /metrics/forage), and of one client. */
+  publicRequestsInFlight: 256,
+  publicRequestsPerClient: 32,
   requestDeadlineMs: 10 * seconds,
   shutdownGraceMs: 15 * seconds,
   idleTimeoutMs: 10 * seconds,
@@ -60,6 +82,8 @@ export const limits = {
   /** What a connection to Redis may bring without completing a message or a round of counts, which is of `rateBuckets` at most. */
   redisUnreadBytes: 2 * MiB,
   streamsPerTenant: 32,
+  streamsPerClient: 256,
+  streams: 8192,
   streamHeartbeatMs: 15 * seconds,
   streamBufferBytes: 256 * KiB,
   streamPollMs: 2 * seconds,

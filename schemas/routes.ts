@@ -48,6 +48,8 @@ export interface Route {
   readonly summary: string;
   readonly query?: Readonly<Record<string, QueryParameter>>;
   readonly body?: TSchema;
+  /** Larger bodies are refused, and not read. Default: `limits.bodyDefaultBytes`. */
+  readonly maxBodyBytes?: number;
   readonly success: SuccessCode;
   /** Schema of `data`. */
   readonly data: TSchema;
@@ -66,6 +68,8 @@ export interface Route {
   readonly ownToken?: OwnToken;
   /** Asked for without credentials, and no mere constant: so many a second of one address. */
   readonly publicRate?: true;
+  /** Answered however busy the gateway is: load balancers decide by it. */
+  readonly isProbe?: true;
   /** In place of the usual deadline. */
   readonly deadlineMs?: number;
 }
@@ -148,6 +152,7 @@ export const routes = [
     access: 'tenant',
     summary: 'Declare a container; it is placed and started.',
     body: CreateBody,
+    maxBodyBytes: limits.bodyBytes,
     success: 'created',
     data: Container,
     errors: ['bad_request', 'unsupported_media_type', 'too_large', 'invalid', 'over_quota'],
@@ -286,6 +291,8 @@ export const routes = [
     scopes: ['operator:tenants'],
     summary: 'Set regions, caps and allowed registries; what is absent goes back to its default.',
     body: TenantBody,
+    // 64 regions with their caps.
+    maxBodyBytes: 4 * limits.bodyDefaultBytes,
     success: 'ok',
     data: TenantView,
     errors: ['forbidden', 'not_found', 'bad_request', 'unsupported_media_type', 'too_large', 'invalid'],
@@ -327,6 +334,8 @@ export const routes = [
     scopes: ['operator:tenants'],
     summary: 'Set pull policy, secret references and config files; the container is made anew with them.',
     body: OperatorFields,
+    // Config files.
+    maxBodyBytes: limits.bodyBytes,
     success: 'ok',
     data: Container,
     errors: ['forbidden', 'not_found', 'conflict', 'bad_request', 'unsupported_media_type', 'too_large', 'invalid'],
@@ -410,6 +419,7 @@ export const routes = [
     access: 'public',
     summary: 'An agent trades its join token for NATS credentials; the token is then spent.',
     body: EnrolBody,
+    maxBodyBytes: limits.enrolBodyBytes,
     success: 'created',
     data: Type.Object({
       host: HostKey,
@@ -644,6 +654,8 @@ export const routes = [
     scopes: ['operator:networks'],
     summary: 'Make a VPN network, with its certificate authority and the keys of its server.',
     body: NetworkCreateBody,
+    // Tenants and domains, thousands of them.
+    maxBodyBytes: limits.bodyBytes,
     success: 'created',
     data: NetworkView,
     errors: ['forbidden', 'conflict', ...bodyErrors],
@@ -668,6 +680,7 @@ export const routes = [
     scopes: ['operator:networks'],
     summary: 'Set all but the name and the pools; what is absent goes back to its default.',
     body: NetworkBody,
+    maxBodyBytes: limits.bodyBytes,
     success: 'ok',
     data: NetworkView,
     errors: [...networkErrors, 'conflict', ...bodyErrors],
@@ -733,6 +746,7 @@ export const routes = [
     data: Type.Object({ status: Type.String() }),
     errors: [],
     bare: true,
+    isProbe: true,
   },
   {
     name: 'readyz',
@@ -744,6 +758,7 @@ export const routes = [
     data: Type.Object({ status: Type.String() }),
     errors: ['unavailable'],
     bare: true,
+    isProbe: true,
   },
 ] as const satisfies readonly Route[];
 

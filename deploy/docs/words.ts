@@ -10,7 +10,7 @@ interface ErrorWords {
 
 export const errorWords: Readonly<Record<ErrorCode, ErrorWords>> = {
   bad_request: {
-    when: 'The body is not JSON in UTF-8, or the URL is longer than 8 KiB.',
+    when: 'The body is not JSON in UTF-8, or did not arrive within 10 seconds, or the URL is longer than 8 KiB.',
     client: 'Mend the request; the same one is refused again.',
   },
   unauthenticated: {
@@ -37,17 +37,20 @@ export const errorWords: Readonly<Record<ErrorCode, ErrorWords>> = {
     when: 'Start, stop or an operator’s change while the container is being removed; a wait for a status that a container being removed cannot reach; an `Idempotency-Key` whose container is gone; a host key that is taken; more than 1,000 revocations of one tenant in force.',
     client: 'Read the `message`; do not send the same request again.',
   },
-  too_large: { when: 'The body is over 512 KiB.', client: 'Send less.' },
+  too_large: {
+    when: 'The body is over the bound of its route (16 KiB for most, 512 KiB for a create), or has more than 8,192 keys and items.',
+    client: 'Send less.',
+  },
   unsupported_media_type: {
     when: 'A body without `Content-Type: application/json`.',
     client: 'Set the header.',
   },
   invalid: {
-    when: 'Fields or query parameters are not as they must be. `details` has every fault at once, under the field’s name; `_` is the body as a whole.',
+    when: 'Fields or query parameters are not as they must be. `details` has all faults at once (of 64 fields at most), under the field’s name; `_` is the body as a whole.',
     client: 'Mend the fields that are named.',
   },
   rate_limited: {
-    when: 'Too many requests of the tenant, too many wrong tokens or public requests from the address, or more than 32 open streams and waits of the tenant. Nothing was executed.',
+    when: 'Too many requests of the tenant, too many wrong tokens or public requests from the address, too many requests at a time of either, or more than 32 open streams and waits of the tenant. Nothing was executed.',
     client: 'Wait for as long as `Retry-After` says, then send it again.',
   },
   internal: {
@@ -355,6 +358,7 @@ export const toolWords: Readonly<Record<ToolName, string>> = {
   pk12util: 'Reads bundles in the tests, as Firefox would; NSS’s `certutil` is looked for beside it.',
   ip: 'Joins two network namespaces for the VPN connections of the tests.',
   ping: 'Tries these connections.',
+  haproxy: 'Stands before a gateway in the tests, with the configuration of `deploy/haproxy/`.',
   nft: 'What `wg-quick` guards a default route with, in the tests.',
   wg: 'Makes WireGuard connections in the tests; `wg-quick` and `sysctl` are looked for beside it.',
   'wireguard-go': 'WireGuard where the kernel has none, in the tests.',

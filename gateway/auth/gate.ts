@@ -104,6 +104,11 @@ export class Gate {
       : this.#conclude(head, from, verdict);
   }
 
+  /** What this request is counted under, where one client may have only so much. */
+  clientOf(head: RequestHead): string {
+    return this.#options.clients.clientOf(head);
+  }
+
   /** A refusal where this client was wrong too often of late. */
   limitedByFailures(head: RequestHead, kind: FailureKind): Refusal | undefined {
     const retryAfter = this.#options.failureRates.peek(this.#bucketOf(head, kind));
@@ -122,8 +127,8 @@ export class Gate {
 
   /** A refusal where this client asks too much of what is public; otherwise this request is counted. */
   limitedByAddress(head: RequestHead): Refusal | undefined {
-    const { publicRates, clients, meters } = this.#options;
-    const retryAfter = publicRates.take(clients.clientOf(head));
+    const { publicRates, meters } = this.#options;
+    const retryAfter = publicRates.take(this.clientOf(head));
     if (retryAfter === 0) return undefined;
     meters.rateLimited('address');
     return { kind: 'refused', result: rateLimited(retryAfter) };
@@ -139,7 +144,7 @@ export class Gate {
   }
 
   #bucketOf(head: RequestHead, kind: FailureKind): string {
-    return `${this.#options.clients.clientOf(head)} ${kind}`;
+    return `${this.clientOf(head)} ${kind}`;
   }
 
   #refuse(why: string): Admission {

@@ -17,7 +17,7 @@ import {
   type EventPage,
   type EventPosition,
 } from '../streams/events.ts';
-import type { Bell, Showing } from '../streams/host.ts';
+import type { Bell, Guest, Showing } from '../streams/host.ts';
 import type { LogPosition } from '../streams/logs.ts';
 
 const streamsRetryAfterSeconds = 5;
@@ -74,7 +74,7 @@ export function observeHandlers(services: Services) {
   const follow = async (call: Call, bell: string, show: () => Promise<Showing>): Promise<Handled> => {
     const { identity } = call;
     if (identity === undefined) return failure('unauthenticated');
-    const done = await streams.withPlace(identity.tenant, call.route, async () => {
+    const done = await streams.withPlace(guestOf(call), async () => {
       await streams.follow({ exchange: call.exchange, requestId: call.requestId, identity, bell, show });
       return 'streamed' as const;
     });
@@ -196,7 +196,7 @@ export function observeHandlers(services: Services) {
     const [tenant, id] = [tenantOf(call), containerOf(call)];
     const deadlineMs = clock.monotonicMs() + Number(call.query['timeout']) * 1000;
     const wanted = String(call.query['status']);
-    const done = await streams.withPlace(tenant, call.route, () =>
+    const done = await streams.withPlace(guestOf(call), () =>
       streams.withBell(subjects.changed(tenant, id), call.exchange, (bell) => waitFor(call, wanted, deadlineMs, bell)),
     );
     return done ?? rateLimited(streamsRetryAfterSeconds);
@@ -223,6 +223,13 @@ export function observeHandlers(services: Services) {
     'container.wait': wait,
   };
 }
+
+const guestOf = (call: Call): Guest => ({
+  tenant: tenantOf(call),
+  client: call.client,
+  route: call.route,
+  leaveSeat: call.leaveSeat,
+});
 
 /** A line's number in `Last-Event-ID`; undefined where there is none. */
 const sequenceOf = (lastEventId: string | undefined): number | undefined =>

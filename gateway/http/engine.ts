@@ -2,6 +2,7 @@
  * What the gateway needs of an HTTP server, so that there can be two: uWebSockets.js where its binary loads, node:http
  * elsewhere. The same contract tests run on both.
  */
+import type { Clock } from '../../lib/clock.ts';
 import type { BodyResult } from './body.ts';
 import type { RequestHeaders } from './guard.ts';
 
@@ -37,14 +38,30 @@ export interface Sink {
 
 export interface Exchange {
   readonly head: RequestHead;
-  /** Calls back once, with the whole body; never after an abort. */
+  /** How long the client says that the body is; undefined where only its end will tell. */
+  readonly bodyBytes: number | undefined;
+  /** How much of the body will be wanted, 0 for none of it; said before the dispatch returns. Default: `bodyBytes`. */
+  expectBody(maxBytes: number): void;
+  /** Calls back once, with the whole body or as soon as it is known to be of no use; never after an abort. */
   readBody(done: (body: BodyResult) => void): void;
-  /** Once, unless `stream` was called. After an abort it does nothing. HEAD, 204 and 304 lose their body here. */
+  /**
+   * Once, unless `stream` was called. After an abort it does nothing. HEAD, 204 and 304 lose their body here. Where the
+   * request's body has not come whole, and does not soon, the connection ends with the reply: what is still on the wire
+   * must not run as a request.
+   */
   reply(reply: Reply): void;
   stream(reply: Omit<Reply, 'body'>): Sink;
   readonly aborted: boolean;
   /** The client went away before the reply was whole. At most one listener. */
   onAborted(listener: () => void): void;
+}
+
+export interface EngineOptions {
+  readonly clock: Clock;
+  /** More are closed as they come. */
+  readonly connections: number;
+  /** Whether an address is a proxy's, which is accepted even where there are too many connections. */
+  readonly isTrusted: (address: string) => boolean;
 }
 
 /** Must not throw. */

@@ -2,12 +2,13 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Server as NetServer, type AddressInfo, type Socket } from 'node:net';
 import { limits } from '../../schemas/limits.ts';
-import { Body, type BodyResult, type BodyRoom } from './body.ts';
+import { Bodies, Body, type BodyResult } from './body.ts';
 import {
   boundUrl,
   isBodiless,
   plainAddress,
   type Dispatch,
+  type EngineOptions,
   type Exchange,
   type HttpEngine,
   type RequestHead,
@@ -60,12 +61,22 @@ class NodeExchange implements Exchange {
     });
   }
 
+  get bodyBytes(): number | undefined {
+    return this.body.declaredBytes;
+  }
+
+  expectBody(maxBytes: number): void {
+    this.body.expect(maxBytes);
+  }
+
   readBody(done: (body: BodyResult) => void): void {
-    this.body.whenEnded(() => done(this.body.result()));
+    this.body.whenKnown(done);
   }
 
   reply(reply: Reply): void {
     this.body.discard();
+    // What came in the same packet as the headers is read by then.
+    if (!this.body.ended()) setImmediate(() => this.body.drain());
     this.body.whenEnded(() => {
       if (this.aborted) return;
       const bytes = typeof reply.body === 'string' ? Buffer.from(reply.body) : reply.body;
@@ -99,9 +110,13 @@ class NodeExchange implements Exchange {
 
 const refusal = (status: string): string => `HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`;
 
-export function nodeEngine(dispatch: Dispatch): HttpEngine {
-  const room: BodyRoom = { heldBytes: 0 };
+export function nodeEngine(
+  dispatch: Dispatch,
+  { clock, isTrusted, connections: connectionsMax }: EngineOptions,
+): HttpEngine {
+  const bodies = new Bodies(clock);
   let inFlight = 0;
+  let connections = 0;
   let keepAliveRefused = false;
 
   // Connections whose last request has come: what the parser finds behind it in the same packet is not run.
@@ -118,7 +133,7 @@ export function nodeEngine(dispatch: Dispatch): HttpEngine {
       return;
     }
     const framed = framing.kind === 'length' || framing.kind === 'chunked';
-    const body = new Body(room, framing.kind === 'length' ? framing.bytes : framed ? undefined : 0);
+    const body = new Body(bodies, framing.kind === 'length' ? framing.bytes : framed ? undefined : 0);
     if (framed) {
       request.on('data', (chunk: Buffer) => body.push(chunk, false));
       request.on('end', () => body.push(new Uint8Array(0), true));
@@ -142,6 +157,11 @@ export function nodeEngine(dispatch: Dispatch): HttpEngine {
     },
     accept,
   );
+  server.on('connection', (socket: Socket) => {
+    connections++;
+    socket.once('close', () => connections--);
+    if (connections > connectionsMax && !isTrusted(plainAddress(socket.remoteAddress ?? ''))) socket.destroy();
+  });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (!socket.writable) return socket.destroy();
     const tooLong = error.code === 'HPE_HEADER_OVERFLOW';
@@ -156,6 +176,7 @@ export function nodeEngine(dispatch: Dispatch): HttpEngine {
         server.once('error', reject);
         server.listen({ host, port, backlog: 1024 }, () => {
           server.off('error', reject);
+          bodies.start();
           resolve(boundUrl(host, (server.address() as AddressInfo).port));
         });
       }),
@@ -166,6 +187,7 @@ export function nodeEngine(dispatch: Dispatch): HttpEngine {
     // way. They end with their next reply, or when the drain is over.
     stopListening: () => void NetServer.prototype.close.call(server),
     close: () => {
+      bodies.stop();
       server.close();
       server.closeAllConnections();
     },

@@ -2,15 +2,19 @@
  * The engine on uWebSockets.js. Its rules, each of them a crash or a hang when broken: `onAborted` first, nothing of the
  * request after the callback returns, nothing of the response after it ended or aborted, writes inside `cork`, no
  * Content-Length of our own.
+ *
+ * Its parser of chunked bodies takes what others refuse (a line that ends in LF alone, anything where a CRLF belongs), so
+ * where such a body ends, a proxy in front may see differently. A request with one is therefore the last of its connection.
  */
 import { STATUS_CODES } from 'node:http';
 import type { HttpRequest, HttpResponse, us_listen_socket } from 'uWebSockets.js';
-import { Body, type BodyResult, type BodyRoom } from './body.ts';
+import { Bodies, Body, type BodyResult } from './body.ts';
 import {
   boundUrl,
   isBodiless,
   plainAddress,
   type Dispatch,
+  type EngineOptions,
   type Exchange,
   type HttpEngine,
   type RequestHead,
@@ -40,7 +44,7 @@ class UwsExchange implements Exchange {
   readonly body: Body;
   aborted = false;
   readonly #response: HttpResponse;
-  readonly #unframed: boolean;
+  readonly #isLast: boolean;
   readonly #keepAliveRefused: () => boolean;
   readonly #onFinished: () => void;
   #onAborted: (() => void) | undefined;
@@ -48,13 +52,13 @@ class UwsExchange implements Exchange {
 
   constructor(
     response: HttpResponse,
-    request: { readonly head: RequestHead; readonly body: Body; readonly unframed: boolean },
+    request: { readonly head: RequestHead; readonly body: Body; readonly isLast: boolean },
     server: { readonly keepAliveRefused: () => boolean; readonly onFinished: () => void },
   ) {
     this.#response = response;
     this.head = request.head;
     this.body = request.body;
-    this.#unframed = request.unframed;
+    this.#isLast = request.isLast;
     this.#keepAliveRefused = server.keepAliveRefused;
     this.#onFinished = server.onFinished;
   }
@@ -73,16 +77,26 @@ class UwsExchange implements Exchange {
     this.#onFinished();
   }
 
+  get bodyBytes(): number | undefined {
+    return this.body.declaredBytes;
+  }
+
+  expectBody(maxBytes: number): void {
+    this.body.expect(maxBytes);
+  }
+
   readBody(done: (body: BodyResult) => void): void {
-    this.body.whenEnded(() => done(this.body.result()));
+    this.body.whenKnown(done);
   }
 
   reply(reply: Reply): void {
     this.body.discard();
+    // What came in the same packet as the headers is read by then.
+    if (!this.body.ended()) setImmediate(() => this.body.drain());
     this.body.whenEnded(() => {
       // Answered at once, what follows in the same packet would run before the connection is closed; while a request is
       // unanswered, it closes the connection.
-      if (this.#unframed) setImmediate(() => this.#corked(reply));
+      if (this.#isLast || !this.body.whole()) setImmediate(() => this.#corked(reply));
       else this.#corked(reply);
     });
   }
@@ -93,7 +107,7 @@ class UwsExchange implements Exchange {
 
   #send(reply: Reply): void {
     const response = this.#response;
-    const ending: Ending = this.#unframed || this.#keepAliveRefused() || !this.body.whole() ? 'ended' : 'kept';
+    const ending: Ending = this.#isLast || this.#keepAliveRefused() || !this.body.whole() ? 'ended' : 'kept';
     this.#writeHead(reply);
     if (isBodiless(reply) || this.head.method === 'HEAD') {
       this.#sendNoBody(reply, ending);
@@ -178,9 +192,14 @@ class UwsExchange implements Exchange {
   }
 }
 
-export function uwsEngine(uws: UwsModule, dispatch: Dispatch): HttpEngine {
-  const room: BodyRoom = { heldBytes: 0 };
+export function uwsEngine(
+  uws: UwsModule,
+  dispatch: Dispatch,
+  { clock, isTrusted, connections: connectionsMax }: EngineOptions,
+): HttpEngine {
+  const bodies = new Bodies(clock);
   let inFlight = 0;
+  let connections = 0;
   let keepAliveRefused = false;
   let listening: us_listen_socket | undefined;
   const server = { keepAliveRefused: () => keepAliveRefused, onFinished: () => void inFlight-- };
@@ -198,7 +217,7 @@ export function uwsEngine(uws: UwsModule, dispatch: Dispatch): HttpEngine {
       return;
     }
     const framed = framing.kind === 'length' || framing.kind === 'chunked';
-    const body = new Body(room, framing.kind === 'length' ? framing.bytes : framed ? undefined : 0);
+    const body = new Body(bodies, framing.kind === 'length' ? framing.bytes : framed ? undefined : 0);
     const head: RequestHead = {
       method,
       path: request.getUrl(),
@@ -207,13 +226,23 @@ export function uwsEngine(uws: UwsModule, dispatch: Dispatch): HttpEngine {
       headers,
     };
     inFlight++;
-    const exchange = new UwsExchange(response, { head, body, unframed: framing.kind === 'unframed' }, server);
+    const exchange = new UwsExchange(
+      response,
+      { head, body, isLast: framing.kind === 'unframed' || framing.kind === 'chunked' },
+      server,
+    );
     abort = () => exchange.abort();
     if (framed) response.onData((chunk, last) => body.push(new Uint8Array(chunk), last));
     dispatch(exchange);
   };
 
   const app = uws.App().any('/*', accept);
+  app.filter((response, change) => {
+    connections += change;
+    // Of a connection that ends there is no address any more; so they are counted together, and requests by client.
+    if (change < 0 || connections <= connectionsMax) return;
+    if (!isTrusted(plainAddress(text(response.getRemoteAddressAsText())))) response.close();
+  });
   return {
     name: 'uws',
     inFlight: () => inFlight,
@@ -232,6 +261,7 @@ export function uwsEngine(uws: UwsModule, dispatch: Dispatch): HttpEngine {
             return;
           }
           listening = socket;
+          bodies.start();
           resolve(boundUrl(host, uws.us_socket_local_port(socket)));
         });
       }),
@@ -242,6 +272,9 @@ export function uwsEngine(uws: UwsModule, dispatch: Dispatch): HttpEngine {
       if (listening !== undefined) uws.us_listen_socket_close(listening);
       listening = undefined;
     },
-    close: () => void app.close(),
+    close: () => {
+      bodies.stop();
+      app.close();
+    },
   };
 }

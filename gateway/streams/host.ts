@@ -10,6 +10,7 @@ import { limits } from '../../schemas/limits.ts';
 import type { Identity } from '../auth/claims.ts';
 import type { Exchange, Sink } from '../http/engine.ts';
 import type { Meters } from '../metrics.ts';
+import { Seats } from '../seats.ts';
 import { encodeFrame, endFrame, heartbeat, preamble, sseHeaders, type EndReason, type Frame } from './sse.ts';
 
 /** What a source has to show now. `more`: ask again at once. `ended`: there will never be more. */
@@ -67,6 +68,14 @@ export interface Polls {
   readonly waitMs: number;
 }
 
+/** Who wants a place, and how it gives up its seat among requests (seats.ts). */
+export interface Guest {
+  readonly tenant: TenantId;
+  readonly client: string;
+  readonly route: string;
+  readonly leaveSeat: () => void;
+}
+
 export interface StreamHostDependencies {
   /** Rings at every message on a subject, until the returned function is called. */
   readonly listen: (subject: string, ring: () => void) => () => void;
@@ -81,7 +90,11 @@ export interface StreamHostDependencies {
 export class StreamHost {
   readonly polls: Polls;
   readonly #dependencies: StreamHostDependencies;
-  readonly #open = new Map<TenantId, number>();
+  readonly #places = new Seats({
+    inAll: limits.streams,
+    perClient: limits.streamsPerClient,
+    perTenant: limits.streamsPerTenant,
+  });
   readonly #bells = new Set<Bell>();
   #stopping = false;
   #waitsOver = false;
@@ -111,23 +124,22 @@ export class StreamHost {
     for (const bell of this.#bells) bell.ring();
   }
 
-  /** Holds a place among the tenant's streams and waits while `work` runs; undefined where there is none. */
-  async withPlace<T>(tenant: TenantId, route: string, work: () => Promise<T>): Promise<T | undefined> {
+  /** Holds a place among streams and waits while `work` runs, in place of a seat; undefined where there is none. */
+  async withPlace<T>({ tenant, client, route, leaveSeat }: Guest, work: () => Promise<T>): Promise<T | undefined> {
     const { meters } = this.#dependencies;
-    const open = this.#open.get(tenant) ?? 0;
-    if (open >= limits.streamsPerTenant) {
+    const place = this.#places.take(client);
+    if (typeof place === 'string' || place.claim(tenant) !== undefined) {
+      if (typeof place !== 'string') place.leave();
       meters.rateLimited('streams');
       return undefined;
     }
-    this.#open.set(tenant, open + 1);
+    leaveSeat();
     meters.streamOpened(route);
     try {
       return await work();
     } finally {
       meters.streamClosed(route);
-      const left = (this.#open.get(tenant) ?? 1) - 1;
-      if (left === 0) this.#open.delete(tenant);
-      else this.#open.set(tenant, left);
+      place.leave();
     }
   }
 

@@ -8,9 +8,12 @@ import { loadUws } from '../../gateway/http/uws-binary.ts';
 import { sleep } from '../../lib/backoff.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { limits } from '../../schemas/limits.ts';
+import { ambiguousRequests, hiddenRequest as hidden, misframedChunks } from './smuggling.ts';
 import { engines, quietLog, recordingLog, until } from './support.ts';
 
 interface Stage {
+  /** The engine's clock, which stands still until it is pushed. */
+  readonly clock: { monotonicMs(): number; advance(ms: number): void };
   readonly engine: HttpEngine;
   readonly port: number;
   /** Method and path of all that was dispatched. */
@@ -18,8 +21,10 @@ interface Stage {
 }
 
 /** An engine with a program that echoes bodies, holds `/slow` for a while and answers `/large` with five megabytes. */
-async function stage(t: Test, name: 'uws' | 'node'): Promise<Stage> {
+async function stage(t: Test, name: 'uws' | 'node', connections: number = limits.connections): Promise<Stage> {
   const seen: string[] = [];
+  let shownMs = 0;
+  const clock = { nowMs: () => shownMs, monotonicMs: () => shownMs, advance: (ms: number) => void (shownMs += ms) };
   const engine = await createEngine(
     name,
     (exchange: Exchange) => {
@@ -43,11 +48,11 @@ async function stage(t: Test, name: 'uws' | 'node'): Promise<Stage> {
           typeof body === 'string' ? reply(body, 413) : reply(`${head.path}=${Buffer.from(body).toString()}`),
         );
     },
-    quietLog,
+    { log: quietLog, clock, connections, isTrusted: () => false },
   );
   const url = await engine.listen('127.0.0.1', 0);
   t.teardown(() => engine.close());
-  return { engine, port: Number(new URL(url).port), seen };
+  return { engine, port: Number(new URL(url).port), seen, clock };
 }
 
 interface Talk {
@@ -55,7 +60,28 @@ interface Talk {
   readonly closed: boolean;
 }
 
+const options = { clock: systemClock, connections: limits.connections, isTrusted: () => false };
 const turnMs = 10;
+
+const stepMs = 50;
+
+/** Sends one piece; when it was dispatched, the engine's clock goes on until the other side closes. */
+async function converse({ port, clock, engine }: Stage, piece: string): Promise<Talk & { readonly tookMs: number }> {
+  const socket = connect(port, '127.0.0.1');
+  let text = '';
+  let closed = false;
+  socket.on('data', (data) => (text += data.toString('latin1')));
+  socket.on('close', () => (closed = true));
+  socket.on('error', () => (closed = true));
+  socket.write(piece);
+  await until('dispatched', () => engine.inFlight() === 1);
+  const beganMs = clock.monotonicMs();
+  await until('the end', () => {
+    clock.advance(stepMs);
+    return closed;
+  });
+  return { text, closed, tookMs: clock.monotonicMs() - beganMs };
+}
 
 /**
  * Sends the pieces, a little apart, and returns what came back until it closed or was quiet. The quiet is counted in turns
@@ -83,43 +109,11 @@ async function talk(port: number, pieces: readonly string[], quietMs = 150): Pro
 
 const statusesOf = ({ text }: Talk): string[] =>
   [...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, code]) => code ?? '');
-const hidden = 'GET /hidden HTTP/1.1\r\nHost: a\r\n\r\n';
-
-/** Every one of them must not run what is hidden in it, and must not leave the connection open. */
-const ambiguous: readonly (readonly [name: string, request: string])[] = [
-  [
-    'two lengths',
-    `POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nContent-Length: ${hidden.length}\r\n\r\n${hidden}`,
-  ],
-  ['the same length twice', `POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nContent-Length: 0\r\n\r\n${hidden}`],
-  ['a list of lengths', `POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 0, ${hidden.length}\r\n\r\n${hidden}`],
-  ['a signed length', `POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: +0\r\n\r\n${hidden}`],
-  [
-    'length and chunks',
-    `POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: ${5 + hidden.length}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${hidden}`,
-  ],
-  ['gzip, chunked', `POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n${hidden}`],
-  ['identity', `POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: identity\r\n\r\n${hidden}`],
-  [
-    'encoding twice',
-    `POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n${hidden}`,
-  ],
-  ['two hosts', `GET /x HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n${hidden}`],
-  [
-    'two authorizations',
-    `GET /x HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer a\r\nAuthorization: Bearer b\r\n\r\n${hidden}`,
-  ],
-  [
-    'two idempotency keys',
-    `POST /x HTTP/1.1\r\nHost: a\r\nIdempotency-Key: a\r\nIdempotency-Key: b\r\nContent-Length: 0\r\n\r\n${hidden}`,
-  ],
-];
-
 for (const name of engines) {
   t.test(`on ${name}`, async (t) => {
     await t.test('what is ambiguous is refused, and nothing hidden in it runs', async (t) => {
       const { port, seen } = await stage(t, name);
-      for (const [what, request] of ambiguous) {
+      for (const [what, request] of ambiguousRequests('/x')) {
         seen.length = 0;
         const answer = await talk(port, [request]);
         t.ok(answer.closed, `${what}: closed`);
@@ -148,17 +142,22 @@ for (const name of engines) {
 
     await t.test('bodies: whole, chunked, in pieces, on one connection', async (t) => {
       const { port } = await stage(t, name);
-      const chunked =
-        'POST /b HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n';
       const answer = await talk(port, [
         'POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhel',
         'lo',
-        chunked,
+        'POST /d HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nde',
         'GET /c?x=1 HTTP/1.1\r\nHost: a\r\n\r\n',
       ]);
       t.same(statusesOf(answer), ['200', '200', '200']);
-      for (const part of ['/a=hello', '/b=abcde', '/c=', 'x=1 127.0.0.1']) t.ok(answer.text.includes(part), part);
+      for (const part of ['/a=hello', '/d=de', '/c=', 'x=1 127.0.0.1']) t.ok(answer.text.includes(part), part);
       t.notOk(answer.closed, 'kept alive');
+      const chunked = await talk(port, [
+        'POST /b HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\n',
+        'de\r\n0\r\n\r\n',
+      ]);
+      t.same(statusesOf(chunked), ['200']);
+      t.ok(chunked.text.includes('/b=abcde'));
+      t.equal(chunked.closed, name === 'uws', 'the parser of uWebSockets.js is too lenient to go on after chunks');
     });
 
     await t.test('a reply before the whole body was read does not let the rest run', async (t) => {
@@ -170,6 +169,82 @@ for (const name of engines) {
       ]);
       t.same(statusesOf(answer), ['401', '200']);
       t.same(seen, ['POST /unread', 'GET /after']);
+    });
+
+    await t.test('a reply does not wait for a body that does not come; its connection ends', async (t) => {
+      const staged = await stage(t, name);
+      const { port, clock, engine } = staged;
+      for (const [what, request, status] of [
+        ['a verdict without the body', 'POST /unread HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc', '401'],
+        ['chunks', 'POST /unread HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab', '401'],
+        [
+          'declared too large',
+          `POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: ${limits.bodyBytes + 1}\r\n\r\nab`,
+          '413',
+        ],
+      ] as const) {
+        const answer = await converse(staged, request);
+        t.ok(answer.tookMs < limits.bodyDrainMs, `${what}: when the client has paused`);
+        t.same(statusesOf(answer), [status], what);
+        t.match(answer.text, /connection: close/i, what);
+      }
+      // One byte at a time never pauses; it is cut off when the time is over.
+      const slow = connect(port, '127.0.0.1');
+      slow.on('error', () => {});
+      let text = '';
+      slow.on('data', (data) => (text += data.toString('latin1')));
+      slow.write('POST /unread HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n');
+      const trickle = setInterval(() => slow.write('x'), 10);
+      t.teardown(() => clearInterval(trickle));
+      await until('in flight', () => engine.inFlight() === 1);
+      const beganMs = clock.monotonicMs();
+      await until('answered', () => {
+        clock.advance(stepMs);
+        return /HTTP\/1\.1 401/.test(text);
+      });
+      t.ok(clock.monotonicMs() - beganMs < limits.bodyMs, 'when the time for it is over');
+      clearInterval(trickle);
+      slow.destroy();
+      await until('nothing in flight', () => engine.inFlight() === 0);
+    });
+
+    await t.test('a body that is not whole in time is given up', async (t) => {
+      const request = 'POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc';
+      const answer = await converse(await stage(t, name), request);
+      t.ok(answer.tookMs >= limits.bodyMs);
+      t.match(answer.text, /^HTTP\/1\.1 413[^]*too_late$/);
+    });
+
+    await t.test('nothing runs behind chunks that are not framed as they must be', async (t) => {
+      const { port, seen } = await stage(t, name);
+      for (const [what, request] of misframedChunks('/x')) {
+        seen.length = 0;
+        const answer = await talk(port, [request], 400);
+        t.notOk(seen.includes('GET /hidden'), what);
+        t.ok(statusesOf(answer).length <= 1, what);
+        if (name === 'node') t.notMatch(answer.text, /HTTP\/1\.1 2/, `${what}: refused`);
+      }
+    });
+
+    await t.test('connections beyond the bound are closed', async (t) => {
+      const held: Socket[] = [];
+      t.teardown(() => held.forEach((socket) => socket.destroy()));
+      const { port } = await stage(t, name, 2);
+      const open = async (): Promise<string> => {
+        const socket = connect(port, '127.0.0.1');
+        held.push(socket);
+        let text = '';
+        let closed = false;
+        socket.on('data', (data) => (text += data.toString('latin1')));
+        socket.on('close', () => (closed = true));
+        socket.on('error', () => (closed = true));
+        socket.write('GET /x HTTP/1.1\r\nHost: a\r\n\r\n');
+        await until('an answer or the end', () => closed || text.endsWith('/x='));
+        return closed ? 'closed' : 'answered';
+      };
+      t.same([await open(), await open(), await open()], ['answered', 'answered', 'closed']);
+      held.shift()?.destroy();
+      await until('room again', async () => (await open()) === 'answered');
     });
 
     await t.test('a body over the bound is refused, and far over it cut off', async (t) => {
@@ -279,7 +354,7 @@ for (const name of engines) {
 t.test('a port that is taken is an error', async (t) => {
   for (const name of engines) {
     const { port } = await stage(t, name);
-    const other = await createEngine(name, () => {}, quietLog);
+    const other = await createEngine(name, () => {}, { log: quietLog, ...options });
     await t.rejects(other.listen('127.0.0.1', port), name);
   }
 });
@@ -290,6 +365,6 @@ t.test('another binary than the pinned one is not loaded', async (t) => {
   t.match(await loadUws({}), { ok: false, why: /no binary is pinned/ });
   t.match(await loadUws(), { ok: true });
   const log = recordingLog();
-  t.equal((await createEngine('node', () => {}, log)).name, 'node');
+  t.equal((await createEngine('node', () => {}, { log, ...options })).name, 'node');
   t.same(log.events, []);
 });

@@ -1,0 +1,178 @@
+/**
+ * A stranger posts bodies that cost more to look at than to send, guesses join tokens, and asks for what is public without
+ * end; a tenant does the same with a token. What is refused is refused before it is read, and looked at no further than told.
+ */
+import t from 'tap';
+import { validateCreate } from '../../gateway/create.ts';
+import { hasMoreValues } from '../../gateway/http/body-values.ts';
+import { bodyValidator } from '../../gateway/validate.ts';
+import { limits } from '../../schemas/limits.ts';
+import { routes, type Route } from '../../schemas/routes.ts';
+import { engines, memoryOwner, runGateway, serveOwner, startGround } from '../gateway/support.ts';
+import { get, halfPost, openRaw, statusOf } from '../gateway/sockets.ts';
+import { until } from '../gateway/support.ts';
+
+const compute = '/api/v2/compute';
+const enrol = '/api/v2/hosts/enrol';
+const ground = await startGround(t);
+const owner = memoryOwner();
+serveOwner(ground.nc, owner);
+const token = await ground.issuer.mint();
+const json = { 'Content-Type': 'application/json' };
+const bearer = { ...json, Authorization: `Bearer ${token}` };
+
+for (const engine of engines) {
+  t.test(`on ${engine}: what is too large is refused before it has come`, async (t) => {
+    const { url } = await runGateway(t, ground, { engine });
+    const cases: readonly (readonly [what: string, request: string, status: number])[] = [
+      ['half a MiB to enrol', halfPost(enrol, { ...json, 'Content-Length': `${limits.bodyBytes}` }, '{'), 413],
+      ['over its bound by one', halfPost(enrol, { ...json, 'Content-Length': `${limits.enrolBodyBytes + 1}` }), 413],
+      ['a create without credentials', halfPost(compute, { ...json, 'Content-Length': '9000' }, '{'), 401],
+      [
+        'a create that is too large',
+        halfPost(compute, { ...bearer, 'Content-Length': `${limits.bodyBytes + 1}` }),
+        413,
+      ],
+      [
+        'a create of another type',
+        halfPost(compute, { Authorization: bearer.Authorization, 'Content-Length': '9' }),
+        415,
+      ],
+      ['a path that is not there', halfPost('/nowhere', { ...json, 'Content-Length': '9000' }, '{'), 404],
+      ['a method that is not there', halfPost('/healthz', { ...json, 'Content-Length': '9000' }, '{'), 405],
+    ];
+    for (const [what, request, status] of cases) t.equal(await statusOf(url, request), status, what);
+    // Chunks do not say how many they will be: they are counted as they come.
+    const chunk = `1000\r\n${' '.repeat(0x1000)}\r\n`;
+    const chunked = halfPost(enrol, { ...json, 'Transfer-Encoding': 'chunked' }, chunk + chunk);
+    t.equal(await statusOf(url, chunked), 413, 'chunks without end');
+  });
+}
+
+t.test('every body that a route takes has a bound, and only few are large', (t) => {
+  const large = (routes as readonly Route[]).filter(
+    ({ body, maxBodyBytes = limits.bodyDefaultBytes }) =>
+      body !== undefined && maxBodyBytes > 4 * limits.bodyDefaultBytes,
+  );
+  t.same(
+    large.map(({ name, access }) => `${access} ${name}`),
+    ['tenant container.create', 'operator container.operate', 'operator network.create', 'operator network.put'],
+  );
+  t.end();
+});
+
+t.test('a body of a tenant is looked at no further than it is told of', async (t) => {
+  const { url } = await runGateway(t, ground);
+  const post = async (path: string, body: string): Promise<{ status: number; text: string }> => {
+    const response = await fetch(`${url}${path}`, { method: 'POST', headers: bearer, body });
+    return { status: response.status, text: await response.text() };
+  };
+  const keys = (count: number): string => Array.from({ length: count }, (_, n) => `"k${n}":0`).join(',');
+  const many = await post(compute, `{"name":"many",${keys(limits.bodyValues)}}`);
+  t.same(
+    [many.status, JSON.parse(many.text)],
+    [413, { error: 'too_large', message: `the body has more than ${limits.bodyValues} keys and items` }],
+  );
+  t.equal((await post(compute, `{"name":"some",${keys(limits.bodyValues - 10)}}`)).status, 201, 'others are ignored');
+  const unknown = await post('/api/forage/peers', `{"name":"x",${keys(1000)}}`);
+  t.equal(unknown.status, 422);
+  const { details } = JSON.parse(unknown.text) as { details: Record<string, string[]> };
+  t.ok(Object.keys(details).length <= limits.bodyFaults, 'so many faults');
+  const long = await post('/api/forage/peers', JSON.stringify({ name: 'x', ['k'.repeat(10_000)]: 0 }));
+  t.equal(long.status, 422);
+  t.ok(long.text.length < 1000, 'a key is told by its beginning');
+});
+
+t.test('what is looked at is counted', (t) => {
+  let looks = 0;
+  const watched = (entries: readonly (readonly [string, unknown])[]): Record<string, unknown> => {
+    const value: Record<string, unknown> = {};
+    for (const [key, item] of entries) {
+      Object.defineProperty(value, key, { enumerable: true, get: () => (looks++, item) });
+    }
+    return value;
+  };
+  const entries = Array.from({ length: 5000 }, (_, n) => [`k${n}`, 'x'] as const);
+  t.notOk(validateCreate(watched(entries)).ok);
+  t.equal(looks, 0, 'unknown keys of a create are not looked at');
+  t.notOk(validateCreate({ name: 'a', env: watched(entries) }).ok);
+  t.equal(looks, 0, 'nor the values of far too many variables');
+  const { body } = (routes as readonly Route[]).find(({ name }) => name === 'network.put')!;
+  const faults = bodyValidator(body!)(JSON.parse(`{${entries.map(([key]) => `"${key}":1`).join(',')}}`));
+  t.ok(!faults.ok && Object.keys(faults.faults).length <= limits.bodyFaults);
+
+  t.notOk(
+    hasMoreValues(Buffer.from(JSON.stringify({ a: ','.repeat(20_000), b: '\\",[{'.repeat(20) })), 10),
+    'in strings',
+  );
+  t.ok(hasMoreValues(Buffer.from(`[${'[],'.repeat(10)}0]`), 10));
+  t.ok(hasMoreValues(Buffer.from('['.repeat(20_000)), 10_000), 'depth counts');
+  t.notOk(hasMoreValues(Buffer.from(JSON.stringify([1, 2, 3])), 3));
+  t.ok(hasMoreValues(Buffer.from(JSON.stringify([1, 2, 3, 4])), 3));
+  t.end();
+});
+
+t.test('wrong join tokens are limited, and then not even read', async (t) => {
+  const env = { RATE_LIMIT_AUTH_FAILURES_PER_SECOND: '1', RATE_LIMIT_AUTH_FAILURES_BURST: '3' };
+  const { url } = await runGateway(t, ground, { env });
+  const body = JSON.stringify({ join_token: `lsj_h1_${'A'.repeat(43)}`, public_key: 'U'.padEnd(56, 'A') });
+  const asked = owner.asks.length;
+  const guess = async (): Promise<number> => {
+    const response = await fetch(`${url}${enrol}`, {
+      method: 'POST',
+      headers: json,
+      body: body.replace('U'.padEnd(56, 'A'), 'UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4'),
+    });
+    await response.text();
+    return response.status;
+  };
+  const statuses: number[] = [];
+  while (statuses.at(-1) !== 429 && statuses.length < 60) statuses.push(await guess());
+  t.equal(statuses.at(-1), 429);
+  t.ok(statuses.slice(0, -1).every((status) => status === 401));
+  t.equal(owner.asks.length - asked, statuses.length - 1, 'owners are not asked any more');
+  const half = halfPost(enrol, { ...json, 'Content-Length': '200' }, '{');
+  t.equal(await statusOf(url, half), 429, 'nor is a body waited for');
+  t.equal(await statusOf(url, get(compute, token)), 200, 'tenants at the same address go on');
+  t.equal(
+    await statusOf(url, halfPost(enrol, { ...json, 'Content-Length': '2' }, '{}'), '127.0.0.2'),
+    422,
+    'and others',
+  );
+});
+
+t.test('a wrong metrics token is limited, and so is what is public', async (t) => {
+  const failures = { RATE_LIMIT_AUTH_FAILURES_PER_SECOND: '1', RATE_LIMIT_AUTH_FAILURES_BURST: '3' };
+  const guarded = await runGateway(t, ground, { env: { ...failures, FORAGE_METRICS_TOKEN: 'right' } });
+  const statuses: number[] = [];
+  while (statuses.at(-1) !== 429 && statuses.length < 60) {
+    statuses.push(await statusOf(guarded.url, get('/metrics/forage', 'wrong')));
+  }
+  t.equal(statuses.at(-1), 429);
+  t.equal(await statusOf(guarded.url, get('/metrics/forage', 'right'), '127.0.0.2'), 200, 'Prometheus, elsewhere');
+
+  const open = await runGateway(t, ground, {
+    env: { RATE_LIMIT_PUBLIC_PER_SECOND: '1', RATE_LIMIT_PUBLIC_BURST: '3' },
+  });
+  for (const path of ['/api/forage/crl/default', '/metrics/forage']) {
+    const address = path === '/metrics/forage' ? '127.0.0.3' : '127.0.0.4';
+    const told: number[] = [];
+    while (told.at(-1) !== 429 && told.length < 60) told.push(await statusOf(open.url, get(path), address));
+    t.equal(told.at(-1), 429, path);
+  }
+  t.equal(await statusOf(open.url, get('/healthz'), '127.0.0.3'), 200, 'probes are not limited');
+});
+
+t.test('strangers have seats of their own', async (t) => {
+  const { url } = await runGateway(t, ground);
+  const half = halfPost(enrol, { ...json, 'Content-Length': '200' }, '{');
+  const held = Array.from({ length: limits.publicRequestsPerClient + 1 }, () => openRaw(url, half, '127.0.0.5'));
+  t.teardown(() => held.forEach(({ socket }) => socket.destroy()));
+  await until('one too many', () => held.some(({ status }) => status() === 429));
+  t.equal(await statusOf(url, get(compute, token), '127.0.0.5'), 200, 'tenants at the same address go on');
+  t.equal(
+    await statusOf(url, halfPost(enrol, { ...json, 'Content-Length': '2' }, '{}'), '127.0.0.6'),
+    422,
+    'and others',
+  );
+});

@@ -1,0 +1,139 @@
+/**
+ * Slow senders and smugglers before a real HAProxy with the configuration of deploy/haproxy/. What has not arrived does not
+ * reach a gateway, nothing hidden in a request gets past the proxy, and nobody chooses the address that it is limited by.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { makeNatsCertificates } from '../../deploy/nats-certificates.ts';
+import { repositoryRoot } from '../../deploy/paths.ts';
+import { onFreePort, startServer } from '../../deploy/process.ts';
+import { run } from '../../deploy/run.ts';
+import { toolHere } from '../../deploy/tools.ts';
+import { ambiguousRequests, hiddenRequest, misframedChunks } from '../gateway/smuggling.ts';
+import { get, halfPost, openRaw, statusOf } from '../gateway/sockets.ts';
+import { memoryOwner, runGateway, serveOwner, startGround, until, type RunningGateway } from '../gateway/support.ts';
+import { temporaryFolder } from '../support/folder.ts';
+import { skipWithoutTools } from '../support/tools.ts';
+
+const compute = '/api/v2/compute';
+/** By the proxy, for the tests of what is hidden. */
+const denied = '/api/v2/openapi.json';
+const skip = await skipWithoutTools('haproxy');
+const ground = await startGround(t);
+serveOwner(ground.nc, memoryOwner());
+const token = await ground.issuer.mint();
+const sample = readFileSync(join(repositoryRoot, 'deploy/haproxy/haproxy.cfg'), 'utf8');
+
+function replaced(text: string, pairs: readonly (readonly [from: string, to: string])[]): string {
+  return pairs.reduce((given, [from, to]) => {
+    if (!given.includes(from)) throw new Error(`not in the sample: ${from}`);
+    return given.replace(from, to);
+  }, text);
+}
+
+/** In front of a gateway; its time-outs shortened, and without TLS. */
+async function startProxy(t: Test, gateway: RunningGateway): Promise<string> {
+  const folder = temporaryFolder(t);
+  const tool = await toolHere('haproxy');
+  const server = await onFreePort(async (port) => {
+    const file = join(folder, 'haproxy.cfg');
+    const text = replaced(sample, [
+      ['maxconn 20000', 'maxconn 1000'],
+      ['  default_backend', `  http-request deny deny_status 403 if { path ${denied} }\n  default_backend`],
+      ['timeout http-request 10s', 'timeout http-request 1s'],
+      ['bind :443 ssl crt /etc/haproxy/api.pem alpn h2,http/1.1', `bind 127.0.0.1:${port}`],
+      ['server g1 10.0.0.11:8080', `server g1 ${new URL(gateway.url).host}`],
+      ['  server g2 10.0.0.12:8080\n', ''],
+    ]);
+    writeFileSync(file, text);
+    const url = `http://127.0.0.1:${port}`;
+    const running = await startServer({
+      name: 'haproxy',
+      command: tool.path,
+      args: ['-db', '-f', file],
+      env: { ...process.env, ...tool.env },
+      cwd: folder,
+      logFile: join(folder, 'haproxy.log'),
+      ready: async (signal) => (await fetch(`${url}/readyz`, { signal })).status === 200,
+      readyDeadlineMs: 30_000,
+      stopGraceMs: 1_000,
+    });
+    return { ...running, url };
+  });
+  t.teardown(() => server.stop());
+  return server.url;
+}
+
+const requestsOf = async ({ registry }: RunningGateway, route: string): Promise<number> => {
+  const metric = await registry.getSingleMetric('longshore_gateway_requests_total')?.get();
+  const values = (metric?.values ?? []).filter(({ labels }) => labels['route'] === route);
+  return values.reduce((sum, { value }) => sum + value, 0);
+};
+
+t.test('HAProxy takes the sample as it is', { skip }, async (t) => {
+  const folder = temporaryFolder(t);
+  const { servers } = await makeNatsCertificates(folder, [{ name: 'api', address: 'api.example.net' }]);
+  const { certFile, keyFile } = servers[0]!;
+  const [pem, file] = [join(folder, 'both.pem'), join(folder, 'haproxy.cfg')];
+  writeFileSync(pem, readFileSync(certFile, 'utf8') + readFileSync(keyFile, 'utf8'));
+  writeFileSync(file, replaced(sample, [['/etc/haproxy/api.pem', pem]]));
+  const tool = await toolHere('haproxy');
+  const ran = await run(tool.path, ['-c', '-f', file], { deadlineMs: 60_000, env: tool.env });
+  t.equal(ran.code, 0, ran.stdout + ran.stderr);
+  t.notMatch(ran.stdout + ran.stderr, /WARNING|ALERT/);
+});
+
+t.test('behind HAProxy', { skip }, async (t) => {
+  const env = { TRUSTED_PROXIES: '127.0.0.1', RATE_LIMIT_PUBLIC_PER_SECOND: '1', RATE_LIMIT_PUBLIC_BURST: '3' };
+  const gateway = await runGateway(t, ground, { env });
+  const url = await startProxy(t, gateway);
+
+  await t.test('a request that does not arrive does not reach a gateway', async (t) => {
+    const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json', 'Content-Length': '100' };
+    const half = Array.from({ length: 100 }, () => openRaw(url, halfPost(compute, headers, '{')));
+    t.teardown(() => half.forEach(({ socket }) => socket.destroy()));
+    t.equal(await statusOf(url, get(compute, token)), 200, 'others are answered meanwhile');
+    await until('given up by the proxy', () => half.every(({ status, closed }) => status() === 408 || closed()));
+    t.equal(await requestsOf(gateway, 'container.create'), 0, 'the gateway saw none of them');
+  });
+
+  await t.test('nothing gets past a rule of the proxy by hiding in another request', async (t) => {
+    for (const [what, request] of [...ambiguousRequests('/healthz'), ...misframedChunks('/healthz')]) {
+      const hiding = request.replaceAll(hiddenRequest, hiddenRequest.replace('/hidden', denied));
+      const connection = openRaw(url, hiding);
+      await until('an answer', () => connection.status() !== undefined || connection.closed());
+      connection.socket.destroy();
+      t.not(connection.status(), 200, what);
+    }
+    t.equal(await requestsOf(gateway, 'openapi'), 0, 'the path that the proxy denies was never asked for');
+    t.equal(await statusOf(url, get(denied)), 403);
+  });
+
+  await t.test('chunks that are framed as they must be arrive', async (t) => {
+    const body = new ReadableStream({
+      start: (controller) => {
+        controller.enqueue(Buffer.from('{"name":'));
+        controller.enqueue(Buffer.from('"chunks"}'));
+        controller.close();
+      },
+    });
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+    const response = await fetch(`${url}${compute}`, { method: 'POST', headers, body, duplex: 'half' });
+    t.equal(response.status, 201);
+    await response.text();
+  });
+
+  await t.test('nobody chooses his own address', async (t) => {
+    const statuses: number[] = [];
+    while (statuses.at(-1) !== 429 && statuses.length < 60) {
+      const spoofed = get('/metrics/forage').replace(
+        'Host: a',
+        `Host: a\r\nX-Forwarded-For: 192.0.2.${statuses.length}`,
+      );
+      statuses.push(await statusOf(url, spoofed, '127.0.0.7'));
+    }
+    t.equal(statuses.at(-1), 429, 'a new address in the header for each request changes nothing');
+    t.equal(await statusOf(url, get('/metrics/forage'), '127.0.0.8'), 200, 'a client at another address');
+  });
+});
