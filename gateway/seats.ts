@@ -12,59 +12,67 @@ export interface SeatBounds {
   readonly perTenant: number;
 }
 
-export interface Seat {
-  /** Counts it as the tenant's too, where there is room; otherwise it stays as it was. */
-  claim(tenant: string): Unseated | undefined;
-  /** May be called again. */
-  leave(): void;
+/** Somebody who has seats, and how many; forgotten with the last of them. */
+interface Holder {
+  readonly name: string;
+  count: number;
 }
 
-function add(counts: Map<string, number>, key: string, max: number): boolean {
-  const count = counts.get(key) ?? 0;
-  if (count >= max) return false;
-  counts.set(key, count + 1);
-  return true;
-}
-
-function remove(counts: Map<string, number>, key: string): void {
-  const count = counts.get(key) ?? 0;
-  if (count > 1) counts.set(key, count - 1);
-  else counts.delete(key);
+function holderOf(holders: Map<string, Holder>, name: string): Holder {
+  const known = holders.get(name);
+  if (known !== undefined) return known;
+  const holder = { name, count: 0 };
+  holders.set(name, holder);
+  return holder;
 }
 
 export class Seats {
-  readonly #bounds: SeatBounds;
-  readonly #clients = new Map<string, number>();
-  readonly #tenants = new Map<string, number>();
-  #taken = 0;
+  readonly bounds: SeatBounds;
+  readonly clients = new Map<string, Holder>();
+  readonly tenants = new Map<string, Holder>();
+  taken = 0;
 
   constructor(bounds: SeatBounds) {
-    this.#bounds = bounds;
-  }
-
-  taken(): number {
-    return this.#taken;
+    this.bounds = bounds;
   }
 
   take(client: string): Seat | Unseated {
-    if (this.#taken >= this.#bounds.inAll) return 'full';
-    if (!add(this.#clients, client, this.#bounds.perClient)) return 'client';
-    this.#taken++;
-    let isTaken = true;
-    let claimed: string | undefined;
-    return {
-      claim: (tenant) => {
-        if (!add(this.#tenants, tenant, this.#bounds.perTenant)) return 'tenant';
-        claimed = tenant;
-        return undefined;
-      },
-      leave: () => {
-        if (!isTaken) return;
-        isTaken = false;
-        this.#taken--;
-        remove(this.#clients, client);
-        if (claimed !== undefined) remove(this.#tenants, claimed);
-      },
-    };
+    if (this.taken >= this.bounds.inAll) return 'full';
+    const holder = holderOf(this.clients, client);
+    return holder.count >= this.bounds.perClient ? 'client' : new Seat(this, holder);
+  }
+}
+
+export class Seat {
+  readonly #seats: Seats;
+  readonly #client: Holder;
+  #tenant: Holder | undefined;
+  #isTaken = true;
+
+  constructor(seats: Seats, client: Holder) {
+    this.#seats = seats;
+    this.#client = client;
+    client.count++;
+    seats.taken++;
+  }
+
+  /** Counts it as the tenant's too, where there is room; otherwise it stays as it was. */
+  claim(tenant: string): Unseated | undefined {
+    const { tenants, bounds } = this.#seats;
+    if (bounds.perTenant === 0) return 'tenant';
+    const holder = holderOf(tenants, tenant);
+    if (holder.count >= bounds.perTenant) return 'tenant';
+    holder.count++;
+    this.#tenant = holder;
+    return undefined;
+  }
+
+  /** May be called again. */
+  leave(): void {
+    if (!this.#isTaken) return;
+    this.#isTaken = false;
+    this.#seats.taken--;
+    if (--this.#client.count === 0) this.#seats.clients.delete(this.#client.name);
+    if (this.#tenant !== undefined && --this.#tenant.count === 0) this.#seats.tenants.delete(this.#tenant.name);
   }
 }

@@ -71,7 +71,7 @@ export const limits = {
   forwardedHops: 16,
   /** Between two warnings of an X-Forwarded-For that is not believed. */
   forwardedWarnMs: 10 * minutes,
-  /** Whether they are trusted proxies. */
+  /** Whether they are trusted proxies, and which network they are of. */
   addressesRemembered: 4096,
   rateShareMs: 200,
   /** The part of its rate and burst that a tenant has at each gateway, whatever Redis says that others let through. */

@@ -53,6 +53,7 @@ export class ClientAddresses {
   readonly #log: Log;
   /** To ask the list costs a call into native code; the proxies of a gateway are few. */
   readonly #verdicts = new LRUCache<string, boolean>({ max: limits.addressesRemembered });
+  readonly #networks = new LRUCache<string, string>({ max: limits.addressesRemembered });
   #warnedAtMs = -Infinity;
 
   constructor(trusted: BlockList, dependencies: { readonly clock: Clock; readonly log: Log }) {
@@ -76,7 +77,13 @@ export class ClientAddresses {
   }
 
   clientOf(origin: Origin): string {
-    return clientOf(this.addressOf(origin));
+    const address = this.addressOf(origin);
+    if (!address.includes(':')) return address;
+    const known = this.#networks.get(address);
+    if (known !== undefined) return known;
+    const network = clientOf(address);
+    this.#networks.set(address, network);
+    return network;
   }
 
   /** A proxy that is missing in TRUSTED_PROXIES makes one client of everybody behind it. */

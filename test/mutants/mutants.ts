@@ -134,7 +134,7 @@ export const mutants: readonly Mutant[] = [
     name: 'seats without a bound for a client',
     guard: 'One address does not take all places (docs/security.md)',
     file: 'gateway/seats.js',
-    edits: [{ find: 'if (count >= max)\n', replace: 'if (false)\n' }],
+    edits: [{ find: "holder.count >= this.bounds.perClient ? 'client' :", replace: '' }],
     killedBy: { by: 'test', file: 'test/gateway/seats.test.ts' },
   },
   {
