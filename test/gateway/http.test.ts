@@ -4,7 +4,6 @@ import t, { type Test } from 'tap';
 import { createEngine } from '../../gateway/http/choose.ts';
 import type { Exchange, HttpEngine } from '../../gateway/http/engine.ts';
 import { drain } from '../../gateway/http/shutdown.ts';
-import { loadUws } from '../../gateway/http/uws-binary.ts';
 import { sleep } from '../../lib/backoff.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -359,11 +358,7 @@ t.test('a port that is taken is an error', async (t) => {
   }
 });
 
-t.test('another binary than the pinned one is not loaded', async (t) => {
-  const machine = `${process.platform}_${process.arch}_${process.versions.modules}`;
-  t.match(await loadUws({ [machine]: '0'.repeat(64) }), { ok: false, why: /not the pinned one/ });
-  t.match(await loadUws({}), { ok: false, why: /no binary is pinned/ });
-  t.match(await loadUws(), { ok: true });
+t.test('node:http is no fallback where it is asked for', async (t) => {
   const log = recordingLog();
   t.equal((await createEngine('node', () => {}, { log, ...options })).name, 'node');
   t.same(log.events, []);
