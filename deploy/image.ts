@@ -57,6 +57,7 @@ export interface ImageConfig {
   readonly cmd?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly exposedPorts?: readonly number[];
+  readonly volumes?: readonly string[];
   readonly user?: string;
   readonly workingDir?: string;
   readonly stopSignal?: string;
@@ -104,6 +105,9 @@ export function buildImage(entries: readonly LayerEntry[], config: ImageConfig, 
       ...(config.cmd === undefined ? {} : { Cmd: config.cmd }),
       Env: Object.entries({ PATH: '/bin', ...config.env }).map(([name, value]) => `${name}=${value}`),
       ExposedPorts: Object.fromEntries((config.exposedPorts ?? []).map((port) => [`${port}/tcp`, {}])),
+      ...(config.volumes === undefined
+        ? {}
+        : { Volumes: Object.fromEntries(config.volumes.map((path) => [path, {}])) }),
       User: config.user ?? '',
       WorkingDir: config.workingDir ?? '/',
       Labels: config.labels ?? {},

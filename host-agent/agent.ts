@@ -226,6 +226,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     logs,
     secretsDir: settings.SECRETS_DIR,
     publishAddress: settings.PUBLISH_ADDRESS,
+    capabilities: settings.CONTAINER_CAPABILITIES,
     stopGraceMs: settings.STOP_GRACE_MS,
     cpuMillis: () => machine.cores * 1000,
   });
@@ -274,6 +275,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
       containers: () => countByStatus(reporter),
       engineUp: () => monitor.status().phase === 'up',
       sessionHeld: control.hasSession,
+      lastInventoryMs: reconciler.lastInventoryMs,
       lastSyncMs: control.lastSyncMs,
       orphansHeld: reconciler.orphansHeld,
       faults: () => faults.list().map(({ kind }) => kind),

@@ -1,11 +1,14 @@
 /** Carries out one step on the engine, and says what came of it. Decides nothing: that is `plan.ts`. */
+import type { Reason } from '../schemas/container.ts';
 import type { DesiredContainer } from '../schemas/messages.ts';
 import type { ContainerId } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
+import type { Capability } from './confinement.ts';
 import { tarOf } from './config-files.ts';
 import type { Engine } from './docker/engine.ts';
-import { detailOf, EngineError, isRefusal } from './docker/errors.ts';
+import { detailOf, EngineError, isOversized, isRefusal } from './docker/errors.ts';
 import { clearFailure, createFailure, pullFailure, startFailure } from './failures.ts';
+import { imageFault, imageTooLarge, labelNames } from './image-check.ts';
 import type { LogCollector } from './logs/collector.ts';
 import type { LogSource } from './logs/publish.ts';
 import type { Outcome } from './memory.ts';
@@ -36,11 +39,20 @@ export interface ExecutorParts {
   readonly logs: LogCollector;
   readonly secretsDir: string | undefined;
   readonly publishAddress: string;
+  readonly capabilities: readonly Capability[];
   readonly stopGraceMs: number;
   /** Of the engine's host. */
   readonly cpuMillis: () => number;
 }
 
+const failed = (reason: Reason, message: string): Outcome => ({
+  kind: 'failed',
+  why: { reason, message, exitCode: null },
+});
+const imageGone = (reference: string): Outcome => {
+  const message = `the image ${reference} was removed from this host`;
+  return { kind: 'retry', why: { reason: 'create_failed', message, exitCode: null }, imageGone: true };
+};
 const done: Outcome = { kind: 'done' };
 const changed: Outcome = { kind: 'changed' };
 
@@ -62,21 +74,38 @@ export function createExecutor(parts: ExecutorParts): Executor {
       const message = `the secret "${secrets.secret}" is not on this host`;
       return { kind: 'retry', why: { reason: 'secret_missing', message, exitCode: null } };
     }
+    const image = await checkImage(imageId);
+    if (image === undefined) return imageGone(reference);
+    if ('refused' in image) return failed('image_refused', image.refused);
     await ensureNetwork();
-    const { publishAddress } = parts;
+    const { publishAddress, capabilities } = parts;
     const hostCpuMillis = parts.cpuMillis();
-    const making = { owner, container, reference, imageId, secrets: secrets.env, publishAddress, hostCpuMillis };
+    const making = { owner, container, reference, imageId, secrets: secrets.env };
     const name = containerName(owner, container.id);
-    const result = await engine.create(name, createBody(making));
+    const result = await engine.create(
+      name,
+      createBody({ ...making, imageLabels: image.labels, publishAddress, hostCpuMillis, capabilities }),
+    );
     switch (result.kind) {
       case 'created':
         return done;
-      case 'no_image': {
-        const message = `the image ${reference} was removed from this host`;
-        return { kind: 'retry', why: { reason: 'create_failed', message, exitCode: null }, imageGone: true };
-      }
+      case 'no_image':
+        return imageGone(reference);
       case 'name_taken':
         return nameTaken(name);
+    }
+  };
+
+  /** Undefined: there is no such image any more. */
+  const checkImage = async (id: string): Promise<{ refused: string } | { labels: string[] } | undefined> => {
+    try {
+      const details = await engine.imageDetails(id);
+      if (details === undefined) return undefined;
+      const refused = imageFault(details);
+      return refused === undefined ? { labels: labelNames(details) } : { refused };
+    } catch (error) {
+      if (isOversized(error)) return { refused: imageTooLarge };
+      throw error;
     }
   };
 

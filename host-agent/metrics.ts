@@ -25,6 +25,8 @@ export interface Gauges {
   containers(): ReadonlyMap<ContainerStatus, number>;
   engineUp(): boolean;
   sessionHeld(): boolean;
+  /** When the engine last listed all containers; null before the first time. */
+  lastInventoryMs(): number | null;
   /** Null before the first. */
   lastSyncMs(): number | null;
   orphansHeld(): number;
@@ -153,6 +155,14 @@ export function registerGauges(registry: Registry, gauges: Gauges, nowMs: () => 
     });
   };
   simple('longshore_agent_engine_up', 'Whether the container engine answers.', () => Number(gauges.engineUp()));
+  simple(
+    'longshore_agent_inventory_age_seconds',
+    'Since the engine last listed all its containers, without which the agent decides nothing; -1: it has not yet.',
+    () => {
+      const ms = gauges.lastInventoryMs();
+      return ms === null ? -1 : (nowMs() - ms) / 1000;
+    },
+  );
   simple('longshore_agent_session_held', 'Whether the control plane has given a session since the start.', () =>
     Number(gauges.sessionHeld()),
   );

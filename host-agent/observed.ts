@@ -12,6 +12,8 @@ export const labels = {
   placement: 'longshore.placement',
   spec: 'longshore.spec',
   image: 'longshore.image',
+  /** For people: what the image was called. */
+  reference: 'longshore.reference',
 } as const;
 
 /** One run of a container, from a start to its end; a start that fails makes none. */

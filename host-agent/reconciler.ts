@@ -50,6 +50,8 @@ export interface Reconciler {
   /** Looks for what no event told of. */
   sweep(): Promise<void>;
   used(): Capacity;
+  /** When the engine last listed all containers; null before the first time. */
+  lastInventoryMs(): number | null;
   orphansHeld(): number;
   stop(): Promise<void>;
 }
@@ -100,6 +102,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
   const complained = new Set<ContainerId>();
   /** Since when the engine has not listed its containers, though it answers; null while it does. */
   let unlistedSinceMs: number | null = null;
+  let lastInventoryMs: number | null = null;
 
   const isUp = (): boolean => parts.monitor().status().phase === 'up' && present !== undefined;
   const look = (ids: Iterable<ContainerId>): void => {
@@ -305,6 +308,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
       throw error;
     }
     unlistedSinceMs = null;
+    lastInventoryMs = clock.nowMs();
     parts.faults.clear('engine_degraded');
     judge();
     return before;
@@ -377,6 +381,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
       look(fleet.ids().filter((id) => !after.has(id)));
     },
     used: () => fleet.used(),
+    lastInventoryMs: () => lastInventoryMs,
     orphansHeld: () => fleet.orphansHeld(),
     stop: async () => {
       await queue.stop();

@@ -15,6 +15,7 @@ import {
 import { logLevels } from '../lib/log.ts';
 import { limits } from '../schemas/limits.ts';
 import { isRegistryRule } from '../schemas/registry.ts';
+import { defaultCapabilities, grantableCapabilities, parseCapabilities, type Capability } from './confinement.ts';
 import { parseEngineAddress, type EngineAddress } from './docker/transport.ts';
 import type { LogRates } from './logs/rates.ts';
 
@@ -23,6 +24,13 @@ const engineAddress: Setting<EngineAddress> = {
   doc: 'The container engine.',
   parse: parseEngineAddress,
   fallback: { value: { kind: 'unix', socketPath: '/var/run/docker.sock' } },
+};
+
+const capabilities: Setting<readonly Capability[]> = {
+  form: `none, or a list of ${grantableCapabilities.join(', ')}`,
+  doc: 'Linux capabilities of containers, in place of the default set. Those that run keep what they were made with.',
+  parse: parseCapabilities,
+  fallback: { value: defaultCapabilities },
 };
 
 const ms = (doc: string, fallback: number, min = 1) =>
@@ -57,6 +65,7 @@ export const settings = {
   }),
   DOCKER_HOST: engineAddress,
   PUBLISH_ADDRESS: text("Address of this host on which containers' ports are published.", { fallback: '127.0.0.1' }),
+  CONTAINER_CAPABILITIES: capabilities,
   NATS_URLS: list('NATS servers, in place of those that the gateway names.', { fallback: [] }),
   NATS_CA_FILE: optionalText('Certificate authority of the NATS servers; TLS is then required.'),
   CAPACITY_CPU_MILLIS: integer(

@@ -4,6 +4,7 @@ import { digestPattern, registryPattern, repositoryPattern, tagPattern, type Por
 import type { ContainerId, HostKey } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
 import type { DesiredContainer } from '../schemas/messages.ts';
+import { confinement, type Capability } from './confinement.ts';
 import { labels } from './observed.ts';
 
 /** Whose containers these are: what is made, adopted and removed bears both (invariant A4). */
@@ -89,10 +90,13 @@ export interface Making {
   readonly container: DesiredContainer;
   readonly reference: string;
   readonly imageId: string;
+  /** Of the labels that the image has. */
+  readonly imageLabels: readonly string[];
   /** Values of `secret_refs`: they go into the environment and nowhere else. */
   readonly secrets: Readonly<Record<string, string>>;
   readonly publishAddress: string;
   readonly hostCpuMillis: number;
+  readonly capabilities: readonly Capability[];
 }
 
 /** Body of `POST /containers/create`. The engine never restarts it (RestartPolicy no): the agent alone does. */
@@ -101,22 +105,28 @@ export function createBody({
   container,
   reference,
   imageId,
+  imageLabels,
   secrets,
   publishAddress,
   hostCpuMillis,
+  capabilities,
 }: Making): object {
   const ports = container.ports.map(portKey);
   const cpuMillis = Math.max(cpuMillisMin, Math.min(container.cpu_millis, hostCpuMillis));
   return {
-    Image: reference,
+    // By its id: the image that was looked at, whatever its tag names by now.
+    Image: imageId,
     Env: Object.entries({ ...container.env, ...secrets }).map(([name, value]) => `${name}=${value}`),
     Labels: {
+      // The engine adds the labels of the image that are not given here, and lists them with the container for ever.
+      ...Object.fromEntries(imageLabels.map((name) => [name, ''])),
       ...ownerLabels(owner),
       [labels.tenant]: container.tenant,
       [labels.container]: container.id,
       [labels.placement]: String(container.placement),
       [labels.spec]: specHash(container),
       [labels.image]: imageId,
+      [labels.reference]: reference,
     },
     ExposedPorts: Object.fromEntries(ports.map((port) => [port, {}])),
     HostConfig: {
@@ -127,10 +137,7 @@ export function createBody({
       Memory: container.mem_bytes,
       // Equal to Memory: no swap on top.
       MemorySwap: container.mem_bytes,
-      PidsLimit: limits.containerPids,
-      SecurityOpt: ['no-new-privileges'],
-      // Raw sockets on a bridge that tenants share would let one answer ARP for another; ping needs none.
-      CapDrop: ['NET_RAW'],
+      ...confinement(capabilities),
       LogConfig: {
         Type: 'json-file',
         Config: { 'max-size': limits.engineLogFileSize, 'max-file': String(limits.engineLogFiles) },

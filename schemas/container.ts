@@ -129,6 +129,7 @@ export const reasons = [
   'image_pull',
   'image_invalid',
   'registry_not_allowed',
+  'image_refused',
   'create_failed',
   'start_failed',
   'secret_missing',

@@ -294,10 +294,19 @@ export const limits = {
   enginePullMs: 10 * minutes,
   engineProbeMs: 5 * seconds,
   engineConnections: 128,
-  engineAnswerBytes: 64 * MiB,
   /** Of what an engine says, in one line of the agent's log. */
   engineDetailChars: 1000,
+  /** Of what is kept of one answer of the engine; all else in it is skipped as it arrives (docker/sieve.ts). */
+  engineAnswerBytes: 4 * MiB,
   engineLineBytes: 1 * MiB,
+  /** What an image says of itself, which the engine repeats for each of its containers; beyond, it is refused. */
+  imageConfigBytes: 1 * MiB,
+  imageLabelBytes: 128 * KiB,
+  /** Labels are blanked at create; their names remain. */
+  imageLabelNameBytes: 8 * KiB,
+  imageCommandBytes: 64 * KiB,
+  imagePorts: 256,
+  imageVolumes: 16,
   /** No progress of a pull for this long: its registry stalls. */
   enginePullIdleMs: 60 * seconds,
   concurrentPulls: 8,
@@ -330,6 +339,7 @@ export const limits = {
   /** Quick exits in a row before they are called a loop. */
   crashLoopExits: 3,
   containerPids: 1024,
+  containerShmBytes: 64 * MiB,
   /** Of one Linux bridge; all tenants' containers of a host are on one. */
   bridgePorts: 1023,
   containersPerHost: 500,

@@ -63,6 +63,7 @@ function fillAgent(registry: Registry): void {
       containers: neverRead,
       engineUp: neverRead,
       sessionHeld: neverRead,
+      lastInventoryMs: neverRead,
       lastSyncMs: neverRead,
       orphansHeld: neverRead,
       faults: neverRead,

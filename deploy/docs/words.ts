@@ -148,6 +148,11 @@ export const reasonWords: Readonly<Record<Reason, ReasonWords>> = {
       'The host may not pull from this registry (`REGISTRIES_ALLOWED`): it is on no list, is no public name, or its name resolves to an address of a private network. The engine was not asked.',
     todo: 'Use a registry that is allowed, then start. Operator: name the registry in `REGISTRIES_ALLOWED` of the hosts.',
   },
+  image_refused: {
+    meaning:
+      'The image says more of itself than a host takes for each of its containers: labels, an entrypoint and command, ports or volumes beyond the limits; `message` has which.',
+    todo: 'Rebuild the image with less of it, push it under a new tag, and declare the container with that tag.',
+  },
   create_failed: {
     meaning: 'The engine refused to make the container. Its words are in the agent’s log (`step`, field `detail`).',
     todo: 'Operator: look at the log of the agent. Refused for good: `failed`. Otherwise it is tried again.',
@@ -281,6 +286,8 @@ export const metricWords: Readonly<Record<string, string>> = {
     '`outcome="failed"` are outages and deadlines: see the runbook, “The engine hangs”.',
   longshore_agent_engine_up: '0 for a minute: see the runbook, “The engine hangs”.',
   longshore_agent_fault: '1: see the runbook, “A host has a fault”.',
+  longshore_agent_inventory_age_seconds:
+    'Over 120, or below 0, while the engine is up: nothing on that host is looked after; see the runbook, “A host has a fault”.',
   longshore_agent_log_blocks_total: 'Mostly `retried`: NATS or the stream LOGS does not take them.',
   longshore_agent_log_blocks_held_up_total:
     'By `scope`. `container`, `tenant`: somebody logs more than the host sends. `host`: all together do; raise `LOG_RATE_HOST_BYTES`, or move containers.',

@@ -1,6 +1,11 @@
-/** What the agent reads of the engine's answers (Docker Engine API v1.41 and later); the rest is let through unread. */
+/**
+ * What the agent reads of the engine's answers (Docker Engine API v1.41 and later). `shapes` name the members that are
+ * kept of an answer as it arrives: images and containers can make the rest as large as they like.
+ */
 import Type, { type Static, type TSchema } from 'typebox';
 import { decoder } from '../../lib/decode.ts';
+import { labels } from '../observed.ts';
+import type { Shape } from './sieve.ts';
 
 const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 const Labels = Type.Record(Type.String(), Type.String());
@@ -58,6 +63,25 @@ export const Networks = Type.Array(Type.Object({ Id: Type.String(), Name: Type.S
 export type Network = Static<typeof Networks>[number];
 
 export const Image = Type.Object({ Id: Type.String() });
+
+/** `GET /images/{id}/json`: what an image says of itself, and the engine repeats for its containers. */
+const Words = Type.Optional(nullable(Type.Array(Type.String())));
+const Members = Type.Optional(nullable(Type.Record(Type.String(), Type.Unknown())));
+export const ImageDetails = Type.Object({
+  Id: Type.String(),
+  Config: Type.Optional(
+    nullable(
+      Type.Object({
+        Labels: Type.Optional(nullable(Labels)),
+        Entrypoint: Words,
+        Cmd: Words,
+        ExposedPorts: Members,
+        Volumes: Members,
+      }),
+    ),
+  ),
+});
+export type ImageDetails = Static<typeof ImageDetails>;
 export const Created = Type.Object({ Id: Type.String() });
 export const Failure = Type.Object({ message: Type.String() });
 
@@ -71,6 +95,32 @@ export const EngineEvent = Type.Object({
 });
 export type EngineEvent = Static<typeof EngineEvent>;
 
+const ourLabels: Shape = Object.fromEntries(Object.values(labels).map((label) => [label, true as const]));
+
+export const shapes = {
+  summaries: [{ Id: true, State: true, Status: true, Labels: ourLabels }],
+  inspection: {
+    Id: true,
+    State: {
+      Status: true,
+      OOMKilled: true,
+      ExitCode: true,
+      Error: true,
+      StartedAt: true,
+      FinishedAt: true,
+      Health: { Status: true },
+    },
+    Config: { Labels: ourLabels },
+    NetworkSettings: { Ports: true },
+  },
+  image: { Id: true },
+  imageDetails: {
+    Id: true,
+    Config: { Labels: true, Entrypoint: true, Cmd: true, ExposedPorts: true, Volumes: true },
+  },
+  event: { Action: true, Actor: { ID: true, Attributes: ourLabels } },
+} as const satisfies Record<string, Shape>;
+
 export const decode = {
   version: decoder(Version),
   info: decoder(Info),
@@ -78,6 +128,7 @@ export const decode = {
   inspection: decoder(Inspection),
   networks: decoder(Networks),
   image: decoder(Image),
+  imageDetails: decoder(ImageDetails),
   created: decoder(Created),
   failure: decoder(Failure),
   pullProgress: decoder(PullProgress),

@@ -3,10 +3,20 @@
  * container by the engine's own id, never by name: a call that ends late, after its deadline, must not hit a successor.
  */
 import { limits } from '../../schemas/limits.ts';
-import { decode, type EngineEvent, type Info, type Inspection, type Network, type Summary } from './answers.ts';
+import {
+  decode,
+  shapes,
+  type EngineEvent,
+  type ImageDetails,
+  type Info,
+  type Inspection,
+  type Network,
+  type Summary,
+} from './answers.ts';
 import { asEngineError, EngineError, listCall } from './errors.ts';
 import { lines } from './ndjson.ts';
-import { readWhole, type Call, type OpenReply, type Reply, type Transport } from './transport.ts';
+import { Sieve } from './sieve.ts';
+import { readWhole, sift, type Call, type OpenReply, type Reply, type Transport } from './transport.ts';
 
 /** Older engines lack what the agent relies on; newer ones still speak the newest that the agent was tried with. */
 const oldestApi = '1.41';
@@ -30,6 +40,8 @@ export interface Engine {
   remove(id: string): Promise<void>;
   /** The id of an image that is present. */
   imageId(reference: string): Promise<string | undefined>;
+  /** What an image says of itself; undefined: there is none. Rejects as `oversized` beyond `limits.imageConfigBytes`. */
+  imageDetails(id: string): Promise<ImageDetails | undefined>;
   pull(reference: string, signal: AbortSignal): Promise<void>;
   /** Networks that bear every one of the labels. */
   networks(labels: Labels): Promise<Network[]>;
@@ -89,13 +101,13 @@ export function createEngine(transport: Transport, pullIdleMs: number = limits.e
     list: async (labels) => {
       const name = listCall;
       const path = `/containers/json?all=1&filters=${labelFilter(labels)}`;
-      return parse(name, decode.summaries, await ask({ name, method: 'GET', path }, [200]));
+      return parse(name, decode.summaries, await ask({ name, method: 'GET', path, keep: shapes.summaries }, [200]));
     },
 
     inspect: async (id) => {
       const name = 'container inspect';
       const path = `/containers/${encodeURIComponent(id)}/json`;
-      const reply = await ask({ name, method: 'GET', path }, [200, 404]);
+      const reply = await ask({ name, method: 'GET', path, keep: shapes.inspection }, [200, 404]);
       return reply.status === 404 ? undefined : parse(name, decode.inspection, reply);
     },
 
@@ -133,8 +145,15 @@ export function createEngine(transport: Transport, pullIdleMs: number = limits.e
 
     imageId: async (reference) => {
       const name = 'image inspect';
-      const reply = await ask({ name, method: 'GET', path: `/images/${reference}/json` }, [200, 404]);
+      const call = { name, method: 'GET', path: `/images/${reference}/json`, keep: shapes.image } as const;
+      const reply = await ask(call, [200, 404]);
       return reply.status === 404 ? undefined : parse(name, decode.image, reply).Id;
+    },
+    imageDetails: async (id) => {
+      const name = 'image inspect';
+      const bounds = { keep: shapes.imageDetails, maxBytes: limits.imageConfigBytes };
+      const reply = await ask({ name, method: 'GET', path: `/images/${id}/json`, ...bounds }, [200, 404]);
+      return reply.status === 404 ? undefined : parse(name, decode.imageDetails, reply);
     },
 
     pull: async (reference, signal) => {
@@ -222,11 +241,15 @@ function pullError(
   return new EngineError(name, { kind: 'deadline', ms }, `not done within ${ms} ms`, error);
 }
 
-async function* decodeEvents(stream: AsyncIterable<Buffer>): AsyncGenerator<EngineEvent> {
+async function* decodeEvents(stream: OpenReply['stream']): AsyncGenerator<EngineEvent> {
+  const name = 'events';
+  const sieve = new Sieve(shapes.event, limits.engineLineBytes);
   try {
-    for await (const line of lines(stream, limits.engineLineBytes)) yield decode.event(line);
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      for (const event of sift(name, () => sieve.push(chunk))) yield decode.event(event);
+    }
   } catch (error) {
-    throw asEngineError('events', error);
+    throw asEngineError(name, error);
   }
 }
 

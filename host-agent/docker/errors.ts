@@ -11,6 +11,8 @@ export type EngineFault =
   | { readonly kind: 'aborted' }
   /** The engine answered, and refused. */
   | { readonly kind: 'refused'; readonly status: number }
+  /** The answer is larger than the agent reads. */
+  | { readonly kind: 'oversized' }
   /** The engine answered with something that is not in its API. */
   | { readonly kind: 'malformed' };
 
@@ -35,6 +37,9 @@ export const isRefusal = (error: unknown, status: number): boolean =>
 
 export const isUnreachable = (error: unknown): boolean =>
   error instanceof EngineError && error.fault.kind === 'unreachable';
+
+export const isOversized = (error: unknown): boolean =>
+  error instanceof EngineError && error.fault.kind === 'oversized';
 
 /** What the engine has is not known: the same for every container. */
 export const isListFailure = (error: unknown): boolean => error instanceof EngineError && error.call === listCall;

@@ -6,6 +6,7 @@ import { Agent, request, type IncomingMessage, type OutgoingHttpHeaders, type Re
 import type { Readable } from 'node:stream';
 import { limits } from '../../schemas/limits.ts';
 import { asEngineError, EngineError } from './errors.ts';
+import { Sieve, TooLarge, type Shape } from './sieve.ts';
 
 /** Where an engine listens, from `DOCKER_HOST`. */
 export type EngineAddress =
@@ -30,6 +31,10 @@ export interface Call {
   readonly headers?: OutgoingHttpHeaders;
   readonly deadlineMs?: number;
   readonly signal?: AbortSignal;
+  /** What is kept of an answer (200) in JSON; the rest is skipped as it arrives. Absent: all of it is read. */
+  readonly keep?: Shape;
+  /** Of what is kept; `limits.engineAnswerBytes` where absent. */
+  readonly maxBytes?: number;
 }
 
 export interface Reply {
@@ -106,7 +111,10 @@ export function createTransport(address: EngineAddress, observeCall: ObserveCall
     call: (call) =>
       timed(call, async () => {
         const { status, headers, stream } = await send(call, false);
-        return { status, headers, body: await readWhole(call.name, stream) };
+        const { name, keep, maxBytes = limits.engineAnswerBytes } = call;
+        const isSieved = keep !== undefined && status === 200;
+        const body = isSieved ? await readKept(name, stream, keep, maxBytes) : await readWhole(name, stream);
+        return { status, headers, body };
       }),
     open: (call) => timed(call, () => send(call, true)),
     close: () => agent.destroy(),
@@ -120,13 +128,38 @@ export async function readWhole(name: string, stream: Readable): Promise<Buffer>
     for await (const chunk of stream as AsyncIterable<Buffer>) {
       bytes += chunk.byteLength;
       if (bytes > limits.engineAnswerBytes)
-        throw new EngineError(name, { kind: 'malformed' }, 'the answer is too large');
+        throw oversized(name, `the answer has over ${limits.engineAnswerBytes} bytes`);
       chunks.push(chunk);
     }
   } catch (error) {
     throw asEngineError(name, error);
   }
   return Buffer.concat(chunks);
+}
+
+/** The kept text of the one document that the answer is. */
+async function readKept(name: string, stream: Readable, shape: Shape, maxBytes: number): Promise<Buffer> {
+  const sieve = new Sieve(shape, maxBytes);
+  const documents: Buffer[] = [];
+  try {
+    for await (const chunk of stream as AsyncIterable<Buffer>) documents.push(...sift(name, () => sieve.push(chunk)));
+    documents.push(...sift(name, () => sieve.end()));
+  } catch (error) {
+    throw asEngineError(name, error);
+  }
+  return documents[0] ?? Buffer.alloc(0);
+}
+
+const oversized = (name: string, detail: string): EngineError => new EngineError(name, { kind: 'oversized' }, detail);
+
+/** What the sieve refuses is a fault of the answer, not of the connection. */
+export function sift<T>(name: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof TooLarge) throw oversized(name, error.message);
+    throw new EngineError(name, { kind: 'malformed' }, error instanceof Error ? error.message : String(error), error);
+  }
 }
 
 /** The deadline and the caller's signal on one call; `untimed` lifts the deadline and keeps the signal. */

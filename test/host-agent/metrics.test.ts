@@ -26,6 +26,7 @@ function everything(): Registry {
       containers: () => new Map([['running', 2]]),
       engineUp: () => true,
       sessionHeld: () => true,
+      lastInventoryMs: () => 1000,
       lastSyncMs: () => 1000,
       orphansHeld: () => 0,
       faults: () => ['state_unwritable'],

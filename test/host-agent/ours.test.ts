@@ -27,9 +27,10 @@ t.test('containers of another cluster, or of another host on the same engine, ar
   t.teardown(() => engine.close());
   await engine.probe(60_000);
   await engine.pull(reference, AbortSignal.timeout(60_000));
+  const imageId = (await engine.imageId(reference)) ?? '';
   const make = async (of: Owner, id: ContainerId): Promise<void> => {
-    const parts = { reference, imageId: 'sha256:one', secrets: {} };
-    const more = { publishAddress: '127.0.0.1', hostCpuMillis: 1000 };
+    const parts = { reference, imageId, imageLabels: [], secrets: {} };
+    const more = { publishAddress: '127.0.0.1', hostCpuMillis: 1000, capabilities: [] };
     const body = createBody({ owner: of, container: container({ id }), ...parts, ...more });
     const result = await engine.create(containerName(of, id), body);
     t.equal(result.kind, 'created');

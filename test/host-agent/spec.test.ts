@@ -1,4 +1,5 @@
 import t from 'tap';
+import { defaultCapabilities, parseCapabilities } from '../../host-agent/confinement.ts';
 import { createBody, referenceOf, specHash } from '../../host-agent/spec.ts';
 import { tarOf } from '../../host-agent/config-files.ts';
 import { parseEngineAddress } from '../../host-agent/docker/transport.ts';
@@ -65,15 +66,27 @@ t.test('the hash of a spec: changes with what a running container can’t change
 
 t.test('what the engine is asked to make', (t) => {
   const desired = container({ ports: [8080, '53/udp'], env: { A: '1' }, cpu_millis: 9000 });
-  const making = { owner, reference: 'x:1', imageId: 'sha256:one', publishAddress: '192.0.2.7', hostCpuMillis: 2000 };
+  const image = { reference: 'x:1', imageId: 'sha256:one', imageLabels: ['note', 'longshore.tenant'] };
+  const making = {
+    owner,
+    ...image,
+    publishAddress: '192.0.2.7',
+    hostCpuMillis: 2000,
+    capabilities: defaultCapabilities,
+  };
   const body = createBody({ ...making, container: desired, secrets: { PASSWORD: 'hunter2' } });
   t.match(body, {
+    Image: 'sha256:one',
+    Labels: { note: '', 'longshore.tenant': 'acme', 'longshore.reference': 'x:1' },
     Env: ['A=1', 'PASSWORD=hunter2'],
     ExposedPorts: { '8080/tcp': {}, '53/udp': {} },
     HostConfig: {
       NanoCpus: 2_000_000_000,
       RestartPolicy: { Name: 'no' },
       SecurityOpt: ['no-new-privileges'],
+      CapDrop: ['ALL'],
+      CapAdd: ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'KILL', 'NET_BIND_SERVICE', 'SETGID', 'SETUID'],
+      Ulimits: [{ Name: 'core', Soft: 0, Hard: 0 }],
       PortBindings: { '8080/tcp': [{ HostIp: '192.0.2.7', HostPort: '' }], '53/udp': [{ HostIp: '192.0.2.7' }] },
       LogConfig: { Type: 'json-file', Config: { 'max-size': '10m', 'max-file': '3' } },
     },
@@ -83,6 +96,14 @@ t.test('what the engine is asked to make', (t) => {
   t.match(createBody({ ...making, container: container({ cpu_millis: 1 }), secrets: {} }), {
     HostConfig: { NanoCpus: 10_000_000 },
   });
+  t.end();
+});
+
+t.test('capabilities that an operator gives', (t) => {
+  t.same(parseCapabilities('none'), []);
+  t.same(parseCapabilities('chown, CAP_KILL,KILL'), ['CHOWN', 'KILL']);
+  for (const text of ['NET_RAW', 'CHOWN,SYS_ADMIN', 'ALL', ',', 'CHOWN,none'])
+    t.equal(parseCapabilities(text), undefined, text);
   t.end();
 });
 

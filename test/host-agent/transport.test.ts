@@ -82,6 +82,25 @@ t.test('answers that are none of the API', async (t) => {
   t.match((await faultOf(engine.list({}))).fault, { kind: 'malformed' });
 });
 
+t.test('a list is read whatever its containers carry; an answer that keeps too much fails alone', async (t) => {
+  const label = 'x'.repeat(1024 * 1024);
+  const summary = (id: string, more: object) =>
+    JSON.stringify({ Id: id, Command: label, Labels: { flood: label, ...more }, State: 'running', Status: 'Up' });
+  const engine = await fakeEngine(t, (path, response) => {
+    if (path === '/version') response.end(version('1.41'));
+    else if (path.includes('/containers/json')) {
+      response.write('[');
+      for (let index = 0; index < 20; index += 1) response.write(`${summary(`c${index}`, {})},`);
+      response.end(`${summary('last', { 'longshore.host': 'h1' })}]`);
+    } else response.end(`{"Id":"sha256:x","Config":{"Labels":{"a":"${label}${label}"}}}`);
+  });
+  const listed = await engine.list({});
+  t.equal(listed.length, 21);
+  t.same(listed.at(-1), { Id: 'last', Labels: { 'longshore.host': 'h1' }, State: 'running', Status: 'Up' });
+  t.match((await faultOf(engine.imageDetails('x'))).fault, { kind: 'oversized' });
+  t.equal(await engine.imageId('x'), 'sha256:x');
+});
+
 t.test('a refusal in the engine’s words, and in a proxy’s', async (t) => {
   const engine = await fakeEngine(t, (path, response) => {
     if (path === '/version') response.end(version('1.41'));

@@ -2,6 +2,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import t from 'tap';
+import { grantableCapabilities } from '../../host-agent/confinement.ts';
 import { anchorOf, anchorsOf, fillTables, relativeLinks, table, tableNames } from '../../deploy/docs/markdown.ts';
 import { pages, programSettings, tables } from '../../deploy/docs/pages.ts';
 import { programMetrics } from '../../deploy/docs/program-metrics.ts';
@@ -117,7 +118,12 @@ t.test('links lead somewhere', (t) => {
 
 t.test('pages name metrics, settings and events that there are', (t) => {
   const names = new Set(allMetrics.flatMap(({ name }) => ['', '_bucket', '_sum', '_count'].map((end) => name + end)));
-  const settings = new Set([...Object.values(programSettings).flatMap((table) => Object.keys(table)), ...tooling]);
+  const settings = new Set([
+    ...Object.values(programSettings).flatMap((table) => Object.keys(table)),
+    ...tooling,
+    ...grantableCapabilities,
+    'NET_RAW',
+  ]);
   const rules = [...below('docs', '.md'), ...below('deploy/prometheus', '.yml')];
   const metricFaults = rules.flatMap((page) =>
     [...read(page).matchAll(/\blongshore_(?:gateway|actors|agent|process|event|build)_\w+/g)]

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
 import { Identity } from '../../../host-agent/identity.ts';
+import { defaultCapabilities } from '../../../host-agent/confinement.ts';
 import { createBody, type Owner } from '../../../host-agent/spec.ts';
 import { decoder } from '../../../lib/decode.ts';
 import type { ContainerId, TenantId } from '../../../schemas/ids.ts';
@@ -42,9 +43,11 @@ export function engineBody(owner: Owner, image: BenchImage, ports: readonly numb
     container: desired(image, ports),
     reference: referenceOf(image),
     imageId: image.digest,
+    imageLabels: [],
     secrets: {},
     publishAddress: '127.0.0.1',
     hostCpuMillis: Infinity,
+    capabilities: defaultCapabilities,
   }) as { readonly Labels: Record<string, string> };
   const renamed = Object.entries(made.Labels).map(([name, value]) => [name.replace('longshore', 'benchmark'), value]);
   return { ...made, Labels: Object.fromEntries(renamed) as Record<string, string> };

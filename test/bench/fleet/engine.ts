@@ -180,7 +180,7 @@ export function createMemoryEngine(): MemoryEngine {
     const bytes = body?.bytes ?? new Uint8Array();
     if (area === 'version') return { status: 200, body: version };
     if (area === 'info') return { status: 200, body: info };
-    if (area === 'images') return { status: 200, body: { Id: imageId } };
+    if (area === 'images') return { status: 200, body: { Id: imageId, Config: null } };
     if (area === 'networks') {
       if (method === 'POST') return createNetwork(bytes);
       const asked = labelsAsked(query);

@@ -96,6 +96,8 @@ export async function startSimulatedEngine(
 ): Promise<SimulatedEngine> {
   const containers = new Map<string, Made>();
   const images = new Map<string, string>();
+  /** By what it is called, or by its id. */
+  const imageOf = (name: string) => images.get(name) ?? [...images.values()].find((id) => id === name);
   const networks: { Id: string; Name: string; Created: string; Labels: Labels }[] = [];
   const listeners = new Set<{ readonly asked: [string, string][]; readonly response: ServerResponse }>();
   const doubles: string[] = [];
@@ -128,7 +130,7 @@ export async function startSimulatedEngine(
       Labels: Labels;
       HostConfig: { NetworkMode: string };
     };
-    if (!images.has(wanted.Image)) throw new Refusal(404, `No such image: ${wanted.Image}`);
+    if (imageOf(wanted.Image) === undefined) throw new Refusal(404, `No such image: ${wanted.Image}`);
     const twin = [...containers.values()].find((each) => each.name === name);
     if (twin !== undefined) {
       throw new Refusal(
@@ -276,9 +278,9 @@ export async function startSimulatedEngine(
       case 'POST images':
         return pull(asked, response);
       case 'GET images': {
-        const id = images.get(decodeURIComponent(path.slice('/images/'.length, -'/json'.length)));
+        const id = imageOf(decodeURIComponent(path.slice('/images/'.length, -'/json'.length)));
         if (id === undefined) throw new Refusal(404, `No such image: ${path}`);
-        return { status: 200, body: { Id: id } };
+        return { status: 200, body: { Id: id, Config: null } };
       }
       case 'DELETE containers':
         return remove(find(first));

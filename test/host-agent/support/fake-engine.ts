@@ -157,8 +157,8 @@ export async function startFakeEngine(t: Test, nowMs: () => number = Date.now): 
       images.add(query.get('fromImage') ?? '');
       response.writeHead(200).end('{"status":"done"}\n');
     } else if (path.startsWith('/images/')) {
-      const reference = path.slice('/images/'.length, -'/json'.length);
-      if (images.has(reference)) json(response, 200, { Id: `sha256:${reference}` });
+      const reference = path.slice('/images/'.length, -'/json'.length).replace(/^sha256:/, '');
+      if (images.has(reference)) json(response, 200, { Id: `sha256:${reference}`, Config: null });
       else json(response, 404, { message: `no such image: ${reference}` });
     } else if (container !== undefined) onContainer(call, container, response);
     else json(response, 404, { message: `${method} ${path}: no such container` });

@@ -1,0 +1,247 @@
+/**
+ * Keeps the members of a JSON text that a shape names, and skips the rest as it streams by. The engine repeats what
+ * images say (labels, commands, ports) in every list, inspection and event, so the size of its answers is in the hands
+ * of those who make images; what is kept here is not. Streaming parsers hold each string whole before they can drop it;
+ * this one finds its end and holds nothing.
+ */
+
+/** `true`: all of it. An array: of each element. An object: these members alone. */
+export type Shape = true | readonly [Shape] | { readonly [member: string]: Shape };
+
+interface Frame {
+  readonly isObject: boolean;
+  readonly shape: Shape;
+  isEmpty: boolean;
+}
+
+const quote = 0x22;
+const backslash = 0x5c;
+const comma = 0x2c;
+const colon = 0x3a;
+/** A longer name is of no member that a shape names. */
+const nameBytes = 256;
+/** Deeper than anything that is kept. */
+const depthMax = 64;
+
+const memberOf = (shape: Shape, name: string | undefined): Shape | undefined => {
+  if (shape === true) return true;
+  if (Array.isArray(shape) || name === undefined || !Object.hasOwn(shape, name)) return undefined;
+  return (shape as { readonly [member: string]: Shape })[name];
+};
+const elementOf = (shape: Shape): Shape | undefined =>
+  shape === true ? true : Array.isArray(shape) ? (shape[0] as Shape) : undefined;
+
+/** More would be kept than is allowed. */
+export class TooLarge extends Error {}
+
+/** Feeds chunks in; gets documents out, each as its kept text. Only kept text is checked, by whoever parses it. */
+export class Sieve {
+  readonly #shape: Shape;
+  readonly #maxBytes: number;
+  readonly #frames: Frame[] = [];
+  #kept: Buffer = Buffer.alloc(4096);
+  #keptBytes = 0;
+  /** Objects and arrays that are open inside of what is skipped. */
+  #skipped = 0;
+  #string: 'none' | 'name' | 'kept' | 'skipped' = 'none';
+  #isEscaped = false;
+  #expectsName = false;
+  #isInScalar = false;
+  #name: Buffer[] = [];
+  #nameLength = 0;
+  /** Of the value that comes next; undefined: it is skipped. */
+  #next: Shape | undefined;
+
+  /** `maxBytes`: of what is kept of one document. */
+  constructor(shape: Shape, maxBytes: number) {
+    this.#shape = shape;
+    this.#next = shape;
+    this.#maxBytes = maxBytes;
+  }
+
+  /** @throws TooLarge where more than `maxBytes` would be kept; Error where the brackets do not match. */
+  push(chunk: Buffer): Buffer[] {
+    const documents: Buffer[] = [];
+    for (let at = 0; at < chunk.length;) {
+      if (this.#string !== 'none') at = this.#inString(chunk, at);
+      else if (this.#between(chunk, at++)) documents.push(this.#take());
+    }
+    return documents;
+  }
+
+  /** @throws Error where the text ended inside of a document. */
+  end(): Buffer[] {
+    if (this.#frames.length > 0 || this.#string !== 'none' || this.#skipped > 0) throw new Error('the text is cut off');
+    // A number, or null, as a whole document.
+    return this.#keptBytes > 0 ? [this.#take()] : [];
+  }
+
+  /** One byte outside of strings. True: it ends a document. */
+  #between(chunk: Buffer, at: number): boolean {
+    const byte = chunk[at];
+    switch (byte) {
+      case 0x20:
+      case 0x0a:
+      case 0x0d:
+      case 0x09:
+        return false;
+      case quote:
+        this.#beginString();
+        return false;
+      case 0x7b:
+      case 0x5b:
+        this.#open(chunk, at, byte === 0x7b);
+        return false;
+      case 0x7d:
+      case 0x5d:
+        return this.#close(chunk, at);
+      case comma:
+        if (this.#skipped === 0) this.#separate();
+        return false;
+      case colon:
+        if (this.#skipped === 0) this.#member();
+        return false;
+      default:
+        if (this.#skipped === 0 && this.#next !== undefined) {
+          if (!this.#isInScalar) this.#begin();
+          this.#isInScalar = true;
+          this.#keep(chunk, at, at + 1);
+        }
+        return false;
+    }
+  }
+
+  #beginString(): void {
+    this.#isEscaped = false;
+    if (this.#skipped > 0) this.#string = 'skipped';
+    else if (this.#expectsName) {
+      this.#string = 'name';
+      this.#name = [];
+      this.#nameLength = 0;
+    } else if (this.#next === undefined) this.#string = 'skipped';
+    else {
+      this.#begin();
+      this.#keepByte(quote);
+      this.#string = 'kept';
+    }
+  }
+
+  /** Goes to the end of the string, or of the chunk. */
+  #inString(chunk: Buffer, from: number): number {
+    for (let at = from; ;) {
+      const end = chunk.indexOf(quote, at);
+      const upTo = end < 0 ? chunk.length : end;
+      let first = upTo;
+      while (first > at && chunk[first - 1] === backslash) first -= 1;
+      // An escape that began in what was before reaches over the first byte.
+      const carried = this.#isEscaped && first === at ? 1 : 0;
+      const isEscaped = (upTo - first + carried) % 2 === 1;
+      this.#isEscaped = isEscaped;
+      if (end < 0) {
+        this.#inside(chunk, from, chunk.length);
+        return chunk.length;
+      }
+      if (isEscaped) {
+        this.#isEscaped = false;
+        at = end + 1;
+        continue;
+      }
+      this.#inside(chunk, from, end);
+      if (this.#string === 'kept') this.#keepByte(quote);
+      this.#string = 'none';
+      return end + 1;
+    }
+  }
+
+  #inside(chunk: Buffer, from: number, to: number): void {
+    if (this.#string === 'kept') this.#keep(chunk, from, to);
+    if (this.#string !== 'name') return;
+    this.#nameLength += to - from;
+    // Copied: the chunk may be used again.
+    if (this.#nameLength <= nameBytes) this.#name.push(Buffer.from(chunk.subarray(from, to)));
+  }
+
+  #open(chunk: Buffer, at: number, isObject: boolean): void {
+    if (this.#skipped > 0 || this.#next === undefined) {
+      this.#skipped += 1;
+      return;
+    }
+    const shape = this.#next;
+    this.#begin();
+    this.#keep(chunk, at, at + 1);
+    if (this.#frames.length >= depthMax) throw new Error(`more than ${depthMax} levels`);
+    this.#frames.push({ isObject, shape, isEmpty: true });
+    this.#expectsName = isObject;
+    this.#next = isObject ? undefined : elementOf(shape);
+  }
+
+  #close(chunk: Buffer, at: number): boolean {
+    this.#isInScalar = false;
+    if (this.#skipped > 0) {
+      this.#skipped -= 1;
+      return false;
+    }
+    if (this.#frames.pop() === undefined) throw new Error('a bracket closes nothing');
+    this.#keep(chunk, at, at + 1);
+    this.#expectsName = false;
+    this.#next = undefined;
+    return this.#frames.length === 0;
+  }
+
+  #separate(): void {
+    const frame = this.#frames.at(-1);
+    this.#isInScalar = false;
+    this.#expectsName = frame?.isObject === true;
+    this.#next = frame === undefined || frame.isObject ? undefined : elementOf(frame.shape);
+  }
+
+  #member(): void {
+    this.#expectsName = false;
+    const frame = this.#frames.at(-1);
+    const text = this.#nameLength > nameBytes ? undefined : Buffer.concat(this.#name).toString('utf8');
+    if (frame === undefined) return;
+    this.#next = frame.shape === true ? true : memberOf(frame.shape, text && (JSON.parse(`"${text}"`) as string));
+    if (frame.shape === true && text === undefined) throw new Error(`a name of more than ${nameBytes} bytes`);
+  }
+
+  /** What comes before a value that is kept. */
+  #begin(): void {
+    const frame = this.#frames.at(-1);
+    if (frame === undefined) return;
+    if (!frame.isEmpty) this.#keepByte(comma);
+    frame.isEmpty = false;
+    if (!frame.isObject) return;
+    this.#keepByte(quote);
+    for (const part of this.#name) this.#keep(part, 0, part.length);
+    this.#keepByte(quote);
+    this.#keepByte(colon);
+  }
+
+  #keep(bytes: Buffer, from: number, to: number): void {
+    this.#grow(to - from);
+    bytes.copy(this.#kept, this.#keptBytes, from, to);
+    this.#keptBytes += to - from;
+  }
+
+  #keepByte(byte: number): void {
+    this.#grow(1);
+    this.#kept[this.#keptBytes++] = byte;
+  }
+
+  #grow(more: number): void {
+    const needed = this.#keptBytes + more;
+    if (needed > this.#maxBytes) throw new TooLarge(`more than ${this.#maxBytes} bytes of the answer are to be kept`);
+    if (needed <= this.#kept.length) return;
+    const larger = Buffer.alloc(Math.max(needed, 2 * this.#kept.length));
+    this.#kept.copy(larger, 0, 0, this.#keptBytes);
+    this.#kept = larger;
+  }
+
+  #take(): Buffer {
+    const document = Buffer.from(this.#kept.subarray(0, this.#keptBytes));
+    this.#keptBytes = 0;
+    this.#isInScalar = false;
+    this.#next = this.#shape;
+    return document;
+  }
+}

@@ -1,0 +1,107 @@
+/**
+ * A tenant runs an image whose label is 4 MiB long: the engine repeats it for every container, in every list and event.
+ * The image must be refused, and an engine that already holds such containers must not hide the others from the agent.
+ */
+import t from 'tap';
+import { v7 } from 'uuid';
+import { pushTestImage } from '../../deploy/registry.ts';
+import { labels } from '../../host-agent/observed.ts';
+import { containerName, ownerLabels, specHash } from '../../host-agent/spec.ts';
+import type { ContainerId } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
+import { host, type Desire } from '../host-agent/support/control-plane.ts';
+import { eventually } from '../host-agent/support/eventually.ts';
+import { startRig, steady } from '../host-agent/support/rig.ts';
+
+/** Their list is larger than what the agent keeps of an answer (`limits.engineAnswerBytes`). */
+const fromBefore = 2;
+
+t.test('an image with a label of 4 MiB', async (t) => {
+  const { controlPlane, engine, registry, agent, script } = await startRig(t);
+  const owner = { cluster: controlPlane.cluster, host };
+  const cmd = ['sh', '-c', steady];
+  const push = async (tag: string, image: object): Promise<Desire & { repository: string }> => {
+    const repository = 'longshore/attack-labels';
+    await pushTestImage(registry, { repository, tag, cmd, ...image });
+    return { registry, repository, tag, cpu_millis: 10 };
+  };
+  const flood = await push('flood', { labels: { flood: 'x'.repeat(4_190_000) } });
+  const reference = `${registry}/${flood.repository}:flood`;
+  await engine.call('POST', `/images/create?fromImage=${encodeURIComponent(reference)}`);
+
+  // As the last release made them: the engine puts the image's label beside the agent's.
+  const before = Array.from({ length: fromBefore }, () =>
+    controlPlane.desire({ ...flood, id: v7() as ContainerId, desired: 'running' }),
+  );
+  for (const container of before) {
+    const made = await engine.call('POST', `/containers/create?name=${containerName(owner, container.id)}`, {
+      Image: reference,
+      Labels: {
+        ...ownerLabels(owner),
+        [labels.tenant]: container.tenant,
+        [labels.container]: container.id,
+        [labels.placement]: String(container.placement),
+        [labels.spec]: specHash(container),
+      },
+      HostConfig: { NetworkMode: 'none' },
+    });
+    t.equal(made.status, 201, made.text);
+  }
+  const [first, second] = before.map(({ id }) => id) as [ContainerId, ContainerId];
+  const process = agent();
+  const isRunning = ({ observation }: { observation: { status: string } }) => observation.status === 'running';
+
+  await t.test('containers that have it from before are looked after', async (t) => {
+    const plain = controlPlane.desire({ ...(await script('labels-plain', steady)), cpu_millis: 10 });
+    await Promise.all([first, second, plain.id].map((id) => controlPlane.reported(id, isRunning)));
+    controlPlane.desire({ id: first, desired: 'removed' });
+    await controlPlane.reported(first, ({ gone }) => gone);
+    t.same(await engine.containers(first), []);
+  });
+
+  await t.test('their events are heard', async (t) => {
+    await engine.call('POST', `/containers/${containerName(owner, second)}/kill`);
+    const crashed = await controlPlane.reported(second, ({ observation }) => observation.restart_count > 0);
+    t.match(crashed.observation.status, /running|starting|backoff/);
+    t.notOk(process.lines.some(({ event }) => event === 'engine_attention_lost'));
+  });
+
+  await t.test('a new container of it is refused, with what to do', async (t) => {
+    const { id } = controlPlane.desire(flood);
+    const { observation } = await controlPlane.reported(id, ({ observation: { status } }) => status === 'failed');
+    t.match(observation, { reason: 'image_refused', message: /labels/ });
+    t.same(await engine.containers(id), []);
+  });
+
+  await t.test('labels of a usual size are blanked, so that they are in no list', async (t) => {
+    const size = limits.imageLabelBytes;
+    const small = await push('small', { labels: { note: 'x'.repeat(size / 2), [labels.tenant]: 'stolen' } });
+    const { id } = controlPlane.desire(small);
+    await controlPlane.reported(id, isRunning);
+    t.match((await engine.only(id)).Config.Labels, { note: '', [labels.tenant]: 'acme' });
+
+    const over = controlPlane.desire(await push('over', { labels: { note: 'x'.repeat(size) } }));
+    const item = await controlPlane.reported(over.id, ({ observation: { status } }) => status === 'failed');
+    t.match(item.observation, { reason: 'image_refused', message: new RegExp(`labels take \\d+ bytes.*${size}`) });
+  });
+
+  await t.test('so are ports, volumes and a command that every list would repeat', async (t) => {
+    const exposedPorts = Array.from({ length: limits.imagePorts + 1 }, (_, index) => index + 1);
+    const volumes = Array.from({ length: limits.imageVolumes + 1 }, (_, index) => `/v${index}`);
+    for (const [word, image] of [
+      ['ports', { exposedPorts }],
+      ['volumes', { volumes }],
+      ['command', { cmd: ['sh', '-c', `${steady} # ${'x'.repeat(limits.imageCommandBytes)}`] }],
+    ] as const) {
+      const { id } = controlPlane.desire(await push(word, image));
+      const { observation } = await controlPlane.reported(id, ({ observation: { status } }) => status === 'failed');
+      t.match(observation, { reason: 'image_refused', message: new RegExp(word) });
+    }
+  });
+
+  await eventually(
+    () => !controlPlane.beats().at(-1)?.faults?.length || undefined,
+    () => 'a beat without faults',
+  );
+  await process.stop();
+});
