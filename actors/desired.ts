@@ -27,6 +27,7 @@ function project(record: ContainerRecord): DesiredContainer | undefined {
     env: spec.env,
     cpu_millis: cpuMillis,
     mem_bytes: memBytes,
+    ...(record.diskBytes === undefined ? {} : { disk_bytes: record.diskBytes }),
     secret_refs: [...record.secretRefs],
     config_files: [...record.configFiles],
   };

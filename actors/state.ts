@@ -17,6 +17,7 @@ import {
 import { cpuMillis, memBytes } from '../schemas/quantity.ts';
 import type { ListCursor } from '../schemas/messages.ts';
 import { keys } from '../schemas/buckets.ts';
+import { limits } from '../schemas/limits.ts';
 import { defaultTenant, type QuotaAmounts, type TenantRecord } from '../schemas/tenant.ts';
 import { newestOf } from './order.ts';
 import {
@@ -120,6 +121,14 @@ export const amountsOf = (record: ContainerRecord): { cpuMillis: number; memByte
   memBytes: memBytes(record.spec.mem_limit) ?? 0,
 });
 
+/** The same in the dimensions of a quota. */
+export function quotaAmountsOf(record: ContainerRecord): Omit<QuotaAmounts, 'vpn_peers'> {
+  const { cpuMillis, memBytes } = amountsOf(record);
+  const { diskBytes = limits.containerDiskBytes } = record;
+  const ports = record.spec.ports.length;
+  return { containers: 1, cpu_millis: cpuMillis, mem_bytes: memBytes, ports, disk_bytes: diskBytes };
+}
+
 type MutableAmounts = Record<QuotaDimension, number>;
 
 const noAmounts: QuotaAmounts = Object.freeze(
@@ -148,9 +157,16 @@ class TenantState implements TenantView {
   usage(region: string): QuotaAmounts {
     const amounts = this.#usage.get(region) ?? noAmounts;
     // Peers are in no region.
-    return region === '*' && this.damaged.size + this.peers.count > 0
-      ? { ...amounts, containers: amounts.containers + this.damaged.size, vpn_peers: this.peers.count }
-      : amounts;
+    const damaged = this.damaged.size;
+    if (region !== '*' || damaged + this.peers.count === 0) return amounts;
+    return {
+      ...amounts,
+      containers: amounts.containers + damaged,
+      vpn_peers: this.peers.count,
+      // The most that they can have.
+      ports: amounts.ports + damaged * limits.ports,
+      disk_bytes: amounts.disk_bytes + damaged * limits.containerDiskBytes,
+    };
   }
 
   /** A key that was used again after its time belongs to the newer container; the older one's changes leave it there. */
@@ -172,14 +188,16 @@ class TenantState implements TenantView {
   }
 
   count(record: ContainerRecord, sign: 1 | -1): void {
-    const { cpuMillis, memBytes } = amountsOf(record);
+    const more = quotaAmountsOf(record);
     const regions = record.placement.phase === 'placed' ? ['*', record.placement.region] : ['*'];
     for (const region of regions) {
       let amounts = this.#usage.get(region);
       if (amounts === undefined) this.#usage.set(region, (amounts = { ...noAmounts }));
       amounts.containers += sign;
-      amounts.cpu_millis += sign * cpuMillis;
-      amounts.mem_bytes += sign * memBytes;
+      amounts.cpu_millis += sign * more.cpu_millis;
+      amounts.mem_bytes += sign * more.mem_bytes;
+      amounts.ports += sign * more.ports;
+      amounts.disk_bytes += sign * more.disk_bytes;
     }
   }
 }

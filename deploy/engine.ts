@@ -192,8 +192,9 @@ function daemonArguments(layout: Layout, firewall: boolean): string[] {
     ['cgroup-parent', `/${cgroupOf(layout.identity)}`],
     ['exec-opt', 'native.cgroupdriver=cgroupfs'],
     ['shutdown-timeout', String(containerGraceS)],
+    // Ports by rules alone: a docker-proxy for each port is outside of its container's cgroup.
     ...(firewall
-      ? []
+      ? [['userland-proxy', 'false'] as [string, string]]
       : ['iptables', 'ip6tables', 'ip-forward', 'ip-masq'].map((name): [string, string] => [name, 'false'])),
   ];
   return options.map(([name, value]) => `--${name}=${value}`);

@@ -208,6 +208,8 @@ async function startParts(
       DOCKER_HOST: engine.host,
       NATS_URLS: nats.url,
       REGISTRIES_ALLOWED: `public,${registry.address}`,
+      // A private engine serves nothing else.
+      ...(engine.origin === 'private' ? { IMAGES_COLLECTED: 'all' } : {}),
       METRICS_PORT: String(ports.agentMetrics),
     },
     readyUrl: readyUrlOf(ports.agentMetrics),

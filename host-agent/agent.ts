@@ -34,6 +34,7 @@ import { systemMachineTime, type MachineTime } from './machine-time.ts';
 import { loadMemories } from './memory-store.ts';
 import { loadFence } from './fence.ts';
 import { createMetrics, registerGauges } from './metrics.ts';
+import { watchPortProxies } from './port-proxy.ts';
 import { createPulls } from './pulls.ts';
 import { createReconciler, type Reconciler } from './reconciler.ts';
 import { createPermit } from './registries.ts';
@@ -42,6 +43,9 @@ import { systemResolve } from './resolve.ts';
 import { loadSessionNumber } from './session.ts';
 import { logRatesOf, type AgentSettings } from './settings.ts';
 import type { Owner } from './spec.ts';
+import { createDiskKeeper } from './disk-keeper.ts';
+import { diskLimitOf, wroteTooMuch } from './disk-plan.ts';
+import { createImageCollector } from './images.ts';
 import { createStateDisk } from './state-disk.ts';
 
 export interface AgentParts {
@@ -81,6 +85,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
   const { signal } = ending;
   const metrics = createMetrics(registry);
 
+  let engineRoot: string | undefined;
   let machine: Machine = { cores: availableParallelism(), memBytes: totalmem() };
   const capacity = () => capacityOf(settings, machine);
   const engine = createEngine(
@@ -218,15 +223,26 @@ export async function startAgent(parts: AgentParts): Promise<void> {
   const turns = createLogTurns(logRatesOf(settings), clock);
   const publish = createPublish({ host, request: control.request, turns, backoff: retry, clock, metrics, log });
   const logs = createCollector({ engine, cursors, spool, publish, backoff: retry, clock, metrics, log });
-  const pulls = createPulls(engine, createPermit(settings.REGISTRIES_ALLOWED, systemResolve), metrics);
-  const executor = createExecutor({
+  const images = await createImageCollector({
     engine,
+    stateDir,
+    policy: settings.IMAGES_COLLECTED,
+    wanted: () => reconciler.wantedImages(),
+    nowMs: () => clock.nowMs(),
+    metrics,
+    disk,
+    log,
+  });
+  const pulls = createPulls(images.recording, createPermit(settings.REGISTRIES_ALLOWED, systemResolve), metrics);
+  const executor = createExecutor({
+    engine: images.recording,
     owner,
     pulls,
     logs,
     secretsDir: settings.SECRETS_DIR,
     publishAddress: settings.PUBLISH_ADDRESS,
     capabilities: settings.CONTAINER_CAPABILITIES,
+    diskBytes: settings.CONTAINER_DISK_BYTES,
     stopGraceMs: settings.STOP_GRACE_MS,
     cpuMillis: () => machine.cores * 1000,
   });
@@ -260,13 +276,34 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     steadyMs,
     log,
     onUp: async () => {
-      const { NCPU, MemTotal } = await engine.info();
+      const { NCPU, MemTotal, DockerRootDir } = await engine.info();
       machine = { cores: NCPU, memBytes: MemTotal };
+      engineRoot = DockerRootDir;
       await reconciler.onEngineUp();
       if (reconciler.unjudged().length > 0) control.syncSoon();
     },
     onAway: reconciler.onEngineAway,
     onEvent: reconciler.onEvent,
+  });
+
+  const diskKeeper = createDiskKeeper({
+    engine,
+    owner,
+    isEngineUp: () => monitor.status().phase === 'up',
+    // The path of an engine that is reached over the network is one of another machine.
+    rootDir: () => (settings.DOCKER_HOST.kind === 'unix' ? engineRoot : undefined),
+    limitOf: (id) => {
+      const wanted = reconciler.wanted(id);
+      return diskLimitOf('container' in wanted ? wanted.container : {}, settings.CONTAINER_DISK_BYTES);
+    },
+    evict: ({ id, dockerId, usedBytes, limitBytes }) =>
+      reconciler.evict(id, dockerId, wroteTooMuch(usedBytes, limitBytes)),
+    images,
+    settings,
+    faults,
+    metrics,
+    steadyMs,
+    log,
   });
 
   registerGauges(
@@ -278,6 +315,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
       lastInventoryMs: reconciler.lastInventoryMs,
       lastSyncMs: control.lastSyncMs,
       orphansHeld: reconciler.orphansHeld,
+      diskUsedPercent: diskKeeper.usedPercent,
       faults: () => faults.list().map(({ kind }) => kind),
       credentialsExpiryMs: () => credentials.expiryMs(),
     },
@@ -291,6 +329,8 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     watchContact(contact, contactHeard, settings.BEAT_INTERVAL_MS, stand, signal),
     monitor.run(signal),
     spool.run(publish, signal),
+    diskKeeper.run(signal),
+    ...(settings.DOCKER_HOST.kind === 'unix' ? [watchPortProxies(settings.SYNC_INTERVAL_MS, log, signal)] : []),
     sweepEvery(settings.SYNC_INTERVAL_MS, reconciler, monitor, log, signal),
   ];
   const onMove = countMoves(registry);
@@ -338,7 +378,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
       pulls.stop();
       await Promise.all([reconciler.stop(), logs.stop(), ...running]);
       await disconnect();
-      await Promise.all([sessions, credentials, store, fence, contact].map((kept) => kept.flush()));
+      await Promise.all([sessions, credentials, store, fence, contact, images].map((kept) => kept.flush()));
       engine.close();
     },
   });

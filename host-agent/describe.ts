@@ -28,7 +28,8 @@ export function describe(wanted: Wanted, observed: Observed, memory: Memory): De
 }
 
 function describeRunning(state: EngineState | null, memory: Memory): Description {
-  const { attempt, operation, why, restarts } = memory;
+  const { attempt, operation, restarts } = memory;
+  const why = memory.evicted?.why ?? memory.why;
   const base = { restart_count: restarts };
   const as = (status: ContainerStatus, reasoned: Why | null, more: Partial<Observation> = {}): Description => ({
     gone: false,

@@ -5,7 +5,8 @@ import type { ContainerId } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
 import type { Capability } from './confinement.ts';
 import { tarOf } from './config-files.ts';
-import type { Engine } from './docker/engine.ts';
+import { diskLimitOf } from './disk-plan.ts';
+import type { CreateResult, Engine } from './docker/engine.ts';
 import { detailOf, EngineError, isOversized, isRefusal } from './docker/errors.ts';
 import { clearFailure, createFailure, pullFailure, startFailure } from './failures.ts';
 import { imageFault, imageTooLarge, labelNames } from './image-check.ts';
@@ -40,6 +41,8 @@ export interface ExecutorParts {
   readonly secretsDir: string | undefined;
   readonly publishAddress: string;
   readonly capabilities: readonly Capability[];
+  /** The most that a container may write on this host. */
+  readonly diskBytes: number;
   readonly stopGraceMs: number;
   /** Of the engine's host. */
   readonly cpuMillis: () => number;
@@ -80,11 +83,11 @@ export function createExecutor(parts: ExecutorParts): Executor {
     await ensureNetwork();
     const { publishAddress, capabilities } = parts;
     const hostCpuMillis = parts.cpuMillis();
-    const making = { owner, container, reference, imageId, secrets: secrets.env };
+    const making = { owner, container, reference, imageId, secrets: secrets.env, imageLabels: image.labels };
+    const { bytes, isEnforced } = diskLimitOf(container, parts.diskBytes);
     const name = containerName(owner, container.id);
-    const result = await engine.create(
-      name,
-      createBody({ ...making, imageLabels: image.labels, publishAddress, hostCpuMillis, capabilities }),
+    const result = await createWithQuota(isEnforced ? bytes : null, (diskBytes) =>
+      engine.create(name, createBody({ ...making, publishAddress, hostCpuMillis, capabilities, diskBytes })),
     );
     switch (result.kind) {
       case 'created':
@@ -93,6 +96,26 @@ export function createExecutor(parts: ExecutorParts): Executor {
         return imageGone(reference);
       case 'name_taken':
         return nameTaken(name);
+    }
+  };
+
+  /**
+   * Few storage drivers keep quotas (overlay2 on xfs with pquota, btrfs, zfs), and none says so beforehand. What refuses
+   * a create with a quota and takes it without has none, until the agent starts again.
+   */
+  let hasQuotas = true;
+  const createWithQuota = async (
+    diskBytes: number | null,
+    make: (diskBytes: number | null) => Promise<CreateResult>,
+  ): Promise<CreateResult> => {
+    if (!hasQuotas || diskBytes === null) return make(null);
+    try {
+      return await make(diskBytes);
+    } catch (error) {
+      if (!(error instanceof EngineError) || error.fault.kind !== 'refused') throw error;
+      const result = await make(null);
+      hasQuotas = false;
+      return result;
     }
   };
 

@@ -6,7 +6,13 @@ import type { Log } from '../lib/log.ts';
 import type { HostFault } from '../schemas/host.ts';
 import { limits } from '../schemas/limits.ts';
 
-export const faultKinds = ['state_unwritable', 'engine_degraded', 'cloned_state'] as const;
+export const faultKinds = [
+  'state_unwritable',
+  'engine_degraded',
+  'cloned_state',
+  'disk_pressure',
+  'disk_unmeasured',
+] as const;
 export type FaultKind = (typeof faultKinds)[number];
 
 export interface Faults {

@@ -56,6 +56,8 @@ export interface Memory extends Lasting {
   readonly seenUpAtMs: number | null;
   /** The engine's container that can never start again, and is to be made once more. */
   readonly remake: string | null;
+  /** The engine's container that has written more than it may: it is removed, and made again after a back-off. */
+  readonly evicted: { readonly dockerId: string; readonly why: Why } | null;
   readonly operation: Operation | null;
 }
 
@@ -73,6 +75,7 @@ export const blank: Memory = {
   startedAtMs: null,
   seenUpAtMs: null,
   remake: null,
+  evicted: null,
   operation: null,
 };
 
@@ -123,6 +126,8 @@ export function remember(
     return upMs >= limits.restartBackoffForgetMs && seen.failures > 0 ? { ...seen, failures: 0 } : seen;
   }
   if (state.phase !== 'exited' || state.run === memory.countedRun) return memory;
+  // Its end was the agent's doing.
+  if (observed.kind === 'present' && observed.found.dockerId === memory.evicted?.dockerId) return memory;
   const { exit, run } = state;
   // A start that failed never ran, and is known from its error.
   const isWatched = isSince(memory.seenUpAtMs, watchedSinceMs) || isSince(memory.startedAtMs, watchedSinceMs);
@@ -197,9 +202,18 @@ export function settle(memory: Memory, step: Step, outcome: Outcome, nowMs: numb
     case 'failed':
       return { ...memory, why: outcome.why, attempt: { phase: 'failed' } };
     case 'done':
+      if (step.kind === 'remove' && step.dockerId === memory.evicted?.dockerId) {
+        return { ...failed(memory, memory.evicted.why, nowMs, bounds), evicted: null };
+      }
       return done(memory, step, outcome.imageId, nowMs);
   }
 }
+
+/** A container that has written too much, unless it is gone or known to have. */
+export const evict = (memory: Memory, dockerId: string, message: string): Memory =>
+  memory.want !== 'running' || memory.evicted?.dockerId === dockerId
+    ? memory
+    : { ...memory, evicted: { dockerId, why: { reason: 'disk_limit', message, exitCode: null } } };
 
 function done(memory: Memory, step: Step, imageId: string | undefined, nowMs: number): Memory {
   switch (step.kind) {

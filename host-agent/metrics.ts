@@ -18,6 +18,8 @@ export interface Metrics {
   logGaps(cause: LossCause, count: number): void;
   logHeldUp(scope: RateScope): void;
   logAbandoned(): void;
+  diskEviction(): void;
+  imageRemoved(): void;
 }
 
 /** What is read at each scrape. */
@@ -30,6 +32,8 @@ export interface Gauges {
   /** Null before the first. */
   lastSyncMs(): number | null;
   orphansHeld(): number;
+  /** Of the engine's disk; null where it cannot be seen. */
+  diskUsedPercent(): number | null;
   /** The kinds of those that are there now. */
   faults(): readonly string[];
   credentialsExpiryMs(): number | null;
@@ -106,6 +110,16 @@ export function createMetrics(registry: Registry): Metrics {
     help: 'Containers that were removed before all of their log could be read or kept.',
     registers,
   });
+  const diskEvictions = new Counter({
+    name: 'longshore_agent_disk_evictions_total',
+    help: 'Containers that were removed because they had written more than they may.',
+    registers,
+  });
+  const imagesRemoved = new Counter({
+    name: 'longshore_agent_images_removed_total',
+    help: 'Names of unused images that were removed to make room.',
+    registers,
+  });
   return {
     engineCall: (call, outcome, seconds) => engineCalls.labels(call, outcome).observe(seconds),
     step: (step, result) => steps.labels(step, result).inc(),
@@ -119,6 +133,8 @@ export function createMetrics(registry: Registry): Metrics {
     logGaps: (cause, count) => logGaps.labels(cause).inc(count),
     logHeldUp: (scope) => logHeldUp.labels(scope).inc(),
     logAbandoned: () => logAbandoned.inc(),
+    diskEviction: () => diskEvictions.inc(),
+    imageRemoved: () => imagesRemoved.inc(),
   };
 }
 
@@ -172,6 +188,14 @@ export function registerGauges(registry: Registry, gauges: Gauges, nowMs: () => 
     () => {
       const ms = gauges.lastSyncMs();
       return ms === null ? -1 : (nowMs() - ms) / 1000;
+    },
+  );
+  simple(
+    'longshore_agent_disk_used_ratio',
+    'How full the engine’s disk is, in bytes or in inodes; -1: not known.',
+    () => {
+      const percent = gauges.diskUsedPercent();
+      return percent === null ? -1 : percent / 100;
     },
   );
   simple('longshore_agent_orphans_held', 'Orphans that wait for an operator’s word.', () => gauges.orphansHeld());

@@ -76,6 +76,7 @@ function planPresent(wanted: WantedRunning, found: Found, memory: Memory, nowMs:
   const { container, spec } = wanted;
   if (found.placement !== container.placement || found.spec !== spec) return clear(found, memory, nowMs);
   const { dockerId, state } = found;
+  if (memory.evicted?.dockerId === dockerId) return clear(found, memory, nowMs);
   switch (state.phase) {
     case 'running':
       return none;

@@ -19,13 +19,13 @@ import { createFleet, type Fleet } from './fleet.ts';
 import { inventory, observe, type Presence } from './inventory.ts';
 import type { LogCollector } from './logs/collector.ts';
 import type { MemoryStore } from './memory-store.ts';
-import { endOperation, remember, settle, type Memory, type Operation, type Outcome } from './memory.ts';
+import { endOperation, evict, remember, settle, type Memory, type Operation, type Outcome } from './memory.ts';
 import type { Metrics } from './metrics.ts';
 import type { Observed } from './observed.ts';
 import { plan, type Step } from './plan.ts';
 import { createQueue } from './queue.ts';
 import type { Reporter } from './reporter.ts';
-import type { Owner } from './spec.ts';
+import { referenceOf, type Owner } from './spec.ts';
 import type { Wanted } from './wanted.ts';
 
 export interface Reconciler {
@@ -47,6 +47,12 @@ export interface Reconciler {
   onEngineUp(): Promise<void>;
   onEngineAway(sinceMs: number): void;
   onEvent(id: ContainerId): void;
+  /** What is desired here, as it is known now. */
+  readonly wanted: Fleet['wanted'];
+  /** It has written more than it may: it is removed and made again. */
+  evict(id: ContainerId, dockerId: string, message: string): void;
+  /** References of the images that this host is to run. */
+  wantedImages(): string[];
   /** Looks for what no event told of. */
   sweep(): Promise<void>;
   used(): Capacity;
@@ -372,6 +378,18 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
     },
     onEngineAway: (sinceMs) => reportAway(fleet.ids(), sinceMs),
     onEvent: (id) => queue.enqueue(id),
+    wanted: fleet.wanted,
+    evict: (id, dockerId, message) => {
+      memories.set(id, evict(memories.of(id), dockerId, message));
+      queue.enqueue(id);
+    },
+    wantedImages: () =>
+      fleet.ids().flatMap((id) => {
+        const wanted = fleet.wanted(id);
+        const reference =
+          'container' in wanted && wanted.want !== 'removed' ? referenceOf(wanted.container) : undefined;
+        return reference?.kind === 'image' ? [reference.reference] : [];
+      }),
     sweep: async () => {
       if (!isUp()) return;
       const before = await takeInventory();

@@ -18,6 +18,7 @@ import { isRegistryRule } from '../schemas/registry.ts';
 import { defaultCapabilities, grantableCapabilities, parseCapabilities, type Capability } from './confinement.ts';
 import { parseEngineAddress, type EngineAddress } from './docker/transport.ts';
 import type { LogRates } from './logs/rates.ts';
+import { imagePolicies } from './images.ts';
 
 const engineAddress: Setting<EngineAddress> = {
   form: 'unix:///path/to/docker.sock or tcp://host:port',
@@ -45,6 +46,7 @@ const bytesPerSecond = (whose: string, fallback: number) =>
       fallback,
     },
   );
+const percent = (doc: string, fallback: number) => integer(doc, { min: 0, max: 100, fallback });
 
 const registryRules = (doc: string, fallback: readonly string[]): Setting<readonly string[]> => ({
   form: `list, comma-separated, of up to ${limits.registryRules} registries`,
@@ -66,6 +68,25 @@ export const settings = {
   DOCKER_HOST: engineAddress,
   PUBLISH_ADDRESS: text("Address of this host on which containers' ports are published.", { fallback: '127.0.0.1' }),
   CONTAINER_CAPABILITIES: capabilities,
+  CONTAINER_DISK_BYTES: integer(
+    'What a container may write on this host: its own layer and the volumes of its image. Where less is declared, that.',
+    { min: limits.memBytesMin, max: most, fallback: limits.containerDiskBytes },
+  ),
+  DISK_INTERVAL_MS: ms('Between measurements of what containers have written.', limits.diskIntervalMs),
+  DISK_PRESSURE_PERCENT: percent(
+    'From so full an engine’s disk on the host has the fault disk_pressure, and containers over their limit go that were declared before there were limits; 100: never.',
+    limits.diskPressurePercent,
+  ),
+  IMAGES_COLLECTED: choice(
+    'Which unused images may be removed to make room: those that this agent pulled, all of the engine’s, or none.',
+    imagePolicies,
+    'pulled',
+  ),
+  IMAGES_HIGH_PERCENT: percent(
+    'From so full an engine’s disk on unused images are removed; 100: never.',
+    limits.imagesHighPercent,
+  ),
+  IMAGES_LOW_PERCENT: percent('Down to so full.', limits.imagesLowPercent),
   NATS_URLS: list('NATS servers, in place of those that the gateway names.', { fallback: [] }),
   NATS_CA_FILE: optionalText('Certificate authority of the NATS servers; TLS is then required.'),
   CAPACITY_CPU_MILLIS: integer(
@@ -147,6 +168,9 @@ export function checkSettings(given: AgentSettings): AgentSettings {
     faults.push(
       'STOP_ON_DISCONNECT_MS must be more than twice SYNC_INTERVAL_MS, or a quiet control plane looks absent',
     );
+  }
+  if (given.IMAGES_LOW_PERCENT > given.IMAGES_HIGH_PERCENT) {
+    faults.push('IMAGES_LOW_PERCENT must not exceed IMAGES_HIGH_PERCENT');
   }
   if (faults.length > 0) throw new ConfigurationError(faults);
   return given;

@@ -97,6 +97,8 @@ export interface Making {
   readonly publishAddress: string;
   readonly hostCpuMillis: number;
   readonly capabilities: readonly Capability[];
+  /** A quota of its writable layer, where the engine's storage keeps one. */
+  readonly diskBytes: number | null;
 }
 
 /** Body of `POST /containers/create`. The engine never restarts it (RestartPolicy no): the agent alone does. */
@@ -110,6 +112,7 @@ export function createBody({
   publishAddress,
   hostCpuMillis,
   capabilities,
+  diskBytes,
 }: Making): object {
   const ports = container.ports.map(portKey);
   const cpuMillis = Math.max(cpuMillisMin, Math.min(container.cpu_millis, hostCpuMillis));
@@ -138,6 +141,7 @@ export function createBody({
       // Equal to Memory: no swap on top.
       MemorySwap: container.mem_bytes,
       ...confinement(capabilities),
+      ...(diskBytes === null ? {} : { StorageOpt: { size: String(diskBytes) } }),
       LogConfig: {
         Type: 'json-file',
         Config: { 'max-size': limits.engineLogFileSize, 'max-file': String(limits.engineLogFiles) },

@@ -123,6 +123,7 @@ export const reasons = [
   'exited',
   'crash_loop',
   'oom_killed',
+  'disk_limit',
   'image_missing',
   'image_not_found',
   'image_auth',
@@ -237,6 +238,8 @@ export interface ContainerRecord {
   readonly spec: ContainerSpec;
   readonly secretRefs: readonly SecretRef[];
   readonly configFiles: readonly ConfigFile[];
+  /** What it may write to its host's disk; absent where it was declared before there was a limit, which is then not kept. */
+  readonly diskBytes?: number;
   readonly desired: DesiredState;
   /** Rises with every change of what is wanted: start, stop, delete, placement, operator's fields, retry. */
   readonly generation: number;

@@ -42,5 +42,5 @@ export type ErrorBody =
   | { error: Exclude<ErrorCode, 'over_quota' | 'invalid'>; message?: string };
 
 /** In the order in which an exceeded cap is reported. */
-export const quotaDimensions = ['containers', 'cpu_millis', 'mem_bytes', 'vpn_peers'] as const;
+export const quotaDimensions = ['containers', 'cpu_millis', 'mem_bytes', 'vpn_peers', 'ports', 'disk_bytes'] as const;
 export type QuotaDimension = (typeof quotaDimensions)[number];

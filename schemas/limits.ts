@@ -340,6 +340,20 @@ export const limits = {
   crashLoopExits: 3,
   containerPids: 1024,
   containerShmBytes: 64 * MiB,
+  /** What a container may write to its host's disk: its writable layer and the volumes that its image names. */
+  containerDiskBytes: 10 * 1024 * MiB,
+  diskIntervalMs: 30 * seconds,
+  /** Between looks at how full the engine's disk is. */
+  diskLookMs: 5 * seconds,
+  /** Of one container, or of all volumes. */
+  diskMeasureMs: 1 * minutes,
+  imagesHighPercent: 85,
+  imagesLowPercent: 75,
+  diskPressurePercent: 90,
+  /** Pressure is over when the disk is so much below its threshold. */
+  diskReliefPercent: 5,
+  /** Images that an agent remembers to have pulled. */
+  imagesRecorded: 5000,
   /** Of one Linux bridge; all tenants' containers of a host are on one. */
   bridgePorts: 1023,
   containersPerHost: 500,
@@ -492,4 +506,7 @@ export const defaultCaps = {
   cpu_millis: 8000,
   mem_bytes: 16 * 1024 * MiB,
   vpn_peers: 10,
+  /** What that many containers can use at most. */
+  ports: 20 * limits.ports,
+  disk_bytes: 20 * limits.containerDiskBytes,
 } as const;

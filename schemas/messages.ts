@@ -399,6 +399,8 @@ export const DesiredContainer = Type.Object({
   env: Type.Record(Type.String(), Type.String()),
   cpu_millis: Count,
   mem_bytes: Count,
+  /** What it may write. Absent from actors of the last release, and for what was declared before there was a limit. */
+  disk_bytes: Type.Optional(Count),
   secret_refs: Type.Array(SecretRef),
   config_files: Type.Array(ConfigFile),
 });

@@ -2,7 +2,7 @@
 import Type, { type Static } from 'typebox';
 import { quotaDimensions, type QuotaDimension } from './errors.ts';
 import { Region, TenantId, regionPattern } from './ids.ts';
-import { defaultCaps } from './limits.ts';
+import { defaultCaps, limits } from './limits.ts';
 import { nullable } from './nullable.ts';
 import { RegistryRules } from './registry.ts';
 
@@ -67,6 +67,25 @@ export type TenantView = Static<typeof TenantView>;
 export type QuotaAmounts = Readonly<Record<QuotaDimension, number>>;
 export type QuotaCaps = Readonly<Record<QuotaDimension, number | null>>;
 
+/** As they were set: absent ones have their default, in records of an older release too. */
+export type StoredCaps = Readonly<Partial<QuotaCaps>>;
+
+/**
+ * All caps. The default of ports and disk is what the containers can use: a tenant whose cap of containers is raised, or
+ * was raised before there were these caps, meets neither.
+ */
+export function capsOf(stored: StoredCaps): QuotaCaps {
+  const { containers = defaultCaps.containers } = stored;
+  const forAll = (each: number): number | null =>
+    containers === null ? null : Math.min(containers * each, Number.MAX_SAFE_INTEGER);
+  return {
+    ...defaultCaps,
+    ports: forAll(limits.ports),
+    disk_bytes: forAll(limits.containerDiskBytes),
+    ...stored,
+  };
+}
+
 /** `GET /quota` */
 export const QuotaView = Type.Object(
   {
@@ -118,7 +137,7 @@ export interface TenantRecord {
   readonly kind: 'tenant';
   readonly tenant: TenantId;
   readonly regions: readonly Region[];
-  readonly caps: QuotaCaps;
+  readonly caps: StoredCaps;
   readonly regionCaps: Readonly<Record<string, Readonly<Partial<Record<QuotaDimension, number | null>>>>>;
   /** Where its images may come from; null or absent: from wherever its host allows. Absent in older records. */
   readonly registries?: readonly string[] | null;

@@ -5,7 +5,7 @@ import type { ContainerId, Region, TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Ask, ContainerTrace } from '../../schemas/messages.ts';
 import { insertionMs, page } from '../order.ts';
-import { amountsOf, type PartitionView, type TenantView } from '../state.ts';
+import { quotaAmountsOf, type PartitionView, type TenantView } from '../state.ts';
 import { damagedTenant } from '../tenant/decide.ts';
 import { excessInRegion, excessInTenant, refuseExcess, type Excess } from '../tenant/quota.ts';
 import { isRegistryAllowed, registryRefusal } from '../tenant/registries.ts';
@@ -49,6 +49,7 @@ function newRecord(ask: Of<'container.create'>, tenant: TenantView, context: Tur
     spec,
     secretRefs: [],
     configFiles: [],
+    diskBytes: limits.containerDiskBytes,
     desired: 'running',
     generation: 1,
     placement: { phase: 'unplaced' },
@@ -76,8 +77,7 @@ function whereTo(
   tenant: TenantView,
   context: TurnContext,
 ): Where {
-  const { cpuMillis, memBytes } = amountsOf(record);
-  const amounts = { containers: 1, cpu_millis: cpuMillis, mem_bytes: memBytes };
+  const amounts = quotaAmountsOf(record);
   const overTenant = excessInTenant(tenant, amounts);
   if (overTenant !== undefined) return { kind: 'excess', excess: overTenant };
   if (pinned !== undefined) {

@@ -5,7 +5,7 @@
 import type { ContainerRecord, DesiredState, Observation, TombstoneRecord } from '../../schemas/container.ts';
 import { limits } from '../../schemas/limits.ts';
 import { choose } from '../placement.ts';
-import { amountsOf, type TenantView } from '../state.ts';
+import { amountsOf, quotaAmountsOf, type TenantView } from '../state.ts';
 import { excessInRegion } from '../tenant/quota.ts';
 import { isRegistryAllowed } from '../tenant/registries.ts';
 import type { Changes, Effect, EventDraft, FleetHost, TurnContext } from '../turn.ts';
@@ -60,7 +60,7 @@ export function findHost(record: ContainerRecord, tenant: TenantView, context: T
   // Which regions it may use is unknown until its record is repaired.
   if (tenant.settingsDamaged) return undefined;
   const { cpuMillis, memBytes } = amountsOf(record);
-  const amounts = { containers: 1, cpu_millis: cpuMillis, mem_bytes: memBytes };
+  const amounts = quotaAmountsOf(record);
   const leaving = record.placement.phase === 'placed' ? record.placement.region : undefined;
   const regions = tenant.record.regions.filter(
     (region) =>

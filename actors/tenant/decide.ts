@@ -1,13 +1,11 @@
 /** A tenant's quota, settings and revocations. Pure. */
-import { quotaDimensions } from '../../schemas/errors.ts';
 import type { Region, TenantId } from '../../schemas/ids.ts';
-import { defaultCaps, limits } from '../../schemas/limits.ts';
+import { limits } from '../../schemas/limits.ts';
 import type { Ask } from '../../schemas/messages.ts';
 import {
+  capsOf,
   defaultTenant,
   isCovered,
-  type Caps,
-  type QuotaCaps,
   type Revocation,
   type TenantRecord,
   type TenantView,
@@ -32,14 +30,14 @@ export function quota(state: PartitionView, ask: Of<'tenant.quota'>): Turn {
   if (ask.region !== '*' && !tenant.record.regions.includes(ask.region as Region)) {
     return invalid({ region: ['is not an allocated region'] });
   }
-  const caps = ask.region === '*' ? tenant.record.caps : regionCaps(tenant.record, ask.region);
+  const caps = ask.region === '*' ? capsOf(tenant.record.caps) : regionCaps(tenant.record, ask.region);
   return answer(data('ok', { region: ask.region, usage: tenant.usage(ask.region), caps }));
 }
 
 const view = (record: TenantRecord): TenantView => ({
   id: record.tenant,
   regions: [...record.regions],
-  caps: record.caps,
+  caps: capsOf(record.caps),
   region_caps: record.regionCaps,
   registries: record.registries == null ? null : [...record.registries],
   region_registries: Object.fromEntries(
@@ -54,14 +52,6 @@ export function get(state: PartitionView, ask: Of<'tenant.get'>): Turn {
   const tenant = state.tenant(ask.tenant);
   return tenant.settingsDamaged ? damagedTenant : answer(data('ok', view(tenant.record)));
 }
-
-const capsOf = (caps: Caps | undefined): QuotaCaps =>
-  Object.fromEntries(
-    quotaDimensions.map((dimension) => {
-      const cap = caps?.[dimension];
-      return [dimension, cap === undefined ? defaultCaps[dimension] : cap];
-    }),
-  ) as unknown as QuotaCaps;
 
 const damagedUntilRepaired = refuse(
   'conflict',
@@ -81,7 +71,7 @@ export function put(state: PartitionView, ask: Of<'tenant.put'>, context: TurnCo
     ...tenant.record,
     ...(repair === undefined ? {} : { revocations: [repair] }),
     regions: regions ?? defaultTenant(ask.tenant).regions,
-    caps: capsOf(caps),
+    caps: capsOf(caps ?? {}),
     regionCaps: region_caps ?? {},
     registries: registries ?? null,
     regionRegistries: region_registries ?? {},

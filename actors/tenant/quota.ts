@@ -2,11 +2,18 @@
 import type { ErrorBody, QuotaDimension } from '../../schemas/errors.ts';
 import { quotaDimensions } from '../../schemas/errors.ts';
 import type { Region } from '../../schemas/ids.ts';
-import type { QuotaAmounts, QuotaCaps, TenantRecord } from '../../schemas/tenant.ts';
+import { capsOf, type QuotaAmounts, type QuotaCaps, type TenantRecord } from '../../schemas/tenant.ts';
 import type { TenantView } from '../state.ts';
 import { noChanges, refuse, type Turn } from '../turn.ts';
 
-export const noCaps: QuotaCaps = { containers: null, cpu_millis: null, mem_bytes: null, vpn_peers: null };
+export const noCaps: QuotaCaps = {
+  containers: null,
+  cpu_millis: null,
+  mem_bytes: null,
+  vpn_peers: null,
+  ports: null,
+  disk_bytes: null,
+};
 
 export const regionCaps = (tenant: TenantRecord, region: string): QuotaCaps => ({
   ...noCaps,
@@ -18,9 +25,18 @@ export type Excess =
   /** A damaged record uses some of this, nobody knows how much: the cap can't be kept. */
   | { readonly dimension: QuotaDimension; readonly isUnknown: true };
 
-/** What a container takes beside its place among the containers, and the region that it takes it from, are in its record. */
+/**
+ * What a container takes beside its place among the containers, and the region that it takes it from, are in its record.
+ * Of ports and disk a damaged one counts as the most that it can have (`TenantView.usage`).
+ */
 const unknownOfDamaged: ReadonlySet<QuotaDimension> = new Set(['cpu_millis', 'mem_bytes']);
-const unknownInRegion: ReadonlySet<QuotaDimension> = new Set(['containers', 'cpu_millis', 'mem_bytes']);
+const unknownInRegion: ReadonlySet<QuotaDimension> = new Set([
+  'containers',
+  'cpu_millis',
+  'mem_bytes',
+  'ports',
+  'disk_bytes',
+]);
 const none: ReadonlySet<QuotaDimension> = new Set();
 
 /**
@@ -45,7 +61,7 @@ export function excess(
 }
 
 export const excessInTenant = (tenant: TenantView, more: Partial<QuotaAmounts>): Excess | undefined =>
-  excess(tenant.usage('*'), tenant.record.caps, more, tenant.damaged.size > 0 ? unknownOfDamaged : none);
+  excess(tenant.usage('*'), capsOf(tenant.record.caps), more, tenant.damaged.size > 0 ? unknownOfDamaged : none);
 
 export const excessInRegion = (tenant: TenantView, region: Region, more: Partial<QuotaAmounts>): Excess | undefined => {
   const caps = regionCaps(tenant.record, region);

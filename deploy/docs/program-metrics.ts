@@ -65,6 +65,7 @@ function fillAgent(registry: Registry): void {
       sessionHeld: neverRead,
       lastInventoryMs: neverRead,
       lastSyncMs: neverRead,
+      diskUsedPercent: neverRead,
       orphansHeld: neverRead,
       faults: neverRead,
       credentialsExpiryMs: neverRead,

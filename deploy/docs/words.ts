@@ -121,6 +121,11 @@ export const reasonWords: Readonly<Record<Reason, ReasonWords>> = {
     meaning: 'The kernel killed it at its `mem_limit`.',
     todo: 'Declare it with more memory, or use less. It is started again with back-off.',
   },
+  disk_limit: {
+    meaning:
+      'It wrote more to the host’s disk than its limit (its own layer, and volumes that its image names), and was removed with what it wrote. It is made again with back-off.',
+    todo: 'Write less: keep data elsewhere, and logs on standard output. Operator: `CONTAINER_DISK_BYTES` of the host, and the size that containers are declared with.',
+  },
   image_missing: {
     meaning: 'The container names no repository.',
     todo: 'Declare it anew with `repository`.',
@@ -286,6 +291,10 @@ export const metricWords: Readonly<Record<string, string>> = {
     '`outcome="failed"` are outages and deadlines: see the runbook, “The engine hangs”.',
   longshore_agent_engine_up: '0 for a minute: see the runbook, “The engine hangs”.',
   longshore_agent_fault: '1: see the runbook, “A host has a fault”.',
+  longshore_agent_disk_evictions_total:
+    'Rising: a tenant’s container fills the disk again and again; its status says `disk_limit`.',
+  longshore_agent_disk_used_ratio: 'Over 0.85: images are collected; over 0.9: the fault `disk_pressure`.',
+  longshore_agent_images_removed_total: 'Rising fast: the disk is too small for the images that are in use in turn.',
   longshore_agent_inventory_age_seconds:
     'Over 120, or below 0, while the engine is up: nothing on that host is looked after; see the runbook, “A host has a fault”.',
   longshore_agent_log_blocks_total: 'Mostly `retried`: NATS or the stream LOGS does not take them.',

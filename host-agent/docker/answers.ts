@@ -18,7 +18,11 @@ export const Version = Type.Object({
 });
 
 /** `GET /info` */
-export const Info = Type.Object({ NCPU: Type.Integer(), MemTotal: Type.Integer() });
+export const Info = Type.Object({
+  NCPU: Type.Integer(),
+  MemTotal: Type.Integer(),
+  DockerRootDir: Type.Optional(Type.String()),
+});
 export type Info = Static<typeof Info>;
 
 /** `GET /containers/json` */
@@ -63,6 +67,39 @@ export const Networks = Type.Array(Type.Object({ Id: Type.String(), Name: Type.S
 export type Network = Static<typeof Networks>[number];
 
 export const Image = Type.Object({ Id: Type.String() });
+
+/** `GET /containers/{id}/json?size=1` */
+export const Written = Type.Object({
+  SizeRw: Type.Optional(nullable(Type.Integer())),
+  Mounts: Type.Optional(nullable(Type.Array(Type.Object({ Type: Type.String(), Name: Type.Optional(Type.String()) })))),
+});
+
+/** `GET /system/df`. A size of -1 is not known. */
+export const DiskUsage = Type.Object({
+  Volumes: Type.Optional(
+    nullable(
+      Type.Array(
+        Type.Object({
+          Name: Type.String(),
+          UsageData: Type.Optional(nullable(Type.Object({ Size: Type.Integer() }))),
+        }),
+      ),
+    ),
+  ),
+});
+
+/** `GET /images/json` */
+export const Images = Type.Array(
+  Type.Object({
+    Id: Type.String(),
+    RepoTags: Type.Optional(nullable(Type.Array(Type.String()))),
+    RepoDigests: Type.Optional(nullable(Type.Array(Type.String()))),
+  }),
+);
+export type ImageSummary = Static<typeof Images>[number];
+
+/** `GET /containers/json`, of all containers of the engine. */
+export const ImagesInUse = Type.Array(Type.Object({ ImageID: Type.String() }));
 
 /** `GET /images/{id}/json`: what an image says of itself, and the engine repeats for its containers. */
 const Words = Type.Optional(nullable(Type.Array(Type.String())));
@@ -114,6 +151,10 @@ export const shapes = {
     NetworkSettings: { Ports: true },
   },
   image: { Id: true },
+  written: { SizeRw: true, Mounts: [{ Type: true, Name: true }] },
+  diskUsage: { Volumes: [{ Name: true, UsageData: { Size: true } }] },
+  images: [{ Id: true, RepoTags: true, RepoDigests: true }],
+  imagesInUse: [{ ImageID: true }],
   imageDetails: {
     Id: true,
     Config: { Labels: true, Entrypoint: true, Cmd: true, ExposedPorts: true, Volumes: true },
@@ -129,6 +170,10 @@ export const decode = {
   networks: decoder(Networks),
   image: decoder(Image),
   imageDetails: decoder(ImageDetails),
+  written: decoder(Written),
+  diskUsage: decoder(DiskUsage),
+  images: decoder(Images),
+  imagesInUse: decoder(ImagesInUse),
   created: decoder(Created),
   failure: decoder(Failure),
   pullProgress: decoder(PullProgress),

@@ -8,6 +8,7 @@ import {
   shapes,
   type EngineEvent,
   type ImageDetails,
+  type ImageSummary,
   type Info,
   type Inspection,
   type Network,
@@ -43,6 +44,16 @@ export interface Engine {
   /** What an image says of itself; undefined: there is none. Rejects as `oversized` beyond `limits.imageConfigBytes`. */
   imageDetails(id: string): Promise<ImageDetails | undefined>;
   pull(reference: string, signal: AbortSignal): Promise<void>;
+  /** All images, whoever's. */
+  images(): Promise<ImageSummary[]>;
+  /** Ids of the images that any container of the engine is made of. */
+  imagesInUse(): Promise<string[]>;
+  /** Takes away one name, and the image with its last. False: there is none. Rejects with 409 while it is in use. */
+  removeImage(name: string): Promise<boolean>;
+  /** What a container has written to its own layer, and the volumes that it has. Undefined: there is none. */
+  written(id: string): Promise<{ readonly layerBytes: number; readonly volumes: string[] } | undefined>;
+  /** Of all volumes, by name. The engine measures them all; older ones measure everything else too. */
+  volumeBytes(): Promise<ReadonlyMap<string, number>>;
   /** Networks that bear every one of the labels. */
   networks(labels: Labels): Promise<Network[]>;
   createNetwork(name: string, body: object): Promise<void>;
@@ -182,6 +193,38 @@ export function createEngine(transport: Transport, pullIdleMs: number = limits.e
         ending.removeEventListener('abort', abort);
         stream?.destroy();
       }
+    },
+
+    images: async () => {
+      const call = { name: 'image list', method: 'GET', path: '/images/json', keep: shapes.images } as const;
+      return parse(call.name, decode.images, await ask(call, [200]));
+    },
+    imagesInUse: async () => {
+      const path = '/containers/json?all=1';
+      const call = { name: 'images in use', method: 'GET', path, keep: shapes.imagesInUse } as const;
+      return parse(call.name, decode.imagesInUse, await ask(call, [200])).map(({ ImageID }) => ImageID);
+    },
+    removeImage: async (reference) => {
+      const call = { name: 'image remove', method: 'DELETE', path: `/images/${reference}` } as const;
+      return (await ask(call, [200, 404])).status === 200;
+    },
+    written: async (id) => {
+      const path = `/containers/${encodeURIComponent(id)}/json?size=1`;
+      const bounds = { keep: shapes.written, deadlineMs: limits.diskMeasureMs };
+      const call = { name: 'container size', method: 'GET', path, ...bounds } as const;
+      const reply = await ask(call, [200, 404]);
+      if (reply.status === 404) return undefined;
+      const { SizeRw, Mounts } = parse(call.name, decode.written, reply);
+      const volumes = (Mounts ?? []).flatMap(({ Type, Name }) =>
+        Type === 'volume' && Name !== undefined ? [Name] : [],
+      );
+      return { layerBytes: SizeRw ?? 0, volumes };
+    },
+    volumeBytes: async () => {
+      const bounds = { keep: shapes.diskUsage, deadlineMs: limits.diskMeasureMs };
+      const call = { name: 'disk usage', method: 'GET', path: '/system/df?type=volume', ...bounds } as const;
+      const { Volumes } = parse(call.name, decode.diskUsage, await ask(call, [200]));
+      return new Map((Volumes ?? []).map(({ Name, UsageData }) => [Name, Math.max(0, UsageData?.Size ?? 0)]));
     },
 
     networks: async (labels) => {

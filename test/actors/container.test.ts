@@ -127,6 +127,28 @@ t.test('create', (t) => {
       { detail: { dimension: 'cpu_millis', requested: 100, max: 50 } },
     ],
     [
+      'over the cap of ports → over_quota',
+      create(stateOf(tenant({ caps: { ports: 1 } })), oneHost, specOf('x', { ports: [80, '53/udp'] })),
+      'over_quota',
+      { detail: { dimension: 'ports', requested: 2, max: 1 } },
+    ],
+    [
+      'over the cap of disk, which each container takes alike → over_quota',
+      create(stateOf(tenant({ caps: { disk_bytes: 1 } }))),
+      'over_quota',
+      { detail: { dimension: 'disk_bytes', requested: limits.containerDiskBytes, max: 1 } },
+    ],
+    [
+      'the first four dimensions before ports and disk',
+      create(
+        stateOf(tenant({ caps: { mem_bytes: 0, ports: 0, disk_bytes: 0 } })),
+        oneHost,
+        specOf('x', { ports: [1] }),
+      ),
+      'over_quota',
+      { detail: { dimension: 'mem_bytes' } },
+    ],
+    [
       'every region full → over_quota',
       create(stateOf(tenant({ regionCaps: { default: { containers: 0 } } }))),
       'over_quota',

@@ -307,7 +307,14 @@ t.test('creates at the edge of a cap: never over it, none lost', async (t) => {
   t.equal(refused.length, 20);
   t.same(refused[0]?.json, { error: 'over_quota', detail: { dimension: 'containers', requested: 21, max: 20 } });
   const { usage } = dataOf<{ usage: Record<string, number> }>(await ask({ type: 'tenant.quota', tenant, region: '*' }));
-  t.same(usage, { containers: 20, cpu_millis: 2000, mem_bytes: 20 * 16 * 1024 ** 2, vpn_peers: 0 });
+  t.same(usage, {
+    containers: 20,
+    cpu_millis: 2000,
+    mem_bytes: 20 * 16 * 1024 ** 2,
+    ports: 0,
+    disk_bytes: 20 * 10 * 1024 ** 3,
+    vpn_peers: 0,
+  });
 });
 
 t.test('a host is enrolled once by its token, cordoned, removed', async (t) => {

@@ -12,6 +12,7 @@ import { directoryEntry } from '../../actors/host/decide.ts';
 import { PartitionState, amountsOf } from '../../actors/state.ts';
 import { expired, sweep } from '../../actors/sweep.ts';
 import { regionCaps } from '../../actors/tenant/quota.ts';
+import { capsOf } from '../../schemas/tenant.ts';
 import { isEmpty, type Changes, type TurnContext } from '../../actors/turn.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { quotaDimensions } from '../../schemas/errors.ts';
@@ -178,7 +179,7 @@ function createWorld() {
         const { record, usage } = state.tenant(tenant);
         const used = state.tenant(tenant).usage('*');
         for (const dimension of quotaDimensions) {
-          const cap = record.caps[dimension];
+          const cap = capsOf(record.caps)[dimension];
           if (cap !== null && used[dimension] > cap) throw new Error(`${dimension} over: ${usage.name}`);
         }
         checkCapsOf(turn.changes);

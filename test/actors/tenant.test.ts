@@ -5,7 +5,7 @@ import type { RevocationPage } from '../../gateway/auth/revocations.ts';
 import { keys } from '../../schemas/buckets.ts';
 import type { TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import { defaultTenant, type Revocation, type TenantRecord } from '../../schemas/tenant.ts';
+import { capsOf, defaultTenant, type Revocation, type TenantRecord } from '../../schemas/tenant.ts';
 import { tenantId } from './support.ts';
 import { acme, stateOf } from './support/records.ts';
 import { read, write } from './support/vpn.ts';
@@ -92,6 +92,15 @@ t.test('revocations: pages that fit a message, then what changed alone', (t) => 
   );
   t.match(page(state, '7.3'), { whole: true }, 'a cursor of another memory counts nothing');
   t.match(page(state, 'nonsense'), { whole: true });
+  t.end();
+});
+
+t.test('caps that a record of an older release lacks are what its containers can use', (t) => {
+  const old = { containers: 500, cpu_millis: null, mem_bytes: null, vpn_peers: 10 };
+  t.same(capsOf(old), { ...old, ports: 500 * limits.ports, disk_bytes: 500 * limits.containerDiskBytes });
+  t.same(capsOf({ ...old, containers: null }), { ...old, containers: null, ports: null, disk_bytes: null });
+  t.same(capsOf(defaultTenant(acme).caps), defaultTenant(acme).caps);
+  t.same(capsOf({}), defaultTenant(acme).caps);
   t.end();
 });
 

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { blank, endOperation, remember, settle, type Memory, type Why } from '../../host-agent/memory.ts';
+import { blank, endOperation, evict, remember, settle, type Memory, type Why } from '../../host-agent/memory.ts';
 import { fromStored, toStored } from '../../host-agent/memory-store.ts';
 import type { Observed } from '../../host-agent/observed.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -159,6 +159,18 @@ t.test('back from isolation the stop was no crash', (t) => {
   const isolated = look(memory(), seen(up), wanted('stopped', { generation: 3 }));
   const back = look(look(isolated, crash('r1'), wanted('stopped', { generation: 3 })), crash('r1'));
   t.match(back, { attempt: { phase: 'clear' }, failures: 0 });
+  t.end();
+});
+
+t.test('written too much: its end is no crash, and its removal begins a back-off that says why', (t) => {
+  const marked = evict(memory(), 'd1', 'it wrote too much');
+  t.match(marked.evicted, { dockerId: 'd1', why: { reason: 'disk_limit' } });
+  t.equal(evict(marked, 'd1', 'again'), marked);
+  t.equal(evict(memory({ want: 'stopped' }), 'd1', 'x').evicted, null);
+  const down = look(marked, crash('r1'));
+  t.match(down, { attempt: { phase: 'clear' }, failures: 0 });
+  const gone = settle(down, { kind: 'remove', dockerId: 'd1' }, { kind: 'done' }, nowMs, bounds);
+  t.match(gone, { evicted: null, failures: 1, why: { reason: 'disk_limit' }, attempt: { phase: 'waiting' } });
   t.end();
 });
 

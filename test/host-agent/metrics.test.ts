@@ -20,6 +20,8 @@ function everything(): Registry {
   metrics.logGaps('rate', 1);
   metrics.logHeldUp('tenant');
   metrics.logAbandoned();
+  metrics.diskEviction();
+  metrics.imageRemoved();
   registerGauges(
     registry,
     {
@@ -28,6 +30,7 @@ function everything(): Registry {
       sessionHeld: () => true,
       lastInventoryMs: () => 1000,
       lastSyncMs: () => 1000,
+      diskUsedPercent: () => 50,
       orphansHeld: () => 0,
       faults: () => ['state_unwritable'],
       credentialsExpiryMs: () => null,

@@ -30,7 +30,7 @@ t.test('containers of another cluster, or of another host on the same engine, ar
   const imageId = (await engine.imageId(reference)) ?? '';
   const make = async (of: Owner, id: ContainerId): Promise<void> => {
     const parts = { reference, imageId, imageLabels: [], secrets: {} };
-    const more = { publishAddress: '127.0.0.1', hostCpuMillis: 1000, capabilities: [] };
+    const more = { publishAddress: '127.0.0.1', hostCpuMillis: 1000, capabilities: [], diskBytes: null };
     const body = createBody({ owner: of, container: container({ id }), ...parts, ...more });
     const result = await engine.create(containerName(of, id), body);
     t.equal(result.kind, 'created');

@@ -17,6 +17,10 @@ import {
   wanted,
 } from './support/decisions.ts';
 
+const evicted = {
+  dockerId: 'd1',
+  why: { reason: 'disk_limit', message: 'it wrote too much', exitCode: null },
+} as const;
 const running = wanted('running');
 const stopped = wanted('stopped');
 const removed = wanted('removed');
@@ -86,6 +90,13 @@ const table: readonly [string, Wanted, Observed, Partial<Memory>, object][] = [
   ['other placement, never ran → remove', running, seen(created, { placement: 7 }), {}, remove],
   ['other spec, up → stop', running, seen(up, { spec: 'x' }), {}, stop],
   ['other spec, paused → unpause before the stop', running, seen(paused, { spec: 'x' }), {}, unpause],
+
+  // Written too much
+  ['evicted, up → stop', running, seen(up), { evicted }, stop],
+  ['evicted, down → drain', running, seen(down()), { evicted }, drain],
+  ['evicted, drained → remove', running, seen(down()), { evicted, drained: 'd1' }, remove],
+  ['another was evicted → stays', running, seen(up, { dockerId: 'd2' }), { evicted }, none],
+  ['evicted and to be stopped → stop alone', stopped, seen(down()), { evicted }, none],
 
   // pull_policy always
   ['always: start pressed → pull first', always, seen(down()), { pullDue: true }, { ...pull, policy: 'always' }],

@@ -73,6 +73,7 @@ t.test('what the engine is asked to make', (t) => {
     publishAddress: '192.0.2.7',
     hostCpuMillis: 2000,
     capabilities: defaultCapabilities,
+    diskBytes: 7,
   };
   const body = createBody({ ...making, container: desired, secrets: { PASSWORD: 'hunter2' } });
   t.match(body, {
@@ -84,6 +85,7 @@ t.test('what the engine is asked to make', (t) => {
       NanoCpus: 2_000_000_000,
       RestartPolicy: { Name: 'no' },
       SecurityOpt: ['no-new-privileges'],
+      StorageOpt: { size: '7' },
       CapDrop: ['ALL'],
       CapAdd: ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'KILL', 'NET_BIND_SERVICE', 'SETGID', 'SETUID'],
       Ulimits: [{ Name: 'core', Soft: 0, Hard: 0 }],

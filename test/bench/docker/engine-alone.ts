@@ -48,6 +48,7 @@ export function engineBody(owner: Owner, image: BenchImage, ports: readonly numb
     publishAddress: '127.0.0.1',
     hostCpuMillis: Infinity,
     capabilities: defaultCapabilities,
+    diskBytes: null,
   }) as { readonly Labels: Record<string, string> };
   const renamed = Object.entries(made.Labels).map(([name, value]) => [name.replace('longshore', 'benchmark'), value]);
   return { ...made, Labels: Object.fromEntries(renamed) as Record<string, string> };

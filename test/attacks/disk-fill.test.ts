@@ -1,0 +1,107 @@
+/**
+ * A tenant's container writes until the host's disk is full: into its own layer, or into a volume that its image names.
+ * It must be stopped at its limit, what it wrote freed, and its neighbours left alone; unused images make room first.
+ */
+import t from 'tap';
+import { pushTestImage } from '../../deploy/registry.ts';
+import { eventually } from '../host-agent/support/eventually.ts';
+import { startRig, steady } from '../host-agent/support/rig.ts';
+
+const MiB = 1024 * 1024;
+const limit = 8 * MiB;
+const fill = (where: string): string =>
+  `n=0; while [ $n -lt 16 ]; do dd if=/dev/zero of=${where}/$n bs=1048576 count=1 2>/dev/null; n=$((n+1)); done; echo full; ${steady}`;
+
+t.test('disks', async (t) => {
+  const { controlPlane, engine, registry, agent, script } = await startRig(t);
+  const process = agent({ DISK_INTERVAL_MS: '200', IMAGES_HIGH_PERCENT: '100', DISK_PRESSURE_PERCENT: '100' });
+  const repository = 'longshore/attack-disk';
+  const push = async (tag: string, image: object) => {
+    await pushTestImage(registry, { repository, tag, ...image });
+    return { registry, repository, tag };
+  };
+  const isRunning = ({ observation }: { observation: { status: string } }) => observation.status === 'running';
+  const evicted = async (id: Parameters<typeof controlPlane.reported>[0]): Promise<void> => {
+    const { observation } = await controlPlane.reported(id, (item) => item.observation.reason === 'disk_limit');
+    t.match(observation.message, new RegExp(`wrote \\d+ MiB.*limit is ${limit / MiB} MiB`));
+  };
+
+  const neighbour = controlPlane.desire({ ...(await script('disk-neighbour', steady)), disk_bytes: limit });
+  await controlPlane.reported(neighbour.id, isRunning);
+  const before = await engine.only(neighbour.id);
+
+  await t.test('what fills its own layer is stopped, and its layer removed', async (t) => {
+    const { id } = controlPlane.desire({ ...(await script('disk-layer', fill('/tmp'))), disk_bytes: limit });
+    await controlPlane.reported(id, isRunning);
+    const first = (await engine.only(id)).Id;
+    await evicted(id);
+    await eventually(
+      async () => (await engine.call('GET', `/containers/${first}/json`)).status === 404 || undefined,
+      () => 'its removal',
+    );
+    // A new generation starts afresh, with an empty layer.
+    controlPlane.desire({ id, desired: 'removed' });
+    await controlPlane.reported(id, ({ gone }) => gone);
+    t.same(await engine.containers(id), []);
+  });
+
+  await t.test('so is what fills a volume of its image, and the volume goes with it', async () => {
+    const image = await push('volume', { cmd: ['sh', '-c', fill('/data')], volumes: ['/data'] });
+    const { id } = controlPlane.desire({ ...image, disk_bytes: limit });
+    await controlPlane.reported(id, isRunning);
+    const { Mounts } = (await engine.only(id)) as unknown as { Mounts: { Name: string }[] };
+    await evicted(id);
+    await eventually(
+      async () => (await engine.call('GET', `/volumes/${Mounts[0]?.Name}`)).status === 404 || undefined,
+      () => 'the removal of its volume',
+    );
+    controlPlane.desire({ id, desired: 'removed' });
+    await controlPlane.reported(id, ({ gone }) => gone);
+  });
+
+  await t.test('what was declared before there were limits goes on, while the disk has room', async (t) => {
+    const { id } = controlPlane.desire(await script('disk-old', fill('/tmp')));
+    await controlPlane.reported(id, isRunning);
+    const { Id } = await engine.only(id);
+    await eventually(
+      async () => (await engine.call('GET', `/containers/${Id}/logs?stdout=1`)).text.includes('full') || undefined,
+      () => 'a full layer',
+    );
+    // Looked at again and again meanwhile.
+    const capped = controlPlane.desire({ ...(await script('disk-again', fill('/tmp'))), disk_bytes: limit });
+    await evicted(capped.id);
+    t.equal((await engine.only(id)).Id, Id);
+    controlPlane.desire({ id: capped.id, desired: 'removed' });
+  });
+
+  const after = await engine.only(neighbour.id);
+  t.same(after.State, before.State, 'the neighbour ran on');
+  await process.stop();
+
+  await t.test('images that nobody needs make room: those that the agent pulled, and no others', async (t) => {
+    const cmd = ['sh', '-c', steady];
+    const idle = await push('idle', { cmd, env: { IMAGE: 'idle' } });
+    const foreign = await push('foreign', { cmd, env: { IMAGE: 'foreign' } });
+    const name = ({ registry, repository, tag }: typeof idle) => `${registry}/${repository}:${tag}`;
+    await engine.call('POST', `/images/create?fromImage=${encodeURIComponent(name(foreign))}`);
+    const second = agent({
+      DISK_INTERVAL_MS: '200',
+      IMAGES_HIGH_PERCENT: '0',
+      IMAGES_LOW_PERCENT: '0',
+      DISK_PRESSURE_PERCENT: '100',
+    });
+    const { id } = controlPlane.desire(idle);
+    await controlPlane.reported(id, isRunning);
+    t.equal((await engine.call('GET', `/images/${name(idle)}/json`)).status, 200, 'in use');
+    controlPlane.desire({ id, desired: 'removed' });
+    await controlPlane.reported(id, ({ gone }) => gone);
+    controlPlane.drop(id);
+    await eventually(
+      async () => (await engine.call('GET', `/images/${name(idle)}/json`)).status === 404 || undefined,
+      () => 'the removal of the idle image',
+    );
+    t.equal((await engine.call('GET', `/images/${name(foreign)}/json`)).status, 200, 'pulled by another');
+    t.match(await second.metrics(), /longshore_agent_images_removed_total [1-9]/);
+    await second.stop();
+  });
+});
