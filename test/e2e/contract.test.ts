@@ -201,7 +201,14 @@ t.test('compute API', async (t) => {
     t.same(all.body, {
       data: {
         region: '*',
-        usage: { containers: 1, cpu_millis: 200, mem_bytes: 16 * 1024 ** 2, vpn_peers: 0, ports: 0, disk_bytes: 10 * 1024 ** 3 },
+        usage: {
+          containers: 1,
+          cpu_millis: 200,
+          mem_bytes: 16 * 1024 ** 2,
+          vpn_peers: 0,
+          ports: 0,
+          disk_bytes: 10 * 1024 ** 3,
+        },
         caps: { ...caps, vpn_peers: 10, ports: 100, disk_bytes: 20 * 1024 ** 3 },
       },
     });
