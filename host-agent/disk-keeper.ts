@@ -48,6 +48,7 @@ export function createDiskKeeper(parts: DiskKeeperParts): DiskKeeper {
   let last: DiskFill | undefined;
   let pressed = false;
   let measureAtMs = 0;
+  let collectAtMs = 0;
   let unmeasured = 0;
 
   const look = async (): Promise<DiskFill | undefined> => {
@@ -73,12 +74,19 @@ export function createDiskKeeper(parts: DiskKeeperParts): DiskKeeper {
   };
 
   const collect = async (fill: DiskFill | undefined): Promise<void> => {
-    const { IMAGES_HIGH_PERCENT: high } = settings;
-    if (fill === undefined || high === 100 || fill.usedPercent < high) return;
-    await parts.images.collect(async () => {
-      const now = await look();
-      return now !== undefined && now.usedPercent > settings.IMAGES_LOW_PERCENT;
-    });
+    const { IMAGES_HIGH_PERCENT: high, IMAGES_LOW_PERCENT: low } = settings;
+    if (fill === undefined || high === 100 || fill.usedPercent < high || steadyMs() < collectAtMs) return;
+    const startMs = steadyMs();
+    try {
+      await parts.images.collect(async () => {
+        const now = await look();
+        return now !== undefined && now.usedPercent > low;
+      });
+    } catch (error) {
+      log.debug('images_not_collected', { error });
+    } finally {
+      collectAtMs = steadyMs() + restMs(steadyMs() - startMs, settings.DISK_INTERVAL_MS);
+    }
   };
 
   const measureOne = async (
@@ -106,10 +114,15 @@ export function createDiskKeeper(parts: DiskKeeperParts): DiskKeeper {
         log.debug('disk_use_unknown', { container: id, error });
       }
     }
+    let bytes: ReadonlyMap<string, number> = new Map();
+    try {
+      if (uses.some(({ volumes }) => volumes.length > 0)) bytes = await engine.volumeBytes();
+    } catch (error) {
+      // The layers that were measured count all the same.
+      failures += 1;
+      log.debug('volume_use_unknown', { error });
+    }
     noteUnmeasured(failures);
-    const bytes = uses.some(({ volumes }) => volumes.length > 0)
-      ? await engine.volumeBytes()
-      : new Map<string, number>();
     return uses.map(({ volumes, ...use }) => ({
       ...use,
       usedBytes: volumes.reduce((sum, name) => sum + (bytes.get(name) ?? 0), use.usedBytes),
@@ -120,7 +133,7 @@ export function createDiskKeeper(parts: DiskKeeperParts): DiskKeeper {
     unmeasured = failures === 0 ? 0 : unmeasured + 1;
     if (unmeasured === 0) parts.faults.clear('disk_unmeasured');
     if (unmeasured < limits.hostFaultTries) return;
-    const what = `${failures} containers could not be measured, so their limits are not kept`;
+    const what = `${failures} measurements of what containers wrote failed, so limits are not kept`;
     parts.faults.raise('disk_unmeasured', `${what}; look for millions of files in one, or for a slow disk`);
   };
 
@@ -145,11 +158,13 @@ export function createDiskKeeper(parts: DiskKeeperParts): DiskKeeper {
   return {
     usedPercent: () => last?.usedPercent ?? null,
     run: async (signal) => {
+      // A measurement may take long, and the agent does not wait for it to stop.
+      const ended = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
       while (!signal.aborted) {
         await sleep(Math.min(limits.diskLookMs, settings.DISK_INTERVAL_MS), signal);
         if (signal.aborted || !parts.isEngineUp()) continue;
         try {
-          await pass(signal);
+          await Promise.race([pass(signal), ended]);
         } catch (error) {
           log.debug('disk_look_failed', { error });
         }
