@@ -1,6 +1,7 @@
 /**
- * Certificates of a NATS cluster for tests and benchmarks: an authority that is forgotten when it has signed, and a
- * certificate for each server, which shows it to clients and to the other servers.
+ * Certificates of a NATS cluster for tests and benchmarks: two authorities that are forgotten when they have signed. One is
+ * for what clients see, the other for the routes between the servers, so that no certificate of the clients' authority makes
+ * a server of the cluster.
  */
 import { generateKeyPair, randomBytes } from 'node:crypto';
 import { isIP } from 'node:net';
@@ -45,10 +46,28 @@ const subjectAltName = (names: readonly string[]): object => ({
   altNames: names.map((name) => (isIP(name) === 0 ? { type: 2, value: name } : { type: 7, ip: name })),
 });
 
+interface Pair {
+  readonly certFile: string;
+  readonly keyFile: string;
+}
+
 export interface NatsCertificates {
+  /** Of what clients see. */
   readonly caFile: string;
+  /** Of the routes between the servers, and of nothing else. */
+  readonly routesCaFile: string;
   /** In the order of the servers. */
-  readonly servers: readonly { readonly certFile: string; readonly keyFile: string }[];
+  readonly servers: readonly (Pair & { readonly route: Pair })[];
+}
+
+async function authority(name: string, path: string): Promise<Issued> {
+  const issued = await issue(name, [
+    { name: 'basicConstraints', cA: true, critical: true },
+    { name: 'keyUsage', keyCertSign: true, critical: true },
+    { name: 'subjectKeyIdentifier' },
+  ]);
+  writePrivateFile(path, pki.certificateToPem(issued.certificate));
+  return issued;
 }
 
 /** Made anew at each start: nobody who trusts the old ones is left by then. */
@@ -56,29 +75,34 @@ export async function makeNatsCertificates(
   folder: string,
   servers: readonly { readonly name: string; readonly address: string }[],
 ): Promise<NatsCertificates> {
-  const ca = await issue('Longshore NATS CA', [
-    { name: 'basicConstraints', cA: true, critical: true },
-    { name: 'keyUsage', keyCertSign: true, critical: true },
-    { name: 'subjectKeyIdentifier' },
+  const [caFile, routesCaFile] = [join(folder, 'ca.pem'), join(folder, 'routes-ca.pem')];
+  const [ca, routesCa] = await Promise.all([
+    authority('Longshore NATS CA', caFile),
+    authority('Longshore NATS routes CA', routesCaFile),
   ]);
-  const caFile = join(folder, 'ca.pem');
-  writePrivateFile(caFile, pki.certificateToPem(ca.certificate));
-  const write = async ({ name, address }: { name: string; address: string }) => {
+  const write = async (file: string, names: readonly string[], issuer: Issued): Promise<Pair> => {
     const { certificate, keyPem } = await issue(
-      name,
+      file,
       [
         { name: 'basicConstraints', cA: false, critical: true },
         { name: 'keyUsage', digitalSignature: true, keyEncipherment: true, critical: true },
         // Of a route, each server is one end or the other.
         { name: 'extKeyUsage', serverAuth: true, clientAuth: true },
-        subjectAltName([name, address]),
+        subjectAltName(names),
       ],
-      ca,
+      issuer,
     );
-    const [certFile, keyFile] = [join(folder, `${name}.pem`), join(folder, `${name}.key`)];
+    const [certFile, keyFile] = [join(folder, `${file}.pem`), join(folder, `${file}.key`)];
     writePrivateFile(certFile, pki.certificateToPem(certificate));
     writePrivateFile(keyFile, keyPem);
     return { certFile, keyFile };
   };
-  return { caFile, servers: await Promise.all(servers.map(write)) };
+  const ofServer = async ({ name, address }: { name: string; address: string }) => {
+    const [client, route] = await Promise.all([
+      write(name, [name, address], ca),
+      write(`${name}-route`, [name, address], routesCa),
+    ]);
+    return { ...client, route };
+  };
+  return { caFile, routesCaFile, servers: await Promise.all(servers.map(ofServer)) };
 }

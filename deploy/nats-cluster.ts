@@ -170,7 +170,7 @@ export async function startNatsCluster(options: NatsClusterOptions): Promise<Nat
   const identity = await prepareNatsIdentity(join(dir, 'keys'));
   const places = await withPorts(options.places ?? loopback);
   const certificates = await makeNatsCertificates(join(dir, 'tls'), places);
-  const { caFile } = certificates;
+  const { caFile, routesCaFile } = certificates;
   const routes = places.map(({ address, clusterPort }) => `"nats://${address}:${clusterPort}"`);
 
   const nodeOf = (place: Placed, index: number) => {
@@ -195,7 +195,9 @@ export async function startNatsCluster(options: NatsClusterOptions): Promise<Nat
         '  pool_size: -1',
         '  ping_interval: "1s"',
         '  ping_max: 2',
-        ...tlsConfiguration(files, [`ca_file: ${JSON.stringify(caFile)}`, 'verify: true']).map((line) => `  ${line}`),
+        ...tlsConfiguration(files.route, [`ca_file: ${JSON.stringify(routesCaFile)}`, 'verify: true']).map(
+          (line) => `  ${line}`,
+        ),
         '}',
       ],
     });

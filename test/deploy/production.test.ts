@@ -44,13 +44,15 @@ t.test('nats-server takes its configuration, with the accounts', async (t) => {
   t.teardown(() => rmSync(folder, { recursive: true, force: true }));
   const identity = await prepareNatsIdentity(join(folder, 'keys'));
   writeFileSync(join(folder, 'accounts.conf'), accountsConfiguration(identity, join(folder, 'accounts')).join('\n'));
-  const { caFile, servers } = await makeNatsCertificates(folder, [{ name: 'n1', address: 'n1.example.net' }]);
-  const { certFile, keyFile } = servers[0]!;
+  const { routesCaFile, servers } = await makeNatsCertificates(folder, [{ name: 'n1', address: 'n1.example.net' }]);
+  const { certFile, keyFile, route } = servers[0]!;
   // Folders are the operator's; the rest is as it stands there.
   const text = read('nats', 'nats-server.conf')
     .replaceAll('/etc/nats/n1.pem', certFile)
     .replaceAll('/etc/nats/n1.key', keyFile)
-    .replace('/etc/nats/ca.pem', caFile)
+    .replaceAll('/etc/nats/n1-route.pem', route.certFile)
+    .replaceAll('/etc/nats/n1-route.key', route.keyFile)
+    .replace('/etc/nats/routes-ca.pem', routesCaFile)
     .replace('/var/lib/nats', join(folder, 'jetstream'));
   t.notMatch(text, '/etc/nats');
   const path = join(folder, 'nats-server.conf');
