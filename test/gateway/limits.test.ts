@@ -227,7 +227,7 @@ t.test('revocations are bounded by their memory over all tenants', (t) => {
   const held = new Revocations(10_000);
   const of = (tenant: string, n: number): Revocation => ({
     tenant: tenant as TenantId,
-    match: { by: 'jti', value: `${n}` },
+    match: { by: 'sub', value: `${n}` },
     issuedUntilS: 1,
     untilMs: 10 ** 13,
   });
@@ -240,7 +240,9 @@ t.test('revocations are bounded by their memory over all tenants', (t) => {
   t.equal(held.count(), 0);
   t.ok(held.add(of('other', 1), 0), 'room again');
   t.ok(held.add({ ...of('other', 1), match: { by: 'tenant' } }, 0));
-  t.equal(held.count(), 1, 'one of the whole tenant takes the place of the others');
+  t.equal(held.count(), 1, 'one of the whole tenant takes the place of those that it covers');
+  t.ok(held.add({ ...of('other', 1), match: { by: 'jti', value: 'stolen' } }, 0));
+  t.equal(held.count(), 2, 'one of a token stands beside it: it also refuses what is issued later');
   t.end();
 });
 
