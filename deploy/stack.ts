@@ -6,11 +6,13 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { labels } from '../host-agent/observed.ts';
+import { firewallTable } from '../host-agent/firewall-rules.ts';
+import { ownerLabels, type Owner } from '../host-agent/spec.ts';
 import { createApi, type Api } from './api.ts';
 import { stopContainers } from './engine-api.ts';
 import { findEngine, requirePrivateEngine, startPrivateEngine, type Engine } from './engine.ts';
 import { startNats, type Nats } from './nats.ts';
+import { pathWithNft, removeFirewall } from './nft.ts';
 import { keptPorts, type Ports } from './ports.ts';
 import { startRestartable, type Restartable } from './process.ts';
 import { startProgram, type Program } from './programs.ts';
@@ -20,7 +22,7 @@ import { demoImage, pushDemoImage, startRegistry } from './registry.ts';
 import { say, step } from './steps.ts';
 import { Supervisor } from './supervisor.ts';
 import { devAudience, devIssuer, mintDevTokens, prepareTokenIssuer, type DevTokens } from './tokens.ts';
-import { findTool, type Tool } from './tools.ts';
+import { findTool, ToolMissing, type Tool } from './tools.ts';
 import type { ToolName } from './tool-table.ts';
 
 export const demoNetwork = 'demo';
@@ -128,6 +130,11 @@ async function startParts(
   const tokenIssuer = await prepareTokenIssuer(folders.tokens);
   const tokens = await mintDevTokens(tokenIssuer);
 
+  const firewall = await findFirewall(tool);
+  if (firewall !== undefined) {
+    // After the engine, and so after the last container.
+    parts.push({ name: 'container firewall', stop: () => removeOwnFirewall(firewall, folders.agent) });
+  }
   const engine: Engine =
     found ??
     (await (async () => {
@@ -207,6 +214,9 @@ async function startParts(
       STATE_DIR: folders.agent,
       DOCKER_HOST: engine.host,
       NATS_URLS: nats.url,
+      ...(firewall === undefined
+        ? { CONTAINER_FIREWALL: 'off' }
+        : { PATH: pathWithNft(join(options.stateFolder, 'bin'), firewall, env['PATH'] ?? '') }),
       REGISTRIES_ALLOWED: `public,${registry.address}`,
       // A private engine serves nothing else.
       ...(engine.origin === 'private' ? { IMAGES_COLLECTED: 'all' } : {}),
@@ -221,12 +231,34 @@ async function startParts(
   return { api, tokens, engine, nats, image, metricsUrls: metrics, stop };
 }
 
+/** Undefined where containers go without: rules need Linux, root and nft. */
+async function findFirewall(tool: (name: ToolName) => Promise<Tool>): Promise<Tool | undefined> {
+  if (process.platform !== 'linux' || process.getuid?.() !== 0) {
+    say('containers are not kept from this machine and its network: that needs Linux and root');
+    return undefined;
+  }
+  return tool('nft').catch((error: unknown) => {
+    if (!(error instanceof ToolMissing)) throw error;
+    say(`containers are not kept from this machine and its network: ${error.message.split('\n')[0]}`);
+    return undefined;
+  });
+}
+
+const ownerIn = (agentFolder: string): Owner | undefined => {
+  const identityFile = join(agentFolder, 'identity.json');
+  // Interrupted before it enrolled.
+  return existsSync(identityFile) ? (JSON.parse(readFileSync(identityFile, 'utf8')) as Owner) : undefined;
+};
+
+async function removeOwnFirewall(tool: Tool, agentFolder: string): Promise<void> {
+  const owner = ownerIn(agentFolder);
+  if (owner !== undefined) await removeFirewall(tool, firewallTable(owner));
+}
+
 /** Those of this stack's agent, which knows by its identity what it is called; see host-agent/observed.ts. */
 async function stopOwnContainers(engine: Engine, agentFolder: string): Promise<void> {
-  const identityFile = join(agentFolder, 'identity.json');
-  if (!existsSync(identityFile)) return; // interrupted before it enrolled
-  const { cluster, host } = JSON.parse(readFileSync(identityFile, 'utf8')) as { cluster: string; host: string };
-  await stopContainers(engine.host, { [labels.cluster]: cluster, [labels.host]: host });
+  const owner = ownerIn(agentFolder);
+  if (owner !== undefined) await stopContainers(engine.host, ownerLabels(owner));
 }
 
 /** The promise's outcome, or the abort's, whichever comes first. */

@@ -23,6 +23,7 @@ import { createTransport, type Transport } from './docker/transport.ts';
 import { createEngineMonitor, type EngineMonitor } from './engine-monitor.ts';
 import { createExecutor } from './execute.ts';
 import { createFaults } from './faults.ts';
+import { createFirewall } from './firewall.ts';
 import { keyFrom, type Identity } from './identity.ts';
 import { createCollector } from './logs/collector.ts';
 import { loadCursors } from './logs/cursors.ts';
@@ -223,6 +224,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
   const turns = createLogTurns(logRatesOf(settings), clock);
   const publish = createPublish({ host, request: control.request, turns, backoff: retry, clock, metrics, log });
   const logs = createCollector({ engine, cursors, spool, publish, backoff: retry, clock, metrics, log });
+  const firewall = createFirewall({ settings, engine, owner, faults, metrics, steadyMs, log });
   const images = await createImageCollector({
     engine,
     stateDir,
@@ -239,6 +241,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     owner,
     pulls,
     logs,
+    firewall,
     secretsDir: settings.SECRETS_DIR,
     publishAddress: settings.PUBLISH_ADDRESS,
     capabilities: settings.CONTAINER_CAPABILITIES,
@@ -279,6 +282,8 @@ export async function startAgent(parts: AgentParts): Promise<void> {
       const { NCPU, MemTotal, DockerRootDir } = await engine.info();
       machine = { cores: NCPU, memBytes: MemTotal };
       engineRoot = DockerRootDir;
+      // Before anything is started.
+      await firewall.look();
       await reconciler.onEngineUp();
       if (reconciler.unjudged().length > 0) control.syncSoon();
     },
@@ -317,6 +322,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
       orphansHeld: reconciler.orphansHeld,
       diskUsedPercent: diskKeeper.usedPercent,
       faults: () => faults.list().map(({ kind }) => kind),
+      firewall: firewall.state,
       credentialsExpiryMs: () => credentials.expiryMs(),
     },
     () => clock.nowMs(),
@@ -331,6 +337,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     spool.run(publish, signal),
     diskKeeper.run(signal),
     ...(settings.DOCKER_HOST.kind === 'unix' ? [watchPortProxies(settings.SYNC_INTERVAL_MS, log, signal)] : []),
+    firewall.run(settings.SYNC_INTERVAL_MS, signal),
     sweepEvery(settings.SYNC_INTERVAL_MS, reconciler, monitor, log, signal),
   ];
   const onMove = countMoves(registry);

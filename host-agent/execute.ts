@@ -9,6 +9,7 @@ import { diskLimitOf } from './disk-plan.ts';
 import type { CreateResult, Engine } from './docker/engine.ts';
 import { detailOf, EngineError, isOversized, isRefusal } from './docker/errors.ts';
 import { clearFailure, createFailure, pullFailure, startFailure } from './failures.ts';
+import type { Firewall } from './firewall.ts';
 import { imageFault, imageTooLarge, labelNames } from './image-check.ts';
 import type { LogCollector } from './logs/collector.ts';
 import type { LogSource } from './logs/publish.ts';
@@ -38,6 +39,7 @@ export interface ExecutorParts {
   readonly owner: Owner;
   readonly pulls: Pulls;
   readonly logs: LogCollector;
+  readonly firewall: Firewall;
   readonly secretsDir: string | undefined;
   readonly publishAddress: string;
   readonly capabilities: readonly Capability[];
@@ -60,13 +62,20 @@ const done: Outcome = { kind: 'done' };
 const changed: Outcome = { kind: 'changed' };
 
 export function createExecutor(parts: ExecutorParts): Executor {
-  const { engine, owner, pulls, logs } = parts;
+  const { engine, owner, pulls, logs, firewall } = parts;
   const stops = createStops({
     workers: limits.concurrentStops,
     slowWorkers: limits.concurrentSlowStops,
     patienceMs: parts.stopGraceMs + limits.stepPatienceMs,
   });
   const ensureNetwork = createNetworkKeeper(engine, owner);
+
+  /** Where the operator wants containers to run behind the firewall or not at all. */
+  const unprotected = (): Outcome | undefined => {
+    const message = firewall.refusal();
+    if (message === undefined) return undefined;
+    return { kind: 'retry', why: { reason: 'create_failed', message, exitCode: null }, ofHost: true };
+  };
 
   const create = async (
     { reference, imageId }: Extract<Step, { kind: 'create' }>,
@@ -80,7 +89,10 @@ export function createExecutor(parts: ExecutorParts): Executor {
     const image = await checkImage(imageId);
     if (image === undefined) return imageGone(reference);
     if ('refused' in image) return failed('image_refused', image.refused);
-    await ensureNetwork();
+    const network = await ensureNetwork();
+    if (network !== undefined) await firewall.cover(network);
+    const open = unprotected();
+    if (open !== undefined) return open;
     const { publishAddress, capabilities } = parts;
     const hostCpuMillis = parts.cpuMillis();
     const making = { owner, container, reference, imageId, secrets: secrets.env, imageLabels: image.labels };
@@ -144,6 +156,8 @@ export function createExecutor(parts: ExecutorParts): Executor {
     { dockerId, prepare }: Extract<Step, { kind: 'start' }>,
     container: DesiredContainer,
   ): Promise<Outcome> => {
+    const open = unprotected();
+    if (open !== undefined) return open;
     if (prepare && container.config_files.length > 0) {
       await engine.upload(dockerId, await tarOf(container.config_files));
     }

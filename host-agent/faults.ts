@@ -12,6 +12,7 @@ export const faultKinds = [
   'cloned_state',
   'disk_pressure',
   'disk_unmeasured',
+  'container_firewall',
 ] as const;
 export type FaultKind = (typeof faultKinds)[number];
 

@@ -4,6 +4,8 @@ import { containerStatuses, type ContainerStatus } from '../schemas/container.ts
 import { faultKinds } from './faults.ts';
 import type { LossCause } from './logs/loss.ts';
 import type { RateScope } from './logs/rates.ts';
+import { deniedCounters, type DeniedCounter } from './firewall-rules.ts';
+import { firewallStates, type FirewallState } from './firewall-state.ts';
 
 export interface Metrics {
   engineCall(call: string, outcome: 'ok' | 'refused' | 'failed', seconds: number): void;
@@ -20,6 +22,8 @@ export interface Metrics {
   logAbandoned(): void;
   diskEviction(): void;
   imageRemoved(): void;
+  firewallRepaired(): void;
+  firewallDenied(to: DeniedCounter, packets: number): void;
 }
 
 /** What is read at each scrape. */
@@ -36,6 +40,7 @@ export interface Gauges {
   diskUsedPercent(): number | null;
   /** The kinds of those that are there now. */
   faults(): readonly string[];
+  firewall(): FirewallState;
   credentialsExpiryMs(): number | null;
 }
 
@@ -120,6 +125,18 @@ export function createMetrics(registry: Registry): Metrics {
     help: 'Names of unused images that were removed to make room.',
     registers,
   });
+  const firewallRepairs = new Counter({
+    name: 'longshore_agent_firewall_repairs_total',
+    help: 'Times that the rules which keep containers from the host and its network were gone or changed, and were set again.',
+    registers,
+  });
+  const firewallDenied = new Counter({
+    name: 'longshore_agent_firewall_denied_packets_total',
+    help: 'Packets that these rules refused: to the host, to private networks, to other containers, and from outside to unpublished ports (inbound).',
+    labelNames: ['to'],
+    registers,
+  });
+  for (const counter of deniedCounters) firewallDenied.labels(counter);
   return {
     engineCall: (call, outcome, seconds) => engineCalls.labels(call, outcome).observe(seconds),
     step: (step, result) => steps.labels(step, result).inc(),
@@ -135,6 +152,8 @@ export function createMetrics(registry: Registry): Metrics {
     logAbandoned: () => logAbandoned.inc(),
     diskEviction: () => diskEvictions.inc(),
     imageRemoved: () => imagesRemoved.inc(),
+    firewallRepaired: () => firewallRepairs.inc(),
+    firewallDenied: (to, packets) => firewallDenied.labels(to).inc(packets),
   };
 }
 
@@ -158,6 +177,16 @@ export function registerGauges(registry: Registry, gauges: Gauges, nowMs: () => 
     collect() {
       const raised = gauges.faults();
       for (const kind of faultKinds) this.labels(kind).set(Number(raised.includes(kind)));
+    },
+  });
+  new Gauge({
+    name: 'longshore_agent_container_firewall',
+    help: 'Which state the rules are in that keep containers from the host and its network: 1 for that state, 0 for the others.',
+    labelNames: ['state'],
+    registers,
+    collect() {
+      const now = gauges.firewall();
+      for (const state of firewallStates) this.labels(state).set(Number(state === now));
     },
   });
   const simple = (name: string, help: string, value: () => number): void => {

@@ -3,6 +3,7 @@
  * starts no container on either: so one caller makes it while the others wait, and what an earlier agent made twice (a
  * call that was thought lost) is mended.
  */
+import type { Network } from './docker/answers.ts';
 import type { Engine } from './docker/engine.ts';
 import { networkBody, networkName, ownerLabels, type Owner } from './spec.ts';
 
@@ -13,16 +14,26 @@ import { networkBody, networkName, ownerLabels, type Owner } from './spec.ts';
 export const isNetworkGone = (detail: string): boolean =>
   /network \S+ not found|could not find a network matching/i.test(detail);
 
-/** @returns a function that resolves when the network is there. */
-export function createNetworkKeeper(engine: Engine, owner: Owner): () => Promise<void> {
-  const name = networkName(owner);
-  let pending: Promise<void> | undefined;
+/** Oldest first. */
+async function networksOf(engine: Engine, owner: Owner): Promise<Network[]> {
+  const named = (await engine.networks(ownerLabels(owner))).filter(({ Name }) => Name === networkName(owner));
+  return named.sort((left, right) => (left.Created < right.Created ? -1 : 1));
+}
 
-  const ensure = async (): Promise<void> => {
-    const named = (await engine.networks(ownerLabels(owner))).filter(({ Name }) => Name === name);
-    const [oldest, ...twins] = named.sort((left, right) => (left.Created < right.Created ? -1 : 1));
-    if (oldest === undefined) await engine.createNetwork(name, networkBody(owner));
+/** Undefined where none was made yet. */
+export const findNetwork = async (engine: Engine, owner: Owner): Promise<Network | undefined> =>
+  (await networksOf(engine, owner))[0];
+
+/** @returns a function that resolves when the network is there; undefined where the engine does not show it. */
+export function createNetworkKeeper(engine: Engine, owner: Owner): () => Promise<Network | undefined> {
+  let pending: Promise<Network | undefined> | undefined;
+
+  const ensure = async (): Promise<Network | undefined> => {
+    const [oldest, ...twins] = await networksOf(engine, owner);
     for (const { Id } of twins) await engine.removeNetwork(Id);
+    if (oldest !== undefined) return oldest;
+    await engine.createNetwork(networkName(owner), networkBody(owner));
+    return findNetwork(engine, owner);
   };
 
   return () =>

@@ -16,6 +16,7 @@ import { logLevels } from '../lib/log.ts';
 import { limits } from '../schemas/limits.ts';
 import { isRegistryRule } from '../schemas/registry.ts';
 import { defaultCapabilities, grantableCapabilities, parseCapabilities, type Capability } from './confinement.ts';
+import { egressForm, parseEgressRules } from './egress.ts';
 import { parseEngineAddress, type EngineAddress } from './docker/transport.ts';
 import type { LogRates } from './logs/rates.ts';
 import { imagePolicies } from './images.ts';
@@ -36,6 +37,7 @@ const capabilities: Setting<readonly Capability[]> = {
 
 const ms = (doc: string, fallback: number, min = 1) =>
   integer(`${doc} In milliseconds.`, { min, max: 86_400_000, fallback });
+const firewallModes = ['on', 'required', 'off'] as const;
 const most = Number.MAX_SAFE_INTEGER;
 const bytesPerSecond = (whose: string, fallback: number) =>
   integer(
@@ -120,6 +122,17 @@ export const settings = {
       'every DNS name all of whose addresses are public. The addresses of what is named otherwise are not looked at.',
     ['public'],
   ),
+  CONTAINER_FIREWALL: choice(
+    'Rules that keep containers from this host, private networks and one another. on: what cannot be enforced is a fault ' +
+      'of the host; required: nothing is started then; off: the agent sets no rules.',
+    firewallModes,
+    'on',
+  ),
+  CONTAINER_EGRESS_ALLOW: list(
+    `What containers may reach all the same. Each: ${egressForm}. Name servers of the host are allowed (port 53).`,
+    { fallback: [] },
+  ),
+  CONTAINER_EGRESS_DENY: list('What containers may not reach besides, in the same form.', { fallback: [] }),
   SECRETS_DIR: optionalText('Folder with a file for each secret that containers may refer to.'),
   STOP_ON_DISCONNECT_MS: ms('Stops the containers after this long without the control plane; 0: never.', 0, 0),
   METRICS_HOST: text('Address of the metrics listener.', { fallback: '127.0.0.1' }),
@@ -171,6 +184,10 @@ export function checkSettings(given: AgentSettings): AgentSettings {
   }
   if (given.IMAGES_LOW_PERCENT > given.IMAGES_HIGH_PERCENT) {
     faults.push('IMAGES_LOW_PERCENT must not exceed IMAGES_HIGH_PERCENT');
+  }
+  for (const name of ['CONTAINER_EGRESS_ALLOW', 'CONTAINER_EGRESS_DENY'] as const) {
+    faults.push(...parseEgressRules(given[name]).faults.map((fault) => `${name}: ${fault}`));
+    if (given[name].length > limits.egressRules) faults.push(`${name} must have at most ${limits.egressRules} entries`);
   }
   if (faults.length > 0) throw new ConfigurationError(faults);
   return given;

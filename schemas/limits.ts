@@ -294,6 +294,18 @@ export const limits = {
   enginePullMs: 10 * minutes,
   engineProbeMs: 5 * seconds,
   engineConnections: 128,
+  /** One run of nft, what it may print, and how often a container looks at the rules from inside. */
+  nftMs: 10 * seconds,
+  nftOutputBytes: 4 * MiB,
+  firewallProbeMs: 10 * minutes,
+  /** Entries of CONTAINER_EGRESS_ALLOW, and of CONTAINER_EGRESS_DENY. */
+  egressRules: 256,
+  nameservers: 8,
+  probeMs: 60 * seconds,
+  probePatienceMs: 3 * seconds,
+  probeMemoryBytes: 256 * MiB,
+  probePids: 64,
+  probeOutputChars: 64 * KiB,
   /** Of what an engine says, in one line of the agent's log. */
   engineDetailChars: 1000,
   /** Of what is kept of one answer of the engine; all else in it is skipped as it arrives (docker/sieve.ts). */

@@ -68,6 +68,7 @@ function fillAgent(registry: Registry): void {
       diskUsedPercent: neverRead,
       orphansHeld: neverRead,
       faults: neverRead,
+      firewall: neverRead,
       credentialsExpiryMs: neverRead,
     },
     neverRead,

@@ -284,6 +284,8 @@ export const metricWords: Readonly<Record<string, string>> = {
     'By `stream` and by whose they were (`of`: host, tenant, container, nobody). Any: somebody fills the stream; see the runbook, “A shared stream fills up”.',
   longshore_actors_turns_total: 'What the cluster is asked to do, by kind.',
 
+  longshore_agent_container_firewall:
+    '`state="open"` is 1: see the runbook, “A host has a fault”. `unchecked` for long: event `container_firewall_unchecked` says why.',
   longshore_agent_containers: '`failed` and `backoff` are mostly the tenants’ own; many at once on one host are not.',
   longshore_agent_credentials_expiry_timestamp_seconds:
     "Less than a week away: the agent could not renew them, which it begins to try with ten days left. See the runbook, “A host's identity is lost”.",
@@ -291,6 +293,10 @@ export const metricWords: Readonly<Record<string, string>> = {
     '`outcome="failed"` are outages and deadlines: see the runbook, “The engine hangs”.',
   longshore_agent_engine_up: '0 for a minute: see the runbook, “The engine hangs”.',
   longshore_agent_fault: '1: see the runbook, “A host has a fault”.',
+  longshore_agent_firewall_denied_packets_total:
+    'By `to`: `host`, `network`, `container`, `inbound`. A rate on one host: a container there looks around, or lacks an allowance (`CONTAINER_EGRESS_ALLOW`).',
+  longshore_agent_firewall_repairs_total:
+    'Any: something on the host takes rules away; see the runbook, “A host has a fault”.',
   longshore_agent_disk_evictions_total:
     'Rising: a tenant’s container fills the disk again and again; its status says `disk_limit`.',
   longshore_agent_disk_used_ratio: 'Over 0.85: images are collected; over 0.9: the fault `disk_pressure`.',

@@ -63,7 +63,19 @@ export const Inspection = Type.Object({
 export type Inspection = Static<typeof Inspection>;
 
 /** `GET /networks` */
-export const Networks = Type.Array(Type.Object({ Id: Type.String(), Name: Type.String(), Created: Type.String() }));
+export const Networks = Type.Array(
+  Type.Object({
+    Id: Type.String(),
+    Name: Type.String(),
+    Created: Type.String(),
+    Options: Type.Optional(nullable(Labels)),
+    IPAM: Type.Optional(
+      Type.Object({
+        Config: Type.Optional(nullable(Type.Array(Type.Object({ Gateway: Type.Optional(Type.String()) })))),
+      }),
+    ),
+  }),
+);
 export type Network = Static<typeof Networks>[number];
 
 export const Image = Type.Object({ Id: Type.String() });

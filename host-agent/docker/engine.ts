@@ -54,6 +54,8 @@ export interface Engine {
   written(id: string): Promise<{ readonly layerBytes: number; readonly volumes: string[] } | undefined>;
   /** Of all volumes, by name. The engine measures them all; older ones measure everything else too. */
   volumeBytes(): Promise<ReadonlyMap<string, number>>;
+  /** An image whose files are those of a tar archive. */
+  importImage(repository: string, tag: string, tar: Uint8Array): Promise<void>;
   /** Networks that bear every one of the labels. */
   networks(labels: Labels): Promise<Network[]>;
   createNetwork(name: string, body: object): Promise<void>;
@@ -225,6 +227,11 @@ export function createEngine(transport: Transport, pullIdleMs: number = limits.e
       const call = { name: 'disk usage', method: 'GET', path: '/system/df?type=volume', ...bounds } as const;
       const { Volumes } = parse(call.name, decode.diskUsage, await ask(call, [200]));
       return new Map((Volumes ?? []).map(({ Name, UsageData }) => [Name, Math.max(0, UsageData?.Size ?? 0)]));
+    },
+    importImage: async (repository, tag, tar) => {
+      const path = `/images/create?fromSrc=-&repo=${encodeURIComponent(repository)}&tag=${encodeURIComponent(tag)}`;
+      const body = { type: 'application/x-tar', bytes: tar };
+      await ask({ name: 'image import', method: 'POST', path, body }, [200]);
     },
 
     networks: async (labels) => {

@@ -136,6 +136,8 @@ async function startRunning(
 const quickAgent = {
   // The run's own, and those that tests play on loopback.
   REGISTRIES_ALLOWED: 'docker.io,127.0.0.1:*',
+  // Every agent would run a container of its own beside the test's.
+  CONTAINER_FIREWALL: 'off',
   BEAT_INTERVAL_MS: '300',
   SYNC_INTERVAL_MS: '2000',
   STOP_GRACE_MS: '3000',

@@ -88,6 +88,7 @@ const quickAgent = {
   RETRY_MIN_MS: '50',
   RETRY_MAX_MS: '1000',
   REGISTRIES_ALLOWED: 'registry.test',
+  CONTAINER_FIREWALL: 'off',
 };
 
 const programOf: Readonly<Record<ProgramPlace, ProgramName>> = {

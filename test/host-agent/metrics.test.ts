@@ -22,6 +22,8 @@ function everything(): Registry {
   metrics.logAbandoned();
   metrics.diskEviction();
   metrics.imageRemoved();
+  metrics.firewallRepaired();
+  metrics.firewallDenied('host', 2);
   registerGauges(
     registry,
     {
@@ -33,6 +35,7 @@ function everything(): Registry {
       diskUsedPercent: () => 50,
       orphansHeld: () => 0,
       faults: () => ['state_unwritable'],
+      firewall: () => 'enforced',
       credentialsExpiryMs: () => null,
     },
     () => 3500,

@@ -912,6 +912,20 @@ export const mutants: readonly Mutant[] = [
     edits: [{ find: 'if (!isAllowedInSome(tenant, regions, ask.spec))', replace: 'if (false)' }],
     killedBy: { by: 'test', file: 'test/actors/registries.test.ts' },
   },
+  {
+    name: 'rules that were taken away not mended',
+    guard: 'Containers stay behind the firewall that the agent set (ADR 20)',
+    file: 'host-agent/firewall.js',
+    edits: [{ find: 'if (listed !== undefined && withoutCounts(listed) === placed.shown)', replace: 'if (true)' }],
+    killedBy: { by: 'test', file: 'test/host-agent/firewall-keeper.test.ts' },
+  },
+  {
+    name: 'containers started without the firewall that is required',
+    guard: 'CONTAINER_FIREWALL=required starts nothing that the firewall does not cover (ADR 20)',
+    file: 'host-agent/firewall.js',
+    edits: [{ find: "mode === 'required' && state", replace: 'false && state' }],
+    killedBy: { by: 'test', file: 'test/host-agent/firewall-keeper.test.ts' },
+  },
 ];
 
 function killerText(killer: Killer): string {

@@ -51,6 +51,7 @@ async function startHost(joinToken: string, number: number): Promise<void> {
   const stateDir = join(task.folder, String(number));
   const given = readSettings(settings, {
     REGISTRIES_ALLOWED: 'docker.io',
+    CONTAINER_FIREWALL: 'off',
     ...task.settings,
     STATE_DIR: stateDir,
     LONGSHORE_URL: task.gatewayUrl,
