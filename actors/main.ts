@@ -6,7 +6,7 @@ import { watchCluster } from '../lib/cluster.ts';
 import { ConfigurationError, readSettingFile, readSettings } from '../lib/config.ts';
 import { runProgram } from '../lib/lifecycle.ts';
 import { createLog, logLevelOf } from '../lib/log.ts';
-import { createRegistry, serveMetrics } from '../lib/metrics.ts';
+import { createRegistry, metricsListenerOf, serveMetrics } from '../lib/metrics.ts';
 import { connectNats, countMoves, credentialsFile } from '../lib/nats.ts';
 import { createSlices } from '../lib/slices.ts';
 import { version } from '../lib/version.ts';
@@ -125,8 +125,7 @@ await runProgram(log, async (life) => {
     random: Math.random,
   });
 
-  const listener = { host: config.METRICS_HOST, port: config.METRICS_PORT };
-  const metrics = await serveMetrics(registry, listener, () => owner.keeper.fault());
+  const metrics = await serveMetrics(registry, metricsListenerOf(config), log, () => owner.keeper.fault());
   life.onStop(metrics);
   log.info('listening', { metrics: metrics.url });
 

@@ -51,5 +51,8 @@ export const settings = {
   }),
   METRICS_HOST: text('Address of the metrics listener.', { fallback: '127.0.0.1' }),
   METRICS_PORT: integer('Port of the metrics listener; 0: any free one.', { min: 0, max: 65535, fallback: 9102 }),
+  METRICS_TOKEN_FILE: optionalText(
+    'A file with the bearer tokens that open /metrics, one a line; absent: it is open to all who reach it.',
+  ),
   LOG_LEVEL: choice('Least level that is logged.', logLevels, 'info'),
 } as const;

@@ -5,7 +5,7 @@ import { readSettings } from '../lib/config.ts';
 import { systemClock } from '../lib/clock.ts';
 import { runProgram } from '../lib/lifecycle.ts';
 import { createLog, logLevelOf } from '../lib/log.ts';
-import { createRegistry, serveMetrics } from '../lib/metrics.ts';
+import { createRegistry, metricsListenerOf, serveMetrics } from '../lib/metrics.ts';
 import { connectNats, countMoves } from '../lib/nats.ts';
 import { version } from '../lib/version.ts';
 import { startGateway, stopDeadlineMs } from './gateway.ts';
@@ -17,10 +17,7 @@ await runProgram(log, async (life) => {
   const configuration = readSettings(settings, process.env);
   const issuers = issuersOf(configuration);
   const registry = createRegistry('gateway', version);
-  const metrics = await serveMetrics(registry, {
-    host: configuration.METRICS_HOST,
-    port: configuration.METRICS_PORT,
-  });
+  const metrics = await serveMetrics(registry, metricsListenerOf(configuration), log);
   life.onStop(metrics);
   log.info('metrics', { url: metrics.url });
 

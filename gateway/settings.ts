@@ -86,6 +86,9 @@ export const settings = {
   FORAGE_METRICS_TOKEN: optionalText('Bearer token that /metrics/forage wants; absent: anybody may read it.'),
   METRICS_HOST: text('Address /metrics listens on.', { fallback: '127.0.0.1' }),
   METRICS_PORT: integer('Port /metrics listens on; 0 takes a free one.', { min: 0, max: 65535, fallback: 9101 }),
+  METRICS_TOKEN_FILE: optionalText(
+    'A file with the bearer tokens that open /metrics, one a line; absent: it is open to all who reach it.',
+  ),
   LOG_LEVEL: choice('From which level on events are logged; `info` has a line for every request.', logLevels, 'info'),
   SHUTDOWN_DELAY_MS: integer('Between "not ready" and the end of listening, for load balancers to notice.', {
     min: 0,

@@ -4,7 +4,7 @@ import { systemClock } from '../lib/clock.ts';
 import { ConfigurationError, readSettings } from '../lib/config.ts';
 import { runProgram, type Lifecycle, type Stoppable } from '../lib/lifecycle.ts';
 import { createLog, logLevelOf, type Log } from '../lib/log.ts';
-import { createRegistry, serveMetrics } from '../lib/metrics.ts';
+import { createRegistry, metricsListenerOf, serveMetrics } from '../lib/metrics.ts';
 import { version } from '../lib/version.ts';
 import { startAgent } from './agent.ts';
 import { enrol, EnrolmentRefused, keyFrom, lifetimeOf, loadIdentity, loadSeed, type Identity } from './identity.ts';
@@ -19,7 +19,7 @@ await runProgram(log, async (life) => {
   life.onStop(await lockOrRefuse(lockStateDir(given.STATE_DIR)));
 
   const registry = createRegistry('host-agent', version);
-  const listener = await serveMetrics(registry, { host: given.METRICS_HOST, port: given.METRICS_PORT });
+  const listener = await serveMetrics(registry, metricsListenerOf(given), log);
   life.onStop(listener);
   log.info('metrics', { url: listener.url });
 

@@ -137,6 +137,9 @@ export const settings = {
   STOP_ON_DISCONNECT_MS: ms('Stops the containers after this long without the control plane; 0: never.', 0, 0),
   METRICS_HOST: text('Address of the metrics listener.', { fallback: '127.0.0.1' }),
   METRICS_PORT: integer('Port of the metrics listener; 0: any free one.', { min: 0, max: 65_535, fallback: 9103 }),
+  METRICS_TOKEN_FILE: optionalText(
+    'A file with the bearer tokens that open /metrics, one a line; absent: it is open to all who reach it.',
+  ),
   LOG_LEVEL: choice('Least severe level that is logged.', logLevels, 'info'),
   BEAT_INTERVAL_MS: ms(
     'Between heartbeats, and between questions to the engine whether it is there.',

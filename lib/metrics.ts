@@ -2,11 +2,14 @@
  * Prometheus metrics of a program, and the listener that serves them. prom-client's default metrics do not pass
  * `promtool check metrics`, so the few that matter are here under names of our own.
  */
+import { createHash, timingSafeEqual } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Counter, Gauge, Registry } from 'prom-client';
+import { ConfigurationError, readSettingFile } from './config.ts';
 import type { Stoppable } from './lifecycle.ts';
+import type { Log } from './log.ts';
 
 export function createRegistry(program: string, version: string): Registry {
   const registers = [new Registry()] as const;
@@ -72,12 +75,59 @@ export function createRegistry(program: string, version: string): Registry {
 /** Why a program can't do its work now; undefined when it can. */
 export type Readiness = () => string | undefined;
 
+export interface MetricsListener {
+  readonly host: string;
+  readonly port: number;
+  /** Any of them opens `/metrics`; none: it is open. */
+  readonly tokens: readonly string[];
+}
+
+/** RFC 6750, `b64token`. */
+const tokenPattern = /^[A-Za-z0-9._~+/-]{16,512}=*$/;
+const tokensMost = 8;
+
+/**
+ * As the programs' settings name it.
+ * @throws ConfigurationError where the file can't be read, or holds what is no token.
+ */
+export function metricsListenerOf(given: {
+  readonly METRICS_HOST: string;
+  readonly METRICS_PORT: number;
+  readonly METRICS_TOKEN_FILE: string | undefined;
+}): MetricsListener {
+  const { METRICS_HOST: host, METRICS_PORT: port, METRICS_TOKEN_FILE: path } = given;
+  if (path === undefined) return { host, port, tokens: [] };
+  const lines = readSettingFile('METRICS_TOKEN_FILE', path).split('\n');
+  const tokens = lines.map((line) => line.trim()).filter((line) => line !== '');
+  if (tokens.length === 0 || tokens.length > tokensMost || !tokens.every((token) => tokenPattern.test(token))) {
+    const form = 'each of 16 characters or more, letters, digits and ._~+/-=';
+    throw new ConfigurationError([`METRICS_TOKEN_FILE: ${path} must hold 1 to ${tokensMost} tokens, one a line, ${form}`]);
+  }
+  return { host, port, tokens };
+}
+
+/** Compares digests, so that the time it takes says nothing of how much was right. */
+function isBearerOf(tokens: readonly string[], authorization: string | undefined): boolean {
+  const [, given] = /^Bearer +(\S+)$/i.exec(authorization ?? '') ?? [];
+  if (given === undefined) return false;
+  const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+  const digestOfGiven = digest(given);
+  return tokens.filter((token) => timingSafeEqual(digest(token), digestOfGiven)).length > 0;
+}
+
+const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || /^127\./.test(host);
+
 /** Serves `/metrics`, `/healthz` and `/readyz`, and nothing else, on a listener of its own. */
 export async function serveMetrics(
   registry: Registry,
-  address: { host: string; port: number },
+  listener: MetricsListener,
+  log: Log,
   notReady: Readiness = () => undefined,
 ): Promise<Stoppable & { readonly url: string }> {
+  if (listener.tokens.length === 0 && !isLoopback(listener.host)) {
+    const why = 'whoever reaches METRICS_HOST reads the metrics; set METRICS_TOKEN_FILE';
+    log.warn('metrics_open', { host: listener.host, why });
+  }
   const server = createServer((request, response) => {
     const json = (status: number, body: object): void => {
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
@@ -89,6 +139,10 @@ export async function serveMetrics(
       if (message === undefined) json(200, { status: 'ready' });
       else json(503, { error: 'unavailable', message });
     } else if (path === '/metrics') {
+      if (listener.tokens.length > 0 && !isBearerOf(listener.tokens, request.headers.authorization)) {
+        response.setHeader('www-authenticate', 'Bearer');
+        return json(401, { error: 'unauthenticated' });
+      }
       registry.metrics().then(
         (body) => response.writeHead(200, { 'content-type': registry.contentType }).end(body),
         () => json(500, { error: 'internal' }),
@@ -97,7 +151,7 @@ export async function serveMetrics(
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(address.port, address.host, resolve);
+    server.listen(listener.port, listener.host, resolve);
   });
   const { address: host, port, family } = server.address() as AddressInfo;
   return {
