@@ -158,6 +158,17 @@ export const tools = {
     suite: 'release',
     elsewhere: 'brew install haproxy, or the package "haproxy" of your distribution',
   },
+  squid: {
+    variable: 'LONGSHORE_SQUID',
+    executables: ['squid'],
+    minimum: [5, 0],
+    versionArguments: ['-v'],
+    versionPattern: /Squid Cache: Version (\d+)\.(\d+)/,
+    optional: true,
+    packages: ['squid'],
+    suite: 'release',
+    elsewhere: 'the package "squid" of your distribution',
+  },
   // wg-quick is a script that also runs sysctl.
   wg: {
     variable: 'LONGSHORE_WG',

@@ -19,8 +19,8 @@ export type Probed =
   /** Nothing was learned. */
   | { readonly kind: 'failed'; readonly why: string };
 
-/** Never rejects. */
-export type Probe = (network: Network) => Promise<Probed>;
+/** Never rejects. Aborted, it clears away what it made. */
+export type Probe = (network: Network, signal: AbortSignal) => Promise<Probed>;
 
 interface Target {
   readonly what: string;
@@ -49,6 +49,8 @@ Promise.all(targets.map(attempt)).then((words) => console.log(JSON.stringify(wor
 
 /** The interpreter, and the libraries that it has loaded. */
 function interpreterFiles(): string[] {
+  // It would ask DNS for the names of all peers, and hold up everything else meanwhile.
+  Object.assign(process.report, { excludeNetwork: true });
   const report = process.report.getReport() as { readonly sharedObjects?: readonly string[] };
   const libraries = (report.sharedObjects ?? []).filter((path) => path.startsWith('/') && existsSync(path));
   return [...new Set([process.execPath, ...libraries])];
@@ -118,8 +120,9 @@ export function createProbe(engine: Engine, owner: Owner): Probe {
 
   const attempt = async (network: Network, signal: AbortSignal): Promise<Probed> => {
     const gateways = (network.IPAM?.Config ?? []).flatMap(({ Gateway }) => Gateway?.split('/')[0] ?? []);
-    const canaries = await Promise.all(gateways.map(listen));
+    const canaries: Awaited<ReturnType<typeof listen>>[] = [];
     try {
+      for (const gateway of gateways) canaries.push(await listen(gateway));
       const targets: Target[] = [
         ...canaries.map(({ host, port }) => ({ what: `this host at ${host}`, host, port })),
         { what: 'the metadata address 169.254.169.254', host: '169.254.169.254', port: 80 },
@@ -134,10 +137,11 @@ export function createProbe(engine: Engine, owner: Owner): Probe {
     }
   };
 
-  return async (network) => {
+  return async (network, signal) => {
     const ending = new AbortController();
+    const either = AbortSignal.any([signal, ending.signal]);
     try {
-      return await within(attempt(network, ending.signal), limits.probeMs, 'the probe');
+      return await within(attempt(network, either), limits.probeMs, 'the probe');
     } catch (error) {
       return { kind: 'failed', why: error instanceof Error ? error.message : String(error) };
     } finally {

@@ -85,6 +85,18 @@ const systemKernel: Kernel = {
   },
 };
 
+/** Its own end, or soon after the signal: an agent that stops does not wait for a container of its own. */
+const untilAborted = (work: Promise<void>, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    const leave = (): void => void setTimeout(resolve, limits.farewellMs);
+    signal.addEventListener('abort', leave, { once: true });
+    if (signal.aborted) leave();
+    void work.then(() => {
+      signal.removeEventListener('abort', leave);
+      resolve();
+    });
+  });
+
 export function createFirewall(parts: FirewallParts): Firewall {
   const { settings, engine, owner, faults, metrics, steadyMs, log } = parts;
   const mode = settings.CONTAINER_FIREWALL;
@@ -187,14 +199,15 @@ export function createFirewall(parts: FirewallParts): Firewall {
   };
 
   /** Beside the looks: nothing waits for a container of ours before its own is started. */
-  const check = async (): Promise<void> => {
+  const check = async (signal: AbortSignal): Promise<void> => {
     const isDue = probedAtMs === undefined || steadyMs() - probedAtMs >= limits.firewallProbeMs;
     if (!isDue || placed === undefined || !kernel.isBridgedFiltered()) return;
     const { bridge } = placed;
     const network = await findNetwork(engine, owner);
     if (network === undefined || bridgeOf(network) !== bridge) return;
     probedAtMs = steadyMs();
-    const result = await probe(network);
+    const result = await probe(network, signal);
+    if (signal.aborted) return;
     // Taken away meanwhile: what was seen is of another time.
     if (placed?.bridge !== bridge) return;
     switch (result.kind) {
@@ -233,7 +246,8 @@ export function createFirewall(parts: FirewallParts): Firewall {
       }
       while (!signal.aborted) {
         await look();
-        await check().catch((error: unknown) => log.debug('container_firewall_not_seen', { error }));
+        const checked = check(signal).catch((error: unknown) => log.debug('container_firewall_not_seen', { error }));
+        await untilAborted(checked, signal);
         await sleep(intervalMs, signal);
       }
     },

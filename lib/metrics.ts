@@ -101,7 +101,9 @@ export function metricsListenerOf(given: {
   const tokens = lines.map((line) => line.trim()).filter((line) => line !== '');
   if (tokens.length === 0 || tokens.length > tokensMost || !tokens.every((token) => tokenPattern.test(token))) {
     const form = 'each of 16 characters or more, letters, digits and ._~+/-=';
-    throw new ConfigurationError([`METRICS_TOKEN_FILE: ${path} must hold 1 to ${tokensMost} tokens, one a line, ${form}`]);
+    throw new ConfigurationError([
+      `METRICS_TOKEN_FILE: ${path} must hold 1 to ${tokensMost} tokens, one a line, ${form}`,
+    ]);
   }
   return { host, port, tokens };
 }
