@@ -8,7 +8,7 @@ import { tarOf } from './config-files.ts';
 import { diskLimitOf } from './disk-plan.ts';
 import type { CreateResult, Engine } from './docker/engine.ts';
 import { detailOf, EngineError, isOversized, isRefusal } from './docker/errors.ts';
-import { clearFailure, createFailure, pullFailure, startFailure } from './failures.ts';
+import { clearFailure, createFailure, drainFailure, pullFailure, startFailure } from './failures.ts';
 import type { Firewall } from './firewall.ts';
 import { imageFault, imageTooLarge, labelNames } from './image-check.ts';
 import type { LogCollector } from './logs/collector.ts';
@@ -217,7 +217,7 @@ export function createExecutor(parts: ExecutorParts): Executor {
           // Gone, or going, by another hand: its lines went with it.
           return attempt(
             () => logs.drain(source, step.dockerId).then(() => done),
-            (error) => (isRefusal(error, 404) || isRefusal(error, 409) ? changed : clearFailure(error)),
+            (error) => (isRefusal(error, 404) || isRefusal(error, 409) ? changed : drainFailure(error)),
           );
       }
     },

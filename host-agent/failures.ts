@@ -134,6 +134,11 @@ const otherClear: Words = {
   message: `the engine could not stop or remove it; ${ofOperator}`,
 };
 
+const otherDrain: Words = {
+  reason: 'engine_unavailable',
+  message: `its log cannot be saved, and it is kept until then; ${ofOperator}`,
+};
+
 const wordsOf = (patterns: Patterns, detail: string, other: Words): Words =>
   patterns.find(([pattern]) => pattern.test(detail))?.[1] ?? other;
 const because = ({ reason, message }: Words): Why => ({ reason, message, exitCode: null });
@@ -207,7 +212,13 @@ export function startFailure(error: unknown): Outcome {
   return retry(wordsOf(startPatterns, detail, otherStart), detail);
 }
 
-/** Stop, unpause, drain and remove have no reason of their own in the contract: the message says what it was. */
+/** It is kept until its last lines are safe, or the agent gives them up. */
+export function drainFailure(error: unknown): Outcome {
+  if (isOutage(error)) return { kind: 'outage' };
+  return { kind: 'retry', why: because(otherDrain), detail: detailOf(error) };
+}
+
+/** Stop, unpause and remove have no reason of their own in the contract: the message says what it was. */
 export function clearFailure(error: unknown): Outcome {
   if (isOutage(error)) return { kind: 'outage' };
   const detail = detailOf(error);
