@@ -18,7 +18,7 @@ import type { FirewallState } from './firewall-state.ts';
 import type { Metrics } from './metrics.ts';
 import { readNameservers } from './nameservers.ts';
 import { findNetwork } from './network.ts';
-import { createNft, NftError, type Nft } from './nft.ts';
+import { NftError, systemNft, type Nft } from './nft.ts';
 import type { Owner } from './spec.ts';
 import type { AgentSettings } from './settings.ts';
 
@@ -102,7 +102,7 @@ export function createFirewall(parts: FirewallParts): Firewall {
   const mode = settings.CONTAINER_FIREWALL;
   const table = firewallTable(owner);
   const kernel = parts.kernel ?? systemKernel;
-  const nft = parts.nft ?? createNft(process.env);
+  const nft = parts.nft ?? systemNft;
   const probe = parts.probe ?? createProbe(engine, owner);
   const allow = parseEgressRules(settings.CONTAINER_EGRESS_ALLOW).rules;
   const deny = parseEgressRules(settings.CONTAINER_EGRESS_DENY).rules;

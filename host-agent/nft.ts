@@ -1,6 +1,5 @@
 /** The program `nft`, which speaks to the kernel's nftables. */
 import { execFile } from 'node:child_process';
-import { delimiter } from 'node:path';
 import { limits } from '../schemas/limits.ts';
 
 export type NftFault =
@@ -23,23 +22,33 @@ export class NftError extends Error {
 /** @returns what it prints. @throws NftError */
 export type Nft = (args: readonly string[], input?: string) => Promise<string>;
 
-/** Debian keeps it where a plain user's PATH does not look. */
-const systemFolders = ['/usr/local/sbin', '/usr/sbin', '/sbin'];
+/** Where it lies: Debian keeps it where a plain user's PATH does not look. */
+const places = ['nft', '/usr/sbin/nft', '/sbin/nft', '/usr/local/sbin/nft'] as const;
 
-export const createNft = (env: NodeJS.ProcessEnv): Nft => {
-  const PATH = [env['PATH'], ...systemFolders].filter((part) => part !== undefined).join(delimiter);
-  return (args, input = '') =>
-    new Promise((resolve, reject) => {
-      const options = { env: { ...env, PATH, LC_ALL: 'C' }, timeout: limits.nftMs, maxBuffer: limits.nftOutputBytes };
-      const child = execFile('nft', args, options, (error, stdout, stderr) => {
-        if (error === null) resolve(stdout);
-        else reject(asNftError(error, stderr));
-      });
-      // It may end without reading.
-      child.stdin?.on('error', () => undefined);
-      child.stdin?.end(input);
-    });
+export const systemNft: Nft = async (args, input = '') => {
+  let missing: unknown;
+  for (const place of places) {
+    try {
+      return await runAt(place, args, input);
+    } catch (error) {
+      if (!(error instanceof NftError) || error.fault !== 'missing') throw error;
+      missing ??= error;
+    }
+  }
+  throw missing;
 };
+
+const runAt = (program: string, args: readonly string[], input: string): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const options = { timeout: limits.nftMs, maxBuffer: limits.nftOutputBytes };
+    const child = execFile(program, args, options, (error, stdout, stderr) => {
+      if (error === null) resolve(stdout);
+      else reject(asNftError(error, stderr));
+    });
+    // It may end without reading.
+    child.stdin?.on('error', () => undefined);
+    child.stdin?.end(input);
+  });
 
 function asNftError(error: Error & { code?: number | string | null; killed?: boolean }, stderr: string): NftError {
   if (error.code === 'ENOENT' || error.code === 'EACCES')

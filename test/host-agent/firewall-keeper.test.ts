@@ -56,7 +56,7 @@ function startFirewall(mode: 'on' | 'required' | 'off' = 'on') {
     steadyMs: () => machine.steadyMs,
     log,
     kernel: { hasInterface: () => machine.hasBridge, isBridgedFiltered: () => machine.isFiltered },
-    nft: nft!,
+    nft,
     probe: () => {
       machine.probes += 1;
       return Promise.resolve(machine.probed);
