@@ -6,8 +6,10 @@ import type { Clock } from '../lib/clock.ts';
 import type { Capacity, DirectoryEntry, HostFault } from '../schemas/host.ts';
 import type { HostKey, Region } from '../schemas/ids.ts';
 import { engineAway, type Beat, type DirectoryMessage } from '../schemas/messages.ts';
-import { limits } from '../schemas/limits.ts';
-import { partitionOf } from '../schemas/subjects.ts';
+import { defaultHostCeiling, limits } from '../schemas/limits.ts';
+import { partitionOf, type Sender } from '../schemas/subjects.ts';
+import { capacityWithin, ceilingOf, isOverCeiling } from './host/ceiling.ts';
+import { isEnrolled } from './host/sender.ts';
 import type { PlacementLedger } from './state.ts';
 import type { FleetHost, FleetView, HostStanding } from './turn.ts';
 
@@ -48,7 +50,10 @@ export class Fleet implements FleetView, PlacementLedger {
   readonly #clock: Clock;
   readonly #partitions: number;
   readonly #unknownMs: number;
+  readonly ceiling: Capacity;
   readonly #entries = new Map<HostKey, DirectoryEntry>();
+  /** Within the ceiling. */
+  readonly #capacities = new Map<HostKey, Capacity>();
   readonly #byRegion = new Map<Region, HostKey[]>();
   readonly #versions = new Map<number, Version>();
   readonly #beats = new Map<HostKey, HeardBeat>();
@@ -64,7 +69,8 @@ export class Fleet implements FleetView, PlacementLedger {
   #connectedSinceMs: number;
   readonly #placed = new Map<HostKey, Placed>();
 
-  constructor(options: { clock: Clock; partitions: number; hostUnknownMs: number }) {
+  constructor(options: { clock: Clock; partitions: number; hostUnknownMs: number; ceiling?: Capacity }) {
+    this.ceiling = options.ceiling ?? defaultHostCeiling;
     this.#clock = options.clock;
     this.#partitions = options.partitions;
     this.#unknownMs = options.hostUnknownMs;
@@ -86,8 +92,8 @@ export class Fleet implements FleetView, PlacementLedger {
       schedulable: !entry.cordoned && !entry.draining,
       draining: entry.draining,
       hasEngine: heard?.engine !== engineAway,
-      isSound: heard === undefined || heard.faults.length === 0,
-      capacity: entry.capacity,
+      isSound: this.#isSound(entry, heard),
+      capacity: this.#capacities.get(key) ?? null,
       // Other processes place there too: their part shows in the host's own count.
       used: {
         cpu_millis: Math.max(placed?.cpuMillis ?? 0, beat?.cpu_millis ?? 0),
@@ -95,6 +101,19 @@ export class Fleet implements FleetView, PlacementLedger {
         containers: Math.max(placed?.containers ?? 0, beat?.containers ?? 0),
       },
     };
+  }
+
+  #isSound(entry: DirectoryEntry, heard: HeardBeat | undefined): boolean {
+    if (heard !== undefined && heard.faults.length > 0) return false;
+    return !isOverCeiling(entry, this.ceiling, heard?.used);
+  }
+
+  /** A process of the last release tells no keys; while it owns the host's partition, every key is believed, as there. */
+  isEnrolled(sender: Sender): boolean {
+    const entry = this.#entries.get(sender.host);
+    if (entry === undefined) return false;
+    const { publicKey, isBound } = entry;
+    return publicKey === undefined || isEnrolled({ publicKey, ...(isBound === undefined ? {} : { isBound }) }, sender);
   }
 
   standing(key: HostKey): HostStanding {
@@ -296,6 +315,9 @@ export class Fleet implements FleetView, PlacementLedger {
     const before = this.#entries.get(entry.key);
     this.#unreadable.delete(entry.key);
     this.#entries.set(entry.key, entry);
+    if (entry.capacity !== null) {
+      this.#capacities.set(entry.key, capacityWithin(entry.capacity, ceilingOf(entry, this.ceiling)));
+    }
     if (!this.#knownSinceMs.has(entry.key)) this.#knownSinceMs.set(entry.key, this.#listenedMs());
     if (entry.silentMs !== undefined && !this.#heardAtMs.has(entry.key)) {
       this.#heardAtMs.set(entry.key, this.#listenedMs() - entry.silentMs);
@@ -318,6 +340,7 @@ export class Fleet implements FleetView, PlacementLedger {
       if (ofRegion === undefined) gone.set(entry.region, new Set([key]));
       else ofRegion.add(key);
       this.#entries.delete(key);
+      this.#capacities.delete(key);
       this.#beats.delete(key);
       this.#rivalMs.delete(key);
       this.#heardAtMs.delete(key);

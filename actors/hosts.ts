@@ -1,6 +1,7 @@
 /**
  * What hosts say and ask: hello, sync, report, heartbeat. A host's messages are checked like those of a stranger, and
- * believed only about itself (invariant A7): its key is read from the subject, which the server holds it to.
+ * believed only about itself (invariant A7): its key, and that of its agent, are read from the subject, which the server
+ * holds the agent to. An agent is believed only while its key is the one that is enrolled (ADR 22).
  */
 import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
 import { DecodeError, decoder } from '../lib/decode.ts';
@@ -20,11 +21,19 @@ import {
   type Stranger,
   type SyncAnswer,
 } from '../schemas/messages.ts';
-import { hostKeyOfSubject, partitionOf, subjects } from '../schemas/subjects.ts';
+import {
+  anySender,
+  anyUnboundSender,
+  partitionOf,
+  senderOfSubject,
+  subjects,
+  type Sender,
+} from '../schemas/subjects.ts';
 import { observe } from './container/observe.ts';
 import { desiredOf } from './desired.ts';
 import type { Fleet } from './fleet.ts';
 import { hello } from './host/decide.ts';
+import { isEnrolled } from './host/sender.ts';
 import { inParts, partText } from './parts.ts';
 import type { Partition } from './runtime/partition.ts';
 import type { PartitionView } from './state.ts';
@@ -34,14 +43,18 @@ import type { Changes, TurnContext } from './turn.ts';
 export interface HostServerOptions {
   readonly nc: NatsConnection;
   readonly cluster: Cluster;
-  /** Signs NATS credentials for an enrolled host's key. */
-  readonly signJwt: (host: HostKey, publicKey: string) => Promise<string>;
+  /** Signs NATS credentials for an enrolled host's key; `isUnbound`: for an agent of the last release. */
+  readonly signJwt: (host: HostKey, publicKey: string, isUnbound?: boolean) => Promise<string>;
   /** Those that this process owns and serves. */
   readonly owned: () => Iterable<Partition>;
   readonly fleet: Fleet;
   readonly slices: Slices;
+  /** Of a sender whose key is not the one that is enrolled, or of a host that is not there. */
+  readonly onRefused: (kind: HostMessage, sender: Sender) => void;
   readonly log: Log;
 }
+
+export type HostMessage = 'hello' | 'sync' | 'report' | 'beat';
 
 const decodeHello = decoder(Hello);
 const decodeSync = decoder(SyncAsk);
@@ -49,31 +62,33 @@ const decodeReport = decoder(Report);
 const decodeBeat = decoder(Beat);
 
 export function serveHosts(options: HostServerOptions): Subscription[] {
-  const { nc, log, fleet } = options;
+  const { nc, log, fleet, onRefused } = options;
 
   /** Calls the handler with what a host sent; what is not well formed is answered `invalid`, where an answer is due. */
   const serve = <T>(
-    subject: string,
+    subjectOf: (sender: Sender<'*'>) => string,
     decode: (bytes: Uint8Array) => T,
-    handle: (host: HostKey, value: T, message: Msg) => void,
+    handle: (sender: Sender, value: T, message: Msg) => void,
     onInvalid: (message: Msg) => void,
-  ): Subscription =>
-    nc.subscribe(subject, {
-      callback: (error, message) => {
-        if (error !== null) {
-          log.error('subscription_failed', { subject, error });
-          return;
-        }
-        const host = hostKeyOfSubject(message.subject);
-        if (!isHostKey(host)) return;
-        try {
-          handle(host, decode(message.data), message);
-        } catch (cause) {
-          log.warn('host_message_refused', { subject: message.subject, error: cause });
-          if (cause instanceof DecodeError) onInvalid(message);
-        }
-      },
-    });
+  ): Subscription[] =>
+    [anySender, anyUnboundSender].map(subjectOf).map((subject) =>
+      nc.subscribe(subject, {
+        callback: (error, message) => {
+          if (error !== null) {
+            log.error('subscription_failed', { subject, error });
+            return;
+          }
+          const { host, user } = senderOfSubject(message.subject);
+          if (!isHostKey(host)) return;
+          try {
+            handle({ host, user }, decode(message.data), message);
+          } catch (cause) {
+            log.warn('host_message_refused', { subject: message.subject, error: cause });
+            if (cause instanceof DecodeError) onInvalid(message);
+          }
+        },
+      }),
+    );
 
   const respond = (message: Msg, answer: HelloAnswer | ReportAnswer): void => {
     message.respond(JSON.stringify(answer));
@@ -81,34 +96,36 @@ export function serveHosts(options: HostServerOptions): Subscription[] {
   const invalid = (message: Msg): void => respond(message, { ok: false, error: 'invalid' });
 
   return [
-    serve(
-      subjects.hostHello('*'),
+    ...serve(
+      subjects.hostHello,
       decodeHello,
-      (host, value, message) => {
-        answerHello(options, host, value, (answer) => respond(message, answer)).catch((error: unknown) =>
-          log.error('hello_failed', { host, error }),
+      (sender, value, message) => {
+        answerHello(options, sender, value, (answer) => respond(message, answer)).catch((error: unknown) =>
+          log.error('hello_failed', { host: sender.host, error }),
         );
       },
       invalid,
     ),
-    serve(
-      subjects.hostSync('*'),
+    ...serve(
+      subjects.hostSync,
       decodeSync,
-      (host, ask, message) => answerSync(options, host, ask, (text) => void message.respond(text)),
+      (sender, ask, message) => answerSync(options, sender, ask, (text) => void message.respond(text)),
       () => {},
     ),
-    serve(
-      subjects.hostReport('*'),
+    ...serve(
+      subjects.hostReport,
       decodeReport,
-      (host, report, message) => takeReport(options, host, report, (answer) => respond(message, answer)),
+      (sender, report, message) => takeReport(options, sender, report, (answer) => respond(message, answer)),
       invalid,
     ),
-    serve(
-      subjects.hostBeat('*'),
+    ...serve(
+      subjects.hostBeat,
       decodeBeat,
-      // The silence of a fenced host is counted from when its word ceased to count.
-      (host, beat) => {
-        if (fleet.standing(host) !== 'fenced') fleet.hear(host, beat);
+      (sender, beat) => {
+        // The silence of a fenced host is counted from when its word ceased to count.
+        if (fleet.standing(sender.host) === 'fenced') return;
+        if (fleet.isEnrolled(sender)) fleet.hear(sender.host, beat);
+        else onRefused('beat', sender);
       },
       () => {},
     ),
@@ -123,52 +140,97 @@ const ownedPartition = ({ owned }: HostServerOptions, number: number): Partition
 /** Answered by the owner of the host's partition alone; the others are silent. */
 async function answerHello(
   options: HostServerOptions,
-  host: HostKey,
+  sender: Sender,
   value: Hello,
   respond: (answer: HelloAnswer) => void,
 ): Promise<void> {
   const { fleet } = options;
+  const { host } = sender;
   const partition = ownedPartition(options, partitionOf(host, options.cluster.partitions));
   if (partition === undefined) return;
-  const newest = partition.view.host(host)?.session;
-  if (value.session !== undefined && newest !== undefined && fleet.isSuperseded(host, value.session, newest)) {
-    respond({ ok: false, error: 'superseded' });
+  if (value.wants_bound === true && sender.user === undefined) {
+    respond(await boundCredentials(options, partition, host, value));
     return;
   }
-  // A key that is no longer the enrolled one gets nothing new: a host that was enrolled again leaves its old key behind.
+  const refusal = refusalOfHello(partition.view, fleet, sender, value);
+  if (refusal !== undefined) {
+    if (refusal === 'unknown_host' || !isEnrolled(partition.view.host(host), sender))
+      options.onRefused('hello', sender);
+    respond({ ok: false, error: refusal });
+    return;
+  }
   const { renew_key: key } = value;
-  const isEnrolled = (state: PartitionView): boolean => {
-    const known = state.host(host);
-    return known?.publicKey === key && known?.fencedAtMs === undefined;
-  };
-  const jwt = key !== undefined && isEnrolled(partition.view) ? await options.signJwt(host, key) : undefined;
+  const isDue = (state: PartitionView): boolean => state.host(host)?.publicKey === key;
+  const jwt =
+    key !== undefined && isDue(partition.view)
+      ? await options.signJwt(host, key, sender.user === undefined)
+      : undefined;
   let answer: HelloAnswer = { ok: false, error: 'unknown_host' };
   const isTaken = partition.change(
     'hello',
     (state, context) => {
-      const greeted = hello(state, host, value, context);
+      // It may have been enrolled again while the key was signed.
+      const refused = refusalOfHello(state, fleet, sender, value);
+      const greeted = refused === undefined ? hello(state, sender, value, context) : undefined;
       if (greeted === undefined) {
-        if (state.host(host) !== undefined) answer = { ok: false, error: 'fenced' };
+        answer = { ok: false, error: refused ?? 'unknown_host' };
         return [];
       }
       const { session, orphanWord } = greeted.record;
       const { id: cluster, partitions } = options.cluster;
-      // It may have been enrolled again while the old key was signed.
-      const renewed = jwt !== undefined && isEnrolled(state) ? { jwt } : {};
+      const renewed = jwt !== undefined && isDue(state) ? { jwt } : {};
       answer = { ok: true, cluster, partitions, session, orphan_word: orphanWord, ...renewed };
       return [greeted.changes];
     },
     () => {
-      if (answer.ok) options.fleet.greeted(host);
+      if (answer.ok) fleet.greeted(host);
       respond(answer);
     },
   );
   if (!isTaken) respond({ ok: false, error: 'unavailable' });
 }
 
+/** Why a hello gets no session; undefined: it does. */
+function refusalOfHello(
+  state: PartitionView,
+  fleet: Fleet,
+  sender: Sender,
+  { session: held }: Hello,
+): 'unknown_host' | 'fenced' | 'superseded' | undefined {
+  const record = state.host(sender.host);
+  if (record === undefined || record.publicKey === null) return 'unknown_host';
+  if (record.fencedAtMs !== undefined) return 'fenced';
+  if (!isEnrolled(record, sender)) {
+    // Where the agent that is enrolled is heard, this one must stop its containers. Else it is left alone: after a restore
+    // its own enrolment may be what was forgotten.
+    return fleet.isSuperseded(sender.host, -1, record.session) ? 'superseded' : 'unknown_host';
+  }
+  return held !== undefined && fleet.isSuperseded(sender.host, held, record.session) ? 'superseded' : undefined;
+}
+
+/**
+ * Credentials in place of those of the last release. Whoever asks gets them, for they are of use to the enrolled key alone,
+ * and nothing is changed: an agent that crashes before they are on its disk asks again.
+ */
+async function boundCredentials(
+  options: HostServerOptions,
+  partition: Partition,
+  host: HostKey,
+  { renew_key: key }: Hello,
+): Promise<HelloAnswer> {
+  const record = partition.view.host(host);
+  if (record === undefined || key === undefined || record.publicKey !== key)
+    return { ok: false, error: 'unknown_host' };
+  if (record.fencedAtMs !== undefined) return { ok: false, error: 'fenced' };
+  const { session, orphanWord } = record;
+  const { id: cluster, partitions } = options.cluster;
+  return { ok: true, cluster, partitions, session, orphan_word: orphanWord, jwt: await options.signJwt(host, key) };
+}
+
 /** Every owner answers for what it owns; the answer leaves when what it says is committed (invariant A3). */
-function answerSync(options: HostServerOptions, host: HostKey, ask: SyncAsk, send: (text: string) => void): void {
+function answerSync(options: HostServerOptions, sender: Sender, ask: SyncAsk, send: (text: string) => void): void {
   const { cluster, slices, log } = options;
+  const { host } = sender;
   const wanted = ask.partitions === undefined ? undefined : new Set(ask.partitions);
   for (const partition of options.owned()) {
     if (wanted !== undefined && !wanted.has(partition.number)) continue;
@@ -177,8 +239,12 @@ function answerSync(options: HostServerOptions, host: HostKey, ask: SyncAsk, sen
     );
     partition.project(
       host,
-      (state) => lookFor(options, partition, state, { host, ask, strangers }),
+      (state) => lookFor(options, partition, state, { sender, ask, strangers }),
       (told) => {
+        if (told === undefined) {
+          options.onRefused('sync', sender);
+          return;
+        }
         // Where too much waits already, the host hears nothing of this partition and asks again.
         slices.begin('sync', telling(told, send), (error) => log.error('sync_failed', { host, error }));
       },
@@ -195,13 +261,19 @@ interface Told {
   readonly hold: readonly ContainerId[];
 }
 
+/** Undefined: the sender is told nothing. */
 function lookFor(
   { cluster, fleet }: HostServerOptions,
   partition: Partition,
   state: PartitionView,
-  { host, ask, strangers }: { readonly host: HostKey; readonly ask: SyncAsk; readonly strangers: readonly Stranger[] },
-): Told {
+  {
+    sender,
+    ask,
+    strangers,
+  }: { readonly sender: Sender; readonly ask: SyncAsk; readonly strangers: readonly Stranger[] },
+): Told | undefined {
   const { number } = partition;
+  const { host } = sender;
   const incarnation = incarnationOf(cluster);
   const version = { epoch: toldEpoch(cluster, number, partition.epoch), revision: partition.revisionOf(host) };
   const common = {
@@ -212,14 +284,18 @@ function lookFor(
     incarnation,
     ...version,
   };
-  if (fleet.standing(host) === 'fenced') {
+  const isHome = number === partitionOf(host, cluster.partitions);
+  const home = isHome ? state.host(host) : undefined;
+  // The owner of its partition knows; the others may not have heard of it yet.
+  const isRemoved = isHome && home === undefined && ![...state.damagedHosts()].includes(host);
+  if (isRemoved || fleet.standing(host) === 'fenced') {
     // It is thrown out; what it should run is none of its business any more.
     const head = { ...common, same: true, fenced: true as const, orphan_word: null, draining: null };
     return { head, gone: [], placed: [], hold: [] };
   }
+  if (!(home === undefined ? fleet.isEnrolled(sender) : isEnrolled(home, sender))) return undefined;
   const held = ask.held[String(number)];
   const same = held !== undefined && held[0] === version.epoch && held[1] === version.revision;
-  const home = number === partitionOf(host, cluster.partitions) ? state.host(host) : undefined;
   return {
     head: { ...common, same, orphan_word: home?.orphanWord ?? null, draining: home?.draining ?? null },
     gone: goneFrom(state, host, strangers, incarnation).map(({ id, placement }) => ({ id, placement })),
@@ -240,26 +316,38 @@ function* telling({ head, gone, placed, hold }: Told, send: (text: string) => vo
 }
 
 /** Why nothing of a report is taken in; undefined: it may be. */
-function refusalOf({ fleet }: HostServerOptions, host: HostKey, { session }: Report): ReportRefusal | undefined {
+function refusalOf(
+  { fleet, cluster, onRefused }: HostServerOptions,
+  partition: Partition,
+  sender: Sender,
+  { session }: Report,
+): ReportRefusal | undefined {
+  const { host } = sender;
   // What a host says that was thrown out changes nothing (invariant A7).
   if (fleet.standing(host) === 'fenced') return 'unavailable';
   // An owner that has just come does not know which sessions it heard last: the host's own session says which is over.
   if (!fleet.isTold(host)) return 'unavailable';
+  const isHome = partition.number === partitionOf(host, cluster.partitions);
+  if (!(isHome ? isEnrolled(partition.view.host(host), sender) : fleet.isEnrolled(sender))) {
+    onRefused('report', sender);
+    // The owner of the host's partition knows, and sends its agent to say hello; others may not have heard yet.
+    return isHome ? 'stale_session' : 'unavailable';
+  }
   return session < (fleet.session(host) ?? 0) ? 'stale_session' : undefined;
 }
 type ReportRefusal = Extract<ReportAnswer, { ok: false }>['error'];
 
 function takeReport(
   options: HostServerOptions,
-  host: HostKey,
+  sender: Sender,
   report: Report,
   respond: (answer: ReportAnswer) => void,
 ): void {
   const { slices, log } = options;
   const partition = ownedPartition(options, report.partition);
   if (partition === undefined) return;
-  const onFault = (error: unknown): void => log.error('report_failed', { host, error });
-  const isBegun = slices.begin('report', takingIn(options, partition, { host, report, respond }), onFault);
+  const onFault = (error: unknown): void => log.error('report_failed', { host: sender.host, error });
+  const isBegun = slices.begin('report', takingIn(options, partition, { sender, report, respond }), onFault);
   if (!isBegun) respond({ ok: false, error: 'unavailable' });
 }
 
@@ -268,10 +356,10 @@ function* takingIn(
   options: HostServerOptions,
   partition: Partition,
   {
-    host,
+    sender,
     report,
     respond,
-  }: { readonly host: HostKey; readonly report: Report; readonly respond: (answer: ReportAnswer) => void },
+  }: { readonly sender: Sender; readonly report: Report; readonly respond: (answer: ReportAnswer) => void },
 ): Generator<void, void, void> {
   const { items } = report;
   // One without containers is a turn, too.
@@ -281,9 +369,10 @@ function* takingIn(
   };
   for (let from = 0; from === 0 || from < items.length; from += limits.reportItemsPerTurn) {
     const taken = items.slice(from, from + limits.reportItemsPerTurn);
-    const refusal = refusalOf(options, host, report);
+    const refusal = refusalOf(options, partition, sender, report);
     const isTaken =
-      refusal === undefined && partition.change('report', observing(options, host, report.session, taken), onCommitted);
+      refusal === undefined &&
+      partition.change('report', observing(options, sender.host, report.session, taken), onCommitted);
     if (!isTaken) {
       respond({ ok: false, error: refusal ?? 'unavailable' });
       return;

@@ -91,6 +91,11 @@ await runProgram(log, async (life) => {
     hostCredentialsTtlMs: config.HOST_CREDENTIALS_TTL_MS,
     hostUnknownMs: config.HOST_UNKNOWN_MS,
     hostLostMs: config.HOST_LOST_MS,
+    hostCeiling: {
+      cpu_millis: config.HOST_MAX_CPU_MILLIS,
+      mem_bytes: config.HOST_MAX_MEM_BYTES,
+      containers: config.HOST_MAX_CONTAINERS,
+    },
     clock: systemClock,
     slices,
     log,

@@ -3,12 +3,13 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { BudgetsOptions } from './budgets.ts';
 import type { Fleet } from './fleet.ts';
 import type { Keeper, KeeperObserver } from './keeper.ts';
+import type { HostObserver } from './owner.ts';
 import type { PartitionObserver } from './runtime/partition.ts';
 import type { Scrub, ScrubOptions } from './scrub.ts';
 
 const prefix = 'longshore_actors_';
 
-export function createObserver(registry: Registry): PartitionObserver & KeeperObserver {
+export function createObserver(registry: Registry): PartitionObserver & KeeperObserver & HostObserver {
   const registers = [registry];
   const turns = new Counter({
     name: `${prefix}turns_total`,
@@ -70,6 +71,12 @@ export function createObserver(registry: Registry): PartitionObserver & KeeperOb
     labelNames: ['cause'],
     registers,
   });
+  const refusedSenders = new Counter({
+    name: `${prefix}host_senders_refused_total`,
+    help: 'Messages of hosts, by kind, whose sender does not hold the key that is enrolled, or whose host was removed.',
+    labelNames: ['message'],
+    registers,
+  });
   const longest = new Map<string, number>();
   new Gauge({
     name: `${prefix}longest_work_seconds`,
@@ -88,6 +95,7 @@ export function createObserver(registry: Registry): PartitionObserver & KeeperOb
     worked: (kind, seconds) => {
       if (seconds > (longest.get(kind) ?? 0)) longest.set(kind, seconds);
     },
+    hostRefused: (message) => refusedSenders.labels(message).inc(),
     turn: (kind) => turns.labels(kind).inc(),
     commit: (seconds, count) => {
       commitSeconds.observe(seconds);

@@ -11,18 +11,19 @@ import type { Log } from '../lib/log.ts';
 import { createSlices, runAtOnce, type Slices } from '../lib/slices.ts';
 import { buckets } from '../schemas/buckets.ts';
 import { incarnationOf, toldEpoch, type Cluster } from '../schemas/cluster.ts';
+import type { Capacity } from '../schemas/host.ts';
 import type { HostKey, MemberId } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
 import type { DirectoryMessage, Doorbell, WriteAsk } from '../schemas/messages.ts';
 import { wholeSeconds } from '../schemas/quantity.ts';
-import { subjects } from '../schemas/subjects.ts';
+import { subjects, type Sender } from '../schemas/subjects.ts';
 import { serveAsks } from './asks.ts';
 import type { Prepared } from './decide.ts';
 import { DirectoryParts, HostDirectory, messagesOf } from './directory.ts';
 import { Fleet } from './fleet.ts';
 import { createErrands } from './errands.ts';
 import { isJustRevoked, mayEnrol } from './host/decide.ts';
-import { serveHosts } from './hosts.ts';
+import { serveHosts, type HostMessage } from './hosts.ts';
 import { Keeper, type KeeperObserver, type KeeperPart } from './keeper.ts';
 import { createJetStreamMemberStore } from './members/jetstream-member-store.ts';
 import type { OutgoingEffect } from './runtime/group.ts';
@@ -41,20 +42,29 @@ export interface OwnerOptions {
   readonly answers?: Answers;
   readonly cluster: Cluster;
   readonly hostsAccount: HostsAccount;
+  /** Absent: signs by the wall clock, as NATS checks it. */
+  readonly signHostJwt?: typeof signHostJwt;
   readonly hostsNatsUrls: readonly string[];
   /** Where credentials of hosts are revoked; absent: nowhere, and those of a removed host are good until they expire. */
   readonly accounts?: Accounts;
   readonly hostCredentialsTtlMs: number;
   readonly hostUnknownMs: number;
   readonly hostLostMs: number;
+  /** What any host is believed to offer at most. Absent: that of the limits. */
+  readonly hostCeiling?: Capacity;
   /** Absent: that of the limits. */
   readonly fenceMarginMs?: number;
   readonly clock: Clock;
   /** Absent: slices by the clock. */
   readonly slices?: Slices;
   readonly log: Log;
-  readonly observer: PartitionObserver & KeeperObserver;
+  readonly observer: PartitionObserver & KeeperObserver & HostObserver;
   readonly newToken: () => string;
+}
+
+export interface HostObserver {
+  /** A message of a host whose sender is not the agent that is enrolled. */
+  hostRefused(message: HostMessage): void;
 }
 
 export interface Owner {
@@ -82,7 +92,12 @@ interface Served {
 export function createOwner(options: OwnerOptions): Owner {
   const { nc, clock, log } = options;
   const { id: cluster, partitions: count } = options.cluster;
-  const fleet = new Fleet({ clock, partitions: count, hostUnknownMs: options.hostUnknownMs });
+  const fleet = new Fleet({
+    clock,
+    partitions: count,
+    hostUnknownMs: options.hostUnknownMs,
+    ...(options.hostCeiling === undefined ? {} : { ceiling: options.hostCeiling }),
+  });
   const events = createEventSink(nc, options.newToken);
   const directoryParts = new DirectoryParts();
   const { slices = createSlices({ monotonicMs: () => clock.monotonicMs(), onSlice: options.observer.worked }) } =
@@ -197,8 +212,26 @@ export function createOwner(options: OwnerOptions): Owner {
     return signJwt(ask.host, ask.publicKey).then((jwt) => ({ enrolment: { ...common, jwt } }));
   }
 
-  const signJwt = async (host: HostKey, publicKey: string): Promise<string> =>
-    signHostJwt(options.hostsAccount, host, publicKey, wholeSeconds(clock.nowMs() + options.hostCredentialsTtlMs));
+  const signJwt = async (host: HostKey, publicKey: string, isUnbound = false): Promise<string> => {
+    const expiresAtS = wholeSeconds(clock.nowMs() + options.hostCredentialsTtlMs);
+    return (options.signHostJwt ?? signHostJwt)(options.hostsAccount, { host, publicKey, expiresAtS, isUnbound });
+  };
+
+  let refusalLoggedMs = -Infinity;
+
+  /** Old credentials may be tried as fast as their holder likes: all are counted, a few are logged. */
+  function onRefused(message: HostMessage, { host, user }: Sender): void {
+    options.observer.hostRefused(message);
+    const nowMs = clock.monotonicMs();
+    if (nowMs - refusalLoggedMs < limits.refusalLogMs) return;
+    refusalLoggedMs = nowMs;
+    log.warn('host_sender_refused', {
+      message,
+      host,
+      user: user ?? null,
+      why: 'this key is not enrolled for this host',
+    });
+  }
 
   // Intervals
 
@@ -286,7 +319,7 @@ export function createOwner(options: OwnerOptions): Owner {
   function listen(): void {
     subscriptions.push(
       ...serveReads(nc, log),
-      ...serveHosts({ nc, cluster: options.cluster, signJwt, owned, fleet, slices, log }),
+      ...serveHosts({ nc, cluster: options.cluster, signJwt, owned, fleet, slices, onRefused, log }),
       nc.subscribe(subjects.directory, {
         callback: (error, message) => {
           if (error !== null) return;

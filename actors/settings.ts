@@ -1,7 +1,7 @@
 /** What an actors process is told by its environment; docs/configuration.md describes the same table. */
 import { choice, integer, list, optionalText, text } from '../lib/config.ts';
 import { logLevels } from '../lib/log.ts';
-import { limits } from '../schemas/limits.ts';
+import { defaultHostCeiling, limits } from '../schemas/limits.ts';
 
 export const settings = {
   NATS_URLS: list('NATS servers.', { fallback: ['nats://127.0.0.1:4222'] }),
@@ -43,6 +43,20 @@ export const settings = {
     min: 1000,
     max: 86_400_000,
     fallback: limits.hostLostMs,
+  }),
+  HOST_MAX_CPU_MILLIS: integer(
+    'The most CPU that any host is believed to offer, unless `max_cpu_millis` is set for it (PATCH /hosts/:key).',
+    { min: 1, max: Number.MAX_SAFE_INTEGER, fallback: defaultHostCeiling.cpu_millis },
+  ),
+  HOST_MAX_MEM_BYTES: integer('The same for memory, unless `max_mem_bytes` is set.', {
+    min: 1,
+    max: Number.MAX_SAFE_INTEGER,
+    fallback: defaultHostCeiling.mem_bytes,
+  }),
+  HOST_MAX_CONTAINERS: integer('The same for the number of containers, unless `max_containers` is set.', {
+    min: 1,
+    max: Number.MAX_SAFE_INTEGER,
+    fallback: defaultHostCeiling.containers,
   }),
   SCRUB_INTERVAL_MS: integer('Between comparisons of what the replicas of a stream hold; 0: never.', {
     min: 0,

@@ -54,6 +54,8 @@ export interface FleetView {
     readonly faults: readonly HostFault[];
   } | null;
   hostsIn(region: Region): readonly HostKey[];
+  /** What any host is believed to offer at most, unless its operator has said otherwise. */
+  readonly ceiling: Capacity;
 }
 
 export interface TurnContext {

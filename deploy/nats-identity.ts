@@ -22,6 +22,7 @@ import { clusterSubject } from '../lib/cluster.ts';
 import { signHostJwt } from '../lib/host-credentials.ts';
 import { streams } from '../schemas/buckets.ts';
 import type { HostKey } from '../schemas/ids.ts';
+import { limits } from '../schemas/limits.ts';
 import { subjects } from '../schemas/subjects.ts';
 import { createAccount, createOperator, createUser, fromSeed, type KeyPair } from '@nats-io/nkeys';
 
@@ -113,6 +114,8 @@ const accountLimits: OperatorLimits = {
   conn: unlimited,
   leaf: unlimited,
 };
+/** A hostile host shall not use up the servers' connections, nor bring a server of its own into the account. */
+const hostsLimits: OperatorLimits = { ...accountLimits, conn: limits.hostConnections, leaf: 0 };
 const jetStreamLimits: OperatorLimits = {
   mem_storage: unlimited,
   disk_storage: unlimited,
@@ -126,12 +129,17 @@ const jetStreamLimits: OperatorLimits = {
 /** What crosses between the accounts, and which account offers it. */
 const crossings = [
   // Every actors process answers a sync for its own partitions: many answers to one request.
-  { from: 'CP', type: 'service', subject: 'host.*.sync', responses: 'Stream' },
-  { from: 'CP', type: 'service', subject: 'host.*.report', responses: 'Singleton' },
-  { from: 'CP', type: 'service', subject: 'host.*.hello', responses: 'Singleton' },
+  { from: 'CP', type: 'service', subject: 'agent.*.*.sync', responses: 'Stream' },
+  { from: 'CP', type: 'service', subject: 'agent.*.*.report', responses: 'Singleton' },
+  { from: 'CP', type: 'service', subject: 'agent.*.*.hello', responses: 'Singleton' },
   // The answer is JetStream's acknowledgement.
   { from: 'CP', type: 'service', subject: 'host.*.log.>', responses: 'Singleton' },
   { from: 'CP', type: 'stream', subject: 'desired.>' },
+  { from: 'HOSTS', type: 'stream', subject: 'agent.*.*.beat' },
+  // For agents of the last release, whose credentials do not name their key in the subjects (ADR 22).
+  { from: 'CP', type: 'service', subject: 'host.*.sync', responses: 'Stream' },
+  { from: 'CP', type: 'service', subject: 'host.*.report', responses: 'Singleton' },
+  { from: 'CP', type: 'service', subject: 'host.*.hello', responses: 'Singleton' },
   { from: 'HOSTS', type: 'stream', subject: 'host.*.beat' },
 ] as const;
 
@@ -260,7 +268,7 @@ export async function prepareNatsIdentity(folder: string, gateways: readonly str
       imports: importsOf('CP', keyOf),
     }),
     HOSTS: await account('HOSTS', keys.hosts, {
-      limits: accountLimits,
+      limits: hostsLimits,
       exports: exportsOf('HOSTS'),
       imports: importsOf('HOSTS', keyOf),
       signing_keys: [keys['hosts-signing'].getPublicKey()],
@@ -307,6 +315,8 @@ export interface HostUser {
   readonly hostsSigningSeed: string;
   /** Seconds since 1970; absent: in an hour. */
   readonly expiresAtS?: number;
+  /** As for an agent of the last release. */
+  readonly isUnbound?: boolean;
 }
 
 /** For tests: the JWT that the control plane gives a host which enrols. */
@@ -314,5 +324,6 @@ export function mintHostUserJwt(host: HostUser): Promise<string> {
   const account = { publicKey: host.hostsAccount, signingSeed: host.hostsSigningSeed.trim() };
   const expiresAtS = host.expiresAtS ?? Math.floor(Date.now() / 1000) + 3600;
   // Branded without a check: refusing what is no host key is the signer's part.
-  return signHostJwt(account, host.hostKey as HostKey, host.publicKey, expiresAtS);
+  const { hostKey, publicKey, isUnbound = false } = host;
+  return signHostJwt(account, { host: hostKey as HostKey, publicKey, expiresAtS, isUnbound });
 }

@@ -24,7 +24,7 @@ import { createEngineMonitor, type EngineMonitor } from './engine-monitor.ts';
 import { createExecutor } from './execute.ts';
 import { createFaults } from './faults.ts';
 import { createFirewall } from './firewall.ts';
-import { keyFrom, type Identity } from './identity.ts';
+import { keyFrom, senderOf, type Identity } from './identity.ts';
 import { createCollector } from './logs/collector.ts';
 import { loadCursors } from './logs/cursors.ts';
 import { createPublish } from './logs/publish.ts';
@@ -141,10 +141,12 @@ export async function startAgent(parts: AgentParts): Promise<void> {
   const stopsAfterMs = () => stoppedAfterMs(settings, capacity().containers);
 
   const answers = new Answers(clock);
+  let speaksAs = senderOf(identity);
+  const sender = () => speaksAs;
   const control = createControl({
-    host,
+    sender,
     target: {
-      host,
+      sender,
       current: () => desired,
       update: (next) => {
         desired = next;
@@ -180,7 +182,6 @@ export async function startAgent(parts: AgentParts): Promise<void> {
       contactHeard.wake();
     },
     hello: {
-      host,
       cluster,
       version,
       capacity,
@@ -209,7 +210,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
   });
 
   const reporter = createReporter({
-    host,
+    sender,
     request: control.request,
     backoff: retry,
     metrics,
@@ -345,20 +346,33 @@ export async function startAgent(parts: AgentParts): Promise<void> {
   let serving: Promise<void> = Promise.resolve();
   void connect().catch((error: unknown) => life.fail('control_failed', error));
 
-  async function connect(): Promise<void> {
-    const nc = await connectNats(
+  function open(): Promise<NatsConnection> {
+    return connectNats(
       {
         servers: settings.NATS_URLS.length > 0 ? settings.NATS_URLS : identity.natsUrls,
         name: `longshore-agent ${host}`,
         authenticator: jwtAuthenticator(() => credentials.jwt(), seed),
-        inboxPrefix: subjects.hostInbox(host),
+        inboxPrefix: subjects.hostInbox(sender()),
         answers,
         onMove,
         ...(settings.NATS_CA_FILE === undefined ? {} : { tlsCaFile: settings.NATS_CA_FILE }),
       },
       log,
     );
-    // The first connection came when the agent had stopped.
+  }
+
+  async function connect(): Promise<void> {
+    let nc = await open();
+    if (sender().user === undefined) {
+      await control.exchange(nc, signal);
+      speaksAs = senderOf({ host, jwt: credentials.jwt() });
+      // Subjects and inboxes of these credentials are others: a connection keeps those that it was made with.
+      if (sender().user !== undefined) {
+        await nc.close();
+        nc = await open();
+      }
+    }
+    // The connection came when the agent had stopped.
     if (signal.aborted) return nc.close();
     connection = nc;
     serving = control.run(nc, reporter, signal);

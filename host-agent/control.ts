@@ -9,16 +9,15 @@ import { backoffMs, jitter, sleep, type BackoffBounds } from '../lib/backoff.ts'
 import type { Clock } from '../lib/clock.ts';
 import { decoder } from '../lib/decode.ts';
 import type { Log } from '../lib/log.ts';
-import type { HostKey } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
 import { ReportAnswer, type Beat, type Report } from '../schemas/messages.ts';
-import { partitionOf, subjects } from '../schemas/subjects.ts';
+import { partitionOf, subjects, type Sender } from '../schemas/subjects.ts';
 import type { Credentials } from './credentials.ts';
 import { createLatch } from './latch.ts';
 import type { Request } from './logs/publish.ts';
 import type { Metrics } from './metrics.ts';
 import type { Reporter } from './reporter.ts';
-import { farewell, hello, type HelloParts } from './session.ts';
+import { askBound, farewell, hello, type HelloParts } from './session.ts';
 import { sync, type SyncResult, type SyncTarget } from './sync.ts';
 
 const decodeReportAnswer = decoder(ReportAnswer);
@@ -27,6 +26,8 @@ const decodeBell = decoder(Type.Object({ partition: Type.Integer(), rid: Type.Un
 export interface Control {
   /** Rejects while there is no connection. */
   readonly request: Request;
+  /** Trades credentials of the last release for others, over a connection of its own. */
+  exchange(nc: NatsConnection, signal: AbortSignal): Promise<void>;
   /** Serves until the signal aborts. What is under way then ends with the connection. */
   run(nc: NatsConnection, reporter: Reporter, signal: AbortSignal): Promise<void>;
   /** Says that this agent ends, where the control plane counts on it to stop its containers. */
@@ -42,7 +43,8 @@ export interface Control {
 }
 
 export interface ControlParts {
-  readonly host: HostKey;
+  /** Who this agent is by the credentials of its connection. */
+  readonly sender: () => Sender;
   readonly target: SyncTarget;
   /** A session was given. */
   readonly onGreeted: () => void;
@@ -50,7 +52,9 @@ export interface ControlParts {
   readonly onContact: () => void;
   /** Owners have said what this host should run: what was moved while this host was cut off is known. */
   readonly onSynced: () => void;
-  readonly hello: Omit<HelloParts, 'request' | 'credentials' | 'held'> & { readonly credentials: Credentials };
+  readonly hello: Omit<HelloParts, 'request' | 'held' | 'sender' | 'credentials'> & {
+    readonly credentials: Credentials;
+  };
   readonly beat: () => Omit<Beat, 'v' | 'session'>;
   readonly beatMs: number;
   readonly syncMs: number;
@@ -65,7 +69,7 @@ export interface ControlParts {
 }
 
 export function createControl(parts: ControlParts): Control {
-  const { host, target, clock, answers, metrics, log } = parts;
+  const { sender, target, clock, answers, metrics, log } = parts;
   const bell = createLatch();
   const stale = createLatch();
   let connection: NatsConnection | undefined;
@@ -87,7 +91,7 @@ export function createControl(parts: ControlParts): Control {
     return data;
   };
 
-  const helloParts: HelloParts = { ...parts.hello, request, held: () => session };
+  const helloParts: HelloParts = { ...parts.hello, sender, request, held: () => session };
 
   const ring = (partition: number | 'all'): void => {
     if (partition === 'all') due = 'all';
@@ -96,7 +100,7 @@ export function createControl(parts: ControlParts): Control {
   };
 
   const hearBells = (nc: NatsConnection): void => {
-    nc.subscribe(subjects.desiredOfHost(host), {
+    nc.subscribe(subjects.desiredOfHost(sender().host), {
       callback: (error, message) => {
         if (error !== null) {
           log.warn('bell_subscription_failed', { error });
@@ -149,7 +153,7 @@ export function createControl(parts: ControlParts): Control {
       metrics.sync(result.kind);
       const isDone = takeResult(result, asked);
       // Every host at its own time, and none in step with another.
-      if (isDone && asked === 'all') void checkSession();
+      if (asked === 'all' && (isDone || result.kind === 'silent')) void checkSession();
       if (isDone && asked === 'all') fullAtMs = clock.monotonicMs() + parts.syncMs * (0.75 + Math.random() / 2);
       failures = isDone ? 0 : failures + 1;
       // A bell is a sign of life: no need to wait longer.
@@ -182,13 +186,16 @@ export function createControl(parts: ControlParts): Control {
     }
   };
 
-  /** A host without news says nothing for long; asked with an empty report, the control plane tells whose session it is. */
+  /**
+   * A host without news says nothing for long; asked with an empty report, the control plane tells whose session it is. It
+   * tells an agent nothing else whose key is no longer the enrolled one.
+   */
   const checkSession = async (): Promise<void> => {
     const { partitions } = target.current();
     if (session === undefined || partitions === null) return;
-    const report: Report = { v: 1, partition: partitionOf(host, partitions), session, items: [] };
+    const report: Report = { v: 1, partition: partitionOf(sender().host, partitions), session, items: [] };
     try {
-      const payload = await request(subjects.hostReport(host), JSON.stringify(report), limits.reportTimeoutMs);
+      const payload = await request(subjects.hostReport(sender()), JSON.stringify(report), limits.reportTimeoutMs);
       const answer = decodeReportAnswer(payload);
       // An answer about an earlier session, or while another is on its way, is no news.
       const isCurrent = report.session === session && !isGreeting;
@@ -203,7 +210,7 @@ export function createControl(parts: ControlParts): Control {
       if (session !== undefined) {
         const beat: Beat = { v: 1, session, ...parts.beat() };
         try {
-          nc.publish(subjects.hostBeat(host), JSON.stringify(beat));
+          nc.publish(subjects.hostBeat(sender()), JSON.stringify(beat));
         } catch (error) {
           log.debug('beat_not_sent', { error });
         }
@@ -230,6 +237,12 @@ export function createControl(parts: ControlParts): Control {
 
   return {
     request,
+    exchange: async (nc, signal) => {
+      const exchange: Request = async (subject, payload, timeoutMs) =>
+        (await nc.request(subject, payload, { timeout: timeoutMs })).data;
+      const jwt = await askBound({ ...helloParts, request: exchange }, signal);
+      if (jwt !== undefined) parts.hello.credentials.renewed(jwt);
+    },
     run: async (nc, reporter, signal) => {
       connection = nc;
       hearBells(nc);

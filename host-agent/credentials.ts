@@ -11,6 +11,7 @@ import type { StateDisk } from './state-disk.ts';
 export interface Credentials {
   /** What the next connection is made with. */
   jwt(): string;
+  readonly publicKey: string;
   /** Milliseconds since 1970; null where they have no end. */
   expiryMs(): number | null;
   /** The key to name in a hello, while new credentials are due. */
@@ -43,6 +44,7 @@ export function createCredentials(
   const initialLife = lifetimeOf(initial);
   return {
     jwt: () => identity.jwt,
+    publicKey,
     expiryMs: () => lifetimeOf(identity)?.untilMs ?? null,
     renewKey() {
       const life = lifetimeOf(identity);

@@ -10,6 +10,7 @@ import { decoder, decodeJson } from '../lib/decode.ts';
 import type { Log } from '../lib/log.ts';
 import { HostKey } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
+import type { Sender } from '../schemas/subjects.ts';
 import { readDecoded, readIfPresent, writeAtomically } from './files.ts';
 
 /** `Enrolment` of schemas/messages.ts, as it comes over HTTP and as it is stored. */
@@ -50,6 +51,20 @@ export function lifetimeOf({ jwt }: Identity): { readonly sinceMs: number; reado
     return { sinceMs: (typeof iat === 'number' ? iat : exp) * 1000, untilMs: exp * 1000 };
   } catch {
     return undefined;
+  }
+}
+
+/** The user key that the credentials name in their subjects; undefined: they are of the last release, and name none. */
+export function senderOf({ host, jwt }: Pick<Identity, 'host' | 'jwt'>): Sender {
+  try {
+    const { sub, nats } = decodeJson(Buffer.from(jwt.split('.')[1] ?? '', 'base64url')) as {
+      readonly sub?: string;
+      readonly nats?: { readonly pub?: { readonly allow?: readonly string[] } };
+    };
+    const isBound = nats?.pub?.allow?.some((subject) => subject.startsWith('agent.')) === true;
+    return { host, user: isBound ? sub : undefined };
+  } catch {
+    return { host, user: undefined };
   }
 }
 

@@ -8,10 +8,10 @@ import { isDeepStrictEqual } from 'node:util';
 import { backoffMs, jitter, sleep, type BackoffBounds } from '../lib/backoff.ts';
 import { decoder } from '../lib/decode.ts';
 import type { Log } from '../lib/log.ts';
-import type { ContainerId, HostKey, TenantId } from '../schemas/ids.ts';
+import type { ContainerId, TenantId } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
 import { ReportAnswer, type Report, type ReportItem } from '../schemas/messages.ts';
-import { partitionOf, subjects } from '../schemas/subjects.ts';
+import { partitionOf, subjects, type Sender } from '../schemas/subjects.ts';
 import type { Description } from './describe.ts';
 import type { Request } from './logs/publish.ts';
 import type { Metrics } from './metrics.ts';
@@ -43,7 +43,7 @@ export interface Reporter {
 }
 
 export interface ReporterParts {
-  readonly host: HostKey;
+  readonly sender: () => Sender;
   readonly request: Request;
   readonly backoff: BackoffBounds;
   readonly metrics: Pick<Metrics, 'report'>;
@@ -66,7 +66,7 @@ interface Entry {
 type Numbered = Entry & { readonly sent: NonNullable<Entry['sent']> };
 
 export function createReporter(parts: ReporterParts): Reporter {
-  const { host, request, metrics, log, signal } = parts;
+  const { sender, request, metrics, log, signal } = parts;
   const entries = new Map<ContainerId, Entry>();
   const sending = new Set<number>();
   let current: Session | undefined;
@@ -112,7 +112,7 @@ export function createReporter(parts: ReporterParts): Reporter {
       ...description,
     }));
     const report: Report = { v: 1, partition, session, items };
-    const answer = await request(subjects.hostReport(host), JSON.stringify(report), limits.reportTimeoutMs);
+    const answer = await request(subjects.hostReport(sender()), JSON.stringify(report), limits.reportTimeoutMs);
     return decodeAnswer(answer);
   };
 

@@ -5,10 +5,9 @@ import { backoffMs, jitter, sleep, type BackoffBounds } from '../lib/backoff.ts'
 import { decoder } from '../lib/decode.ts';
 import type { Log } from '../lib/log.ts';
 import type { Capacity } from '../schemas/host.ts';
-import type { HostKey } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
 import { HelloAnswer, type Hello } from '../schemas/messages.ts';
-import { subjects } from '../schemas/subjects.ts';
+import { subjects, type Sender } from '../schemas/subjects.ts';
 import type { Credentials } from './credentials.ts';
 import { createLazyFile, readDecoded } from './files.ts';
 import type { Request } from './logs/publish.ts';
@@ -41,7 +40,7 @@ export async function loadSessionNumber(stateDir: string, disk: StateDisk, log: 
 }
 
 export interface HelloParts {
-  readonly host: HostKey;
+  readonly sender: () => Sender;
   readonly cluster: string;
   readonly version: string;
   readonly capacity: () => Capacity;
@@ -49,7 +48,7 @@ export interface HelloParts {
   readonly stopsAfterMs: () => number | null;
   readonly onFenced: () => void;
   readonly sessions: SessionNumber;
-  readonly credentials: Pick<Credentials, 'renewKey' | 'renewed'>;
+  readonly credentials: Pick<Credentials, 'renewKey' | 'renewed' | 'publicKey'>;
   /** The session that this process holds. */
   readonly held: () => number | undefined;
   /** Another agent of this identity has started since, and works; it is asked again until that one is silent. */
@@ -93,6 +92,37 @@ function faultOf(answer: HelloAnswer, cluster: string, highest: number): string 
 }
 
 /**
+ * Credentials that name the agent's key in their subjects, in place of those of the last release (ADR 22): asked for once,
+ * before anything else is said. Undefined where the control plane is of the last release too, or the signal aborts first.
+ */
+export async function askBound(
+  { sender, version, capacity, credentials, request, backoff, log }: HelloParts,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const message: Hello = {
+    v: 1,
+    agent_version: version,
+    capacity: capacity(),
+    renew_key: credentials.publicKey,
+    wants_bound: true,
+  };
+  for (let attempt = 0; !signal.aborted; attempt++) {
+    try {
+      const subject = subjects.hostHello(sender());
+      const answer = decodeAnswer(await request(subject, JSON.stringify(message), limits.reportTimeoutMs));
+      if (answer.ok) return answer.jwt;
+      log.error('credentials_refused', { why: answer.error });
+      // The hello that follows deals with a fence, and with a host that is not there.
+      if (answer.error !== 'unavailable') return undefined;
+    } catch (error) {
+      log.debug('hello_unanswered', { error });
+    }
+    await sleep(jitter(backoffMs(attempt, backoff)), signal);
+  }
+  return undefined;
+}
+
+/**
  * Says that this agent ends while its containers run on: from now on its silence is no sign that it has stopped them.
  * Rejects where that is not answered.
  */
@@ -101,7 +131,7 @@ export async function farewell(parts: HelloParts): Promise<void> {
 }
 
 async function ask(parts: HelloParts, timeoutMs: number = limits.reportTimeoutMs): Promise<HelloAnswer> {
-  const { host, version, capacity, stopsAfterMs, held, sessions, credentials, request } = parts;
+  const { sender, version, capacity, stopsAfterMs, held, sessions, credentials, request } = parts;
   const renewKey = credentials.renewKey();
   const session = held();
   const message: Hello = {
@@ -113,5 +143,5 @@ async function ask(parts: HelloParts, timeoutMs: number = limits.reportTimeoutMs
     stops_after_ms: stopsAfterMs(),
     ...(renewKey === undefined ? {} : { renew_key: renewKey }),
   };
-  return decodeAnswer(await request(subjects.hostHello(host), JSON.stringify(message), timeoutMs));
+  return decodeAnswer(await request(subjects.hostHello(sender()), JSON.stringify(message), timeoutMs));
 }

@@ -6,10 +6,9 @@ import { randomBytes } from 'node:crypto';
 import type { NatsConnection, Subscription } from '@nats-io/transport-node';
 import { decoder } from '../lib/decode.ts';
 import type { Log } from '../lib/log.ts';
-import type { HostKey } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
 import { SyncAnswer, type Stranger, type SyncAsk } from '../schemas/messages.ts';
-import { partitionOf, subjects } from '../schemas/subjects.ts';
+import { partitionOf, subjects, type Sender } from '../schemas/subjects.ts';
 import { accept, Assembly, isOfVersionHeld, refuse, type DesiredSet, type PartitionAnswer } from './desired.ts';
 
 const decodeAnswer = decoder(SyncAnswer);
@@ -25,7 +24,7 @@ export type SyncResult =
   | { readonly kind: 'refused'; readonly why: string };
 
 export interface SyncTarget {
-  readonly host: HostKey;
+  readonly sender: () => Sender;
   current(): DesiredSet;
   update(next: DesiredSet): void;
   /** All that was asked for has been answered. */
@@ -67,7 +66,7 @@ export function sync(
   let partitions = before.partitions;
 
   return new Promise((resolve) => {
-    const inbox = `${subjects.hostInbox(target.host)}.${randomBytes(16).toString('hex')}`;
+    const inbox = `${subjects.hostInbox(target.sender())}.${randomBytes(16).toString('hex')}`;
     const finish = (result: SyncResult): void => {
       clearTimeout(timer);
       signal?.removeEventListener('abort', expire);
@@ -134,7 +133,7 @@ export function sync(
     const timer = setTimeout(expire, timeoutMs);
     signal?.addEventListener('abort', expire, { once: true });
     try {
-      nc.publish(subjects.hostSync(target.host), JSON.stringify(ask), { reply: inbox });
+      nc.publish(subjects.hostSync(target.sender()), JSON.stringify(ask), { reply: inbox });
     } catch (error) {
       log.debug('sync_not_sent', { error });
       finish({ kind: 'silent' });

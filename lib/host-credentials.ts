@@ -1,13 +1,14 @@
 /**
  * The NATS identity of a host: a user JWT of the account HOSTS, signed for the agent's own key. The server holds the host
- * to its own subjects (invariant A7): `host.<key>.>` out, its doorbells and its own inbox in, and nothing of JetStream,
- * which its account does not have.
+ * to its own subjects (invariant A7), and these name the agent's key: actors believe only the key that is enrolled
+ * (ADR 22). Its doorbells and its own inbox come in, and nothing of JetStream, which its account does not have.
  */
 import { createPrivateKey, sign, type KeyObject } from 'node:crypto';
-import { encodeUser } from '@nats-io/jwt';
+import { encodeUser, type User } from '@nats-io/jwt';
 import { fromPublic, fromSeed, type KeyPair } from '@nats-io/nkeys';
 import { isHostKey, type HostKey } from '../schemas/ids.ts';
-import { subjects } from '../schemas/subjects.ts';
+import { limits } from '../schemas/limits.ts';
+import { subjects, type Sender } from '../schemas/subjects.ts';
 
 export interface HostsAccount {
   /** Public key of the account (`A...`). */
@@ -55,23 +56,47 @@ function signerOf(account: HostsAccount): KeyPair {
   return signer;
 }
 
-/** @param publicKey the agent's public user nkey (`U...`); its seed never leaves the host. */
+/**
+ * What one connection of a host may use of the NATS server. `data` is not set: nats-server 2.15 does not enforce it. The
+ * port is the one for clients: no WebSocket, no MQTT, no leaf node.
+ */
+const hostLimits = {
+  subs: limits.hostSubscriptions,
+  payload: limits.hostPayloadBytes,
+  data: -1,
+  allowed_connection_types: ['STANDARD'],
+} satisfies Partial<User>;
+
+/** Where a host may publish and listen with its credentials. */
+function permissionsOf(sender: Sender) {
+  const { host, user } = sender;
+  const publishes = user === undefined ? [`host.${host}.>`] : [`agent.${host}.${user}.*`, `host.${host}.log.*.*`];
+  return {
+    pub: { allow: publishes, deny: [] },
+    sub: { allow: [subjects.desiredOfHost(host), `${subjects.hostInbox(sender)}.>`], deny: [] },
+  };
+}
+
+export interface HostUser {
+  readonly host: HostKey;
+  /** The agent's public user nkey (`U...`); its seed never leaves the host. */
+  readonly publicKey: string;
+  readonly expiresAtS: number;
+  /** For an agent of the last release, which knows no subjects with its key in them. */
+  readonly isUnbound?: boolean;
+}
+
 export async function signHostJwt(
   account: HostsAccount,
-  host: HostKey,
-  publicKey: string,
-  expiresAtS: number,
+  { host, publicKey, expiresAtS, isUnbound = false }: HostUser,
 ): Promise<string> {
   // A key that held `.`, `*` or `>` would reach beyond its own subjects.
   if (!isHostKey(host)) throw new Error('not a host key');
-  return encodeUser(
-    `host ${host}`,
-    publicKey,
-    account.publicKey,
-    {
-      pub: { allow: [`host.${host}.>`], deny: [] },
-      sub: { allow: [subjects.desiredOfHost(host), `${subjects.hostInbox(host)}.>`], deny: [] },
-    },
-    { signer: signerOf(account), exp: expiresAtS },
-  );
+  if (!isPublicUserKey(publicKey)) throw new Error('not a public user key');
+  const permissions = permissionsOf({ host, user: isUnbound ? undefined : publicKey });
+  const claims = { ...permissions, ...hostLimits };
+  return encodeUser(`host ${host}`, publicKey, account.publicKey, claims, {
+    signer: signerOf(account),
+    exp: expiresAtS,
+  });
 }

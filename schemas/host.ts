@@ -14,8 +14,11 @@ export const Capacity = Type.Object(
   { additionalProperties: false },
 );
 export type Capacity = Static<typeof Capacity>;
+export type HostCeiling = Partial<Capacity>;
 
 export const HostCreateBody = Type.Object({ key: HostKey, region: Region }, { additionalProperties: false });
+
+const Most = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
 /** `PATCH /hosts/:key`: any of these; `drain` implies cordon. */
 export const HostUpdateBody = Type.Object(
@@ -24,6 +27,10 @@ export const HostUpdateBody = Type.Object(
     draining: Type.Optional(Type.Boolean()),
     /** Approves the removal of the orphans that are held (see `orphans_held`). */
     remove_orphans: Type.Optional(Type.Boolean()),
+    /** Ceilings of what the host is believed to offer; null: those of the platform (`HOST_MAX_*` of the actors). */
+    max_cpu_millis: Type.Optional(nullable(Most)),
+    max_mem_bytes: Type.Optional(nullable(Most)),
+    max_containers: Type.Optional(nullable(Most)),
   },
   { additionalProperties: false },
 );
@@ -61,6 +68,9 @@ export const HostView = Type.Object(
     cordoned: Type.Boolean(),
     draining: Type.Boolean(),
     capacity: nullable(Capacity),
+    max_cpu_millis: nullable(Type.Integer({ description: 'Set by an operator; null: the platform’s ceiling counts.' })),
+    max_mem_bytes: nullable(Type.Integer()),
+    max_containers: nullable(Type.Integer()),
     used: nullable(Capacity),
     orphans_held: Type.Integer(),
     faults: Type.Array(HostFault, { description: 'What its agent says is wrong with it; empty where nothing is.' }),
@@ -87,10 +97,15 @@ export interface HostRecord {
   readonly region: Region;
   readonly cordoned: boolean;
   readonly draining: boolean;
+  /** As its agent says it: the ceilings below, and those of the platform, are not applied to it. */
   readonly capacity: Capacity | null;
+  /** What the operator lets it offer at most, where that is set for this host. */
+  readonly ceiling?: HostCeiling;
   readonly agentVersion: string | null;
-  /** The agent's public user nkey; null before it enrolled. */
+  /** The agent's public user nkey; null before it enrolled. Only messages of this key are believed (ADR 22). */
   readonly publicKey: string | null;
+  /** Its credentials name the key in their subjects. Absent: it enrolled with the last release, and may speak without. */
+  readonly isBound?: true;
   /** `spentBy`: the key that was enrolled with it; nobody else can use it after that. */
   readonly join: { readonly tokenHash: string; readonly untilMs: number; readonly spentBy: string | null } | null;
   /** Rises with every start of the agent. */
@@ -109,7 +124,10 @@ export interface HostRecord {
   readonly updatedAtMs: number;
 }
 
-/** The key of a host that was removed, until every JWT that was signed for it has expired. */
+/**
+ * The key of a host that was removed, or that another key took the place of, until every JWT that was signed for it has
+ * expired.
+ */
 export interface RevokedKeyRecord {
   readonly kind: 'revoked_key';
   /** A public user nkey. */
@@ -126,10 +144,14 @@ export interface DirectoryEntry {
   readonly cordoned: boolean;
   readonly draining: boolean;
   readonly capacity: Capacity | null;
+  readonly ceiling?: HostCeiling;
   readonly lost: boolean;
   readonly fenced?: true;
   /** The newest session; absent in a message of the release before. */
   readonly session?: number;
+  /** As in its record. Absent in a message of the release before: then nothing is known of it. */
+  readonly publicKey?: string | null;
+  readonly isBound?: true;
   /** How long the teller has not heard it, where it ever has. */
   readonly silentMs?: number;
 }

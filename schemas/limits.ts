@@ -269,10 +269,18 @@ export const limits = {
   enrolTimeoutMs: 10 * seconds,
   joinTokenTtlMs: 1 * hours,
   hostCredentialsTtlMs: 30 * days,
-  /** Keys of removed hosts in the claims of the account HOSTS, which are one message. */
+  /** Of one connection of an agent, which needs four: its doorbells, its answers, and a sync or two. */
+  hostSubscriptions: 32,
+  /** Of one message of an agent: a full report is the largest, with what JSON adds. */
+  hostPayloadBytes: 768 * KiB,
+  /** Of all hosts together: a server takes 65,536 in all by default, and the control plane needs some of them. */
+  hostConnections: 32_768,
+  /** Keys of removed hosts, and keys that another took the place of, in the claims of the account HOSTS: one message. */
   revokedKeys: 4096,
   /** An agent has this long to hear that its host is fenced, before its credentials are revoked. */
   fenceNoticeMs: 3 * seconds,
+  /** Between two log lines about messages of hosts whose key is not enrolled. */
+  refusalLogMs: 10 * seconds,
   /** How often the NATS servers are asked whether they hold all of them. */
   revocationLookMs: 1 * minutes,
   /** For the answers of all NATS servers; and after each, how long for another. */
@@ -521,4 +529,14 @@ export const defaultCaps = {
   /** What that many containers can use at most. */
   ports: 20 * limits.ports,
   disk_bytes: 20 * limits.containerDiskBytes,
+} as const;
+
+/**
+ * What a host is believed to offer at most, before an operator says otherwise: far above the largest machine that is sold,
+ * and low enough that one host which lies does not take every placement of a platform for long.
+ */
+export const defaultHostCeiling = {
+  cpu_millis: 1024 * 1000,
+  mem_bytes: 64 * 1024 * 1024 * MiB,
+  containers: 10_000,
 } as const;

@@ -331,7 +331,10 @@ export function decodeAnswers(payload: string): Answer[] {
 
 const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
-/** `host.<key>.hello` (request): an agent that starts asks for a session. Answered by the owner of the host's partition. */
+/**
+ * `agent.<host>.<user key>.hello` (request): an agent that starts asks for a session. Answered by the owner of the host's
+ * partition. Agents with credentials of the last release say this and all below on `host.<host>.<verb>`.
+ */
 export const Hello = Type.Object({
   v: Type.Literal(1),
   agent_version: Type.String({ maxLength: 64 }),
@@ -344,6 +347,8 @@ export const Hello = Type.Object({
   stops_after_ms: Type.Optional(Type.Union([Count, Type.Null()])),
   /** Asks for new credentials for this key, which must be the one that is enrolled. */
   renew_key: Type.Optional(Type.String({ pattern: '^U[A-Z2-7]{55}$' })),
+  /** On `host.<host>.hello`: this agent wants nothing but credentials that name its key in their subjects (ADR 22). */
+  wants_bound: Type.Optional(Type.Literal(true)),
 });
 export type Hello = Static<typeof Hello>;
 
@@ -357,7 +362,10 @@ export const HelloAnswer = Type.Union([
     /** New credentials, where they were asked for and are due to this key. */
     jwt: Type.Optional(Type.String({ minLength: 1 })),
   }),
-  /** `superseded`: an agent that started later holds the session of this host, and is heard. */
+  /**
+   * `superseded`: an agent that started later, or whose key was enrolled in place of the sender's, holds the session of
+   * this host, and is heard.
+   */
   Type.Object({
     ok: Type.Literal(false),
     error: Type.Enum(['unknown_host', 'fenced', 'invalid', 'unavailable', 'superseded']),
@@ -369,7 +377,7 @@ export type HelloAnswer = Static<typeof HelloAnswer>;
 export const Stranger = Type.Object({ tenant: TenantId, id: ContainerId, placement: Count });
 export type Stranger = Static<typeof Stranger>;
 
-/** `host.<key>.sync` (request, an answer in parts from the owner of every partition). */
+/** `agent.<host>.<user key>.sync` (request, an answer in parts from the owner of every partition). */
 export const SyncAsk = Type.Object({
   v: Type.Literal(1),
   /** Only these partitions, where the bell named one; absent: all. */
@@ -438,7 +446,7 @@ export const SyncAnswer = Type.Object({
 export type SyncAnswer = Static<typeof SyncAnswer>;
 
 /**
- * `host.<key>.report` (request), the containers of one partition; answered by its owner after the commit. One without
+ * `agent.<host>.<user key>.report` (request), the containers of one partition; answered by its owner after the commit. One without
  * containers asks whether the session is still the newest.
  */
 export const Report = Type.Object({
@@ -470,7 +478,7 @@ export type ReportAnswer = Static<typeof ReportAnswer>;
 /** In place of an engine's name and version in a heartbeat: it does not answer. */
 export const engineAway = 'unavailable';
 
-/** `host.<key>.beat`: not acknowledged; every actors process hears it. */
+/** `agent.<host>.<user key>.beat`: not acknowledged; every actors process hears it. */
 export const Beat = Type.Object({
   v: Type.Literal(1),
   session: Count,

@@ -1,6 +1,7 @@
 /**
  * Every NATS subject. Ids stand at fixed positions, so that an account's permissions can hold a host to its own
- * (invariant A7): a host may publish `host.<its key>.>` and hear `desired.<its key>.>` and its own inbox.
+ * (invariant A7): a host may publish `agent.<its key>.<its user key>.>` and its log lines, and hear `desired.<its key>.>`
+ * and its own inbox.
  */
 import type { ContainerId, HostKey, TenantId } from './ids.ts';
 
@@ -30,6 +31,20 @@ const inboxes = '_INBOX.';
  */
 export const isInbox = (reply: string | undefined): reply is string => reply?.startsWith(inboxes) === true;
 
+/** Who speaks for a host. The NATS server holds each agent to the subjects of its own credentials. */
+export interface Sender<Host = HostKey> {
+  readonly host: Host;
+  /** The public nkey of the agent's NATS user; undefined: its credentials are of the last release and name none. */
+  readonly user: string | undefined;
+}
+
+const prefixOf = ({ host, user }: Sender<HostKey | '*'>): string =>
+  user === undefined ? `host.${host}` : `agent.${host}.${user}`;
+
+/** What actors listen to: agents of this release, and those with credentials of the last one. */
+export const anySender: Sender<'*'> = { host: '*', user: '*' };
+export const anyUnboundSender: Sender<'*'> = { host: '*', user: undefined };
+
 export const subjects = {
   /** Gateway → owner of a partition: a batch of asks, answered in one or more parts. */
   partition: (partition: number) => `part.${partition}`,
@@ -52,12 +67,13 @@ export const subjects = {
   desired: (host: HostKey, partition: number) => `desired.${host}.${partition}`,
   desiredOfHost: (host: HostKey) => `desired.${host}.*`,
 
-  hostHello: (host: HostKey | '*') => `host.${host}.hello`,
-  hostSync: (host: HostKey | '*') => `host.${host}.sync`,
-  hostReport: (host: HostKey | '*') => `host.${host}.report`,
-  hostBeat: (host: HostKey | '*') => `host.${host}.beat`,
+  hostHello: (sender: Sender<HostKey | '*'>) => `${prefixOf(sender)}.hello`,
+  hostSync: (sender: Sender<HostKey | '*'>) => `${prefixOf(sender)}.sync`,
+  hostReport: (sender: Sender<HostKey | '*'>) => `${prefixOf(sender)}.report`,
+  hostBeat: (sender: Sender<HostKey | '*'>) => `${prefixOf(sender)}.beat`,
   hostLog: (host: HostKey | '*', tenant: TenantId, id: ContainerId) => `host.${host}.log.${tenant}.${id}`,
-  hostInbox: (host: HostKey) => `_INBOX_${host}`,
+  /** Prefix of what an agent subscribes to for its answers: of its key, so that no earlier key of the host hears them. */
+  hostInbox: ({ host, user }: Sender) => `_INBOX_${user ?? host}`,
   /** Of a user of the account CP, by its public key. */
   userInbox: (publicKey: string) => `${inboxes}${publicKey}`,
 
@@ -68,5 +84,8 @@ export const subjects = {
 /** Where in `event.<tenant>.<id>` the tenant stands. */
 export const tenantOfEventSubject = (subject: string): TenantId => (subject.split('.', 2)[1] ?? '') as TenantId;
 
-/** Where in `host.<key>.<verb>...` the host key stands. */
-export const hostKeyOfSubject = (subject: string): string => subject.split('.', 2)[1] ?? '';
+/** Who sent a message on `agent.<host>.<user>.<verb>` or `host.<host>.<verb>`. The host key is not checked here. */
+export function senderOfSubject(subject: string): Sender<string> {
+  const [root, host = '', user] = subject.split('.', 3);
+  return { host, user: root === 'agent' ? user : undefined };
+}

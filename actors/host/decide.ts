@@ -1,13 +1,24 @@
 /** A fleet host: made, enrolled, cordoned, drained, lost, removed. Pure. */
-import type { DirectoryEntry, HostRecord, HostStatus, HostView, RevokedKeyRecord } from '../../schemas/host.ts';
+import type {
+  DirectoryEntry,
+  HostCeiling,
+  HostRecord,
+  HostStatus,
+  HostUpdate,
+  HostView,
+  RevokedKeyRecord,
+} from '../../schemas/host.ts';
 import { keys } from '../../schemas/buckets.ts';
 import type { HostKey } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Ask, Hello } from '../../schemas/messages.ts';
 import { wholeSeconds } from '../../schemas/quantity.ts';
+import type { Sender } from '../../schemas/subjects.ts';
 import { pageByKey } from '../order.ts';
 import type { PartitionView } from '../state.ts';
 import { answer, data, noChanges, refuse, type Changes, type FleetView, type Turn, type TurnContext } from '../turn.ts';
+import { capacityWithin, ceilingOf, faultsOfCeiling } from './ceiling.ts';
+import { isEnrolled } from './sender.ts';
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
@@ -23,6 +34,9 @@ export const directoryEntry = (record: HostRecord): DirectoryEntry => ({
   lost: record.lostSinceMs !== null,
   ...(record.fencedAtMs === undefined ? {} : { fenced: true }),
   session: record.session,
+  publicKey: record.publicKey,
+  ...(record.isBound === undefined ? {} : { isBound: record.isBound }),
+  ...(record.ceiling === undefined ? {} : { ceiling: record.ceiling }),
 });
 
 const stored = (record: HostRecord): Changes => ({
@@ -49,10 +63,13 @@ export function hostView(record: HostRecord, fleet: FleetView): HostView {
     status: statusOf(record, fleet),
     cordoned: record.cordoned,
     draining: record.draining,
-    capacity: record.capacity,
+    capacity: record.capacity === null ? null : capacityWithin(record.capacity, ceilingOf(record, fleet.ceiling)),
+    max_cpu_millis: record.ceiling?.cpu_millis ?? null,
+    max_mem_bytes: record.ceiling?.mem_bytes ?? null,
+    max_containers: record.ceiling?.containers ?? null,
     used: beat?.used ?? null,
     orphans_held: beat?.orphansHeld ?? 0,
-    faults: [...(beat?.faults ?? [])],
+    faults: [...(beat?.faults ?? []), ...faultsOfCeiling(record, fleet.ceiling, beat?.used)],
     agent_version: record.agentVersion,
     stops_after_ms: record.stopsAfterMs ?? null,
     engine: beat?.engine ?? null,
@@ -122,8 +139,11 @@ export function update(state: PartitionView, ask: Of<'host.update'>, context: Tu
   if (record === undefined) return refuse('not_found');
   if (record.fencedAtMs !== undefined) return beingRemoved();
   const { cordoned, draining, remove_orphans: removeOrphans } = ask.update;
+  const { ceiling: before, ...rest } = record;
+  const ceiling = changedCeiling(before, ask.update);
   const next: HostRecord = {
-    ...record,
+    ...rest,
+    ...(ceiling === undefined ? {} : { ceiling }),
     draining: draining ?? record.draining,
     cordoned: draining === true ? true : (cordoned ?? record.cordoned),
     orphanWord: removeOrphans === true ? raised(record.orphanWord, context) : record.orphanWord,
@@ -134,6 +154,17 @@ export function update(state: PartitionView, ask: Of<'host.update'>, context: Tu
   const concernsAgent = removeOrphans === true || next.draining !== record.draining;
   const bell = concernsAgent ? [{ kind: 'bell' as const, host: record.key }] : [];
   return shown('ok', next, context, { ...rung, effects: [...rung.effects, ...bell] });
+}
+
+/** What is absent stays as it is, null goes back to the platform's. */
+function changedCeiling(before: HostCeiling | undefined, update: HostUpdate): HostCeiling | undefined {
+  const ceiling = {
+    cpu_millis: update.max_cpu_millis === undefined ? before?.cpu_millis : update.max_cpu_millis,
+    mem_bytes: update.max_mem_bytes === undefined ? before?.mem_bytes : update.max_mem_bytes,
+    containers: update.max_containers === undefined ? before?.containers : update.max_containers,
+  };
+  const set = Object.entries(ceiling).filter(([, max]) => max != null);
+  return set.length === 0 ? undefined : (Object.fromEntries(set) as HostCeiling);
 }
 
 /** Its credentials, if it ever had any; the servers are told by revocation.ts. */
@@ -212,21 +243,28 @@ export function enrol(
   // Before the turn the token was not known to be good, and nothing was signed: it is not spent for that.
   if (enrolment.jwt === '') return refuse('unavailable');
   const join = record.join === null ? null : { ...record.join, spentBy: ask.publicKey };
-  const next: HostRecord = { ...record, publicKey: ask.publicKey, join, updatedAtMs: context.nowMs };
-  return answer(data('created', { host: record.key, region: record.region, ...enrolment }), stored(next));
+  const next: HostRecord = { ...record, publicKey: ask.publicKey, isBound: true, join, updatedAtMs: context.nowMs };
+  // The key before is believed no more, from this commit on; the servers refuse it as that of a removed host.
+  const replaced = record.publicKey === ask.publicKey ? [] : revokedKey(record, context);
+  const changes = stored(next);
+  return answer(data('created', { host: record.key, region: record.region, ...enrolment }), {
+    ...changes,
+    records: [...changes.records, ...replaced],
+  });
 }
 
-/** An agent has started: it gets a session above all before it. */
+/** The enrolled agent has started: it gets a session above all before it. */
 export function hello(
   state: PartitionView,
-  key: HostKey,
+  sender: Sender,
   { agent_version: agentVersion, capacity, stops_after_ms: stopsAfterMs = null, highest_session: highest = 0 }: Hello,
   context: TurnContext,
 ): { readonly record: HostRecord; readonly changes: Changes } | undefined {
-  const before = state.host(key);
-  if (before === undefined || before.fencedAtMs !== undefined) return undefined;
+  const before = state.host(sender.host);
+  if (before === undefined || before.fencedAtMs !== undefined || !isEnrolled(before, sender)) return undefined;
   const record: HostRecord = {
     ...before,
+    ...(sender.user === undefined ? {} : { isBound: true as const }),
     capacity,
     agentVersion,
     stopsAfterMs,

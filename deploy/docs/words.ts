@@ -271,6 +271,8 @@ export const metricWords: Readonly<Record<string, string>> = {
     'The number of actors processes that run; less for longer than a takeover, and one does not.',
   longshore_actors_partition_moves_total:
     '`lost`: its lease was revoked, or another process took what it should not have; `taken` and `released` come with starts and stops.',
+  longshore_actors_host_senders_refused_total:
+    'By kind of message. More than a few after an enrolment: see the runbook, “Somebody speaks for a host with the wrong key”.',
   longshore_actors_partitions: 'Summed over all processes less than the cluster has: somebody’s tenants get 503.',
   longshore_actors_partitions_unserved:
     'Over 0 for longer than a takeover: the tenants of these get 503. See the runbook, “A partition refuses to load”.',
@@ -333,6 +335,7 @@ export const settingWords: Readonly<Record<string, string>> = {
   'gateway SHUTDOWN_DELAY_MS': 'Longer than the proxy’s interval between health checks.',
   'gateway REDIS_URL': 'Several gateways want it; docs/deploy.md, Redis, has its configuration.',
   'actors REPLICAS': 'Looked at when streams are made; later it is changed with `nats stream edit`.',
+  'actors HOST_MAX_CPU_MILLIS': 'A host that claims more has the fault `over_ceiling`.',
   'actors HOST_LOST_MS': 'Shorter: sooner elsewhere, and more often in two places at once.',
   'host-agent LONGSHORE_JOIN_TOKEN': 'Good for an hour, and once.',
   'host-agent STOP_ON_DISCONNECT_MS':

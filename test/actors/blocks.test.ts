@@ -29,7 +29,7 @@ import {
 } from '../../schemas/messages.ts';
 import { subjects } from '../../schemas/subjects.ts';
 import { temporaryFolder } from '../support/folder.ts';
-import { containerId, controlPlane, quietLog } from './support.ts';
+import { agentKey, agentOf, containerId, controlPlane, quietLog } from './support.ts';
 import { storeWith } from './support/memory-store.ts';
 import { createPartition, quietObserver } from './support/partition.ts';
 import { acme, container, h1, hostRecord, itemOf, observation } from './support/records.ts';
@@ -81,7 +81,7 @@ async function serve(t: Test): Promise<Serving> {
   const turns = new Map<string, number>();
   const written = async (): Promise<WriteOutcome> => Promise.resolve({ kind: 'written' });
   const journal = { put: written, entries: 0 };
-  const values = [...records, hostRecord(h1)].map((record, index): StoredValue => ({
+  const values = [...records, hostRecord(h1, { publicKey: agentKey })].map((record, index): StoredValue => ({
     key: recordKey(record),
     value: encodeValue(record),
     revision: index + 1,
@@ -112,7 +112,15 @@ async function serve(t: Test): Promise<Serving> {
   fleet.learn({ ...whole, unreadable: [] });
   const cluster = { id: 'c', partitions: 1, format: 1 } as const;
   const parts = { nc, slices, log: quietLog };
-  serveHosts({ ...parts, cluster, owned: () => [partition], fleet, signJwt: async () => Promise.resolve('') });
+  const onRefused = (): void => void t.fail('a message was refused');
+  serveHosts({
+    ...parts,
+    cluster,
+    owned: () => [partition],
+    fleet,
+    signJwt: async () => Promise.resolve(''),
+    onRefused,
+  });
   serveAsks(partition, { ...parts, prepare: () => undefined });
   await nc.flush();
   const steps = (): { most: number; all: number } => {
@@ -155,7 +163,7 @@ t.test('100,000 containers in one partition', { timeout: 600_000 }, async (t) =>
   await t.test('the sync of their host is a step for each', async (t) => {
     const told: DesiredContainer[] = [];
     let parts = 0;
-    await collect(nc, subjects.hostSync(h1), JSON.stringify({ v: 1, held: {} }), (data) => {
+    await collect(nc, subjects.hostSync(agentOf(h1)), JSON.stringify({ v: 1, held: {} }), (data) => {
       const answer = JSON.parse(data) as SyncAnswer;
       told.push(...answer.containers);
       return ++parts === answer.parts;
@@ -200,7 +208,7 @@ t.test('100,000 containers in one partition', { timeout: 600_000 }, async (t) =>
       let answer: ReportAnswer | undefined;
       const held: (() => void)[] = [];
       journal.put = async () => new Promise((resolve) => held.push(() => resolve({ kind: 'written' })));
-      const answered = collect(nc, subjects.hostReport(h1), JSON.stringify(reportOf(0, 2)), (data) => {
+      const answered = collect(nc, subjects.hostReport(agentOf(h1)), JSON.stringify(reportOf(0, 2)), (data) => {
         answer = JSON.parse(data) as ReportAnswer;
         return true;
       });
@@ -225,7 +233,7 @@ t.test('100,000 containers in one partition', { timeout: 600_000 }, async (t) =>
 
   await t.test('a report without containers is answered, too', async (t) => {
     const report = { ...reportOf(0, 3), items: [] };
-    const answer = await nc.request(subjects.hostReport(h1), JSON.stringify(report), { timeout: deadlineMs });
+    const answer = await nc.request(subjects.hostReport(agentOf(h1)), JSON.stringify(report), { timeout: deadlineMs });
     t.same(answer.json(), { ok: true });
   });
 
@@ -235,7 +243,7 @@ t.test('100,000 containers in one partition', { timeout: 600_000 }, async (t) =>
     journal.put = async () => Promise.resolve({ kind: 'fenced' });
     const report = JSON.stringify(reportOf(1000, 2));
     nc.subscribe('_INBOX.fenced', { callback: (_, message) => void (answer = message.json<ReportAnswer>()) });
-    nc.publish(subjects.hostReport(h1), report, { reply: '_INBOX.fenced' });
+    nc.publish(subjects.hostReport(agentOf(h1)), report, { reply: '_INBOX.fenced' });
     const endMs = performance.now() + deadlineMs;
     while (partition.isServing) {
       if (performance.now() > endMs) throw new Error('nothing was written');

@@ -9,8 +9,8 @@ import { buckets, keys } from '../../schemas/buckets.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { SyncAnswer } from '../../schemas/messages.ts';
 import { subjects } from '../../schemas/subjects.ts';
-import { containerId, controlPlane, hostKey, ownerOn, startCluster } from './support.ts';
-import { acme } from './support/records.ts';
+import { agentKey, agentOf, containerId, controlPlane, hostKey, ownerOn, startCluster } from './support.ts';
+import { acme, hostRecord } from './support/records.ts';
 
 const deadlineMs = 60_000;
 const host = hostKey('h1');
@@ -22,6 +22,8 @@ t.test('what a host must hold comes in parts that fit a message', { timeout: 300
   const store = createJetStreamStore(ground.nc, buckets.state.bucket(0), randomUUID);
   const released = encodeValue({ token: 'x', owner: 'gone', takenAtMs: 0, released: true });
   const epoch = (await store.takeEpoch(released, 0)) ?? 0;
+  const enrolled = encodeValue(hostRecord(host, { publicKey: agentKey }));
+  await store.putBatch([{ key: keys.host(host), value: enrolled }], epoch);
   for (let from = 0; from < ids.length; from += 500) {
     const writes = ids
       .slice(from, from + 500)
@@ -51,7 +53,7 @@ t.test('what a host must hold comes in parts that fit a message', { timeout: 300
           resolve(answers);
         },
       });
-      ground.nc.publish(subjects.hostSync(host), JSON.stringify({ v: 1, held }), { reply: inbox });
+      ground.nc.publish(subjects.hostSync(agentOf(host)), JSON.stringify({ v: 1, held }), { reply: inbox });
     });
     return within(all, limits.syncTimeoutMs, 'all parts');
   };

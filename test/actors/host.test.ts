@@ -1,7 +1,9 @@
 /** Decisions about a host, a tenant, a placement, and what time alone changes. */
 import t from 'tap';
 import { desiredOf } from '../../actors/desired.ts';
+import { faultsOfCeiling } from '../../actors/host/ceiling.ts';
 import * as host from '../../actors/host/decide.ts';
+import { isEnrolled } from '../../actors/host/sender.ts';
 import { inParts, partText } from '../../actors/parts.ts';
 import { choose, fits } from '../../actors/placement.ts';
 import { expired, sweep, type SweepContext } from '../../actors/sweep.ts';
@@ -9,7 +11,7 @@ import * as tenantDecide from '../../actors/tenant/decide.ts';
 import { noChanges, type Changes, type FleetView, type HostStanding } from '../../actors/turn.ts';
 import { runAtOnce } from '../../lib/slices.ts';
 import type { ContainerRecord, TombstoneRecord } from '../../schemas/container.ts';
-import type { HostRecord } from '../../schemas/host.ts';
+import type { Capacity, HostRecord } from '../../schemas/host.ts';
 import type { HostKey } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { defaultTenant, type Revocation } from '../../schemas/tenant.ts';
@@ -35,6 +37,8 @@ import {
 
 const ride = { rid: 'r', budgetMs: 1000, op: operation() };
 const context = contextOf(fleetOf());
+/** The agent whose key is enrolled. */
+const speaker = { host: h1, user: 'U' };
 const recordOf = ({ changes }: { readonly changes: Changes }) => changes.records[0] as HostRecord;
 
 t.test('host: made, enrolled, greeted, changed, removed', (t) => {
@@ -66,14 +70,14 @@ t.test('host: made, enrolled, greeted, changed, removed', (t) => {
 
   const greeting = { v: 1 as const, agent_version: '1', capacity: roomy };
   for (const session of [1, 2]) {
-    const greeted = host.hello(state, h1, greeting, context);
+    const greeted = host.hello(state, speaker, greeting, context);
     t.match(greeted?.record, { session: context.nowMs + session, capacity: roomy });
     if (greeted !== undefined) apply(state, greeted.changes);
   }
   const used = context.nowMs + 20 * 86_400_000;
-  const restored = host.hello(state, h1, { ...greeting, highest_session: used }, context);
+  const restored = host.hello(state, speaker, { ...greeting, highest_session: used }, context);
   t.equal(restored?.record.session, used + 1, 'above what the host has used, also where a restore has forgotten it');
-  t.equal(host.hello(state, h2, greeting, context), undefined, 'a host that is not there');
+  t.equal(host.hello(state, { ...speaker, host: h2 }, greeting, context), undefined, 'a host that is not there');
 
   const updates: [object, object][] = [
     [{ draining: true }, { draining: true, cordoned: true }],
@@ -92,6 +96,98 @@ t.test('host: made, enrolled, greeted, changed, removed', (t) => {
   const removal = { type: 'host.remove', host: h1, force: true, dead: true, ...ride } as const;
   const removed = host.remove(state, removal, context);
   t.match(removed.changes, { deletes: ['host.h1'], effects: [{ kind: 'directory', host: h1, entry: null }] });
+  t.end();
+});
+
+t.test('a message counts only from the key that is enrolled now', (t) => {
+  const rows: [string, Partial<HostRecord> | undefined, string | undefined, boolean][] = [
+    ['the enrolled key', { publicKey: 'U', isBound: true }, 'U', true],
+    ['the enrolled key, which enrolled with the last release', { publicKey: 'U' }, 'U', true],
+    ['another key', { publicKey: 'U', isBound: true }, 'UOLD', false],
+    ['another key, where an agent of the last release enrolled', { publicKey: 'U' }, 'UOLD', false],
+    ['no key in the subject, where an agent of the last release enrolled', { publicKey: 'U' }, undefined, true],
+    ['no key in the subject, after one of this release', { publicKey: 'U', isBound: true }, undefined, false],
+    ['any key, of a host that nobody enrolled', { publicKey: null }, 'U', false],
+    ['no key, of a host that nobody enrolled', { publicKey: null }, undefined, false],
+    ['any key, of a host that is not there', undefined, 'U', false],
+  ];
+  for (const [name, more, user, isBelieved] of rows) {
+    const record = more === undefined ? undefined : hostRecord(h1, more);
+    t.equal(isEnrolled(record, { user }), isBelieved, name);
+    const state = record === undefined ? stateOf() : stateOf(record);
+    const greeted = host.hello(state, { host: h1, user }, { v: 1, agent_version: '1', capacity: roomy }, context);
+    t.equal(greeted !== undefined, isBelieved, `hello: ${name}`);
+    if (greeted !== undefined) t.equal(greeted.record.isBound === true, user !== undefined || more?.isBound === true);
+  }
+  t.end();
+});
+
+t.test('an enrolment with another key revokes the one before', (t) => {
+  const join = { tokenHash: 'x', untilMs: 10 ** 12, spentBy: null };
+  const enrolment = { cluster: 'c', natsUrls: ['nats://x'], jwt: 'jwt' };
+  for (const [publicKey, revoked] of [
+    ['UNEW', [{ kind: 'revoked_key', publicKey: 'U', host: h1 }]],
+    ['U', []],
+  ] as const) {
+    const state = stateOf(hostRecord(h1, { join }));
+    const ask = { type: 'host.enrol', host: h1, joinTokenHash: 'x', publicKey, ...ride } as const;
+    const { records } = host.enrol(state, ask, enrolment, context).changes;
+    t.match(records[0], { kind: 'host', publicKey, isBound: true });
+    t.match(records.slice(1), revoked);
+    t.equal(records.length, 1 + revoked.length);
+  }
+  t.end();
+});
+
+t.test('a host offers no more than its ceiling', (t) => {
+  const greedy = { cpu_millis: 9e15, mem_bytes: 9e15, containers: 9e15 };
+  const platform = { cpu_millis: 1000, mem_bytes: 2000, containers: 30 };
+  const rows: [string, Partial<HostRecord>, Capacity, string[]][] = [
+    [
+      'within it',
+      { capacity: { cpu_millis: 1000, mem_bytes: 1, containers: 3 } },
+      { cpu_millis: 1000, mem_bytes: 1, containers: 3 },
+      [],
+    ],
+    ['above it', { capacity: greedy }, platform, ['over_ceiling']],
+    [
+      'a ceiling of its own counts in place of it',
+      { capacity: greedy, ceiling: { cpu_millis: 5, mem_bytes: 3000, containers: 7 } },
+      { cpu_millis: 5, mem_bytes: 3000, containers: 7 },
+      [],
+    ],
+    [
+      'in one dimension',
+      { capacity: { ...greedy, mem_bytes: 1 }, ceiling: { cpu_millis: 5 } },
+      { cpu_millis: 5, mem_bytes: 1, containers: 30 },
+      ['over_ceiling'],
+    ],
+  ];
+  for (const [name, more, capacity, faults] of rows) {
+    const view = host.hostView(hostRecord(h1, more), { ...fleetOf(), ceiling: platform });
+    t.same(view.capacity, capacity, name);
+    t.same(
+      view.faults.map(({ kind }) => kind),
+      faults,
+      name,
+    );
+  }
+  const used = { ...none, containers: 31 };
+  t.match(faultsOfCeiling(hostRecord(h1, { capacity: none }), platform, used), [
+    { message: /containers \(at most 30\)/ },
+  ]);
+
+  const state = stateOf(hostRecord(h1));
+  const set = (update: object): void =>
+    apply(state, host.update(state, { type: 'host.update', host: h1, update, ...ride }, context).changes);
+  set({ max_cpu_millis: 5, max_containers: 0 });
+  t.same(state.host(h1)?.ceiling, { cpu_millis: 5, containers: 0 });
+  set({ cordoned: true });
+  t.same(state.host(h1)?.ceiling, { cpu_millis: 5, containers: 0 }, 'what is absent stays');
+  set({ max_cpu_millis: null, max_mem_bytes: 9 });
+  t.same(state.host(h1)?.ceiling, { mem_bytes: 9, containers: 0 });
+  set({ max_mem_bytes: null, max_containers: null });
+  t.equal(state.host(h1)?.ceiling, undefined);
   t.end();
 });
 
@@ -407,7 +503,7 @@ t.test('a fenced host is given nothing: no session, no token, no change', (t) =>
   const join = { tokenHash: 'x', untilMs: 10 ** 12, spentBy: null };
   const state = stateOf(hostRecord(h1, { fencedAtMs: 1, join }));
   const context = contextOf(fleetWithBeat('fenced', 1));
-  t.equal(host.hello(state, h1, { v: 1, agent_version: '1', capacity: roomy }, context), undefined);
+  t.equal(host.hello(state, speaker, { v: 1, agent_version: '1', capacity: roomy }, context), undefined);
   const enrol = { type: 'host.enrol', host: h1, joinTokenHash: 'x', publicKey: 'U', ...ride } as const;
   t.equal(host.mayEnrol(state, enrol, 1), false);
   const token = host.joinToken(state, { type: 'host.join_token', host: h1, joinTokenHash: 'y', ...ride }, context);

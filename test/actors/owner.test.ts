@@ -11,9 +11,12 @@ import { limits } from '../../schemas/limits.ts';
 import type { HelloAnswer, Report, ReportAnswer, Stranger, SyncAnswer } from '../../schemas/messages.ts';
 import { partitionOf, subjects } from '../../schemas/subjects.ts';
 import {
+  agentKey,
+  agentOf,
   containerId,
   controlPlane,
   createAsker,
+  enrolHost,
   hostKey,
   operation,
   ownerOn,
@@ -60,10 +63,10 @@ function createHost({ nc }: Ground, key: HostKey) {
   return {
     async hello(capacity = roomy, more: { stops_after_ms?: number | null } = {}): Promise<HelloAnswer> {
       const hello = JSON.stringify({ v: 1, agent_version: '0', capacity, ...more });
-      const answer = (await nc.request(subjects.hostHello(key), hello, { timeout: 3000 })).json<HelloAnswer>();
+      const answer = (await nc.request(subjects.hostHello(agentOf(key)), hello, { timeout: 3000 })).json<HelloAnswer>();
       if (answer.ok) session = answer.session;
       nc.publish(
-        subjects.hostBeat(key),
+        subjects.hostBeat(agentOf(key)),
         JSON.stringify({
           v: 1,
           session,
@@ -81,7 +84,7 @@ function createHost({ nc }: Ground, key: HostKey) {
       const answers: SyncAnswer[] = [];
       const options = { strategy: 'count' as const, maxMessages: partitions, maxWait: 3000 };
       for await (const message of await nc.requestMany(
-        subjects.hostSync(key),
+        subjects.hostSync(agentOf(key)),
         JSON.stringify({ v: 1, held, strangers }),
         options,
       )) {
@@ -109,7 +112,7 @@ function createHost({ nc }: Ground, key: HostKey) {
         ],
       };
       return (
-        await nc.request(subjects.hostReport(key), JSON.stringify(report), { timeout: 3000 })
+        await nc.request(subjects.hostReport(agentOf(key)), JSON.stringify(report), { timeout: 3000 })
       ).json<ReportAnswer>();
     },
   };
@@ -117,7 +120,7 @@ function createHost({ nc }: Ground, key: HostKey) {
 
 async function withHost(ground: Ground, key: HostKey) {
   const ask = createAsker(ground.nc, partitions);
-  await ask({ type: 'host.create', host: key, region: 'default' as Region, joinTokenHash: 'hash', op: operation() });
+  await enrolHost(ask, key);
   const host = createHost(ground, key);
   await host.hello();
   return { ask, host };
@@ -334,7 +337,7 @@ t.test('a host is enrolled once by its token, cordoned, removed', async (t) => {
     (await ask({ type: 'host.create', host, region: 'default' as Region, joinTokenHash: 'x', op: operation() })).code,
     'conflict',
   );
-  const publicKey = createUser().getPublicKey();
+  const publicKey = agentKey;
   const enrol = { type: 'host.enrol', host, publicKey } as const;
   t.equal((await ask({ ...enrol, joinTokenHash: 'wrong', op: operation() })).code, 'unauthenticated');
   const enrolled = await ask({ ...enrol, joinTokenHash: 'right', op: operation() });
@@ -390,7 +393,7 @@ t.test('a host is enrolled once by its token, cordoned, removed', async (t) => {
     status: 'lost',
   });
   t.match(await createHost(ground, host).hello(), { ok: false, error: 'unknown_host' });
-  await ask({ type: 'host.create', host, region: 'default' as Region, joinTokenHash: 'again', op: operation() });
+  await enrolHost(ask, host);
   t.ok((await sessionOf()) > session + 1, 'a host that is made again goes on above what its containers remember');
 });
 

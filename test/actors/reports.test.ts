@@ -9,15 +9,18 @@ import { systemClock } from '../../lib/clock.ts';
 import { createSlices } from '../../lib/slices.ts';
 import type { Owner } from '../../actors/owner.ts';
 import type { ContainerStatusView, Observation } from '../../schemas/container.ts';
-import type { ContainerId, HostKey, Region } from '../../schemas/ids.ts';
+import type { ContainerId, HostKey } from '../../schemas/ids.ts';
 import type { HelloAnswer, Report, ReportAnswer } from '../../schemas/messages.ts';
 import { partitionOf, subjects } from '../../schemas/subjects.ts';
 import { eventually } from '../host-agent/support/eventually.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import {
+  type Ground,
+  agentOf,
   containerId,
   controlPlane,
   createAsker,
+  enrolHost,
   hostKey,
   operation,
   ownerOn,
@@ -25,7 +28,6 @@ import {
   specOf,
   startCluster,
   tenantId,
-  type Ground,
 } from './support.ts';
 import { createMemorySink, createMemoryStore, MemoryBucket } from './support/memory-store.ts';
 import { createPartition } from './support/partition.ts';
@@ -50,7 +52,7 @@ const commitsOf = (owner: Owner): number => [...owner.keeper.serving()].reduce((
 
 async function greet({ nc }: Ground, key: HostKey): Promise<number> {
   const hello = JSON.stringify({ v: 1, agent_version: '0', capacity: { ...roomy, containers: 1000 } });
-  const answer = (await nc.request(subjects.hostHello(key), hello, { timeout: 3000 })).json<HelloAnswer>();
+  const answer = (await nc.request(subjects.hostHello(agentOf(key)), hello, { timeout: 3000 })).json<HelloAnswer>();
   if (!answer.ok) throw new Error(answer.error);
   return answer.session;
 }
@@ -58,7 +60,7 @@ async function greet({ nc }: Ground, key: HostKey): Promise<number> {
 /** A host with containers of one tenant that it has taken up. */
 async function withContainers(ground: Ground, count: number) {
   const ask = createAsker(ground.nc, partitions);
-  await ask({ type: 'host.create', host, region: 'default' as Region, joinTokenHash: 'x', op: operation() });
+  await enrolHost(ask, host);
   const session = await greet(ground, host);
   const settings = { caps: { containers: null, cpu_millis: null, mem_bytes: null } };
   await ask({ type: 'tenant.put', tenant, settings, op: operation() });
@@ -83,7 +85,7 @@ t.test('an agent that connects again, or starts again, makes nothing be written 
   t.teardown(() => ending.abort());
   let acknowledged = 0;
   const reporter: Reporter = createReporter({
-    host,
+    sender: () => agentOf(host),
     request: async (subject, payload, timeoutMs) =>
       (await ground.nc.request(subject, payload, { timeout: timeoutMs })).data,
     backoff: { minMs: 10, maxMs: 100 },
@@ -137,7 +139,9 @@ t.test('what an older session sent never replaces what a newer one said, also to
   const report = async (session: number, seq: number, seen: Observation, partition = home): Promise<ReportAnswer> => {
     const items = [{ tenant, id, generation: 2, seq, gone: false, observation: seen }];
     const value: Report = { v: 1, partition, session, items };
-    const message = await ground.nc.request(subjects.hostReport(host), JSON.stringify(value), { timeout: 3000 });
+    const message = await ground.nc.request(subjects.hostReport(agentOf(host)), JSON.stringify(value), {
+      timeout: 3000,
+    });
     return message.json<ReportAnswer>();
   };
   const running = observation('running');
@@ -188,14 +192,18 @@ t.test('credentials are renewed for the key that is enrolled when the hello is c
     fleet: new Fleet({ clock: systemClock, partitions: 1, hostUnknownMs: 1000 }),
     slices: createSlices(systemClock),
     log: quietLog,
+    onRefused: () => {},
     signJwt: async (_, key) => {
       if (isRaced) await enrol(next);
       return `for ${key}`;
     },
   });
+  /** An agent of the last release, held to no key by its credentials. */
   const hello = async (renewKey: string): Promise<HelloAnswer> => {
     const ask = { v: 1, agent_version: '0', capacity: roomy, renew_key: renewKey };
-    return (await nc.request(subjects.hostHello(host), JSON.stringify(ask), { timeout: 10_000 })).json<HelloAnswer>();
+    return (
+      await nc.request(subjects.hostHello({ host, user: undefined }), JSON.stringify(ask), { timeout: 10_000 })
+    ).json<HelloAnswer>();
   };
   t.notOk('jwt' in (await hello(old)), 'enrolled again while the old key was signed → nothing for the old one');
   isRaced = false;

@@ -66,15 +66,17 @@ async function enrol(ground: Ground, key: HostKey, user = createUser()): Promise
   // Of a host that never said hello nothing can run there: it would not be fenced.
   const capacity = { cpu_millis: 1000, mem_bytes: 1024 ** 3, containers: 10 };
   const hello = { v: 1, agent_version: 'test', capacity };
-  await ground.nc.request(subjects.hostHello(key), JSON.stringify(hello), { timeout: 5000 });
+  await ground.nc.request(subjects.hostHello({ host: key, user: user.getPublicKey() }), JSON.stringify(hello), {
+    timeout: 5000,
+  });
   return { key, user, jwt: jwt! };
 }
 
-const connectAs = ({ key, user, jwt }: Enrolled, url: string, caFile?: string): Promise<NatsConnection> =>
+const connectAs = ({ user, jwt }: Enrolled, url: string, caFile?: string): Promise<NatsConnection> =>
   connect({
     servers: url,
     authenticator: jwtAuthenticator(jwt, user.getSeed()),
-    inboxPrefix: `_INBOX_${key}`,
+    inboxPrefix: `_INBOX_${user.getPublicKey()}`,
     ignoreClusterUpdates: true,
     reconnect: false,
     ...(caFile === undefined ? {} : { tls: { caFile, handshakeFirst: true } }),

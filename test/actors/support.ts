@@ -11,14 +11,14 @@ import { createObserver } from '../../actors/metrics.ts';
 import { createOwner, type Owner } from '../../actors/owner.ts';
 import type { Lease } from '../../actors/runtime/lease.ts';
 import { startNats, type Nats } from '../../deploy/nats.ts';
-import { within } from '../../lib/backoff.ts';
+import { sleep, within } from '../../lib/backoff.ts';
 import { systemClock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Cluster } from '../../schemas/cluster.ts';
 import type { ContainerSpec } from '../../schemas/container.ts';
-import type { ContainerId, HostKey, MemberId, OperationId, TenantId } from '../../schemas/ids.ts';
+import type { ContainerId, HostKey, MemberId, OperationId, Region, TenantId } from '../../schemas/ids.ts';
 import { addressOf, decodeAnswers, encodeAsks, type Answer, type Ask } from '../../schemas/messages.ts';
-import { partitionOf, subjects } from '../../schemas/subjects.ts';
+import { partitionOf, subjects, type Sender } from '../../schemas/subjects.ts';
 import { temporaryFolder } from '../support/folder.ts';
 
 export const quietLog: Log = {
@@ -120,6 +120,24 @@ export function createAsker(nc: NatsConnection, partitions: number) {
     if (answer === undefined) throw new Error('no answer');
     return { ...answer, json: answer.body === '' ? undefined : JSON.parse(answer.body) };
   };
+}
+
+/** The key of every agent that a test plays, but where it says otherwise; the same in every run of a simulation. */
+export const agentKey = 'UB32WGJFHS3AOLIJBS6WJWC5FLCS3K2S3KKXOWT6HKMHCWT4NA5OPELW';
+export const agentOf = (host: HostKey): Sender => ({ host, user: agentKey });
+
+/** A host whose agent has enrolled. */
+export async function enrolHost(ask: ReturnType<typeof createAsker>, host: HostKey): Promise<void> {
+  const joinTokenHash = 'x';
+  await ask({ type: 'host.create', host, region: 'default' as Region, joinTokenHash, op: operation() });
+  for (let tries = 0; tries < 20; tries++) {
+    const { code } = await ask({ type: 'host.enrol', host, joinTokenHash, publicKey: agentKey, op: operation() });
+    if (code === 'created') return;
+    // In the second in which the key was revoked, as that of a host which was removed, nothing is signed for it.
+    if (code !== 'unavailable') throw new Error(`an enrolment: ${code}`);
+    await sleep(200);
+  }
+  throw new Error('no enrolment');
 }
 
 export const operation = (): OperationId => randomUUID() as OperationId;

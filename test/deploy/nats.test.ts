@@ -12,49 +12,64 @@ import { temporaryFolder } from '../support/folder.ts';
 const control = (nats: Nats): Promise<NatsConnection> =>
   connect({ servers: nats.url, authenticator: credsAuthenticator(readFileSync(nats.credsFile)) });
 
-async function host(nats: Nats, hostKey: string): Promise<NatsConnection> {
-  const user = createUser();
+/** `isUnbound`: with credentials of the last release. */
+async function host(nats: Nats, hostKey: string, user = createUser(), isUnbound = false): Promise<NatsConnection> {
   const jwt = await mintHostUserJwt({
     hostKey,
     publicKey: user.getPublicKey(),
     hostsAccount: nats.hostsAccount,
     hostsSigningSeed: readFileSync(nats.hostsSigningSeedFile, 'utf8'),
+    isUnbound,
   });
   return connect({
     servers: nats.url,
     authenticator: jwtAuthenticator(jwt, user.getSeed()),
-    inboxPrefix: `_INBOX_${hostKey}`,
+    inboxPrefix: `_INBOX_${isUnbound ? hostKey : user.getPublicKey()}`,
   });
 }
 
-async function stack(t: Test): Promise<{ nats: Nats; cp: NatsConnection; h1: NatsConnection }> {
+interface Stack {
+  readonly nats: Nats;
+  readonly cp: NatsConnection;
+  readonly h1: NatsConnection;
+  readonly key: string;
+}
+
+async function stack(t: Test): Promise<Stack> {
+  const user = createUser();
   const nats = await startNats({ dir: temporaryFolder(t) });
   t.teardown(() => nats.stop());
-  const [cp, h1] = await Promise.all([control(nats), host(nats, 'h1')]);
+  const [cp, h1] = await Promise.all([control(nats), host(nats, 'h1', user)]);
   t.teardown(() => Promise.all([cp.close(), h1.close()]));
-  return { nats, cp, h1 };
+  return { nats, cp, h1, key: user.getPublicKey() };
 }
 
 t.test('what a host may say and hear crosses between the accounts', async (t) => {
-  const { cp, h1 } = await stack(t);
+  const { nats, cp, h1, key } = await stack(t);
 
   t.test('several control-plane processes answer one sync', async (t) => {
     for (const name of ['a', 'b', 'c']) {
-      cp.subscribe('host.*.sync', { callback: (_, message) => void message.respond(`${name} ${message.subject}`) });
+      cp.subscribe('agent.*.*.sync', { callback: (_, message) => void message.respond(`${name} ${message.subject}`) });
     }
     await cp.flush();
     const answers: string[] = [];
-    for await (const answer of await h1.requestMany('host.h1.sync', '{}', { strategy: 'count', maxMessages: 3 })) {
+    for await (const answer of await h1.requestMany(`agent.h1.${key}.sync`, '{}', {
+      strategy: 'count',
+      maxMessages: 3,
+    })) {
       answers.push(answer.string());
     }
-    t.same(answers.sort(), ['a host.h1.sync', 'b host.h1.sync', 'c host.h1.sync']);
+    t.same(
+      answers.sort(),
+      ['a', 'b', 'c'].map((name) => `${name} agent.h1.${key}.sync`),
+    );
   });
 
   for (const verb of ['report', 'hello']) {
     t.test(`a ${verb} is acknowledged`, async (t) => {
-      cp.subscribe(`host.*.${verb}`, { callback: (_, message) => void message.respond('taken') });
+      cp.subscribe(`agent.*.*.${verb}`, { callback: (_, message) => void message.respond('taken') });
       await cp.flush();
-      t.equal((await h1.request(`host.h1.${verb}`, 'x', { timeout: 30_000 })).string(), 'taken');
+      t.equal((await h1.request(`agent.h1.${key}.${verb}`, 'x', { timeout: 30_000 })).string(), 'taken');
     });
   }
 
@@ -68,35 +83,57 @@ t.test('what a host may say and hear crosses between the accounts', async (t) =>
   });
 
   t.test('heartbeats and doorbells cross', async (t) => {
-    const beats = cp.subscribe('host.*.beat', { max: 1 });
+    const beats = cp.subscribe('agent.*.*.beat', { max: 1 });
     const bells = h1.subscribe('desired.h1.*', { max: 1 });
     await Promise.all([cp.flush(), h1.flush()]);
-    h1.publish('host.h1.beat', 'up');
+    h1.publish(`agent.h1.${key}.beat`, 'up');
     cp.publish('desired.h1.3', '');
     const first = async (messages: AsyncIterable<{ subject: string }>): Promise<string> => {
       for await (const message of messages) return message.subject;
       return 'none';
     };
-    t.equal(await within(first(beats), 3_000, 'a beat'), 'host.h1.beat');
+    t.equal(await within(first(beats), 3_000, 'a beat'), `agent.h1.${key}.beat`);
     t.equal(await within(first(bells), 3_000, 'a bell'), 'desired.h1.3');
+  });
+
+  t.test('what an agent of the last release says crosses, too', async (t) => {
+    const old = await host(nats, 'h1', createUser(), true);
+    t.teardown(() => old.close());
+    for (const verb of ['sync', 'hello', 'report']) {
+      cp.subscribe(`host.*.${verb}`, { callback: (_, message) => void message.respond('taken') });
+    }
+    await cp.flush();
+    for (const verb of ['sync', 'hello', 'report']) {
+      t.equal((await old.request(`host.h1.${verb}`, 'x', { timeout: 30_000 })).string(), 'taken');
+    }
   });
 });
 
 t.test('a host reaches nothing but its own', async (t) => {
-  const { nats, cp, h1 } = await stack(t);
+  const { nats, cp, h1, key } = await stack(t);
+  const other = createUser().getPublicKey();
   const manager = await jetstreamManager(cp);
   await manager.streams.add({ name: 'KV_state-0', subjects: ['$KV.state-0.>'], allow_direct: true });
   await jetstream(cp).publish('$KV.state-0.epoch', 'mine');
   const leaked: string[] = [];
-  for (const subject of ['host.h2.>', 'part.>', 'desired.>', '$KV.>']) {
+  for (const subject of ['host.h2.>', 'agent.>', 'host.*.sync', 'part.>', 'desired.>', '$KV.>']) {
     cp.subscribe(subject, { callback: (_, message) => void leaked.push(message.subject) });
   }
   await cp.flush();
 
   const publications = [
+    `agent.h2.${key}.sync`,
+    `agent.h2.${key}.beat`,
+    `agent.h1.${other}.sync`,
+    `agent.h1.${other}.hello`,
+    `agent.h1.${other}.beat`,
+    'host.h1.sync',
+    'host.h1.hello',
+    'host.h1.beat',
     'host.h2.sync',
     'host.h2.beat',
     'host.h2.log.t.c',
+    'host.h1.log.t.c.x',
     'desired.h1.0',
     'desired.h2.0',
     'part.0',
@@ -116,8 +153,11 @@ t.test('a host reaches nothing but its own', async (t) => {
     'host.h2.sync',
     'desired.>',
     'desired.h2.*',
+    '_INBOX_h1.>',
     '_INBOX_h2.>',
+    `_INBOX_${other}.>`,
     '_INBOX.>',
+    'agent.>',
     'part.0',
     '>',
   ];

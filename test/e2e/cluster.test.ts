@@ -64,7 +64,7 @@ async function host(nats: NatsCluster, url: string): Promise<NatsConnection> {
   return connect({
     servers: url,
     authenticator: jwtAuthenticator(jwt, user.getSeed()),
-    inboxPrefix: '_INBOX_h9',
+    inboxPrefix: `_INBOX_${user.getPublicKey()}`,
     ignoreClusterUpdates: true,
     tls: { caFile: nats.caFile, handshakeFirst: true },
   });

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect, jwtAuthenticator } from '@nats-io/transport-node';
 import t from 'tap';
+import { keyFrom } from '../../host-agent/identity.ts';
 import { labels } from '../../host-agent/observed.ts';
 import type { HostView } from '../../schemas/host.ts';
 import { eventually, hostKey, named, startRig, type Rig } from './rig.ts';
@@ -16,7 +17,7 @@ async function publishLogAs(rig: Rig, key: string): Promise<string> {
     const nc = await connect({
       servers: rig.nats.url,
       authenticator: jwtAuthenticator(jwt, seed),
-      inboxPrefix: `_INBOX_${key}`,
+      inboxPrefix: `_INBOX_${keyFrom(seed).getPublicKey()}`,
       reconnect: false,
     });
     try {

@@ -49,9 +49,10 @@ t.test('a sync believes what comes to the inbox of its own question, which nobod
   t.teardown(() => nats.stop());
   const nc = await connect({ servers: nats.url, authenticator: credsAuthenticator(readFileSync(nats.credsFile)) });
   t.teardown(() => nc.close());
+  const sender = { host: owner.host, user: 'U' };
   let desired: DesiredSet = emptyDesired(owner.cluster);
   const target: SyncTarget = {
-    host: owner.host,
+    sender: () => sender,
     current: () => desired,
     update: (next) => (desired = next),
     settled: () => {},
@@ -78,12 +79,12 @@ t.test('a sync believes what comes to the inbox of its own question, which nobod
     draining: null,
   });
   const inboxes: string[] = [];
-  nc.subscribe(subjects.hostSync(owner.host), {
+  nc.subscribe(subjects.hostSync(sender), {
     callback: (_, message) => {
       // The stranger is first: with what it knows of earlier questions, and of the subject.
       const forged = JSON.stringify(answer([container({ name: 'forged' })]));
       for (const inbox of inboxes) nc.publish(inbox, forged);
-      nc.publish(subjects.hostInbox(owner.host), forged);
+      nc.publish(subjects.hostInbox(sender), forged);
       inboxes.push(message.reply ?? '');
       message.respond(JSON.stringify(answer([container({ name: 'true' })])));
     },
@@ -95,5 +96,5 @@ t.test('a sync believes what comes to the inbox of its own question, which nobod
     t.same(names, ['true']);
   }
   t.equal(new Set(inboxes).size, 3, 'another inbox for every question');
-  for (const inbox of inboxes) t.match(inbox, /^_INBOX_h1\.[0-9a-f]{32}$/);
+  for (const inbox of inboxes) t.match(inbox, /^_INBOX_U\.[0-9a-f]{32}$/);
 });

@@ -351,7 +351,7 @@ t.test('reports', async (t) => {
     const ending = new AbortController();
     t.teardown(() => ending.abort());
     const parts: ReporterParts = {
-      host: 'h1' as HostKey,
+      sender: () => ({ host: 'h1' as HostKey, user: 'U' }),
       backoff: { minMs: 5, maxMs: 20 },
       metrics: { report: () => undefined },
       log,

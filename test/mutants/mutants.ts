@@ -126,6 +126,27 @@ export const mutants: readonly Mutant[] = [
     killedBy: { by: 'test', file: 'test/host-agent/contact.test.ts' },
   },
   {
+    name: 'any key believed',
+    guard: 'Actors believe only the key that is enrolled for a host now (A7, ADR 22)',
+    file: 'actors/host/sender.js',
+    edits: [{ find: 'host.publicKey === user', replace: 'true' }],
+    killedBy: { by: 'test', file: 'test/actors/host.test.ts' },
+  },
+  {
+    name: 'credentials of the last release believed for ever',
+    guard: 'An agent with bound credentials ends the belief in those of the last release (ADR 22)',
+    file: 'actors/host/sender.js',
+    edits: [{ find: 'host.isBound !== true', replace: 'true' }],
+    killedBy: { by: 'test', file: 'test/actors/host.test.ts' },
+  },
+  {
+    name: 'capacity believed',
+    guard: 'A host offers no more than its ceiling (ADR 22)',
+    file: 'actors/host/ceiling.js',
+    edits: [{ find: 'Math.min(claimed.cpu_millis, ceiling.cpu_millis)', replace: 'claimed.cpu_millis' }],
+    killedBy: { by: 'test', file: 'test/actors/host.test.ts' },
+  },
+  {
     name: 'isolation ended by any answer',
     guard: 'What was stopped for silence starts only after a sync (ADR 14)',
     file: 'host-agent/contact.js',
@@ -773,7 +794,7 @@ export const mutants: readonly Mutant[] = [
     name: 'host may speak for others',
     guard: 'The NATS server holds a host to its own subjects (A7)',
     file: 'lib/host-credentials.js',
-    edits: [{ find: '`host.${host}.>`', replace: "'host.>'" }],
+    edits: [{ find: '`agent.${host}.${user}.*`', replace: "'agent.>'" }],
     killedBy: { by: 'test', file: 'test/deploy/nats.test.ts' },
   },
   {

@@ -10,7 +10,7 @@ import { sleep } from '../../lib/backoff.ts';
 import type { ContainerId, HostKey, TenantId } from '../../schemas/ids.ts';
 import type { HelloAnswer, ReportAnswer, ReportItem } from '../../schemas/messages.ts';
 import { partitionOf, subjects } from '../../schemas/subjects.ts';
-import { quietLog } from '../actors/support.ts';
+import { agentOf, quietLog } from '../actors/support.ts';
 import { observation } from '../actors/support/records.ts';
 import type { Connection, Nats } from './nats.ts';
 import type { Process, World } from './time.ts';
@@ -113,7 +113,7 @@ class Agent {
       try {
         const hello = JSON.stringify({ v: 1, agent_version: 'sim', capacity, highest_session: sessions.highest });
         const answer = (
-          await this.#connection.request(subjects.hostHello(this.#options.key), hello, { timeout: 1000 })
+          await this.#connection.request(subjects.hostHello(agentOf(this.#options.key)), hello, { timeout: 1000 })
         ).json<HelloAnswer>();
         if (answer.ok && answer.session > sessions.highest) this.#session = sessions.highest = answer.session;
       } catch {
@@ -134,7 +134,7 @@ class Agent {
 
   async #keepSynced(): Promise<void> {
     const target: SyncTarget = {
-      host: this.#options.key,
+      sender: () => agentOf(this.#options.key),
       current: () => this.#desired,
       update: (next) => {
         this.#desired = next;
@@ -197,7 +197,7 @@ class Agent {
   #beat(): void {
     if (this.#session === undefined) return;
     const beat = { v: 1, session: this.#session, used: unused, engine: 'sim', orphans_held: 0 };
-    this.#connection.publish(subjects.hostBeat(this.#options.key), JSON.stringify(beat));
+    this.#connection.publish(subjects.hostBeat(agentOf(this.#options.key)), JSON.stringify(beat));
   }
 
   /** Every container one step further, as the agent's reconciler would. */
@@ -273,7 +273,9 @@ class Agent {
     if (items.length === 0) return;
     const report = JSON.stringify({ v: 1, partition, session, items });
     try {
-      const message = await this.#connection.request(subjects.hostReport(this.#options.key), report, { timeout: 600 });
+      const message = await this.#connection.request(subjects.hostReport(agentOf(this.#options.key)), report, {
+        timeout: 600,
+      });
       const answer = message.json<ReportAnswer>();
       if (!answer.ok && answer.error === 'stale_session') await this.#renewSession();
       if (!answer.ok) return;

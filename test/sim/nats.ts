@@ -39,9 +39,8 @@ type Callback = (error: Error | null, message: Msg) => void;
 interface Interest {
   readonly connection: Connection;
   readonly subject: string;
-  /** Around the `*` of a pattern. */
-  readonly before: string;
-  readonly after: string;
+  /** Of a pattern. */
+  readonly tokens: RegExp;
   readonly callback: Callback;
 }
 
@@ -149,16 +148,13 @@ export class Nats {
   }
 
   #interestedIn(subject: string): readonly Interest[] {
-    return [...(this.#exact.get(subject) ?? []), ...[...this.#patterns].filter((one) => isMatch(one, subject))];
+    return [...(this.#exact.get(subject) ?? []), ...[...this.#patterns].filter(({ tokens }) => tokens.test(subject))];
   }
 }
 
-/** A pattern has one `*`, for one token. */
-function isMatch({ before, after }: Interest, subject: string): boolean {
-  if (!subject.startsWith(before) || !subject.endsWith(after)) return false;
-  const end = subject.length - after.length;
-  return end > before.length && !subject.slice(before.length, end).includes('.');
-}
+/** Each `*` of a pattern is one token. */
+const tokensOf = (pattern: string): RegExp =>
+  new RegExp(`^${pattern.replaceAll('.', '\\.').replaceAll('*', '[^.]+').replaceAll('$', '\\$')}$`);
 
 /** What of a NatsConnection is used. */
 export class Connection {
@@ -194,8 +190,7 @@ export class Connection {
   }
 
   subscribe(subject: string, { callback }: { readonly callback: Callback }): Subscription {
-    const [before = '', after = ''] = subject.split('*');
-    const interest: Interest = { connection: this, subject, before, after, callback };
+    const interest: Interest = { connection: this, subject, tokens: tokensOf(subject), callback };
     this.#interests.add(interest);
     this.#nats.add(interest);
     const unsubscribe = (): void => {

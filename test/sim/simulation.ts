@@ -13,14 +13,14 @@ import { home } from '../actors/support/vpn.ts';
 import { restoreBackup, takeBackup, type Backup } from './restore.ts';
 import { liveOnVpn, refusedIn, smallNetwork, storedStates, vpnFaults } from './vpn.ts';
 import type { KeeperObserver } from '../../actors/keeper.ts';
-import { createOwner, type Owner } from '../../actors/owner.ts';
+import { createOwner, type HostObserver, type Owner } from '../../actors/owner.ts';
 import type { PartitionObserver } from '../../actors/runtime/partition.ts';
 import { sleep } from '../../lib/backoff.ts';
 import type { ContainerStatusView } from '../../schemas/container.ts';
 import { createSlices } from '../../lib/slices.ts';
 import type { Event } from '../../schemas/event.ts';
 import type { ContainerId, HostKey, OperationId, Region, TenantId } from '../../schemas/ids.ts';
-import { hostKey, quietLog, tenantId } from '../actors/support.ts';
+import { agentKey, hostKey, quietLog, tenantId } from '../actors/support.ts';
 import { createRandom, type Random } from '../actors/support/random.ts';
 import { check, explain } from '../faults/check/check.ts';
 import type { History, Result, Seen } from '../faults/check/history.ts';
@@ -55,7 +55,8 @@ interface Actor {
   cutOffUntilMs: number;
 }
 
-const observer: PartitionObserver & KeeperObserver = {
+const observer: PartitionObserver & KeeperObserver & HostObserver = {
+  hostRefused: () => {},
   turn: () => {},
   commit: () => {},
   quarantined: () => {},
@@ -216,6 +217,7 @@ class Simulation {
         nc: connection.asClient,
         cluster: this.#cluster,
         hostsAccount: { publicKey: '', signingSeed: '' },
+        signHostJwt: async () => Promise.resolve('jwt'),
         hostsNatsUrls: [],
         hostCredentialsTtlMs: 3_600_000,
         hostUnknownMs: 600_000,
@@ -277,6 +279,13 @@ class Simulation {
         host: key,
         region,
         joinTokenHash: 'x',
+        ...this.#ride(),
+      }));
+      await this.#insist('an enrolment', () => ({
+        type: 'host.enrol',
+        host: key,
+        joinTokenHash: 'x',
+        publicKey: agentKey,
         ...this.#ride(),
       }));
       const host = new Host({

@@ -4,6 +4,7 @@ import type { Changes, FleetHost, FleetView, HostStanding, TurnContext } from '.
 import type { ContainerRecord, Observation } from '../../../schemas/container.ts';
 import type { Capacity, HostRecord } from '../../../schemas/host.ts';
 import type { HostKey, Region } from '../../../schemas/ids.ts';
+import { defaultHostCeiling } from '../../../schemas/limits.ts';
 import type { ReportItem } from '../../../schemas/messages.ts';
 import { containerId, hostKey, specOf, tenantId } from '../support.ts';
 
@@ -33,6 +34,7 @@ export function fleetOf(...hosts: readonly FleetHost[]): FleetView {
     standing: (key): HostStanding => find(key)?.standing ?? 'removed',
     lastHeardMs: () => null,
     beat: () => null,
+    ceiling: defaultHostCeiling,
     hostsIn: (wanted) => hosts.filter((host) => host.region === wanted).map(({ key }) => key),
   };
 }

@@ -2,7 +2,7 @@
  * A host with room for everything, which runs nothing: it enrols, says hello and beats, so that containers are placed on it
  * and bells rung. What agents cost is measured elsewhere.
  */
-import { createUser } from '@nats-io/nkeys';
+import { createUser, type KeyPair } from '@nats-io/nkeys';
 import { connect, jwtAuthenticator, type NatsConnection } from '@nats-io/transport-node';
 import { createApi } from '../../../deploy/api.ts';
 import type { ContainerId, HostKey, TenantId } from '../../../schemas/ids.ts';
@@ -21,8 +21,7 @@ export interface IdleHost {
   publishLog(tenant: string, id: string, block: string): Promise<void>;
 }
 
-async function enrol(baseUrl: string, ground: Ground): Promise<NatsConnection> {
-  const user = createUser();
+async function enrol(baseUrl: string, ground: Ground, user: KeyPair): Promise<NatsConnection> {
   const joinToken = await createApi(baseUrl).joinToken(ground.operator, { key, region: 'default' });
   const answer = await fetch(`${baseUrl}/api/v2/hosts/enrol`, {
     method: 'POST',
@@ -35,21 +34,23 @@ async function enrol(baseUrl: string, ground: Ground): Promise<NatsConnection> {
   return connect({
     servers: data.natsUrls,
     authenticator: jwtAuthenticator(data.jwt, user.getSeed()),
-    inboxPrefix: subjects.hostInbox(key),
+    inboxPrefix: subjects.hostInbox({ host: key, user: user.getPublicKey() }),
     name: 'idle host',
   });
 }
 
 export async function startIdleHost(baseUrl: string, ground: Ground): Promise<IdleHost> {
-  const nc = await enrol(baseUrl, ground);
+  const user = createUser();
+  const sender = { host: key, user: user.getPublicKey() };
+  const nc = await enrol(baseUrl, ground, user);
   ground.scope.teardown(() => nc.close());
   const hello = JSON.stringify({ v: 1, agent_version: 'bench', capacity });
-  const answer = (await nc.request(subjects.hostHello(key), hello, { timeout: deadlineMs })).json<HelloAnswer>();
+  const answer = (await nc.request(subjects.hostHello(sender), hello, { timeout: deadlineMs })).json<HelloAnswer>();
   if (!answer.ok) throw new Error(`hello of a host: ${answer.error}`);
   const beat = JSON.stringify({ v: 1, session: answer.session, used: none, engine: 'none', orphans_held: 0 });
-  const beating = setInterval(() => nc.publish(subjects.hostBeat(key), beat), limits.beatIntervalMs);
+  const beating = setInterval(() => nc.publish(subjects.hostBeat(sender), beat), limits.beatIntervalMs);
   ground.scope.teardown(() => clearInterval(beating));
-  nc.publish(subjects.hostBeat(key), beat);
+  nc.publish(subjects.hostBeat(sender), beat);
   await createApi(baseUrl).hostIsUp(ground.operator, key, ground.bench.signal);
   return {
     publishLog: async (tenant, id, block) => {

@@ -34,6 +34,10 @@ export async function startLongshore(ground: Ground): Promise<Longshore> {
       NATS_CREDS_FILE: nats.actorsCredsFile,
       HOSTS_ACCOUNT: nats.hostsAccount,
       HOSTS_SIGNING_SEED_FILE: nats.hostsSigningSeedFile,
+      // The one host has room for everything.
+      HOST_MAX_CPU_MILLIS: '1000000000000',
+      HOST_MAX_MEM_BYTES: '1000000000000000',
+      HOST_MAX_CONTAINERS: '1000000000',
       METRICS_PORT: String(actorsPort),
     },
     readyUrl: loopback(actorsPort, '/readyz'),

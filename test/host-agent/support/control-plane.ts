@@ -29,7 +29,14 @@ import {
   type ReportItem,
   type SyncAnswer,
 } from '../../../schemas/messages.ts';
-import { partitionOf, subjects } from '../../../schemas/subjects.ts';
+import {
+  anySender,
+  anyUnboundSender,
+  partitionOf,
+  senderOfSubject,
+  subjects,
+  type Sender,
+} from '../../../schemas/subjects.ts';
 import { eventually } from './eventually.ts';
 
 export const host = 'h1' as HostKey;
@@ -82,6 +89,10 @@ export interface ControlPlane {
   /** The statuses that were reported, without repetitions in a row. */
   statuses(id: ContainerId): string[];
   beats(): Beat[];
+  /** Who said each of them, by its subject. */
+  senders(): Sender<string>[];
+  /** Plays the last release, which knows no credentials that name the agent's key in their subjects. */
+  playLastRelease(): void;
   hellos(): Hello[];
   /** Faults of the protocol: a `seq` that did not rise, a message that does not decode. */
   faults(): string[];
@@ -129,20 +140,29 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
   };
   const items: ReportItem[] = [];
   const beats: Beat[] = [];
+  const senders: Sender<string>[] = [];
+  let isLastRelease = false;
+  const hostsSigningSeed = readFileSync(nats.hostsSigningSeedFile, 'utf8');
   const hellos: Hello[] = [];
   const faults: string[] = [];
   const newest = new Map<ContainerId, ReportItem>();
 
-  const onHello = (message: Msg): HelloAnswer => {
+  const jwtFor = (publicKey: string): Promise<string> => {
+    const { hostsAccount } = nats;
+    return mintHostUserJwt({ hostKey: host, publicKey, hostsAccount, hostsSigningSeed, isUnbound: isLastRelease });
+  };
+
+  const onHello = async (message: Msg): Promise<HelloAnswer> => {
     const asked = decode.hello(message.data);
     hellos.push(asked);
+    const jwt = asked.renew_key === undefined ? {} : { jwt: await jwtFor(asked.renew_key) };
     const isAnotherHeard = beats.at(-1)?.session === state.session || beats.at(-2)?.session === state.session;
     if (asked.session !== undefined && asked.session < state.session && isAnotherHeard) {
       return { ok: false, error: 'superseded' };
     }
     state.session = Math.max(state.session, asked.highest_session ?? 0) + 1;
     const { session, orphanWord, answeringCluster } = state;
-    return { ok: true, cluster: answeringCluster, partitions, session, orphan_word: orphanWord };
+    return { ok: true, cluster: answeringCluster, partitions, session, orphan_word: orphanWord, ...jwt };
   };
 
   let ignoresSyncs = false;
@@ -178,22 +198,25 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
   };
 
   const serve = async (): Promise<Subscription[]> => {
-    const on = (subject: string, handle: (message: Msg) => unknown[]): Subscription =>
-      nc.subscribe(subject, {
-        callback: (_, message) => {
-          try {
-            for (const answer of handle(message)) message.respond(JSON.stringify(answer));
-          } catch (error) {
-            faults.push(`${message.subject}: ${String(error)}`);
-          }
-        },
-      });
+    type Handle = (message: Msg) => unknown[] | Promise<unknown[]>;
+    const answer = async (message: Msg, handle: Handle): Promise<void> => {
+      try {
+        for (const each of await handle(message)) message.respond(JSON.stringify(each));
+      } catch (error) {
+        faults.push(`${message.subject}: ${String(error)}`);
+      }
+    };
+    const on = (subjectOf: (sender: Sender<'*'>) => string, handle: Handle): Subscription[] =>
+      [anySender, anyUnboundSender].map((sender) =>
+        nc.subscribe(subjectOf(sender), { callback: (_, message) => void answer(message, handle) }),
+      );
     const subscriptions = [
-      on(subjects.hostHello('*'), (message) => [onHello(message)]),
-      on(subjects.hostSync('*'), onSync),
-      on(subjects.hostReport('*'), (message) => [onReport(message)]),
-      on(subjects.hostBeat('*'), (message) => {
+      ...on(subjects.hostHello, async (message) => [await onHello(message)]),
+      ...on(subjects.hostSync, onSync),
+      ...on(subjects.hostReport, (message) => [onReport(message)]),
+      ...on(subjects.hostBeat, (message) => {
         beats.push(decode.beat(message.data));
+        senders.push(senderOfSubject(message.subject));
         return [];
       }),
     ];
@@ -235,7 +258,7 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
   return {
     cluster,
     nats,
-    gatewayUrl: await startEnrolment(t, nats, cluster),
+    gatewayUrl: await startEnrolment(t, nats, cluster, jwtFor),
     desire: (desire) => desireAll([desire])[0] as DesiredContainer,
     desireAll,
     drop: (...ids) => {
@@ -286,6 +309,10 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
       return all.filter((status, index) => status !== all[index - 1]);
     },
     beats: () => beats,
+    senders: () => senders,
+    playLastRelease: () => {
+      isLastRelease = true;
+    },
     hellos: () => hellos,
     faults: () => faults,
     capture: async (isOn) => {
@@ -345,8 +372,12 @@ const defaults = (id: ContainerId): DesiredContainer => ({
 });
 
 /** The one route of the gateway that an agent calls. */
-async function startEnrolment(t: Test, nats: Nats, cluster: string): Promise<string> {
-  const hostsSigningSeed = readFileSync(nats.hostsSigningSeedFile, 'utf8');
+async function startEnrolment(
+  t: Test,
+  nats: Nats,
+  cluster: string,
+  jwtFor: (publicKey: string) => Promise<string>,
+): Promise<string> {
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -356,12 +387,7 @@ async function startEnrolment(t: Test, nats: Nats, cluster: string): Promise<str
         response.writeHead(401).end('{"error":"unauthenticated"}');
         return;
       }
-      void mintHostUserJwt({
-        hostKey: host,
-        publicKey: public_key,
-        hostsAccount: nats.hostsAccount,
-        hostsSigningSeed,
-      }).then((jwt) => {
+      void jwtFor(public_key).then((jwt) => {
         const data = { host, region: 'default', cluster, natsUrls: [nats.url], jwt };
         response.writeHead(201, { 'content-type': 'application/json' }).end(JSON.stringify({ data }));
       });
