@@ -663,7 +663,7 @@ export const mutants: readonly Mutant[] = [
     name: 'key renewed that is no longer enrolled',
     guard: 'Credentials go to the key that is enrolled when the hello is committed (A7)',
     file: 'actors/hosts.js',
-    edits: [{ find: 'jwt !== undefined && isEnrolled(state)', replace: 'jwt !== undefined' }],
+    edits: [{ find: 'jwt !== undefined && isDue(state)', replace: 'jwt !== undefined' }],
     killedBy: { by: 'test', file: 'test/actors/reports.test.ts' },
   },
   {
