@@ -164,7 +164,7 @@ function changedCeiling(before: HostCeiling | undefined, update: HostUpdate): Ho
     containers: update.max_containers === undefined ? before?.containers : update.max_containers,
   };
   const set = Object.entries(ceiling).filter(([, max]) => max != null);
-  return set.length === 0 ? undefined : (Object.fromEntries(set) as HostCeiling);
+  return set.length === 0 ? undefined : Object.fromEntries(set);
 }
 
 /** Its credentials, if it ever had any; the servers are told by revocation.ts. */
