@@ -23,7 +23,7 @@ import { signHostJwt } from '../lib/host-credentials.ts';
 import { streams } from '../schemas/buckets.ts';
 import type { HostKey } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
-import { subjects } from '../schemas/subjects.ts';
+import { anySender, anyUnboundSender, subjects, type Sender } from '../schemas/subjects.ts';
 import { createAccount, createOperator, createUser, fromSeed, type KeyPair } from '@nats-io/nkeys';
 
 export interface NatsIdentityFiles {
@@ -199,6 +199,14 @@ const gatewayPermissions = (publicKey: string): Partial<User> => ({
   },
 });
 
+/** What agents say. */
+const subjectsOfHosts = (sender: Sender<'*'>): string[] => [
+  subjects.hostHello(sender),
+  subjects.hostSync(sender),
+  subjects.hostReport(sender),
+  subjects.hostBeat(sender),
+];
+
 /** What actors do. They write all state, so whoever has their credentials has the state. */
 const actorsPermissions = (publicKey: string): Partial<User> => ({
   pub: {
@@ -230,10 +238,7 @@ const actorsPermissions = (publicKey: string): Partial<User> => ({
       'read.*',
       'members.changed',
       'directory.*',
-      'host.*.hello',
-      'host.*.sync',
-      'host.*.report',
-      'host.*.beat',
+      ...[anySender, anyUnboundSender].flatMap(subjectsOfHosts),
     ],
     deny: [],
   },
