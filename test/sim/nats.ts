@@ -257,6 +257,7 @@ function messageOf(connection: Connection, { subject, payload, head, reply }: Se
     subject,
     data: Buffer.from(payload),
     headers: head,
+    ...(reply === undefined ? {} : { reply }),
     string: () => payload,
     json: () => JSON.parse(payload) as unknown,
     respond: (answer: string) => {
