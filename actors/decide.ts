@@ -50,7 +50,7 @@ export function decideRead(state: PartitionView, ask: StateRead, context: TurnCo
     case 'peer.get':
       return peer.get(state, ask, context);
     case 'peer.check':
-      return peer.check(state, ask);
+      return peer.check(state, ask, context);
     case 'peer.material':
       return peer.material(state, ask, context);
     case 'token.resolve':

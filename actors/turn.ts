@@ -131,6 +131,13 @@ export const refuse = (code: Exclude<ErrorCode, 'over_quota' | 'invalid'>, messa
   changes: noChanges,
 });
 
+/** Not now, but after a time: 429 with `Retry-After`. */
+export const refuseFor = (waitMs: number, message: string): Turn => {
+  const seconds = Math.max(1, Math.ceil(waitMs / 1000));
+  const body: ErrorBody = { error: 'rate_limited', message, retry_after_seconds: seconds };
+  return { reply: { code: 'rate_limited', body: JSON.stringify(body) }, changes: noChanges };
+};
+
 export const invalid = (details: FieldErrors): Turn => ({
   reply: { code: 'invalid', body: JSON.stringify({ error: 'invalid', details } satisfies ErrorBody) },
   changes: noChanges,

@@ -81,7 +81,7 @@ export function isTold(record: PeerRecord | PeerTombstoneRecord, incarnation: nu
 }
 
 /** A day, for messages from before that are on their way; and until no certificate of it can be used any more. */
-const tombstoneEndMs = ({ goneAtMs, revoked }: PeerTombstoneRecord): number =>
+export const tombstoneEndMs = ({ goneAtMs, revoked }: PeerTombstoneRecord): number =>
   Math.max(goneAtMs + limits.peerTombstoneTtlMs, ...revoked.map(({ notAfterMs }) => notAfterMs));
 
 export class VpnState implements VpnView {

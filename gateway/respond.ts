@@ -57,9 +57,15 @@ function bareError(code: OutcomeCode): string {
   return body;
 }
 
-function retryAfter({ code, retryAfterSeconds }: Result): readonly string[] {
+/** An actor says in the body how long to wait. */
+function secondsIn(body: Result['body']): number | undefined {
+  if (typeof body !== 'string' || !body.includes('"retry_after_seconds"')) return undefined;
+  return (JSON.parse(body) as { readonly retry_after_seconds?: number }).retry_after_seconds;
+}
+
+function retryAfter({ code, body, retryAfterSeconds }: Result): readonly string[] {
   if (code !== 'rate_limited' && code !== 'unavailable') return none;
-  return ['retry-after', String(retryAfterSeconds ?? defaultRetryAfterSeconds)];
+  return ['retry-after', String(retryAfterSeconds ?? secondsIn(body) ?? defaultRetryAfterSeconds)];
 }
 
 export function replyOf(result: Result, requestId: string): Reply {

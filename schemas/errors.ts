@@ -39,6 +39,8 @@ export type ErrorBody =
   | { error: 'over_quota'; detail: { dimension: QuotaDimension; requested: number; max: number } }
   | { error: 'invalid'; details: FieldErrors }
   | { error: 'forbidden'; detail: { scope: string } }
+  /** From an actor; the gateway says it as `Retry-After`, too. */
+  | { error: 'rate_limited'; message: string; retry_after_seconds: number }
   | { error: Exclude<ErrorCode, 'over_quota' | 'invalid'>; message?: string };
 
 /** In the order in which an exceeded cap is reported. */

@@ -229,6 +229,14 @@ export const limits = {
   refusalsKept: 20_000,
   idempotencyTtlMs: 24 * hours,
   tombstoneTtlMs: 7 * days,
+  /**
+   * Containers that are gone, of one tenant: beyond, it creates none until the oldest is forgotten. 500–900 bytes of memory each, so
+   * some 2 MB of a tenant with the default cap of 20, and up to 100 MB of one without a cap. It may delete at any time.
+   */
+  goneContainersMin: 2000,
+  goneContainersPerCap: 100,
+  /** Of any kind of what is gone, of one tenant. */
+  rememberedMax: 100_000,
   deleteMarkerTtlMs: 1 * hours,
   sweepIntervalMs: 1 * seconds,
   sweepChanges: 200,
@@ -481,6 +489,16 @@ export const limits = {
   peerRevocationsUntold: 256,
   /** Of those that the network has heard of, so many of the newest are kept, for the time after a restore. */
   peerRevocationsKept: 256,
+  /**
+   * Peers that are gone and certificates that are refused, of one tenant: 250–500 bytes each, here and in its network, for as
+   * long as a certificate lives (825 days). 2,000 of the default cap of 10.
+   */
+  gonePeersMin: 2000,
+  gonePeersPerCap: 200,
+  /** So that a client that loops does not use them up before anybody looks. */
+  peersGoneAnHourMin: 60,
+  peersGoneAnHourPerCap: 2,
+  peerRotationsAnHour: 12,
   /** Of one page of leases, revocations or secrets between gateway and actor. */
   vpnPage: 500,
   vpnPageBytes: 640 * KiB,

@@ -7,6 +7,7 @@ import type { Ask, ContainerTrace } from '../../schemas/messages.ts';
 import { insertionMs, page } from '../order.ts';
 import { quotaAmountsOf, type PartitionView, type TenantView } from '../state.ts';
 import { damagedTenant } from '../tenant/decide.ts';
+import { tooManyContainersGone } from '../tenant/remembered.ts';
 import { excessInRegion, excessInTenant, refuseExcess, type Excess } from '../tenant/quota.ts';
 import { isRegistryAllowed, registryRefusal } from '../tenant/registries.ts';
 import {
@@ -99,6 +100,8 @@ export function create(state: PartitionView, ask: Of<'container.create'>, contex
   if (tenant.settingsDamaged) return damagedTenant;
   const earlier = ask.idempotency === null ? undefined : earlierCreate(tenant, ask.idempotency, context);
   if (earlier !== undefined) return earlier;
+  const tooMany = tooManyContainersGone(tenant, context);
+  if (tooMany !== undefined) return tooMany;
 
   const faults: FieldErrors = {};
   if (tenant.names.has(ask.spec.name)) faults['name'] = ['has already been taken'];

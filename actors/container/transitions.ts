@@ -142,7 +142,8 @@ export function bury(record: ContainerRecord, context: TurnContext): Changes {
     tenant: record.tenant,
     history: record.history,
     goneAtMs: context.nowMs,
-    idempotency: record.idempotency,
+    // A key that has ended need not be kept for another week.
+    idempotency: (record.idempotency?.untilMs ?? 0) > context.expiryMs ? record.idempotency : null,
   };
   return {
     records: [tombstone],

@@ -12,6 +12,7 @@ import { insertionMs, page } from '../order.ts';
 import type { PartitionView, TenantView } from '../state.ts';
 import { damagedTenant } from '../tenant/decide.ts';
 import { excessInTenant, refuseExcess } from '../tenant/quota.ts';
+import { tooManyPeersGone } from '../tenant/remembered.ts';
 import {
   answer,
   data,
@@ -36,15 +37,15 @@ type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 const nameTaken = invalid({ name: ['has already been taken'] });
 
 /** Why the tenant can have no further peer of this name. */
-function refusalOf(tenant: TenantView, name: string): Turn | undefined {
+function refusalOf(tenant: TenantView, name: string, context: TurnContext): Turn | undefined {
   if (tenant.settingsDamaged) return damagedTenant;
   if (tenant.peers.names.has(name)) return nameTaken;
   const over = excessInTenant(tenant, { vpn_peers: 1 });
-  return over === undefined ? undefined : refuseExcess(over);
+  return over === undefined ? tooManyPeersGone(tenant, context) : refuseExcess(over);
 }
 
-export const check = (state: PartitionView, ask: Of<'peer.check'>): Turn =>
-  refusalOf(state.tenant(ask.tenant), ask.name) ?? answer(data('ok', null));
+export const check = (state: PartitionView, ask: Of<'peer.check'>, context: TurnContext): Turn =>
+  refusalOf(state.tenant(ask.tenant), ask.name, context) ?? answer(data('ok', null));
 
 /** Idempotent by the peer's id as well. Its address was reserved for it before (ADR 7). */
 export function create(state: PartitionView, ask: Of<'peer.create'>, context: TurnContext): Turn {
@@ -55,7 +56,7 @@ export function create(state: PartitionView, ask: Of<'peer.create'>, context: Tu
   if (tenant.peers.damaged.has(ask.peer)) return damaged;
   // Its reservation has lapsed, or it was made and removed: the address may be another's by now.
   if (tombstones.has(ask.peer)) return refuse('conflict', 'this peer is gone; make another');
-  const refusal = refusalOf(tenant, ask.made.name);
+  const refusal = refusalOf(tenant, ask.made.name, context);
   if (refusal !== undefined) return refusal;
   const insertedAtMs = insertionMs(newest, ask.peer, context.nowMs);
   const record: PeerRecord = {

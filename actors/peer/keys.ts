@@ -3,6 +3,7 @@ import { limits } from '../../schemas/limits.ts';
 import type { Ask } from '../../schemas/messages.ts';
 import type { PeerRecord } from '../../schemas/peer.ts';
 import type { PartitionView } from '../state.ts';
+import { tooManyRotations } from '../tenant/remembered.ts';
 import { answer, refuse, repeatable, type Turn, type TurnContext } from '../turn.ts';
 import { changed, find, revocation, revokeAll, shown, told, unexpired, withNext } from './transitions.ts';
 import { untoldOf } from './view.ts';
@@ -27,6 +28,8 @@ export function rotate(state: PartitionView, ask: Of<'peer.rotate'>, context: Tu
   if (record.certificate.serial === certificate.serial) return answer(shown('ok', record, context));
   if (record.certificate.serial !== ask.replaces) return replacedMeanwhile;
   if (hasTooMuchUntold(state, record)) return tooMuchUntold;
+  const tooMany = tooManyRotations(state.tenant(ask.tenant), record, context);
+  if (tooMany !== undefined) return tooMany;
   const revoked = revokeAll(record, 'superseded', context);
   const { p12Password = record.p12Password, tokens = [] } = ask;
   return changed(record, { wireguard, certificate, p12Password, tokens, renewed: [], revoked }, context);

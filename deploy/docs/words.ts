@@ -50,7 +50,7 @@ export const errorWords: Readonly<Record<ErrorCode, ErrorWords>> = {
     client: 'Mend the fields that are named.',
   },
   rate_limited: {
-    when: 'Too many requests of the tenant, too many wrong tokens or public requests from the address, too many requests at a time of either, or more than 32 open streams and waits of the tenant. Nothing was executed.',
+    when: 'Too many requests of the tenant, too many wrong tokens or public requests from the address, too many requests at a time of either, or more than 32 open streams and waits of the tenant. Or a create, or new keys of a peer, where too much of the tenant’s is remembered that is gone; `message` says what, and `retry_after_seconds` for how long. Nothing was executed.',
     client: 'Wait for as long as `Retry-After` says, then send it again.',
   },
   internal: {

@@ -126,6 +126,13 @@ export const mutants: readonly Mutant[] = [
     killedBy: { by: 'test', file: 'test/host-agent/contact.test.ts' },
   },
   {
+    name: 'tombstones without end',
+    guard: 'A tenant has no more remembered of what is gone than its bound',
+    file: 'actors/tenant/remembered.js',
+    edits: [{ find: 'if (tombstones.size < max)', replace: 'if (true)' }],
+    killedBy: { by: 'test', file: 'test/actors/remembered.test.ts' },
+  },
+  {
     name: 'any key believed',
     guard: 'Actors believe only the key that is enrolled for a host now (A7, ADR 22)',
     file: 'actors/host/sender.js',

@@ -1,0 +1,96 @@
+/**
+ * What is kept of things that are gone: tombstones of containers and peers, and the serials of certificates that a network
+ * must refuse. None of it is in a quota, and each takes memory of its owner for days or years. So a tenant can make no more
+ * than so many. What makes things is refused when too many are gone; what removes them never is, so a tenant can always end
+ * what costs. Pure.
+ */
+import { limits } from '../../schemas/limits.ts';
+import type { PeerRecord } from '../../schemas/peer.ts';
+import { capsOf } from '../../schemas/tenant.ts';
+import type { TenantView } from '../state.ts';
+import { refuse, refuseFor, type Turn, type TurnContext } from '../turn.ts';
+import { tombstoneEndMs, type PeersView } from '../vpn-state.ts';
+
+const hourMs = 3_600_000;
+
+/** Grows with the cap, which is the operator's to set; no cap is the largest. */
+const scaled = (cap: number | null, perOne: number, min: number): number =>
+  cap === null ? limits.rememberedMax : Math.min(Math.max(cap * perOne, min), limits.rememberedMax);
+
+export const goneContainersMax = (cap: number | null): number =>
+  scaled(cap, limits.goneContainersPerCap, limits.goneContainersMin);
+
+export const gonePeersMax = (cap: number | null): number => scaled(cap, limits.gonePeersPerCap, limits.gonePeersMin);
+
+export const peersGoneAnHourMax = (cap: number | null): number =>
+  scaled(cap, limits.peersGoneAnHourPerCap, limits.peersGoneAnHourMin);
+
+/** Why the tenant can have no further container for now. */
+export function tooManyContainersGone({ tombstones, record }: TenantView, context: TurnContext): Turn | undefined {
+  const max = goneContainersMax(capsOf(record.caps).containers);
+  if (tombstones.size < max) return undefined;
+  const [oldest] = tombstones.values();
+  const endMs = (oldest?.goneAtMs ?? context.nowMs) + limits.tombstoneTtlMs;
+  return refuseFor(
+    endMs - context.nowMs,
+    `${tombstones.size} containers were deleted in the last seven days, and at most ${max} are remembered: wait until the oldest is ` +
+      'forgotten, stop and start containers in place of deleting them, or ask an operator for a higher cap of containers',
+  );
+}
+
+/** Tombstones of peers, and certificates that are refused or will be when their peer is removed. */
+export function gonePeers({ records, tombstones }: PeersView): number {
+  let count = tombstones.size;
+  for (const { revoked, renewed } of records.values()) count += revoked.length + renewed.length;
+  for (const { revoked } of tombstones.values()) count += revoked.length;
+  return count;
+}
+
+/** When the first of them is forgotten. */
+function firstEndMs({ records, tombstones }: PeersView): number {
+  let endMs = Infinity;
+  for (const tombstone of tombstones.values()) endMs = Math.min(endMs, tombstoneEndMs(tombstone));
+  for (const { revoked } of records.values()) for (const { notAfterMs } of revoked) endMs = Math.min(endMs, notAfterMs);
+  return endMs;
+}
+
+function tooManyRemembered({ peers, record }: TenantView, context: TurnContext): Turn | undefined {
+  const max = gonePeersMax(capsOf(record.caps).vpn_peers);
+  const count = gonePeers(peers);
+  if (count < max) return undefined;
+  return refuseFor(
+    firstEndMs(peers) - context.nowMs,
+    `${count} removed peers and replaced certificates of this tenant are remembered, at most ${max}: each until its certificate ` +
+      'expires. Ask an operator for a higher cap of vpn_peers',
+  );
+}
+
+/** Why the tenant can have no further peer for now. */
+export function tooManyPeersGone(tenant: TenantView, context: TurnContext): Turn | undefined {
+  const max = peersGoneAnHourMax(capsOf(tenant.record.caps).vpn_peers);
+  const lately = [...tenant.peers.tombstones.values()].filter(({ goneAtMs }) => goneAtMs + hourMs > context.nowMs);
+  const first = lately[lately.length - max];
+  if (first === undefined) return tooManyRemembered(tenant, context);
+  return refuseFor(
+    first.goneAtMs + hourMs - context.nowMs,
+    `${lately.length} peers were removed in the last hour, at most ${max} are replaced in an hour: wait`,
+  );
+}
+
+const takesAnother = refuse(
+  'conflict',
+  `this peer has had ${limits.peerRevocationsKept} certificates that have not expired: remove it and make another`,
+);
+
+/** Why the peer can have no further keys for now. */
+export function tooManyRotations(tenant: TenantView, { revoked }: PeerRecord, context: TurnContext): Turn | undefined {
+  const alive = revoked.filter(({ notAfterMs }) => notAfterMs > context.expiryMs);
+  if (alive.length >= limits.peerRevocationsKept) return takesAnother;
+  const lately = alive.filter(({ atMs }) => atMs + hourMs > context.nowMs);
+  const first = lately[lately.length - limits.peerRotationsAnHour];
+  if (first === undefined) return tooManyRemembered(tenant, context);
+  return refuseFor(
+    first.atMs + hourMs - context.nowMs,
+    `the keys of this peer were replaced ${lately.length} times in the last hour, at most ${limits.peerRotationsAnHour}: wait`,
+  );
+}
