@@ -252,11 +252,13 @@ t.test('tenant: quota, settings, revocations', (t) => {
   const revocation: Revocation = { tenant: acme, match: { by: 'tenant' }, issuedUntilS: 1, untilMs: context.nowMs + 1 };
   t.match(put({}, revocation), { revocations: { length: 0 } }, 'a record that can be read needs no repair');
 
-  const of = (n: number): Revocation => ({ ...revocation, match: { by: 'jti', value: String(n) } });
-  const many = { ...defaultTenant(acme), revocations: Array.from({ length: 1000 }, (_, n) => of(n)) };
-  const revoke = (nowMs: number, next = of(1000)) =>
+  const of = (n: number): Revocation => ({ ...revocation, match: { by: 'sub', value: String(n) } });
+  const ofToken = (n: number): Revocation => ({ ...revocation, match: { by: 'jti', value: String(n) } });
+  const holding = (revocations: readonly Revocation[]) => ({ ...defaultTenant(acme), revocations });
+  const many = Array.from({ length: 1000 }, (_, n) => of(n));
+  const revoke = (nowMs: number, next = of(1000), before: readonly Revocation[] = many) =>
     tenantDecide.revoke(
-      stateOf(many),
+      stateOf(holding(before)),
       { type: 'tenant.revoke', tenant: acme, revocation: next, ...ride },
       contextOf(fleetOf(), nowMs),
     );
@@ -270,7 +272,15 @@ t.test('tenant: quota, settings, revocations', (t) => {
   t.match(
     revoke(context.nowMs, revocation).changes.records,
     [{ revocations: { length: 1 } }],
-    'one of the whole tenant takes the place of all',
+    'one of the whole tenant takes the place of all that it covers',
+  );
+  const tokens = many.map((_, n) => ofToken(n));
+  const all = revoke(context.nowMs, revocation, tokens).changes.records;
+  t.match(all, [{ revocations: { length: 1001 } }], 'and stands beside those of tokens, over the bound too');
+  t.match(
+    revoke(context.nowMs, revocation, [...tokens, revocation]).changes.records,
+    [{ revocations: { length: 1001 } }],
+    'once',
   );
   t.end();
 });

@@ -19,6 +19,7 @@ const cases: readonly [
   ['what the agent pulled and nobody uses', [image('a', ['r:1'])], [pulled('a', 'r:1')], [], 'pulled', ['r:1']],
   ['not what is in use or wanted', [image('a', ['r:1'])], [pulled('a', 'r:1')], ['a'], 'pulled', []],
   ['not what others pulled', [image('a', ['r:1'])], [], [], 'pulled', []],
+  ['not an untagged image of others', [image('a', null)], [], [], 'pulled', []],
   ['unless all is collected', [image('a', ['r:1', 's:1'])], [], [], 'all', ['r:1', 's:1']],
   ['not the tags of others', [image('a', ['r:1', 's:1'])], [pulled('a', 'r:1')], [], 'pulled', ['r:1']],
   [
