@@ -19,6 +19,7 @@ const rounds = 8;
 /** Of a round: less than what is free above the share at which the budgets act. */
 const roundBytes = streamBytes / 5;
 
+/** With credentials of the last release: they may publish every subject below the host's prefix. */
 async function connectHost(t: Test, { nats }: Ground, hostKey: string): Promise<NatsConnection> {
   const user = createUser();
   const jwt = await mintHostUserJwt({
@@ -26,6 +27,7 @@ async function connectHost(t: Test, { nats }: Ground, hostKey: string): Promise<
     publicKey: user.getPublicKey(),
     hostsAccount: nats.hostsAccount,
     hostsSigningSeed: readFileSync(nats.hostsSigningSeedFile, 'utf8'),
+    isUnbound: true,
   });
   const nc = await connect({
     servers: nats.url,
