@@ -1,13 +1,12 @@
 /** The sample of a proxy for engines (deploy/squid/): squid takes it, and it leads to registries alone. */
-import { readFileSync, writeFileSync, chmodSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { repositoryRoot } from '../../deploy/paths.ts';
+import { repositoryRoot, shortTemporaryRoot } from '../../deploy/paths.ts';
 import { freePort, startServer } from '../../deploy/process.ts';
 import { run } from '../../deploy/run.ts';
 import { toolHere } from '../../deploy/tools.ts';
-import { temporaryFolder } from '../support/folder.ts';
 import { skipWithoutTools } from '../support/tools.ts';
 
 t.setTimeout(120_000);
@@ -37,8 +36,9 @@ const statusOf = (port: number, target: string): Promise<number> =>
   });
 
 t.test('squid', { skip }, async (t) => {
-  const folder = temporaryFolder(t);
-  // Started by root it becomes another user.
+  // Started by root, squid becomes another user, who cannot enter the folder of a test run.
+  const folder = mkdtempSync(join(shortTemporaryRoot(), 'longshore-squid-'));
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
   chmodSync(folder, 0o777);
   const squid = await toolHere('squid');
   const [port, peer] = [await freePort(), await startPeer(t)];
@@ -48,6 +48,7 @@ t.test('squid', { skip }, async (t) => {
     '127.0.0.1 localhost registry.corp.example',
     '10.0.0.5 inside.docker.io',
     '169.254.169.254 meta.quay.io',
+    '192.0.2.7 public.example',
   ];
   writeFileSync(hosts, `${names.join('\n')}\n`);
   const config = join(folder, 'squid.conf');
@@ -102,6 +103,8 @@ t.test('squid', { skip }, async (t) => {
     ['[::ffff:127.0.0.1]:443', 403],
     ['169.254.169.254:443', 403],
     [`localhost:${peer}`, 403],
+    ['public.example:443', 403],
+    ['192.0.2.7:443', 403],
     ['registry.corp.example:22', 403],
     [`registry.corp.example:${peer}`, 200],
   ] as const) {

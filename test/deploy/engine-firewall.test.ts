@@ -21,8 +21,8 @@ async function ask(engine: PrivateEngine, method: 'POST' | 'DELETE', path: strin
   return answer.text;
 }
 
-/** The rules of these bridges and their networks, without the counters, in the order of the chains. */
-async function rulesOf(bridges: readonly string[]): Promise<string[]> {
+/** The rules that name one of these bridges or addresses, without the counters, in the order of the chains. */
+async function rulesOf(names: readonly string[]): Promise<string[]> {
   const tool = await toolHere('dockerd');
   const [iptables = ''] = executablesOf(['iptables'], tool.env);
   const tables = await Promise.all(
@@ -31,7 +31,7 @@ async function rulesOf(bridges: readonly string[]): Promise<string[]> {
       return ran.stdout.split('\n').map((rule) => `${table} ${rule}`);
     }),
   );
-  return tables.flat().filter((rule) => bridges.some((bridge) => rule.includes(bridge)));
+  return tables.flat().filter((rule) => names.some((name) => rule.includes(name)));
 }
 
 /** An engine with two networks, and a container in each; one of them publishes a port. */
@@ -87,7 +87,8 @@ async function startEngine(dir: string, registry: string) {
     }
   };
   await served();
-  return { engine, bridges, address, reaches, publishes };
+  // Without a userland proxy, the rule of a published port names the address of its container and no bridge.
+  return { engine, names: [...bridges, `${await address('left')}:`], address, reaches, publishes };
 }
 
 t.test('the script that stands in for iptables', async (t) => {
@@ -123,28 +124,28 @@ await testInNamespace(
     await pushDemoImage(registry.address);
     const first = await startEngine(join(folder, 'first'), registry.address);
     t.teardown(() => first.engine.stop());
-    const before = await rulesOf(first.bridges);
+    const before = await rulesOf(first.names);
     t.ok(before.some((rule) => rule.includes('DOCKER-ISOLATION-STAGE')));
     t.ok(before.some((rule) => rule.includes('DNAT')));
     t.notOk(await first.reaches('left', await first.address('right')), 'its networks are apart');
 
     const second = await startEngine(join(folder, 'second'), registry.address);
     t.teardown(() => second.engine.stop());
-    t.same((await rulesOf(first.bridges)).toSorted(), before.toSorted(), 'the second leaves its rules as they are');
+    t.same((await rulesOf(first.names)).toSorted(), before.toSorted(), 'the second leaves its rules as they are');
     t.notOk(await first.reaches('left', await first.address('right')), 'its networks are apart still');
     t.ok(await first.publishes(), 'its port is there');
     t.notOk(await second.reaches('left', await second.address('right')), 'and so are the second’s');
     t.notOk(await second.reaches('left', await first.address('right')), 'and from one engine to the other');
 
-    const rulesOfSecond = (await rulesOf(second.bridges)).toSorted();
+    const rulesOfSecond = (await rulesOf(second.names)).toSorted();
     await first.engine.kill9();
     await first.engine.start();
-    t.same((await rulesOf(second.bridges)).toSorted(), rulesOfSecond, 'a crash and a start of the first neither');
+    t.same((await rulesOf(second.names)).toSorted(), rulesOfSecond, 'a crash and a start of the first neither');
     t.notOk(
-      (await rulesOf(first.bridges)).some((rule) => rule.includes('DNAT')),
+      (await rulesOf(first.names)).some((rule) => rule.includes('DNAT')),
       'what it had published is not published: its containers have ended',
     );
     await second.engine.stop();
-    t.same(await rulesOf(second.bridges), [], 'stopped it takes its own rules away');
+    t.same(await rulesOf(second.names), [], 'stopped it takes its own rules away');
   },
 );
