@@ -315,7 +315,9 @@ export class Fleet implements FleetView, PlacementLedger {
     const before = this.#entries.get(entry.key);
     this.#unreadable.delete(entry.key);
     this.#entries.set(entry.key, entry);
-    if (entry.capacity !== null) {
+    if (entry.capacity === null) {
+      this.#capacities.delete(entry.key);
+    } else {
       this.#capacities.set(entry.key, capacityWithin(entry.capacity, ceilingOf(entry, this.ceiling)));
     }
     if (!this.#knownSinceMs.has(entry.key)) this.#knownSinceMs.set(entry.key, this.#listenedMs());
