@@ -286,9 +286,7 @@ function lookFor(
   };
   const isHome = number === partitionOf(host, cluster.partitions);
   const home = isHome ? state.host(host) : undefined;
-  // The owner of its partition knows; the others may not have heard of it yet.
-  const isRemoved = isHome && home === undefined && ![...state.damagedHosts()].includes(host);
-  if (isRemoved || fleet.standing(host) === 'fenced') {
+  if ((isHome && home === undefined && wasRemoved(state, sender)) || fleet.standing(host) === 'fenced') {
     // It is thrown out; what it should run is none of its business any more.
     const head = { ...common, same: true, fenced: true as const, orphan_word: null, draining: null };
     return { head, gone: [], placed: [], hold: [] };
@@ -304,6 +302,15 @@ function lookFor(
     hold: same ? [] : [...state.damagedContainers()],
   };
 }
+
+/**
+ * Whether an operator removed this host, which leaves its key among the revoked ones. A host without a record may also be
+ * one that a restore has forgotten: it hears nothing and keeps what it runs (invariant A4).
+ */
+const wasRemoved = (state: PartitionView, { host, user }: Sender): boolean =>
+  user === undefined
+    ? [...state.revokedKeys().values()].some((revoked) => revoked.host === host)
+    : state.revokedKeys().has(user);
 
 /** In parts that fit a message; a container is a step. */
 function* telling({ head, gone, placed, hold }: Told, send: (text: string) => void): Generator<void, void, void> {

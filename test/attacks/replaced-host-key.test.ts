@@ -93,6 +93,16 @@ async function agentWith(t: Test, { nats }: Ground, user: KeyPair, jwt: string, 
   };
 }
 
+/** `isUnbound`: as the last release signed them. */
+const mint = ({ nats }: Ground, user: KeyPair, isUnbound: boolean): Promise<string> =>
+  mintHostUserJwt({
+    hostKey: h1,
+    publicKey: user.getPublicKey(),
+    hostsAccount: nats.hostsAccount,
+    hostsSigningSeed: readFileSync(nats.hostsSigningSeedFile, 'utf8'),
+    isUnbound,
+  });
+
 async function enrol(ask: Asker, user: KeyPair): Promise<string> {
   const enrolment = { type: 'host.enrol', host: h1, joinTokenHash: 'x', publicKey: user.getPublicKey() } as const;
   const answer = await ask({ ...enrolment, op: operation() });
@@ -170,14 +180,7 @@ t.test('where nothing is revoked at the servers, the actors believe the enrolled
 
   await t.test('nor do credentials of the last release, which name no key in their subjects', async (t) => {
     const old = createUser();
-    const minted = await mintHostUserJwt({
-      hostKey: h1,
-      publicKey: old.getPublicKey(),
-      hostsAccount: ground.nats.hostsAccount,
-      hostsSigningSeed: readFileSync(ground.nats.hostsSigningSeedFile, 'utf8'),
-      isUnbound: true,
-    });
-    const unbound = await agentWith(t, ground, old, minted, true);
+    const unbound = await agentWith(t, ground, old, await mint(ground, old, true), true);
     t.same(await unbound.sync(silenceMs), []);
     t.match(await unbound.hello(greedy), { ok: false });
     t.match(await unbound.hello(greedy, { renew_key: old.getPublicKey(), wants_bound: true }), { ok: false });
@@ -215,6 +218,17 @@ t.test('where nothing is revoked at the servers, the actors believe the enrolled
     t.match(await second.hello(greedy), { ok: false, error: 'unknown_host' }, 'nor when it is made again');
     t.match(await view(), { status: 'joining', capacity: null });
   });
+});
+
+t.test('a host that a restore has forgotten is not taken for one that was removed', async (t) => {
+  const ground = await startCluster(t, partitions);
+  await startOwner(t, ground);
+  for (const isUnbound of [false, true]) {
+    const user = createUser();
+    const agent = await agentWith(t, ground, user, await mint(ground, user, isUnbound), isUnbound);
+    t.match(await agent.hello(roomy), { ok: false, error: 'unknown_host' }, 'the owner of its partition answers');
+    t.same(await agent.sync(silenceMs), [], 'and does not tell it to stop what it runs');
+  }
 });
 
 t.test('the servers cut off a key that another took the place of, and its log lines with it', async (t) => {
