@@ -54,9 +54,11 @@ export function* sweep(state: PartitionView, context: SweepContext): Generator<C
 }
 
 /** All that says where a container may go, and whether it wants to. */
-function kindOf({ tenant, spec, desired, placement, rejections }: ContainerRecord): string {
+function kindOf(record: ContainerRecord): string {
+  const { tenant, spec, desired, placement, rejections } = record;
   const from = placement.phase === 'placed' ? `${placement.host} ${placement.chosenBy}` : '-';
-  return [tenant, spec.cpu_limit, spec.mem_limit, desired, from, ...rejections.map(({ host }) => host)].join(' ');
+  const needs = [spec.cpu_limit, spec.mem_limit, spec.ports.length, record.diskBytes, spec.registry];
+  return [tenant, ...needs, desired, from, ...rejections.map(({ host }) => host)].join(' ');
 }
 
 function unsettled(state: PartitionView, context: TurnContext) {

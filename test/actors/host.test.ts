@@ -365,6 +365,11 @@ t.test('sweep: bounded, fair to kinds, and unharmed by a record that it can’t 
   );
   t.equal(looks, 1, 'those that were refused too');
 
+  const elsewhere = waiting(1, { spec: specOf('elsewhere', { registry: 'other.example' }) });
+  const narrowed = { ...defaultTenant(acme), registries: [waiting(2).spec.registry] };
+  const behind = [...sweep(stateOf(narrowed, elsewhere, waiting(2)), sweepContext())];
+  t.equal(behind.filter(({ records }) => records.length > 0).length, 1, 'one of another registry holds up nobody');
+
   const outcomes: string[] = [];
   const [poisoned, sound] = [waiting(1), waiting(2, { desired: 'running', tenant: 'sound' as typeof acme })];
   const state = stateOf(poisoned, sound);
