@@ -86,6 +86,16 @@ export interface HttpEngine {
 export const boundUrl = (host: string, port: number): string =>
   `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 
-/** A socket that listens on both families shows IPv4 peers as `::ffff:192.0.2.1`. */
-export const plainAddress = (address: string): string =>
-  address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address;
+const mappedText = '::ffff:';
+/** uWebSockets.js writes every IPv6 address in full. */
+const mappedInFull = /^(?:0000:){5}ffff:([0-9a-f]{2})([0-9a-f]{2}):([0-9a-f]{2})([0-9a-f]{2})$/;
+
+/**
+ * A socket that listens on both families shows IPv4 peers as IPv4-mapped IPv6 addresses (RFC 4291 section 2.5.5.2):
+ * `::ffff:192.0.2.1` is 192.0.2.1.
+ */
+export function plainAddress(address: string): string {
+  if (address.startsWith(mappedText) && address.includes('.')) return address.slice(mappedText.length);
+  const octets = mappedInFull.exec(address)?.slice(1);
+  return octets === undefined ? address : octets.map((octet) => Number.parseInt(octet, 16)).join('.');
+}

@@ -14,6 +14,7 @@ import { ClientAddresses, clientOf } from '../../gateway/auth/client-address.ts'
 import { IssuerKeys, type KeySource } from '../../gateway/auth/keys.ts';
 import { Revocations } from '../../gateway/auth/revocations.ts';
 import { Verifier, type TrustedIssuer } from '../../gateway/auth/verifier.ts';
+import { plainAddress } from '../../gateway/http/engine.ts';
 import type { RequestHeaders } from '../../gateway/http/guard.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { TenantId } from '../../schemas/ids.ts';
@@ -397,6 +398,18 @@ t.test('cross-site requests with a cookie', async (t) => {
     }
     for (const method of ['GET', 'HEAD']) t.equal(isCrossSite(method, 'cookie', headers), false);
   }
+});
+
+t.test('an IPv4 peer of a socket that listens on both families', (t) => {
+  const rows: [string, string][] = [
+    ['::ffff:192.0.2.1', '192.0.2.1'],
+    ['0000:0000:0000:0000:0000:ffff:c000:0201', '192.0.2.1'],
+    ['192.0.2.1', '192.0.2.1'],
+    ['2001:0db8:0000:0000:0000:0000:0000:0001', '2001:0db8:0000:0000:0000:0000:0000:0001'],
+    ['::1', '::1'],
+  ];
+  for (const [address, plain] of rows) t.equal(plainAddress(address), plain, address);
+  t.end();
 });
 
 t.test('the client’s address', async (t) => {
