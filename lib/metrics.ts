@@ -2,11 +2,11 @@
  * Prometheus metrics of a program, and the listener that serves them. prom-client's default metrics do not pass
  * `promtool check metrics`, so the few that matter are here under names of our own.
  */
-import { createHash, timingSafeEqual } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Counter, Gauge, Registry } from 'prom-client';
+import { isBearerOf } from './bearer.ts';
 import { ConfigurationError, readSettingFile } from './config.ts';
 import type { Stoppable } from './lifecycle.ts';
 import type { Log } from './log.ts';
@@ -106,15 +106,6 @@ export function metricsListenerOf(given: {
     ]);
   }
   return { host, port, tokens };
-}
-
-/** Compares digests, so that the time it takes says nothing of how much was right. */
-function isBearerOf(tokens: readonly string[], authorization: string | undefined): boolean {
-  const [, given] = /^Bearer +(\S+)$/i.exec(authorization ?? '') ?? [];
-  if (given === undefined) return false;
-  const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
-  const digestOfGiven = digest(given);
-  return tokens.filter((token) => timingSafeEqual(digest(token), digestOfGiven)).length > 0;
 }
 
 const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || /^127\./.test(host);

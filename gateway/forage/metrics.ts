@@ -5,6 +5,7 @@
  */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { limits } from '../../schemas/limits.ts';
+import { wholeSeconds } from '../../schemas/quantity.ts';
 import type { NetworkView } from '../../schemas/network.ts';
 import type { PeerCount } from '../../schemas/messages.ts';
 import { peerStates } from '../../schemas/peer.ts';
@@ -20,8 +21,6 @@ export interface ForageMeters {
   /** The text of one scrape. */
   scrape(asker: Asker, actors: VpnActors): Promise<string>;
 }
-
-const secondsOf = (ms: number): number => Math.floor(ms / 1000);
 
 export function createForageMeters(version: string, nowSeconds: () => number): ForageMeters {
   const registry = new Registry();
@@ -74,10 +73,10 @@ export function createForageMeters(version: string, nowSeconds: () => number): F
     return () => {
       for (const state of peerStates) peers.labels(state).set(counted.reduce((sum, count) => sum + count[state], 0));
       const earliest = counted.flatMap(({ earliest: ends }) => (ends === null ? [] : [ends]));
-      if (earliest.length > 0) expiry.labels('client').set(secondsOf(Math.min(...earliest)));
+      if (earliest.length > 0) expiry.labels('client').set(wholeSeconds(Math.min(...earliest)));
       for (const { name, ca_certificate, server_certificate } of listed) {
-        expiry.labels(`${name}/ca`).set(secondsOf(Date.parse(ca_certificate.not_after)));
-        expiry.labels(`${name}/server`).set(secondsOf(Date.parse(server_certificate.not_after)));
+        expiry.labels(`${name}/ca`).set(wholeSeconds(Date.parse(ca_certificate.not_after)));
+        expiry.labels(`${name}/server`).set(wholeSeconds(Date.parse(server_certificate.not_after)));
       }
     };
   }
