@@ -129,6 +129,11 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
 
   let connection: NatsConnection | undefined;
   const streams = new StreamHost({
+    places: new Seats({
+      inAll: limits.streams,
+      perClient: configuration.LIMIT_STREAMS_PER_ADDRESS,
+      perTenant: limits.streamsPerTenant,
+    }),
     clock,
     log,
     meters,

@@ -34,8 +34,8 @@ export const invalid = (details: FieldErrors): TextResult => error({ error: 'inv
 
 export const missingScope = (scope: string): TextResult => error({ error: 'forbidden', detail: { scope } });
 
-export const rateLimited = (retryAfterSeconds: number): TextResult => ({
-  ...failure('rate_limited'),
+export const rateLimited = (retryAfterSeconds: number, message?: string): TextResult => ({
+  ...failure('rate_limited', message),
   retryAfterSeconds,
 });
 

@@ -69,6 +69,10 @@ export const settings = {
     'Requests of one address (of an IPv6 network of 64 bits) that are answered at a time; streams and waits are not among them.',
     { min: 1, max: limits.requestsInFlight, fallback: 1024 },
   ),
+  LIMIT_STREAMS_PER_ADDRESS: integer(
+    'Streams and waits of one address (of an IPv6 network of 64 bits) that are open at a time.',
+    { min: 1, max: limits.streams, fallback: limits.streamsPerAddress },
+  ),
   TRUSTED_PROXIES: list('Networks (CIDR) whose X-Forwarded-For is believed.', { fallback: [] }),
   REQUEST_DEADLINE_MS: integer('How long a request may take.', {
     min: 100,

@@ -82,7 +82,8 @@ export const limits = {
   /** What a connection to Redis may bring without completing a message or a round of counts, which is of `rateBuckets` at most. */
   redisUnreadBytes: 2 * MiB,
   streamsPerTenant: 32,
-  streamsPerClient: 256,
+  /** Of one address, unless an operator says otherwise: an office, or a proxy that names no clients, has many tenants. */
+  streamsPerAddress: 1024,
   streams: 8192,
   streamHeartbeatMs: 15 * seconds,
   streamBufferBytes: 256 * KiB,

@@ -50,7 +50,7 @@ export const errorWords: Readonly<Record<ErrorCode, ErrorWords>> = {
     client: 'Mend the fields that are named.',
   },
   rate_limited: {
-    when: 'Too many requests of the tenant, too many wrong tokens or public requests from the address, too many requests at a time of either, or more than 32 open streams and waits of the tenant. Or a create, or new keys of a peer, where too much of the tenant’s is remembered that is gone; `message` says what, and `retry_after_seconds` for how long. Nothing was executed.',
+    when: 'Too many requests of the tenant, too many wrong tokens or public requests from the address, too many requests at a time of either, or too many open streams and waits of either (32 of a tenant, `LIMIT_STREAMS_PER_ADDRESS` of an address). Or a create, or new keys of a peer, where too much of the tenant’s is remembered that is gone; `message` says what, and `retry_after_seconds` for how long. Nothing was executed.',
     client: 'Wait for as long as `Retry-After` says, then send it again.',
   },
   internal: {
@@ -58,7 +58,7 @@ export const errorWords: Readonly<Record<ErrorCode, ErrorWords>> = {
     client: 'Report it with the `X-Request-Id`. Sending it again seldom helps.',
   },
   unavailable: {
-    when: 'NATS, the owner of the tenant’s partition or the token issuer’s keys cannot be reached; a partition’s journal is full; the gateway has too much in flight, or stops. A write answered so was not executed.',
+    when: 'NATS, the owner of the tenant’s partition or the token issuer’s keys cannot be reached; a partition’s journal is full; the gateway has too many requests in flight or streams open, or stops. A write answered so was not executed.',
     client: 'Send it again after `Retry-After` seconds, then at growing intervals.',
   },
   timeout: {
@@ -223,8 +223,8 @@ export const metricWords: Readonly<Record<string, string>> = {
   longshore_gateway_batch_items: 'How well asks share messages; rises with the load, and is no cause for alarm.',
   longshore_gateway_lane_queue_length: 'Near 10,000 asks are refused: an owner is slow or away.',
   longshore_gateway_malformed_log_blocks_total: 'Any: an agent of another version, or damage in the stream.',
-  longshore_gateway_open_streams: '32 for each tenant at most; beyond, 429.',
-  longshore_gateway_rate_limited_total: 'By `limit`: `tenant`, `address` (failed authentications) or `streams`.',
+  longshore_gateway_open_streams: '32 for each tenant at most, and `LIMIT_STREAMS_PER_ADDRESS` for each address; beyond, 429.',
+  longshore_gateway_rate_limited_total: 'By `limit`: `tenant`, `address` (failed authentications, public requests, requests at a time) or `streams`.',
   longshore_gateway_ready: '0 for longer than a minute, and not stopping: see the runbook, “NATS is away”.',
   longshore_gateway_request_duration_seconds:
     'The 99th percentile of creates and of reads; the first thing that users feel.',

@@ -7,7 +7,7 @@ import { subjects } from '../../schemas/subjects.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { LaneKind, Outcome } from '../coalescer.ts';
 import { containerOf, succeeded, tenantOf, type Call, type Handled, type Handler, type Services } from '../call.ts';
-import { failure, ok, rateLimited } from '../respond.ts';
+import { failure, ok } from '../respond.ts';
 import {
   beginning,
   followedBy,
@@ -20,7 +20,6 @@ import {
 import type { Bell, Guest, Showing } from '../streams/host.ts';
 import type { LogPosition } from '../streams/logs.ts';
 
-const streamsRetryAfterSeconds = 5;
 const watchAskMs = 5_000;
 
 /** Events of one container, or of all of the tenant's. */
@@ -74,11 +73,10 @@ export function observeHandlers(services: Services) {
   const follow = async (call: Call, bell: string, show: () => Promise<Showing>): Promise<Handled> => {
     const { identity } = call;
     if (identity === undefined) return failure('unauthenticated');
-    const done = await streams.withPlace(guestOf(call), async () => {
+    return streams.withPlace(guestOf(call), async () => {
       await streams.follow({ exchange: call.exchange, requestId: call.requestId, identity, bell, show });
-      return 'streamed' as const;
+      return 'streamed';
     });
-    return done ?? rateLimited(streamsRetryAfterSeconds);
   };
 
   const logs: Handler = async (call) => {
@@ -196,10 +194,9 @@ export function observeHandlers(services: Services) {
     const [tenant, id] = [tenantOf(call), containerOf(call)];
     const deadlineMs = clock.monotonicMs() + Number(call.query['timeout']) * 1000;
     const wanted = String(call.query['status']);
-    const done = await streams.withPlace(guestOf(call), () =>
+    return streams.withPlace(guestOf(call), () =>
       streams.withBell(subjects.changed(tenant, id), call.exchange, (bell) => waitFor(call, wanted, deadlineMs, bell)),
     );
-    return done ?? rateLimited(streamsRetryAfterSeconds);
   };
 
   const waitFor = async (call: Call, wanted: string, deadlineMs: number, bell: Bell): Promise<Handled> => {

@@ -9,8 +9,10 @@ import type { TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Identity } from '../auth/claims.ts';
 import type { Exchange, Sink } from '../http/engine.ts';
+import type { Handled } from '../call.ts';
 import type { Meters } from '../metrics.ts';
-import { Seats } from '../seats.ts';
+import { failure, rateLimited, type Result } from '../respond.ts';
+import type { Seats, Unseated } from '../seats.ts';
 import { encodeFrame, endFrame, heartbeat, preamble, sseHeaders, type EndReason, type Frame } from './sse.ts';
 
 /** What a source has to show now. `more`: ask again at once. `ended`: there will never be more. */
@@ -76,7 +78,16 @@ export interface Guest {
   readonly leaveSeat: () => void;
 }
 
+const retryAfterSeconds = 5;
+const noPlace: Readonly<Record<Unseated, Result>> = {
+  full: { ...failure('unavailable', 'too many streams and waits are open on this gateway'), retryAfterSeconds },
+  client: rateLimited(retryAfterSeconds, 'too many streams and waits of your address are open'),
+  tenant: rateLimited(retryAfterSeconds, 'too many streams and waits of your tenant are open'),
+};
+
 export interface StreamHostDependencies {
+  /** Of streams and waits. */
+  readonly places: Seats;
   /** Rings at every message on a subject, until the returned function is called. */
   readonly listen: (subject: string, ring: () => void) => () => void;
   readonly clock: Clock;
@@ -90,11 +101,6 @@ export interface StreamHostDependencies {
 export class StreamHost {
   readonly polls: Polls;
   readonly #dependencies: StreamHostDependencies;
-  readonly #places = new Seats({
-    inAll: limits.streams,
-    perClient: limits.streamsPerClient,
-    perTenant: limits.streamsPerTenant,
-  });
   readonly #bells = new Set<Bell>();
   #stopping = false;
   #waitsOver = false;
@@ -124,14 +130,15 @@ export class StreamHost {
     for (const bell of this.#bells) bell.ring();
   }
 
-  /** Holds a place among streams and waits while `work` runs, in place of a seat; undefined where there is none. */
-  async withPlace<T>({ tenant, client, route, leaveSeat }: Guest, work: () => Promise<T>): Promise<T | undefined> {
-    const { meters } = this.#dependencies;
-    const place = this.#places.take(client);
-    if (typeof place === 'string' || place.claim(tenant) !== undefined) {
-      if (typeof place !== 'string') place.leave();
-      meters.rateLimited('streams');
-      return undefined;
+  /** Holds a place among streams and waits while `work` runs, in place of a seat; a refusal where there is none. */
+  async withPlace({ tenant, client, route, leaveSeat }: Guest, work: () => Promise<Handled>): Promise<Handled> {
+    const { meters, places } = this.#dependencies;
+    const place = places.take(client);
+    if (typeof place === 'string') return this.#refuse(place);
+    const why = place.claim(tenant);
+    if (why !== undefined) {
+      place.leave();
+      return this.#refuse(why);
     }
     leaveSeat();
     meters.streamOpened(route);
@@ -141,6 +148,11 @@ export class StreamHost {
       meters.streamClosed(route);
       place.leave();
     }
+  }
+
+  #refuse(why: Unseated): Result {
+    if (why !== 'full') this.#dependencies.meters.rateLimited('streams');
+    return noPlace[why];
   }
 
   /** A bell for a subject while `work` runs. */

@@ -20,12 +20,18 @@ import type { ContainerId, HostKey, TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { LogEntry } from '../../schemas/log.ts';
 import { subjects } from '../../schemas/subjects.ts';
+import { Registry } from 'prom-client';
+import { createMeters } from '../../gateway/metrics.ts';
+import { Seats } from '../../gateway/seats.ts';
+import { StreamHost } from '../../gateway/streams/host.ts';
 import { sleep } from '../../lib/backoff.ts';
+import { systemClock } from '../../lib/clock.ts';
 import type { TestIssuer } from './tokens.ts';
 import {
   engines,
   okData,
   memoryOwner,
+  quietLog,
   refusal,
   runGateway,
   serveOwner,
@@ -331,7 +337,10 @@ for (const engine of engines) {
       const refused = await fetch(url, { headers: ofTenant });
       t.equal(refused.status, 429);
       t.ok(refused.headers.get('retry-after'));
-      t.same(await refused.json(), { error: 'rate_limited' });
+      t.same(await refused.json(), {
+        error: 'rate_limited',
+        message: 'too many streams and waits of your tenant are open',
+      });
       t.match(await gateway.registry.metrics(), /longshore_gateway_open_streams\{route="event.list"\} 32/);
       for (const { leave } of open) leave();
       await until('room again', async () => {
@@ -449,6 +458,44 @@ async function settled(read: () => number): Promise<number> {
     value = now;
   }
 }
+
+t.test('an address has as many streams as the operator says', async (t) => {
+  const { url } = await runGateway(t, ground, { env: { LIMIT_STREAMS_PER_ADDRESS: '2' } });
+  const open = async (tenant: string) =>
+    listen(t, `${url}${compute}/events?follow=true`, await authorization(ground.issuer, { tenant_id: tenant }));
+  const first = await open('office-1');
+  t.equal(first.response.status, 200);
+  t.equal((await open('office-2')).response.status, 200);
+  const refused = await fetch(`${url}${compute}/events?follow=true`, {
+    headers: await authorization(ground.issuer, { tenant_id: 'office-3' }),
+  });
+  t.equal(refused.status, 429);
+  t.equal(refused.headers.get('retry-after'), '5');
+  t.match(await refused.json(), { error: 'rate_limited', message: /of your address/ });
+  first.leave();
+  await until('room again', async () => (await open('office-3')).response.status === 200);
+});
+
+const neverCalled = (): Promise<never> => Promise.reject(new Error('there was no place'));
+
+t.test('a gateway whose places for streams are all taken is unavailable: that is nobody’s own limit', async (t) => {
+  let rateLimited = 0;
+  const meters = { ...createMeters(new Registry()), rateLimited: () => void rateLimited++ };
+  const host = new StreamHost({
+    places: new Seats({ inAll: 1, perClient: 1, perTenant: 1 }),
+    listen: () => () => {},
+    clock: systemClock,
+    log: quietLog,
+    meters,
+    stillGood: () => true,
+    polls: { streamMs: 1, waitMs: 1 },
+  });
+  const guest = { tenant: acme, client: '192.0.2.1', route: 'event.list', leaveSeat: () => {} };
+  const done = await host.withPlace(guest, () => host.withPlace({ ...guest, client: '192.0.2.2' }, neverCalled));
+  t.match(done, { code: 'unavailable', retryAfterSeconds: 5 });
+  t.equal(rateLimited, 0);
+  t.equal(await host.withPlace(guest, async () => Promise.resolve('streamed')), 'streamed', 'the place is free again');
+});
 
 t.test('pure parts', async (t) => {
   t.equal(encodeFrame({ id: '7', event: 'log', data: '{}' }), 'id: 7\nevent: log\ndata: {}\n\n');
