@@ -60,8 +60,9 @@ const unknown: Readonly<Record<Exclude<Knowledge, 'known'>, Admission>> = {
 /**
  * What a failure is counted against, beside the client. Each has a budget of its own, so that junk of one kind, from
  * behind an address that many share, leaves the others alone. `key <id>`: signatures that a published key did not make.
+ * `url token <hash>`: one that was good before.
  */
-export type FailureKind = `key ${string}` | 'url token' | OwnToken;
+export type FailureKind = `key ${string}` | 'url token' | `url token ${string}` | OwnToken;
 
 export class Gate {
   readonly #options: GateOptions;

@@ -3,13 +3,15 @@
  * a PAC token its proxy auto-config. A token says which partition can tell whether it is good; what is wrong with one
  * that is not (unknown, expired, revoked, of a disabled peer) nobody is told.
  */
+import { LRUCache } from 'lru-cache';
+import { limits } from '../../schemas/limits.ts';
 import type { PeerGrant, TokenScope } from '../../schemas/peer.ts';
 import type { Outcome, Question } from '../coalescer.ts';
 import type { RequestHead } from '../http/engine.ts';
 import { hashOfToken, parseToken } from '../pki/secrets.ts';
 import { failure } from '../respond.ts';
 import { credentialsOf } from './credentials.ts';
-import { unauthenticated, type Admission, type Gate } from './gate.ts';
+import { unauthenticated, type Admission, type FailureKind, type Gate } from './gate.ts';
 
 export interface UrlTokensOptions {
   readonly gate: Gate;
@@ -18,6 +20,13 @@ export interface UrlTokensOptions {
   readonly partitions: () => number | undefined;
   /** For a metric: the reason is of the credentials' kind, never more. */
   readonly counted: (route: string, reason: 'none' | 'token' | 'session') => void;
+}
+
+/** A token as far as it tells without its owner. */
+interface UrlToken {
+  readonly scope: TokenScope;
+  readonly partition: number;
+  readonly hash: string;
 }
 
 /** Of a request, what an admission needs beside its head. */
@@ -29,6 +38,8 @@ export interface Ride {
 
 export class UrlTokens {
   readonly #options: UrlTokensOptions;
+  /** Hashes of tokens that were good when they were last asked about, or some time before. */
+  readonly #grantedBefore = new LRUCache<string, true>({ max: limits.tokenCacheEntries });
 
   constructor(options: UrlTokensOptions) {
     this.#options = options;
@@ -50,27 +61,42 @@ export class UrlTokens {
     return admission;
   }
 
-  async #byToken(head: RequestHead, text: string, scope: TokenScope, ride: Ride): Promise<Admission> {
-    const { gate, ask, partitions, counted } = this.#options;
-    const limited = gate.limitedByFailures(head, 'url token');
-    if (limited !== undefined) return limited;
+  /**
+   * What is no token of ours is refused for nothing, as its form is public. A wrong one costs its owner a question, so an
+   * address that sends many is held back; one that was good here before has a budget of its own.
+   */
+  #byToken(head: RequestHead, text: string, scope: TokenScope, ride: Ride): Admission | Promise<Admission> {
+    const { gate, partitions } = this.#options;
+    const token = parseToken(text);
+    if (token?.scope !== scope) return this.#refuse(ride);
     const count = partitions();
     if (count === undefined) return { kind: 'refused', result: failure('unavailable') };
-    const token = parseToken(text);
-    // What is no token of ours is asked for all the same, so that it takes as long.
-    const partition = token === undefined || token.partition >= count ? 0 : token.partition;
-    const tokenHash = hashOfToken(text);
-    const { code, body } = await ask(
-      { type: 'token.resolve', partition, hash: tokenHash, rid: ride.requestId },
-      ride.deadlineMs,
+    if (token.partition >= count) return this.#refuse(ride);
+    const hash = hashOfToken(text);
+    const failures = this.#grantedBefore.get(hash) === undefined ? 'url token' : (`url token ${hash}` as const);
+    return (
+      gate.limitedByFailures(head, failures) ??
+      this.#resolve(head, { scope, partition: token.partition, hash }, failures, ride)
     );
+  }
+
+  async #resolve(head: RequestHead, token: UrlToken, failures: FailureKind, ride: Ride): Promise<Admission> {
+    const { gate, ask } = this.#options;
+    const { scope, partition, hash } = token;
+    const question = { type: 'token.resolve', partition, hash, rid: ride.requestId } as const;
+    const { code, body } = await ask(question, ride.deadlineMs);
     if (code !== 'ok' && code !== 'unauthenticated') return { kind: 'refused', result: { code, body } };
     const grant = code === 'ok' ? (JSON.parse(body) as { data: PeerGrant }).data : undefined;
     if (grant?.scope !== scope) {
-      counted(ride.route, 'token');
-      gate.countFailure(head, 'url token');
-      return unauthenticated;
+      gate.countFailure(head, failures);
+      return this.#refuse(ride);
     }
-    return gate.limitedByTenant(grant.tenant) ?? { kind: 'granted', grant: { ...grant, tokenHash } };
+    this.#grantedBefore.set(hash, true);
+    return gate.limitedByTenant(grant.tenant) ?? { kind: 'granted', grant: { ...grant, tokenHash: hash } };
+  }
+
+  #refuse({ route }: Ride): Admission {
+    this.#options.counted(route, 'token');
+    return unauthenticated;
   }
 }

@@ -2,28 +2,69 @@
  * A stranger behind the same proxy as the tenants sends tokens that are none. Who has a token must get in all the same:
  * what costs nothing to refuse is not limited, and wrong signatures use up a budget of their key alone.
  */
-import t from 'tap';
+import t, { type Test } from 'tap';
+import { newToken } from '../../gateway/pki/secrets.ts';
+import type { TokenScope } from '../../schemas/peer.ts';
 import { limits } from '../../schemas/limits.ts';
-import { memoryOwner, recordingLog, refusal, runGateway, serveOwner, startGround } from '../gateway/support.ts';
+import {
+  memoryOwner,
+  okData,
+  recordingLog,
+  refusal,
+  runGateway,
+  serveOwner,
+  startGround,
+  stoppableClock,
+  type Environment,
+} from '../gateway/support.ts';
 import { createKey, type TestAlgorithm } from '../gateway/tokens.ts';
 
 const compute = '/api/v2/compute';
+const pac = '/api/forage/pac';
 const ground = await startGround(t);
+/** Tokens in URLs that are good, by hash; and the hashes that the owner was asked about. */
+const good = new Map<string, TokenScope>();
+let resolved: string[] = [];
 const owner = memoryOwner();
-serveOwner(ground.nc, (ask) => (ask.type === 'token.resolve' ? refusal('unauthenticated') : owner(ask)));
+serveOwner(ground.nc, (ask) => {
+  // The gateway's own question, whether owners answer.
+  if (ask.type !== 'token.resolve' || ask.hash === '') return owner(ask);
+  resolved.push(ask.hash);
+  const scope = good.get(ask.hash);
+  const peer = '01980000-0000-7000-8000-000000000001';
+  return scope === undefined ? refusal('unauthenticated') : okData({ tenant: 'acme', peer, scope });
+});
 const { issuer } = ground;
-/** No more of them come back while the test runs. */
-const env = { RATE_LIMIT_AUTH_FAILURES_PER_SECOND: '1', RATE_LIMIT_AUTH_FAILURES_BURST: '3' };
 
-const statusOf = async (url: string, headers: Record<string, string>): Promise<number> => {
+const statusOf = async (url: string, headers: Record<string, string> = {}): Promise<number> => {
   const response = await fetch(url, { headers });
   await response.text();
   return response.status;
 };
 const bearer = (token: string): Record<string, string> => ({ authorization: `Bearer ${token}` });
 
+const burst = 3;
+/** A gateway whose clock stands still once it is ready: budgets of failures are not refilled. */
+async function start(t: Test, more: Environment = {}) {
+  const clock = stoppableClock();
+  const log = recordingLog();
+  const env = { RATE_LIMIT_AUTH_FAILURES_PER_SECOND: '1', RATE_LIMIT_AUTH_FAILURES_BURST: String(burst), ...more };
+  const { url } = await runGateway(t, ground, { env, log, clock });
+  t.teardown(() => clock.goOn());
+  clock.stop();
+  return { url, log };
+}
+
+/** As many as the budget has, and one more. */
+const spend = async (ask: () => Promise<number>): Promise<number[]> => {
+  const statuses: number[] = [];
+  while (statuses.length <= burst) statuses.push(await ask());
+  return statuses;
+};
+const spent = [...Array<number>(burst).fill(401), 429];
+
 t.test('tokens that can be refused without a key never lock their address out', async (t) => {
-  const { url } = await runGateway(t, ground, { env });
+  const { url } = await start(t);
   const unknownKey = await createKey('EdDSA', 'nobody-published-this');
   const junk: readonly (readonly [what: string, token: string])[] = [
     ['no token at all', 'x'],
@@ -43,28 +84,62 @@ t.test('tokens that can be refused without a key never lock their address out', 
 });
 
 t.test('wrong signatures use up the budget of their key and their address, and no other', async (t) => {
-  const log = recordingLog();
-  const { url } = await runGateway(t, ground, { env: { ...env, TRUSTED_PROXIES: '192.0.2.0/24' }, log });
+  const { url, log } = await start(t, { TRUSTED_PROXIES: '192.0.2.0/24' });
   const known = await issuer.mint();
   t.equal(await statusOf(`${url}${compute}`, bearer(known)), 200);
   const forged = (algorithm: TestAlgorithm): Promise<string> =>
     createKey(algorithm, issuer.keys[algorithm].kid).then((key) => issuer.mint({}, { key }));
   const bad = await forged('EdDSA');
-  const statuses: number[] = [];
-  while (statuses.at(-1) !== 429 && statuses.length < 60)
-    statuses.push(await statusOf(`${url}${compute}`, bearer(bad)));
-  t.equal(statuses.at(-1), 429, 'signatures are not verified without end');
-  t.ok(statuses.slice(0, -1).every((status) => status === 401));
+  const statuses = await spend(() => statusOf(`${url}${compute}`, bearer(bad)));
+  t.same(statuses, spent, 'signatures are not verified without end');
 
   t.equal(await statusOf(`${url}${compute}`, bearer(known)), 200, 'a token that was verified before');
   const otherKey = await issuer.mint({}, { key: issuer.keys.ES256 });
   t.equal(await statusOf(`${url}${compute}`, bearer(otherKey)), 200, 'a new token of another key');
-  t.equal(await statusOf(`${url}/api/forage/pac?token=junk`, {}), 401, 'tokens in a URL');
-  t.equal(await statusOf(`${url}/api/forage/crl/default`, {}), 503, 'what is public');
+  t.equal(await statusOf(`${url}${pac}?token=${newToken('pac', 0).text}`), 401, 'tokens in a URL');
+  t.equal(await statusOf(`${url}/api/forage/crl/default`), 503, 'what is public');
 
   const spoofed = { ...bearer(bad), 'x-forwarded-for': '198.51.100.7' };
   t.equal(await statusOf(`${url}${compute}`, spoofed), 429, 'a header of one’s own makes nobody another client');
   const warnings = log.events.filter(({ event }) => event === 'forwarded_for_untrusted');
   t.match(warnings, [{ fields: { address: '127.0.0.1' } }]);
   t.equal(warnings.length, 1, `said once in ${limits.forwardedWarnMs} ms`);
+});
+
+t.test('what is no token of ours in a URL is refused for nothing', async (t) => {
+  const { url } = await start(t);
+  const { text } = newToken('pac', 0);
+  const junk: readonly (readonly [what: string, token: string])[] = [
+    ['a word', 'junk'],
+    ['too short', text.slice(0, -1)],
+    ['too long', `${text}x`],
+    ['of a partition that is not there', newToken('pac', ground.partitions).text],
+    ['for other files', newToken('download', 0).text],
+    ['half a URL', 'x'.repeat(limits.urlBytes / 2)],
+  ];
+  resolved = [];
+  for (const [what, token] of junk) {
+    const statuses = new Set<number>();
+    for (let n = 0; n < 8; n++) statuses.add(await statusOf(`${url}${pac}?token=${token}`));
+    t.same([...statuses], [401], what);
+  }
+  t.same(resolved, [], 'the owner was asked nothing');
+  t.same(await spend(() => statusOf(`${url}${pac}?token=${newToken('pac', 0).text}`)), spent, 'guesses are limited');
+  t.equal(resolved.length, burst);
+  t.equal(await statusOf(`${url}${pac}?token=junk`), 401);
+});
+
+t.test('a token in a URL that was good before counts against itself alone', async (t) => {
+  const { url } = await start(t);
+  const [dead, alive] = [newToken('pac', 0), newToken('pac', 0)];
+  for (const { hash } of [dead, alive]) good.set(hash, 'pac');
+  const ask = ({ text }: { readonly text: string }): Promise<number> => statusOf(`${url}${pac}?token=${text}`);
+  const granted = await ask(alive);
+  t.notOk([401, 429].includes(granted), `${granted}`);
+  t.equal(await ask(dead), granted);
+
+  good.delete(dead.hash);
+  t.same(await spend(() => ask(dead)), spent, 'a phone whose token ended, and that goes on asking');
+  t.same(await spend(() => ask(newToken('pac', 0))), spent, 'guesses have their whole budget still');
+  t.equal(await ask(alive), granted, 'and leave a token that was good before alone');
 });

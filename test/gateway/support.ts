@@ -18,7 +18,7 @@ import { startGateway, type Gateway } from '../../gateway/gateway.ts';
 import { issuersOf, settings } from '../../gateway/settings.ts';
 import type { Polls } from '../../gateway/streams/host.ts';
 import { sleep } from '../../lib/backoff.ts';
-import { systemClock } from '../../lib/clock.ts';
+import { systemClock, type Clock } from '../../lib/clock.ts';
 import { readSettings } from '../../lib/config.ts';
 import type { Fields, Log } from '../../lib/log.ts';
 import { Answers } from '../../lib/answers.ts';
@@ -213,7 +213,14 @@ export type RunningGateway = Gateway & { readonly registry: Registry; readonly n
 export async function runGateway(
   t: Test,
   ground: Ground,
-  options: { engine?: EngineName; env?: Environment; log?: Log; untilReady?: boolean; polls?: Polls } = {},
+  options: {
+    engine?: EngineName;
+    env?: Environment;
+    log?: Log;
+    untilReady?: boolean;
+    polls?: Polls;
+    clock?: Clock;
+  } = {},
 ): Promise<RunningGateway> {
   const env = environmentOf(ground, { HTTP_ENGINE: options.engine ?? 'uws', ...options.env });
   const configuration = readSettings(settings, env);
@@ -235,7 +242,7 @@ export async function runGateway(
     nats,
     answers,
     registry,
-    clock: systemClock,
+    clock: options.clock ?? systemClock,
     log,
     version: '0.0.0',
     onOtherCluster: () => {},
@@ -269,6 +276,20 @@ export async function until(what: string, check: () => boolean | Promise<boolean
     if (performance.now() > endMs) throw new Error(`${what}: not within ${deadlineMs} ms`);
     await sleep(10);
   }
+}
+
+/**
+ * The system's clock, which a test can stop: then no budget is refilled, however slow the machine is. Waits that are timers
+ * go on. A gateway does not drain while its clock stands still: let it go on before.
+ */
+export function stoppableClock(): Clock & { stop(): void; goOn(): void } {
+  let stoppedAtMs: number | undefined;
+  return {
+    nowMs: () => systemClock.nowMs(),
+    monotonicMs: () => stoppedAtMs ?? systemClock.monotonicMs(),
+    stop: () => (stoppedAtMs = systemClock.monotonicMs()),
+    goOn: () => (stoppedAtMs = undefined),
+  };
 }
 
 export const engines: readonly EngineName[] = ['uws', 'node'];
