@@ -69,8 +69,10 @@ export const limits = {
   rateBuckets: 50_000,
   /** Of X-Forwarded-For, so many are looked at, the last first. */
   forwardedHops: 16,
-  /** Between two warnings of an X-Forwarded-For that is not believed. */
+  /** Between two warnings of an X-Forwarded-For that is not believed, or that names no address. */
   forwardedWarnMs: 10 * minutes,
+  /** Of a hop that is no address, in the warning: an IPv6 address with brackets and a port is shorter. */
+  forwardedHopChars: 64,
   /** Whether they are trusted proxies, and which network they are of. */
   addressesRemembered: 4096,
   rateShareMs: 200,

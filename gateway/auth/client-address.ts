@@ -1,8 +1,8 @@
 /** Whose request it is, as far as the network tells: the client's address, and the name under which it is limited. */
-import { isIPv6, type BlockList } from 'node:net';
+import { isIP, isIPv4, isIPv6, type BlockList } from 'node:net';
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../lib/clock.ts';
-import type { Log } from '../../lib/log.ts';
+import type { Fields, Log } from '../../lib/log.ts';
 import { limits } from '../../schemas/limits.ts';
 import { plainAddress, type RequestHead } from '../http/engine.ts';
 
@@ -10,21 +10,43 @@ type Origin = Pick<RequestHead, 'address' | 'headers'>;
 
 const lastHop = (list: string): string => list.slice(list.lastIndexOf(',') + 1).trim();
 
+const withPort = /^([\d.]+):\d{1,5}$/;
+const inBrackets = /^\[([^\]]+)\](?::\d{1,5})?$/;
+
+/** The address that a hop names; some proxies add a port, and brackets around IPv6. Undefined where it names none. */
+function addressOfHop(hop: string): string | undefined {
+  if (isIP(hop) !== 0) return plainAddress(hop);
+  const ipv4 = withPort.exec(hop)?.[1] ?? '';
+  if (isIPv4(ipv4)) return ipv4;
+  const ipv6 = inBrackets.exec(hop)?.[1] ?? '';
+  return isIPv6(ipv6) ? plainAddress(ipv6) : undefined;
+}
+
+interface Found {
+  readonly address: string;
+  /** The hop that is no address, where one stood in the way. */
+  readonly malformed?: string;
+}
+
 /**
  * The address of the socket, or where a trusted proxy is at its other end, the last one in X-Forwarded-For that is none
- * of ours. What stands before it anybody may have written.
+ * of ours. What stands before it anybody may have written. Where that hop is no address, the proxy that wrote it counts.
  */
-function clientAddress({ address, headers }: Origin, isTrusted: (address: string) => boolean): string {
-  if (headers.forwardedFor === undefined || !isTrusted(address)) return address;
-  let rest = headers.forwardedFor;
+function clientAddress(socket: string, forwardedFor: string, isTrusted: (address: string) => boolean): Found {
+  if (!isTrusted(socket)) return { address: socket };
+  let proxy = socket;
+  let rest = forwardedFor;
   for (let hops = 0; hops < limits.forwardedHops; hops++) {
-    const hop = plainAddress(lastHop(rest));
-    if (!isTrusted(hop)) return hop === '' ? address : hop;
+    const hop = lastHop(rest);
+    const address = addressOfHop(hop);
+    if (address === undefined) return { address: proxy, malformed: hop };
+    if (!isTrusted(address)) return { address };
+    proxy = address;
     const comma = rest.lastIndexOf(',');
     if (comma < 0) break;
     rest = rest.slice(0, comma);
   }
-  return address;
+  return { address: socket };
 }
 
 /**
@@ -47,6 +69,8 @@ export function clientOf(address: string): string {
     .join(':')}::/64`;
 }
 
+type Warning = 'forwarded_for_untrusted' | 'forwarded_for_malformed';
+
 export class ClientAddresses {
   readonly #trusted: BlockList;
   readonly #clock: Clock;
@@ -54,7 +78,10 @@ export class ClientAddresses {
   /** To ask the list costs a call into native code; the proxies of a gateway are few. */
   readonly #verdicts = new LRUCache<string, boolean>({ max: limits.addressesRemembered });
   readonly #networks = new LRUCache<string, string>({ max: limits.addressesRemembered });
-  #warnedAtMs = -Infinity;
+  readonly #warnedAtMs: Record<Warning, number> = {
+    forwarded_for_untrusted: -Infinity,
+    forwarded_for_malformed: -Infinity,
+  };
 
   constructor(trusted: BlockList, dependencies: { readonly clock: Clock; readonly log: Log }) {
     this.#trusted = trusted;
@@ -71,9 +98,15 @@ export class ClientAddresses {
   };
 
   addressOf(origin: Origin): string {
-    if (origin.headers.forwardedFor === undefined) return origin.address;
-    if (!this.isTrusted(origin.address)) this.#warn(origin.address);
-    return clientAddress(origin, this.isTrusted);
+    const { forwardedFor } = origin.headers;
+    if (forwardedFor === undefined) return origin.address;
+    if (!this.isTrusted(origin.address)) this.#warn('forwarded_for_untrusted', { address: origin.address });
+    const { address, malformed } = clientAddress(origin.address, forwardedFor, this.isTrusted);
+    if (malformed !== undefined) {
+      const hop = malformed.slice(0, limits.forwardedHopChars);
+      this.#warn('forwarded_for_malformed', { address: origin.address, hop });
+    }
+    return address;
   }
 
   clientOf(origin: Origin): string {
@@ -86,11 +119,11 @@ export class ClientAddresses {
     return network;
   }
 
-  /** A proxy that is missing in TRUSTED_PROXIES makes one client of everybody behind it. */
-  #warn(address: string): void {
+  /** A proxy that is missing in TRUSTED_PROXIES, or names no addresses, makes one client of everybody behind it. */
+  #warn(event: Warning, fields: Fields): void {
     const nowMs = this.#clock.monotonicMs();
-    if (nowMs - this.#warnedAtMs < limits.forwardedWarnMs) return;
-    this.#warnedAtMs = nowMs;
-    this.#log.warn('forwarded_for_untrusted', { address });
+    if (nowMs - this.#warnedAtMs[event] < limits.forwardedWarnMs) return;
+    this.#warnedAtMs[event] = nowMs;
+    this.#log.warn(event, fields);
   }
 }
