@@ -215,6 +215,20 @@ export const mutants: readonly Mutant[] = [
     killedBy: { by: 'test', file: 'test/attacks/junk-tokens.test.ts' },
   },
   {
+    name: 'junk in URLs asked about',
+    guard: 'A malformed token in a URL costs nothing (docs/security.md)',
+    file: 'gateway/auth/url-tokens.js',
+    edits: [{ find: 'if (token?.scope !== scope)', replace: 'if (token === undefined)' }],
+    killedBy: { by: 'test', file: 'test/attacks/junk-tokens.test.ts' },
+  },
+  {
+    name: 'port taken for a part of the client',
+    guard: 'Another port of a client is not another client (docs/security.md)',
+    file: 'gateway/auth/client-address.js',
+    edits: [{ find: "withPort.exec(hop)?.[1] ?? ''", replace: 'hop' }],
+    killedBy: { by: 'test', file: 'test/gateway/auth.test.ts' },
+  },
+  {
     name: 'seats without a bound for a client',
     guard: 'One address does not take all places (docs/security.md)',
     file: 'gateway/seats.js',
