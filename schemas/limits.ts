@@ -64,6 +64,8 @@ export const limits = {
   /** What a gateway holds of all tenants. */
   revocationsHeldBytes: 256 * MiB,
   revocationPageBytes: 384 * KiB,
+  /** So far may the clock of an issuer be ahead, for a token that is revoked by its `jti` to stay refused. */
+  issuerAheadMs: 1 * days,
   /** A token that lives longer is refused, so a revocation ends after this. */
   tokenLifeMaxMs: 400 * days,
   rateBuckets: 50_000,

@@ -123,14 +123,17 @@ export interface Revocation {
 }
 
 /**
- * Whether `next` refuses every token of its tenant that this one refuses, for as long. A revocation of all tokens does not
- * stand for that of one `jti`: an issuer whose clock is ahead may have given the one an `iat` that is still to come.
+ * Whether `next` refuses every token of its tenant that this one refuses, for as long. An issuer whose clock is ahead may
+ * have given a token that was revoked by its `jti` an `iat` that was still to come; so a revocation of all tokens stands for
+ * that one only when it is later by as much as a clock may be ahead.
  */
 export function isCovered({ match, issuedUntilS, untilMs }: Revocation, next: Revocation): boolean {
   if (untilMs > next.untilMs) return false;
-  const isSame = match.by !== 'tenant' && match.by === next.match.by && match.value === next.match.value;
-  if (match.by === 'jti') return isSame;
-  return issuedUntilS <= next.issuedUntilS && (next.match.by === 'tenant' || isSame);
+  if (match.by !== 'tenant' && match.by === next.match.by && match.value === next.match.value) {
+    return match.by === 'jti' || issuedUntilS <= next.issuedUntilS;
+  }
+  const aheadS = match.by === 'jti' ? limits.issuerAheadMs / 1000 : 0;
+  return next.match.by === 'tenant' && issuedUntilS + aheadS <= next.issuedUntilS;
 }
 
 export interface TenantRecord {

@@ -80,6 +80,11 @@ export function put(state: PartitionView, ask: Of<'tenant.put'>, context: TurnCo
   return answer(data('ok', view(record)), stored(record));
 }
 
+const revocationsFull =
+  `this tenant has ${limits.revocationsPerTenant.toLocaleString('en')} revocations of single tokens and subjects, ` +
+  'and no more are kept: revoke all its tokens, which replaces those of subjects, and those of tokens that are over ' +
+  'a day old. A revocation of a "jti" ends with its token if you send its "exp"';
+
 export function revoke(state: PartitionView, ask: Of<'tenant.revoke'>, context: TurnContext): Turn {
   const tenant = state.tenant(ask.tenant);
   if (tenant.settingsDamaged) return damagedTenant;
@@ -88,7 +93,7 @@ export function revoke(state: PartitionView, ask: Of<'tenant.revoke'>, context: 
   const max = limits.revocationsPerTenant;
   // All tokens of the tenant can be revoked always; the next such revocation takes the place of this one.
   if (alive.length >= max && ask.revocation.match.by !== 'tenant') {
-    return refuse('conflict', `${max} revocations are in force; revoke the whole tenant's tokens instead`);
+    return refuse('conflict', revocationsFull);
   }
   const record = { ...before, revocations: [...alive, ask.revocation], updatedAtMs: context.nowMs };
   const { issuedUntilS, untilMs } = ask.revocation;

@@ -34,7 +34,7 @@ export const errorWords: Readonly<Record<ErrorCode, ErrorWords>> = {
     client: 'Use one of them.',
   },
   conflict: {
-    when: 'Start, stop or an operator’s change while the container is being removed; a wait for a status that a container being removed cannot reach; an `Idempotency-Key` whose container is gone; a host key that is taken; more than 1,000 revocations of one tenant in force.',
+    when: 'Start, stop or an operator’s change while the container is being removed; a wait for a status that a container being removed cannot reach; an `Idempotency-Key` whose container is gone; a host key that is taken; a 1,001st revocation of a single token or subject of one tenant.',
     client: 'Read the `message`; do not send the same request again.',
   },
   too_large: {

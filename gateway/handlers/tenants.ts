@@ -1,6 +1,7 @@
 /** The operator's view of tenants and of their containers. */
 import type { OperatorFields } from '../../schemas/container.ts';
 import type { Revocation, RevocationBody, TenantBody } from '../../schemas/tenant.ts';
+import { limits } from '../../schemas/limits.ts';
 import { wholeSeconds } from '../../schemas/quantity.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { containerOf, succeeded, tenantParameterOf, type Handler, type Services } from '../call.ts';
@@ -8,8 +9,7 @@ import { created } from '../respond.ts';
 
 /**
  * `jti`, `sub`, or neither: all of the tenant. It ends when no token that it refuses can be accepted any more. The `iat` of a
- * token that is named by its `jti` may be in the future, where the clock of its issuer is ahead: up to a whole life is
- * allowed for.
+ * token that is named by its `jti` may be in the future, where the clock of its issuer is ahead.
  */
 export function revocationOf(
   tenant: Revocation['tenant'],
@@ -18,7 +18,7 @@ export function revocationOf(
 ): Revocation {
   const match: Revocation['match'] =
     jti !== undefined ? { by: 'jti', value: jti } : sub !== undefined ? { by: 'sub', value: sub } : { by: 'tenant' };
-  const longestMs = nowMs + (match.by === 'jti' ? 2 : 1) * tokenLifeMaxMs;
+  const longestMs = nowMs + tokenLifeMaxMs + (match.by === 'jti' ? limits.issuerAheadMs : 0);
   const untilMs = match.by === 'jti' && exp !== undefined ? Math.min(longestMs, exp * 1000) : longestMs;
   return { tenant, match, issuedUntilS: wholeSeconds(nowMs), untilMs };
 }

@@ -24,12 +24,14 @@ const clock: Clock = { nowMs: () => Date.now() + aheadMs, monotonicMs: () => per
 function kept(bodies: readonly RevocationBody[], before: readonly Revocation[] = []) {
   const state = stateOf({ ...defaultTenant(acme), revocations: before });
   const times = { nowMs: clock.nowMs(), tokenLifeMaxMs: limits.tokenLifeMaxMs };
-  const codes = bodies.map((body) => {
+  const answers = bodies.map((body) => {
     const revocation = revocationOf(acme, body, times);
-    return write(state, { type: 'tenant.revoke', tenant: acme, revocation }).code;
+    return write(state, { type: 'tenant.revoke', tenant: acme, revocation });
   });
   const page = read(state, { type: 'revocation.list', partition: 0, after: null }).body as { data: Revocation[] };
-  return { codes, revocations: page.data };
+  const codes = answers.map(({ code }) => code);
+  const messages = answers.map(({ body }) => (body as { message?: string }).message ?? '');
+  return { codes, messages, revocations: page.data };
 }
 
 t.test('a token that is named by its `jti` is refused whatever its `iat`', async (t) => {
@@ -61,16 +63,30 @@ t.test('a token that is named by its `jti` is refused whatever its `iat`', async
   t.equal(await told(other), 'good', 'one that nobody named, issued after all were revoked');
 });
 
-t.test('all tokens can be revoked however many single ones are', (t) => {
-  const single = (n: number): Revocation => ({
+t.test('single revocations fill a list that a revocation of all empties again', (t) => {
+  const single = (n: number, revokedAtMs: number): Revocation => ({
     tenant: acme,
     match: { by: 'jti', value: `${n}` },
-    issuedUntilS: 1000,
-    untilMs: 10 ** 14,
+    issuedUntilS: Math.floor(revokedAtMs / 1000),
+    untilMs: revokedAtMs + limits.tokenLifeMaxMs + limits.issuerAheadMs,
   });
-  const full = Array.from({ length: limits.revocationsPerTenant }, (_, n) => single(n));
-  const { codes, revocations } = kept([{ jti: 'one more' }, {}, {}], full);
-  t.same(codes, ['conflict', 'created', 'created']);
-  t.equal(revocations.length, full.length + 1);
+  const full = (agoMs: number): Revocation[] =>
+    Array.from({ length: limits.revocationsPerTenant }, (_, n) => single(n, clock.nowMs() - agoMs));
+  const hour = full(hourS * 1000);
+  const young = kept([{ jti: 'one more' }, {}, {}], hour);
+  t.same(young.codes, ['conflict', 'created', 'created'], 'all can be revoked always');
+  t.equal(young.revocations.length, hour.length + 1, 'an issuer may be ahead of the first revocation');
+  t.match(
+    young.messages[0],
+    /^this tenant has 1,000 revocations of single tokens and subjects.*revoke all its tokens.*"exp"$/,
+  );
+
+  const old = kept([{}, { jti: 'one more' }], full(limits.issuerAheadMs));
+  t.same(old.codes, ['created', 'created'], 'there is room again');
+  t.same(
+    old.revocations.map(({ match }) => match),
+    [{ by: 'tenant' }, { by: 'jti', value: 'one more' }],
+    'not even such an issuer has dated a token of then after now',
+  );
   t.end();
 });

@@ -178,7 +178,7 @@ export const mutants: readonly Mutant[] = [
     name: 'jti covered by all',
     guard: 'A token revoked by its jti is refused whatever its iat (docs/security.md)',
     file: 'schemas/tenant.js',
-    edits: [{ find: "if (match.by === 'jti')", replace: 'if (false)' }],
+    edits: [{ find: "match.by === 'jti' ? limits.issuerAheadMs / 1000 : 0", replace: '0' }],
     killedBy: { by: 'test', file: 'test/attacks/token-issued-ahead.test.ts' },
   },
   {
