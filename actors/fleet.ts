@@ -119,7 +119,7 @@ export class Fleet implements FleetView, PlacementLedger {
   standing(key: HostKey): HostStanding {
     const entry = this.#entries.get(key);
     if (entry === undefined) {
-      const isKnown = this.isTold(key) && !this.#unreadable.has(key);
+      const isKnown = this.isTold(key) && !this.isUnreadable(key);
       return isKnown ? 'removed' : 'unheard';
     }
     if (entry.fenced === true) return 'fenced';
@@ -137,6 +137,11 @@ export class Fleet implements FleetView, PlacementLedger {
   /** Has the owner of the host's partition told this process of its hosts? */
   isTold(key: HostKey): boolean {
     return this.#versions.has(partitionOf(key, this.#partitions));
+  }
+
+  /** Is its record damaged? Then nobody knows which key is enrolled for it. */
+  isUnreadable(key: HostKey): boolean {
+    return this.#unreadable.has(key);
   }
 
   lastHeardMs(key: HostKey): number | null {

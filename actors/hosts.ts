@@ -62,7 +62,7 @@ const decodeReport = decoder(Report);
 const decodeBeat = decoder(Beat);
 
 export function serveHosts(options: HostServerOptions): Subscription[] {
-  const { nc, log, fleet, onRefused } = options;
+  const { nc, log, fleet } = options;
 
   /** Calls the handler with what a host sent; what is not well formed is answered `invalid`, where an answer is due. */
   const serve = <T>(
@@ -125,11 +125,16 @@ export function serveHosts(options: HostServerOptions): Subscription[] {
         // The silence of a fenced host is counted from when its word ceased to count.
         if (fleet.standing(sender.host) === 'fenced') return;
         if (fleet.isEnrolled(sender)) fleet.hear(sender.host, beat);
-        else onRefused('beat', sender);
+        else countRefused(options, 'beat', sender);
       },
       () => {},
     ),
   ];
+}
+
+/** Not before it is known which key is enrolled: a process that has just started knows no host's. */
+function countRefused({ fleet, onRefused }: HostServerOptions, kind: HostMessage, sender: Sender): void {
+  if (fleet.isTold(sender.host) && !fleet.isUnreadable(sender.host)) onRefused(kind, sender);
 }
 
 const ownedPartition = ({ owned }: HostServerOptions, number: number): Partition | undefined => {
@@ -155,7 +160,7 @@ async function answerHello(
   const refusal = refusalOfHello(partition.view, fleet, sender, value);
   if (refusal !== undefined) {
     if (refusal === 'unknown_host' || !isEnrolled(partition.view.host(host), sender))
-      options.onRefused('hello', sender);
+      countRefused(options, 'hello', sender);
     respond({ ok: false, error: refusal });
     return;
   }
@@ -242,7 +247,7 @@ function answerSync(options: HostServerOptions, sender: Sender, ask: SyncAsk, se
       (state) => lookFor(options, partition, state, { sender, ask, strangers }),
       (told) => {
         if (told === undefined) {
-          options.onRefused('sync', sender);
+          countRefused(options, 'sync', sender);
           return;
         }
         // Where too much waits already, the host hears nothing of this partition and asks again.
@@ -261,6 +266,8 @@ interface Told {
   readonly hold: readonly ContainerId[];
 }
 
+type Common = Omit<Told['head'], 'same' | 'fenced' | 'orphan_word' | 'draining'>;
+
 /** Undefined: the sender is told nothing. */
 function lookFor(
   { cluster, fleet }: HostServerOptions,
@@ -276,8 +283,8 @@ function lookFor(
   const { host } = sender;
   const incarnation = incarnationOf(cluster);
   const version = { epoch: toldEpoch(cluster, number, partition.epoch), revision: partition.revisionOf(host) };
-  const common = {
-    v: 1 as const,
+  const common: Common = {
+    v: 1,
     cluster: cluster.id,
     partitions: cluster.partitions,
     partition: number,
@@ -286,13 +293,16 @@ function lookFor(
   };
   const isHome = number === partitionOf(host, cluster.partitions);
   const home = isHome ? state.host(host) : undefined;
+  const held = ask.held[String(number)];
+  if (isHome ? [...state.damagedHosts()].includes(host) : fleet.isUnreadable(host)) {
+    return held === undefined ? undefined : keepsWhatItRuns(common, held);
+  }
   if ((isHome && home === undefined && wasRemoved(state, sender)) || fleet.standing(host) === 'fenced') {
     // It is thrown out; what it should run is none of its business any more.
     const head = { ...common, same: true, fenced: true as const, orphan_word: null, draining: null };
     return { head, gone: [], placed: [], hold: [] };
   }
   if (!(home === undefined ? fleet.isEnrolled(sender) : isEnrolled(home, sender))) return undefined;
-  const held = ask.held[String(number)];
   const same = held !== undefined && held[0] === version.epoch && held[1] === version.revision;
   return {
     head: { ...common, same, orphan_word: home?.orphanWord ?? null, draining: home?.draining ?? null },
@@ -301,6 +311,16 @@ function lookFor(
     // Of this version as the containers are.
     hold: same ? [] : [...state.damagedContainers()],
   };
+}
+
+/**
+ * For a host whose record is damaged. Which key is enrolled for it is not known, so it is told nothing that it did not say
+ * itself: that is enough for an agent with STOP_ON_DISCONNECT_MS to keep its containers. They are placed nowhere else
+ * meanwhile, for the host is not taken for lost.
+ */
+function keepsWhatItRuns(common: Common, [epoch, revision]: readonly [number, number]): Told {
+  const head = { ...common, epoch, revision, same: true, orphan_word: null, draining: null };
+  return { head, gone: [], placed: [], hold: [] };
 }
 
 /**
@@ -324,11 +344,12 @@ function* telling({ head, gone, placed, hold }: Told, send: (text: string) => vo
 
 /** Why nothing of a report is taken in; undefined: it may be. */
 function refusalOf(
-  { fleet, cluster, onRefused }: HostServerOptions,
+  options: HostServerOptions,
   partition: Partition,
   sender: Sender,
   { session }: Report,
 ): ReportRefusal | undefined {
+  const { fleet, cluster } = options;
   const { host } = sender;
   // What a host says that was thrown out changes nothing (invariant A7).
   if (fleet.standing(host) === 'fenced') return 'unavailable';
@@ -336,7 +357,7 @@ function refusalOf(
   if (!fleet.isTold(host)) return 'unavailable';
   const isHome = partition.number === partitionOf(host, cluster.partitions);
   if (!(isHome ? isEnrolled(partition.view.host(host), sender) : fleet.isEnrolled(sender))) {
-    onRefused('report', sender);
+    countRefused(options, 'report', sender);
     // The owner of the host's partition knows, and sends its agent to say hello; others may not have heard yet.
     return isHome ? 'stale_session' : 'unavailable';
   }

@@ -24,7 +24,7 @@ import { createEngineMonitor, type EngineMonitor } from './engine-monitor.ts';
 import { createExecutor } from './execute.ts';
 import { createFaults } from './faults.ts';
 import { createFirewall } from './firewall.ts';
-import { keyFrom, senderOf, type Identity } from './identity.ts';
+import { keyFrom, type StoredIdentity } from './identity.ts';
 import { createCollector } from './logs/collector.ts';
 import { loadCursors } from './logs/cursors.ts';
 import { createPublish } from './logs/publish.ts';
@@ -51,7 +51,7 @@ import { createStateDisk } from './state-disk.ts';
 
 export interface AgentParts {
   readonly settings: AgentSettings;
-  readonly identity: Identity;
+  readonly identity: StoredIdentity;
   readonly seed: Uint8Array;
   readonly registry: Registry;
   readonly clock: Clock;
@@ -74,10 +74,12 @@ export async function startAgent(parts: AgentParts): Promise<void> {
   const credentials = createCredentials(identity, {
     publicKey: keyFrom(seed).getPublicKey(),
     stateDir: settings.STATE_DIR,
+    boundRetry: { minMs: settings.SYNC_INTERVAL_MS, maxMs: limits.boundRetryMaxMs },
     disk,
     clock,
     log,
   });
+  const { sender } = credentials;
   // Also what was read from there: a disk that takes no writes is known at the start, not at the first need.
   credentials.keep();
   const owner: Owner = { cluster, host };
@@ -141,10 +143,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
   const stopsAfterMs = () => stoppedAfterMs(settings, capacity().containers);
 
   const answers = new Answers(clock);
-  let speaksAs = senderOf(identity);
-  const sender = () => speaksAs;
   const control = createControl({
-    sender,
     target: {
       sender,
       current: () => desired,
@@ -325,6 +324,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
       faults: () => faults.list().map(({ kind }) => kind),
       firewall: firewall.state,
       credentialsExpiryMs: () => credentials.expiryMs(),
+      credentialsBound: () => sender().user !== undefined,
     },
     () => clock.nowMs(),
   );
@@ -361,22 +361,33 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     );
   }
 
+  /** One connection after the other: subjects and inboxes of other credentials are others. */
   async function connect(): Promise<void> {
-    let nc = await open();
-    if (sender().user === undefined) {
-      await control.exchange(nc, signal);
-      speaksAs = senderOf({ host, jwt: credentials.jwt() });
-      // Subjects and inboxes of these credentials are others: a connection keeps those that it was made with.
-      if (sender().user !== undefined) {
-        await nc.close();
-        nc = await open();
-      }
+    while (!signal.aborted) {
+      const nc = await openOrFallBack();
+      if (nc === undefined) continue;
+      // The connection came when the agent had stopped.
+      if (signal.aborted) return nc.close();
+      connection = nc;
+      serving = control.run(nc, reporter, signal);
+      await serving;
+      if (!signal.aborted) await nc.close();
     }
-    // The connection came when the agent had stopped.
-    if (signal.aborted) return nc.close();
-    connection = nc;
-    serving = control.run(nc, reporter, signal);
-    await serving;
+  }
+
+  /** Undefined: no server took these credentials, and those before are to be tried. */
+  async function openOrFallBack(): Promise<NatsConnection | undefined> {
+    const opening = open();
+    if (!credentials.hasFallback()) return opening;
+    try {
+      return await within(opening, settings.SYNC_INTERVAL_MS / 2, 'connecting with bound credentials');
+    } catch (error) {
+      log.error('bound_credentials_unanswered', { error });
+      credentials.fallBack();
+      // It goes on dialling, now with the other credentials.
+      void opening.then((nc) => nc.close()).catch(() => undefined);
+      return undefined;
+    }
   }
 
   const disconnect = async (): Promise<void> => {

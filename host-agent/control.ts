@@ -4,14 +4,14 @@
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import Type from 'typebox';
-import type { Answers } from '../lib/answers.ts';
+import { Answers } from '../lib/answers.ts';
 import { backoffMs, jitter, sleep, type BackoffBounds } from '../lib/backoff.ts';
 import type { Clock } from '../lib/clock.ts';
 import { decoder } from '../lib/decode.ts';
 import type { Log } from '../lib/log.ts';
 import { limits } from '../schemas/limits.ts';
 import { ReportAnswer, type Beat, type Report } from '../schemas/messages.ts';
-import { partitionOf, subjects, type Sender } from '../schemas/subjects.ts';
+import { partitionOf, subjects } from '../schemas/subjects.ts';
 import type { Credentials } from './credentials.ts';
 import { createLatch } from './latch.ts';
 import type { Request } from './logs/publish.ts';
@@ -26,9 +26,10 @@ const decodeBell = decoder(Type.Object({ partition: Type.Integer(), rid: Type.Un
 export interface Control {
   /** Rejects while there is no connection. */
   readonly request: Request;
-  /** Trades credentials of the last release for others, over a connection of its own. */
-  exchange(nc: NatsConnection, signal: AbortSignal): Promise<void>;
-  /** Serves until the signal aborts. What is under way then ends with the connection. */
+  /**
+   * Serves until the signal aborts, or until the next connection is to be made with other credentials. What is under way
+   * then ends with the connection.
+   */
   run(nc: NatsConnection, reporter: Reporter, signal: AbortSignal): Promise<void>;
   /** Says that this agent ends, where the control plane counts on it to stop its containers. */
   leave(): Promise<void>;
@@ -43,8 +44,6 @@ export interface Control {
 }
 
 export interface ControlParts {
-  /** Who this agent is by the credentials of its connection. */
-  readonly sender: () => Sender;
   readonly target: SyncTarget;
   /** A session was given. */
   readonly onGreeted: () => void;
@@ -52,7 +51,7 @@ export interface ControlParts {
   readonly onContact: () => void;
   /** Owners have said what this host should run: what was moved while this host was cut off is known. */
   readonly onSynced: () => void;
-  readonly hello: Omit<HelloParts, 'request' | 'held' | 'sender' | 'credentials'> & {
+  readonly hello: Omit<HelloParts, 'request' | 'held' | 'sender' | 'onUnknown' | 'credentials'> & {
     readonly credentials: Credentials;
   };
   readonly beat: () => Omit<Beat, 'v' | 'session'>;
@@ -69,9 +68,14 @@ export interface ControlParts {
 }
 
 export function createControl(parts: ControlParts): Control {
-  const { sender, target, clock, answers, metrics, log } = parts;
+  const { target, clock, answers, metrics, log } = parts;
+  const { credentials } = parts.hello;
+  const { sender } = credentials;
   const bell = createLatch();
   const stale = createLatch();
+  const unknown = createLatch();
+  /** On this connection. */
+  const ownAnswers = new Answers(clock);
   let connection: NatsConnection | undefined;
   let session: number | undefined;
   let isGreeting = false;
@@ -79,19 +83,33 @@ export function createControl(parts: ControlParts): Control {
   /** What is to be asked for next: partitions that a bell named, or all. */
   let due: Set<number> | 'all' = 'all';
 
+  const asked = (): void => {
+    answers.asked();
+    ownAnswers.asked();
+  };
+  const heard = (): void => {
+    answers.heard();
+    ownAnswers.heard();
+  };
   const onContact = (): void => {
     parts.onContact();
-    answers.heard();
+    heard();
   };
   const request: Request = async (subject, payload, timeoutMs) => {
     if (connection === undefined) throw new Error('not connected');
-    answers.asked();
+    asked();
     const { data } = await connection.request(subject, payload, { timeout: timeoutMs });
-    answers.heard();
+    heard();
     return data;
   };
 
-  const helloParts: HelloParts = { ...parts.hello, sender, request, held: () => session };
+  const helloParts: HelloParts = {
+    ...parts.hello,
+    sender,
+    request,
+    held: () => session,
+    onUnknown: () => unknown.wake(),
+  };
 
   const ring = (partition: number | 'all'): void => {
     if (partition === 'all') due = 'all';
@@ -121,6 +139,7 @@ export function createControl(parts: ControlParts): Control {
       session = greeting.session;
       isGreeting = false;
       log.info('session', { session, partitions: greeting.partitions });
+      credentials.proved();
       parts.onGreeted();
       onContact();
       target.orphanWord(greeting.orphan_word);
@@ -139,22 +158,22 @@ export function createControl(parts: ControlParts): Control {
         await bell.wait(fullAtMs - clock.monotonicMs(), signal);
         continue;
       }
-      const asked = due;
+      const wanted = due;
       due = new Set();
-      answers.asked();
+      asked();
       const result = await sync(
         nc,
         target,
-        asked === 'all' ? undefined : [...asked],
+        wanted === 'all' ? undefined : [...wanted],
         log,
         limits.syncTimeoutMs,
         signal,
       );
       metrics.sync(result.kind);
-      const isDone = takeResult(result, asked);
+      const isDone = takeResult(result, wanted);
       // Every host at its own time, and none in step with another.
-      if (asked === 'all' && (isDone || result.kind === 'silent')) void checkSession();
-      if (isDone && asked === 'all') fullAtMs = clock.monotonicMs() + parts.syncMs * (0.75 + Math.random() / 2);
+      if (wanted === 'all' && (isDone || result.kind === 'silent')) void checkSession();
+      if (isDone && wanted === 'all') fullAtMs = clock.monotonicMs() + parts.syncMs * (0.75 + Math.random() / 2);
       failures = isDone ? 0 : failures + 1;
       // A bell is a sign of life: no need to wait longer.
       if (!isDone) await bell.wait(jitter(backoffMs(failures - 1, parts.retry)), signal);
@@ -163,22 +182,22 @@ export function createControl(parts: ControlParts): Control {
   const isDue = (): boolean => due === 'all' || due.size > 0;
 
   /** True: nothing is owed to us. What a bell named, and nobody answered for, stays due. */
-  const takeResult = (result: SyncResult, asked: typeof due): boolean => {
+  const takeResult = (result: SyncResult, wanted: typeof due): boolean => {
     switch (result.kind) {
       case 'complete':
         parts.onSynced();
-        answers.heard();
-        if (asked === 'all') lastSyncMs = clock.nowMs();
+        heard();
+        if (wanted === 'all') lastSyncMs = clock.nowMs();
         if (due !== 'all') due = new Set([...due, ...result.due]);
         return true;
       case 'partial':
         parts.onSynced();
-        answers.heard();
+        heard();
         if (due !== 'all') due = new Set([...due, ...result.missing]);
         return false;
       case 'silent':
         // No more than was asked: whoever is slow to answer for one partition is not helped by sixteen questions.
-        due = due === 'all' || asked === 'all' ? 'all' : new Set([...due, ...asked]);
+        due = due === 'all' || wanted === 'all' ? 'all' : new Set([...due, ...wanted]);
         return false;
       case 'refused':
         due = 'all';
@@ -222,6 +241,7 @@ export function createControl(parts: ControlParts): Control {
   const watchConnection = async (nc: NatsConnection, reporter: Reporter): Promise<void> => {
     for await (const status of nc.status()) {
       if (status.type !== 'reconnect') continue;
+      ownAnswers.reconnected();
       ring('all');
       reporter.repeat();
     }
@@ -230,29 +250,79 @@ export function createControl(parts: ControlParts): Control {
   /** Credentials that come to their end are renewed by a new hello. */
   const keepCredentials = async (signal: AbortSignal): Promise<void> => {
     while (!signal.aborted) {
-      await sleep(parts.hello.credentials.checkEveryMs, signal);
-      if (parts.hello.credentials.renewKey() !== undefined) stale.wake();
+      await sleep(credentials.checkEveryMs, signal);
+      if (credentials.renewKey() !== undefined) stale.wake();
     }
+  };
+
+  /** Less than half of the shortest STOP_ON_DISCONNECT_MS: no container is stopped because credentials were tried. */
+  const silentMs = parts.syncMs / 2;
+
+  /** @returns whether the next connection is to be made with bound credentials */
+  const offerBound = async (): Promise<boolean | undefined> => {
+    const answer = await askBound(helloParts);
+    if (answer === undefined) return undefined;
+    onContact();
+    if (credentials.offered(answer.jwt)) {
+      // What is asked from here on is asked with them.
+      connection = undefined;
+      return true;
+    }
+    // A control plane of the last release has counted that as the start of another session.
+    if (session !== undefined) stale.wake();
+    return false;
+  };
+
+  /** At the start of a connection with unbound credentials: asked before anything else, for a while. */
+  const offerBoundFirst = async (signal: AbortSignal): Promise<boolean> => {
+    const untilMs = clock.monotonicMs() + silentMs;
+    for (let attempt = 0; credentials.askBoundInMs() === 0 && !signal.aborted; attempt++) {
+      const isOffered = await offerBound();
+      if (isOffered !== undefined) return isOffered;
+      if (clock.monotonicMs() >= untilMs) return false;
+      await sleep(jitter(backoffMs(attempt, parts.retry)), signal);
+    }
+    return false;
+  };
+
+  /** Resolves when the next connection is to be made with other credentials, or the signal aborts. */
+  const watchBinding = async (nc: NatsConnection, signal: AbortSignal): Promise<void> => {
+    while (!signal.aborted) {
+      await sleep(Math.min(limits.natsSilenceLookMs, silentMs), signal);
+      const askInMs = credentials.askBoundInMs();
+      if (askInMs !== undefined) {
+        await unknown.wait(askInMs, signal);
+        if (!signal.aborted && (await offerBound()) === true) return;
+      } else if (credentials.hasFallback() && !nc.isClosed() && ownAnswers.silentMs() >= silentMs) {
+        log.error('bound_credentials_unanswered', { silentMs: Math.round(ownAnswers.silentMs()) });
+        connection = undefined;
+        credentials.fallBack();
+        return;
+      }
+    }
+  };
+
+  const serve = async (nc: NatsConnection, reporter: Reporter, signal: AbortSignal): Promise<void> => {
+    const ending = new AbortController();
+    const serving = AbortSignal.any([signal, ending.signal]);
+    hearBells(nc);
+    void watchConnection(nc, reporter);
+    await Promise.all([
+      greet(reporter, serving),
+      keepSynced(nc, serving),
+      keepBeating(nc, serving),
+      keepCredentials(serving),
+      watchBinding(nc, serving).finally(() => ending.abort()),
+    ]);
   };
 
   return {
     request,
-    exchange: async (nc, signal) => {
-      const exchange: Request = async (subject, payload, timeoutMs) =>
-        (await nc.request(subject, payload, { timeout: timeoutMs })).data;
-      const jwt = await askBound({ ...helloParts, request: exchange }, signal);
-      if (jwt !== undefined) parts.hello.credentials.renewed(jwt);
-    },
     run: async (nc, reporter, signal) => {
       connection = nc;
-      hearBells(nc);
-      void watchConnection(nc, reporter);
-      await Promise.all([
-        greet(reporter, signal),
-        keepSynced(nc, signal),
-        keepBeating(nc, signal),
-        keepCredentials(signal),
-      ]);
+      answers.reconnected();
+      ownAnswers.reconnected();
+      if (!(await offerBoundFirst(signal))) await serve(nc, reporter, signal);
     },
     leave: async () => {
       if (session === undefined || !parts.isCountedOn()) return;

@@ -23,7 +23,14 @@ export const Identity = Type.Object({
 });
 export type Identity = Static<typeof Identity>;
 
-const decodeIdentity = decoder(Identity);
+/**
+ * With bound credentials beside unbound ones, until these end (credentials.ts). An agent of the last release reads `jwt`
+ * alone.
+ */
+const StoredIdentity = Type.Object({ ...Identity.properties, bound_jwt: Type.Optional(Type.String({ minLength: 1 })) });
+export type StoredIdentity = Static<typeof StoredIdentity>;
+
+const decodeIdentity = decoder(StoredIdentity);
 const decodeEnrolled = decoder(Type.Object({ data: Identity }));
 
 export const identityPath = (stateDir: string) => join(stateDir, 'identity.json');
@@ -40,11 +47,17 @@ export async function loadSeed(stateDir: string): Promise<Uint8Array> {
 
 export const keyFrom = (seed: Uint8Array): KeyPair => fromSeed(seed);
 
-export const loadIdentity = (stateDir: string, log: Log): Promise<Identity | undefined> =>
+export const loadIdentity = (stateDir: string, log: Log): Promise<StoredIdentity | undefined> =>
   readDecoded(identityPath(stateDir), decodeIdentity, log);
 
-/** From when and until when the credentials are good, in milliseconds since 1970; undefined where they have no end. */
-export function lifetimeOf({ jwt }: Identity): { readonly sinceMs: number; readonly untilMs: number } | undefined {
+/** The credentials that end last. */
+export const newest = ({ host, jwt, bound_jwt: bound }: StoredIdentity): Pick<Identity, 'host' | 'jwt'> => {
+  const ends = (each: string): number => lifetimeOf(each)?.untilMs ?? Infinity;
+  return { host, jwt: bound === undefined || ends(bound) < ends(jwt) ? jwt : bound };
+};
+
+/** From when and until when credentials are good, in milliseconds since 1970; undefined where they have no end. */
+export function lifetimeOf(jwt: string): { readonly sinceMs: number; readonly untilMs: number } | undefined {
   try {
     const { iat, exp } = decodeJson(Buffer.from(jwt.split('.')[1] ?? '', 'base64url')) as Record<string, unknown>;
     if (typeof exp !== 'number') return undefined;

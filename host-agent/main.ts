@@ -7,7 +7,16 @@ import { createLog, logLevelOf, type Log } from '../lib/log.ts';
 import { createRegistry, metricsListenerOf, serveMetrics } from '../lib/metrics.ts';
 import { version } from '../lib/version.ts';
 import { startAgent } from './agent.ts';
-import { enrol, EnrolmentRefused, keyFrom, lifetimeOf, loadIdentity, loadSeed, type Identity } from './identity.ts';
+import {
+  enrol,
+  EnrolmentRefused,
+  keyFrom,
+  lifetimeOf,
+  loadIdentity,
+  loadSeed,
+  newest,
+  type StoredIdentity,
+} from './identity.ts';
 import { AlreadyRunning, lockHost, lockStateDir } from './lock.ts';
 import { checkSettings, joinTokenOf, settings, type AgentSettings } from './settings.ts';
 
@@ -56,9 +65,9 @@ async function writtenOrRefused<T>(stateDir: string, work: () => T | Promise<T>)
 }
 
 /** From disk; by enrolment at the first start, and where the credentials have run out and there is a new token. */
-async function identify(given: AgentSettings, publicKey: string, life: Lifecycle, log: Log): Promise<Identity> {
+async function identify(given: AgentSettings, publicKey: string, life: Lifecycle, log: Log): Promise<StoredIdentity> {
   const known = await loadIdentity(given.STATE_DIR, log);
-  const hasExpired = known !== undefined && (lifetimeOf(known)?.untilMs ?? Infinity) <= systemClock.nowMs();
+  const hasExpired = known !== undefined && (lifetimeOf(newest(known).jwt)?.untilMs ?? Infinity) <= systemClock.nowMs();
   if (known !== undefined && !hasExpired) return known;
   const joinToken = joinTokenOf(given);
   if (joinToken === undefined) {

@@ -42,6 +42,7 @@ export interface Gauges {
   faults(): readonly string[];
   firewall(): FirewallState;
   credentialsExpiryMs(): number | null;
+  credentialsBound(): boolean;
 }
 
 export function createMetrics(registry: Registry): Metrics {
@@ -228,6 +229,11 @@ export function registerGauges(registry: Registry, gauges: Gauges, nowMs: () => 
     },
   );
   simple('longshore_agent_orphans_held', 'Orphans that wait for an operator’s word.', () => gauges.orphansHeld());
+  simple(
+    'longshore_agent_credentials_bound',
+    'Whether the NATS credentials in use name the key of the agent; 0: they are of the last release.',
+    () => Number(gauges.credentialsBound()),
+  );
   simple('longshore_agent_credentials_expiry_timestamp_seconds', 'When the NATS credentials end; 0: never.', () => {
     const ms = gauges.credentialsExpiryMs();
     return ms === null ? 0 : ms / 1000;

@@ -47,6 +47,8 @@ export interface HelloParts {
   /** How long after losing contact every container has stopped; null: never. */
   readonly stopsAfterMs: () => number | null;
   readonly onFenced: () => void;
+  /** The control plane does not know this host, or not by these credentials. */
+  readonly onUnknown: () => void;
   readonly sessions: SessionNumber;
   readonly credentials: Pick<Credentials, 'renewKey' | 'renewed' | 'publicKey'>;
   /** The session that this process holds. */
@@ -75,6 +77,7 @@ export async function hello(parts: HelloParts, signal: AbortSignal): Promise<Gre
         return answer;
       }
       if (!answer.ok && answer.error === 'fenced') parts.onFenced();
+      if (!answer.ok && answer.error === 'unknown_host') parts.onUnknown();
       if (!answer.ok && answer.error === 'superseded') parts.onSuperseded(true);
       else log.error('hello_refused', { why: fault, answer });
     } catch (error) {
@@ -92,34 +95,18 @@ function faultOf(answer: HelloAnswer, cluster: string, highest: number): string 
 }
 
 /**
- * Credentials that name the agent's key in their subjects, in place of those of the last release (ADR 22): asked for once,
- * before anything else is said. Undefined where the control plane is of the last release too, or the signal aborts first.
+ * Asks once for bound credentials, in place of those of the last release (ADR 22). A control plane of the last release takes
+ * it for any hello, so it says all that a hello says. Undefined: there was no answer.
  */
-export async function askBound(
-  { sender, version, capacity, credentials, request, backoff, log }: HelloParts,
-  signal: AbortSignal,
-): Promise<string | undefined> {
-  const message: Hello = {
-    v: 1,
-    agent_version: version,
-    capacity: capacity(),
-    renew_key: credentials.publicKey,
-    wants_bound: true,
-  };
-  for (let attempt = 0; !signal.aborted; attempt++) {
-    try {
-      const subject = subjects.hostHello(sender());
-      const answer = decodeAnswer(await request(subject, JSON.stringify(message), limits.reportTimeoutMs));
-      if (answer.ok) return answer.jwt;
-      log.error('credentials_refused', { why: answer.error });
-      // The hello that follows deals with a fence, and with a host that is not there.
-      if (answer.error !== 'unavailable') return undefined;
-    } catch (error) {
-      log.debug('hello_unanswered', { error });
-    }
-    await sleep(jitter(backoffMs(attempt, backoff)), signal);
+export async function askBound(parts: HelloParts): Promise<{ readonly jwt: string | undefined } | undefined> {
+  try {
+    const answer = await ask(parts, { wants_bound: true, renew_key: parts.credentials.publicKey });
+    if (!answer.ok) parts.log.warn('bound_credentials_refused', { why: answer.error });
+    return { jwt: answer.ok ? answer.jwt : undefined };
+  } catch (error) {
+    parts.log.debug('hello_unanswered', { error });
+    return undefined;
   }
-  return undefined;
 }
 
 /**
@@ -127,10 +114,14 @@ export async function askBound(
  * Rejects where that is not answered.
  */
 export async function farewell(parts: HelloParts): Promise<void> {
-  await ask({ ...parts, stopsAfterMs: () => null }, limits.farewellMs);
+  await ask({ ...parts, stopsAfterMs: () => null }, {}, limits.farewellMs);
 }
 
-async function ask(parts: HelloParts, timeoutMs: number = limits.reportTimeoutMs): Promise<HelloAnswer> {
+async function ask(
+  parts: HelloParts,
+  more: Pick<Hello, 'wants_bound' | 'renew_key'> = {},
+  timeoutMs: number = limits.reportTimeoutMs,
+): Promise<HelloAnswer> {
   const { sender, version, capacity, stopsAfterMs, held, sessions, credentials, request } = parts;
   const renewKey = credentials.renewKey();
   const session = held();
@@ -142,6 +133,7 @@ async function ask(parts: HelloParts, timeoutMs: number = limits.reportTimeoutMs
     highest_session: sessions.highest(),
     stops_after_ms: stopsAfterMs(),
     ...(renewKey === undefined ? {} : { renew_key: renewKey }),
+    ...more,
   };
   return decodeAnswer(await request(subjects.hostHello(sender()), JSON.stringify(message), timeoutMs));
 }

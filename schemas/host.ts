@@ -75,6 +75,10 @@ export const HostView = Type.Object(
     orphans_held: Type.Integer(),
     faults: Type.Array(HostFault, { description: 'What its agent says is wrong with it; empty where nothing is.' }),
     agent_version: nullable(Type.String()),
+    credentials_bound: Type.Boolean({
+      description:
+        'Whether only credentials that name its agent’s key are believed. False: those of the last release are, too.',
+    }),
     stops_after_ms: nullable(
       Type.Integer({
         description:

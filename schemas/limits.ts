@@ -282,6 +282,8 @@ export const limits = {
   enrolTimeoutMs: 10 * seconds,
   joinTokenTtlMs: 1 * hours,
   hostCredentialsTtlMs: 30 * days,
+  /** How often at least an agent with credentials of the last release asks for bound ones; at first more often. */
+  boundRetryMaxMs: 1 * hours,
   /** Of one connection of an agent, which needs four: its doorbells, its answers, and a sync or two. */
   hostSubscriptions: 32,
   /** Of one message of an agent: a full report is the largest, with what JSON adds. */

@@ -71,6 +71,7 @@ export function hostView(record: HostRecord, fleet: FleetView): HostView {
     orphans_held: beat?.orphansHeld ?? 0,
     faults: [...(beat?.faults ?? []), ...faultsOfCeiling(record, fleet.ceiling, beat?.used)],
     agent_version: record.agentVersion,
+    credentials_bound: record.isBound === true,
     stops_after_ms: record.stopsAfterMs ?? null,
     engine: beat?.engine ?? null,
     last_heard_at: heard === null ? null : timestamp(heard),

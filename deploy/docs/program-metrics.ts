@@ -70,6 +70,7 @@ function fillAgent(registry: Registry): void {
       faults: neverRead,
       firewall: neverRead,
       credentialsExpiryMs: neverRead,
+      credentialsBound: neverRead,
     },
     neverRead,
   );

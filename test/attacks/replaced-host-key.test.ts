@@ -190,6 +190,14 @@ t.test('where nothing is revoked at the servers, the actors believe the enrolled
     t.match(await view(), { capacity: before.capacity });
   });
 
+  await t.test('the enrolled agent, whose answer was lost, gets credentials for its key once more', async (t) => {
+    t.match(await view(), { credentials_bound: true });
+    const again = await agentWith(t, ground, user, await mint(ground, user, true), true);
+    t.match(await again.hello(roomy, { renew_key: user.getPublicKey(), wants_bound: true }), { ok: true, jwt: /./ });
+    t.same(await again.sync(silenceMs), [], 'and nothing else, without them');
+    t.match(await second.report(session), { ok: true }, 'its session goes on');
+  });
+
   await t.test('an enrolled agent that claims more than any machine has is believed up to the ceiling', async (t) => {
     t.match(await second.hello(greedy), { ok: true });
     const { capacity, faults } = await view();

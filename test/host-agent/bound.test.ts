@@ -4,8 +4,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { mintHostUserJwt } from '../../deploy/nats.ts';
-import { keyFrom, loadSeed, senderOf, type Identity } from '../../host-agent/identity.ts';
-import { startAgent } from './support/agent.ts';
+import { keyFrom, loadSeed, newest, senderOf, type StoredIdentity } from '../../host-agent/identity.ts';
+import { startAgent, type AgentProcess } from './support/agent.ts';
 import { host, startControlPlane } from './support/control-plane.ts';
 import { eventually } from './support/eventually.ts';
 import { startFakeEngine } from './support/fake-engine.ts';
@@ -18,7 +18,7 @@ async function startGround(t: Test) {
   const stateDir = join(dir, 'agent');
   const identityFile = join(stateDir, 'identity.json');
   const start = () => startAgent(t, { dockerHost: engine.host, stateDir, controlPlane });
-  const stored = (): Identity => JSON.parse(readFileSync(identityFile, 'utf8')) as Identity;
+  const stored = (): StoredIdentity => JSON.parse(readFileSync(identityFile, 'utf8')) as StoredIdentity;
   /** As an agent of the last release has left it. */
   const enrolledBefore = async (): Promise<string> => {
     const publicKey = keyFrom(await loadSeed(stateDir)).getPublicKey();
@@ -39,7 +39,9 @@ async function startGround(t: Test) {
       () => `a heartbeat of ${user}: ${JSON.stringify(controlPlane.senders().at(-1))}`,
     );
   };
-  return { controlPlane, stateDir, start, stored, enrolledBefore, beatOf };
+  const metric = async (agent: AgentProcess): Promise<number> =>
+    Number(/^longshore_agent_credentials_bound(?:{.*})? (\d)$/m.exec(await agent.metrics())?.[1]);
+  return { controlPlane, stateDir, start, stored, enrolledBefore, beatOf, metric };
 }
 
 const image = { registry: 'registry.example', repository: 'web', tag: '1', cpu_millis: 10, mem_bytes: 8 * 1024 ** 2 };
@@ -52,7 +54,7 @@ t.test('an agent that enrolled with the last release trades its credentials at i
   const { id } = controlPlane.desire(image);
   await controlPlane.reported(id, ({ observation }) => observation.status === 'running');
   await eventually(
-    () => senderOf(stored()).user === key,
+    () => senderOf(newest(stored())).user === key,
     () => 'they are on its disk',
   );
   t.same(
@@ -71,15 +73,72 @@ t.test('an agent that enrolled with the last release trades its credentials at i
   t.equal(controlPlane.hellos().at(-1)?.wants_bound, undefined, 'and has them');
 });
 
-t.test('beside a control plane of the last release it goes on with what it has', async (t) => {
-  const { controlPlane, start, enrolledBefore, beatOf } = await startGround(t);
-  controlPlane.playLastRelease();
-  await enrolledBefore();
+t.test('beside a control plane of the last release it goes on with what it has, and asks again', async (t) => {
+  const { controlPlane, start, enrolledBefore, beatOf, metric } = await startGround(t);
+  controlPlane.playRelease('last');
+  const key = await enrolledBefore();
+  const agent = start();
+  await beatOf(undefined);
+  const { id } = controlPlane.desire(image);
+  await controlPlane.reported(id, ({ observation }) => observation.status === 'running');
+  t.equal(await metric(agent), 0);
+
+  controlPlane.playRelease('this');
+  await beatOf(key);
+  t.equal(await metric(agent), 1, 'once the control plane knows better, without a start');
+});
+
+t.test('an agent whose new credentials get no answer goes back to those before', async (t) => {
+  const { controlPlane, start, stored, enrolledBefore, beatOf } = await startGround(t);
+  controlPlane.hearBound(false);
+  const key = await enrolledBefore();
+  const first = start();
+  await first.logged('bound_credentials_unanswered');
+  await beatOf(undefined);
+  const { id } = controlPlane.desire(image);
+  await controlPlane.reported(id, ({ observation }) => observation.status === 'running');
+  t.equal(senderOf(stored()).user, undefined, 'they are on its disk');
+  await first.kill9();
+
+  const second = start();
+  await second.logged('bound_credentials_unanswered');
+  await beatOf(undefined);
+  const again = controlPlane.desire(image);
+  await controlPlane.reported(again.id, ({ observation }) => observation.status === 'running');
+
+  controlPlane.hearBound(true);
+  await beatOf(key);
+  await eventually(
+    () => senderOf(newest(stored())).user === key,
+    () => 'new ones are kept once they were answered',
+  );
+});
+
+t.test('a control plane that is set back to the last release loses no host', async (t) => {
+  const { controlPlane, start, stored, enrolledBefore, beatOf } = await startGround(t);
+  const key = await enrolledBefore();
+  const first = start();
+  await beatOf(key);
+  controlPlane.playRelease('last');
+  await beatOf(undefined);
+  await eventually(
+    () => controlPlane.hellos().length > 2,
+    () => 'it has a session there',
+  );
+  controlPlane.playRelease('this');
+  await beatOf(key);
+  await eventually(
+    () => senderOf(newest(stored())).user === key,
+    () => 'they are on its disk',
+  );
+  await first.kill9();
+
+  controlPlane.playRelease('last');
   start();
   await beatOf(undefined);
   const { id } = controlPlane.desire(image);
   await controlPlane.reported(id, ({ observation }) => observation.status === 'running');
-  t.pass('and runs what it should');
+  t.equal(senderOf(stored()).user, undefined, 'an agent of the last release would find what it can use');
 });
 
 t.test('an agent with hundreds of containers keeps to what its credentials allow', async (t) => {

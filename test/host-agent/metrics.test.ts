@@ -37,6 +37,7 @@ function everything(): Registry {
       faults: () => ['state_unwritable'],
       firewall: () => 'enforced',
       credentialsExpiryMs: () => null,
+      credentialsBound: () => true,
     },
     () => 3500,
   );

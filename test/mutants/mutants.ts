@@ -147,6 +147,22 @@ export const mutants: readonly Mutant[] = [
     killedBy: { by: 'test', file: 'test/actors/host.test.ts' },
   },
   {
+    name: 'a damaged host cut off',
+    guard: 'A host whose record is damaged keeps what it runs (ADR 22)',
+    file: 'actors/hosts.js',
+    edits: [
+      { find: 'return held === undefined ? undefined : keepsWhatItRuns(common, held)', replace: 'return undefined' },
+    ],
+    killedBy: { by: 'test', file: 'test/actors/senders.test.ts' },
+  },
+  {
+    name: 'no way back to unbound credentials',
+    guard: 'Credentials that get no answer are left for those before (ADR 22)',
+    file: 'host-agent/credentials.js',
+    edits: [{ find: 'isFallenBack = true', replace: 'isFallenBack = false' }],
+    killedBy: { by: 'test', file: 'test/host-agent/bound.test.ts' },
+  },
+  {
     name: 'capacity believed',
     guard: 'A host offers no more than its ceiling (ADR 22)',
     file: 'actors/host/ceiling.js',

@@ -91,8 +91,10 @@ export interface ControlPlane {
   beats(): Beat[];
   /** Who said each of them, by its subject. */
   senders(): Sender<string>[];
-  /** Plays the last release, which knows no credentials that name the agent's key in their subjects. */
-  playLastRelease(): void;
+  /** `last` knows no credentials that name the agent's key in their subjects, and does not hear who uses them. */
+  playRelease(release: 'this' | 'last'): void;
+  /** Whether messages of credentials that name the agent's key arrive; not while the accounts do not export them. */
+  hearBound(isOn: boolean): void;
   hellos(): Hello[];
   /** Faults of the protocol: a `seq` that did not rise, a message that does not decode. */
   faults(): string[];
@@ -142,20 +144,27 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
   const beats: Beat[] = [];
   const senders: Sender<string>[] = [];
   let isLastRelease = false;
+  let hearsBound = true;
   const hostsSigningSeed = readFileSync(nats.hostsSigningSeedFile, 'utf8');
   const hellos: Hello[] = [];
   const faults: string[] = [];
   const newest = new Map<ContainerId, ReportItem>();
 
-  const jwtFor = (publicKey: string): Promise<string> => {
+  const jwtFor = (publicKey: string, isUnbound = isLastRelease): Promise<string> => {
     const { hostsAccount } = nats;
-    return mintHostUserJwt({ hostKey: host, publicKey, hostsAccount, hostsSigningSeed, isUnbound: isLastRelease });
+    return mintHostUserJwt({ hostKey: host, publicKey, hostsAccount, hostsSigningSeed, isUnbound });
   };
 
   const onHello = async (message: Msg): Promise<HelloAnswer> => {
     const asked = decode.hello(message.data);
     hellos.push(asked);
-    const jwt = asked.renew_key === undefined ? {} : { jwt: await jwtFor(asked.renew_key) };
+    const { user } = senderOfSubject(message.subject);
+    const isUnbound = user === undefined && (isLastRelease || asked.wants_bound !== true);
+    const jwt = asked.renew_key === undefined ? {} : { jwt: await jwtFor(asked.renew_key, isUnbound) };
+    if (asked.wants_bound === true && !isLastRelease) {
+      const { session, orphanWord } = state;
+      return { ok: true, cluster: state.answeringCluster, partitions, session, orphan_word: orphanWord, ...jwt };
+    }
     const isAnotherHeard = beats.at(-1)?.session === state.session || beats.at(-2)?.session === state.session;
     if (asked.session !== undefined && asked.session < state.session && isAnotherHeard) {
       return { ok: false, error: 'superseded' };
@@ -200,6 +209,7 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
   const serve = async (): Promise<Subscription[]> => {
     type Handle = (message: Msg) => unknown[] | Promise<unknown[]>;
     const answer = async (message: Msg, handle: Handle): Promise<void> => {
+      if ((isLastRelease || !hearsBound) && senderOfSubject(message.subject).user !== undefined) return;
       try {
         for (const each of await handle(message)) message.respond(JSON.stringify(each));
       } catch (error) {
@@ -310,8 +320,11 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
     },
     beats: () => beats,
     senders: () => senders,
-    playLastRelease: () => {
-      isLastRelease = true;
+    playRelease: (release) => {
+      isLastRelease = release === 'last';
+    },
+    hearBound: (isOn) => {
+      hearsBound = isOn;
     },
     hellos: () => hellos,
     faults: () => faults,
