@@ -1,10 +1,10 @@
 /** What an actors process is told by its environment; docs/configuration.md describes the same table. */
-import { choice, integer, list, optionalText, text } from '../lib/config.ts';
+import { choice, integer, natsServers, optionalText, text } from '../lib/config.ts';
 import { logLevels } from '../lib/log.ts';
 import { defaultHostCeiling, limits } from '../schemas/limits.ts';
 
 export const settings = {
-  NATS_URLS: list('NATS servers.', { fallback: ['nats://127.0.0.1:4222'] }),
+  NATS_URLS: natsServers('NATS servers.', ['nats://127.0.0.1:4222']),
   NATS_CREDS_FILE: optionalText('Credentials of the actors’ user of the account CP.'),
   NATS_CA_FILE: optionalText('Certificate authority of the NATS servers; TLS is then required.'),
   PARTITIONS: integer('Partitions of a new cluster; must be the same for all, and for ever.', {
@@ -28,7 +28,7 @@ export const settings = {
   OPERATOR_SIGNING_SEED_FILE: optionalText(
     'File with the seed of a signing key of the operator; goes with NATS_SYSTEM_CREDS_FILE.',
   ),
-  HOSTS_NATS_URLS: list('NATS servers as hosts reach them; absent: NATS_URLS.', { fallback: [] }),
+  HOSTS_NATS_URLS: natsServers('NATS servers as hosts reach them; absent: NATS_URLS.', []),
   HOST_CREDENTIALS_TTL_MS: integer('How long the credentials of a host are good; its agent renews them in time.', {
     min: 5000,
     max: 366 * 86_400_000,

@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path';
 import { connect, type NatsConnection } from '@nats-io/transport-node';
-import { list, optionalText, readSettings } from '../lib/config.ts';
+import { natsServers, optionalText, readSettings } from '../lib/config.ts';
 import { credentialsFile } from '../lib/nats.ts';
 import { BackupError, reasonOf } from './backup-error.ts';
 import { tryLock } from './lockdir.ts';
@@ -14,7 +14,7 @@ import { stateFolder } from './paths.ts';
 import { keptPorts, readPorts } from './ports.ts';
 
 export const settings = {
-  NATS_URLS: list('NATS servers; absent: those of `npm start` on this machine.', { fallback: [] }),
+  NATS_URLS: natsServers('NATS servers; absent: those of `npm start` on this machine.', []),
   NATS_CREDS_FILE: optionalText('Credentials of the user of the account CP that may do everything: cp.creds.'),
   NATS_CA_FILE: optionalText('Certificate authority of the NATS servers; TLS is then required.'),
 };

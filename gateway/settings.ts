@@ -1,7 +1,18 @@
 /** The gateway's configuration. docs/configuration.md is checked against this table. */
 import Type, { type Static } from 'typebox';
 import { BlockList, isIP } from 'node:net';
-import { ConfigurationError, choice, integer, list, optionalText, readSettingFile, text } from '../lib/config.ts';
+import {
+  ConfigurationError,
+  choice,
+  httpUrlForm,
+  integer,
+  isHttpUrl,
+  list,
+  natsServers,
+  optionalText,
+  readSettingFile,
+  text,
+} from '../lib/config.ts';
 import type { Configuration } from '../lib/config.ts';
 import { DecodeError, decoder } from '../lib/decode.ts';
 import { logLevels } from '../lib/log.ts';
@@ -18,7 +29,7 @@ export const settings = {
   HTTP_HOST: text('Address the API listens on.', { fallback: '127.0.0.1' }),
   HTTP_PORT: integer('Port the API listens on; 0 takes a free one.', { min: 0, max: 65535, fallback: 8080 }),
   HTTP_ENGINE: choice('HTTP server: uWebSockets.js where its binary loads, or node:http.', engineNames, 'uws'),
-  NATS_URLS: list('NATS servers.', { fallback: ['nats://127.0.0.1:4222'] }),
+  NATS_URLS: natsServers('NATS servers.', ['nats://127.0.0.1:4222']),
   NATS_CREDS_FILE: optionalText('Credentials of a gateway’s user of the account CP.'),
   NATS_CA_FILE: optionalText('Certificate authority of the NATS servers; TLS is then required.'),
   CLUSTER_ID: optionalText('The cluster that must be on these servers; any other is not served. Absent: any.'),
@@ -112,7 +123,7 @@ const IssuerEntry = Type.Object(
     issuer: Type.String({ minLength: 1 }),
     audience: Type.String({ minLength: 1 }),
     algorithms: Type.Array(Type.Enum([...algorithms]), { minItems: 1 }),
-    jwks_url: Type.Optional(Type.String({ pattern: '^https?://' })),
+    jwks_url: Type.Optional(Type.String()),
     jwks_file: Type.Optional(Type.String({ minLength: 1 })),
     tenant_claim: Type.Optional(Type.String({ minLength: 1 })),
     tenants: Type.Optional(Type.Array(Type.String({ pattern: '^(?:[A-Za-z0-9_-]{1,64}|[A-Za-z0-9_-]{0,64}\\*)$' }))),
@@ -127,6 +138,9 @@ function issuerSetting(entry: IssuerEntry, from: string): IssuerSetting {
   const { jwks_url: url, jwks_file: path } = entry;
   if ((url === undefined) === (path === undefined)) {
     throw new ConfigurationError([`${from}: ${entry.issuer} needs either a JWKS URL or a JWKS file`]);
+  }
+  if (url !== undefined && !isHttpUrl(url)) {
+    throw new ConfigurationError([`${from}: the JWKS URL of ${entry.issuer} must be ${httpUrlForm}`]);
   }
   return {
     issuer: entry.issuer,
@@ -185,26 +199,38 @@ export function issuersOf(configuration: GatewayConfiguration): IssuerSetting[] 
   return [issuerSetting(entry, 'AUTH_ISSUER')];
 }
 
+const encodePassword =
+  'a user and a password in REDIS_URL must be percent-encoded (%25 for %, %2F for /, %23 for #); REDIS_PASSWORD_FILE holds a password as it is';
+
 /** Undefined: there is none. A fault never shows the URL, which may hold a password. @throws ConfigurationError */
 export function redisAccessOf(configuration: GatewayConfiguration): RedisAccess | undefined {
   const { REDIS_URL: given, REDIS_CA_FILE: caFile, REDIS_USERNAME: user, REDIS_PASSWORD_FILE: file } = configuration;
   if (given === undefined) return undefined;
   const fault = (what: string): ConfigurationError => new ConfigurationError([what]);
-  if (!URL.canParse(given)) throw fault('REDIS_URL is no URL');
+  if (!URL.canParse(given)) throw fault(`REDIS_URL is no URL; ${encodePassword}`);
   const url = new URL(given);
   const database = Number(url.pathname.slice(1));
   if (url.protocol !== 'redis:' && url.protocol !== 'rediss:')
     throw fault('REDIS_URL must begin redis:// or rediss://');
-  if (url.hostname === '' || url.search !== '' || !Number.isInteger(database)) {
-    throw fault('REDIS_URL must be redis://host:port, with a number of a database behind it at most');
+  if (url.hostname === '' || url.search !== '' || url.hash !== '' || !Number.isInteger(database)) {
+    throw fault(
+      `REDIS_URL must be redis://host:port, with a number of a database behind it at most; ${encodePassword}`,
+    );
   }
   if (file !== undefined && url.password !== '')
     throw fault('REDIS_PASSWORD_FILE or a password in REDIS_URL, not both');
   if (user !== undefined && url.username !== '') throw fault('REDIS_USERNAME or a user in REDIS_URL, not both');
   const isTls = url.protocol === 'rediss:';
   if (caFile !== undefined && !isTls) throw fault('REDIS_CA_FILE goes with rediss:// in REDIS_URL');
-  const username = user ?? decodeURIComponent(url.username);
-  const password = file === undefined ? decodeURIComponent(url.password) : readSettingFile('REDIS_PASSWORD_FILE', file);
+  const decoded = (part: string): string => {
+    try {
+      return decodeURIComponent(part);
+    } catch {
+      throw fault(encodePassword);
+    }
+  };
+  const username = user ?? decoded(url.username);
+  const password = file === undefined ? decoded(url.password) : readSettingFile('REDIS_PASSWORD_FILE', file);
   if (username !== '' && password === '') throw fault('REDIS_USERNAME needs REDIS_PASSWORD_FILE');
   return {
     host: url.hostname.replace(/^\[|\]$/g, ''),

@@ -2,9 +2,11 @@
 import {
   choice,
   ConfigurationError,
+  httpUrl,
   integer,
   items,
   list,
+  natsServers,
   number,
   optionalText,
   readSettingFile,
@@ -61,7 +63,7 @@ const registryRules = (doc: string, fallback: readonly string[]): Setting<readon
 });
 
 export const settings = {
-  LONGSHORE_URL: text('Base URL of a gateway, where this host enrols.', { fallback: 'http://127.0.0.1:8080' }),
+  LONGSHORE_URL: httpUrl('Base URL of a gateway, where this host enrols.', { fallback: 'http://127.0.0.1:8080' }),
   LONGSHORE_JOIN_TOKEN: optionalText('One-time join token, for the first start.'),
   LONGSHORE_JOIN_TOKEN_FILE: optionalText('A file that holds the join token.'),
   STATE_DIR: text('Folder of the agent: identity, desired set, log positions.', {
@@ -89,7 +91,7 @@ export const settings = {
     limits.imagesHighPercent,
   ),
   IMAGES_LOW_PERCENT: percent('Down to so full.', limits.imagesLowPercent),
-  NATS_URLS: list('NATS servers, in place of those that the gateway names.', { fallback: [] }),
+  NATS_URLS: natsServers('NATS servers, in place of those that the gateway names.', []),
   NATS_CA_FILE: optionalText('Certificate authority of the NATS servers; TLS is then required.'),
   CAPACITY_CPU_MILLIS: integer(
     "CPU that containers' limits may add up to, in thousandths of a core; 0: cores × CPU_OVERCOMMIT.",

@@ -3,6 +3,7 @@
  * docs/configuration.md is checked against these tables.
  */
 import { readFileSync } from 'node:fs';
+import { isIPv6 } from 'node:net';
 
 export interface Setting<T> {
   /** Undefined where the text is no value of this form. */
@@ -71,6 +72,33 @@ export const items = (value: string): string[] =>
 
 export const list = (doc: string, options: Fallback<readonly string[]> = {}): Setting<readonly string[]> =>
   setting('list, comma-separated', doc, items, options);
+
+const withoutUser = 'without user and password';
+export const httpUrlForm = `an http or https URL ${withoutUser}`;
+
+/** No user and no password: `fetch` refuses them, in an error that quotes the URL. */
+export function isHttpUrl(value: string): boolean {
+  if (!URL.canParse(value)) return false;
+  const { protocol, username, password } = new URL(value);
+  return (protocol === 'http:' || protocol === 'https:') && username === '' && password === '';
+}
+
+export const httpUrl = (doc: string, options: Fallback<string> = {}): Setting<string> =>
+  setting(httpUrlForm, doc, (value) => (isHttpUrl(value) ? value : undefined), options);
+
+function isNatsServer(value: string): boolean {
+  const address = value.replace(/^[a-z]+:\/\//i, '');
+  return !address.includes('@') && (isIPv6(address) || URL.canParse(`http://${address}`));
+}
+
+/** No user and no password: the client ignores them, and hosts are told the servers. */
+export const natsServers = (doc: string, fallback: readonly string[]): Setting<readonly string[]> =>
+  setting(
+    `a comma-separated list of NATS servers ${withoutUser}`,
+    doc,
+    (value) => (items(value).every(isNatsServer) ? items(value) : undefined),
+    { fallback },
+  );
 
 export const number = (doc: string, bounds: { min: number; max: number; fallback: number }): Setting<number> =>
   setting(
