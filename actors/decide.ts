@@ -36,7 +36,7 @@ export function decideRead(state: PartitionView, ask: StateRead, context: TurnCo
     case 'container.inspect':
       return container.inspect(state, ask, context);
     case 'tenant.quota':
-      return tenant.quota(state, ask);
+      return tenant.quota(state, ask, context);
     case 'tenant.get':
       return tenant.get(state, ask);
     case 'host.get':

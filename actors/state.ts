@@ -70,6 +70,8 @@ export interface TenantView {
   /** In the order of their creation. */
   readonly containers: ReadonlyMap<ContainerId, ContainerRecord>;
   readonly tombstones: ReadonlyMap<ContainerId, TombstoneRecord>;
+  /** When its containers were deleted, oldest first: all of the last hour, and some before. */
+  readonly deletions: readonly number[];
   readonly names: ReadonlyMap<string, ContainerId>;
   readonly idempotency: ReadonlyMap<string, ContainerId>;
   /** Of all that were ever created here, as far as memory goes, the last in the order of the list. */
@@ -101,6 +103,7 @@ export interface PartitionView {
   lastHeard(record: ContainerRecord): ObservationOrder;
   /** Oldest first. */
   tombstones(): Iterable<TombstoneRecord>;
+  readonly tombstoneCount: number;
   /** Every damaged container of the partition. */
   damagedContainers(): Iterable<ContainerId>;
   /** Hosts whose record is damaged: that they can't be read says nothing of what runs there. */
@@ -142,6 +145,7 @@ class TenantState implements TenantView {
   settingsDamaged = false;
   readonly containers = new Map<ContainerId, ContainerRecord>();
   readonly tombstones = new Map<ContainerId, TombstoneRecord>();
+  readonly deletions: number[] = [];
   readonly names = new Map<string, ContainerId>();
   readonly idempotency = new Map<string, ContainerId>();
   newest: ListCursor | null = null;
@@ -181,6 +185,13 @@ class TenantState implements TenantView {
 
   releaseKey({ id, idempotency }: ContainerRecord | TombstoneRecord): void {
     if (idempotency !== null && this.idempotency.get(idempotency.key) === id) this.idempotency.delete(idempotency.key);
+  }
+
+  /** Half of them go at a time, so that each costs little. */
+  noteDeletion(atMs: number): void {
+    this.deletions.push(atMs);
+    const half = this.deletions.length >> 1;
+    if ((this.deletions[half] ?? atMs) + limits.deletionsCountedMs <= atMs) this.deletions.splice(0, half);
   }
 
   note(record: ContainerRecord): void {
@@ -270,6 +281,9 @@ export class PartitionState implements PartitionView {
   tombstones(): Iterable<TombstoneRecord> {
     return this.#tombstones.values();
   }
+  get tombstoneCount(): number {
+    return this.#tombstones.size;
+  }
   damagedContainers(): Iterable<ContainerId> {
     return this.#damaged;
   }
@@ -299,6 +313,7 @@ export class PartitionState implements PartitionView {
       }
       case 'tombstone': {
         const tenant = this.#own(record.tenant);
+        if (!tenant.tombstones.has(record.id)) tenant.noteDeletion(record.goneAtMs);
         this.#remove(tenant, record.id);
         tenant.tombstones.set(record.id, record);
         this.#tombstones.set(record.id, record);

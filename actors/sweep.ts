@@ -3,8 +3,8 @@
  * revocations expire. Level-triggered: it looks at all that may want something and takes no input but the clock. Pure.
  */
 import { keys } from '../schemas/buckets.ts';
-import type { ContainerRecord } from '../schemas/container.ts';
-import type { HostKey } from '../schemas/ids.ts';
+import type { ContainerRecord, TombstoneRecord } from '../schemas/container.ts';
+import type { ContainerId, HostKey } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
 import { settle } from './container/observe.ts';
 import { observeSilence } from './host/decide.ts';
@@ -71,14 +71,35 @@ function unsettled(state: PartitionView, context: TurnContext) {
   return records;
 }
 
-/** Tombstones whose time has come. They stand in the order in which they were made. */
-export function expired(state: PartitionView, nowMs: number): Changes {
+/**
+ * Tombstones whose time has come; they stand in the order in which they were made. And where a partition has more than
+ * `most`, the oldest of the tenant that has the most of them, which then can't read the logs and events of these
+ * containers any more. No other tenant's end early, and none before an `Idempotency-Key` that it may hold.
+ */
+export function expired(
+  state: PartitionView,
+  nowMs: number,
+  most: number = limits.goneContainersPerPartition,
+): Changes {
   const deletes: string[] = [];
-  for (const tombstone of state.tombstones()) {
-    if (tombstone.goneAtMs + limits.tombstoneTtlMs > nowMs || deletes.length >= limits.sweepChanges) break;
-    deletes.push(keys.container(tombstone.tenant, tombstone.id));
+  const forget = (tombstones: Iterable<TombstoneRecord>, ttlMs: number, upTo: number): void => {
+    for (const { tenant, id, goneAtMs } of tombstones) {
+      if (goneAtMs + ttlMs > nowMs || deletes.length >= upTo) break;
+      deletes.push(keys.container(tenant, id));
+    }
+  };
+  forget(state.tombstones(), limits.tombstoneTtlMs, limits.sweepChanges);
+  const excess = state.tombstoneCount - most;
+  if (deletes.length === 0 && excess > 0) {
+    forget(mostTombstones(state).values(), limits.idempotencyTtlMs, Math.min(excess, limits.sweepChanges));
   }
   return deletes.length === 0 ? noChanges : { ...noChanges, deletes };
+}
+
+function mostTombstones(state: PartitionView): ReadonlyMap<ContainerId, TombstoneRecord> {
+  let largest: ReadonlyMap<ContainerId, TombstoneRecord> = new Map();
+  for (const { tombstones } of state.tenants()) if (tombstones.size > largest.size) largest = tombstones;
+  return largest;
 }
 
 /** Keys whose credentials have all expired. `ttlMs`: how long credentials are good. */

@@ -235,13 +235,24 @@ export const limits = {
   idempotencyTtlMs: 24 * hours,
   tombstoneTtlMs: 7 * days,
   /**
-   * Containers that are gone, of one tenant: beyond, it creates none until the oldest is forgotten. 500–900 bytes of memory each, so
-   * some 2 MB of a tenant with the default cap of 20, and up to 100 MB of one without a cap. It may delete at any time.
+   * The cap `deletes_per_hour` where nobody has set it: so many for each container of the cap, within these. No cap of
+   * containers has the largest. Above it a tenant creates none; it may delete at any time. What it adds in an hour is at most
+   * this and its cap of containers, for all of these may end at once.
+   *
+   * A tombstone takes 340 bytes of the owner's memory and 160 in the bucket, and up to 800 and 530 with an
+   * `Idempotency-Key` of 255 characters (measured). A tenant with the default cap of 20 adds (300 + 20) × 24 = 7,680 a day:
+   * 2.6 MB, at most 6. If it goes on for seven days, and nobody else does: 54,000, 18 MB, at most 43.
    */
-  goneContainersMin: 2000,
-  goneContainersPerCap: 100,
-  /** Of any kind of what is gone, of one tenant. */
-  rememberedMax: 100_000,
+  deletionsCountedMs: 1 * hours,
+  deletesPerHourPerCap: 15,
+  deletesPerHourMin: 300,
+  deletesPerHourMax: 5000,
+  /**
+   * Tombstones of a partition: beyond, those of the tenant with the most end early, a day after the deletion at the
+   * earliest. 68 MB, at most 160, for a partition; a process with all 16 has 1.1 GB, at most 2.6. More only where tenants
+   * add more than this in one day: 26 for each partition that do nothing else, with the default cap.
+   */
+  goneContainersPerPartition: 200_000,
   deleteMarkerTtlMs: 1 * hours,
   sweepIntervalMs: 1 * seconds,
   sweepChanges: 200,
@@ -502,6 +513,7 @@ export const limits = {
    */
   gonePeersMin: 2000,
   gonePeersPerCap: 200,
+  gonePeersMax: 100_000,
   /** So that a client that loops does not use them up before anybody looks. */
   peersGoneAnHourMin: 60,
   peersGoneAnHourPerCap: 2,
@@ -551,9 +563,6 @@ export const defaultCaps = {
   cpu_millis: 8000,
   mem_bytes: 16 * 1024 * MiB,
   vpn_peers: 10,
-  /** What that many containers can use at most. */
-  ports: 20 * limits.ports,
-  disk_bytes: 20 * limits.containerDiskBytes,
 } as const;
 
 /**

@@ -9,13 +9,23 @@ import { RegistryRules } from './registry.ts';
 const Cap = Type.Union([Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }), Type.Null()]);
 
 /** A cap per dimension; null is no cap, an absent dimension keeps its default. */
-export const Caps = Type.Object(
+const RegionCaps = Type.Object(
   Object.fromEntries(quotaDimensions.map((dimension) => [dimension, Type.Optional(Cap)])) as Record<
     QuotaDimension,
     Type.TOptional<typeof Cap>
   >,
   { additionalProperties: false },
 );
+
+/** Of the tenant as a whole, in no region. */
+const deletesPerHour = {
+  deletes_per_hour: Type.Optional(
+    Type.Union([Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }), Type.Null()], {
+      description: 'Containers deleted in an hour: above it creates are refused with 429, deletes never.',
+    }),
+  ),
+};
+export const Caps = Type.Object({ ...RegionCaps.properties, ...deletesPerHour }, { additionalProperties: false });
 export type Caps = Static<typeof Caps>;
 
 export const TenantSettings = Type.Object(
@@ -23,7 +33,10 @@ export const TenantSettings = Type.Object(
     regions: Type.Optional(Type.Array(Region, { maxItems: 64, uniqueItems: true })),
     caps: Type.Optional(Caps),
     region_caps: Type.Optional(
-      Type.Record(Type.String({ pattern: regionPattern }), Caps, { additionalProperties: false, maxProperties: 64 }),
+      Type.Record(Type.String({ pattern: regionPattern }), RegionCaps, {
+        additionalProperties: false,
+        maxProperties: 64,
+      }),
     ),
     registries: Type.Optional(nullable(RegistryRules)),
     region_registries: Type.Optional(
@@ -66,15 +79,22 @@ export type TenantView = Static<typeof TenantView>;
 
 export type QuotaAmounts = Readonly<Record<QuotaDimension, number>>;
 export type QuotaCaps = Readonly<Record<QuotaDimension, number | null>>;
+export type TenantCaps = QuotaCaps & { readonly deletes_per_hour: number | null };
 
 /** As they were set: absent ones have their default, in records of an older release too. */
-export type StoredCaps = Readonly<Partial<QuotaCaps>>;
+export type StoredCaps = Readonly<Partial<TenantCaps>>;
+
+const deletesPerHourOf = (containers: number | null): number => {
+  const { deletesPerHourPerCap, deletesPerHourMin, deletesPerHourMax } = limits;
+  if (containers === null) return deletesPerHourMax;
+  return Math.min(Math.max(containers * deletesPerHourPerCap, deletesPerHourMin), deletesPerHourMax);
+};
 
 /**
- * All caps. The default of ports and disk is what the containers can use: a tenant whose cap of containers is raised, or
- * was raised before there were these caps, meets neither.
+ * All caps. Those of ports, disk and deletions follow the cap of containers unless they were set: a tenant whose cap of
+ * containers is raised, or was raised before there were these caps, meets none of them.
  */
-export function capsOf(stored: StoredCaps): QuotaCaps {
+export function capsOf(stored: StoredCaps): TenantCaps {
   const { containers = defaultCaps.containers } = stored;
   const forAll = (each: number): number | null =>
     containers === null ? null : Math.min(containers * each, Number.MAX_SAFE_INTEGER);
@@ -82,6 +102,7 @@ export function capsOf(stored: StoredCaps): QuotaCaps {
     ...defaultCaps,
     ports: forAll(limits.ports),
     disk_bytes: forAll(limits.containerDiskBytes),
+    deletes_per_hour: deletesPerHourOf(containers),
     ...stored,
   };
 }
@@ -140,6 +161,7 @@ export interface TenantRecord {
   readonly kind: 'tenant';
   readonly tenant: TenantId;
   readonly regions: readonly Region[];
+  /** What was set, and nothing that follows from it: defaults of a later release apply to all else. */
   readonly caps: StoredCaps;
   readonly regionCaps: Readonly<Record<string, Readonly<Partial<Record<QuotaDimension, number | null>>>>>;
   /** Where its images may come from; null or absent: from wherever its host allows. Absent in older records. */
@@ -155,7 +177,7 @@ export const defaultTenant = (tenant: TenantId): TenantRecord => ({
   kind: 'tenant',
   tenant,
   regions: ['default' as Region],
-  caps: defaultCaps,
+  caps: {},
   regionCaps: {},
   revocations: [],
   updatedAtMs: 0,

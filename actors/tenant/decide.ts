@@ -13,6 +13,7 @@ import {
 import type { PartitionView } from '../state.ts';
 import { answer, data, invalid, refuse, type Changes, type Turn, type TurnContext } from '../turn.ts';
 import { regionCaps } from './quota.ts';
+import { deletedLately } from './remembered.ts';
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
@@ -24,14 +25,18 @@ export const damagedTenant = refuse(
 
 const stored = (record: TenantRecord): Changes => ({ records: [record], deletes: [], events: [], effects: [] });
 
-export function quota(state: PartitionView, ask: Of<'tenant.quota'>): Turn {
+export function quota(state: PartitionView, ask: Of<'tenant.quota'>, context: TurnContext): Turn {
   const tenant = state.tenant(ask.tenant);
   if (tenant.settingsDamaged) return damagedTenant;
   if (ask.region !== '*' && !tenant.record.regions.includes(ask.region as Region)) {
     return invalid({ region: ['is not an allocated region'] });
   }
-  const caps = ask.region === '*' ? capsOf(tenant.record.caps) : regionCaps(tenant.record, ask.region);
-  return answer(data('ok', { region: ask.region, usage: tenant.usage(ask.region), caps }));
+  const usage = tenant.usage(ask.region);
+  if (ask.region !== '*') {
+    return answer(data('ok', { region: ask.region, usage, caps: regionCaps(tenant.record, ask.region) }));
+  }
+  const deletes_per_hour = deletedLately(tenant, context);
+  return answer(data('ok', { region: '*', usage: { ...usage, deletes_per_hour }, caps: capsOf(tenant.record.caps) }));
 }
 
 const view = (record: TenantRecord): TenantView => ({
@@ -71,7 +76,7 @@ export function put(state: PartitionView, ask: Of<'tenant.put'>, context: TurnCo
     ...tenant.record,
     ...(repair === undefined ? {} : { revocations: [repair] }),
     regions: regions ?? defaultTenant(ask.tenant).regions,
-    caps: capsOf(caps ?? {}),
+    caps: caps ?? {},
     regionCaps: region_caps ?? {},
     registries: registries ?? null,
     regionRegistries: region_registries ?? {},

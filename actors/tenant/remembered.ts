@@ -1,8 +1,9 @@
 /**
  * What is kept of things that are gone: tombstones of containers and peers, and the serials of certificates that a network
- * must refuse. None of it is in a quota, and each takes memory of its owner for days or years. So a tenant can make no more
- * than so many. What makes things is refused when too many are gone; what removes them never is, so a tenant can always end
- * what costs. Pure.
+ * must refuse. Each takes memory of its owner for days or years. Of containers a tenant can delete so many in an hour, which
+ * bounds those of a week; of peers it can have so many gone, and an hourly limit keeps a client that loops from using them
+ * up. What makes things is refused when too many are gone; what removes them never is, so a tenant can always end what
+ * costs. Pure.
  */
 import { limits } from '../../schemas/limits.ts';
 import type { PeerRecord } from '../../schemas/peer.ts';
@@ -15,26 +16,28 @@ const hourMs = 3_600_000;
 
 /** Grows with the cap, which is the operator's to set; no cap is the largest. */
 const scaled = (cap: number | null, perOne: number, min: number): number =>
-  cap === null ? limits.rememberedMax : Math.min(Math.max(cap * perOne, min), limits.rememberedMax);
-
-export const goneContainersMax = (cap: number | null): number =>
-  scaled(cap, limits.goneContainersPerCap, limits.goneContainersMin);
+  cap === null ? limits.gonePeersMax : Math.min(Math.max(cap * perOne, min), limits.gonePeersMax);
 
 export const gonePeersMax = (cap: number | null): number => scaled(cap, limits.gonePeersPerCap, limits.gonePeersMin);
 
 export const peersGoneAnHourMax = (cap: number | null): number =>
   scaled(cap, limits.peersGoneAnHourPerCap, limits.peersGoneAnHourMin);
 
+/** In the last hour; the clock of an earlier owner may have been ahead. */
+const isLately = (atMs: number, { nowMs }: TurnContext): boolean => Math.abs(nowMs - atMs) < limits.deletionsCountedMs;
+
+export const deletedLately = ({ deletions }: TenantView, context: TurnContext): number =>
+  deletions.reduce((count, atMs) => count + (isLately(atMs, context) ? 1 : 0), 0);
+
 /** Why the tenant can have no further container for now. */
-export function tooManyContainersGone({ tombstones, record }: TenantView, context: TurnContext): Turn | undefined {
-  const max = goneContainersMax(capsOf(record.caps).containers);
-  if (tombstones.size < max) return undefined;
-  const [oldest] = tombstones.values();
-  const endMs = (oldest?.goneAtMs ?? context.nowMs) + limits.tombstoneTtlMs;
+export function tooManyContainersGone({ deletions, record }: TenantView, context: TurnContext): Turn | undefined {
+  const max = capsOf(record.caps).deletes_per_hour;
+  const firstMs = max === null ? undefined : deletions[deletions.length - max];
+  if (firstMs === undefined || !isLately(firstMs, context)) return undefined;
   return refuseFor(
-    endMs - context.nowMs,
-    `${tombstones.size} containers were deleted in the last seven days, and at most ${max} are remembered: wait until the oldest is ` +
-      'forgotten, stop and start containers in place of deleting them, or ask an operator for a higher cap of containers',
+    Math.min(firstMs - context.nowMs, 0) + limits.deletionsCountedMs,
+    `${max} or more containers of this tenant were deleted in the last hour, which is its cap deletes_per_hour: wait for as long ` +
+      'as Retry-After says, stop and start containers in place of deleting them, or ask an operator for a higher cap',
   );
 }
 

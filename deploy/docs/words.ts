@@ -50,7 +50,7 @@ export const errorWords: Readonly<Record<ErrorCode, ErrorWords>> = {
     client: 'Mend the fields that are named.',
   },
   rate_limited: {
-    when: 'Too many requests of the tenant, too many wrong tokens or public requests from the address, too many requests at a time of either, or too many open streams and waits of either (32 of a tenant, `LIMIT_STREAMS_PER_ADDRESS` of an address). Or a create, or new keys of a peer, where too much of the tenant’s is remembered that is gone; `message` says what, and `retry_after_seconds` for how long. Nothing was executed.',
+    when: 'Too many requests of the tenant, too many wrong tokens or public requests from the address, too many requests at a time of either, or too many open streams and waits of either (32 of a tenant, `LIMIT_STREAMS_PER_ADDRESS` of an address). Or a create after too many deletions in the last hour (cap `deletes_per_hour`; of VPN peers: too many removed), or new keys of a peer too often; `message` says which, and `retry_after_seconds` for how long to wait. Nothing was executed.',
     client: 'Wait for as long as `Retry-After` says, then send it again.',
   },
   internal: {

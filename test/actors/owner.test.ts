@@ -317,6 +317,7 @@ t.test('creates at the edge of a cap: never over it, none lost', async (t) => {
     ports: 0,
     disk_bytes: 20 * 10 * 1024 ** 3,
     vpn_peers: 0,
+    deletes_per_hour: 0,
   });
 });
 

@@ -1,15 +1,16 @@
 /** What is remembered of things that are gone is bounded for each tenant: when a create is refused, and until when. */
 import t from 'tap';
-import type { StateRecord } from '../../actors/state.ts';
+import type { PartitionState, StateRecord } from '../../actors/state.ts';
 import { expired } from '../../actors/sweep.ts';
-import { gonePeersMax, goneContainersMax, peersGoneAnHourMax } from '../../actors/tenant/remembered.ts';
+import { gonePeersMax, peersGoneAnHourMax } from '../../actors/tenant/remembered.ts';
 import { replyOf } from '../../gateway/respond.ts';
 import type { TombstoneRecord } from '../../schemas/container.ts';
+import type { TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { PeerRevocation, PeerTombstoneRecord } from '../../schemas/peer.ts';
-import { containerId, specOf } from './support.ts';
+import { containerId, specOf, tenantId } from './support.ts';
 import { acme, apply, stateOf } from './support/records.ts';
-import { home, keysOf, madePeer, peerId, peerRecord, write } from './support/vpn.ts';
+import { home, keysOf, madePeer, peerId, peerRecord, read, write } from './support/vpn.ts';
 
 const nowMs = 10 ** 12;
 const hourMs = 3_600_000;
@@ -42,34 +43,112 @@ const peerTombstone = (goneAtMs: number, revoked: PeerRevocation[] = []): PeerTo
   goneAtMs,
 });
 
-t.test('the bounds grow with the caps, within limits', (t) => {
-  for (const [cap, containers, peers, anHour] of [
-    [0, 2000, 2000, 60],
-    [20, 2000, 4000, 60],
-    [100, 10_000, 20_000, 200],
-    [10 ** 9, 100_000, 100_000, 100_000],
-    [null, 100_000, 100_000, 100_000],
+t.test('the bounds of peers grow with the cap, within limits', (t) => {
+  for (const [cap, peers, anHour] of [
+    [0, 2000, 60],
+    [20, 4000, 60],
+    [100, 20_000, 200],
+    [10 ** 9, 100_000, 100_000],
+    [null, 100_000, 100_000],
   ] as const) {
-    t.equal(goneContainersMax(cap), containers, `containers, cap ${cap}`);
     t.equal(gonePeersMax(cap), peers, `peers, cap ${cap}`);
     t.equal(peersGoneAnHourMax(cap), anHour, `peers an hour, cap ${cap}`);
   }
   t.end();
 });
 
-t.test('a create is refused until the oldest tombstone is forgotten', (t) => {
-  const oldestMs = nowMs - limits.tombstoneTtlMs + 90_000;
-  const state = stateOf(...Array.from({ length: limits.goneContainersMin }, (_, index) => tombstone(oldestMs + index)));
-  const create = (atMs: number) =>
-    write(
-      state,
-      { type: 'container.create', tenant: acme, id: containerId(), spec: specOf('c'), idempotency: null },
-      atMs,
-    );
-  t.match(create(nowMs), { code: 'rate_limited', body: { error: 'rate_limited', retry_after_seconds: 90 } });
-  const thenMs = nowMs + 90_000;
-  apply(state, expired(state, thenMs));
-  t.equal(create(thenMs).code, 'created', 'as it said');
+const create = (state: PartitionState, atMs: number) =>
+  write(
+    state,
+    { type: 'container.create', tenant: acme, id: containerId(), spec: specOf('c'), idempotency: null },
+    atMs,
+  );
+const put = (state: PartitionState, caps: object) =>
+  write(state, { type: 'tenant.put', tenant: acme, settings: { caps } }, nowMs);
+const many = (count: number, goneAtMs: (index: number) => number) =>
+  Array.from({ length: count }, (_, index) => tombstone(goneAtMs(index)));
+
+t.test('a create is refused until fewer were deleted in the last hour than the cap', (t) => {
+  const max = limits.deletesPerHourMin;
+  const oldestMs = nowMs - hourMs + 90_000;
+  const state = stateOf(...many(5000, () => oldestMs - 90_000), ...many(max, (index) => oldestMs + index));
+  t.match(create(state, nowMs), {
+    code: 'rate_limited',
+    body: { retry_after_seconds: 90, message: /deletes_per_hour/ },
+  });
+  t.equal(create(state, nowMs + 90_000).code, 'created', 'as it said');
+  t.end();
+});
+
+t.test('the cap is the operator’s to set', (t) => {
+  const state = stateOf(...many(400, () => nowMs - 1000));
+  const quota = () =>
+    (
+      read(state, { type: 'tenant.quota', tenant: acme, region: '*' }, nowMs).body as {
+        data: { usage: object; caps: object };
+      }
+    ).data;
+  t.match(quota(), { usage: { deletes_per_hour: 400 }, caps: { deletes_per_hour: 300 } });
+  for (const [caps, code] of [
+    [{}, 'rate_limited'],
+    [{ deletes_per_hour: 400 }, 'rate_limited'],
+    [{ deletes_per_hour: 401 }, 'created'],
+    [{ deletes_per_hour: null }, 'created'],
+    [{ deletes_per_hour: 1 }, 'rate_limited'],
+    [{ containers: 100 }, 'created'],
+    [{ containers: null }, 'created'],
+  ] as const) {
+    put(state, caps);
+    const trial = stateOf(state.tenant(acme).record, ...state.tenant(acme).tombstones.values());
+    t.equal(create(trial, nowMs).code, code, JSON.stringify(caps));
+  }
+  t.end();
+});
+
+t.test('a clock that was ahead, and is set back, locks nobody out', (t) => {
+  const days = 24 * hourMs;
+  const state = stateOf(...many(400, () => nowMs + 3 * days));
+  t.equal(create(state, nowMs).code, 'created');
+  const soon = stateOf(...many(400, () => nowMs + hourMs / 2));
+  t.match(create(soon, nowMs), { code: 'rate_limited', body: { retry_after_seconds: 3600 } });
+  t.end();
+});
+
+t.test('a tenant that builds: 300 containers a day, within four hours, for two weeks', (t) => {
+  const state = stateOf();
+  let [created, atMs] = [0, nowMs];
+  for (let day = 0; day < 14; day++) {
+    for (let index = 0; index < 300; index++) {
+      atMs = nowMs + day * 24 * hourMs + index * 48_000;
+      const id = containerId();
+      const spec = specOf(`c${day}-${index}`);
+      const { code } = write(state, { type: 'container.create', tenant: acme, id, spec, idempotency: null }, atMs);
+      if (code === 'created') created++;
+      write(state, { type: 'container.delete', tenant: acme, id }, atMs + 1000);
+      apply(state, expired(state, atMs));
+    }
+  }
+  t.equal(created, 14 * 300, 'no create was refused');
+  t.ok(state.tombstoneCount <= 8 * 300, 'and a week of them is remembered');
+  t.ok(state.tenant(acme).deletions.length <= 2 * 300, 'of their times, little more than an hour');
+  t.end();
+});
+
+t.test('more than a partition remembers: the tenant with the most forgets its oldest, after a day', (t) => {
+  const bolt = tenantId('bolt');
+  const dayMs = 24 * hourMs;
+  const of = (tenant: TenantId, count: number, ageMs: number) =>
+    many(count, (index) => nowMs - ageMs + index).map((one) => ({ ...one, tenant }));
+  const state = stateOf(...of(acme, 20, 3 * dayMs), ...of(bolt, 40, 2 * dayMs), ...of(bolt, 30, dayMs - 1000));
+  const left = (most: number) => {
+    for (let sweeps = 0; sweeps < 20; sweeps++) apply(state, expired(state, nowMs, most));
+    return [state.tenant(acme), state.tenant(bolt)].map(({ tombstones }) => tombstones.size);
+  };
+  const oldest = [...state.tenant(bolt).tombstones.keys()].slice(0, 10);
+  t.same(left(90), [20, 70], 'not more than it may');
+  t.same(left(80), [20, 60]);
+  t.notOk(oldest.some((id) => state.tenant(bolt).tombstones.has(id)));
+  t.same(left(0), [20, 30], 'none within a day, though the other tenant has older ones');
   t.end();
 });
 
@@ -87,24 +166,24 @@ t.test('the wait reaches the client as Retry-After', (t) => {
 });
 
 t.test('a peer is refused', (t) => {
-  const create = (...records: readonly StateRecord[]) =>
+  const peer = (...records: readonly StateRecord[]) =>
     write(stateOf(...records), { type: 'peer.create', tenant: acme, peer: peerId(), made: madePeer('p', 9) }, nowMs);
-  const many = (count: number, goneAtMs: number) => Array.from({ length: count }, () => peerTombstone(goneAtMs));
+  const gone = (count: number, goneAtMs: number) => Array.from({ length: count }, () => peerTombstone(goneAtMs));
   const lately = limits.peersGoneAnHourMin;
-  t.equal(create(...many(lately - 1, nowMs - 1)).code, 'created');
-  t.equal(create(...many(lately + 5, nowMs - hourMs)).code, 'created', 'those of an hour ago do not count');
-  t.match(create(...many(lately, nowMs - hourMs + 7000)), { code: 'rate_limited', body: { retry_after_seconds: 7 } });
+  t.equal(peer(...gone(lately - 1, nowMs - 1)).code, 'created');
+  t.equal(peer(...gone(lately + 5, nowMs - hourMs)).code, 'created', 'those of an hour ago do not count');
+  t.match(peer(...gone(lately, nowMs - hourMs + 7000)), { code: 'rate_limited', body: { retry_after_seconds: 7 } });
 
   const max = limits.gonePeersMin;
   const old = nowMs - 10 * hourMs;
-  t.equal(create(peerTombstone(old, serials(max - 2, old))).code, 'created');
+  t.equal(peer(peerTombstone(old, serials(max - 2, old))).code, 'created');
   t.match(
-    create(peerTombstone(old, serials(max - 1, old))),
+    peer(peerTombstone(old, serials(max - 1, old))),
     { code: 'rate_limited', body: { message: /operator/, retry_after_seconds: 100 * 3600 } },
     'until the certificate of the first ends',
   );
   t.match(
-    create(peerRecord({ renewed: serials(max, old) }, 'other')),
+    peer(peerRecord({ renewed: serials(max, old) }, 'other')),
     { code: 'rate_limited' },
     'nor while they are to be refused later',
   );

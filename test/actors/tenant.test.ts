@@ -4,7 +4,7 @@ import type { PartitionState } from '../../actors/state.ts';
 import type { RevocationPage } from '../../gateway/auth/revocations.ts';
 import { keys } from '../../schemas/buckets.ts';
 import type { TenantId } from '../../schemas/ids.ts';
-import { limits } from '../../schemas/limits.ts';
+import { defaultCaps, limits } from '../../schemas/limits.ts';
 import { capsOf, defaultTenant, type Revocation, type TenantRecord } from '../../schemas/tenant.ts';
 import { tenantId } from './support.ts';
 import { acme, stateOf } from './support/records.ts';
@@ -97,10 +97,31 @@ t.test('revocations: pages that fit a message, then what changed alone', (t) => 
 
 t.test('caps that a record of an older release lacks are what its containers can use', (t) => {
   const old = { containers: 500, cpu_millis: null, mem_bytes: null, vpn_peers: 10 };
-  t.same(capsOf(old), { ...old, ports: 500 * limits.ports, disk_bytes: 500 * limits.containerDiskBytes });
-  t.same(capsOf({ ...old, containers: null }), { ...old, containers: null, ports: null, disk_bytes: null });
-  t.same(capsOf(defaultTenant(acme).caps), defaultTenant(acme).caps);
-  t.same(capsOf({}), defaultTenant(acme).caps);
+  const derived = (containers: number, deletes_per_hour: number) => ({
+    ports: containers * limits.ports,
+    disk_bytes: containers * limits.containerDiskBytes,
+    deletes_per_hour,
+  });
+  t.same(capsOf(old), { ...old, ...derived(500, 5000) });
+  t.same(capsOf({ containers: 100 }), { ...defaultCaps, containers: 100, ...derived(100, 1500) });
+  t.same(capsOf({ ...old, deletes_per_hour: null }), { ...old, ...derived(500, 0), deletes_per_hour: null });
+  const uncapped = { ...old, containers: null };
+  t.same(capsOf(uncapped), { ...uncapped, ports: null, disk_bytes: null, deletes_per_hour: 5000 });
+  t.same(capsOf(defaultTenant(acme).caps), { ...defaultCaps, ...derived(20, 300) });
+  t.end();
+});
+
+t.test('only what was set is stored, so that the rest follows from it', (t) => {
+  const state = stateOf();
+  const put = (caps: object) => {
+    const { reply } = write(state, { type: 'tenant.put', tenant: acme, settings: { caps } });
+    return (JSON.parse(reply.body) as { data: { caps: object } }).data.caps;
+  };
+  t.match(put({ containers: 30 }), { containers: 30, ports: 30 * limits.ports, vpn_peers: 10 });
+  t.same(state.tenant(acme).record.caps, { containers: 30 });
+  put({ ports: 7 });
+  t.same(state.tenant(acme).record.caps, { ports: 7 });
+  t.match(capsOf(state.tenant(acme).record.caps), { containers: 20, ports: 7, deletes_per_hour: 300 });
   t.end();
 });
 

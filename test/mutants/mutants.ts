@@ -126,10 +126,17 @@ export const mutants: readonly Mutant[] = [
     killedBy: { by: 'test', file: 'test/host-agent/contact.test.ts' },
   },
   {
-    name: 'tombstones without end',
-    guard: 'A tenant has no more remembered of what is gone than its bound',
+    name: 'deletions without end',
+    guard: 'A tenant deletes no more containers in an hour than its cap, and then creates none',
     file: 'actors/tenant/remembered.js',
-    edits: [{ find: 'if (tombstones.size < max)', replace: 'if (true)' }],
+    edits: [{ find: '!isLately(firstMs, context)', replace: 'true' }],
+    killedBy: { by: 'test', file: 'test/actors/remembered.test.ts' },
+  },
+  {
+    name: 'forgotten for another',
+    guard: 'Where a partition remembers too much, the tenant with the most forgets, and no other',
+    file: 'actors/sweep.js',
+    edits: [{ find: 'forget(mostTombstones(state).values()', replace: 'forget(state.tombstones()' }],
     killedBy: { by: 'test', file: 'test/actors/remembered.test.ts' },
   },
   {
