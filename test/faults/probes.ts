@@ -33,7 +33,7 @@ const underWayMax = 40;
 
 /** A write that changes nothing: the tenant's settings, as they are. It goes through the journal like any other. */
 export const settings = {
-  caps: { containers: caps.containers, cpu_millis: caps.cpuMillis, mem_bytes: caps.memBytes },
+  caps: { containers: caps.containers, cpu_millis: caps.cpuMillis, mem_bytes: caps.memBytes, deletes_per_hour: null },
 };
 
 export async function startProbes(world: World): Promise<Probes> {

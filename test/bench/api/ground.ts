@@ -57,7 +57,7 @@ export async function prepareGround(bench: Bench, tenantCount: number): Promise<
 export const image = { registry: 'registry.example', repository: 'demo/web', tag: '1.0' } as const;
 
 /** Checked at each create, and never reached: null would be no check. */
-const amplyOf = { containers: 1e9, cpu_millis: 1e12, mem_bytes: 1e15 };
+const amplyOf = { containers: 1e9, cpu_millis: 1e12, mem_bytes: 1e15, deletes_per_hour: null };
 
 export async function allow(system: System, ground: Ground, tenant: Tenant, containers = amplyOf.containers) {
   const operator = await clientOf(system.baseUrl, ground.operator);

@@ -207,7 +207,10 @@ async function prepareTenants(baseUrl: string, operator: string, count: number, 
       method: 'PUT',
       signal: AbortSignal.timeout(askDeadlineMs),
       headers: { authorization: `Bearer ${operator}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ regions: ['default'], caps: { containers: null, cpu_millis: null, mem_bytes: null } }),
+      body: JSON.stringify({
+        regions: ['default'],
+        caps: { containers: null, cpu_millis: null, mem_bytes: null, deletes_per_hour: null },
+      }),
     });
     if (!answer.ok) throw new Error(`caps of ${tenant}: ${answer.status} ${await answer.text()}`);
   });
