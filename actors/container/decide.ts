@@ -9,7 +9,7 @@ import { quotaAmountsOf, type PartitionView, type TenantView } from '../state.ts
 import { damagedTenant } from '../tenant/decide.ts';
 import { tooManyContainersGone } from '../tenant/remembered.ts';
 import { excessInRegion, excessInTenant, refuseExcess, type Excess } from '../tenant/quota.ts';
-import { isRegistryAllowed, registryRefusal } from '../tenant/registries.ts';
+import { regionsThatMayPull, registryRefusal } from '../tenant/registries.ts';
 import {
   answer,
   data,
@@ -87,7 +87,9 @@ function whereTo(
   }
   const host = findHost(record, tenant, context);
   if (host !== undefined) return { kind: 'host', host, chosenBy: 'platform' };
-  const overs = tenant.record.regions.map((region) => excessInRegion(tenant, region, amounts));
+  const overs = regionsThatMayPull(tenant.record, tenant.record.regions, record.spec).map((region) =>
+    excessInRegion(tenant, region, amounts),
+  );
   const [first] = overs;
   return first !== undefined && overs.every((over) => over !== undefined)
     ? { kind: 'excess', excess: first }
@@ -119,7 +121,7 @@ export function create(state: PartitionView, ask: Of<'container.create'>, contex
   // Of a host that is not known, no region is known either: then its fault alone is told.
   if (ask.spec.host_key === null || known) {
     const regions = pinned === undefined ? tenant.record.regions : [pinned.region];
-    if (!isAllowedInSome(tenant, regions, ask.spec)) Object.assign(faults, registryRefusal);
+    if (!mayPullInSome(tenant, regions, ask.spec)) Object.assign(faults, registryRefusal);
   }
   if (Object.keys(faults).length > 0) return invalid(faults);
 
@@ -140,15 +142,9 @@ export function create(state: PartitionView, ask: Of<'container.create'>, contex
   }
 }
 
-/** A container that names no image asks no registry, and a tenant without regions is told of that, not of registries. */
-const isAllowedInSome = (
-  tenant: TenantView,
-  regions: readonly Region[],
-  { registry, repository }: ContainerRecord['spec'],
-): boolean =>
-  repository === null ||
-  regions.length === 0 ||
-  regions.some((region) => isRegistryAllowed(tenant.record, region, registry));
+/** A tenant without regions is told of that, not of registries. */
+const mayPullInSome = ({ record }: TenantView, regions: readonly Region[], spec: ContainerRecord['spec']): boolean =>
+  regions.length === 0 || regionsThatMayPull(record, regions, spec).length > 0;
 
 function earlierCreate(
   tenant: TenantView,
@@ -191,7 +187,7 @@ export function start(state: PartitionView, ask: Of<'container.start'>, context:
   if (record.desired === 'running' && !waits) return answer(reply('ok', record, context), rungOnly(record));
   const tenant = state.tenant(ask.tenant);
   if (tenant.settingsDamaged) return damagedTenant;
-  if (!isAllowedInSome(tenant, regionsToStartIn(record, tenant, context), record.spec)) return invalid(registryRefusal);
+  if (!mayPullInSome(tenant, regionsToStartIn(record, tenant, context), record.spec)) return invalid(registryRefusal);
   const wanted = want(record, 'running', context);
   const host = isOnHost(wanted, context) ? undefined : findHost(wanted, tenant, context);
   const movable = wanted.placement.phase === 'unplaced' || wanted.placement.chosenBy === 'platform';

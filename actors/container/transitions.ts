@@ -7,7 +7,7 @@ import { limits } from '../../schemas/limits.ts';
 import { choose } from '../placement.ts';
 import { amountsOf, quotaAmountsOf, type TenantView } from '../state.ts';
 import { excessInRegion } from '../tenant/quota.ts';
-import { isRegistryAllowed } from '../tenant/registries.ts';
+import { regionsThatMayPull } from '../tenant/registries.ts';
 import type { Changes, Effect, EventDraft, FleetHost, TurnContext } from '../turn.ts';
 import { shownStatus, unobserved } from './view.ts';
 
@@ -62,10 +62,8 @@ export function findHost(record: ContainerRecord, tenant: TenantView, context: T
   const { cpuMillis, memBytes } = amountsOf(record);
   const amounts = quotaAmountsOf(record);
   const leaving = record.placement.phase === 'placed' ? record.placement.region : undefined;
-  const regions = tenant.record.regions.filter(
-    (region) =>
-      isRegistryAllowed(tenant.record, region, record.spec.registry) &&
-      (region === leaving || excessInRegion(tenant, region, amounts) === undefined),
+  const regions = regionsThatMayPull(tenant.record, tenant.record.regions, record.spec).filter(
+    (region) => region === leaving || excessInRegion(tenant, region, amounts) === undefined,
   );
   const excluded = refusedBy(record, context);
   if (record.placement.phase === 'placed') excluded.add(record.placement.host);

@@ -1,4 +1,5 @@
 /** Which registries a tenant's images may come from. Pure. */
+import type { ContainerSpec } from '../../schemas/container.ts';
 import type { FieldErrors } from '../../schemas/errors.ts';
 import type { Region } from '../../schemas/ids.ts';
 import { judgeRegistry } from '../../schemas/registry.ts';
@@ -10,11 +11,21 @@ const rulesOf = (tenant: TenantRecord, region: Region): readonly string[] | null
     ? (tenant.regionRegistries?.[region] ?? null)
     : (tenant.registries ?? null);
 
-export function isRegistryAllowed(tenant: TenantRecord, region: Region, registry: string): boolean {
+function isRegistryAllowed(tenant: TenantRecord, region: Region, registry: string): boolean {
   const rules = rulesOf(tenant, region);
   return rules === null || judgeRegistry(registry, rules) !== 'refused';
 }
 
+/** Of these regions, those where its image may be pulled. One that names no image asks no registry. */
+export const regionsThatMayPull = (
+  tenant: TenantRecord,
+  regions: readonly Region[],
+  { registry, repository }: ContainerSpec,
+): readonly Region[] =>
+  repository === null ? regions : regions.filter((region) => isRegistryAllowed(tenant, region, registry));
+
 export const registryRefusal: FieldErrors = {
-  registry: ['is not allowed; use a registry that the operator allows this tenant, or ask for this one'],
+  registry: [
+    'is not allowed for this tenant in any region where the container may run; name another registry, or ask an operator to allow this one',
+  ],
 };

@@ -82,6 +82,26 @@ t.test('create', (t) => {
       t.end();
     });
   }
+  t.test('only regions that may pull it count for caps', (t) => {
+    const placement = { ...placedOn(h2), region: us } as ContainerRecord['placement'];
+    const one = container({ placement }, 'other');
+    const settings = tenant({ regionRegistries: { eu: [] }, regionCaps: { us: { containers: 1 } } });
+    const full = create(stateOf(settings, one), {});
+    t.match(JSON.parse(full.reply.body), {
+      error: 'over_quota',
+      detail: { dimension: 'containers', requested: 2, max: 1 },
+    });
+    const both = { eu: { containers: 0 }, us: { containers: 1 } };
+    const told = create(stateOf({ ...settings, regionCaps: both }, one), {});
+    t.match(JSON.parse(told.reply.body), { detail: { max: 1 } }, 'the cap of the region where it would run is told');
+    const room = create(stateOf({ ...settings, regionCaps: { eu: { containers: 0 } } }, one), {});
+    t.equal(hostOf(room), h2);
+    t.end();
+  });
+  t.test('one without an image is placed whatever the lists', (t) => {
+    t.equal(hostOf(create(stateOf(tenant({ registries: [], regions: [us] })), { repository: null })), h2);
+    t.end();
+  });
   t.test('told together with other faults', (t) => {
     const state = stateOf(tenant({ registries: [] }), container());
     t.match(JSON.parse(create(state, {}).reply.body), { details: { name: [/taken/], registry: [/not allowed/] } });

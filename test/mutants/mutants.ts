@@ -974,7 +974,7 @@ export const mutants: readonly Mutant[] = [
     name: 'the registries of a tenant not looked at in a create',
     guard: 'A container names no registry that its tenant may not use',
     file: 'actors/container/decide.js',
-    edits: [{ find: 'if (!isAllowedInSome(tenant, regions, ask.spec))', replace: 'if (false)' }],
+    edits: [{ find: 'if (!mayPullInSome(tenant, regions, ask.spec))', replace: 'if (false)' }],
     killedBy: { by: 'test', file: 'test/actors/registries.test.ts' },
   },
   {
