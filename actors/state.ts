@@ -191,7 +191,7 @@ class TenantState implements TenantView {
   noteDeletion(atMs: number): void {
     this.deletions.push(atMs);
     const half = this.deletions.length >> 1;
-    if ((this.deletions[half] ?? atMs) + limits.deletionsCountedMs <= atMs) this.deletions.splice(0, half);
+    if ((this.deletions[half] ?? atMs) + limits.anHourMs <= atMs) this.deletions.splice(0, half);
   }
 
   note(record: ContainerRecord): void {

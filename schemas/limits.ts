@@ -233,6 +233,8 @@ export const limits = {
   /** Refusals of writes that a partition remembers, for as long as outcomes. */
   refusalsKept: 20_000,
   idempotencyTtlMs: 24 * hours,
+  /** What is bounded by the hour counts for so long: deletions, removed peers, new keys of a peer. */
+  anHourMs: 1 * hours,
   tombstoneTtlMs: 7 * days,
   /**
    * The cap `deletes_per_hour` where nobody has set it: so many for each container of the cap, within these. No cap of
@@ -243,7 +245,6 @@ export const limits = {
    * `Idempotency-Key` of 255 characters (measured). A tenant with the default cap of 20 adds (300 + 20) × 24 = 7,680 a day:
    * 2.6 MB, at most 6. If it goes on for seven days, and nobody else does: 54,000, 18 MB, at most 43.
    */
-  deletionsCountedMs: 1 * hours,
   deletesPerHourPerCap: 15,
   deletesPerHourMin: 300,
   deletesPerHourMax: 5000,

@@ -145,6 +145,8 @@ export interface PeerRecord extends PeerKeys {
   readonly renewed: readonly CertificateRef[];
   /** Certificates that the network must refuse: kept until they expire, for a restore may make the network forget. */
   readonly revoked: readonly PeerRevocation[];
+  /** When its keys were replaced, newest last: those of the last hour, and maybe more. Absent in records of an older release. */
+  readonly rotatedAtMs?: readonly number[];
   /** Rises with every change that the network or a file shows. */
   readonly generation: number;
   /** The generation that the network is known to have. */

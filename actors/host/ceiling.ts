@@ -18,14 +18,18 @@ export const capacityWithin = (claimed: Capacity, ceiling: Capacity): Capacity =
   containers: Math.min(claimed.containers, ceiling.containers),
 });
 
+type Dimension = (typeof dimensions)[number];
+type Claims = Pick<HostRecord, 'capacity'>;
+
+const said = ({ capacity }: Claims, used: Capacity | undefined, dimension: Dimension): number =>
+  Math.max(capacity?.[dimension] ?? 0, used?.[dimension] ?? 0);
+
 const over = (
-  { capacity, ceiling }: Pick<HostRecord, 'capacity' | 'ceiling'>,
+  host: Pick<HostRecord, 'capacity' | 'ceiling'>,
   platform: Capacity,
   used: Capacity | undefined,
-  dimension: (typeof dimensions)[number],
-): boolean =>
-  ceiling?.[dimension] === undefined &&
-  Math.max(capacity?.[dimension] ?? 0, used?.[dimension] ?? 0) > platform[dimension];
+  dimension: Dimension,
+): boolean => host.ceiling?.[dimension] === undefined && said(host, used, dimension) > platform[dimension];
 
 export const isOverCeiling = (
   host: Pick<HostRecord, 'capacity' | 'ceiling'>,
@@ -44,13 +48,14 @@ export function faultsOfCeiling(
 ): HostFault[] {
   const exceeded = dimensions.filter((dimension) => over(host, platform, used, dimension));
   if (exceeded.length === 0) return [];
-  const names = exceeded.map((dimension) => `${dimension} (at most ${platform[dimension]})`).join(', ');
+  const claims = exceeded.map((name) => `${name} ${said(host, used, name)} (HOST_MAX_* allows ${platform[name]})`);
+  const settings = exceeded.map((name) => `max_${name}`).join(', ');
   return [
     {
       kind: 'over_ceiling',
       message:
-        `the agent says more than HOST_MAX_* of the actors allows: ${names}. The ceiling counts. If the machine is so large, ` +
-        'set max_cpu_millis, max_mem_bytes or max_containers of this host; if not, do not trust it',
+        `the agent claims ${claims.join(', ')}; the excess is ignored. If the machine is that large, set ${settings} of ` +
+        'this host; if not, remove the host: its agent may be hostile',
     },
   ];
 }

@@ -31,8 +31,9 @@ export function rotate(state: PartitionView, ask: Of<'peer.rotate'>, context: Tu
   const tooMany = tooManyRotations(state.tenant(ask.tenant), record, context);
   if (tooMany !== undefined) return tooMany;
   const revoked = revokeAll(record, 'superseded', context);
+  const rotatedAtMs = [...(record.rotatedAtMs ?? []), context.nowMs].slice(-limits.peerRotationsAnHour);
   const { p12Password = record.p12Password, tokens = [] } = ask;
-  return changed(record, { wireguard, certificate, p12Password, tokens, renewed: [], revoked }, context);
+  return changed(record, { wireguard, certificate, p12Password, tokens, renewed: [], revoked, rotatedAtMs }, context);
 }
 
 /** The one before stays good until it expires; of too many, the oldest is revoked. */

@@ -12,7 +12,7 @@ import type { TenantView } from '../state.ts';
 import { refuse, refuseFor, type Turn, type TurnContext } from '../turn.ts';
 import { tombstoneEndMs, type PeersView } from '../vpn-state.ts';
 
-const hourMs = 3_600_000;
+const { anHourMs: hourMs } = limits;
 
 /** Grows with the cap, which is the operator's to set; no cap is the largest. */
 const scaled = (cap: number | null, perOne: number, min: number): number =>
@@ -24,7 +24,10 @@ export const peersGoneAnHourMax = (cap: number | null): number =>
   scaled(cap, limits.peersGoneAnHourPerCap, limits.peersGoneAnHourMin);
 
 /** In the last hour; the clock of an earlier owner may have been ahead. */
-const isLately = (atMs: number, { nowMs }: TurnContext): boolean => Math.abs(nowMs - atMs) < limits.deletionsCountedMs;
+const isLately = (atMs: number, { nowMs }: TurnContext): boolean => Math.abs(nowMs - atMs) < hourMs;
+
+/** How long until this was an hour ago. */
+const endOfHour = (atMs: number, { nowMs }: TurnContext): number => Math.min(atMs - nowMs, 0) + hourMs;
 
 export const deletedLately = ({ deletions }: TenantView, context: TurnContext): number =>
   deletions.reduce((count, atMs) => count + (isLately(atMs, context) ? 1 : 0), 0);
@@ -35,7 +38,7 @@ export function tooManyContainersGone({ deletions, record }: TenantView, context
   const firstMs = max === null ? undefined : deletions[deletions.length - max];
   if (firstMs === undefined || !isLately(firstMs, context)) return undefined;
   return refuseFor(
-    Math.min(firstMs - context.nowMs, 0) + limits.deletionsCountedMs,
+    endOfHour(firstMs, context),
     `${max} or more containers of this tenant were deleted in the last hour, which is its cap deletes_per_hour: wait for as long ` +
       'as Retry-After says, stop and start containers in place of deleting them, or ask an operator for a higher cap',
   );
@@ -63,37 +66,40 @@ function tooManyRemembered({ peers, record }: TenantView, context: TurnContext):
   if (count < max) return undefined;
   return refuseFor(
     firstEndMs(peers) - context.nowMs,
-    `${count} removed peers and replaced certificates of this tenant are remembered, at most ${max}: each until its certificate ` +
-      'expires. Ask an operator for a higher cap of vpn_peers',
+    `${count} removed peers and replaced certificates of this tenant are remembered until their certificates expire, and at most ` +
+      `${max} may be: use the peers that there are, or ask an operator for a higher cap of vpn_peers, which allows more`,
   );
 }
 
 /** Why the tenant can have no further peer for now. */
 export function tooManyPeersGone(tenant: TenantView, context: TurnContext): Turn | undefined {
   const max = peersGoneAnHourMax(capsOf(tenant.record.caps).vpn_peers);
-  const lately = [...tenant.peers.tombstones.values()].filter(({ goneAtMs }) => goneAtMs + hourMs > context.nowMs);
+  const lately = [...tenant.peers.tombstones.values()].filter(({ goneAtMs }) => isLately(goneAtMs, context));
   const first = lately[lately.length - max];
   if (first === undefined) return tooManyRemembered(tenant, context);
   return refuseFor(
-    first.goneAtMs + hourMs - context.nowMs,
-    `${lately.length} peers were removed in the last hour, at most ${max} are replaced in an hour: wait`,
+    endOfHour(first.goneAtMs, context),
+    `${lately.length} peers of this tenant were removed in the last hour, and after ${max} none is made: wait for as long as ` +
+      'Retry-After says, or ask an operator for a higher cap of vpn_peers, which allows more',
   );
 }
 
 const takesAnother = refuse(
   'conflict',
-  `this peer has had ${limits.peerRevocationsKept} certificates that have not expired: remove it and make another`,
+  `this peer has had ${limits.peerRevocationsKept} certificates that have not expired, which is the most that are remembered of one: ` +
+    'remove the peer and make another',
 );
 
-/** Why the peer can have no further keys for now. */
-export function tooManyRotations(tenant: TenantView, { revoked }: PeerRecord, context: TurnContext): Turn | undefined {
+/** Why the peer can have no further keys for now. A renewal of its certificate is no rotation: time causes it. */
+export function tooManyRotations(tenant: TenantView, record: PeerRecord, context: TurnContext): Turn | undefined {
+  const { revoked, rotatedAtMs = [] } = record;
   const alive = revoked.filter(({ notAfterMs }) => notAfterMs > context.expiryMs);
   if (alive.length >= limits.peerRevocationsKept) return takesAnother;
-  const lately = alive.filter(({ atMs }) => atMs + hourMs > context.nowMs);
-  const first = lately[lately.length - limits.peerRotationsAnHour];
-  if (first === undefined) return tooManyRemembered(tenant, context);
+  const firstMs = rotatedAtMs[rotatedAtMs.length - limits.peerRotationsAnHour];
+  if (firstMs === undefined || !isLately(firstMs, context)) return tooManyRemembered(tenant, context);
   return refuseFor(
-    first.atMs + hourMs - context.nowMs,
-    `the keys of this peer were replaced ${lately.length} times in the last hour, at most ${limits.peerRotationsAnHour}: wait`,
+    endOfHour(firstMs, context),
+    `the keys of this peer were replaced ${limits.peerRotationsAnHour} times in the last hour, which is the most: wait for as long ` +
+      'as Retry-After says',
   );
 }

@@ -174,7 +174,7 @@ t.test('a host offers no more than its ceiling', (t) => {
   }
   const used = { ...none, containers: 31 };
   t.match(faultsOfCeiling(hostRecord(h1, { capacity: none }), platform, used), [
-    { message: /containers \(at most 30\)/ },
+    { message: /claims containers 31 \(HOST_MAX_\* allows 30\).*set max_containers/ },
   ]);
 
   const state = stateOf(hostRecord(h1));

@@ -7,7 +7,7 @@ import { replyOf } from '../../gateway/respond.ts';
 import type { TombstoneRecord } from '../../schemas/container.ts';
 import type { TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import type { PeerRevocation, PeerTombstoneRecord } from '../../schemas/peer.ts';
+import type { PeerRecord, PeerRevocation, PeerTombstoneRecord } from '../../schemas/peer.ts';
 import { containerId, specOf, tenantId } from './support.ts';
 import { acme, apply, stateOf } from './support/records.ts';
 import { home, keysOf, madePeer, peerId, peerRecord, read, write } from './support/vpn.ts';
@@ -191,8 +191,8 @@ t.test('a peer is refused', (t) => {
 });
 
 t.test('a rotation is refused', (t) => {
-  const rotate = (revoked: PeerRevocation[]) => {
-    const record = peerRecord({ revoked });
+  const rotate = (more: Partial<PeerRecord>) => {
+    const record = peerRecord(more);
     const ask = {
       type: 'peer.rotate',
       tenant: acme,
@@ -203,13 +203,31 @@ t.test('a rotation is refused', (t) => {
     return write(stateOf(record), ask as Parameters<typeof write>[1], nowMs);
   };
   const most = limits.peerRotationsAnHour;
-  t.equal(rotate(serials(most - 1, nowMs - 1)).code, 'ok');
-  t.equal(rotate(serials(most, nowMs - hourMs)).code, 'ok');
-  t.match(rotate(serials(most, nowMs - hourMs + 5000)), { code: 'rate_limited', body: { retry_after_seconds: 5 } });
+  const times = (count: number, atMs: number) => ({ rotatedAtMs: Array.from({ length: count }, () => atMs) });
+  t.equal(rotate(times(most - 1, nowMs - 1)).code, 'ok');
+  t.equal(rotate(times(most, nowMs - hourMs)).code, 'ok');
+  t.match(rotate(times(most, nowMs - hourMs + 5000)), { code: 'rate_limited', body: { retry_after_seconds: 5 } });
+  t.equal(rotate(times(most, nowMs + 10 * hourMs)).code, 'ok', 'a clock that was ahead locks nobody out');
+  const renewals = serials(most + 4, nowMs - 1);
+  t.equal(rotate({ revoked: renewals }).code, 'ok', 'renewals that a rotation revoked do not count');
   const kept = limits.peerRevocationsKept;
-  t.match(rotate(serials(kept, 1)), { code: 'conflict', body: { message: /make another/ } });
-  const ended = serials(kept, 1).map((one) => ({ ...one, notAfterMs: nowMs }));
-  t.equal(rotate(ended).code, 'ok', 'certificates that have expired do not count');
+  t.match(rotate({ revoked: serials(kept, 1) }), { code: 'conflict', body: { message: /make another/ } });
+  const revoked = serials(kept, 1).map((one) => ({ ...one, notAfterMs: nowMs }));
+  t.equal(rotate({ revoked }).code, 'ok', 'certificates that have expired do not count');
+  t.end();
+});
+
+t.test('one rotation counts once, whatever it revokes', (t) => {
+  const record = peerRecord({ renewed: serials(limits.peerRenewedCertificates, 1) });
+  const state = stateOf(record);
+  const rotate = (atMs: number) => {
+    const { serial } = state.tenant(acme).peers.records.get(record.id)?.certificate ?? { serial: '' };
+    const ask = { type: 'peer.rotate', tenant: acme, peer: record.id, replaces: serial, keys: keysOf() };
+    return write(state, ask as Parameters<typeof write>[1], atMs);
+  };
+  for (let count = 0; count < limits.peerRotationsAnHour; count++) t.equal(rotate(nowMs + count).code, 'ok');
+  t.match(rotate(nowMs + 60_000), { code: 'rate_limited', body: { retry_after_seconds: 3540 } });
+  t.equal(rotate(nowMs + hourMs).code, 'ok');
   t.end();
 });
 
