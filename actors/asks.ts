@@ -2,6 +2,7 @@
 import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
 import type { Log } from '../lib/log.ts';
 import type { Slices } from '../lib/slices.ts';
+import type { SparingLog } from '../lib/sparing.ts';
 import { limits } from '../schemas/limits.ts';
 import { decodeAsks, encodeAnswer, notOwner, type Answer, type Ask, type WriteAsk } from '../schemas/messages.ts';
 import { isInbox, subjects } from '../schemas/subjects.ts';
@@ -11,6 +12,8 @@ import type { Partition, Respond } from './runtime/partition.ts';
 export interface AskOptions {
   readonly nc: NatsConnection;
   readonly log: Log;
+  /** For what senders can cause at will. */
+  readonly refusals: SparingLog;
   readonly slices: Slices;
   /** What has to be made before the turn of this ask: keys are signed outside of turns. */
   readonly prepare: (partition: Partition, ask: WriteAsk) => Promise<Prepared | undefined> | undefined;
@@ -20,7 +23,7 @@ export interface AskOptions {
 type Run = (ask: Ask, untilMs: number, respond: Respond) => void;
 
 /** Subscribing is what makes this process the partition's owner in the eyes of the gateways. */
-export function serveAsks(partition: Partition, { nc, log, slices, prepare }: AskOptions): Subscription {
+export function serveAsks(partition: Partition, { nc, log, refusals, slices, prepare }: AskOptions): Subscription {
   const subject = subjects.partition(partition.number);
 
   const run: Run = (ask, untilMs, respond) => {
@@ -49,7 +52,7 @@ export function serveAsks(partition: Partition, { nc, log, slices, prepare }: As
         return;
       }
       if (!isInbox(message.reply)) {
-        log.error('reply_refused', { subject, reply: message.reply });
+        refusals.error('reply_refused', { subject, reply: message.reply });
         return;
       }
       const answers = collectAnswers(message, nc.info?.max_payload ?? limits.answerPartBytes, log);
@@ -57,7 +60,7 @@ export function serveAsks(partition: Partition, { nc, log, slices, prepare }: As
       try {
         asks = decodeAsks(message.string());
       } catch (cause) {
-        log.error('malformed_batch', { subject, error: cause });
+        refusals.error('malformed_batch', { subject, error: cause });
         return;
       }
       const onFault = (cause: unknown): void => log.error('asks_failed', { subject, error: cause });

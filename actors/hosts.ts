@@ -7,6 +7,7 @@ import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node'
 import { DecodeError, decoder } from '../lib/decode.ts';
 import type { Log } from '../lib/log.ts';
 import type { Slices } from '../lib/slices.ts';
+import type { SparingLog } from '../lib/sparing.ts';
 import { incarnationOf, toldEpoch, type Cluster } from '../schemas/cluster.ts';
 import type { ContainerRecord } from '../schemas/container.ts';
 import { isHostKey, type ContainerId, type HostKey } from '../schemas/ids.ts';
@@ -52,6 +53,8 @@ export interface HostServerOptions {
   /** Of a sender whose key is not the one that is enrolled, or of a host that is not there. */
   readonly onRefused: (kind: HostMessage, sender: Sender) => void;
   readonly log: Log;
+  /** For what hosts can cause at will. */
+  readonly refusals: SparingLog;
 }
 
 export type HostMessage = 'hello' | 'sync' | 'report' | 'beat';
@@ -62,7 +65,7 @@ const decodeReport = decoder(Report);
 const decodeBeat = decoder(Beat);
 
 export function serveHosts(options: HostServerOptions): Subscription[] {
-  const { nc, log, fleet } = options;
+  const { nc, log, refusals, fleet } = options;
 
   /** Calls the handler with what a host sent; what is not well formed is answered `invalid`, where an answer is due. */
   const serve = <T>(
@@ -83,7 +86,7 @@ export function serveHosts(options: HostServerOptions): Subscription[] {
           try {
             handle({ host, user }, decode(message.data), message);
           } catch (cause) {
-            log.warn('host_message_refused', { subject: message.subject, error: cause });
+            refusals.warn('host_message_refused', { subject: message.subject, error: cause });
             if (cause instanceof DecodeError) onInvalid(message);
           }
         },

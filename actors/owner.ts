@@ -9,6 +9,7 @@ import type { Clock } from '../lib/clock.ts';
 import { signHostJwt, type HostsAccount } from '../lib/host-credentials.ts';
 import type { Log } from '../lib/log.ts';
 import { createSlices, runAtOnce, type Slices } from '../lib/slices.ts';
+import { sparing } from '../lib/sparing.ts';
 import { buckets } from '../schemas/buckets.ts';
 import { incarnationOf, toldEpoch, type Cluster } from '../schemas/cluster.ts';
 import type { Capacity } from '../schemas/host.ts';
@@ -217,15 +218,12 @@ export function createOwner(options: OwnerOptions): Owner {
     return (options.signHostJwt ?? signHostJwt)(options.hostsAccount, { host, publicKey, expiresAtS, isUnbound });
   };
 
-  let refusalLoggedMs = -Infinity;
+  const refusals = sparing(log, limits.refusalLogMs, clock);
 
   /** Old credentials may be tried as fast as their holder likes: all are counted, a few are logged. */
   function onRefused(message: HostMessage, { host, user }: Sender): void {
     options.observer.hostRefused(message);
-    const nowMs = clock.monotonicMs();
-    if (nowMs - refusalLoggedMs < limits.refusalLogMs) return;
-    refusalLoggedMs = nowMs;
-    log.warn('host_sender_refused', {
+    refusals.warn('host_sender_refused', {
       message,
       host,
       user: user ?? null,
@@ -318,8 +316,8 @@ export function createOwner(options: OwnerOptions): Owner {
 
   function listen(): void {
     subscriptions.push(
-      ...serveReads(nc, log),
-      ...serveHosts({ nc, cluster: options.cluster, signJwt, owned, fleet, slices, onRefused, log }),
+      ...serveReads(nc, refusals),
+      ...serveHosts({ nc, cluster: options.cluster, signJwt, owned, fleet, slices, onRefused, log, refusals }),
       nc.subscribe(subjects.directory, {
         callback: (error, message) => {
           if (error !== null) return;
@@ -370,7 +368,7 @@ export function createOwner(options: OwnerOptions): Owner {
   /** Whoever subscribes is asked: so only now. */
   function onTaken(partition: Partition): void {
     const directory = new HostDirectory();
-    served.set(partition, { directory, subscription: serveAsks(partition, { nc, log, slices, prepare }) });
+    served.set(partition, { directory, subscription: serveAsks(partition, { nc, log, refusals, slices, prepare }) });
     show(partition, directory);
   }
 

@@ -4,7 +4,7 @@
  * process hands the question on with the gateway's inbox as the reply, and the server answers there.
  */
 import type { NatsConnection, Subscription } from '@nats-io/transport-node';
-import type { Log } from '../lib/log.ts';
+import type { SparingLog } from '../lib/sparing.ts';
 import { limits } from '../schemas/limits.ts';
 import { isInbox, readable, subjects, type Readable } from '../schemas/subjects.ts';
 import { bucketStream, buckets, streams } from '../schemas/buckets.ts';
@@ -18,7 +18,8 @@ const apiOf: Readonly<Record<Readable, string>> = {
 /** One process of all serves a read. */
 const queue = 'reads';
 
-export function serveReads(nc: NatsConnection, log: Log): Subscription[] {
+/** @param log who asks can make it write at will, so it must not write each line */
+export function serveReads(nc: NatsConnection, log: SparingLog): Subscription[] {
   return readable.map((what) =>
     nc.subscribe(subjects.read(what), {
       queue,

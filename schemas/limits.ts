@@ -306,7 +306,7 @@ export const limits = {
   revokedKeys: 4096,
   /** An agent has this long to hear that its host is fenced, before its credentials are revoked. */
   fenceNoticeMs: 3 * seconds,
-  /** Between two log lines about messages of hosts whose key is not enrolled. */
+  /** Between two log lines of one kind about messages that are refused: who sends them can send many. */
   refusalLogMs: 10 * seconds,
   /** How often the NATS servers are asked whether they hold all of them. */
   revocationLookMs: 1 * minutes,

@@ -111,7 +111,7 @@ async function serve(t: Test): Promise<Serving> {
   const whole = { partition: 0, epoch: 1, revision: 1, full: true, entries: [entry as never], removed: [] };
   fleet.learn({ ...whole, unreadable: [] });
   const cluster = { id: 'c', partitions: 1, format: 1 } as const;
-  const parts = { nc, slices, log: quietLog };
+  const parts = { nc, slices, log: quietLog, refusals: quietLog };
   const onRefused = (): void => void t.fail('a message was refused');
   serveHosts({
     ...parts,

@@ -1,15 +1,20 @@
 /** Reports of an agent's own reporter to an actors process on a real nats-server: what they commit, and what is too old. */
 import t, { type Test } from 'tap';
 import { Fleet } from '../../actors/fleet.ts';
+import { serveAsks } from '../../actors/asks.ts';
 import { serveHosts } from '../../actors/hosts.ts';
+import { serveReads } from '../../actors/reads.ts';
 import { noChanges } from '../../actors/turn.ts';
 import { startNats } from '../../deploy/nats.ts';
 import { createReporter, type Reporter } from '../../host-agent/reporter.ts';
 import { systemClock } from '../../lib/clock.ts';
+import type { Fields } from '../../lib/log.ts';
 import { createSlices } from '../../lib/slices.ts';
+import { sparing } from '../../lib/sparing.ts';
 import type { Owner } from '../../actors/owner.ts';
 import type { ContainerStatusView, Observation } from '../../schemas/container.ts';
 import type { ContainerId, HostKey } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
 import type { HelloAnswer, Report, ReportAnswer } from '../../schemas/messages.ts';
 import { partitionOf, subjects } from '../../schemas/subjects.ts';
 import { eventually } from '../host-agent/support/eventually.ts';
@@ -192,6 +197,7 @@ t.test('credentials are renewed for the key that is enrolled when the hello is c
     fleet: new Fleet({ clock: systemClock, partitions: 1, hostUnknownMs: 1000 }),
     slices: createSlices(systemClock),
     log: quietLog,
+    refusals: quietLog,
     onRefused: () => {},
     signJwt: async (_, key) => {
       if (isRaced) await enrol(next);
@@ -209,4 +215,56 @@ t.test('credentials are renewed for the key that is enrolled when the hello is c
   isRaced = false;
   t.notOk('jwt' in (await hello(old)), 'a key of before → nothing');
   t.match(await hello(next), { ok: true, jwt: `for ${next}` });
+});
+
+t.test('messages that are refused are not logged one by one', async (t) => {
+  const nats = await startNats({ dir: temporaryFolder(t) });
+  t.teardown(() => nats.stop());
+  const nc = await controlPlane(nats);
+  t.teardown(() => nc.close());
+  const partition = createPartition({
+    store: createMemoryStore(new MemoryBucket()),
+    events: createMemorySink([]),
+  });
+  await partition.start();
+  const lines: (readonly [string, unknown])[] = [];
+  const note = (event: string, fields?: Fields) => void lines.push([event, fields?.['left_out']]);
+  let nowMs = 0;
+  const refusals = sparing({ warn: note, error: note }, limits.refusalLogMs, { monotonicMs: () => nowMs });
+  const slices = createSlices(systemClock);
+  serveReads(nc, refusals);
+  serveAsks(partition, { nc, log: quietLog, refusals, slices, prepare: () => undefined });
+  serveHosts({
+    nc,
+    cluster: { id: 'c', partitions: 1, format: 1 },
+    owned: () => [partition],
+    fleet: new Fleet({ clock: systemClock, partitions: 1, hostUnknownMs: 1000 }),
+    slices,
+    log: quietLog,
+    refusals,
+    onRefused: () => {},
+    signJwt: async () => Promise.resolve(''),
+  });
+  const send = async (count: number): Promise<void> => {
+    for (let index = 0; index < count; index++) {
+      nc.publish(subjects.read('logs'), 'x', { reply: `$JS.API.STREAM.DELETE.${index}` });
+      nc.publish(subjects.partition(0), 'x', { reply: `$KV.state-0.${index}` });
+      nc.publish(subjects.hostReport({ host, user: undefined }), 'no report', { reply: `_INBOX.x.${index}` });
+    }
+    // Of one connection, in order: what was sent before has been handled when this is answered.
+    await nc.request(subjects.hostReport({ host, user: undefined }), 'nor this', { timeout: 10_000 });
+  };
+  await send(200);
+  const events = ['read_refused', 'reply_refused', 'host_message_refused'];
+  t.same(
+    lines,
+    events.map((event) => [event, undefined]),
+  );
+  nowMs += limits.refusalLogMs;
+  await send(1);
+  t.same(lines.slice(3), [
+    ['read_refused', 199],
+    ['reply_refused', 199],
+    ['host_message_refused', 200],
+  ]);
 });

@@ -46,6 +46,7 @@ async function serving(t: Test) {
     fleet,
     slices: createSlices(systemClock),
     log: quietLog,
+    refusals: quietLog,
     onRefused: (kind, { host }) => void refused.push(`${kind} of ${host}`),
     signJwt: async () => Promise.resolve(''),
   });

@@ -189,7 +189,7 @@ t.test('compute API', async (t) => {
 
   t.test('quota: usage beside caps, by region; a create over a cap is refused', async (t) => {
     const quota = await rig.client('quota');
-    const caps = { containers: 2, cpu_millis: 300, mem_bytes: null };
+    const caps = { containers: 2, cpu_millis: 300, mem_bytes: null, deletes_per_hour: 7 };
     const put = await operator.call('PUT', '/api/v2/operator/tenants/quota', {
       regions: ['default', 'north'],
       caps,
@@ -208,6 +208,7 @@ t.test('compute API', async (t) => {
           vpn_peers: 0,
           ports: 0,
           disk_bytes: 10 * 1024 ** 3,
+          deletes_per_hour: 0,
         },
         caps: { ...caps, vpn_peers: 10, ports: 100, disk_bytes: 20 * 1024 ** 3 },
       },
