@@ -45,7 +45,8 @@ import { loadSessionNumber } from './session.ts';
 import { logRatesOf, type AgentSettings } from './settings.ts';
 import type { Owner } from './spec.ts';
 import { createDiskKeeper } from './disk-keeper.ts';
-import { diskLimitOf, wroteTooMuch } from './disk-plan.ts';
+import { diskLimitOf, evictionWords } from './disk-plan.ts';
+import { createDiskWatch } from './disk-watch.ts';
 import { createImageCollector } from './images.ts';
 import { createStateDisk } from './state-disk.ts';
 
@@ -291,19 +292,26 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     onEvent: reconciler.onEvent,
   });
 
+  const diskWatch = createDiskWatch({
+    isEngineUp: () => monitor.status().phase === 'up',
+    // The path of an engine that is reached over the network is one of another machine.
+    rootDir: () => (settings.DOCKER_HOST.kind === 'unix' ? engineRoot : undefined),
+    images,
+    settings,
+    faults,
+    steadyMs,
+    log,
+  });
   const diskKeeper = createDiskKeeper({
     engine,
     owner,
     isEngineUp: () => monitor.status().phase === 'up',
-    // The path of an engine that is reached over the network is one of another machine.
-    rootDir: () => (settings.DOCKER_HOST.kind === 'unix' ? engineRoot : undefined),
+    pressure: diskWatch.pressure,
     limitOf: (id) => {
       const wanted = reconciler.wanted(id);
       return diskLimitOf('container' in wanted ? wanted.container : {}, settings.CONTAINER_DISK_BYTES);
     },
-    evict: ({ id, dockerId, usedBytes, limitBytes }) =>
-      reconciler.evict(id, dockerId, wroteTooMuch(usedBytes, limitBytes)),
-    images,
+    evict: (use) => reconciler.evict(use.id, use.dockerId, evictionWords(use)),
     settings,
     faults,
     metrics,
@@ -320,7 +328,8 @@ export async function startAgent(parts: AgentParts): Promise<void> {
       lastInventoryMs: reconciler.lastInventoryMs,
       lastSyncMs: control.lastSyncMs,
       orphansHeld: reconciler.orphansHeld,
-      diskUsedPercent: diskKeeper.usedPercent,
+      diskUsedPercent: diskWatch.usedPercent,
+      diskUseUnknown: diskKeeper.unknown,
       faults: () => faults.list().map(({ kind }) => kind),
       firewall: firewall.state,
       credentialsExpiryMs: () => credentials.expiryMs(),
@@ -336,6 +345,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     watchContact(contact, contactHeard, settings.BEAT_INTERVAL_MS, stand, signal),
     monitor.run(signal),
     spool.run(publish, signal),
+    diskWatch.run(signal),
     diskKeeper.run(signal),
     ...(settings.DOCKER_HOST.kind === 'unix' ? [watchPortProxies(settings.SYNC_INTERVAL_MS, log, signal)] : []),
     firewall.run(settings.SYNC_INTERVAL_MS, signal),

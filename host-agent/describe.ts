@@ -65,10 +65,13 @@ function describeUp(
   }
 }
 
-function describeStopped(state: EngineState | null, { why }: Memory): Description {
+function describeStopped(state: EngineState | null, memory: Memory): Description {
   const isDown = state === null || (state.phase !== 'running' && state.phase !== 'paused');
   const exit_code = state?.phase === 'exited' ? state.exit.exitCode : null;
-  return { gone: false, observation: observation(isDown ? 'stopped' : 'stopping', isDown ? null : why, { exit_code }) };
+  const why = memory.evicted?.why ?? memory.why;
+  // Down, nothing needs an explanation but the loss of what it wrote.
+  const told = isDown && why?.reason !== 'disk_limit' ? null : why;
+  return { gone: false, observation: observation(isDown ? 'stopped' : 'stopping', told, { exit_code }) };
 }
 
 const observation = (status: ContainerStatus, why: Why | null, more: Partial<Observation>): Observation => ({

@@ -1,36 +1,50 @@
 /**
- * Keeps the disk of the engine from filling up: measures what each container has written, evicts those over their limit,
- * and has unused images removed. A storage driver with quotas stops a container sooner; few hosts have one, and none
- * counts volumes. One measurement at a time, and ever less often where it takes long.
+ * Measures what each container has written, and evicts those over their limit as soon as that is known. A storage driver
+ * with quotas stops a container sooner; few hosts have one, and none counts volumes. Each container has a pace of its
+ * own (disk-plan.ts), so one that is slow to measure delays no other.
  */
-import { statfs } from 'node:fs/promises';
 import { sleep } from '../lib/backoff.ts';
 import type { Log } from '../lib/log.ts';
 import { limits } from '../schemas/limits.ts';
 import { isContainerId, type ContainerId } from '../schemas/ids.ts';
-import { evictionsOf, fillOf, isPressed, restMs, type DiskFill, type DiskLimit, type DiskUse } from './disk-plan.ts';
+import {
+  attempted,
+  dueAtMs,
+  evictionsOf,
+  hasVolumes,
+  isAwaited,
+  isUnknown,
+  nextToMeasure,
+  spentMs,
+  unmeasuredWords,
+  untried,
+  useOf,
+  type AttemptOutcome,
+  type DiskLimit,
+  type DiskUse,
+  type Measured,
+  type MeasuredVolumes,
+  type Pressure,
+  type Relief,
+  type Spent,
+} from './disk-plan.ts';
+import type { Summary } from './docker/answers.ts';
 import type { Engine } from './docker/engine.ts';
+import { EngineError } from './docker/errors.ts';
 import type { Faults } from './faults.ts';
-import type { ImageCollector } from './images.ts';
 import type { Metrics } from './metrics.ts';
 import { labels } from './observed.ts';
 import { ownerLabels, type Owner } from './spec.ts';
 
 export interface DiskKeeperParts {
-  readonly engine: Engine;
+  readonly engine: Pick<Engine, 'list' | 'written' | 'volumeBytes'>;
   readonly owner: Owner;
   readonly isEngineUp: () => boolean;
-  /** Folder of the engine's data on this machine; undefined where it is not known, or is on another machine. */
-  readonly rootDir: () => string | undefined;
+  readonly pressure: () => Pressure;
   readonly limitOf: (id: ContainerId) => DiskLimit;
-  readonly evict: (use: DiskUse) => void;
-  readonly images: ImageCollector;
-  readonly settings: {
-    readonly DISK_INTERVAL_MS: number;
-    readonly DISK_PRESSURE_PERCENT: number;
-    readonly IMAGES_HIGH_PERCENT: number;
-    readonly IMAGES_LOW_PERCENT: number;
-  };
+  /** False: it is to go already, or must stay as it is. */
+  readonly evict: (use: DiskUse) => boolean;
+  readonly settings: { readonly DISK_INTERVAL_MS: number };
   readonly faults: Faults;
   readonly metrics: Pick<Metrics, 'diskEviction'>;
   readonly steadyMs: () => number;
@@ -39,132 +53,177 @@ export interface DiskKeeperParts {
 
 export interface DiskKeeper {
   run(signal: AbortSignal): Promise<void>;
-  /** Null where the engine's disk cannot be seen. */
-  usedPercent(): number | null;
+  /** Sees which containers there are, and begins to measure those that are due. */
+  look(signal: AbortSignal): Promise<void>;
+  /** Containers whose use cannot be measured. */
+  unknown(): number;
 }
+
+/** These have written nothing yet, or are on their way out. */
+const notMeasured: ReadonlySet<string> = new Set(['created', 'removing', 'dead']);
 
 export function createDiskKeeper(parts: DiskKeeperParts): DiskKeeper {
   const { engine, settings, steadyMs, log } = parts;
-  let last: DiskFill | undefined;
-  let pressed = false;
-  let measureAtMs = 0;
-  let collectAtMs = 0;
-  let unmeasured = 0;
+  const containers = new Map<string, Measured>();
+  /** The tenants of containers that are being measured, by the engine's id. */
+  const measuring = new Map<string, string>();
+  const spent = new Map<string, Spent>();
+  let volumes: MeasuredVolumes = { bytes: new Map(), attempts: untried };
+  let isMeasuringVolumes = false;
+  let relief: Relief | undefined;
 
-  const look = async (): Promise<DiskFill | undefined> => {
-    const root = parts.rootDir();
-    if (root === undefined) return undefined;
-    // The folder of an engine elsewhere, or one that the agent may not see.
-    return statfs(root).then(fillOf, () => undefined);
+  const intervalMs = (): number =>
+    parts.pressure().isPressed ? Math.min(limits.diskLookMs, settings.DISK_INTERVAL_MS) : settings.DISK_INTERVAL_MS;
+  const spentOn = (tenant: string, nowMs: number): number => {
+    const on = spent.get(tenant);
+    return on === undefined ? 0 : spentMs(on, nowMs);
   };
+  const unknown = (): Measured[] => [...containers.values()].filter(({ attempts }) => isUnknown(attempts));
 
-  const note = (fill: DiskFill | undefined): void => {
-    last = fill;
-    const before = pressed;
-    const { DISK_PRESSURE_PERCENT: from } = settings;
-    pressed = fill !== undefined && from < 100 && isPressed(fill, before, from);
-    if (pressed && !before) {
-      measureAtMs = 0;
-      parts.faults.raise(
-        'disk_pressure',
-        `the disk of the engine is ${Math.floor(fill?.usedPercent ?? 0)} % full; containers over their limit are evicted: free space`,
-      );
-    }
-    if (!pressed) parts.faults.clear('disk_pressure');
-  };
-
-  const collect = async (fill: DiskFill | undefined): Promise<void> => {
-    const { IMAGES_HIGH_PERCENT: high, IMAGES_LOW_PERCENT: low } = settings;
-    if (fill === undefined || high === 100 || fill.usedPercent < high || steadyMs() < collectAtMs) return;
-    const startMs = steadyMs();
-    try {
-      await parts.images.collect(async () => {
-        const now = await look();
-        return now !== undefined && now.usedPercent > low;
-      });
-    } catch (error) {
-      log.debug('images_not_collected', { error });
-    } finally {
-      collectAtMs = steadyMs() + restMs(steadyMs() - startMs, settings.DISK_INTERVAL_MS);
-    }
-  };
-
-  const measureOne = async (
-    dockerId: string,
-    id: ContainerId,
-  ): Promise<(DiskUse & { volumes: string[] }) | undefined> => {
-    const written = await engine.written(dockerId);
-    if (written === undefined) return undefined;
-    const { bytes, isEnforced } = parts.limitOf(id);
-    return { id, dockerId, usedBytes: written.layerBytes, limitBytes: bytes, isEnforced, volumes: written.volumes };
-  };
-
-  const measure = async (signal: AbortSignal): Promise<DiskUse[]> => {
-    const listed = await engine.list(ownerLabels(parts.owner));
-    const uses: (DiskUse & { volumes: string[] })[] = [];
-    let failures = 0;
-    for (const { Id, State, Labels } of listed) {
+  const track = (listed: readonly Summary[]): void => {
+    const before = new Map(containers);
+    containers.clear();
+    for (const { Id: dockerId, State, Labels } of listed) {
       const id = Labels?.[labels.container] ?? '';
-      if (State !== 'running' || !isContainerId(id) || signal.aborted) continue;
-      try {
-        const use = await measureOne(Id, id);
-        if (use !== undefined) uses.push(use);
-      } catch (error) {
-        failures += 1;
-        log.debug('disk_use_unknown', { container: id, error });
-      }
+      if (notMeasured.has(State) || !isContainerId(id)) continue;
+      const tenant = Labels?.[labels.tenant] ?? '';
+      containers.set(dockerId, before.get(dockerId) ?? { id, dockerId, tenant, written: null, attempts: untried });
     }
-    let bytes: ReadonlyMap<string, number> = new Map();
+    const nowMs = steadyMs();
+    for (const tenant of spent.keys()) if (spentOn(tenant, nowMs) < 1) spent.delete(tenant);
+    if (![...containers.values()].some(hasVolumes)) volumes = { bytes: new Map(), attempts: untried };
+    if (relief?.goneAtMs === null && !containers.has(relief.dockerId)) relief = { ...relief, goneAtMs: nowMs };
+  };
+
+  const evict = (use: DiskUse): boolean => {
+    if (!parts.evict(use)) return false;
+    parts.metrics.diskEviction();
+    const { id: container, usedBytes, limitBytes } = use;
+    log.warn('disk_limit', { container, usedBytes, limitBytes, isPressed: parts.pressure().isPressed });
+    return true;
+  };
+
+  const evictOver = (): void => {
+    const uses = [...containers.values()].flatMap((each) => useOf(each, volumes, parts.limitOf(each.id)) ?? []);
+    const { over, underPressure } = evictionsOf(uses);
+    for (const use of over) evict(use);
+    const pressure = parts.pressure();
+    if (!pressure.isPressed || (relief !== undefined && isAwaited(relief, pressure, steadyMs()))) return;
+    const evicted = underPressure.find(evict);
+    if (evicted !== undefined) relief = { dockerId: evicted.dockerId, atMs: steadyMs(), goneAtMs: null };
+  };
+
+  const tellUnknown = (): void => {
+    const words = unmeasuredWords(
+      unknown().map(({ id }) => id),
+      volumes,
+    );
+    if (words === undefined) parts.faults.clear('disk_unmeasured');
+    else parts.faults.restate('disk_unmeasured', words);
+  };
+
+  const settle = (): void => {
+    evictOver();
+    tellUnknown();
+  };
+
+  const outcomeOf = (error: unknown): AttemptOutcome =>
+    // While the engine hangs as a whole, no container is to blame.
+    error instanceof EngineError && error.fault.kind === 'deadline' && parts.isEngineUp() ? 'late' : 'failed';
+
+  const measure = async ({ dockerId, id, tenant }: Measured): Promise<void> => {
+    const startMs = steadyMs();
+    measuring.set(dockerId, tenant);
+    let outcome: AttemptOutcome = 'measured';
+    let written: Measured['written'] | undefined;
     try {
-      if (uses.some(({ volumes }) => volumes.length > 0)) bytes = await engine.volumeBytes();
+      written = await engine.written(dockerId);
+      if (written === undefined) containers.delete(dockerId);
+    } catch (error) {
+      outcome = outcomeOf(error);
+      const before = containers.get(dockerId)?.attempts ?? untried;
+      const isNews = !isUnknown(before) && isUnknown(attempted(before, outcome, 0, 0));
+      log[isNews ? 'warn' : 'debug']('disk_use_unknown', { container: id, tenant, error });
+    } finally {
+      measuring.delete(dockerId);
+      const atMs = steadyMs();
+      spent.set(tenant, { ms: spentOn(tenant, atMs) + atMs - startMs, atMs });
+    }
+    const current = containers.get(dockerId);
+    if (current === undefined) return;
+    const attempts = attempted(current.attempts, outcome, startMs, steadyMs());
+    containers.set(dockerId, { ...current, written: written ?? current.written, attempts });
+  };
+
+  const measureVolumes = async (): Promise<void> => {
+    const startMs = steadyMs();
+    isMeasuringVolumes = true;
+    let outcome: AttemptOutcome = 'measured';
+    let { bytes } = volumes;
+    try {
+      bytes = await engine.volumeBytes();
     } catch (error) {
       // The layers that were measured count all the same.
-      failures += 1;
-      log.debug('volume_use_unknown', { error });
-    }
-    noteUnmeasured(failures);
-    return uses.map(({ volumes, ...use }) => ({
-      ...use,
-      usedBytes: volumes.reduce((sum, name) => sum + (bytes.get(name) ?? 0), use.usedBytes),
-    }));
-  };
-
-  const noteUnmeasured = (failures: number): void => {
-    unmeasured = failures === 0 ? 0 : unmeasured + 1;
-    if (unmeasured === 0) parts.faults.clear('disk_unmeasured');
-    if (unmeasured < limits.hostFaultTries) return;
-    const what = `${failures} measurements of what containers wrote failed, so limits are not kept`;
-    parts.faults.raise('disk_unmeasured', `${what}; look for millions of files in one, or for a slow disk`);
-  };
-
-  const pass = async (signal: AbortSignal): Promise<void> => {
-    const fill = await look();
-    note(fill);
-    await collect(fill);
-    if (steadyMs() < measureAtMs) return;
-    const startMs = steadyMs();
-    try {
-      for (const use of evictionsOf(await measure(signal), pressed)) {
-        parts.metrics.diskEviction();
-        const { id: container, usedBytes, limitBytes } = use;
-        log.warn('disk_limit', { container, usedBytes, limitBytes, isPressed: pressed });
-        parts.evict(use);
-      }
+      outcome = outcomeOf(error);
+      const isNews = !isUnknown(volumes.attempts) && isUnknown(attempted(volumes.attempts, outcome, 0, 0));
+      log[isNews ? 'warn' : 'debug']('volume_use_unknown', { error });
     } finally {
-      measureAtMs = steadyMs() + restMs(steadyMs() - startMs, pressed ? limits.diskLookMs : settings.DISK_INTERVAL_MS);
+      isMeasuringVolumes = false;
+      volumes = { bytes, attempts: attempted(volumes.attempts, outcome, startMs, steadyMs()) };
     }
+  };
+
+  const nextWork = (): (() => Promise<void>) | undefined => {
+    const [nowMs, interval] = [steadyMs(), intervalMs()];
+    const areVolumesDue = !isMeasuringVolumes && dueAtMs(volumes.attempts, interval) <= nowMs;
+    if (areVolumesDue && [...containers.values()].some(hasVolumes)) return measureVolumes;
+    const next = nextToMeasure(containers.values(), {
+      nowMs,
+      intervalMs: interval,
+      isPressed: parts.pressure().isPressed,
+      busy: new Set(measuring.values()),
+      spentMs: (tenant) => spentOn(tenant, nowMs),
+    });
+    return next === undefined ? undefined : () => measure(next);
+  };
+
+  const dispatch = (signal: AbortSignal): void => {
+    const running = (): number => measuring.size + Number(isMeasuringVolumes);
+    while (!signal.aborted && parts.isEngineUp() && running() < limits.diskMeasurements) {
+      const work = nextWork();
+      if (work === undefined) return;
+      void work()
+        .then(() => {
+          if (signal.aborted) return;
+          settle();
+          dispatch(signal);
+        })
+        .catch((error: unknown) => log.error('disk_look_failed', { error }));
+    }
+  };
+
+  const look = async (signal: AbortSignal): Promise<void> => {
+    if (!parts.isEngineUp()) return;
+    track(await engine.list(ownerLabels(parts.owner)));
+    if (signal.aborted) return;
+    settle();
+    dispatch(signal);
   };
 
   return {
-    usedPercent: () => last?.usedPercent ?? null,
+    look,
+    unknown: () =>
+      isUnknown(volumes.attempts)
+        ? new Set([...unknown(), ...[...containers.values()].filter(hasVolumes)]).size
+        : unknown().length,
     run: async (signal) => {
-      // A measurement may take long, and the agent does not wait for it to stop.
+      // An engine that hangs is not waited for when the agent stops.
       const ended = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
       while (!signal.aborted) {
         await sleep(Math.min(limits.diskLookMs, settings.DISK_INTERVAL_MS), signal);
-        if (signal.aborted || !parts.isEngineUp()) continue;
+        if (signal.aborted) return;
         try {
-          await Promise.race([pass(signal), ended]);
+          await Promise.race([look(signal), ended]);
         } catch (error) {
           log.debug('disk_look_failed', { error });
         }

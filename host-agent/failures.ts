@@ -103,7 +103,7 @@ const startPatterns: Patterns = [
     /port is already allocated|address already in use|cannot assign requested address/i,
     {
       reason: 'port_unavailable',
-      message: 'a port could not be published: no port is free, or PUBLISH_ADDRESS is not an address of this host',
+      message: 'a port could not be published: it is in use, or PUBLISH_ADDRESS is not an address of this host',
     },
   ],
   [

@@ -19,18 +19,24 @@ export type FaultKind = (typeof faultKinds)[number];
 export interface Faults {
   /** The first message of a kind stays until the fault is over. */
   raise(kind: FaultKind, message: string): void;
+  /** Raises it, or replaces its message. */
+  restate(kind: FaultKind, message: string): void;
   clear(kind: FaultKind): void;
   list(): HostFault[];
 }
 
 export function createFaults(log: Log): Faults {
   const raised = new Map<FaultKind, string>();
+  const restate: Faults['restate'] = (kind, message) => {
+    const isNew = !raised.has(kind);
+    raised.set(kind, message.slice(0, limits.hostFaultChars));
+    if (isNew) log.error('host_fault', { kind, message });
+  };
   return {
     raise: (kind, message) => {
-      if (raised.has(kind)) return;
-      raised.set(kind, message.slice(0, limits.hostFaultChars));
-      log.error('host_fault', { kind, message });
+      if (!raised.has(kind)) restate(kind, message);
     },
+    restate,
     clear: (kind) => {
       if (raised.delete(kind)) log.warn('host_fault_over', { kind });
     },

@@ -96,13 +96,15 @@ export const restartBackoff: BackoffBounds = { minMs: limits.restartBackoffMinMs
  * back-off stays as it was. The engine's times do not tell: they are of a clock that may have been set.
  */
 export function remember(
-  memory: Memory,
+  before: Memory,
   wanted: Wanted,
   observed: Observed,
   nowMs: number,
   bounds: BackoffBounds,
   watchedSinceMs: number,
 ): Memory {
+  const isLeft = before.evicted !== null && !isThere(observed, before.evicted.dockerId);
+  const memory = isLeft ? evictionDone(before, before.evicted.why, nowMs, bounds) : before;
   const generation = generationOf(wanted);
   const state = observed.kind === 'present' ? observed.found.state : null;
   if (generation !== memory.generation || wanted.want !== memory.want) {
@@ -136,9 +138,12 @@ export function remember(
     const restarts = memory.failures > 0 ? memory.restarts : memory.restarts + 1;
     return { ...memory, restarts, countedRun: run };
   }
-  const before = atMost(exit.upMs, memory, nowMs) >= limits.restartBackoffForgetMs ? 0 : memory.failures;
-  return { ...failed({ ...memory, failures: before }, explainExit(exit, before + 1), nowMs, bounds), countedRun: run };
+  const failures = atMost(exit.upMs, memory, nowMs) >= limits.restartBackoffForgetMs ? 0 : memory.failures;
+  return { ...failed({ ...memory, failures }, explainExit(exit, failures + 1), nowMs, bounds), countedRun: run };
 }
+
+const isThere = (observed: Observed, dockerId: string): boolean =>
+  observed.kind === 'present' && [observed.found, ...observed.extra].some((found) => found.dockerId === dockerId);
 
 const isSince = (atMs: number | null, sinceMs: number): boolean => atMs !== null && atMs >= sinceMs;
 
@@ -203,17 +208,30 @@ export function settle(memory: Memory, step: Step, outcome: Outcome, nowMs: numb
       return { ...memory, why: outcome.why, attempt: { phase: 'failed' } };
     case 'done':
       if (step.kind === 'remove' && step.dockerId === memory.evicted?.dockerId) {
-        return { ...failed(memory, memory.evicted.why, nowMs, bounds), evicted: null };
+        return evictionDone(memory, memory.evicted.why, nowMs, bounds);
       }
       return done(memory, step, outcome.imageId, nowMs);
   }
 }
 
-/** A container that has written too much, unless it is gone or known to have. */
+/**
+ * A container that has written too much, up or down, unless it goes anyway or is known to have. It does not wait for the
+ * end of a back-off, or for a new generation.
+ */
 export const evict = (memory: Memory, dockerId: string, message: string): Memory =>
-  memory.want !== 'running' || memory.evicted?.dockerId === dockerId
+  (memory.want !== 'running' && memory.want !== 'stopped') || memory.evicted?.dockerId === dockerId
     ? memory
-    : { ...memory, evicted: { dockerId, why: { reason: 'disk_limit', message, exitCode: null } } };
+    : {
+        ...memory,
+        attempt: { phase: 'clear' },
+        evicted: { dockerId, why: { reason: 'disk_limit', message, exitCode: null } },
+      };
+
+/** It is gone, with what it wrote. What is to run is made again after a back-off; what is stopped only says why. */
+function evictionDone(memory: Memory, why: Why, nowMs: number, bounds: BackoffBounds): Memory {
+  const after = { ...memory, evicted: null };
+  return memory.want === 'running' ? failed(after, why, nowMs, bounds) : { ...after, attempt: { phase: 'clear' }, why };
+}
 
 function done(memory: Memory, step: Step, imageId: string | undefined, nowMs: number): Memory {
   switch (step.kind) {

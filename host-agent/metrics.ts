@@ -38,6 +38,8 @@ export interface Gauges {
   orphansHeld(): number;
   /** Of the engine's disk; null where it cannot be seen. */
   diskUsedPercent(): number | null;
+  /** Containers that cannot be measured. */
+  diskUseUnknown(): number;
   /** The kinds of those that are there now. */
   faults(): readonly string[];
   firewall(): FirewallState;
@@ -227,6 +229,11 @@ export function registerGauges(registry: Registry, gauges: Gauges, nowMs: () => 
       const percent = gauges.diskUsedPercent();
       return percent === null ? -1 : percent / 100;
     },
+  );
+  simple(
+    'longshore_agent_disk_use_unknown',
+    'Containers whose writes the engine cannot measure, so that their disk limit is not kept.',
+    () => gauges.diskUseUnknown(),
   );
   simple('longshore_agent_orphans_held', 'Orphans that wait for an operator’s word.', () => gauges.orphansHeld());
   simple(

@@ -45,16 +45,16 @@ export function plan(wanted: Wanted, observed: Observed, memory: Memory, nowMs: 
         ? planMissing(wanted, memory)
         : planPresent(wanted, observed.found, memory, nowMs);
     case 'stopped':
-      return observed.kind === 'absent' ? none : planStopped(observed.found);
+      return observed.kind === 'absent' ? none : planStopped(wanted, observed.found, memory, nowMs);
     case 'removed':
     case 'nothing':
       return observed.kind === 'absent' ? none : clear(observed.found, memory, nowMs);
   }
 }
 
-type WantedRunning = Extract<Wanted, { container: unknown }>;
+type Declared = Extract<Wanted, { container: unknown }>;
 
-function planMissing({ container, admitted }: WantedRunning, memory: Memory): Step {
+function planMissing({ container, admitted }: Declared, memory: Memory): Step {
   if (!admitted) return fail('rejected', 'its cpu_limit and mem_limit do not fit on this host');
   const reference = referenceOf(container);
   switch (reference.kind) {
@@ -72,7 +72,7 @@ function planMissing({ container, admitted }: WantedRunning, memory: Memory): St
 }
 
 /** It is there, and should run: as it is if it was made for this, else anew. */
-function planPresent(wanted: WantedRunning, found: Found, memory: Memory, nowMs: number): Step {
+function planPresent(wanted: Declared, found: Found, memory: Memory, nowMs: number): Step {
   const { container, spec } = wanted;
   if (found.placement !== container.placement || found.spec !== spec) return clear(found, memory, nowMs);
   const { dockerId, state } = found;
@@ -100,7 +100,10 @@ function planPresent(wanted: WantedRunning, found: Found, memory: Memory, nowMs:
   }
 }
 
-function planStopped({ dockerId, state }: Found): Step {
+function planStopped({ container }: Declared, found: Found, memory: Memory, nowMs: number): Step {
+  const { dockerId, state } = found;
+  // On an isolated host what should run is stopped, and nothing is removed.
+  if (memory.evicted?.dockerId === dockerId && container.desired === 'stopped') return clear(found, memory, nowMs);
   switch (state.phase) {
     case 'running':
       return { kind: 'stop', dockerId };

@@ -49,8 +49,8 @@ export interface Reconciler {
   onEvent(id: ContainerId): void;
   /** What is desired here, as it is known now. */
   readonly wanted: Fleet['wanted'];
-  /** It has written more than it may: it is removed and made again. */
-  evict(id: ContainerId, dockerId: string, message: string): void;
+  /** It has written more than it may: it is removed, and made again if it is to run. False: no news, or nothing to do. */
+  evict(id: ContainerId, dockerId: string, message: string): boolean;
   /** References of the images that this host is to run. */
   wantedImages(): string[];
   /** Looks for what no event told of. */
@@ -380,8 +380,12 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
     onEvent: (id) => queue.enqueue(id),
     wanted: fleet.wanted,
     evict: (id, dockerId, message) => {
-      memories.set(id, evict(memories.of(id), dockerId, message));
+      const before = memories.of(id);
+      const after = evict(before, dockerId, message);
+      if (after === before) return false;
+      memories.set(id, after);
       queue.enqueue(id);
+      return true;
     },
     wantedImages: () =>
       fleet.ids().flatMap((id) => {

@@ -76,9 +76,13 @@ export const settings = {
     'What a container may write on this host: its own layer and the volumes of its image. Where less is declared, that.',
     { min: limits.memBytesMin, max: most, fallback: limits.containerDiskBytes },
   ),
-  DISK_INTERVAL_MS: ms('Between measurements of what containers have written.', limits.diskIntervalMs),
+  DISK_INTERVAL_MS: ms(
+    'Between measurements of what a container has written. One that takes long is repeated less often.',
+    limits.diskIntervalMs,
+  ),
   DISK_PRESSURE_PERCENT: percent(
-    'From so full an engine’s disk on the host has the fault disk_pressure, and containers over their limit go that were declared before there were limits; 100: never.',
+    'When the engine’s disk is this full, the host has the fault disk_pressure. Then containers are evicted, too, whose ' +
+      'writes cannot be measured, or that are over their limit and were declared before there were limits. 100: never.',
     limits.diskPressurePercent,
   ),
   IMAGES_COLLECTED: choice(
@@ -87,10 +91,13 @@ export const settings = {
     'pulled',
   ),
   IMAGES_HIGH_PERCENT: percent(
-    'From so full an engine’s disk on unused images are removed; 100: never.',
+    'When the engine’s disk is this full, unused images are removed; 100: never.',
     limits.imagesHighPercent,
   ),
-  IMAGES_LOW_PERCENT: percent('Down to so full.', limits.imagesLowPercent),
+  IMAGES_LOW_PERCENT: percent(
+    'The removal of unused images ends when the engine’s disk is no fuller than this. At most IMAGES_HIGH_PERCENT.',
+    limits.imagesLowPercent,
+  ),
   NATS_URLS: natsServers('NATS servers, in place of those that the gateway names.', []),
   NATS_CA_FILE: optionalText('Certificate authority of the NATS servers; TLS is then required.'),
   CAPACITY_CPU_MILLIS: integer(

@@ -394,6 +394,10 @@ export const limits = {
   diskLookMs: 5 * seconds,
   /** Of one container, or of all volumes. */
   diskMeasureMs: 1 * minutes,
+  /** At the same time, of containers of different tenants or of the volumes. */
+  diskMeasurements: 2,
+  /** For a container that was evicted under pressure to be gone, before the next is. */
+  diskReliefMs: 2 * minutes,
   imagesHighPercent: 85,
   imagesLowPercent: 75,
   diskPressurePercent: 90,

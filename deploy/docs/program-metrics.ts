@@ -66,6 +66,7 @@ function fillAgent(registry: Registry): void {
       lastInventoryMs: neverRead,
       lastSyncMs: neverRead,
       diskUsedPercent: neverRead,
+      diskUseUnknown: neverRead,
       orphansHeld: neverRead,
       faults: neverRead,
       firewall: neverRead,

@@ -123,8 +123,8 @@ export const reasonWords: Readonly<Record<Reason, ReasonWords>> = {
   },
   disk_limit: {
     meaning:
-      'It wrote more to the host’s disk than its limit (its own layer, and volumes that its image names), and was removed with what it wrote. It is made again with back-off.',
-    todo: 'Write less: keep data elsewhere, and logs on standard output. Operator: `CONTAINER_DISK_BYTES` of the host, and the size that containers are declared with.',
+      'It wrote more to the host’s disk than its limit (its own layer, and volumes that its image names), or could not be measured while the disk was nearly full. It was removed with what it wrote, running or not. If it is to run, it is made again with back-off; if it is `stopped`, it stays so until you start it.',
+    todo: 'Write less, in fewer files: keep data elsewhere, and logs on standard output. Operator: `CONTAINER_DISK_BYTES` of the host, and the size that containers are declared with.',
   },
   image_missing: {
     meaning: 'The container names no repository.',
@@ -176,8 +176,9 @@ export const reasonWords: Readonly<Record<Reason, ReasonWords>> = {
     todo: 'Wait: what the platform placed goes to another host. Where you chose the host, choose another. Operator: see the runbook, “A host can’t bring up containers”.',
   },
   port_unavailable: {
-    meaning: 'The engine found no free port on the host, or `PUBLISH_ADDRESS` is not an address of the host.',
-    todo: 'Operator: look at `PUBLISH_ADDRESS` and at what else listens there. It is tried again.',
+    meaning:
+      'The engine could not publish a port: another program of the host listens on it, or `PUBLISH_ADDRESS` is not an address of the host.',
+    todo: 'Wait: it is tried again with back-off. Operator: check `PUBLISH_ADDRESS`, and what else listens on the host’s ports.',
   },
   rejected: {
     meaning: 'The host that the tenant chose has no room for its limits.',
@@ -306,6 +307,8 @@ export const metricWords: Readonly<Record<string, string>> = {
   longshore_agent_disk_evictions_total:
     'Rising: a tenant’s container fills the disk again and again; its status says `disk_limit`.',
   longshore_agent_disk_used_ratio: 'Over 0.85: images are collected; over 0.9: the fault `disk_pressure`.',
+  longshore_agent_disk_use_unknown:
+    'Over 0: the fault `disk_unmeasured`; these containers can fill the disk. The agent’s log names them (`disk_use_unknown`).',
   longshore_agent_images_removed_total: 'Rising fast: the disk is too small for the images that are in use in turn.',
   longshore_agent_inventory_age_seconds:
     'Over 120, or below 0, while the engine is up: nothing on that host is looked after; see the runbook, “A host has a fault”.',

@@ -1,8 +1,8 @@
 /**
  * Keeps the members of a JSON text that a shape names, and skips the rest as it streams by. The engine repeats what
  * images say (labels, commands, ports) in every list, inspection and event, so the size of its answers is in the hands
- * of those who make images; what is kept here is not. Streaming parsers hold each string whole before they can drop it;
- * this one finds its end and holds nothing.
+ * of those who make images; what is kept here is not. Many streaming parsers hold each string whole before they drop
+ * it; this one finds its end and holds nothing.
  */
 
 /** `true`: all of it. An array: of each element. An object: these members alone. */

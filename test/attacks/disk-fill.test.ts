@@ -1,6 +1,7 @@
 /**
  * A tenant's container writes until the host's disk is full: into its own layer, or into a volume that its image names.
- * It must be stopped at its limit, what it wrote freed, and its neighbours left alone; unused images make room first.
+ * It must be stopped at its limit, what it wrote freed (also when it has ended meanwhile), and its neighbours left alone;
+ * unused images make room first.
  */
 import t from 'tap';
 import { pushTestImage } from '../../deploy/registry.ts';
@@ -9,12 +10,20 @@ import { startRig, steady } from '../host-agent/support/rig.ts';
 
 const MiB = 1024 * 1024;
 const limit = 8 * MiB;
-const fill = (where: string): string =>
-  `n=0; while [ $n -lt 16 ]; do dd if=/dev/zero of=${where}/$n bs=1048576 count=1 2>/dev/null; n=$((n+1)); done; echo full; ${steady}`;
+const fill = (where: string, then: string = steady): string =>
+  `n=0; while [ $n -lt 16 ]; do dd if=/dev/zero of=${where}/$n bs=1048576 count=1 2>/dev/null; n=$((n+1)); done; echo full; ${then}`;
 
 t.test('disks', async (t) => {
   const { controlPlane, engine, registry, agent, script } = await startRig(t);
-  const process = agent({ DISK_INTERVAL_MS: '200', IMAGES_HIGH_PERCENT: '100', DISK_PRESSURE_PERCENT: '100' });
+  const keep = (intervalMs: number) =>
+    agent({
+      DISK_INTERVAL_MS: String(intervalMs),
+      IMAGES_HIGH_PERCENT: '100',
+      DISK_PRESSURE_PERCENT: '100',
+      // What has ended stays down, unless it is evicted.
+      RESTART_BACKOFF_MIN_MS: '600000',
+      RESTART_BACKOFF_MAX_MS: '600000',
+    });
   const repository = 'longshore/attack-disk';
   const push = async (tag: string, image: object) => {
     await pushTestImage(registry, { repository, tag, ...image });
@@ -26,6 +35,35 @@ t.test('disks', async (t) => {
     t.match(observation.message, new RegExp(`wrote \\d+ MiB.*limit is ${limit / MiB} MiB`));
   };
 
+  const gone = (dockerId: string): Promise<unknown> =>
+    eventually(
+      async () => (await engine.call('GET', `/containers/${dockerId}/json`)).status === 404 || undefined,
+      () => 'its removal',
+    );
+
+  // They end before anything is measured.
+  const careless = keep(86_400_000);
+  const ended = controlPlane.desire({ ...(await script('disk-ended', fill('/tmp', 'exit 0'))), disk_bytes: limit });
+  const stopped = controlPlane.desire({ ...(await script('disk-stopped', fill('/tmp'))), disk_bytes: limit });
+  await controlPlane.reported(ended.id, ({ observation }) => observation.reason === 'exited');
+  const left = [(await engine.only(ended.id)).Id, (await engine.only(stopped.id)).Id];
+  await eventually(
+    async () => (await engine.call('GET', `/containers/${left[1]}/logs?stdout=1`)).text.includes('full') || undefined,
+    () => 'a full layer',
+  );
+  controlPlane.desire({ id: stopped.id, desired: 'stopped' });
+  await controlPlane.reported(stopped.id, ({ observation }) => observation.status === 'stopped');
+  await careless.stop();
+  const process = keep(200);
+
+  await t.test('what fills its layer and ends does not keep it, stopped or about to restart', async (t) => {
+    for (const { id } of [ended, stopped]) await evicted(id);
+    for (const dockerId of left) await gone(dockerId);
+    const { observation } = await controlPlane.reported(stopped.id, (item) => item.observation.reason === 'disk_limit');
+    t.equal(observation.status, 'stopped');
+    for (const { id } of [ended, stopped]) controlPlane.desire({ id, desired: 'removed' });
+  });
+
   const neighbour = controlPlane.desire({ ...(await script('disk-neighbour', steady)), disk_bytes: limit });
   await controlPlane.reported(neighbour.id, isRunning);
   const before = await engine.only(neighbour.id);
@@ -35,10 +73,7 @@ t.test('disks', async (t) => {
     await controlPlane.reported(id, isRunning);
     const first = (await engine.only(id)).Id;
     await evicted(id);
-    await eventually(
-      async () => (await engine.call('GET', `/containers/${first}/json`)).status === 404 || undefined,
-      () => 'its removal',
-    );
+    await gone(first);
     // A new generation starts afresh, with an empty layer.
     controlPlane.desire({ id, desired: 'removed' });
     await controlPlane.reported(id, ({ gone }) => gone);

@@ -9,6 +9,7 @@ import { created, down, image, memory, nowMs, reference, seen, up, wanted } from
 const running = wanted('running');
 const why: Why = { reason: 'image_pull', message: 'connection refused', exitCode: null };
 const crashed: Why = { reason: 'crash_loop', message: 'exited with code 3, 3 times in a row', exitCode: 3 };
+const full: Why = { reason: 'disk_limit', message: 'it wrote too much', exitCode: null };
 const rejected: Why = { reason: 'rejected', message: 'does not fit', exitCode: null };
 const pulling = { kind: 'pull', generation: 3, reference } as const;
 const stopping = { kind: 'stop', generation: 3, dockerId: 'd1' } as const;
@@ -72,6 +73,14 @@ const table: readonly [string, Wanted, Observed, Partial<Memory>, object][] = [
     { status: 'stopped', exit_code: 143, reason: null },
   ],
   ['stopped before it ever ran → stopped', wanted('stopped'), absent, {}, { status: 'stopped', exit_code: null }],
+  [
+    'stopped, and evicted → stopped, explained',
+    wanted('stopped'),
+    absent,
+    { why: full },
+    { status: 'stopped', reason: 'disk_limit', message: 'it wrote too much' },
+  ],
+  ['stopped after a failure → stopped', wanted('stopped'), absent, { why }, { status: 'stopped', reason: null }],
   ['asked to go → removing', wanted('removed'), seen(down()), {}, { status: 'removing' }],
 ];
 

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { blank, endOperation, evict, remember, settle, type Memory, type Why } from '../../host-agent/memory.ts';
 import { fromStored, toStored } from '../../host-agent/memory-store.ts';
-import type { Observed } from '../../host-agent/observed.ts';
+import { absent, type Observed } from '../../host-agent/observed.ts';
 import { limits } from '../../schemas/limits.ts';
 import { down, image, memory, nowMs, reference, seen, up, wanted } from './support/decisions.ts';
 
@@ -166,10 +166,28 @@ t.test('written too much: its end is no crash, and its removal begins a back-off
   const marked = evict(memory(), 'd1', 'it wrote too much');
   t.match(marked.evicted, { dockerId: 'd1', why: { reason: 'disk_limit' } });
   t.equal(evict(marked, 'd1', 'again'), marked);
-  t.equal(evict(memory({ want: 'stopped' }), 'd1', 'x').evicted, null);
+  t.equal(evict(memory({ want: 'removed' }), 'd1', 'x').evicted, null, 'it goes anyway');
   const down = look(marked, crash('r1'));
   t.match(down, { attempt: { phase: 'clear' }, failures: 0 });
   const gone = settle(down, { kind: 'remove', dockerId: 'd1' }, { kind: 'done' }, nowMs, bounds);
+  t.match(gone, { evicted: null, failures: 1, why: { reason: 'disk_limit' }, attempt: { phase: 'waiting' } });
+  t.end();
+});
+
+t.test('written too much and down: it waits for no back-off and no new generation', (t) => {
+  for (const attempt of [{ phase: 'waiting', untilMs: nowMs + 1000 }, { phase: 'failed' }] as const) {
+    t.match(evict(memory({ attempt }), 'd1', 'x'), { attempt: { phase: 'clear' }, evicted: { dockerId: 'd1' } });
+  }
+  const stopped = evict(memory({ want: 'stopped' }), 'd1', 'it wrote too much');
+  const gone = settle(stopped, { kind: 'remove', dockerId: 'd1' }, { kind: 'done' }, nowMs, bounds);
+  t.match(gone, { evicted: null, failures: 0, why: { reason: 'disk_limit' }, attempt: { phase: 'clear' } });
+  t.end();
+});
+
+t.test('an evicted container that went by another hand is gone all the same', (t) => {
+  const marked = evict(memory(), 'd1', 'it wrote too much');
+  t.match(look(marked, seen(up)).evicted, { dockerId: 'd1' });
+  const gone = look(marked, absent);
   t.match(gone, { evicted: null, failures: 1, why: { reason: 'disk_limit' }, attempt: { phase: 'waiting' } });
   t.end();
 });

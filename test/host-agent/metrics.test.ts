@@ -32,6 +32,7 @@ function everything(): Registry {
       sessionHeld: () => true,
       lastInventoryMs: () => 1000,
       lastSyncMs: () => 1000,
+      diskUseUnknown: () => 0,
       diskUsedPercent: () => 50,
       orphansHeld: () => 0,
       faults: () => ['state_unwritable'],

@@ -23,6 +23,7 @@ const evicted = {
 } as const;
 const running = wanted('running');
 const stopped = wanted('stopped');
+const isolated: Wanted = { ...wanted('running'), want: 'stopped' } as Wanted;
 const removed = wanted('removed');
 const always = wanted('running', { pull_policy: 'always' });
 const orphan: Wanted = { want: 'nothing' };
@@ -96,7 +97,9 @@ const table: readonly [string, Wanted, Observed, Partial<Memory>, object][] = [
   ['evicted, down → drain', running, seen(down()), { evicted }, drain],
   ['evicted, drained → remove', running, seen(down()), { evicted, drained: 'd1' }, remove],
   ['another was evicted → stays', running, seen(up, { dockerId: 'd2' }), { evicted }, none],
-  ['evicted and to be stopped → stop alone', stopped, seen(down()), { evicted }, none],
+  ['evicted and stopped → drain', stopped, seen(down()), { evicted }, drain],
+  ['evicted and stopped, drained → remove', stopped, seen(down()), { evicted, drained: 'd1' }, remove],
+  ['evicted on an isolated host → stays', isolated, seen(down()), { evicted }, none],
 
   // pull_policy always
   ['always: start pressed → pull first', always, seen(down()), { pullDue: true }, { ...pull, policy: 'always' }],

@@ -54,6 +54,32 @@ export const mutants: readonly Mutant[] = [
     killedBy: { by: 'test', file: 'test/host-agent/disk-plan.test.ts' },
   },
   {
+    name: 'ended containers not measured',
+    guard: 'What has ended keeps no more than its limit (docs/security.md, disk-fill)',
+    file: 'host-agent/disk-keeper.js',
+    edits: [
+      {
+        find: "new Set(['created', 'removing', 'dead'])",
+        replace: "new Set(['created', 'removing', 'dead', 'exited'])",
+      },
+    ],
+    killedBy: { by: 'test', file: 'test/host-agent/disk-keeper.test.ts' },
+  },
+  {
+    name: 'measurements of one tenant take all places',
+    guard: 'A tenant whose containers are slow to measure delays its own alone (ADR 21)',
+    file: 'host-agent/disk-plan.js',
+    edits: [{ find: ' && !turn.busy.has(tenant)', replace: '' }],
+    killedBy: { by: 'test', file: 'test/host-agent/disk-plan.test.ts' },
+  },
+  {
+    name: 'evicted on an isolated host',
+    guard: 'An isolated host stops containers and removes none (ADR 14, ADR 16)',
+    file: 'host-agent/plan.js',
+    edits: [{ find: " && container.desired === 'stopped'", replace: '' }],
+    killedBy: { by: 'test', file: 'test/host-agent/plan.test.ts' },
+  },
+  {
     name: 'images of others collected',
     guard: 'An image that the agent did not pull stays (ADR 21)',
     file: 'host-agent/images.js',
@@ -71,7 +97,7 @@ export const mutants: readonly Mutant[] = [
     name: 'eviction taken for a crash',
     guard: 'What is evicted is removed, and its status says why (docs/security.md, disk-fill)',
     file: 'host-agent/plan.js',
-    edits: [{ find: 'memory.evicted?.dockerId === dockerId', replace: 'false' }],
+    edits: [{ find: '(memory.evicted?.dockerId === dockerId)', replace: '(false)' }],
     killedBy: { by: 'test', file: 'test/host-agent/plan.test.ts' },
   },
   {

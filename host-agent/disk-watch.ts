@@ -1,0 +1,102 @@
+/**
+ * Watches how full the disk of the engine is, and has unused images removed where it is too full. A loop of its own, at
+ * a fixed pace: nothing that the engine does makes a look wait.
+ */
+import { statfs } from 'node:fs/promises';
+import { sleep } from '../lib/backoff.ts';
+import type { Log } from '../lib/log.ts';
+import { limits } from '../schemas/limits.ts';
+import { fillOf, isPressed, restMs, type DiskFill, type Pressure } from './disk-plan.ts';
+import type { Faults } from './faults.ts';
+import type { ImageCollector } from './images.ts';
+
+export interface DiskWatchParts {
+  readonly isEngineUp: () => boolean;
+  /** Folder of the engine's data on this machine; undefined where it is not known, or is on another machine. */
+  readonly rootDir: () => string | undefined;
+  readonly images: Pick<ImageCollector, 'collect'>;
+  readonly settings: {
+    readonly DISK_INTERVAL_MS: number;
+    readonly DISK_PRESSURE_PERCENT: number;
+    readonly IMAGES_HIGH_PERCENT: number;
+    readonly IMAGES_LOW_PERCENT: number;
+  };
+  readonly faults: Faults;
+  readonly steadyMs: () => number;
+  readonly log: Log;
+}
+
+export interface DiskWatch {
+  run(signal: AbortSignal): Promise<void>;
+  /** One look. Images are collected beside it. */
+  look(): Promise<void>;
+  pressure(): Pressure;
+  /** Null where the engine's disk cannot be seen. */
+  usedPercent(): number | null;
+}
+
+export function createDiskWatch(parts: DiskWatchParts): DiskWatch {
+  const { settings, steadyMs, log } = parts;
+  let last: DiskFill | undefined;
+  let pressure: Pressure = { isPressed: false, atMs: Number.NEGATIVE_INFINITY };
+  let isCollecting = false;
+  let collectAtMs = Number.NEGATIVE_INFINITY;
+
+  const fill = async (): Promise<DiskFill | undefined> => {
+    const root = parts.rootDir();
+    if (root === undefined) return undefined;
+    // The folder of an engine elsewhere, or one that the agent may not see.
+    return statfs(root).then(fillOf, () => undefined);
+  };
+
+  const note = (seen: DiskFill | undefined, atMs: number): void => {
+    last = seen;
+    const { DISK_PRESSURE_PERCENT: from } = settings;
+    const isNow = seen !== undefined && from < 100 && isPressed(seen, pressure.isPressed, from);
+    if (isNow && !pressure.isPressed) {
+      parts.faults.raise(
+        'disk_pressure',
+        `the disk of the engine is ${Math.floor(seen.usedPercent)} % full; containers over their limit are evicted: free space`,
+      );
+    }
+    if (!isNow) parts.faults.clear('disk_pressure');
+    pressure = { isPressed: isNow, atMs };
+  };
+
+  const collect = async (): Promise<void> => {
+    const startMs = steadyMs();
+    isCollecting = true;
+    try {
+      await parts.images.collect(async () => {
+        const now = await fill();
+        return now !== undefined && now.usedPercent > settings.IMAGES_LOW_PERCENT;
+      });
+    } catch (error) {
+      log.debug('images_not_collected', { error });
+    } finally {
+      isCollecting = false;
+      collectAtMs = steadyMs() + restMs(steadyMs() - startMs, settings.DISK_INTERVAL_MS);
+    }
+  };
+
+  const look = async (): Promise<void> => {
+    const startMs = steadyMs();
+    const seen = await fill();
+    note(seen, startMs);
+    const { IMAGES_HIGH_PERCENT: high } = settings;
+    if (seen === undefined || high === 100 || seen.usedPercent < high) return;
+    if (!isCollecting && parts.isEngineUp() && steadyMs() >= collectAtMs) void collect();
+  };
+
+  return {
+    look,
+    pressure: () => pressure,
+    usedPercent: () => last?.usedPercent ?? null,
+    run: async (signal) => {
+      while (!signal.aborted) {
+        await look();
+        await sleep(Math.min(limits.diskLookMs, settings.DISK_INTERVAL_MS), signal);
+      }
+    },
+  };
+}
