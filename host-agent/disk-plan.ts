@@ -176,8 +176,8 @@ export const evictionWords = ({ usedBytes, limitBytes }: Pick<DiskUse, 'usedByte
 /** The fault of a host where limits cannot be kept; undefined: there is none. */
 export function unmeasuredWords(ids: readonly ContainerId[], volumes: MeasuredVolumes): string | undefined {
   if (ids.length > 0) {
-    const named = ids.slice(0, 3).join(', ') + (ids.length > 3 ? ', …' : '');
-    return `cannot measure what ${ids.length} containers wrote, so their limits are not kept: ${named}; look for millions of files in them, or for a slow disk`;
+    const named = ids.slice(0, 3).join(', ') + (ids.length > 3 ? ` and ${ids.length - 3} more` : '');
+    return `cannot measure what these containers wrote, so their limits are not kept: ${named}; look for millions of files in them, or for a slow disk`;
   }
   return isUnknown(volumes.attempts)
     ? 'cannot measure volumes, so limits are not kept there: look for a volume with millions of files, or for a slow disk'

@@ -12,18 +12,14 @@ const MiB = 1024 * 1024;
 const limit = 8 * MiB;
 const fill = (where: string, then: string = steady): string =>
   `n=0; while [ $n -lt 16 ]; do dd if=/dev/zero of=${where}/$n bs=1048576 count=1 2>/dev/null; n=$((n+1)); done; echo full; ${then}`;
+/** As soon as the test says so. */
+const fillWhenTold = (where: string): string =>
+  `trap 'told=1' USR1; until [ "$told" ]; do sleep 1 & wait $!; done; echo told; ${fill(where)}`;
 
 t.test('disks', async (t) => {
   const { controlPlane, engine, registry, agent, script } = await startRig(t);
-  const keep = (intervalMs: number) =>
-    agent({
-      DISK_INTERVAL_MS: String(intervalMs),
-      IMAGES_HIGH_PERCENT: '100',
-      DISK_PRESSURE_PERCENT: '100',
-      // What has ended stays down, unless it is evicted.
-      RESTART_BACKOFF_MIN_MS: '600000',
-      RESTART_BACKOFF_MAX_MS: '600000',
-    });
+  const longMs = '86400000';
+  const calm = { IMAGES_HIGH_PERCENT: '100', DISK_PRESSURE_PERCENT: '100', RESTART_BACKOFF_MAX_MS: longMs };
   const repository = 'longshore/attack-disk';
   const push = async (tag: string, image: object) => {
     await pushTestImage(registry, { repository, tag, ...image });
@@ -41,8 +37,19 @@ t.test('disks', async (t) => {
       () => 'its removal',
     );
 
+  const tell = (dockerId: string): Promise<unknown> =>
+    eventually(
+      async () => {
+        const { status, text } = await engine.call('GET', `/containers/${dockerId}/logs?stdout=1`);
+        if (status === 404 || text.includes('told')) return true;
+        await engine.call('POST', `/containers/${dockerId}/kill?signal=USR1`);
+        return undefined;
+      },
+      () => 'the container to hear the test',
+    );
+
   // They end before anything is measured.
-  const careless = keep(86_400_000);
+  const careless = agent({ ...calm, DISK_INTERVAL_MS: longMs, RESTART_BACKOFF_MIN_MS: longMs });
   const ended = controlPlane.desire({ ...(await script('disk-ended', fill('/tmp', 'exit 0'))), disk_bytes: limit });
   const stopped = controlPlane.desire({ ...(await script('disk-stopped', fill('/tmp'))), disk_bytes: limit });
   await controlPlane.reported(ended.id, ({ observation }) => observation.reason === 'exited');
@@ -54,7 +61,7 @@ t.test('disks', async (t) => {
   controlPlane.desire({ id: stopped.id, desired: 'stopped' });
   await controlPlane.reported(stopped.id, ({ observation }) => observation.status === 'stopped');
   await careless.stop();
-  const process = keep(200);
+  const process = agent({ ...calm, DISK_INTERVAL_MS: '200' });
 
   await t.test('what fills its layer and ends does not keep it, stopped or about to restart', async (t) => {
     for (const { id } of [ended, stopped]) await evicted(id);
@@ -69,9 +76,10 @@ t.test('disks', async (t) => {
   const before = await engine.only(neighbour.id);
 
   await t.test('what fills its own layer is stopped, and its layer removed', async (t) => {
-    const { id } = controlPlane.desire({ ...(await script('disk-layer', fill('/tmp'))), disk_bytes: limit });
+    const { id } = controlPlane.desire({ ...(await script('disk-layer', fillWhenTold('/tmp'))), disk_bytes: limit });
     await controlPlane.reported(id, isRunning);
     const first = (await engine.only(id)).Id;
+    await tell(first);
     await evicted(id);
     await gone(first);
     // A new generation starts afresh, with an empty layer.
@@ -81,10 +89,11 @@ t.test('disks', async (t) => {
   });
 
   await t.test('so is what fills a volume of its image, and the volume goes with it', async () => {
-    const image = await push('volume', { cmd: ['sh', '-c', fill('/data')], volumes: ['/data'] });
+    const image = await push('volume', { cmd: ['sh', '-c', fillWhenTold('/data')], volumes: ['/data'] });
     const { id } = controlPlane.desire({ ...image, disk_bytes: limit });
     await controlPlane.reported(id, isRunning);
-    const { Mounts } = (await engine.only(id)) as unknown as { Mounts: { Name: string }[] };
+    const { Id, Mounts } = (await engine.only(id)) as unknown as { Id: string; Mounts: { Name: string }[] };
+    await tell(Id);
     await evicted(id);
     await eventually(
       async () => (await engine.call('GET', `/volumes/${Mounts[0]?.Name}`)).status === 404 || undefined,

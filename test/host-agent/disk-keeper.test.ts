@@ -30,7 +30,9 @@ const isMeasurement = ({ path, query }: FakeCall): boolean => path.endsWith('/js
 /** What a container's measurement says: bytes, or nothing before the test answers it, or before its deadline. */
 type Size = number | 'held' | 'late';
 
-async function start(t: Test, { deadlineMs = 60_000 } = {}) {
+const lateMs = 200;
+
+async function start(t: Test) {
   const fake = await startFakeEngine(t);
   const sizes = new Map<string, Size>();
   const held = new Map<string, ServerResponse>();
@@ -67,7 +69,8 @@ async function start(t: Test, { deadlineMs = 60_000 } = {}) {
     call: (call) => {
       if (call.name !== 'container size') return tcp.call(call);
       underWay += 1;
-      return tcp.call({ ...call, deadlineMs }).finally(() => (underWay -= 1));
+      const isLate = [...sizes].some(([name, size]) => size === 'late' && call.path.includes(`/${name}/`));
+      return tcp.call(isLate ? { ...call, deadlineMs: lateMs } : call).finally(() => (underWay -= 1));
     },
   };
   const engine = createEngine(transport);
@@ -180,7 +183,7 @@ t.test('what has exited is measured too', async (t) => {
 });
 
 t.test('what cannot be measured in time is a fault at once, and goes under pressure, one at a time', async (t) => {
-  const { add, look, until, evicted, fault, keeper, pressure, clock, fake } = await start(t, { deadlineMs: 200 });
+  const { add, look, until, evicted, fault, keeper, pressure, clock, fake } = await start(t);
   const ids = [add('late-1', 'acme', 'late'), add('late-2', 'globex', 'late')];
   add('small', 'acme', limitBytes);
   await look();

@@ -186,7 +186,7 @@ t.test('the fault of the host names containers, within its length', (t) => {
   t.match(unmeasuredWords(ids.slice(0, 1), none), ids[0]);
   const many = unmeasuredWords(ids, none) ?? '';
   t.ok(many.length <= limits.hostFaultChars, `${many.length} characters`);
-  t.match(many, /500 containers.*000000000002, …/);
+  t.match(many, /000000000002 and 497 more;/);
   t.match(unmeasuredWords([], { ...none, attempts: attempted(untried, 'late', 0, 1) }), /volumes/);
   t.end();
 });
