@@ -18,7 +18,7 @@ import type { Ride, UrlTokens } from './auth/url-tokens.ts';
 import { shortHash } from './auth/verifier.ts';
 import type { Call, Handled, Handler } from './call.ts';
 import type { Validated } from './create.ts';
-import type { BodyResult } from './http/body.ts';
+import type { BodyRefusal, BodyResult } from './http/body.ts';
 import { hasMoreValues } from './http/body-values.ts';
 import type { Exchange, RequestHead } from './http/engine.ts';
 import type { Meters } from './metrics.ts';
@@ -55,8 +55,10 @@ export interface DispatcherOptions {
   readonly requestIdPrefix: string;
   /** Of requests with credentials. */
   readonly seats: Seats;
-  /** Of the others. */
+  /** Of those without, and without a body. */
   readonly publicSeats: Seats;
+  /** Of those with a body: slow ones do not keep others from what is public. */
+  readonly enrolSeats: Seats;
   /** False spares the work of a line that no one would see. */
   readonly accessLog: boolean;
 }
@@ -74,7 +76,25 @@ const tooLarge = failure('too_large');
 const tooManyValues = failure('too_large', `the body has more than ${limits.bodyValues} keys and items`);
 const tooLate = failure('bad_request', `the body did not arrive within ${limits.bodyMs / 1000} seconds`);
 const wrongType = failure('unsupported_media_type');
-const overloaded = failure('unavailable', 'too many requests are in flight');
+const tooManyPieces = failure(
+  'too_large',
+  `the body came in more than ${limits.bodyPieces} pieces; send it in larger chunks, or whole with a Content-Length`,
+);
+const seatRefusals: Readonly<Record<Unseated, Result>> = {
+  full: failure('unavailable', 'too many requests are in flight'),
+  client: rateLimited(1),
+  tenant: rateLimited(1),
+};
+const unfinishedBodies = (whose: string, bytes: number): string =>
+  `unfinished request bodies ${whose} fill the ${bytes / 1024 ** 2} MiB that are there for them; send fewer large bodies at a time`;
+const bodyRefusals: Readonly<Record<BodyRefusal, Result>> = {
+  too_large: tooLarge,
+  too_many_pieces: tooManyPieces,
+  too_late: tooLate,
+  full: failure('unavailable', unfinishedBodies('of all clients', limits.bodiesHeldBytes)),
+  client: rateLimited(1, unfinishedBodies('from this address', limits.bodiesHeldPerClientBytes)),
+  tenant: rateLimited(1, unfinishedBodies('of this tenant', limits.bodiesHeldPerTenantBytes)),
+};
 const wrongMethod = (allow: string): Result => ({ ...failure('method_not_allowed'), headers: ['allow', allow] });
 const options = (allow: string): Result => ({ code: 'no_content', body: '', headers: ['allow', allow] });
 
@@ -99,10 +119,7 @@ function judgeBody({ head, bodyBytes }: Exchange, maxBytes: number): Result | un
 }
 
 /** The JSON of a body, or why there is none. */
-function parseBody(head: RequestHead, body: BodyResult): Result | { readonly value: unknown } {
-  if (body === 'too_large') return tooLarge;
-  if (body === 'no_room') return overloaded;
-  if (body === 'too_late') return tooLate;
+function parseBody(head: RequestHead, body: Uint8Array): Result | { readonly value: unknown } {
   if (head.headers.contentType === undefined && body.byteLength > 0) return wrongType;
   if (hasMoreValues(body, limits.bodyValues)) return tooManyValues;
   try {
@@ -155,11 +172,12 @@ export class Dispatcher {
     if (match.kind === 'route') trace.route = match.route.name;
 
     const access = match.kind === 'none' ? (match.guarded ? 'tenant' : 'public') : accessOf(match);
-    exchange.expectBody(match.kind === 'route' ? match.route.bodyBoundBytes : 0);
+    const bodyBoundBytes = match.kind === 'route' ? match.route.bodyBoundBytes : 0;
     const client = gate.clientOf(head);
+    exchange.expectBody(bodyBoundBytes, client);
     if (match.kind !== 'route' || match.route.isProbe !== true) {
-      const seat = (access === 'public' ? this.#options.publicSeats : this.#options.seats).take(client);
-      if (typeof seat === 'string') return this.#unseated(seat);
+      const seat = this.#seatsFor(access, bodyBoundBytes).take(client);
+      if (typeof seat === 'string') return this.#refused(seat, seatRefusals);
       trace.seat = seat;
     }
     const ownDeadlineMs = match.kind === 'route' ? match.route.deadlineMs : undefined;
@@ -174,15 +192,20 @@ export class Dispatcher {
     const grant = admission?.kind === 'granted' ? admission.grant : undefined;
     trace.caller = admission?.kind === 'admitted' || admission?.kind === 'granted' ? admission : undefined;
     const tenant = identity?.tenant ?? grant?.tenant;
-    const unseated = tenant === undefined ? undefined : trace.seat?.claim(tenant);
-    if (unseated !== undefined) return this.#unseated(unseated);
+    if (tenant !== undefined) {
+      const refused = trace.seat?.claim(tenant);
+      if (refused !== undefined) return this.#refused(refused, seatRefusals);
+      exchange.claimBody(tenant);
+    }
     if (match.kind === 'none') return notFound;
     if (match.kind === 'method') return wrongMethod(match.allow);
 
     const { route, params } = match;
     const misfit = route.validateBody === undefined ? undefined : judgeBody(exchange, route.bodyBoundBytes);
     if (misfit !== undefined) return misfit;
-    const parsed = route.validateBody === undefined ? undefined : parseBody(head, await readBody(exchange));
+    const body = route.validateBody === undefined ? undefined : await readBody(exchange);
+    if (typeof body === 'string') return this.#refused(body, bodyRefusals);
+    const parsed = body === undefined ? undefined : parseBody(head, body);
     if (parsed !== undefined && 'code' in parsed) return parsed;
     if (!paramsCanBe(params)) return notFound;
     const checked = check(route, head, parsed?.value);
@@ -208,10 +231,16 @@ export class Dispatcher {
     return handled;
   }
 
-  #unseated(why: Unseated): Result {
-    if (why === 'full') return overloaded;
-    this.#options.meters.rateLimited(why === 'client' ? 'address' : 'tenant');
-    return rateLimited(1);
+  #seatsFor(access: Access, bodyBoundBytes: number): Seats {
+    if (access !== 'public') return this.#options.seats;
+    return bodyBoundBytes === 0 ? this.#options.publicSeats : this.#options.enrolSeats;
+  }
+
+  #refused<Why extends BodyRefusal>(why: Why, results: Readonly<Record<Why, Result>>): Result {
+    const { meters } = this.#options;
+    if (why === 'client') meters.rateLimited('address');
+    if (why === 'tenant') meters.rateLimited('tenant');
+    return results[why];
   }
 
   /** Of a route that anybody may ask, what one address may. */
@@ -228,7 +257,9 @@ export class Dispatcher {
 
   #finish(exchange: Exchange, requestId: string, startedMs: number, trace: Trace, handled: Handled): void {
     const { clock, gate, meters, log, accessLog } = this.#options;
-    trace.seat?.leave();
+    const { seat } = trace;
+    // Its reply takes memory until it is written.
+    if (seat !== undefined) exchange.whenFinished(() => seat.leave());
     const streamed = handled === 'streamed';
     const status = streamed ? 200 : outcomeStatus[handled.code];
     if (!streamed) exchange.reply(replyOf(handled, requestId));

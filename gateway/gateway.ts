@@ -71,6 +71,9 @@ export interface Gateway {
 /** A wait may still be answered while others are drained; it is given up a little before they are. */
 const waitsGraceMs = limits.shutdownGraceMs - 2_000;
 
+const publicSeats = (): Seats =>
+  new Seats({ inAll: limits.publicRequestsInFlight, perClient: limits.publicRequestsPerClient, perTenant: 0 });
+
 /** How long `stop` may take at most. */
 export const stopDeadlineMs = (configuration: GatewayConfiguration): number =>
   configuration.SHUTDOWN_DELAY_MS + limits.shutdownGraceMs + 2_000;
@@ -213,11 +216,8 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
       perClient: configuration.LIMIT_REQUESTS_PER_ADDRESS,
       perTenant: limits.requestsPerTenant,
     }),
-    publicSeats: new Seats({
-      inAll: limits.publicRequestsInFlight,
-      perClient: limits.publicRequestsPerClient,
-      perTenant: 0,
-    }),
+    publicSeats: publicSeats(),
+    enrolSeats: publicSeats(),
     accessLog: configuration.LOG_LEVEL === 'debug' || configuration.LOG_LEVEL === 'info',
   });
   const engine = await createEngine(configuration.HTTP_ENGINE, dispatcher.dispatch, {

@@ -1,9 +1,10 @@
 /**
- * How many requests are being answered: in all, of one client, of one tenant. Streams and waits give up their seat when
- * they have a place of their own (streams/host.ts); whoever only asks whether the gateway lives needs none.
+ * Who takes how much of something that a gateway has only so much of: in all, of one client, of one tenant. Requests that
+ * are being answered take one seat each; streams and waits give it up when they have a place of their own
+ * (streams/host.ts), and probes need none. Bodies take as much as they hold (http/body.ts).
  */
 
-/** Why there is no seat: the house is full, or this client or tenant has too many. */
+/** Why there is no room: all of it is taken, or this client or tenant has its share. */
 export type Unseated = 'full' | 'client' | 'tenant';
 
 export interface SeatBounds {
@@ -12,34 +13,40 @@ export interface SeatBounds {
   readonly perTenant: number;
 }
 
-/** Somebody who has seats, and how many; forgotten with the last of them. */
+/** A client or tenant that has seats, and how many; forgotten with the last of them. */
 interface Holder {
   readonly name: string;
   count: number;
 }
 
-function holderOf(holders: Map<string, Holder>, name: string): Holder {
-  const known = holders.get(name);
-  if (known !== undefined) return known;
+type Holders = Map<string, Holder>;
+
+function holderOf(holders: Holders, name: string): Holder {
   const holder = { name, count: 0 };
   holders.set(name, holder);
   return holder;
 }
 
+function add(holders: Holders, holder: Holder, size: number): void {
+  holder.count += size;
+  if (holder.count === 0) holders.delete(holder.name);
+}
+
 export class Seats {
   readonly bounds: SeatBounds;
-  readonly clients = new Map<string, Holder>();
-  readonly tenants = new Map<string, Holder>();
+  readonly clients: Holders = new Map();
+  readonly tenants: Holders = new Map();
   taken = 0;
 
   constructor(bounds: SeatBounds) {
     this.bounds = bounds;
   }
 
-  take(client: string): Seat | Unseated {
-    if (this.taken >= this.bounds.inAll) return 'full';
-    const holder = holderOf(this.clients, client);
-    return holder.count >= this.bounds.perClient ? 'client' : new Seat(this, holder);
+  take(client: string, size = 1): Seat | Unseated {
+    if (this.taken + size > this.bounds.inAll) return 'full';
+    const holder = this.clients.get(client);
+    if ((holder?.count ?? 0) + size > this.bounds.perClient) return 'client';
+    return new Seat(this, holder ?? holderOf(this.clients, client), size);
   }
 }
 
@@ -47,32 +54,44 @@ export class Seat {
   readonly #seats: Seats;
   readonly #client: Holder;
   #tenant: Holder | undefined;
-  #isTaken = true;
+  #size = 0;
 
-  constructor(seats: Seats, client: Holder) {
+  constructor(seats: Seats, client: Holder, size: number) {
     this.#seats = seats;
     this.#client = client;
-    client.count++;
-    seats.taken++;
+    this.#add(size);
+  }
+
+  #add(size: number): void {
+    const { clients, tenants } = this.#seats;
+    this.#size += size;
+    this.#seats.taken += size;
+    add(clients, this.#client, size);
+    if (this.#tenant !== undefined) add(tenants, this.#tenant, size);
   }
 
   /** Counts it as the tenant's too, where there is room; otherwise it stays as it was. */
   claim(tenant: string): Unseated | undefined {
     const { tenants, bounds } = this.#seats;
-    if (bounds.perTenant === 0) return 'tenant';
-    const holder = holderOf(tenants, tenant);
-    if (holder.count >= bounds.perTenant) return 'tenant';
-    holder.count++;
-    this.#tenant = holder;
+    const holder = tenants.get(tenant);
+    if ((holder?.count ?? 0) + this.#size > bounds.perTenant) return 'tenant';
+    this.#tenant = holder ?? holderOf(tenants, tenant);
+    add(tenants, this.#tenant, this.#size);
+    return undefined;
+  }
+
+  /** Takes so much more, or nothing of it. */
+  grow(more: number): Unseated | undefined {
+    const { bounds, taken } = this.#seats;
+    if (taken + more > bounds.inAll) return 'full';
+    if (this.#client.count + more > bounds.perClient) return 'client';
+    if (this.#tenant !== undefined && this.#tenant.count + more > bounds.perTenant) return 'tenant';
+    this.#add(more);
     return undefined;
   }
 
   /** May be called again. */
   leave(): void {
-    if (!this.#isTaken) return;
-    this.#isTaken = false;
-    this.#seats.taken--;
-    if (--this.#client.count === 0) this.#seats.clients.delete(this.#client.name);
-    if (this.#tenant !== undefined && --this.#tenant.count === 0) this.#seats.tenants.delete(this.#tenant.name);
+    if (this.#size > 0) this.#add(-this.#size);
   }
 }

@@ -24,6 +24,8 @@ export const limits = {
   bodyValues: 8192,
   /** Fields whose faults are told of one body. */
   bodyFaults: 64,
+  /** Chunks of a body, and parts as the network cuts it. Of 512 KiB in the smallest segments that occur (536 bytes) it takes 979. */
+  bodyPieces: 4096,
   /** How long a body may take to arrive. */
   bodyMs: 10 * seconds,
   /** A reply that is ready before the body waits for the rest: until nothing has come for so long, or for so long in all. */
@@ -33,13 +35,15 @@ export const limits = {
   /** Replies that wait so; beyond, a connection ends with its reply at once. */
   bodiesDraining: 512,
   connections: 16_384,
-  /** Bodies that are held at once, over all requests. */
+  /** Bodies that are held at once until they are whole: over all requests, of one client, and of one tenant. */
   bodiesHeldBytes: 128 * MiB,
+  bodiesHeldPerClientBytes: 16 * MiB,
+  bodiesHeldPerTenantBytes: 16 * MiB,
   /** Requests with credentials that are being answered, streams and waits not among them. */
   requestsInFlight: 4096,
   /** Of those, of one tenant. */
   requestsPerTenant: 2048,
-  /** Requests without credentials (enrolments, revocation lists, /metrics/forage), and of one client. */
+  /** Requests without credentials, and of one client: enrolments have as many again, for their bodies may come slowly. */
   publicRequestsInFlight: 256,
   publicRequestsPerClient: 32,
   requestDeadlineMs: 10 * seconds,

@@ -38,8 +38,8 @@ export const errorWords: Readonly<Record<ErrorCode, ErrorWords>> = {
     client: 'Read the `message`; do not send the same request again.',
   },
   too_large: {
-    when: 'The body is over the bound of its route (16 KiB for most, 512 KiB for a create), or has more than 8,192 keys and items.',
-    client: 'Send less.',
+    when: 'The body is over the bound of its route (16 KiB for most, 512 KiB for a create), or has more than 8,192 keys and items, or came in more than 4,096 pieces (`message` says so).',
+    client: 'Send less, or larger chunks.',
   },
   unsupported_media_type: {
     when: 'A body without `Content-Type: application/json`.',
@@ -50,7 +50,7 @@ export const errorWords: Readonly<Record<ErrorCode, ErrorWords>> = {
     client: 'Mend the fields that are named.',
   },
   rate_limited: {
-    when: 'Too many requests of the tenant, too many wrong tokens or public requests from the address, too many requests at a time of either, or too many open streams and waits of either (32 of a tenant, `LIMIT_STREAMS_PER_ADDRESS` of an address). Or a create after too many deletions in the last hour (cap `deletes_per_hour`; of VPN peers: too many removed), or new keys of a peer too often; `message` says which, and `retry_after_seconds` for how long to wait. Nothing was executed.',
+    when: 'Too many requests of the tenant, too many wrong tokens or public requests from the address, too many requests at a time of either, or too many open streams and waits of either (32 of a tenant, `LIMIT_STREAMS_PER_ADDRESS` of an address), or too much memory in unfinished bodies of either. Or a create after too many deletions in the last hour (cap `deletes_per_hour`; of VPN peers: too many removed), or new keys of a peer too often; `message` says which, and `retry_after_seconds` for how long to wait. Nothing was executed.',
     client: 'Wait for as long as `Retry-After` says, then send it again.',
   },
   internal: {
@@ -58,7 +58,7 @@ export const errorWords: Readonly<Record<ErrorCode, ErrorWords>> = {
     client: 'Report it with the `X-Request-Id`. Sending it again seldom helps.',
   },
   unavailable: {
-    when: 'NATS, the owner of the tenant’s partition or the token issuer’s keys cannot be reached; a partition’s journal is full; the gateway has too many requests in flight or streams open, or stops. A write answered so was not executed.',
+    when: 'NATS, the owner of the tenant’s partition or the token issuer’s keys cannot be reached; a partition’s journal is full; the gateway has too many requests in flight, streams open or bytes of unfinished bodies (`message` says which), or stops. A write answered so was not executed.',
     client: 'Send it again after `Retry-After` seconds, then at growing intervals.',
   },
   timeout: {

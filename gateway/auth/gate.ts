@@ -1,7 +1,6 @@
 /** Who a request is from: credentials, verdict, and how often one address may be wrong. */
 import type { TenantId } from '../../schemas/ids.ts';
 import type { OwnToken } from '../../schemas/routes.ts';
-
 import type { TokenGrant } from '../call.ts';
 import type { RequestHead } from '../http/engine.ts';
 import type { Meters } from '../metrics.ts';

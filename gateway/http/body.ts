@@ -2,17 +2,26 @@
  * A request's body as it arrives: held up to the bound of its route, dropped beyond it or where nobody wants it. A reply
  * that is ready before the body is whole waits for the rest only as long as the client keeps sending, within a time and
  * a number of bytes: a client that sends first and reads afterwards hears the status, and one that sends half a body
- * holds nothing up.
+ * holds nothing up. Chunks without a declared length are not waited for.
+ *
+ * Each piece costs a call from native code however small it is, so a body comes in a bounded number of them.
  */
 import type { Clock } from '../../lib/clock.ts';
 import { limits } from '../../schemas/limits.ts';
+import { Seats, type Seat, type Unseated } from '../seats.ts';
 
-/** `no_room`: too many bodies are held at once. `too_late`: it was not whole in time. */
-export type BodyResult = Uint8Array | 'too_large' | 'no_room' | 'too_late';
+/** `too_late`: it was not whole in time. `Unseated`: unfinished bodies take too much memory. */
+export type BodyRefusal = 'too_large' | 'too_many_pieces' | 'too_late' | Unseated;
+export type BodyResult = Uint8Array | BodyRefusal;
 
-/** The bodies of a server: the bytes that they hold together, and those whose end is waited for. */
+/** The bodies of a server: the memory that they take together, and those whose end is waited for. */
 export class Bodies {
-  heldBytes = 0;
+  /** In bytes. */
+  readonly room = new Seats({
+    inAll: limits.bodiesHeldBytes,
+    perClient: limits.bodiesHeldPerClientBytes,
+    perTenant: limits.bodiesHeldPerTenantBytes,
+  });
   readonly clock: Clock;
   /** Not whole yet, the oldest first. */
   readonly arriving = new Set<Body>();
@@ -43,11 +52,12 @@ export class Bodies {
 }
 
 type State =
-  | { readonly phase: 'holding'; readonly chunks: Uint8Array[] }
-  | { readonly phase: 'dropping'; readonly why: 'too_large' | 'no_room' | 'unwanted' }
+  | { readonly phase: 'holding' }
+  | { readonly phase: 'dropping'; readonly why: BodyRefusal | 'unwanted' }
   | { readonly phase: 'ended'; readonly result: BodyResult; readonly whole: boolean };
 
 const nothing = new Uint8Array(0);
+const holding: State = { phase: 'holding' };
 const endedEmpty: State = { phase: 'ended', result: nothing, whole: true };
 
 export class Body {
@@ -57,52 +67,110 @@ export class Body {
   readonly #bodies: Bodies;
   #state: State;
   #maxBytes: number = limits.bodyBytes;
+  #client = '';
+  #tenant: string | undefined;
+  /** Where it is held: the first `#length` bytes. */
+  #buffer = nothing;
+  #length = 0;
+  /** As large as the buffer. */
+  #seat: Seat | undefined;
   #seenBytes = 0;
-  #heldBytes = 0;
+  #pieces = 0;
   #drainedFromMs = 0;
-  #lastChunkAtMs = 0;
-  #onKnown: (() => void) | undefined;
+  #lastPieceAtMs = 0;
+  #onKnown: ((result: BodyResult) => void) | undefined;
   #onEnded: (() => void) | undefined;
 
   constructor(bodies: Bodies, declaredBytes: number | undefined) {
     this.#bodies = bodies;
     this.declaredBytes = declaredBytes;
-    this.#state = declaredBytes === 0 ? endedEmpty : { phase: 'holding', chunks: [] };
+    this.#state = declaredBytes === 0 ? endedEmpty : holding;
     this.beganAtMs = declaredBytes === 0 ? 0 : bodies.clock.monotonicMs();
     if (declaredBytes === 0) return;
     bodies.arriving.add(this);
-    this.expect(limits.bodyBytes);
+    this.#refuseTooLarge();
   }
 
-  /** How much of it will be wanted; said before any of it has come. */
-  expect(maxBytes: number): void {
+  /** How much of it will be wanted, and from which client it comes; said before any of it has come. */
+  expect(maxBytes: number, client: string): void {
     this.#maxBytes = maxBytes;
-    if (this.#state.phase !== 'holding') return;
+    this.#client = client;
     if (maxBytes === 0) this.discard();
-    else if (this.declaredBytes !== undefined && this.declaredBytes > maxBytes) this.#drop('too_large');
+    else this.#refuseTooLarge();
   }
 
-  /** A chunk as it came; it is copied. */
-  push(chunk: Uint8Array, last: boolean): void {
-    if (this.#state.phase === 'ended') return;
-    this.#seenBytes += chunk.byteLength;
-    if (this.#bodies.draining.has(this)) this.#lastChunkAtMs = this.#bodies.clock.monotonicMs();
-    if (this.#state.phase === 'holding' && chunk.byteLength > 0) this.#hold(this.#state.chunks, chunk);
-    if (last) this.#end(true);
-    else if (this.#seenBytes > limits.bodyDiscardBytes) this.#end(false);
+  #refuseTooLarge(): void {
+    const isTooLarge = this.declaredBytes !== undefined && this.declaredBytes > this.#maxBytes;
+    if (isTooLarge && this.#state.phase === 'holding') this.#drop('too_large');
   }
 
-  #hold(chunks: Uint8Array[], chunk: Uint8Array): void {
-    if (this.#heldBytes + chunk.byteLength > this.#maxBytes) this.#drop('too_large');
-    else if (this.#bodies.heldBytes + chunk.byteLength > limits.bodiesHeldBytes) this.#drop('no_room');
-    else {
-      chunks.push(chunk.slice());
-      this.#heldBytes += chunk.byteLength;
-      this.#bodies.heldBytes += chunk.byteLength;
+  /** The tenant whose memory it takes, too; known later than the client. */
+  claim(tenant: string): void {
+    this.#tenant = tenant;
+    const refusal = this.#seat?.claim(tenant);
+    if (refusal === undefined) return;
+    if (this.#state.phase === 'holding') this.#drop(refusal);
+    else this.#settle(refusal);
+  }
+
+  /** A piece as it came; it is copied. False: there are so many that the connection is not worth a reply. */
+  push(piece: Uint8Array, last: boolean): boolean {
+    this.#pieces++;
+    if (this.#state.phase !== 'ended') this.#take(piece, last);
+    return this.#pieces <= 2 * limits.bodyPieces;
+  }
+
+  #take(piece: Uint8Array, last: boolean): void {
+    this.#seenBytes += piece.byteLength;
+    if (this.#bodies.draining.has(this)) this.#lastPieceAtMs = this.#bodies.clock.monotonicMs();
+    const isWhole = last || this.#seenBytes === this.declaredBytes;
+    const isInPieces = this.#pieces > limits.bodyPieces;
+    if (this.#state.phase === 'holding' && piece.byteLength > 0) {
+      const refusal = isInPieces ? 'too_many_pieces' : this.#hold(piece, isWhole);
+      if (refusal !== undefined) this.#drop(refusal);
     }
+    if (isWhole) this.#end(true);
+    else if (isInPieces || this.#seenBytes > limits.bodyDiscardBytes) this.#end(false);
   }
 
-  #drop(why: 'too_large' | 'no_room' | 'unwanted'): void {
+  #hold(piece: Uint8Array, isWhole: boolean): BodyRefusal | undefined {
+    const length = this.#length + piece.byteLength;
+    if (length > this.#maxBytes) return 'too_large';
+    if (isWhole && this.#length === 0 && this.#onKnown !== undefined) {
+      // Whole at once and awaited: no room is taken for no time.
+      this.#buffer = new Uint8Array(piece);
+    } else {
+      const refusal = this.#makeRoom(length, isWhole);
+      if (refusal !== undefined) return refusal;
+      this.#buffer.set(piece, this.#length);
+    }
+    this.#length = length;
+    return undefined;
+  }
+
+  /** The buffer doubles, up to what may still come; a length that is only declared takes no memory. */
+  #makeRoom(length: number, isWhole: boolean): Unseated | undefined {
+    const had = this.#buffer.byteLength;
+    if (length <= had) return undefined;
+    const mostBytes = this.declaredBytes ?? this.#maxBytes;
+    const capacity = isWhole ? length : Math.max(length, Math.min(2 * had, mostBytes));
+    const refusal = this.#takeRoom(capacity - had);
+    if (refusal !== undefined) return refusal;
+    const buffer = new Uint8Array(capacity);
+    buffer.set(this.#buffer.subarray(0, this.#length));
+    this.#buffer = buffer;
+    return undefined;
+  }
+
+  #takeRoom(bytes: number): Unseated | undefined {
+    if (this.#seat !== undefined) return this.#seat.grow(bytes);
+    const seat = this.#bodies.room.take(this.#client, bytes);
+    if (typeof seat === 'string') return seat;
+    this.#seat = seat;
+    return this.#tenant === undefined ? undefined : seat.claim(this.#tenant);
+  }
+
+  #drop(why: BodyRefusal | 'unwanted'): void {
     this.#letGo();
     this.#state = { phase: 'dropping', why };
     this.#tellKnown();
@@ -111,10 +179,10 @@ export class Body {
   #end(whole: boolean, verdict?: 'too_late'): void {
     const state = this.#state;
     if (state.phase === 'ended') return;
-    const result =
-      state.phase === 'dropping' ? (state.why === 'unwanted' ? nothing : state.why) : (verdict ?? joined(state.chunks));
+    const held = this.#length === this.#buffer.byteLength ? this.#buffer : this.#buffer.subarray(0, this.#length);
+    const result = state.phase === 'holding' ? (verdict ?? held) : state.why === 'unwanted' ? nothing : state.why;
     this.#state = { phase: 'ended', result, whole };
-    this.#letGo();
+    if (typeof result === 'string') this.#letGo();
     this.#forget();
     this.#tellKnown();
     this.#onEnded?.();
@@ -123,12 +191,26 @@ export class Body {
   #tellKnown(): void {
     const listener = this.#onKnown;
     this.#onKnown = undefined;
-    listener?.();
+    if (listener !== undefined) this.#tell(listener);
+  }
+
+  /** From here on it is the listener's. */
+  #tell(listener: (result: BodyResult) => void): void {
+    const result = this.#result();
+    this.#settle(nothing);
+    listener(result);
+  }
+
+  /** Of a body that has ended: lets go what it holds, in favour of another result. */
+  #settle(result: BodyResult): void {
+    this.#letGo();
+    if (this.#state.phase === 'ended') this.#state = { phase: 'ended', result, whole: this.#state.whole };
   }
 
   #letGo(): void {
-    this.#bodies.heldBytes -= this.#heldBytes;
-    this.#heldBytes = 0;
+    this.#seat?.leave();
+    this.#seat = undefined;
+    this.#buffer = nothing;
   }
 
   #forget(): void {
@@ -139,23 +221,27 @@ export class Body {
   /** Nobody will ask for it: what is held is let go, and what follows is dropped. */
   discard(): void {
     if (this.#state.phase === 'holding') this.#drop('unwanted');
+    else if (this.#seat !== undefined) this.#settle(nothing);
   }
 
-  /** A reply waits for its end, which comes soon: whole, or because the client has stopped sending, or sends for long. */
+  /**
+   * A reply waits for its end, which comes soon: whole, or because the client has stopped sending, or sends for long. Where
+   * no length is declared it comes at once: a client may cut what it sends into chunks as small as it likes.
+   */
   drain(): void {
     if (this.#state.phase === 'ended') return;
     this.discard();
-    const isHopeless = this.declaredBytes !== undefined && this.declaredBytes > limits.bodyDiscardBytes;
+    const isHopeless = this.declaredBytes === undefined || this.declaredBytes > limits.bodyDiscardBytes;
     if (isHopeless || this.#bodies.draining.size >= limits.bodiesDraining) {
       this.#end(false);
       return;
     }
-    this.#drainedFromMs = this.#lastChunkAtMs = this.#bodies.clock.monotonicMs();
+    this.#drainedFromMs = this.#lastPieceAtMs = this.#bodies.clock.monotonicMs();
     this.#bodies.draining.add(this);
   }
 
   isOver(nowMs: number): boolean {
-    return nowMs - this.#lastChunkAtMs >= limits.bodyQuietMs || nowMs - this.#drainedFromMs >= limits.bodyDrainMs;
+    return nowMs - this.#lastPieceAtMs >= limits.bodyQuietMs || nowMs - this.#drainedFromMs >= limits.bodyDrainMs;
   }
 
   giveUp(why: 'too_late'): void {
@@ -171,11 +257,10 @@ export class Body {
     if (this.#state.phase !== 'ended') this.#state = { phase: 'ended', result: nothing, whole: false };
   }
 
-  /** Calls back once it is whole, or known never to be of use. One listener. */
+  /** Calls back once it is whole, or known never to be of use. One listener, once. */
   whenKnown(listener: (result: BodyResult) => void): void {
-    const tell = (): void => listener(this.#result());
-    if (this.#state.phase === 'holding') this.#onKnown = tell;
-    else tell();
+    if (this.#state.phase === 'holding') this.#onKnown = listener;
+    else this.#tell(listener);
   }
 
   /** Calls back once nothing more is read: at once, or later. One listener. */
@@ -198,9 +283,4 @@ export class Body {
   whole(): boolean {
     return this.#state.phase === 'ended' && this.#state.whole;
   }
-}
-
-function joined(chunks: readonly Uint8Array[]): Uint8Array {
-  const [only] = chunks;
-  return chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks);
 }

@@ -40,8 +40,13 @@ export interface Exchange {
   readonly head: RequestHead;
   /** How long the client says that the body is; undefined where only its end will tell. */
   readonly bodyBytes: number | undefined;
-  /** How much of the body will be wanted, 0 for none of it; said before the dispatch returns. Default: `bodyBytes`. */
-  expectBody(maxBytes: number): void;
+  /**
+   * How much of the body will be wanted, 0 for none of it, and whose share of the memory for bodies it takes; said before
+   * the dispatch returns. Default: `limits.bodyBytes`, of a client without a name.
+   */
+  expectBody(maxBytes: number, client: string): void;
+  /** The tenant whose share it takes, too. */
+  claimBody(tenant: string): void;
   /** Calls back once, with the whole body or as soon as it is known to be of no use; never after an abort. */
   readBody(done: (body: BodyResult) => void): void;
   /**
@@ -50,7 +55,10 @@ export interface Exchange {
    * must not run as a request.
    */
   reply(reply: Reply): void;
+  /** Instead of `reply`. Where the request's body has not come whole, the connection ends with the stream. */
   stream(reply: Omit<Reply, 'body'>): Sink;
+  /** Calls back once the reply has been written, or never will be; at once where that is past. At most one listener. */
+  whenFinished(listener: () => void): void;
   readonly aborted: boolean;
   /** The client went away before the reply was whole. At most one listener. */
   onAborted(listener: () => void): void;

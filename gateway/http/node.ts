@@ -16,6 +16,7 @@ import {
 import type { Reply, Sink } from './engine.ts';
 import { emptyBag, judgeFraming, safeHeaderValue, takeHeader, type HeaderBag } from './guard.ts';
 
+const nothing = new Uint8Array(0);
 const headersTimeoutMs = 10_000;
 const requestTimeoutMs = 30_000;
 
@@ -47,6 +48,8 @@ class NodeExchange implements Exchange {
   readonly #response: ServerResponse;
   readonly #lastOfConnection: () => boolean;
   #onAborted: (() => void) | undefined;
+  #onReplied: (() => void) | undefined;
+  #isFinished = false;
 
   constructor(head: RequestHead, body: Body, response: ServerResponse, lastOfConnection: () => boolean) {
     this.head = head;
@@ -54,19 +57,33 @@ class NodeExchange implements Exchange {
     this.#response = response;
     this.#lastOfConnection = lastOfConnection;
     response.once('close', () => {
-      if (response.writableFinished) return;
-      this.aborted = true;
-      body.abort();
-      this.#onAborted?.();
+      if (!response.writableFinished) this.#abort();
+      this.#isFinished = true;
+      this.#onReplied?.();
     });
+  }
+
+  #abort(): void {
+    this.aborted = true;
+    this.body.abort();
+    this.#onAborted?.();
+  }
+
+  whenFinished(listener: () => void): void {
+    if (this.#isFinished) listener();
+    else this.#onReplied = listener;
   }
 
   get bodyBytes(): number | undefined {
     return this.body.declaredBytes;
   }
 
-  expectBody(maxBytes: number): void {
-    this.body.expect(maxBytes);
+  expectBody(maxBytes: number, client: string): void {
+    this.body.expect(maxBytes, client);
+  }
+
+  claimBody(tenant: string): void {
+    this.body.claim(tenant);
   }
 
   readBody(done: (body: BodyResult) => void): void {
@@ -84,6 +101,8 @@ class NodeExchange implements Exchange {
       this.#response.writeHead(reply.status, [...reply.headers.map(safeHeaderValue), ...length, ...this.#connection()]);
       // node:http itself leaves the body of HEAD, 204 and 304 out.
       this.#response.end(bytes);
+      // Of a client that stops reading, the socket is destroyed.
+      if (this.#response.writableLength > 0) this.#response.setTimeout(limits.idleTimeoutMs);
     });
   }
 
@@ -135,8 +154,10 @@ export function nodeEngine(
     const framed = framing.kind === 'length' || framing.kind === 'chunked';
     const body = new Body(bodies, framing.kind === 'length' ? framing.bytes : framed ? undefined : 0);
     if (framed) {
-      request.on('data', (chunk: Buffer) => body.push(chunk, false));
-      request.on('end', () => body.push(new Uint8Array(0), true));
+      request.on('data', (piece: Buffer) => {
+        if (!body.push(piece, false)) socket.destroy();
+      });
+      request.on('end', () => void body.push(nothing, true));
       request.on('error', () => body.abort());
     }
     inFlight++;

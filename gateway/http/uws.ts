@@ -48,6 +48,7 @@ class UwsExchange implements Exchange {
   readonly #keepAliveRefused: () => boolean;
   readonly #onFinished: () => void;
   #onAborted: (() => void) | undefined;
+  #onReplied: (() => void) | undefined;
   #isFinished = false;
 
   constructor(
@@ -75,14 +76,24 @@ class UwsExchange implements Exchange {
   #finish(): void {
     this.#isFinished = true;
     this.#onFinished();
+    this.#onReplied?.();
+  }
+
+  whenFinished(listener: () => void): void {
+    if (this.#isFinished) listener();
+    else this.#onReplied = listener;
   }
 
   get bodyBytes(): number | undefined {
     return this.body.declaredBytes;
   }
 
-  expectBody(maxBytes: number): void {
-    this.body.expect(maxBytes);
+  expectBody(maxBytes: number, client: string): void {
+    this.body.expect(maxBytes, client);
+  }
+
+  claimBody(tenant: string): void {
+    this.body.claim(tenant);
   }
 
   readBody(done: (body: BodyResult) => void): void {
@@ -172,9 +183,11 @@ class UwsExchange implements Exchange {
       end: () => {
         if (ended || this.aborted) return;
         ended = true;
-        // Not with "close the connection": uWS would write that header into the body.
-        response.cork(() => response.end());
+        const ending: Ending = this.#isLast || !this.body.whole() ? 'ended' : 'kept';
         this.#finish();
+        // Not `end` with "close the connection": uWS would write that header into the body.
+        if (ending === 'ended') response.close();
+        else response.cork(() => response.end());
       },
     };
   }
@@ -232,7 +245,12 @@ export function uwsEngine(
       server,
     );
     abort = () => exchange.abort();
-    if (framed) response.onData((chunk, last) => body.push(new Uint8Array(chunk), last));
+    if (framed) {
+      response.onData((piece, last) => {
+        // At once: the parser does not stop for less until it has called us for all that it has read.
+        if (!body.push(new Uint8Array(piece), last)) response.close();
+      });
+    }
     dispatch(exchange);
   };
 

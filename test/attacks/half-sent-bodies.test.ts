@@ -1,9 +1,10 @@
 /**
- * Strangers, and a tenant with a token, open more requests than a gateway answers at a time and never send their bodies to
- * the end. Probes and another tenant's requests must be answered while all of them are open.
+ * Strangers, and tenants with tokens, open more requests than a gateway answers at a time, or fill the memory for bodies,
+ * and never send their bodies to the end. Probes and another tenant's requests must be answered while all of them are open.
  */
 import t, { type Test } from 'tap';
 import { limits } from '../../schemas/limits.ts';
+import { hiddenRequest } from '../gateway/smuggling.ts';
 import { engines, memoryOwner, runGateway, serveOwner, startGround, until } from '../gateway/support.ts';
 import { get, halfPost, openRaw, statusOf, type RawConnection } from '../gateway/sockets.ts';
 
@@ -22,11 +23,29 @@ function openAll(t: Test, url: string, request: string): RawConnection[] {
   return opened;
 }
 
+const bearer = (token: string, bytes: number): Record<string, string> => ({
+  ...json,
+  Authorization: `Bearer ${token}`,
+  'Content-Length': `${bytes}`,
+});
+
+/** A create with a large body that comes in two parts: the gateway has to hold the first. */
+async function largeCreate(t: Test, url: string, token: string): Promise<number> {
+  const body = `${' '.repeat(200_000)}{"name":"large"}`;
+  const connection = openRaw(url, halfPost(compute, bearer(token, body.length), body.slice(0, 100_000)));
+  t.teardown(() => connection.socket.destroy());
+  await statusOf(url, get('/healthz'));
+  connection.socket.write(body.slice(100_000));
+  await until('a reply', () => connection.status() !== undefined || connection.closed());
+  return connection.status() ?? 0;
+}
+
 /** What others hear at this moment. */
 async function othersHear(t: Test, url: string): Promise<void> {
   t.equal(await statusOf(url, get('/healthz')), 200, '/healthz');
   t.equal(await statusOf(url, get('/readyz')), 200, '/readyz');
   t.equal(await statusOf(url, get(compute, victim)), 200, "another tenant's request");
+  t.equal(await largeCreate(t, url, victim), 201, "another tenant's create");
 }
 
 const statusesOf = (opened: readonly RawConnection[]): (number | undefined)[] =>
@@ -69,6 +88,8 @@ for (const engine of engines) {
       const opened = openAll(t, url, halfPost('/api/v2/hosts/enrol', { ...json, 'Content-Length': '1000' }, '{'));
       await until('most are refused', () => opened.filter(({ status }) => status() === 503).length > count / 2);
       await othersHear(t, url);
+      t.equal(await statusOf(url, get('/metrics/forage')), 200, 'nor of what is public and has no body');
+      t.equal(await statusOf(url, get('/api/v2/openapi.json')), 200);
     });
   });
 }
@@ -102,3 +123,72 @@ t.test('one address has so many requests at a time, streams and waits not among 
   t.equal(await asked('2001:db8:0:1::1'), 200, 'another network behind the same proxy');
   t.equal(await statusOf(url, get(compute, victim)), 200, 'the proxy itself');
 });
+
+const whole = limits.bodyBytes;
+/** More than the memory for bodies holds, each but its last byte. */
+const fullHalves = Math.ceil(limits.bodiesHeldBytes / whole) + 8;
+
+for (const [whose, tokens, addresses, refusal] of [
+  ['one tenant', 1, 200, /unfinished request bodies of this tenant fill the 16 MiB/],
+  ['one address', 16, 1, /unfinished request bodies from this address fill the 16 MiB/],
+] as const) {
+  t.test(`unfinished bodies of ${whose} do not fill the memory for all`, async (t) => {
+    const { url } = await runGateway(t, ground);
+    const attackers = await Promise.all(
+      Array.from({ length: tokens }, (_, n) => ground.issuer.mint({ tenant_id: `many-${n}` })),
+    );
+    const part = ' '.repeat(whole - 1);
+    const opened = Array.from({ length: fullHalves }, (_, n) =>
+      openRaw(
+        url,
+        halfPost(compute, bearer(attackers[n % tokens] ?? '', whole), part),
+        `127.0.2.${1 + (n % addresses)}`,
+      ),
+    );
+    t.teardown(() => opened.forEach(({ socket }) => socket.destroy()));
+    const answered = (): RawConnection[] => opened.filter(({ status }) => status() !== undefined);
+    const atMost = limits.bodiesHeldPerTenantBytes / whole;
+    await until('those beyond its share are refused', () => answered().length >= fullHalves - atMost);
+    await othersHear(t, url);
+    // Those that are held are given up after ten seconds.
+    const refused = answered().filter(({ status }) => status() !== 400);
+    t.same(statusesOf(refused), [429]);
+    t.ok(refused.every(({ text }) => refusal.test(text()) && /retry-after: 1/i.test(text())));
+  });
+}
+
+t.test('a request has its seat until its reply is written', async (t) => {
+  const { url } = await runGateway(t, ground, { env: { LIMIT_REQUESTS_PER_ADDRESS: '1' } });
+  await until('a second one is refused while a reply waits for the body', async () => {
+    const half = openRaw(url, halfPost(compute, { ...json, 'Content-Length': '1000' }, '{'), '127.0.0.11');
+    const second = await statusOf(url, get(compute, victim), '127.0.0.11');
+    half.socket.destroy();
+    return second === 429;
+  });
+  await until('it is free again', async () => (await statusOf(url, get(compute, victim), '127.0.0.11')) === 200);
+});
+
+for (const engine of engines) {
+  t.test(`on ${engine}: a stream whose request is not whole ends with its connection`, async (t) => {
+    const polls = { streamMs: 20, waitMs: 1000 };
+    const { url } = await runGateway(t, ground, { engine, polls });
+    const token = await ground.issuer.mint({ exp: Math.ceil(Date.now() / 1000) + 2 });
+    const cases = [
+      ['chunks that go on', 'Transfer-Encoding: chunked', '2\r\n{}\r\n', hiddenRequest],
+      ['chunks that have ended', 'Transfer-Encoding: chunked', '2\r\n{}\r\n0\r\n\r\n', hiddenRequest],
+      ['half of a body', 'Content-Length: 100', '{', `${' '.repeat(99)}${hiddenRequest}`],
+    ] as const;
+    const endOf = async ([what, framing, part, rest]: (typeof cases)[number]): Promise<void> => {
+      const head = get(`${compute}/events?follow=true`, token).trimEnd();
+      const stream = openRaw(url, `${head}\r\n${framing}\r\n\r\n${part}`);
+      await until(`${what}: an answer`, () => stream.status() !== undefined);
+      t.equal(stream.status(), 200, what);
+      await until(`${what}: ends with the token`, () => stream.text().includes('unauthenticated'));
+      stream.socket.write(rest);
+      await until(`${what}: closed`, stream.closed);
+      t.equal([...stream.text().matchAll(/HTTP\/1\.1/g)].length, 1, `${what}: nothing behind it is answered`);
+    };
+    // The parser of node:http is strict, so chunks that have ended are none the worse for it.
+    await Promise.all(cases.filter(([what]) => engine === 'uws' || what !== 'chunks that have ended').map(endOf));
+  });
+}

@@ -1,15 +1,17 @@
 /**
- * A stranger posts bodies that cost more to look at than to send, guesses join tokens, and asks for what is public without
- * end; a tenant does the same with a token. What is refused is refused before it is read, and looked at no further than told.
+ * A stranger posts bodies that cost more to look at than to send (in chunks of one byte, too), guesses join tokens, and asks
+ * for what is public without end; a tenant does the same with a token. What is refused is refused before it is read, and
+ * looked at no further than told.
  */
 import t from 'tap';
 import { validateCreate } from '../../gateway/create.ts';
+import { Body } from '../../gateway/http/body.ts';
 import { hasMoreValues } from '../../gateway/http/body-values.ts';
 import { bodyValidator } from '../../gateway/validate.ts';
 import { limits } from '../../schemas/limits.ts';
 import { routes, type Route } from '../../schemas/routes.ts';
 import { engines, memoryOwner, runGateway, serveOwner, startGround } from '../gateway/support.ts';
-import { get, halfPost, openRaw, statusOf } from '../gateway/sockets.ts';
+import { get, halfPost, openRaw, statusOf, type RawConnection } from '../gateway/sockets.ts';
 import { until } from '../gateway/support.ts';
 
 const compute = '/api/v2/compute';
@@ -46,6 +48,81 @@ for (const engine of engines) {
     const chunk = `1000\r\n${' '.repeat(0x1000)}\r\n`;
     const chunked = halfPost(enrol, { ...json, 'Transfer-Encoding': 'chunked' }, chunk + chunk);
     t.equal(await statusOf(url, chunked), 413, 'chunks without end');
+  });
+}
+
+/** How often the engine called for a piece of a body while `work` ran. */
+async function piecesIn(work: () => Promise<void>): Promise<number> {
+  const { push } = Body.prototype;
+  let pieces = 0;
+  Body.prototype.push = function (this: Body, ...given) {
+    pieces++;
+    return push.apply(this, given);
+  };
+  await work().finally(() => (Body.prototype.push = push));
+  return pieces;
+}
+
+const oneByteChunks = (text: string): string => [...text].map((byte) => `1\r\n${byte}\r\n`).join('');
+
+for (const engine of engines) {
+  t.test(`on ${engine}: chunks of one byte are taken by the thousand, not by the million`, async (t) => {
+    const { url } = await runGateway(t, ground, { engine });
+    const chunked = { 'Transfer-Encoding': 'chunked' };
+    const inPieces = async (count: number): Promise<RawConnection> => {
+      const body = oneByteChunks('{"name":"chunks"}'.padStart(count, ' '));
+      const connection = openRaw(url, halfPost(compute, { ...bearer, ...chunked }, `${body}0\r\n\r\n`));
+      await until('a reply', () => connection.status() !== undefined || connection.closed());
+      connection.socket.destroy();
+      return connection;
+    };
+    t.equal((await inPieces(limits.bodyPieces - 1)).status(), 201, 'as many as are taken');
+    const beyond = await inPieces(limits.bodyPieces + 1);
+    t.equal(beyond.status(), 413);
+    t.match(beyond.text(), /in more than 4096 pieces; send it in larger chunks/);
+
+    // A tenant's create, which is wanted; and what nobody wants: a stranger's create, and a body without a route.
+    const flood = oneByteChunks(' '.repeat(10_000));
+    for (const [what, head] of [
+      ['a create', halfPost(compute, { ...bearer, ...chunked })],
+      ['without credentials', halfPost(compute, { ...json, ...chunked })],
+      ['nowhere', halfPost('/nowhere', { ...json, ...chunked })],
+    ] as const) {
+      const pieces = await piecesIn(async () => {
+        const connection = openRaw(url, head);
+        for (let sent = 0; sent < limits.bodyBytes && !connection.closed(); sent += 10_000) {
+          connection.socket.write(flood);
+          await until('sent', () => connection.socket.writableLength === 0 || connection.closed());
+        }
+        await until('closed', connection.closed);
+      });
+      // node:http parses what it has read, up to 64 KiB, to the end.
+      const parsed = engine === 'uws' ? 1 : (64 * 1024) / oneByteChunks(' ').length;
+      t.ok(pieces > 0 && pieces <= 2 * limits.bodyPieces + parsed, `${what}: ${pieces} pieces`);
+    }
+    t.equal(await statusOf(url, get(compute, token)), 200);
+  });
+
+  t.test(`on ${engine}: honest chunks are taken up to the bound of the route`, async (t) => {
+    const { url } = await runGateway(t, ground, { engine });
+    const body = Buffer.from('{"name":"honest"}'.padStart(limits.bodyBytes, ' '));
+    for (const bytes of [64 * 1024, 4096, 1460, 256]) {
+      let at = 0;
+      const stream = new ReadableStream<Uint8Array>({
+        pull: (controller) => {
+          controller.enqueue(body.subarray(at, (at += bytes)));
+          if (at >= body.length) controller.close();
+        },
+      });
+      const response = await fetch(`${url}${compute}`, {
+        method: 'POST',
+        headers: bearer,
+        body: stream,
+        duplex: 'half',
+      });
+      t.equal(response.status, 201, `chunks of ${bytes} bytes`);
+      await response.text();
+    }
   });
 }
 

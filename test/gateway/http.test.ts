@@ -17,11 +17,14 @@ interface Stage {
   readonly port: number;
   /** Method and path of all that was dispatched. */
   readonly seen: string[];
+  /** Paths of what is written, or never will be. */
+  readonly finished: string[];
 }
 
-/** An engine with a program that echoes bodies, holds `/slow` for a while and answers `/large` with five megabytes. */
+/** An engine with a program that echoes bodies, holds `/slow` for a while and answers `/large` with five megabytes and `/huge` with forty. */
 async function stage(t: Test, name: 'uws' | 'node', connections: number = limits.connections): Promise<Stage> {
   const seen: string[] = [];
+  const finished: string[] = [];
   let shownMs = 0;
   const clock = { nowMs: () => shownMs, monotonicMs: () => shownMs, advance: (ms: number) => void (shownMs += ms) };
   const engine = await createEngine(
@@ -29,10 +32,12 @@ async function stage(t: Test, name: 'uws' | 'node', connections: number = limits
     (exchange: Exchange) => {
       const { head } = exchange;
       seen.push(`${head.method} ${head.path}`);
+      exchange.whenFinished(() => finished.push(head.path));
       const reply = (body: string, status = 200): void =>
         exchange.reply({ status, headers: ['x-echo', `${head.query} ${head.address}`], body });
       if (head.path === '/slow') setTimeout(() => reply('slow'), 200);
       else if (head.path === '/large') reply('x'.repeat(5_000_000));
+      else if (head.path === '/huge') reply('x'.repeat(40_000_000));
       else if (head.path === '/unread') reply('no', 401);
       else if (head.path === '/inject') exchange.reply({ status: 200, headers: ['x-a', 'b\r\nx-evil: 1\0'], body: '' });
       else if (head.path === '/stream') {
@@ -51,7 +56,7 @@ async function stage(t: Test, name: 'uws' | 'node', connections: number = limits
   );
   const url = await engine.listen('127.0.0.1', 0);
   t.teardown(() => engine.close());
-  return { engine, port: Number(new URL(url).port), seen, clock };
+  return { engine, port: Number(new URL(url).port), seen, finished, clock };
 }
 
 interface Talk {
@@ -73,7 +78,7 @@ async function converse({ port, clock, engine }: Stage, piece: string): Promise<
   socket.on('close', () => (closed = true));
   socket.on('error', () => (closed = true));
   socket.write(piece);
-  await until('dispatched', () => engine.inFlight() === 1);
+  await until('dispatched', () => engine.inFlight() === 1 || closed);
   const beganMs = clock.monotonicMs();
   await until('the end', () => {
     clock.advance(stepMs);
@@ -108,6 +113,20 @@ async function talk(port: number, pieces: readonly string[], quietMs = 150): Pro
 
 const statusesOf = ({ text }: Talk): string[] =>
   [...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, code]) => code ?? '');
+/** What is finished, in its order, where one reply is not read. It takes the time that a connection may be idle. */
+async function leftUnread(name: 'uws' | 'node'): Promise<readonly string[]> {
+  const { port, finished } = await stage(t, name);
+  const reader = connect(port, '127.0.0.1').pause();
+  reader.on('error', () => {});
+  reader.write('GET /huge HTTP/1.1\r\nHost: a\r\n\r\n');
+  await talk(port, ['GET /x HTTP/1.1\r\nHost: a\r\n\r\n']);
+  await until(`${name}: given up`, () => finished.includes('/huge'));
+  reader.destroy();
+  return finished;
+}
+
+const unread = engines.map(leftUnread);
+
 for (const name of engines) {
   t.test(`on ${name}`, async (t) => {
     await t.test('what is ambiguous is refused, and nothing hidden in it runs', async (t) => {
@@ -299,6 +318,35 @@ for (const name of engines) {
       await until('nothing in flight', () => engine.inFlight() === 0);
     });
 
+    await t.test('a stream that a request without its end asked for ends its connection', async (t) => {
+      const { port, seen } = await stage(t, name);
+      const head = 'GET /stream HTTP/1.1\r\nHost: a\r\n';
+      for (const [what, pieces] of [
+        ['chunks that go on', [`${head}Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n`]],
+        ['half of a body', [`${head}Content-Length: 100\r\n\r\n{`]],
+        ['LF in chunks', [`${head}Transfer-Encoding: chunked\r\n\r\n0\n\r\n`]],
+      ] as const) {
+        const answer = await talk(port, [...pieces, '', '', '', '', '', '', hidden], 400);
+        t.ok(answer.closed, `${what}: closed`);
+        t.notOk(seen.includes('GET /hidden'), `${what}: nothing hidden ran`);
+      }
+    });
+
+    await t.test('a reply is finished when it is written, or never will be', async (t) => {
+      const { port, finished } = await stage(t, name);
+      await talk(port, ['GET /x HTTP/1.1\r\nHost: a\r\n\r\n']);
+      await until('a small one', () => finished.splice(0).join() === '/x');
+      const held = connect(port, '127.0.0.1');
+      held.write('GET /unread HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n');
+      await until('one that waits for a body', async () => {
+        await talk(port, ['GET /x HTTP/1.1\r\nHost: a\r\n\r\n']);
+        return finished.includes('/x');
+      });
+      t.same(finished.splice(0), ['/x']);
+      held.destroy();
+      await until('given up', () => finished.splice(0).join() === '/unread');
+    });
+
     await t.test('a client that goes away is counted out', async (t) => {
       const { port, engine } = await stage(t, name);
       const socket = connect(port, '127.0.0.1');
@@ -349,6 +397,10 @@ for (const name of engines) {
     });
   });
 }
+
+t.test('a reply that nobody reads is not finished, and given up in time', async (t) => {
+  for (const finished of await Promise.all(unread)) t.same(finished, ['/x', '/huge']);
+});
 
 t.test('a port that is taken is an error', async (t) => {
   for (const name of engines) {

@@ -288,8 +288,34 @@ export const mutants: readonly Mutant[] = [
     name: 'seats without a bound for a client',
     guard: 'One address does not take all places (docs/security.md)',
     file: 'gateway/seats.js',
-    edits: [{ find: "holder.count >= this.bounds.perClient ? 'client' :", replace: '' }],
+    edits: [{ find: '+ size > this.bounds.perClient', replace: '> Infinity' }],
     killedBy: { by: 'test', file: 'test/gateway/seats.test.ts' },
+  },
+  {
+    name: 'bodies without a bound for a tenant',
+    guard: 'Unfinished bodies of one tenant do not fill the memory for all (docs/security.md)',
+    file: 'gateway/seats.js',
+    edits: [{ find: 'this.#tenant.count + more > bounds.perTenant', replace: 'false' }],
+    killedBy: { by: 'test', file: 'test/gateway/seats.test.ts' },
+  },
+  {
+    name: 'pieces of a body not counted',
+    guard: 'A body in tiny chunks is cut off (docs/security.md)',
+    file: 'gateway/http/body.js',
+    edits: [{ find: 'this.#pieces > limits.bodyPieces', replace: 'false' }],
+    killedBy: { by: 'test', file: 'test/gateway/body.test.ts' },
+  },
+  {
+    name: 'connection kept after a stream with chunks',
+    guard: 'Nothing runs behind a request that is not whole, also where a stream answers it (docs/security.md)',
+    file: 'gateway/http/uws.js',
+    edits: [
+      {
+        find: "if (ending === 'ended')\n                    response.close();",
+        replace: 'if (false)\n                    response.close();',
+      },
+    ],
+    killedBy: { by: 'test', file: 'test/gateway/http.test.ts' },
   },
   {
     name: 'connection kept after chunks',
