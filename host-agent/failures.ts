@@ -17,7 +17,11 @@ type Patterns = readonly (readonly [RegExp, Words])[];
 
 const ofOperator = 'the operator finds the words of the engine in the log of the agent on this host';
 
+const unreachable: Words = { reason: 'image_pull', message: 'the registry cannot be reached from this host' };
+
 const pullPatterns: Patterns = [
+  // Of the engine's forward proxy: Go gives the words of the refused CONNECT without their number.
+  [/": (Forbidden|Proxy Authentication Required)$/, unreachable],
   [
     /toomanyrequests|rate limit|429 Too Many/i,
     { reason: 'image_pull', message: 'the registry limits the rate of pulls; it is asked again later' },
@@ -59,7 +63,7 @@ const pullPatterns: Patterns = [
   ],
   [
     /no such host|dial tcp|connection refused|connection reset|network is unreachable|no route to host|server misbehaving|\bEOF\b/i,
-    { reason: 'image_pull', message: 'the registry cannot be reached from this host' },
+    unreachable,
   ],
 ];
 const otherPull: Words = { reason: 'image_pull', message: `the pull failed; ${ofOperator}` };

@@ -6,7 +6,6 @@
  * `WWW-Authenticate`, a redirect), and a name may resolve to another address when the engine asks a moment later. An
  * egress proxy for the engine stops both (docs/deploy.md).
  */
-import { within } from '../lib/backoff.ts';
 import { limits } from '../schemas/limits.ts';
 import { hostsOfRegistry, judgeRegistry } from '../schemas/registry.ts';
 import { isPublicAddress } from './addresses.ts';
@@ -29,8 +28,8 @@ export class RegistryError extends Error {
   }
 }
 
-/** Every address of a name. */
-export type Resolve = (name: string) => Promise<readonly string[]>;
+/** Every address of a name. Rejects when the signal aborts. */
+export type Resolve = (name: string, signal: AbortSignal) => Promise<readonly string[]>;
 
 /** @throws RegistryError where the engine must not be sent there, or not now. */
 export type Permit = (registry: string) => Promise<void>;
@@ -38,7 +37,7 @@ export type Permit = (registry: string) => Promise<void>;
 export function createPermit(allowed: readonly string[], resolve: Resolve): Permit {
   const addressesOf = async (name: string): Promise<readonly string[]> => {
     try {
-      const addresses = await within(resolve(name), limits.registryLookupMs, `resolving ${name}`);
+      const addresses = await resolve(name, AbortSignal.timeout(limits.registryLookupMs));
       if (addresses.length > 0) return addresses;
     } catch (error) {
       throw new RegistryError('unresolved', `${name} does not resolve`, error);

@@ -368,6 +368,8 @@ export const limits = {
   registryRules: 64,
   /** How long a registry's name may take to resolve, before the pull that needs it is put off. */
   registryLookupMs: 10 * seconds,
+  /** For the first answer of one name server; then the next is asked. */
+  nameserverMs: 2 * seconds,
   concurrentStops: 64,
   /** Of stops that have taken longer than their grace. All calls together leave room among `engineConnections`. */
   concurrentSlowStops: 16,

@@ -18,7 +18,7 @@ const quote = 0x22;
 const backslash = 0x5c;
 const comma = 0x2c;
 const colon = 0x3a;
-/** A longer name is of no member that a shape names. */
+/** A longer name is of no member that a shape names; where all members are kept, names count as what is kept. */
 const nameBytes = 256;
 /** Deeper than anything that is kept. */
 const depthMax = 64;
@@ -157,8 +157,10 @@ export class Sieve {
     if (this.#string === 'kept') this.#keep(chunk, from, to);
     if (this.#string !== 'name') return;
     this.#nameLength += to - from;
+    const isKept = this.#frames.at(-1)?.shape === true;
+    if (isKept && this.#nameLength > this.#maxBytes) this.#refuse();
     // Copied: the chunk may be used again.
-    if (this.#nameLength <= nameBytes) this.#name.push(Buffer.from(chunk.subarray(from, to)));
+    if (isKept || this.#nameLength <= nameBytes) this.#name.push(Buffer.from(chunk.subarray(from, to)));
   }
 
   #open(chunk: Buffer, at: number, isObject: boolean): void {
@@ -198,10 +200,13 @@ export class Sieve {
   #member(): void {
     this.#expectsName = false;
     const frame = this.#frames.at(-1);
-    const text = this.#nameLength > nameBytes ? undefined : Buffer.concat(this.#name).toString('utf8');
     if (frame === undefined) return;
-    this.#next = frame.shape === true ? true : memberOf(frame.shape, text && (JSON.parse(`"${text}"`) as string));
-    if (frame.shape === true && text === undefined) throw new Error(`a name of more than ${nameBytes} bytes`);
+    if (frame.shape === true) {
+      this.#next = true;
+      return;
+    }
+    const text = this.#nameLength > nameBytes ? undefined : Buffer.concat(this.#name).toString('utf8');
+    this.#next = memberOf(frame.shape, text && (JSON.parse(`"${text}"`) as string));
   }
 
   /** What comes before a value that is kept. */
@@ -230,11 +235,15 @@ export class Sieve {
 
   #grow(more: number): void {
     const needed = this.#keptBytes + more;
-    if (needed > this.#maxBytes) throw new TooLarge(`more than ${this.#maxBytes} bytes of the answer are to be kept`);
+    if (needed > this.#maxBytes) this.#refuse();
     if (needed <= this.#kept.length) return;
     const larger = Buffer.alloc(Math.max(needed, 2 * this.#kept.length));
     this.#kept.copy(larger, 0, 0, this.#keptBytes);
     this.#kept = larger;
+  }
+
+  #refuse(): never {
+    throw new TooLarge(`more than ${this.#maxBytes} bytes of the answer are to be kept`);
   }
 
   #take(): Buffer {

@@ -75,14 +75,20 @@ t.test('an image with a label of 4 MiB', async (t) => {
 
   await t.test('labels of a usual size are blanked, so that they are in no list', async (t) => {
     const size = limits.imageLabelBytes;
-    const small = await push('small', { labels: { note: 'x'.repeat(size / 2), [labels.tenant]: 'stolen' } });
+    const long = `org.example.${'n'.repeat(300)}`;
+    const note = 'x'.repeat(size / 2);
+    const small = await push('small', { labels: { note, [long]: 'x', [labels.tenant]: 'stolen' } });
     const { id } = controlPlane.desire(small);
     await controlPlane.reported(id, isRunning);
-    t.match((await engine.only(id)).Config.Labels, { note: '', [labels.tenant]: 'acme' });
+    t.match((await engine.only(id)).Config.Labels, { note: '', [long]: '', [labels.tenant]: 'acme' });
 
     const over = controlPlane.desire(await push('over', { labels: { note: 'x'.repeat(size) } }));
     const item = await controlPlane.reported(over.id, ({ observation: { status } }) => status === 'failed');
     t.match(item.observation, { reason: 'image_refused', message: new RegExp(`labels take \\d+ bytes.*${size}`) });
+
+    const name = controlPlane.desire(await push('name', { labels: { ['n'.repeat(limits.imageConfigBytes)]: 'x' } }));
+    const refused = await controlPlane.reported(name.id, ({ observation: { status } }) => status === 'failed');
+    t.match(refused.observation, { reason: 'image_refused', message: /configuration .* rebuild it/ });
   });
 
   await t.test('so are ports, volumes and a command that every list would repeat', async (t) => {

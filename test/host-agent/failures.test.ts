@@ -32,6 +32,8 @@ for (const [reason, message] of [
   ['image_invalid', 'missing signature key: unsupported manifest media type application/vnd.x'],
   ['image_pull', 'Get "http://127.0.0.1:1/v2/": dial tcp 127.0.0.1:1: connect: connection refused'],
   ['image_pull', 'dial tcp: lookup registry.invalid: no such host'],
+  ['image_pull', 'Get "https://registry-1.docker.io/v2/": Forbidden'],
+  ['image_pull', 'Get "https://registry-1.docker.io/v2/": Proxy Authentication Required'],
   ['image_pull', 'toomanyrequests: You have reached your pull rate limit. unauthorized pulls'],
   ['image_pull', 'received unexpected HTTP status: 502 Bad Gateway'],
   ['image_pull', 'write /var/lib/docker/tmp/x: no space left on device'],

@@ -83,6 +83,9 @@ t.test('what is kept is bounded, what is skipped is not held', (t) => {
   t.throws(() => sieved([{ a: true }], text, [], 100), { message: /more than 100 bytes/ });
   t.throws(() => sieved([{ big: true }], text, [], 200), { message: /more than 200 bytes/ });
   t.same(sieved({ a: true }, `{"${'n'.repeat(100_000)}":1,"a":2}`, [], 200), [{ a: 2 }]);
+  const named = `{"a":{"${'n'.repeat(300)}":1},"b":2}`;
+  t.same(sieved({ a: true }, named, [150], 400), [{ a: { ['n'.repeat(300)]: 1 } }], 'a name is kept up to the bound');
+  t.throws(() => sieved({ a: true }, named, [150], 250), { message: /more than 250 bytes/ });
   t.end();
 });
 
