@@ -10,7 +10,7 @@ export interface EgressRule {
 }
 
 export const egressForm =
-  'address or network, then :port or :port-port with /tcp or /udp, or none of both for everything';
+  'an address or a network, then :PORT/tcp, :PORT/udp or a range as :FROM-TO/tcp; without ports, all of them';
 
 const shape = /^(?:\[([^\]]*)\]|([^:[\]]*))(?::(\d{1,5})(?:-(\d{1,5}))?\/(tcp|udp))?$/;
 

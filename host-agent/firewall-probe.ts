@@ -11,7 +11,7 @@ import { limits } from '../schemas/limits.ts';
 import type { Network } from './docker/answers.ts';
 import { Demultiplexer } from './docker/demux.ts';
 import type { Engine } from './docker/engine.ts';
-import type { Owner } from './spec.ts';
+import { networkName, type Owner } from './spec.ts';
 
 export type Probed =
   | { readonly kind: 'held' }
@@ -93,7 +93,8 @@ export function createProbe(engine: Engine, owner: Owner): Probe {
   };
 
   const create = async (network: Network, targets: readonly Target[]): Promise<string> => {
-    const name = `longshore-${owner.host}-probe`;
+    // Of this cluster and this host alone: agents of several clusters may share an engine.
+    const name = `${networkName(owner)}-probe`;
     const made = body(network, targets);
     let result = await engine.create(name, made);
     if (result.kind === 'no_image') {
@@ -130,7 +131,10 @@ export function createProbe(engine: Engine, owner: Owner): Probe {
       await clear();
       const words = await wordsOf(await create(network, targets), signal);
       const reached = targets.filter((_, index) => words[index] === 'connected').map(({ what }) => what);
-      return reached.length === 0 ? { kind: 'held' } : { kind: 'reached', what: reached.join(' and ') };
+      if (reached.length > 0) return { kind: 'reached', what: reached.join(' and ') };
+      // Nobody may answer at the metadata address: what held was not tried.
+      if (canaries.length === 0) return { kind: 'failed', why: `the engine names no gateway of ${network.Name}` };
+      return { kind: 'held' };
     } finally {
       for (const { close } of canaries) close();
       await clear();

@@ -34,6 +34,17 @@ function matchOf({ cidr, family, service }: EgressRule): string {
   return `${daddr(family)} ${cidr} ${protocol} dport ${from === to ? from : `${from}-${to}`}`;
 }
 
+/**
+ * The same rule for what the engine publishes at an address of the host. Without a `docker-proxy` the destination is a
+ * container by the time that a packet comes by here, and the kernel remembers where it was sent.
+ */
+function publishedMatchOf({ cidr, family, service }: EgressRule): string {
+  const original = `ct status dnat ct original ${daddr(family)} ${cidr}`;
+  if (service === null) return original;
+  const { protocol, from, to } = service;
+  return `${original} meta l4proto ${protocol} ct original proto-dst ${from === to ? from : `${from}-${to}`}`;
+}
+
 /** So that a program in a container is told at once, rather than after its own time-out. */
 const refuse = 'reject with icmpx type admin-prohibited';
 
@@ -61,6 +72,7 @@ export function firewallRules({ table, bridge, allow, deny, resolvers }: Firewal
     ...deniedCounters.map((name) => `  counter denied_${name} {\n  }`),
     chain('from_containers', [
       'ct state established,related accept',
+      ...allow.map((rule) => `${publishedMatchOf(rule)} accept`),
       `oifname "${bridge}" ${denied('container', 'drop')}`,
       ...allowances,
       `ip daddr { ${privateIpv4.join(', ')} } ${denied('network', refuse)}`,

@@ -73,16 +73,25 @@ const openMessages = {
     'br_netfilter and set net.bridge.bridge-nf-call-iptables (and -ip6tables) to 1',
 } as const;
 
+/** @param read undefined where there is no such file */
+export function isBridgedFiltered(read: (path: string) => string | undefined): boolean {
+  const isSet = (name: string): boolean => read(`/proc/sys/net/bridge/${name}`)?.trim() === '1';
+  // Absent where the kernel has no IPv6.
+  const hasIpv6 = read('/proc/net/if_inet6') !== undefined;
+  return isSet('bridge-nf-call-iptables') && (!hasIpv6 || isSet('bridge-nf-call-ip6tables'));
+}
+
 const systemKernel: Kernel = {
   hasInterface: (name) => existsSync(`/sys/class/net/${name}`),
-  isBridgedFiltered: () => {
-    try {
-      return readFileSync('/proc/sys/net/bridge/bridge-nf-call-iptables', 'utf8').trim() === '1';
-    } catch {
-      // Its module is not loaded.
-      return false;
-    }
-  },
+  isBridgedFiltered: () =>
+    isBridgedFiltered((path) => {
+      try {
+        return readFileSync(path, 'utf8');
+      } catch {
+        // As where the module br_netfilter is not loaded.
+        return undefined;
+      }
+    }),
 };
 
 /** Its own end, or soon after the signal: an agent that stops does not wait for a container of its own. */

@@ -138,10 +138,11 @@ export const settings = {
     'on',
   ),
   CONTAINER_EGRESS_ALLOW: list(
-    `What containers may reach all the same. Each: ${egressForm}. Name servers of the host are allowed (port 53).`,
+    'What containers may reach of private networks and of this host, published ports included. ' +
+      `Each entry: ${egressForm}. The host's name servers are always allowed (port 53).`,
     { fallback: [] },
   ),
-  CONTAINER_EGRESS_DENY: list('What containers may not reach besides, in the same form.', { fallback: [] }),
+  CONTAINER_EGRESS_DENY: list('Public addresses that containers may not reach, in the same form.', { fallback: [] }),
   SECRETS_DIR: optionalText('Folder with a file for each secret that containers may refer to.'),
   STOP_ON_DISCONNECT_MS: ms('Stops the containers after this long without the control plane; 0: never.', 0, 0),
   METRICS_HOST: text('Address of the metrics listener.', { fallback: '127.0.0.1' }),

@@ -213,4 +213,15 @@ t.test('a container, its host and the networks around', { skip }, async (t) => {
   const both = ['tcp 10.77.0.2 80', 'tcp 10.77.0.3 80'];
   t.same(await answering(host, both, patienceMs), both, 'the host reaches its containers');
   t.same(await answering(neighbour, ['tcp 10.77.0.2 80', 'tcp 9.9.9.1 8080'], shortMs), [], 'a neighbour reaches none');
+
+  const throughHost = parseEgressRules(['9.9.9.1:8080/tcp', '[2606:4700:9::1]:8080/tcp']).rules;
+  await nft(host, firewallRules({ ...plan, allow: throughHost }));
+  const opened = ['tcp 9.9.9.1 8080'];
+  t.same(
+    await answering(neighbour, opened, patienceMs),
+    opened,
+    'but a port of the host that is allowed and published',
+  );
+  const others = ['tcp 10.77.0.2 80', 'tcp 10.77.0.2 8080', 'tcp 9.9.9.1 80', 'tcp 10.77.0.1 80', 'tcp 9.9.9.1 9100'];
+  t.same(await answering(neighbour, others, shortMs), [], 'and nothing beside it');
 });

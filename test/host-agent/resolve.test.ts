@@ -37,7 +37,20 @@ async function startNameServer(t: Test) {
     const known = records[name];
     const data = type === typeA ? known?.a : type === typeAaaa ? known?.aaaa : undefined;
     const code = name.startsWith('broken6') && type === typeAaaa ? 2 : known === undefined ? 3 : 0;
-    const head = Buffer.from([query[0]!, query[1]!, 0x81, 0x80 | code, 0, 1, 0, data === undefined ? 0 : 1, 0, 0, 0, 0]);
+    const head = Buffer.from([
+      query[0]!,
+      query[1]!,
+      0x81,
+      0x80 | code,
+      0,
+      1,
+      0,
+      data === undefined ? 0 : 1,
+      0,
+      0,
+      0,
+      0,
+    ]);
     const record = data === undefined ? [] : [0xc0, 12, 0, type, 0, 1, 0, 0, 0, 0, 0, data.length, ...data];
     socket.send(Buffer.concat([head, query.subarray(12, at + 5), Buffer.from(record)]), from.port, from.address);
   });
@@ -63,7 +76,11 @@ t.test('addresses of both kinds, and those of the hosts file before them', async
   t.same(await resolve('absent.example', never), []);
   t.same(await resolve('listed.example', never), ['10.0.0.5'], 'the engine takes it from there');
   t.notOk(asked.includes('listed.example'));
-  await t.rejects(resolve('broken6.example', never), { code: 'ESERVFAIL' }, 'there may be an address that is not known');
+  await t.rejects(
+    resolve('broken6.example', never),
+    { code: 'ESERVFAIL' },
+    'there may be an address that is not known',
+  );
 });
 
 t.test('many names that get no answer hold up neither files nor other names, and are given up', async (t) => {
@@ -85,7 +102,8 @@ t.test('many names that get no answer hold up neither files nor other names, and
 });
 
 t.test('the hosts file', (t) => {
-  const hosts = '#10.0.0.1 a.example\n10.0.0.2\tA.example b.example\n::1 a.example\nfe80::1%eth0 a.example\nx a.example\n';
+  const hosts =
+    '#10.0.0.1 a.example\n10.0.0.2\tA.example b.example\n::1 a.example\nfe80::1%eth0 a.example\nx a.example\n';
   t.same(addressesIn(hosts, 'a.EXAMPLE'), ['10.0.0.2', '::1', 'fe80::1']);
   t.same(addressesIn(hosts, 'example'), []);
   t.end();
