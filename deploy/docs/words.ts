@@ -11,14 +11,14 @@ interface ErrorWords {
 export const errorWords: Readonly<Record<ErrorCode, ErrorWords>> = {
   bad_request: {
     when: 'The body is not JSON in UTF-8, or did not arrive within 10 seconds, or the URL is longer than 8 KiB.',
-    client: 'Mend the request; the same one is refused again.',
+    client: 'Correct the request; the same one is refused again.',
   },
   unauthenticated: {
     when: 'No credentials, or a token that is malformed, expired, revoked, not signed by a known key, of a foreign issuer or audience, or without a tenant. All look alike. At enrolment: a join token that is wrong, spent or expired.',
     client: 'Get a new token from the issuer. An agent needs a new join token from an operator.',
   },
   forbidden: {
-    when: 'An operator route without a scope that opens it (`detail.scope` names one); a tenant’s route with a token for parts of the operator API alone; or a cookie that came along with an unsafe request of another site.',
+    when: 'An operator route without a scope that opens it (`detail.scope` names one); a tenant’s route with a token for parts of the operator API alone; or a cookie with an unsafe request from another site.',
     client: 'Use a token with the scope, or send the token as `Authorization: Bearer`.',
   },
   over_quota: {
@@ -26,8 +26,8 @@ export const errorWords: Readonly<Record<ErrorCode, ErrorWords>> = {
     client: 'Delete containers (stopping frees nothing), declare less, or ask the operator for a higher cap.',
   },
   not_found: {
-    when: 'No such path; or no such container, tenant or host. Another tenant’s container is not told apart from a missing one, nor is an id that is no UUID.',
-    client: 'Look at the id. After a delete this is the sign that it is done.',
+    when: 'No such path; or no such container, tenant or host. Another tenant’s container looks like a missing one, and so does an id that is not a UUID.',
+    client: 'Check the id. After a delete, this means that it is done.',
   },
   method_not_allowed: {
     when: 'The path exists, the method does not. The header `Allow` lists those that do.',
@@ -47,7 +47,7 @@ export const errorWords: Readonly<Record<ErrorCode, ErrorWords>> = {
   },
   invalid: {
     when: 'Fields or query parameters are not as they must be. `details` has all faults at once (of 64 fields at most), under the field’s name; `_` is the body as a whole.',
-    client: 'Mend the fields that are named.',
+    client: 'Correct the fields that are named.',
   },
   rate_limited: {
     when: 'Too many requests of the tenant, too many wrong tokens or public requests from the address, too many requests at a time of either, or too many open streams and waits of either (32 of a tenant, `LIMIT_STREAMS_PER_ADDRESS` of an address), or too much memory in unfinished bodies of either. Or a create after too many deletions in the last hour (cap `deletes_per_hour`; of VPN peers: too many removed), or new keys of a peer too often; `message` says which, and `retry_after_seconds` for how long to wait. Nothing was executed.',
@@ -55,14 +55,14 @@ export const errorWords: Readonly<Record<ErrorCode, ErrorWords>> = {
   },
   internal: {
     when: 'A bug of ours, or a container whose record is damaged. What the request asked for was not done.',
-    client: 'Report it with the `X-Request-Id`. Sending it again seldom helps.',
+    client: 'Report it with the `X-Request-Id`. Repeating it seldom helps.',
   },
   unavailable: {
     when: 'NATS, the owner of the tenant’s partition or the token issuer’s keys cannot be reached; a partition’s journal is full; the gateway has too many requests in flight, streams open or bytes of unfinished bodies (`message` says which), or stops. A write answered so was not executed.',
     client: 'Send it again after `Retry-After` seconds, then at growing intervals.',
   },
   timeout: {
-    when: 'A write was sent to its owner and no answer came within the deadline: it may have been executed, or may yet be. A wait’s time was over before its status was reached.',
+    when: 'A write was sent to its owner and no answer came within the deadline: it may have been executed, or may yet be. Or a wait’s time was over before its status was reached.',
     client:
       'A create: send it again with the same `Idempotency-Key`. Start, stop and delete may be repeated as they are. A wait: ask again.',
   },
@@ -75,21 +75,21 @@ interface StatusWords {
 
 export const statusWords: Readonly<Record<ContainerStatus, StatusWords>> = {
   pending: {
-    meaning: 'Declared, and no host has taken it up. Reason `no_host`: there is none for it now.',
+    meaning: 'Declared; no host has taken it yet. Reason `no_host`: no host can take it now.',
     next: 'pulling, starting, failed, stopped',
   },
   pulling: { meaning: 'Its image is being pulled.', next: 'starting, backoff, failed, stopping' },
-  starting: { meaning: 'Made, and not yet up, or not yet healthy.', next: 'running, backoff, failed, stopping' },
+  starting: { meaning: 'Created, but not yet up, or not yet healthy.', next: 'running, backoff, failed, stopping' },
   running: { meaning: 'Its process is up.', next: 'stopping, backoff, failed' },
   backoff: {
-    meaning: 'It ended or could not be made, and is tried again at `next_retry_at`; a start tries at once.',
+    meaning: 'It ended or could not be created, and is tried again at `next_retry_at`; a start tries at once.',
     next: 'pulling, starting, failed, stopping',
   },
   stopping: { meaning: 'Asked to stop; the grace runs, then it is killed.', next: 'stopped, failed' },
   stopped: { meaning: 'Not running, as asked.', next: 'pending' },
   failed: { meaning: 'Not tried again by itself; a start tries again.', next: 'pending, stopped' },
   unknown: {
-    meaning: 'Its host is silent. The last that was seen is `observed_status`; most likely it still holds.',
+    meaning: 'Its host is silent. `observed_status` is what was last seen; most likely it still holds.',
     next: 'any, with the host’s next report',
   },
   lost: {
@@ -115,7 +115,7 @@ export const reasonWords: Readonly<Record<Reason, ReasonWords>> = {
   },
   crash_loop: {
     meaning: 'It ended quickly at least three times in a row.',
-    todo: 'Look at the logs of the last runs; mend image, command or environment. The back-off grows to a minute.',
+    todo: 'Look at the logs of the last runs; correct image, command or environment. The back-off grows to a minute.',
   },
   oom_killed: {
     meaning: 'The kernel killed it at its `mem_limit`.',
@@ -128,7 +128,7 @@ export const reasonWords: Readonly<Record<Reason, ReasonWords>> = {
   },
   image_missing: {
     meaning: 'The container names no repository.',
-    todo: 'Declare it anew with `repository`.',
+    todo: 'Declare it again, with a `repository`.',
   },
   image_not_found: {
     meaning:
@@ -136,17 +136,17 @@ export const reasonWords: Readonly<Record<Reason, ReasonWords>> = {
     todo: 'Look at registry, repository and tag; push the image, then start. With `never`: put the image on the hosts; another host is tried, and it waits with back-off.',
   },
   image_auth: {
-    meaning: 'The registry refuses access. Docker Hub says so of repositories that do not exist, too.',
+    meaning: 'The registry refuses access. Docker Hub also says this of repositories that do not exist.',
     todo: 'Look at the name; make the image public to the hosts, then start.',
   },
   image_pull: {
     meaning: 'The pull failed for a cause that may pass: the network, a rate limit, the registry’s own trouble.',
-    todo: 'Wait: it is tried again with back-off. Operator: look at the host’s way to the registry.',
+    todo: 'Wait: it is tried again with back-off. Operator: check that the host reaches the registry.',
   },
   image_invalid: {
     meaning:
       'No reference that the engine accepts, no image for this platform, or content that does not match its digest.',
-    todo: 'Mend the reference, or build the image for the hosts’ platform.',
+    todo: 'Correct the reference, or build the image for the hosts’ platform.',
   },
   registry_not_allowed: {
     meaning:
@@ -164,7 +164,7 @@ export const reasonWords: Readonly<Record<Reason, ReasonWords>> = {
   },
   start_failed: {
     meaning: 'The engine made the container and could not start it: no such command, for example.',
-    todo: 'Read the message; mend image or command. It is tried again with back-off. Operator: the engine’s words are in the agent’s log (`step`, field `detail`).',
+    todo: 'Read the message; correct image or command. It is tried again with back-off. Operator: the engine’s words are in the agent’s log (`step`, field `detail`).',
   },
   secret_missing: {
     meaning: 'A secret that the operator’s fields name is not in the host’s secrets folder.',
