@@ -255,31 +255,34 @@ export function createControl(parts: ControlParts): Control {
     }
   };
 
-  /** Less than half of the shortest STOP_ON_DISCONNECT_MS: no container is stopped because credentials were tried. */
-  const silentMs = parts.syncMs / 2;
+  /** Much less than the shortest STOP_ON_DISCONNECT_MS: no container is stopped because credentials were tried. */
+  const trialMs = parts.syncMs / 2;
+  /** Credentials that were answered before are left later: the control plane is more likely to be away. */
+  const silentMs = (): number => (credentials.isOnTrial() ? trialMs : 2 * parts.syncMs);
 
-  /** @returns whether the next connection is to be made with bound credentials */
+  /** @returns whether the next connection is to be made with bound credentials; undefined: there was no answer */
   const offerBound = async (): Promise<boolean | undefined> => {
-    const answer = await askBound(helloParts);
-    if (answer === undefined) return undefined;
-    onContact();
-    if (credentials.offered(answer.jwt)) {
+    const offer = await askBound(helloParts);
+    if (offer === undefined) return undefined;
+    // A refusal is no contact: the containers of a host that is not known may be placed elsewhere.
+    if (offer.isKnown) onContact();
+    if (credentials.offered(offer.jwt)) {
       // What is asked from here on is asked with them.
       connection = undefined;
       return true;
     }
     // A control plane of the last release has counted that as the start of another session.
-    if (session !== undefined) stale.wake();
+    if (offer.isKnown && session !== undefined) stale.wake();
     return false;
   };
 
   /** At the start of a connection with unbound credentials: asked before anything else, for a while. */
-  const offerBoundFirst = async (signal: AbortSignal): Promise<boolean> => {
-    const untilMs = clock.monotonicMs() + silentMs;
+  const offerBoundFirst = async (signal: AbortSignal): Promise<boolean | undefined> => {
+    const untilMs = clock.monotonicMs() + trialMs;
     for (let attempt = 0; credentials.askBoundInMs() === 0 && !signal.aborted; attempt++) {
       const isOffered = await offerBound();
       if (isOffered !== undefined) return isOffered;
-      if (clock.monotonicMs() >= untilMs) return false;
+      if (clock.monotonicMs() >= untilMs) return undefined;
       await sleep(jitter(backoffMs(attempt, parts.retry)), signal);
     }
     return false;
@@ -287,13 +290,15 @@ export function createControl(parts: ControlParts): Control {
 
   /** Resolves when the next connection is to be made with other credentials, or the signal aborts. */
   const watchBinding = async (nc: NatsConnection, signal: AbortSignal): Promise<void> => {
-    while (!signal.aborted) {
-      await sleep(Math.min(limits.natsSilenceLookMs, silentMs), signal);
+    for (let unanswered = 0; !signal.aborted;) {
+      await sleep(Math.min(limits.natsSilenceLookMs, trialMs), signal);
       const askInMs = credentials.askBoundInMs();
       if (askInMs !== undefined) {
-        await unknown.wait(askInMs, signal);
-        if (!signal.aborted && (await offerBound()) === true) return;
-      } else if (credentials.hasFallback() && !nc.isClosed() && ownAnswers.silentMs() >= silentMs) {
+        await unknown.wait(askInMs + jitter(backoffMs(unanswered, parts.retry)), signal);
+        const isOffered = signal.aborted ? false : await offerBound();
+        if (isOffered === true) return;
+        unanswered = isOffered === undefined ? unanswered + 1 : 0;
+      } else if (credentials.hasFallback() && !nc.isClosed() && ownAnswers.silentMs() >= silentMs()) {
         log.error('bound_credentials_unanswered', { silentMs: Math.round(ownAnswers.silentMs()) });
         connection = undefined;
         credentials.fallBack();
@@ -322,7 +327,13 @@ export function createControl(parts: ControlParts): Control {
       connection = nc;
       answers.reconnected();
       ownAnswers.reconnected();
-      if (!(await offerBoundFirst(signal))) await serve(nc, reporter, signal);
+      const isOffered = await offerBoundFirst(signal);
+      if (isOffered === true) return;
+      if (isOffered === undefined && credentials.returnToBound()) {
+        connection = undefined;
+        return;
+      }
+      await serve(nc, reporter, signal);
     },
     leave: async () => {
       if (session === undefined || !parts.isCountedOn()) return;

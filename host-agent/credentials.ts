@@ -34,9 +34,13 @@ export interface Credentials {
   offered(jwt: string | undefined): boolean;
   /** They were answered: bound ones that were tried are kept. */
   proved(): void;
+  /** Bound ones are in use that were not answered yet. */
+  isOnTrial(): boolean;
   /** Whether there are unbound ones to go back to. */
   hasFallback(): boolean;
   fallBack(): void;
+  /** The unbound ones are not answered either: back to bound ones, where there are any that were. */
+  returnToBound(): boolean;
   /** Writes them, as soon as the disk takes them. */
   keep(): void;
   flush(): Promise<void>;
@@ -130,7 +134,12 @@ export function createCredentials(
       store(jwt);
       log.info('credentials_bound', { untilMs: lifetimeOf(jwt)?.untilMs ?? null });
     },
+    isOnTrial: () => onTrial !== undefined,
     hasFallback,
+    returnToBound() {
+      isFallenBack = false;
+      return isBound(inUse(), identity);
+    },
     fallBack() {
       if (!hasFallback()) return;
       // Those that worked before are asked for at once: the control plane may know how to answer by now.

@@ -94,15 +94,21 @@ function faultOf(answer: HelloAnswer, cluster: string, highest: number): string 
   return answer.session <= highest ? `session ${answer.session} is not above ${highest}` : undefined;
 }
 
+export interface Offer {
+  /** The control plane knows this host, and has not refused it. */
+  readonly isKnown: boolean;
+  readonly jwt: string | undefined;
+}
+
 /**
  * Asks once for bound credentials, in place of those of the last release (ADR 22). A control plane of the last release takes
  * it for any hello, so it says all that a hello says. Undefined: there was no answer.
  */
-export async function askBound(parts: HelloParts): Promise<{ readonly jwt: string | undefined } | undefined> {
+export async function askBound(parts: HelloParts): Promise<Offer | undefined> {
   try {
     const answer = await ask(parts, { wants_bound: true, renew_key: parts.credentials.publicKey });
     if (!answer.ok) parts.log.warn('bound_credentials_refused', { why: answer.error });
-    return { jwt: answer.ok ? answer.jwt : undefined };
+    return { isKnown: answer.ok, jwt: answer.ok ? answer.jwt : undefined };
   } catch (error) {
     parts.log.debug('hello_unanswered', { error });
     return undefined;
