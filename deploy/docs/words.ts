@@ -227,7 +227,7 @@ export const metricWords: Readonly<Record<string, string>> = {
   longshore_gateway_open_streams:
     '32 for each tenant at most, and `LIMIT_STREAMS_PER_ADDRESS` for each address; beyond, 429.',
   longshore_gateway_rate_limited_total:
-    'By `limit`: `tenant`, `address` (failed authentications, public requests, requests at a time) or `streams`.',
+    'By `limit`: `tenant`, `address` (failed authentications, public requests, requests at a time, unfinished bodies) or `streams`.',
   longshore_gateway_ready: '0 for longer than a minute, and not stopping: see the runbook, “NATS is away”.',
   longshore_gateway_request_duration_seconds:
     'The 99th percentile of creates and of reads; the first thing that users feel.',
