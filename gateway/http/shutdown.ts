@@ -27,8 +27,11 @@ export async function drain(
   engine.stopListening();
   const endMs = clock.monotonicMs() + bounds.graceMs;
   let busyMs = clock.monotonicMs();
-  for (let nowMs = busyMs; nowMs < endMs && nowMs - busyMs < quietMs; nowMs = clock.monotonicMs()) {
+  for (;;) {
+    const nowMs = clock.monotonicMs();
+    // A process that got no processor between two looks has seen no quiet.
     if (engine.inFlight() > 0) busyMs = nowMs;
+    if (nowMs >= endMs || nowMs - busyMs >= quietMs) break;
     await sleep(pollMs);
   }
   engine.close();

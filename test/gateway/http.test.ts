@@ -395,6 +395,19 @@ for (const name of engines) {
       t.ok(answer.closed);
       await t.rejects(fetch(`http://127.0.0.1:${port}/x`));
     });
+
+    await t.test(
+      'draining waits for what is in flight, also in a process that is held up between two looks',
+      async (t) => {
+        const { port, engine } = await stage(t, name);
+        const slow = talk(port, ['GET /slow HTTP/1.1\r\nHost: a\r\n\r\n'], 500);
+        await until('in flight', () => engine.inFlight() === 1);
+        let nowMs = 0;
+        const jumping = { nowMs: () => 0, monotonicMs: () => (nowMs += 1000) };
+        await drain(engine, jumping, { delayMs: 0, graceMs: 10 ** 9 });
+        t.same(statusesOf(await slow), ['200']);
+      },
+    );
   });
 }
 
