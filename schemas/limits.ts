@@ -234,8 +234,8 @@ export const limits = {
   eventsPaceMs: 50,
   checkpointTimeoutMs: 5 * seconds,
   operationTtlMs: 2 * minutes,
-  /** Refusals of writes that a partition remembers, for as long as outcomes. */
-  refusalsKept: 20_000,
+  /** Outcomes of writes that changed nothing, refusals among them: in the memory of a partition, for as long as the others. */
+  unchangedKept: 20_000,
   idempotencyTtlMs: 24 * hours,
   /** What is bounded by the hour counts for so long: deletions, removed peers, new keys of a peer. */
   anHourMs: 1 * hours,

@@ -8,7 +8,7 @@ import type { OperationId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 
 export interface KnownOperation {
-  /** A refusal has an error's code; it is kept in memory alone. */
+  /** That of a turn which changed nothing may be a refusal, with an error's code; it is kept in memory alone. */
   readonly record: Omit<OperationRecord, 'code'> & { readonly code: OutcomeCode };
   /** Number of the commit that it is part of, or that it rests on. */
   readonly commit: number;
@@ -24,14 +24,17 @@ const longestStepMs = 3 * limits.sweepIntervalMs;
 
 export class Operations {
   readonly #known = new Map<OperationId, Kept>();
-  /** Who was refused may have acted on that: a second copy of the message, which comes late, must not succeed. */
-  readonly #refused = new Map<OperationId, Kept>();
+  /**
+   * Of writes that changed nothing: refusals, and a start of what runs. The client may have done something else since, so a
+   * second copy of the message, which comes late, must not take effect.
+   */
+  readonly #unchanged = new Map<OperationId, Kept>();
   /** Time in which this process ran. While it was stopped nobody was forgotten: a retry from before may be unread yet. */
   #ranMs = 0;
   #expiredAtMs: number | undefined;
 
   get(op: OperationId): KnownOperation | undefined {
-    return (this.#known.get(op) ?? this.#refused.get(op))?.operation;
+    return (this.#known.get(op) ?? this.#unchanged.get(op))?.operation;
   }
 
   add(operation: KnownOperation): void {
@@ -39,17 +42,17 @@ export class Operations {
   }
 
   /** Bounded: of too many the oldest is forgotten. */
-  refuse(operation: KnownOperation): void {
-    const [oldest] = this.#refused.keys();
-    if (this.#refused.size >= limits.refusalsKept && oldest !== undefined) this.#refused.delete(oldest);
-    this.#refused.set(operation.record.op, { operation, addedAtMs: this.#ranMs });
+  addUnchanged(operation: KnownOperation): void {
+    const [oldest] = this.#unchanged.keys();
+    if (this.#unchanged.size >= limits.unchangedKept && oldest !== undefined) this.#unchanged.delete(oldest);
+    this.#unchanged.set(operation.record.op, { operation, addedAtMs: this.#ranMs });
   }
 
   /** Drops what was known for `operationTtlMs`; they stand in the order of their time. Monotonic: a wall clock may step. */
   expire(nowMs: number): void {
     this.#ranMs += Math.min(nowMs - (this.#expiredAtMs ?? nowMs), longestStepMs);
     this.#expiredAtMs = nowMs;
-    for (const kept of [this.#known, this.#refused]) {
+    for (const kept of [this.#known, this.#unchanged]) {
       for (const [op, { addedAtMs }] of kept) {
         if (addedAtMs + limits.operationTtlMs > this.#ranMs) break;
         kept.delete(op);

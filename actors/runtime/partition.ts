@@ -95,9 +95,14 @@ function dirtOfKey(key: string): string | undefined {
   return kind === 'peer' ? tenantDirt(first) : undefined;
 }
 
-/** Its sender has heard a refusal and asks no more. What partitions say to one another is repeated until it succeeds. */
+/**
+ * Of a turn that changed nothing: its sender has heard the answer and asks no more, so a late copy of the message must not
+ * do what the first did not. What partitions say to one another is repeated until it succeeds.
+ */
 const isFinal = ({ type }: WriteAsk, reply: Reply): boolean =>
-  !isSuccess(reply) && reply.code !== 'unavailable' && type !== 'network.learn' && type !== 'peer.forgo';
+  isSuccess(reply)
+    ? reply.isIdempotent !== true
+    : reply.code !== 'unavailable' && type !== 'network.learn' && type !== 'peer.forgo';
 
 const isTooLarge = (encoded: string): boolean => Buffer.byteLength(encoded) > limits.recordBytes;
 
@@ -341,7 +346,8 @@ export class Partition {
           decided.changes.effects.map((effect) => ({ ...effect, requestId: ask.rid })),
         );
         const commit = commits.dirtyUntil(dirtAround(ask));
-        if (isFinal(ask, decided.reply)) operations.refuse({ record: this.#outcomeOf(ask, decided.reply), commit });
+        if (isFinal(ask, decided.reply))
+          operations.addUnchanged({ record: this.#outcomeOf(ask, decided.reply), commit });
         commits.after(commit, waiter);
         return;
       }
@@ -397,19 +403,19 @@ export class Partition {
     }
   }
 
-  #outcomeOf({ op }: WriteAsk, { code, body }: Reply) {
-    return { op, atMs: this.#now(), code, answer: { kind: 'body', body } as const };
+  /** The view of a container is not kept: it is made again. */
+  #outcomeOf({ op }: WriteAsk, reply: Reply): KnownOperation['record'] {
+    const container = isSuccess(reply) ? reply.ofContainer : undefined;
+    const answer =
+      container === undefined
+        ? { kind: 'body' as const, body: reply.body }
+        : { kind: 'container' as const, ...container };
+    return { op, atMs: this.#now(), code: reply.code, answer };
   }
 
   #remember({ operations }: Serving, ask: WriteAsk, { reply }: Turn, group: Group): void {
     if (!isSuccess(reply) || reply.isIdempotent === true) return;
-    const { code, ofContainer } = reply;
-    const outcome = this.#outcomeOf(ask, reply);
-    const record: OperationRecord = {
-      ...outcome,
-      code,
-      answer: ofContainer === undefined ? outcome.answer : { kind: 'container', ...ofContainer },
-    };
+    const record: OperationRecord = { ...this.#outcomeOf(ask, reply), code: reply.code };
     group.operation(record);
     operations.add({ record, commit: group.number });
   }

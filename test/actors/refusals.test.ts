@@ -1,4 +1,4 @@
-/** A write that was refused stays refused, for a copy of its message may come late. */
+/** A write that was refused, or changed nothing, is not done later: a copy of its message may come late. */
 import t, { type Test } from 'tap';
 import { Operations } from '../../actors/runtime/operations.ts';
 import type { Partition } from '../../actors/runtime/partition.ts';
@@ -34,6 +34,22 @@ t.test('a create whose name was taken, again when it is free', async (t) => {
   t.equal((await writeOf(partition, create(operation()))).code, 'created', 'another request');
 });
 
+t.test('a start of what runs, again when it was stopped', async (t) => {
+  const partition = await serving(t);
+  const { id, ...first } = create(operation());
+  await writeOf(partition, { ...first, id });
+  const write = (type: 'container.start' | 'container.stop', op = operation()) =>
+    writeOf(partition, { type, tenant: acme, id, op });
+  const desired = () => partition.view.tenant(acme).containers.get(id)?.desired;
+  const late = operation();
+  t.equal((await write('container.start', late)).code, 'ok', 'it changed nothing');
+  await write('container.stop');
+  t.match(await write('container.start', late), { code: 'ok' }, 'the same message again');
+  t.equal(desired(), 'stopped', 'does not start it');
+  await write('container.start');
+  t.equal(desired(), 'running', 'another request does');
+});
+
 t.test('what one partition says to another is heard as often as it comes', async (t) => {
   const partition = await serving(t);
   const by = { tenant: acme, peer: peerId() };
@@ -52,7 +68,7 @@ t.test('refusals are bounded by count and by time', (t) => {
     code: 'conflict' as const,
     answer: { kind: 'body', body: '' } as const,
   });
-  for (let n = 0; n <= limits.refusalsKept; n++) operations.refuse({ record: record(n), commit: 0 });
+  for (let n = 0; n <= limits.unchangedKept; n++) operations.addUnchanged({ record: record(n), commit: 0 });
   t.equal(operations.get('op-0' as OperationId), undefined, 'the oldest');
   t.ok(operations.get('op-1' as OperationId));
   for (let ms = 0; ms <= limits.operationTtlMs + 1000; ms += 1000) operations.expire(ms);

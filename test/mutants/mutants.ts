@@ -419,7 +419,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'refusal forgotten',
-    guard: 'A write that was refused does not succeed when a copy of it comes late (ADR 13)',
+    guard: 'A write that was refused, or changed nothing, is not done when a copy of it comes late (ADR 13)',
     file: 'actors/runtime/partition.js',
     edits: [{ find: 'if (isFinal(ask, decided.reply))', replace: 'if (false)' }],
     killedBy: { by: 'test', file: 'test/actors/refusals.test.ts' },
