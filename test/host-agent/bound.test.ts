@@ -17,7 +17,7 @@ async function startGround(t: Test) {
   const engine = await startFakeEngine(t);
   const stateDir = join(dir, 'agent');
   const identityFile = join(stateDir, 'identity.json');
-  const start = () => startAgent(t, { dockerHost: engine.host, stateDir, controlPlane });
+  const start = (env = {}) => startAgent(t, { dockerHost: engine.host, stateDir, controlPlane, env });
   const stored = (): StoredIdentity => JSON.parse(readFileSync(identityFile, 'utf8')) as StoredIdentity;
   /** As an agent of the last release has left it. */
   const enrolledBefore = async (): Promise<string> => {
@@ -139,6 +139,19 @@ t.test('a control plane that is set back to the last release loses no host', asy
   const { id } = controlPlane.desire(image);
   await controlPlane.reported(id, ({ observation }) => observation.status === 'running');
   t.equal(senderOf(stored()).user, undefined, 'an agent of the last release would find what it can use');
+});
+
+t.test('a refusal of bound credentials is no contact: a host that was forgotten stops its containers', async (t) => {
+  const { controlPlane, start, enrolledBefore, beatOf } = await startGround(t);
+  controlPlane.playRelease('last');
+  await enrolledBefore();
+  const agent = start({ SYNC_INTERVAL_MS: '1000', STOP_ON_DISCONNECT_MS: '4000' });
+  await beatOf(undefined);
+  const { id } = controlPlane.desire(image);
+  await controlPlane.reported(id, ({ observation }) => observation.status === 'running');
+  controlPlane.forget();
+  await agent.logged('bound_credentials_refused');
+  await agent.logged('isolated');
 });
 
 t.test('an agent with hundreds of containers keeps to what its credentials allow', async (t) => {

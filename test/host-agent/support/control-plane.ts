@@ -95,6 +95,8 @@ export interface ControlPlane {
   playRelease(release: 'this' | 'last'): void;
   /** Whether messages of credentials that name the agent's key arrive; not while the accounts do not export them. */
   hearBound(isOn: boolean): void;
+  /** Does not know this host any more, as after a restore: hellos and reports are refused, syncs are not answered. */
+  forget(): void;
   hellos(): Hello[];
   /** Faults of the protocol: a `seq` that did not rise, a message that does not decode. */
   faults(): string[];
@@ -145,6 +147,7 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
   const senders: Sender<string>[] = [];
   let isLastRelease = false;
   let hearsBound = true;
+  let hasForgotten = false;
   const hostsSigningSeed = readFileSync(nats.hostsSigningSeedFile, 'utf8');
   const hellos: Hello[] = [];
   const faults: string[] = [];
@@ -158,6 +161,7 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
   const onHello = async (message: Msg): Promise<HelloAnswer> => {
     const asked = decode.hello(message.data);
     hellos.push(asked);
+    if (hasForgotten) return { ok: false, error: 'unknown_host' };
     const { user } = senderOfSubject(message.subject);
     const isUnbound = user === undefined && (isLastRelease || asked.wants_bound !== true);
     const jwt = asked.renew_key === undefined ? {} : { jwt: await jwtFor(asked.renew_key, isUnbound) };
@@ -176,7 +180,7 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
 
   let ignoresSyncs = false;
   const onSync = (message: Msg): SyncAnswer[] => {
-    if (ignoresSyncs) return [];
+    if (ignoresSyncs || hasForgotten) return [];
     const ask = decode.sync(message.data);
     const asked = ask.partitions ?? Array.from({ length: partitions }, (_, partition) => partition);
     return asked.flatMap((partition) => {
@@ -191,7 +195,7 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
   const numbered = new Map<ContainerId, { readonly session: number; readonly item: ReportItem }>();
   const onReport = (message: Msg): ReportAnswer => {
     const report = decode.report(message.data);
-    if (report.session < state.session) return { ok: false, error: 'stale_session' };
+    if (hasForgotten || report.session < state.session) return { ok: false, error: 'stale_session' };
     for (const item of report.items) {
       const last = numbered.get(item.id);
       const isRepeated = isDeepStrictEqual(last?.item, item);
@@ -322,6 +326,9 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
     senders: () => senders,
     playRelease: (release) => {
       isLastRelease = release === 'last';
+    },
+    forget: () => {
+      hasForgotten = true;
     },
     hearBound: (isOn) => {
       hearsBound = isOn;
