@@ -106,7 +106,7 @@ t.test('npm start', async (whole) => {
       );
       t.match(
         output,
-        /^ {2}quota {6}containers 1 of 20, cpu_millis 250 of 8000, mem_bytes 67108864 of \d+, vpn_peers 1 of 10, ports 1 of 1000, disk_bytes \d+ of \d+$/m,
+        /^ {2}quota {6}containers 1 of 20, cpu_millis 250 of 8000, mem_bytes 67108864 of \d+, vpn_peers 1 of 10, ports 1 of 1000, disk_bytes \d+ of \d+, deletes_per_hour 0 of 300$/m,
       );
       t.match(output, `  API        ${dev.baseUrl}`);
       t.match(output, /^· NATS with JetStream .* … \d+\.\d s$/m, 'each step with how long it took');

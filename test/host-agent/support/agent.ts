@@ -4,7 +4,9 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Test } from 'tap';
+import { enter, newMark, strike } from '../../../deploy/ledger.ts';
 import { repositoryRoot } from '../../../deploy/paths.ts';
+import { processName } from '../../../deploy/proc.ts';
 import { joinToken, type ControlPlane } from './control-plane.ts';
 import { eventually } from './eventually.ts';
 
@@ -50,6 +52,15 @@ export const quick = {
   LOG_LEVEL: 'debug',
 };
 
+/** Also where this process is killed: the ledger's guard ends it then. */
+function endWithUs(child: ChildProcess): void {
+  const name = child.pid === undefined ? undefined : processName(child.pid);
+  if (name === undefined) return;
+  const id = newMark();
+  enter({ kind: 'process', id, process: name });
+  child.once('exit', () => strike(id));
+}
+
 export function startAgent(t: Test, { dockerHost, stateDir, controlPlane, env }: AgentOptions): AgentProcess {
   const child = spawn(process.execPath, [join(repositoryRoot, 'dist/host-agent/main.js')], {
     env: {
@@ -73,6 +84,7 @@ export function startAgent(t: Test, { dockerHost, stateDir, controlPlane, env }:
     }
   });
   const exit = once(child, 'exit').then(([code]) => (code as number | null) ?? -1);
+  endWithUs(child);
   const isRunning = () => child.exitCode === null && child.signalCode === null;
   t.teardown(async () => {
     if (isRunning()) child.kill('SIGKILL');
