@@ -11,6 +11,7 @@ import { outcomeStatus, type FieldErrors, type OutcomeCode } from '../schemas/er
 import { limits } from '../schemas/limits.ts';
 import { pathParameters, type Access, type Route, type RouteName } from '../schemas/routes.ts';
 import { auditOf } from './audit.ts';
+import type { Identity } from './auth/claims.ts';
 import type { Gate } from './auth/gate.ts';
 import type { Admission } from './auth/gate.ts';
 import { lackOf } from './auth/scopes.ts';
@@ -133,6 +134,8 @@ function parseBody(head: RequestHead, body: Uint8Array): Result | { readonly val
 export class Dispatcher {
   readonly #options: DispatcherOptions;
   readonly #router: Router<AppRoute>;
+  /** A verified token is remembered, so who asks is written as JSON once for many lines. */
+  readonly #logs = new WeakMap<Identity, Log>();
   #requests = 0;
 
   constructor(dispatcherOptions: DispatcherOptions) {
@@ -256,7 +259,7 @@ export class Dispatcher {
   }
 
   #finish(exchange: Exchange, requestId: string, startedMs: number, trace: Trace, handled: Handled): void {
-    const { clock, gate, meters, log, accessLog } = this.#options;
+    const { clock, gate, meters, accessLog } = this.#options;
     const { seat } = trace;
     // Its reply takes memory until it is written.
     if (seat !== undefined) exchange.whenFinished(() => seat.leave());
@@ -266,17 +269,27 @@ export class Dispatcher {
     const ms = clock.monotonicMs() - startedMs;
     meters.request(trace.route, status, ms / 1000, streamed || trace.route === 'container.wait');
     if (!accessLog) return;
-    log.info('request', {
+    this.#logOf(trace.caller).info('request', {
       requestId,
       method: exchange.head.method,
       route: trace.route,
       status,
       ms: Math.round(ms * 100) / 100,
       address: gate.addressOf(exchange.head),
-      ...callerFields(trace.caller),
       ...(streamed ? { streamed } : {}),
       ...(exchange.aborted ? { aborted: true } : {}),
     });
+  }
+
+  /** A log whose lines say who asks. */
+  #logOf(caller: Caller | undefined): Log {
+    const { log } = this.#options;
+    if (caller?.kind !== 'admitted') return caller === undefined ? log : log.child(callerFields(caller));
+    const known = this.#logs.get(caller.identity);
+    if (known !== undefined) return known;
+    const own = log.child(callerFields(caller));
+    this.#logs.set(caller.identity, own);
+    return own;
   }
 
   #requestId(given: string | undefined): string {
@@ -296,10 +309,8 @@ interface Trace {
 type Caller = Exclude<Admission, { readonly kind: 'refused' }>;
 
 /** Who asks, and with which token; never the token itself. */
-function callerFields(caller: Caller | undefined): Fields {
-  switch (caller?.kind) {
-    case undefined:
-      return {};
+function callerFields(caller: Caller): Fields {
+  switch (caller.kind) {
     case 'admitted': {
       const { tenant, subject, tokenName } = caller.identity;
       return { tenant, subject, token: tokenName };

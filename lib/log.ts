@@ -18,7 +18,7 @@ export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
 /** Lines wait together for one write: at most this much, and this long. What is a warning or worse goes out at once. */
-const bufferedBytes = 8 * 1024;
+const bufferedBytes = 32 * 1024;
 const flushIntervalMs = 200;
 
 function wrap(logger: pino.Logger, flush: () => void): Log {
@@ -44,7 +44,12 @@ export function createLog(program: string, level: LogLevel, destinationFd = 2): 
     formatters: { level: (label) => ({ level: label }) },
     serializers: { error: pino.stdSerializers.errWithCause },
   };
-  const destination = pino.destination({ fd: destinationFd, sync: true, minLength: bufferedBytes });
+  const destination = pino.destination({
+    fd: destinationFd,
+    sync: true,
+    minLength: bufferedBytes,
+    maxWrite: 2 * bufferedBytes,
+  });
   // Not flushSync, which waits for the disk (fsync) also when there is nothing to write: everything else would wait with it.
   const flush = (): void => destination.flush();
   setInterval(flush, flushIntervalMs).unref();
