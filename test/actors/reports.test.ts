@@ -171,7 +171,8 @@ t.test('what an older session sent never replaces what a newer one said, also to
   t.equal((await statusOf(id)).status, 'running');
 });
 
-t.test('credentials are renewed for the key that is enrolled when the hello is committed', async (t) => {
+/** A partition in memory, and a real server over which hosts speak to it. */
+async function startPartition(t: Test) {
   const nats = await startNats({ dir: temporaryFolder(t) });
   t.teardown(() => nats.stop());
   const nc = await controlPlane(nats);
@@ -181,6 +182,11 @@ t.test('credentials are renewed for the key that is enrolled when the hello is c
     events: createMemorySink([]),
   });
   await partition.start();
+  return { nc, partition };
+}
+
+t.test('credentials are renewed for the key that is enrolled when the hello is committed', async (t) => {
+  const { nc, partition } = await startPartition(t);
   const [old, next] = ['A', 'B'].map((letter) => `U${letter.repeat(55)}`) as [string, string];
   const enrol = async (publicKey: string): Promise<void> => {
     const records = [hostRecord(host, { publicKey })];
@@ -218,15 +224,7 @@ t.test('credentials are renewed for the key that is enrolled when the hello is c
 });
 
 t.test('messages that are refused are not logged one by one', async (t) => {
-  const nats = await startNats({ dir: temporaryFolder(t) });
-  t.teardown(() => nats.stop());
-  const nc = await controlPlane(nats);
-  t.teardown(() => nc.close());
-  const partition = createPartition({
-    store: createMemoryStore(new MemoryBucket()),
-    events: createMemorySink([]),
-  });
-  await partition.start();
+  const { nc, partition } = await startPartition(t);
   const lines: (readonly [string, unknown])[] = [];
   const note = (event: string, fields?: Fields) => void lines.push([event, fields?.['left_out']]);
   let nowMs = 0;
