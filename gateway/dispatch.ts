@@ -107,8 +107,10 @@ type Checked =
 const readBody = (exchange: Exchange): Promise<BodyResult> => new Promise((resolve) => exchange.readBody(resolve));
 
 /** A path parameter that can't name anything is a 404, whatever else is wrong. */
-const paramsCanBe = (params: Readonly<Record<string, string>>): boolean =>
-  Object.entries(params).every(([name, value]) => parameterChecks.get(name)?.Check(value) ?? true);
+function paramsCanBe(params: Readonly<Record<string, string>>): boolean {
+  for (const name in params) if (parameterChecks.get(name)?.Check(params[name]) === false) return false;
+  return true;
+}
 
 /** What is wrong with a body is known by its length and its type, before any of it has come; where it has one. */
 function judgeBody({ head, bodyBytes }: Exchange, maxBytes: number): Result | undefined {
@@ -153,18 +155,26 @@ export class Dispatcher {
   }
 
   /** Answers every exchange, whatever happens; never throws. */
-  readonly dispatch = (exchange: Exchange): void => {
-    const startedMs = this.#options.clock.monotonicMs();
+  readonly dispatch = (exchange: Exchange): void => void this.#answer(exchange);
+
+  async #answer(exchange: Exchange): Promise<void> {
+    const { log, clock } = this.#options;
+    const startedMs = clock.monotonicMs();
     const requestId = this.#requestId(exchange.head.headers.requestId);
     const trace: Trace = { route: 'none', caller: undefined, seat: undefined };
-    this.#serve(exchange, requestId, startedMs, trace)
-      .catch((error: unknown): Result => {
-        this.#options.log.error('request_failed', { requestId, route: trace.route, error });
-        return failure('internal');
-      })
-      .then((handled) => this.#finish(exchange, requestId, startedMs, trace, handled))
-      .catch((error: unknown) => this.#options.log.error('reply_failed', { requestId, error }));
-  };
+    let handled: Handled;
+    try {
+      handled = await this.#serve(exchange, requestId, startedMs, trace);
+    } catch (error) {
+      log.error('request_failed', { requestId, route: trace.route, error });
+      handled = failure('internal');
+    }
+    try {
+      this.#finish(exchange, requestId, startedMs, trace, handled);
+    } catch (error) {
+      log.error('reply_failed', { requestId, error });
+    }
+  }
 
   async #serve(exchange: Exchange, requestId: string, startedMs: number, trace: Trace): Promise<Handled> {
     const { head } = exchange;
@@ -276,8 +286,8 @@ export class Dispatcher {
       status,
       ms: Math.round(ms * 100) / 100,
       address: gate.addressOf(exchange.head),
-      ...(streamed ? { streamed } : {}),
-      ...(exchange.aborted ? { aborted: true } : {}),
+      streamed: streamed || undefined,
+      aborted: exchange.aborted || undefined,
     });
   }
 

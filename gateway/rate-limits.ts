@@ -82,12 +82,12 @@ export class RateLimiter {
   }
 
   #waitOf({ tokens, common, floor }: Bucket): RetryAfterSeconds {
+    if (tokens >= 1 && (common >= 1 || floor >= 1)) return 0;
     const { perSecond } = this.#rate;
     const waitS = (left: number, rate: number): number => Math.max(0, 1 - left) / rate;
     const shared =
       common >= 1 ? 0 : Math.min(waitS(common, perSecond), waitS(floor, perSecond * limits.rateLocalShare));
-    const seconds = Math.max(waitS(tokens, perSecond), shared);
-    return seconds === 0 ? 0 : Math.max(1, Math.ceil(seconds));
+    return Math.max(1, Math.ceil(Math.max(waitS(tokens, perSecond), shared)));
   }
 
   #filled(key: string): Bucket {

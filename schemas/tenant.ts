@@ -90,21 +90,28 @@ const deletesPerHourOf = (containers: number | null): number => {
   return Math.min(Math.max(containers * deletesPerHourPerCap, deletesPerHourMin), deletesPerHourMax);
 };
 
+/** Records are replaced, not changed, and their caps are looked at for every container that is declared. */
+const knownCaps = new WeakMap<StoredCaps, TenantCaps>();
+
 /**
  * All caps. Those of ports, disk and deletions follow the cap of containers unless they were set: a tenant whose cap of
  * containers is raised, or was raised before there were these caps, meets none of them.
  */
 export function capsOf(stored: StoredCaps): TenantCaps {
+  const known = knownCaps.get(stored);
+  if (known !== undefined) return known;
   const { containers = defaultCaps.containers } = stored;
   const forAll = (each: number): number | null =>
     containers === null ? null : Math.min(containers * each, Number.MAX_SAFE_INTEGER);
-  return {
+  const caps = {
     ...defaultCaps,
     ports: forAll(limits.ports),
     disk_bytes: forAll(limits.containerDiskBytes),
     deletes_per_hour: deletesPerHourOf(containers),
     ...stored,
   };
+  knownCaps.set(stored, caps);
+  return caps;
 }
 
 /** `GET /quota` */

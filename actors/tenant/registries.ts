@@ -6,10 +6,10 @@ import { judgeRegistry } from '../../schemas/registry.ts';
 import type { TenantRecord } from '../../schemas/tenant.ts';
 
 /** Null: all that the host allows. Its agent looks once more before each pull, and there at addresses too. */
-const rulesOf = (tenant: TenantRecord, region: Region): readonly string[] | null =>
-  Object.hasOwn(tenant.regionRegistries ?? {}, region)
-    ? (tenant.regionRegistries?.[region] ?? null)
-    : (tenant.registries ?? null);
+const rulesOf = ({ registries = null, regionRegistries }: TenantRecord, region: Region): readonly string[] | null =>
+  regionRegistries !== undefined && Object.hasOwn(regionRegistries, region)
+    ? (regionRegistries[region] ?? null)
+    : registries;
 
 function isRegistryAllowed(tenant: TenantRecord, region: Region, registry: string): boolean {
   const rules = rulesOf(tenant, region);

@@ -35,7 +35,8 @@ export const deletedLately = ({ deletions }: TenantView, context: TurnContext): 
 /** Why the tenant can have no further container for now. */
 export function tooManyContainersGone({ deletions, record }: TenantView, context: TurnContext): Turn | undefined {
   const max = capsOf(record.caps).deletes_per_hour;
-  const firstMs = max === null ? undefined : deletions[deletions.length - max];
+  if (max === null || deletions.length < max) return undefined;
+  const firstMs = deletions[deletions.length - max];
   if (firstMs === undefined || !isLately(firstMs, context)) return undefined;
   return refuseFor(
     endOfHour(firstMs, context),

@@ -1,0 +1,57 @@
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { createLog } from '../../lib/log.ts';
+
+interface Line {
+  readonly event: string;
+  readonly number?: number;
+  readonly time: string;
+}
+
+const linesOf = (file: string): Line[] =>
+  readFileSync(file, 'utf8')
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line) as Line);
+
+t.test('lines wait for a warning, and go out in their order, each once', (t) => {
+  const file = join(t.testdir(), 'log');
+  const fd = openSync(file, 'a');
+  t.teardown(() => closeSync(fd));
+  const log = createLog('test', 'info', fd);
+
+  log.info('quiet', { number: 0 });
+  t.same(linesOf(file), [], 'one quiet line waits');
+  // More than is collected for one write.
+  for (let number = 1; number < 1000; number++) log.info('quiet', { number, text: 'ä'.repeat(number % 100) });
+  const early = linesOf(file).length;
+  t.ok(early > 0 && early < 1000, 'a block of them does not');
+  log.warn('loud');
+
+  const lines = linesOf(file);
+  t.equal(lines.pop()?.event, 'loud');
+  t.same(
+    lines.map(({ number }) => number),
+    Array.from({ length: 1000 }, (_, number) => number),
+  );
+  t.end();
+});
+
+t.test('a line has the time at which it was written', async (t) => {
+  const file = join(t.testdir(), 'log');
+  const fd = openSync(file, 'a');
+  t.teardown(() => closeSync(fd));
+  const log = createLog('test', 'info', fd);
+
+  const times: string[] = [];
+  for (let round = 0; round < 3; round++) {
+    const beforeMs = Date.now();
+    log.warn('loud');
+    const time = linesOf(file).at(-1)?.time ?? '';
+    t.ok(Date.parse(time) >= beforeMs && Date.parse(time) <= Date.now());
+    times.push(time);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  t.equal(new Set(times).size, 3);
+});
