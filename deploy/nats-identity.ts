@@ -20,7 +20,6 @@ import {
 } from '@nats-io/jwt';
 import { clusterSubject } from '../lib/cluster.ts';
 import { signHostJwt } from '../lib/host-credentials.ts';
-import { streams } from '../schemas/buckets.ts';
 import type { HostKey } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
 import { anySender, anyUnboundSender, subjects, type Sender } from '../schemas/subjects.ts';
@@ -207,30 +206,11 @@ const subjectsOfHosts = (sender: Sender<'*'>): string[] => [
   subjects.hostBeat(sender),
 ];
 
-/** What actors do. They write all state, so whoever has their credentials has the state. */
+/**
+ * What actors hear. They write all state, so a list of what they may publish would stop no thief; and it would cost, since
+ * the server checks each new subject against it, and every key and every answer has a subject of its own (ADR 18).
+ */
 const actorsPermissions = (publicKey: string): Partial<User> => ({
-  pub: {
-    allow: [
-      'part.*',
-      'members.changed',
-      'directory.*',
-      'changed.>',
-      'desired.>',
-      'event.>',
-      '$KV.>',
-      '$JS.API.INFO',
-      '$JS.API.STREAM.CREATE.*',
-      '$JS.API.STREAM.INFO.*',
-      '$JS.API.STREAM.MSG.GET.*',
-      '$JS.API.DIRECT.GET.>',
-      `$JS.API.STREAM.PURGE.${streams.logs.name}`,
-      `$JS.API.STREAM.PURGE.${streams.events.name}`,
-      // Answers: to clients of the account, and to hosts.
-      '_INBOX.>',
-      '_R_.>',
-    ],
-    deny: [],
-  },
   sub: {
     allow: [
       `${subjects.userInbox(publicKey)}.>`,
