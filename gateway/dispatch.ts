@@ -12,12 +12,11 @@ import { limits } from '../schemas/limits.ts';
 import { pathParameters, type Access, type Route, type RouteName } from '../schemas/routes.ts';
 import { auditOf } from './audit.ts';
 import type { Identity } from './auth/claims.ts';
-import type { Gate } from './auth/gate.ts';
-import type { Admission } from './auth/gate.ts';
+import type { Admission, Gate } from './auth/gate.ts';
 import { lackOf } from './auth/scopes.ts';
 import type { Ride, UrlTokens } from './auth/url-tokens.ts';
 import { shortHash } from './auth/verifier.ts';
-import type { Call, Handled, Handler } from './call.ts';
+import type { Call, Handled, Handler, TokenGrant } from './call.ts';
 import type { Validated } from './create.ts';
 import type { BodyRefusal, BodyResult } from './http/body.ts';
 import { hasMoreValues } from './http/body-values.ts';
@@ -137,7 +136,7 @@ export class Dispatcher {
   readonly #options: DispatcherOptions;
   readonly #router: Router<AppRoute>;
   /** A verified token is remembered, so who asks is written as JSON once for many lines. */
-  readonly #logs = new WeakMap<Identity, Log>();
+  readonly #logs = new WeakMap<Identity | TokenGrant, Log>();
   #requests = 0;
 
   constructor(dispatcherOptions: DispatcherOptions) {
@@ -294,11 +293,12 @@ export class Dispatcher {
   /** A log whose lines say who asks. */
   #logOf(caller: Caller | undefined): Log {
     const { log } = this.#options;
-    if (caller?.kind !== 'admitted') return caller === undefined ? log : log.child(callerFields(caller));
-    const known = this.#logs.get(caller.identity);
+    if (caller === undefined) return log;
+    const who = caller.kind === 'admitted' ? caller.identity : caller.grant;
+    const known = this.#logs.get(who);
     if (known !== undefined) return known;
     const own = log.child(callerFields(caller));
-    this.#logs.set(caller.identity, own);
+    this.#logs.set(who, own);
     return own;
   }
 

@@ -3,6 +3,7 @@
  * failure is logged once, where it is handled. Tokens, query strings and bodies never go into a field.
  */
 import pino from 'pino';
+import { timestamp } from './clock.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -51,7 +52,7 @@ function createTimestamp(): () => string {
     const nowMs = Date.now();
     if (nowMs !== atMs) {
       atMs = nowMs;
-      text = `,"time":"${new Date(nowMs).toISOString()}"`;
+      text = `,"time":"${timestamp(nowMs)}"`;
     }
     return text;
   };

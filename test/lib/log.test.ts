@@ -1,6 +1,7 @@
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import t from 'tap';
+import t, { type Test } from 'tap';
+import { sleep } from '../../lib/backoff.ts';
 import { createLog } from '../../lib/log.ts';
 
 interface Line {
@@ -15,11 +16,15 @@ const linesOf = (file: string): Line[] =>
     .slice(0, -1)
     .map((line) => JSON.parse(line) as Line);
 
-t.test('lines wait for a warning, and go out in their order, each once', (t) => {
+function openLog(t: Test) {
   const file = join(t.testdir(), 'log');
   const fd = openSync(file, 'a');
   t.teardown(() => closeSync(fd));
-  const log = createLog('test', 'info', fd);
+  return { file, log: createLog('test', 'info', fd) };
+}
+
+t.test('lines wait for a warning, and go out in their order, each once', (t) => {
+  const { file, log } = openLog(t);
 
   log.info('quiet', { number: 0 });
   t.same(linesOf(file), [], 'one quiet line waits');
@@ -39,10 +44,7 @@ t.test('lines wait for a warning, and go out in their order, each once', (t) => 
 });
 
 t.test('a line has the time at which it was written', async (t) => {
-  const file = join(t.testdir(), 'log');
-  const fd = openSync(file, 'a');
-  t.teardown(() => closeSync(fd));
-  const log = createLog('test', 'info', fd);
+  const { file, log } = openLog(t);
 
   const times: string[] = [];
   for (let round = 0; round < 3; round++) {
@@ -51,7 +53,7 @@ t.test('a line has the time at which it was written', async (t) => {
     const time = linesOf(file).at(-1)?.time ?? '';
     t.ok(Date.parse(time) >= beforeMs && Date.parse(time) <= Date.now());
     times.push(time);
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await sleep(5);
   }
   t.equal(new Set(times).size, 3);
 });
