@@ -7,14 +7,14 @@ import {
   type StreamConfig,
 } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
-import type { Answers } from '../lib/answers.ts';
+import type { Answers } from '../lib/nats/answers.ts';
 import { backoffMs, jitter, sleep } from '../lib/backoff.ts';
-import { clusterSubject, readClusterEntry } from '../lib/cluster.ts';
+import { clusterSubject, readClusterEntry } from '../lib/nats/cluster-record.ts';
 import { DecodeError } from '../lib/decode.ts';
-import { compareAndSet } from '../lib/jetstream-keys.ts';
+import { compareAndSet } from '../lib/nats/kv-keys.ts';
 import type { Log } from '../lib/log.ts';
-import { bucketPrefix, buckets, bucketStream, streams } from '../schemas/buckets.ts';
-import { isRestoring, type Cluster } from '../schemas/cluster.ts';
+import { bucketPrefix, buckets, bucketStream, streams } from '../schemas/records/buckets.ts';
+import { isRestoring, type Cluster } from '../schemas/records/cluster.ts';
 import { limits } from '../schemas/limits.ts';
 
 const millisToNanos = (ms: number): number => ms * 1_000_000;

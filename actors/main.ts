@@ -1,21 +1,21 @@
 /** The actors program: owner of partitions, writer of all state. */
 import { randomUUID } from 'node:crypto';
-import { Answers } from '../lib/answers.ts';
+import { Answers } from '../lib/nats/answers.ts';
 import { systemClock } from '../lib/clock.ts';
-import { watchCluster } from '../lib/cluster.ts';
+import { watchCluster } from '../lib/nats/cluster-record.ts';
 import { ConfigurationError, readSettingFile, readSettings } from '../lib/config.ts';
 import { runProgram } from '../lib/lifecycle.ts';
 import { createLog, logLevelOf } from '../lib/log.ts';
 import { createRegistry, metricsListenerOf, serveMetrics } from '../lib/metrics.ts';
-import { connectNats, countMoves, credentialsFile } from '../lib/nats.ts';
+import { connectNats, countMoves, credentialsFile } from '../lib/nats/connection.ts';
 import { createSlices } from '../lib/slices.ts';
 import { version } from '../lib/version.ts';
-import { createBudgets } from './budgets.ts';
+import { createBudgets } from './retention/budgets.ts';
 import { joinWhenReady } from './cluster.ts';
 import { countScrubs, countTrims, createObserver, observeFleet, observeKeeper, observeScrub } from './metrics.ts';
 import { createOwner } from './owner.ts';
 import { createAccounts } from './revocation.ts';
-import { createScrub } from './scrub.ts';
+import { createScrub } from './scrub/scrub.ts';
 import { settings } from './settings.ts';
 
 const log = createLog('actors', logLevelOf(process.env));

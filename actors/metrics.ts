@@ -1,11 +1,11 @@
 /** What is measured of an actors process; docs/metrics.md describes every name. */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import type { BudgetsOptions } from './budgets.ts';
-import type { Fleet } from './fleet.ts';
-import type { Keeper, KeeperObserver } from './keeper.ts';
+import type { BudgetsOptions } from './retention/budgets.ts';
+import type { Fleet } from './endpoints/host-directory.ts';
+import type { Keeper, KeeperObserver } from './membership/partition-manager.ts';
 import type { HostObserver } from './owner.ts';
 import type { PartitionObserver } from './runtime/partition.ts';
-import type { Scrub, ScrubOptions } from './scrub.ts';
+import type { Scrub, ScrubOptions } from './scrub/scrub.ts';
 
 const prefix = 'longshore_actors_';
 

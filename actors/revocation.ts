@@ -7,10 +7,10 @@
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import { backoffMs, within } from '../lib/backoff.ts';
-import { claimsOf, nextClaims, signClaims, type AccountClaims } from '../lib/account-claims.ts';
+import { claimsOf, nextClaims, signClaims, type AccountClaims } from '../lib/nats/account-claims.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
-import type { RevokedKeyRecord } from '../schemas/host.ts';
+import type { RevokedKeyRecord } from '../schemas/api/host.ts';
 import { limits } from '../schemas/limits.ts';
 import { wholeSeconds } from '../schemas/quantity.ts';
 import type { Partition } from './runtime/partition.ts';

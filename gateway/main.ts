@@ -1,12 +1,12 @@
 /** The gateway's process. */
 import type { NatsConnection } from '@nats-io/transport-node';
-import { Answers } from '../lib/answers.ts';
+import { Answers } from '../lib/nats/answers.ts';
 import { readSettings } from '../lib/config.ts';
 import { systemClock } from '../lib/clock.ts';
 import { runProgram } from '../lib/lifecycle.ts';
 import { createLog, logLevelOf } from '../lib/log.ts';
 import { createRegistry, metricsListenerOf, serveMetrics } from '../lib/metrics.ts';
-import { connectNats, countMoves } from '../lib/nats.ts';
+import { connectNats, countMoves } from '../lib/nats/connection.ts';
 import { version } from '../lib/version.ts';
 import { startGateway, stopDeadlineMs } from './gateway.ts';
 import { issuersOf, settings } from './settings.ts';

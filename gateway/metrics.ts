@@ -1,7 +1,7 @@
 /** The gateway's metrics. Labels are route names and codes, never a tenant, an id or a path. */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import type { CoalescerMeters } from './coalescer.ts';
-import { laneKinds, type LaneKind } from './lane.ts';
+import type { CoalescerMeters } from '../lib/rpc/coalescer.ts';
+import { laneKinds, type LaneKind } from '../lib/rpc/lane.ts';
 
 export interface Meters extends CoalescerMeters {
   /** Cheap enough for every request: the child metrics are looked up once. */

@@ -6,9 +6,9 @@ import { statfs } from 'node:fs/promises';
 import { sleep } from '../lib/backoff.ts';
 import type { Log } from '../lib/log.ts';
 import { limits } from '../schemas/limits.ts';
-import { fillOf, isPressed, restMs, type DiskFill, type Pressure } from './disk-plan.ts';
+import { fillOf, isPressed, restMs, type DiskFill, type Pressure } from './disk/disk-plan.ts';
 import type { Faults } from './faults.ts';
-import type { ImageCollector } from './images.ts';
+import type { ImageCollector } from './images/images.ts';
 
 export interface DiskWatchParts {
   readonly isEngineUp: () => boolean;

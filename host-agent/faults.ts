@@ -3,7 +3,7 @@
  * carried by every heartbeat to the operator until it is over.
  */
 import type { Log } from '../lib/log.ts';
-import type { HostFault } from '../schemas/host.ts';
+import type { HostFault } from '../schemas/api/host.ts';
 import { limits } from '../schemas/limits.ts';
 
 export const faultKinds = [

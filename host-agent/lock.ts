@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { realpathSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { Stoppable } from '../lib/lifecycle.ts';
-import type { Owner } from './spec.ts';
+import type { Owner } from './reconcile/spec.ts';
 
 export class AlreadyRunning extends Error {
   constructor(what: string) {

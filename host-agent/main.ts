@@ -16,7 +16,7 @@ import {
   loadSeed,
   newest,
   type StoredIdentity,
-} from './identity.ts';
+} from './control-plane/identity.ts';
 import { AlreadyRunning, lockHost, lockStateDir } from './lock.ts';
 import { checkSettings, joinTokenOf, settings, type AgentSettings } from './settings.ts';
 

@@ -1,11 +1,11 @@
 /** What Prometheus sees of an agent; docs/metrics.md is checked against these names. */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import { containerStatuses, type ContainerStatus } from '../schemas/container.ts';
+import { containerStatuses, type ContainerStatus } from '../schemas/api/container.ts';
 import { faultKinds } from './faults.ts';
 import type { LossCause } from './logs/loss.ts';
 import type { RateScope } from './logs/rates.ts';
-import { deniedCounters, type DeniedCounter } from './firewall-rules.ts';
-import { firewallStates, type FirewallState } from './firewall-state.ts';
+import { deniedCounters, type DeniedCounter } from './network/firewall-rules.ts';
+import { firewallStates, type FirewallState } from './network/firewall-state.ts';
 
 export interface Metrics {
   engineCall(call: string, outcome: 'ok' | 'refused' | 'failed', seconds: number): void;

@@ -16,12 +16,17 @@ import {
 } from '../lib/config.ts';
 import { logLevels } from '../lib/log.ts';
 import { limits } from '../schemas/limits.ts';
-import { isRegistryRule } from '../schemas/registry.ts';
-import { defaultCapabilities, grantableCapabilities, parseCapabilities, type Capability } from './confinement.ts';
-import { egressForm, parseEgressRules } from './egress.ts';
+import { isRegistryRule } from '../schemas/api/registry.ts';
+import {
+  defaultCapabilities,
+  grantableCapabilities,
+  parseCapabilities,
+  type Capability,
+} from './reconcile/confinement.ts';
+import { egressForm, parseEgressRules } from './network/egress.ts';
 import { parseEngineAddress, type EngineAddress } from './docker/transport.ts';
 import type { LogRates } from './logs/rates.ts';
-import { imagePolicies } from './images.ts';
+import { imagePolicies } from './images/images.ts';
 
 const engineAddress: Setting<EngineAddress> = {
   form: 'unix:///path/to/docker.sock or tcp://host:port',

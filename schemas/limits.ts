@@ -532,7 +532,7 @@ export const limits = {
   /** Of one page of leases, revocations or secrets between gateway and actor. */
   vpnPage: 500,
   vpnPageBytes: 640 * KiB,
-  /** What partitions have to tell one another (actors/errands.ts). */
+  /** What partitions have to tell one another (actors/outbox/outbox.ts). */
   errandsPerSweep: 100,
   errandTimeoutMs: 3 * seconds,
 

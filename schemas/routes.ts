@@ -1,15 +1,15 @@
 /** The HTTP route table. It drives routing, validation, the OpenAPI document and the tests; there is no route beside it. */
 import Type, { type TSchema } from 'typebox';
-import { Container, ContainerStatus, ContainerStatusView, CreateBody, OperatorFields } from './container.ts';
+import { Container, ContainerStatus, ContainerStatusView, CreateBody, OperatorFields } from './api/container.ts';
 import type { ErrorCode, SuccessCode } from './errors.ts';
-import { Event } from './event.ts';
-import { EnrolBody, HostCreateBody, HostUpdateBody, HostView } from './host.ts';
+import { Event } from './api/event.ts';
+import { EnrolBody, HostCreateBody, HostUpdateBody, HostView } from './api/host.ts';
 import { ContainerId, HostKey, NetworkName, PeerId, PeerTokenId, TenantId } from './ids.ts';
 import { limits } from './limits.ts';
-import { LogEntry } from './log.ts';
-import { NetworkBody, NetworkCreateBody, NetworkView } from './network.ts';
-import { PeerCreateBody, PeerSecrets, PeerTokenBody, PeerTokenView, PeerUpdateBody, PeerView } from './peer.ts';
-import { QuotaView, RevocationBody, TenantBody, TenantView } from './tenant.ts';
+import { LogEntry } from './api/log.ts';
+import { NetworkBody, NetworkCreateBody, NetworkView } from './api/network.ts';
+import { PeerCreateBody, PeerSecrets, PeerTokenBody, PeerTokenView, PeerUpdateBody, PeerView } from './api/peer.ts';
+import { QuotaView, RevocationBody, TenantBody, TenantView } from './api/tenant.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 

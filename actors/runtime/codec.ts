@@ -4,8 +4,8 @@
  */
 import { crc32 } from 'node:zlib';
 import type { ClockReading } from '../../lib/cautious-clock.ts';
-import type { OperationRecord } from '../../schemas/container.ts';
-import type { Event } from '../../schemas/event.ts';
+import type { OperationRecord } from '../../schemas/api/container.ts';
+import type { Event } from '../../schemas/api/event.ts';
 
 const formatVersion = '1';
 

@@ -6,11 +6,11 @@
 import { sleep } from '../../lib/backoff.ts';
 import type { CautiousClock } from '../../lib/cautious-clock.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { keys } from '../../schemas/buckets.ts';
+import { keys } from '../../schemas/records/buckets.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Checkpointer } from './checkpoint.ts';
 import { Dirt, Group, type Waiter } from './group.ts';
-import type { Outbox } from './outbox.ts';
+import type { Outbox } from './event-outbox.ts';
 import type { Store, WriteOutcome } from './store.ts';
 
 export interface CommitsOptions {

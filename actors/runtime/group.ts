@@ -4,9 +4,9 @@
  */
 import type { ClockReading } from '../../lib/cautious-clock.ts';
 import { limits } from '../../schemas/limits.ts';
-import type { OperationRecord } from '../../schemas/container.ts';
-import { subjects } from '../../schemas/subjects.ts';
-import type { Effect, EventDraft } from '../turn.ts';
+import type { OperationRecord } from '../../schemas/api/container.ts';
+import { subjects } from '../../schemas/wire/subjects.ts';
+import type { Effect, EventDraft } from '../domain/turn.ts';
 import { encodeEntry, eventBytes, operationBytes, type Change, type OutgoingEvent } from './codec.ts';
 
 /** Waits for a commit. `settled(false)`: the commit's outcome is unknown or it was refused; run the turn again. */

@@ -4,9 +4,9 @@
  * client's own BatchPublisher hides the server's error, which tells a fenced write from an unknown one.
  */
 import { headers, type Msg, type MsgHdrs, type NatsConnection } from '@nats-io/transport-node';
-import { readStream } from '../../lib/stream-read.ts';
+import { readStream } from '../../lib/nats/direct-reads.ts';
 import { limits } from '../../schemas/limits.ts';
-import { bucketPrefix, bucketStream, keys } from '../../schemas/buckets.ts';
+import { bucketPrefix, bucketStream, keys } from '../../schemas/records/buckets.ts';
 import { backoffMs, sleep } from '../../lib/backoff.ts';
 import {
   StoreError,
@@ -17,7 +17,7 @@ import {
   ttl,
   wrongLastSequence,
   type PublishAck,
-} from '../../lib/jetstream-keys.ts';
+} from '../../lib/nats/kv-keys.ts';
 import type { EventSink, Store, StoreWrite, StoredEvent, StoredValue, WriteOutcome } from './store.ts';
 
 const expectedSequenceSubject = 'Nats-Expected-Last-Subject-Sequence-Subject';

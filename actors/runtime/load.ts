@@ -4,17 +4,17 @@
  * checkpoint (docs/runbook.md, "A partition refuses to load"); a single damaged value is quarantined by its key, and the
  * rest serves. A load is long work, so it is a generator, which yields after every value (lib/slices.ts).
  */
-import { keys } from '../../schemas/buckets.ts';
-import type { OperationRecord } from '../../schemas/container.ts';
+import { keys } from '../../schemas/records/buckets.ts';
+import type { OperationRecord } from '../../schemas/api/container.ts';
 import { limits } from '../../schemas/limits.ts';
 import { runAtOnce, sorting } from '../../lib/slices.ts';
 import type { ClockReading } from '../../lib/cautious-clock.ts';
-import { isWellFormed } from '../record-shapes.ts';
-import { recordKey, type StateRecord } from '../state.ts';
+import { isWellFormed } from '../domain/record-shapes.ts';
+import { recordKey, type StateRecord } from '../domain/state.ts';
 import type { StoredClock } from './checkpoint.ts';
 import { decodeEntry, decodeValue, type JournalEntry } from './codec.ts';
 import { RecordsDigest, isRecordKey, type StoredDigest } from './digest.ts';
-import type { EntryEvents, ParkedEvents } from './outbox.ts';
+import type { EntryEvents, ParkedEvents } from './event-outbox.ts';
 import type { StoredValue } from './store.ts';
 
 export interface Loaded {

@@ -2,7 +2,7 @@
  * Outcomes of operations, by operation id: a retry of a write gets the answer of the first. Kept by time, never by count
  * (a ring by count was seen to break under a storm of pauses), and longer than any deadline.
  */
-import type { OperationRecord } from '../../schemas/container.ts';
+import type { OperationRecord } from '../../schemas/api/container.ts';
 import type { OutcomeCode } from '../../schemas/errors.ts';
 import type { OperationId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';

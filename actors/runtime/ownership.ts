@@ -11,7 +11,7 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Slices } from '../../lib/slices.ts';
 import { limits } from '../../schemas/limits.ts';
-import { PartitionState, recordKey, type PlacementLedger } from '../state.ts';
+import { PartitionState, recordKey, type PlacementLedger } from '../domain/state.ts';
 import { startCheckpointer, type Checkpointer } from './checkpoint.ts';
 import { Commits } from './commits.ts';
 import { moveEpoch, type EpochRecord, type MovableFrom } from './epoch.ts';
@@ -19,12 +19,12 @@ import type { Group } from './group.ts';
 import type { Lease } from './lease.ts';
 import { LoadError, loading, type Loaded } from './load.ts';
 import { Operations } from './operations.ts';
-import { Outbox } from './outbox.ts';
+import { Outbox } from './event-outbox.ts';
 import type { EventSink, Store, WriteOutcome } from './store.ts';
 
 export interface OwnershipOptions {
   readonly number: number;
-  /** Of the cluster: see schemas/cluster.ts. */
+  /** Of the cluster: see schemas/records/cluster.ts. */
   readonly incarnation: number;
   readonly lease: Lease;
   /** Whether the partition may be taken from the member that its epoch names; undefined: it names none. */

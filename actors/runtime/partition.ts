@@ -8,15 +8,15 @@
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Slices } from '../../lib/slices.ts';
-import { keys } from '../../schemas/buckets.ts';
-import type { ContainerRecord, OperationRecord, TombstoneRecord } from '../../schemas/container.ts';
+import { keys } from '../../schemas/records/buckets.ts';
+import type { ContainerRecord, OperationRecord, TombstoneRecord } from '../../schemas/api/container.ts';
 import { isNetworkName, type HostKey, type NetworkName } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import { notOwner, type AnswerCode, type Ask, type ReadAsk, type WriteAsk } from '../../schemas/messages.ts';
-import { againBody } from '../container/decide.ts';
-import { decideRead, decideWrite, type Prepared, type StateRead } from '../decide.ts';
-import { recordKey, type PartitionView, type PlacementLedger, type StateRecord } from '../state.ts';
-import { isOfNetwork } from '../vpn-state.ts';
+import { notOwner, type AnswerCode, type Ask, type ReadAsk, type WriteAsk } from '../../schemas/wire/messages.ts';
+import { againBody } from '../domain/container/decide.ts';
+import { decideRead, decideWrite, type Prepared, type StateRead } from '../domain/decide.ts';
+import { recordKey, type PartitionView, type PlacementLedger, type StateRecord } from '../domain/state.ts';
+import { isOfNetwork } from '../domain/vpn-state.ts';
 import {
   isEmpty,
   isSuccess,
@@ -26,7 +26,7 @@ import {
   type FleetView,
   type Turn,
   type TurnContext,
-} from '../turn.ts';
+} from '../domain/turn.ts';
 import { encodeValue } from './codec.ts';
 import type { EpochRecord } from './epoch.ts';
 import { outgoingEvent, type Group, type OutgoingEffect, type Waiter } from './group.ts';
@@ -37,7 +37,7 @@ import type { EventSink, Store } from './store.ts';
 
 export interface PartitionOptions {
   readonly number: number;
-  /** Of the cluster: see schemas/cluster.ts. */
+  /** Of the cluster: see schemas/records/cluster.ts. */
   readonly incarnation: number;
   readonly lease: Lease;
   /** Whether the partition may be taken from the member that its epoch names; undefined: it names none. */

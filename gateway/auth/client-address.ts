@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../lib/clock.ts';
 import type { Fields, Log } from '../../lib/log.ts';
 import { limits } from '../../schemas/limits.ts';
-import { plainAddress, type RequestHead } from '../http/engine.ts';
+import { plainAddress, type RequestHead } from '../http/engine/engine.ts';
 
 type Origin = Pick<RequestHead, 'address' | 'headers'>;
 

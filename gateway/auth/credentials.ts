@@ -1,5 +1,5 @@
 /** Where a request's token is, and whether a cookie may be believed. Pure. */
-import type { RequestHeaders } from '../http/guard.ts';
+import type { RequestHeaders } from '../http/engine/guard.ts';
 import { limits } from '../../schemas/limits.ts';
 
 export const cookieName = '_dro_token';

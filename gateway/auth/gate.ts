@@ -1,11 +1,11 @@
 /** Who a request is from: credentials, verdict, and how often one address may be wrong. */
 import type { TenantId } from '../../schemas/ids.ts';
 import type { OwnToken } from '../../schemas/routes.ts';
-import type { TokenGrant } from '../call.ts';
-import type { RequestHead } from '../http/engine.ts';
+import type { TokenGrant } from '../http/call.ts';
+import type { RequestHead } from '../http/engine/engine.ts';
 import type { Meters } from '../metrics.ts';
-import type { RateLimiter } from '../rate-limits.ts';
-import { failure, rateLimited, type Result } from '../respond.ts';
+import type { RateLimiter } from './rate-limits.ts';
+import { failure, rateLimited, type Result } from '../http/respond.ts';
 import type { Identity } from './claims.ts';
 import type { ClientAddresses } from './client-address.ts';
 import { credentialsOf, isCrossSite, type Credentials } from './credentials.ts';

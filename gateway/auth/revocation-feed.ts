@@ -13,8 +13,8 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import type { Revocation } from '../../schemas/tenant.ts';
-import type { Coalescer } from '../coalescer.ts';
+import type { Revocation } from '../../schemas/api/tenant.ts';
+import type { Coalescer } from '../../lib/rpc/coalescer.ts';
 import { Bell } from '../streams/host.ts';
 import { decodePage, type RevocationPage, type Revocations } from './revocations.ts';
 

@@ -6,7 +6,7 @@ import Type from 'typebox';
 import type { TenantId } from '../../schemas/ids.ts';
 import { TenantId as TenantIdSchema } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import { isCovered, type Revocation } from '../../schemas/tenant.ts';
+import { isCovered, type Revocation } from '../../schemas/api/tenant.ts';
 import { decoder } from '../../lib/decode.ts';
 import type { Identity } from './claims.ts';
 

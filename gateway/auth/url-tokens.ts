@@ -5,11 +5,11 @@
  */
 import { LRUCache } from 'lru-cache';
 import { limits } from '../../schemas/limits.ts';
-import type { PeerGrant, TokenScope } from '../../schemas/peer.ts';
-import type { Outcome, Question } from '../coalescer.ts';
-import type { RequestHead } from '../http/engine.ts';
-import { hashOfToken, parseToken } from '../pki/secrets.ts';
-import { failure } from '../respond.ts';
+import type { PeerGrant, TokenScope } from '../../schemas/api/peer.ts';
+import type { Outcome, Question } from '../../lib/rpc/coalescer.ts';
+import type { RequestHead } from '../http/engine/engine.ts';
+import { hashOfToken, parseToken } from '../vpn/pki/secrets.ts';
+import { failure } from '../http/respond.ts';
 import { credentialsOf } from './credentials.ts';
 import { unauthenticated, type Admission, type FailureKind, type Gate } from './gate.ts';
 

@@ -10,9 +10,9 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import Type from 'typebox';
 import type { Clock } from '../../lib/clock.ts';
 import { DecodeError, decoder } from '../../lib/decode.ts';
-import type { ReadMessage } from '../../lib/stream-read.ts';
-import { compareEvents, Event, placeOfEvent } from '../../schemas/event.ts';
-import type { RecentEvents } from '../../schemas/messages.ts';
+import type { ReadMessage } from '../../lib/nats/direct-reads.ts';
+import { compareEvents, Event, placeOfEvent } from '../../schemas/api/event.ts';
+import type { RecentEvents } from '../../schemas/wire/messages.ts';
 import { SubjectReader } from './subject-reader.ts';
 
 const decodeEvents = decoder(Type.Array(Event));

@@ -8,11 +8,11 @@ import type { Log } from '../../lib/log.ts';
 import type { TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Identity } from '../auth/claims.ts';
-import type { Exchange, Sink } from '../http/engine.ts';
-import type { Handled } from '../call.ts';
+import type { Exchange, Sink } from '../http/engine/engine.ts';
+import type { Handled } from '../http/call.ts';
 import type { Meters } from '../metrics.ts';
-import { failure, rateLimited, type Result } from '../respond.ts';
-import type { Seats, Unseated } from '../seats.ts';
+import { failure, rateLimited, type Result } from '../http/respond.ts';
+import type { Seats, Unseated } from '../http/seats.ts';
 import { encodeFrame, endFrame, heartbeat, preamble, sseHeaders, type EndReason, type Frame } from './sse.ts';
 
 /** What a source has to show now. `more`: ask again at once. `ended`: there will never be more. */

@@ -5,10 +5,10 @@
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Clock } from '../../lib/clock.ts';
 import { decoder, DecodeError } from '../../lib/decode.ts';
-import type { ReadMessage } from '../../lib/stream-read.ts';
+import type { ReadMessage } from '../../lib/nats/direct-reads.ts';
 import type { ContainerId, HostKey, TenantId } from '../../schemas/ids.ts';
-import { LogBlock, type LogEntry } from '../../schemas/log.ts';
-import { subjects } from '../../schemas/subjects.ts';
+import { LogBlock, type LogEntry } from '../../schemas/api/log.ts';
+import { subjects } from '../../schemas/wire/subjects.ts';
 import { SubjectReader } from './subject-reader.ts';
 
 const decodeBlock = decoder(LogBlock);

@@ -5,10 +5,10 @@
 import type { NatsConnection } from '@nats-io/transport-node';
 import { within } from '../../lib/backoff.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { readBatch, readLast, type Batch, type ReadFrom, type ReadMessage } from '../../lib/stream-read.ts';
-import { streams } from '../../schemas/buckets.ts';
+import { readBatch, readLast, type Batch, type ReadFrom, type ReadMessage } from '../../lib/nats/direct-reads.ts';
+import { streams } from '../../schemas/records/buckets.ts';
 import { limits } from '../../schemas/limits.ts';
-import { subjects, type Readable } from '../../schemas/subjects.ts';
+import { subjects, type Readable } from '../../schemas/wire/subjects.ts';
 
 const firstWindowMs = 4_000;
 const windowGrowth = 8;

@@ -4,7 +4,7 @@
  */
 import Type, { type Static, type TSchema } from 'typebox';
 import { decoder } from '../../lib/decode.ts';
-import { labels } from '../observed.ts';
+import { labels } from '../reconcile/observed.ts';
 import type { Shape } from './sieve.ts';
 
 const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);

@@ -4,8 +4,8 @@
  * makes six bytes of a control character.
  */
 import { limits } from '../../schemas/limits.ts';
-import type { LogEntry } from '../../schemas/log.ts';
-import { createLatch } from '../latch.ts';
+import type { LogEntry } from '../../schemas/api/log.ts';
+import { createLatch } from '../../lib/notify.ts';
 import { nextSeq, seqBefore, type Line, type Place } from './lines.ts';
 import { lostBetween, type LossCause } from './loss.ts';
 

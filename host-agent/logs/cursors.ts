@@ -5,8 +5,8 @@ import { decoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import { isContainerId, type ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import { createLazyFile, readDecoded } from '../files.ts';
-import type { StateDisk } from '../state-disk.ts';
+import { createLazyFile, readDecoded } from '../disk/files.ts';
+import type { StateDisk } from '../disk/state-disk.ts';
 import type { Cursor } from './resume.ts';
 
 const decodeCursors = decoder(

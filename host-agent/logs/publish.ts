@@ -9,7 +9,7 @@ import { decoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import type { ContainerId, HostKey, TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import { subjects } from '../../schemas/subjects.ts';
+import { subjects } from '../../schemas/wire/subjects.ts';
 import type { Metrics } from '../metrics.ts';
 import type { LossCause } from './loss.ts';
 import type { LogTurns } from './rates.ts';

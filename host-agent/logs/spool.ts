@@ -9,9 +9,9 @@ import { decoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import { ContainerId, TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import { LogBlock } from '../../schemas/log.ts';
-import { removeFile, writeAtomically } from '../files.ts';
-import { createLatch } from '../latch.ts';
+import { LogBlock } from '../../schemas/api/log.ts';
+import { removeFile, writeAtomically } from '../disk/files.ts';
+import { createLatch } from '../../lib/notify.ts';
 import type { LogSource, Publish } from './publish.ts';
 
 const decodeHead = decoder(

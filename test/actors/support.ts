@@ -10,15 +10,15 @@ import { checkServer, joinCluster } from '../../actors/cluster.ts';
 import { createObserver } from '../../actors/metrics.ts';
 import { createOwner, type Owner } from '../../actors/owner.ts';
 import type { Lease } from '../../actors/runtime/lease.ts';
-import { startNats, type Nats } from '../../deploy/nats.ts';
+import { startNats, type Nats } from '../../dev/servers/nats.ts';
 import { sleep, within } from '../../lib/backoff.ts';
 import { systemClock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
-import type { Cluster } from '../../schemas/cluster.ts';
-import type { ContainerSpec } from '../../schemas/container.ts';
+import type { Cluster } from '../../schemas/records/cluster.ts';
+import type { ContainerSpec } from '../../schemas/api/container.ts';
 import type { ContainerId, HostKey, MemberId, OperationId, Region, TenantId } from '../../schemas/ids.ts';
-import { addressOf, decodeAnswers, encodeAsks, type Answer, type Ask } from '../../schemas/messages.ts';
-import { partitionOf, subjects, type Sender } from '../../schemas/subjects.ts';
+import { addressOf, decodeAnswers, encodeAsks, type Answer, type Ask } from '../../schemas/wire/messages.ts';
+import { partitionOf, subjects, type Sender } from '../../schemas/wire/subjects.ts';
 import { temporaryFolder } from '../support/folder.ts';
 
 export const quietLog: Log = {

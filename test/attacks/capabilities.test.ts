@@ -3,7 +3,7 @@
  * It must hold the few capabilities that ordinary images need, and no way to gain others.
  */
 import t from 'tap';
-import { defaultCapabilities } from '../../host-agent/confinement.ts';
+import { defaultCapabilities } from '../../host-agent/reconcile/confinement.ts';
 import { eventually } from '../host-agent/support/eventually.ts';
 import { startRig, steady } from '../host-agent/support/rig.ts';
 

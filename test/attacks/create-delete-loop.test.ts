@@ -4,10 +4,10 @@
  */
 import t from 'tap';
 import type { Partition } from '../../actors/runtime/partition.ts';
-import { gonePeers } from '../../actors/tenant/remembered.ts';
+import { gonePeers } from '../../actors/domain/tenant/remembered.ts';
 import type { TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import type { PeerView } from '../../schemas/peer.ts';
+import type { PeerView } from '../../schemas/api/peer.ts';
 import { containerId, operation, specOf, tenantId } from '../actors/support.ts';
 import { createMemorySink, createMemoryStore, MemoryBucket } from '../actors/support/memory-store.ts';
 import { createPartition, writeOf } from '../actors/support/partition.ts';

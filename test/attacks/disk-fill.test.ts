@@ -4,7 +4,7 @@
  * unused images make room first.
  */
 import t from 'tap';
-import { pushTestImage } from '../../deploy/registry.ts';
+import { pushTestImage } from '../../dev/servers/registry.ts';
 import { eventually } from '../host-agent/support/eventually.ts';
 import { startRig, steady } from '../host-agent/support/rig.ts';
 

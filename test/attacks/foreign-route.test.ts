@@ -7,12 +7,12 @@ import { connect as connectPlain } from 'node:net';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 import t from 'tap';
-import { launchNats, natsConfiguration, natsGreets, natsLogFile } from '../../deploy/nats.ts';
-import { makeNatsCertificates } from '../../deploy/nats-certificates.ts';
-import { prepareNatsIdentity } from '../../deploy/nats-identity.ts';
-import { freePort } from '../../deploy/process.ts';
-import { toolHere } from '../../deploy/tools.ts';
-import { connectNats } from '../../lib/nats.ts';
+import { launchNats, natsConfiguration, natsGreets, natsLogFile } from '../../dev/servers/nats.ts';
+import { makeNatsCertificates } from '../../dev/servers/nats-certificates.ts';
+import { prepareNatsIdentity } from '../../cli/keys/nats-identity.ts';
+import { freePort } from '../../dev/process/process.ts';
+import { toolHere } from '../../dev/fetch/tools.ts';
+import { connectNats } from '../../lib/nats/connection.ts';
 import { quietLog, until } from '../gateway/support.ts';
 import { temporaryFolder } from '../support/folder.ts';
 

@@ -4,9 +4,9 @@
  */
 import t from 'tap';
 import { v7 } from 'uuid';
-import { pushTestImage } from '../../deploy/registry.ts';
-import { labels } from '../../host-agent/observed.ts';
-import { containerName, ownerLabels, specHash } from '../../host-agent/spec.ts';
+import { pushTestImage } from '../../dev/servers/registry.ts';
+import { labels } from '../../host-agent/reconcile/observed.ts';
+import { containerName, ownerLabels, specHash } from '../../host-agent/reconcile/spec.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { host, type Desire } from '../host-agent/support/control-plane.ts';

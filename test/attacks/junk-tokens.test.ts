@@ -3,8 +3,8 @@
  * what costs nothing to refuse is not limited, and wrong signatures use up a budget of their key alone.
  */
 import t, { type Test } from 'tap';
-import { newToken } from '../../gateway/pki/secrets.ts';
-import type { TokenScope } from '../../schemas/peer.ts';
+import { newToken } from '../../gateway/vpn/pki/secrets.ts';
+import type { TokenScope } from '../../schemas/api/peer.ts';
 import { limits } from '../../schemas/limits.ts';
 import {
   memoryOwner,

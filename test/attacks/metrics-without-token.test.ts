@@ -8,7 +8,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import t, { type Test } from 'tap';
-import { repositoryRoot } from '../../deploy/paths.ts';
+import { repositoryRoot } from '../../dev/paths.ts';
 import { metricsListenerOf } from '../../lib/metrics.ts';
 import { temporaryFolder } from '../support/folder.ts';
 

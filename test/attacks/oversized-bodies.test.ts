@@ -4,10 +4,10 @@
  * looked at no further than told.
  */
 import t from 'tap';
-import { validateCreate } from '../../gateway/create.ts';
-import { Body } from '../../gateway/http/body.ts';
-import { hasMoreValues } from '../../gateway/http/body-values.ts';
-import { bodyValidator } from '../../gateway/validate.ts';
+import { validateCreate } from '../../gateway/compute/create-body.ts';
+import { Body } from '../../gateway/http/engine/body.ts';
+import { hasMoreValues } from '../../gateway/http/engine/body-values.ts';
+import { bodyValidator } from '../../gateway/http/validate.ts';
 import { limits } from '../../schemas/limits.ts';
 import { routes, type Route } from '../../schemas/routes.ts';
 import { engines, memoryOwner, runGateway, serveOwner, startGround } from '../gateway/support.ts';

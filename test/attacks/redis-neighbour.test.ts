@@ -7,14 +7,14 @@ import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import t from 'tap';
-import { makeNatsCertificates } from '../../deploy/nats-certificates.ts';
-import { startRedis, type Redis as RedisServer } from '../../deploy/redis.ts';
-import { readClusterEntry } from '../../lib/cluster.ts';
-import { isRestoring } from '../../schemas/cluster.ts';
+import { makeNatsCertificates } from '../../dev/servers/nats-certificates.ts';
+import { startRedis, type Redis as RedisServer } from '../../dev/servers/redis.ts';
+import { readClusterEntry } from '../../lib/nats/cluster-record.ts';
+import { isRestoring } from '../../schemas/records/cluster.ts';
 import { limits } from '../../schemas/limits.ts';
-import { partitionOf } from '../../schemas/subjects.ts';
+import { partitionOf } from '../../schemas/wire/subjects.ts';
 import type { TenantId } from '../../schemas/ids.ts';
-import type { Revocation } from '../../schemas/tenant.ts';
+import type { Revocation } from '../../schemas/api/tenant.ts';
 import {
   memoryOwner,
   recordingLog,

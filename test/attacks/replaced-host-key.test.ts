@@ -7,12 +7,12 @@ import { connect, jwtAuthenticator, type NatsConnection } from '@nats-io/transpo
 import { createUser, type KeyPair } from '@nats-io/nkeys';
 import t, { type Test } from 'tap';
 import { createAccounts } from '../../actors/revocation.ts';
-import { mintHostUserJwt } from '../../deploy/nats-identity.ts';
+import { mintHostUserJwt } from '../../cli/keys/nats-identity.ts';
 import { sleep } from '../../lib/backoff.ts';
-import { connectNats, credentialsFile } from '../../lib/nats.ts';
-import type { HostView } from '../../schemas/host.ts';
-import type { HelloAnswer, ReportAnswer, SyncAnswer } from '../../schemas/messages.ts';
-import { partitionOf, subjects, type Sender } from '../../schemas/subjects.ts';
+import { connectNats, credentialsFile } from '../../lib/nats/connection.ts';
+import type { HostView } from '../../schemas/api/host.ts';
+import type { HelloAnswer, ReportAnswer, SyncAnswer } from '../../schemas/wire/messages.ts';
+import { partitionOf, subjects, type Sender } from '../../schemas/wire/subjects.ts';
 import {
   containerId,
   controlPlane,

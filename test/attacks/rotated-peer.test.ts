@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import t from 'tap';
-import { fileWriter, openssl } from '../gateway/pki/support.ts';
+import { fileWriter, openssl } from '../gateway/vpn/pki/support.ts';
 import { runGateway, serveOwner, startGround } from '../gateway/support.ts';
 import { decidingOwner } from '../gateway/vpn/owner.ts';
 import { skipWithoutTools } from '../support/tools.ts';

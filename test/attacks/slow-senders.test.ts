@@ -5,11 +5,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { makeNatsCertificates } from '../../deploy/nats-certificates.ts';
-import { repositoryRoot } from '../../deploy/paths.ts';
-import { onFreePort, startServer } from '../../deploy/process.ts';
-import { run } from '../../deploy/run.ts';
-import { toolHere } from '../../deploy/tools.ts';
+import { makeNatsCertificates } from '../../dev/servers/nats-certificates.ts';
+import { repositoryRoot } from '../../dev/paths.ts';
+import { onFreePort, startServer } from '../../dev/process/process.ts';
+import { run } from '../../dev/process/run.ts';
+import { toolHere } from '../../dev/fetch/tools.ts';
 import { ambiguousRequests, hiddenRequest, misframedChunks } from '../gateway/smuggling.ts';
 import { get, halfPost, openRaw, statusOf } from '../gateway/sockets.ts';
 import { memoryOwner, runGateway, serveOwner, startGround, until, type RunningGateway } from '../gateway/support.ts';

@@ -6,12 +6,12 @@ import { join } from 'node:path';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { headers, type NatsConnection } from '@nats-io/transport-node';
 import t from 'tap';
-import { prepareNatsIdentity } from '../../deploy/nats-identity.ts';
-import { connectNats } from '../../lib/nats.ts';
-import { bucketPrefix, buckets, bucketStream, keys, streams } from '../../schemas/buckets.ts';
-import { encodeAsks, decodeAnswers } from '../../schemas/messages.ts';
-import { subjects } from '../../schemas/subjects.ts';
-import { inboxOf } from '../../lib/inbox.ts';
+import { prepareNatsIdentity } from '../../cli/keys/nats-identity.ts';
+import { connectNats } from '../../lib/nats/connection.ts';
+import { bucketPrefix, buckets, bucketStream, keys, streams } from '../../schemas/records/buckets.ts';
+import { encodeAsks, decodeAnswers } from '../../schemas/wire/messages.ts';
+import { subjects } from '../../schemas/wire/subjects.ts';
+import { inboxOf } from '../../lib/nats/inbox.ts';
 import { ownerOn, quietLog, startCluster } from '../actors/support.ts';
 
 // Before the first test: tap ends a file that has a teardown and nothing to do for a moment.

@@ -3,9 +3,9 @@
  * network was made with name constraints, what they signed is refused; what the network needs is not.
  */
 import t from 'tap';
-import { newSerial } from '../../gateway/pki/secrets.ts';
-import { domainOfPeers, issueCa, issueClient, issueServer, publicKeyPemOf } from '../../gateway/pki/x509.ts';
-import { aroundNow, crlUrl, fileWriter, newRsaPem, openssl } from '../gateway/pki/support.ts';
+import { newSerial } from '../../gateway/vpn/pki/secrets.ts';
+import { domainOfPeers, issueCa, issueClient, issueServer, publicKeyPemOf } from '../../gateway/vpn/pki/x509.ts';
+import { aroundNow, crlUrl, fileWriter, newRsaPem, openssl } from '../gateway/vpn/pki/support.ts';
 import { skipWithoutTools } from '../support/tools.ts';
 
 t.setTimeout(60_000);

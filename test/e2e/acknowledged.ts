@@ -1,8 +1,8 @@
 /** A load that keeps what was acknowledged to it, and what must be true of that when everything is at rest again. */
 import type { Test } from 'tap';
-import { labels } from '../../host-agent/observed.ts';
+import { labels } from '../../host-agent/reconcile/observed.ts';
 import { sleep } from '../../lib/backoff.ts';
-import type { Container } from '../../schemas/container.ts';
+import type { Container } from '../../schemas/api/container.ts';
 import type { EngineView } from '../host-agent/support/engine.ts';
 import { eventually, type Client, type Rig } from './rig.ts';
 

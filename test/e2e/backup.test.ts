@@ -6,11 +6,11 @@ import { randomUUID } from 'node:crypto';
 import { readdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import t, { type Test } from 'tap';
-import { repositoryRoot } from '../../deploy/paths.ts';
-import { run, type Ran } from '../../deploy/run.ts';
+import { repositoryRoot } from '../../dev/paths.ts';
+import { run, type Ran } from '../../dev/process/run.ts';
 import { sleep } from '../../lib/backoff.ts';
-import type { Container } from '../../schemas/container.ts';
-import type { HostView } from '../../schemas/host.ts';
+import type { Container } from '../../schemas/api/container.ts';
+import type { HostView } from '../../schemas/api/host.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { eventually, hostKey, startRig, type Client, type Rig } from './rig.ts';
 

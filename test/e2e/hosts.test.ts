@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { labels } from '../../host-agent/observed.ts';
-import type { HostView } from '../../schemas/host.ts';
+import { labels } from '../../host-agent/reconcile/observed.ts';
+import type { HostView } from '../../schemas/api/host.ts';
 import { eventually, hostKey, named, startRig } from './rig.ts';
 
 const small = { cpu_limit: '0.1', mem_limit: '16m' };

@@ -3,7 +3,7 @@
  * its token.
  */
 import t, { type Test } from 'tap';
-import { passwordPlaceholder } from '../../gateway/vpn/swanctl.ts';
+import { passwordPlaceholder } from '../../gateway/vpn/render/swanctl.ts';
 import { eventually } from './rig.ts';
 import { ikev2Tools, startStrongswan, windowsLike, type Attempt } from './vpn/ikev2.ts';
 import { createNetwork, skipWithoutNetwork, wire } from './vpn/netns.ts';

@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { once } from 'node:events';
 import { networkInterfaces } from 'node:os';
 import t from 'tap';
-import { allProcesses } from '../../deploy/proc.ts';
+import { allProcesses } from '../../dev/process/proc.ts';
 import { eventually } from './rig.ts';
 import { createNetwork, skipWithoutNetwork, wire } from './vpn/netns.ts';
 

@@ -4,10 +4,10 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
-import type { DemoPeer } from '../../deploy/demo-peer.ts';
-import { ledgerFolder } from '../../deploy/ledger.ts';
-import { repositoryRoot } from '../../deploy/paths.ts';
-import { allProcesses } from '../../deploy/proc.ts';
+import type { DemoPeer } from '../../dev/demo-peer.ts';
+import { ledgerFolder } from '../../dev/process/ledger.ts';
+import { repositoryRoot } from '../../dev/paths.ts';
+import { allProcesses } from '../../dev/process/proc.ts';
 import { eventually } from './rig.ts';
 
 const upDeadlineMs = 120_000;
@@ -49,7 +49,7 @@ function preferOwnPort(stateFolder: string): void {
 
 export function launch(t: Test, env: NodeJS.ProcessEnv): Started {
   if (env['LONGSHORE_STATE'] !== undefined) preferOwnPort(env['LONGSHORE_STATE']);
-  const program = join(repositoryRoot, 'dist/deploy/start.js');
+  const program = join(repositoryRoot, 'dist/dev/start.js');
   const child: ChildProcess = spawn(process.execPath, ['--enable-source-maps', program], {
     env,
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t from 'tap';
-import { cacheFolder, repositoryRoot } from '../../deploy/paths.ts';
-import { executablesOf } from '../../deploy/tools.ts';
+import { cacheFolder, repositoryRoot } from '../../dev/paths.ts';
+import { executablesOf } from '../../dev/fetch/tools.ts';
 import { sharedEngine } from '../support/servers.ts';
 import { launch } from './npm-start.ts';
 

@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path';
 import t from 'tap';
-import { startNats } from '../../deploy/nats.ts';
+import { startNats } from '../../dev/servers/nats.ts';
 import { sleep } from '../../lib/backoff.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
 import { temporaryFolder } from '../support/folder.ts';

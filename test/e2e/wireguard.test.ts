@@ -1,6 +1,6 @@
 /** WireGuard from the files that are downloaded: the server's by an operator, the device's with its token. */
 import t from 'tap';
-import type { PeerView } from '../../schemas/peer.ts';
+import type { PeerView } from '../../schemas/api/peer.ts';
 import { eventually } from './rig.ts';
 import { createNetwork, skipWithoutNetwork, wire } from './vpn/netns.ts';
 import { attachmentName, startVpnRig, type NewPeer, type VpnRig } from './vpn/rig.ts';

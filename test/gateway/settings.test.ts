@@ -5,7 +5,7 @@ import { issuersOf, publicUrlOf, redisAccessOf, settings } from '../../gateway/s
 import { settings as agentSettings } from '../../host-agent/settings.ts';
 import { ConfigurationError, readSettings } from '../../lib/config.ts';
 import { temporaryFolder } from '../support/folder.ts';
-import { linksOf } from '../../gateway/vpn/links.ts';
+import { linksOf } from '../../gateway/vpn/render/links.ts';
 import { subjectWith } from './vpn/support.ts';
 
 t.test('every public URL that is taken can be written into files', (t) => {

@@ -1,9 +1,9 @@
 /**
  * A gateway on a real nats-server, with the test in the place of the partitions' owners: it answers `part.<p>` by speaking
- * the protocol of schemas/messages.ts.
+ * the protocol of schemas/wire/messages.ts.
  */
 import type { RevocationPage } from '../../gateway/auth/revocations.ts';
-import type { Revocation } from '../../schemas/tenant.ts';
+import type { Revocation } from '../../schemas/api/tenant.ts';
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,9 +11,9 @@ import { connect, credsAuthenticator, type NatsConnection, type Msg } from '@nat
 import { Registry } from 'prom-client';
 import type { Test } from 'tap';
 import { joinCluster } from '../../actors/cluster.ts';
-import { serveReads } from '../../actors/reads.ts';
-import { startNats, type Nats } from '../../deploy/nats.ts';
-import type { EngineName } from '../../gateway/http/engine.ts';
+import { serveReads } from '../../actors/endpoints/reads.ts';
+import { startNats, type Nats } from '../../dev/servers/nats.ts';
+import type { EngineName } from '../../gateway/http/engine/engine.ts';
 import { startGateway, type Gateway } from '../../gateway/gateway.ts';
 import { issuersOf, settings } from '../../gateway/settings.ts';
 import type { Polls } from '../../gateway/streams/host.ts';
@@ -21,13 +21,13 @@ import { sleep } from '../../lib/backoff.ts';
 import { systemClock, type Clock } from '../../lib/clock.ts';
 import { readSettings } from '../../lib/config.ts';
 import type { Fields, Log } from '../../lib/log.ts';
-import { Answers } from '../../lib/answers.ts';
-import { connectNats } from '../../lib/nats.ts';
-import type { Container } from '../../schemas/container.ts';
-import type { Event } from '../../schemas/event.ts';
+import { Answers } from '../../lib/nats/answers.ts';
+import { connectNats } from '../../lib/nats/connection.ts';
+import type { Container } from '../../schemas/api/container.ts';
+import type { Event } from '../../schemas/api/event.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import { decodeAsks, encodeAnswer, type Ask } from '../../schemas/messages.ts';
+import { decodeAsks, encodeAnswer, type Ask } from '../../schemas/wire/messages.ts';
 import type { OutcomeCode } from '../../schemas/errors.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { createIssuer, type TestIssuer } from './tokens.ts';

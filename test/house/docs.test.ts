@@ -2,11 +2,11 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import t from 'tap';
-import { grantableCapabilities } from '../../host-agent/confinement.ts';
-import { anchorOf, anchorsOf, fillTables, relativeLinks, table, tableNames } from '../../deploy/docs/markdown.ts';
-import { pages, programSettings, tables } from '../../deploy/docs/pages.ts';
-import { programMetrics } from '../../deploy/docs/program-metrics.ts';
-import { defaultText } from '../../deploy/docs/tables.ts';
+import { grantableCapabilities } from '../../host-agent/reconcile/confinement.ts';
+import { anchorOf, anchorsOf, fillTables, relativeLinks, table, tableNames } from '../../dev/docs/markdown.ts';
+import { pages, programSettings, tables } from '../../dev/docs/pages.ts';
+import { programMetrics } from '../../dev/docs/program-metrics.ts';
+import { defaultText } from '../../dev/docs/tables.ts';
 import {
   errorWords,
   metricWords,
@@ -15,12 +15,12 @@ import {
   statusWords,
   toolWords,
   toolingWords,
-} from '../../deploy/docs/words.ts';
-import { repositoryRoot } from '../../deploy/paths.ts';
-import { tools } from '../../deploy/tool-table.ts';
-import { auditKinds } from '../../gateway/audit.ts';
+} from '../../dev/docs/words.ts';
+import { repositoryRoot } from '../../dev/paths.ts';
+import { tools } from '../../dev/fetch/tool-table.ts';
+import { auditKinds } from '../../gateway/operator/audit.ts';
 import { readSettings, type Settings } from '../../lib/config.ts';
-import { containerStatuses, reasons } from '../../schemas/container.ts';
+import { containerStatuses, reasons } from '../../schemas/api/container.ts';
 import { errorStatus } from '../../schemas/errors.ts';
 
 const read = (path: string): string => readFileSync(join(repositoryRoot, path), 'utf8');
@@ -37,7 +37,7 @@ const allPages = ['README.md', 'ARCHITECTURE.md', 'CHANGELOG.md', ...below('docs
 );
 const sources = ['schemas', 'lib', 'gateway', 'actors', 'host-agent', 'cli', 'deploy']
   .flatMap((folder) => below(folder, '.ts'))
-  .filter((path) => !path.startsWith('deploy/docs/'));
+  .filter((path) => !path.startsWith('dev/docs/'));
 const code = sources.map(read).join('\n');
 const metrics = programMetrics();
 const allMetrics = Object.values(metrics).flat();

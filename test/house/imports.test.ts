@@ -2,10 +2,12 @@ import t from 'tap';
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
-import { repositoryRoot } from '../../deploy/paths.ts';
+import { repositoryRoot } from '../../dev/paths.ts';
 
-const houses = ['schemas', 'lib', 'gateway', 'actors', 'host-agent', 'cli', 'deploy', 'test'] as const;
-const programs = ['gateway', 'actors', 'host-agent', 'cli'];
+const houses = ['schemas', 'lib', 'gateway', 'actors', 'host-agent', 'cli', 'dev', 'bench', 'test'] as const;
+const programs = ['gateway', 'actors', 'host-agent'];
+/** They use everything. */
+const tooling = ['cli', 'dev', 'bench', 'test'];
 
 interface Import {
   readonly from: string;
@@ -39,7 +41,8 @@ export function importsOf(from: string, text: string): Import[] {
 
 /** Decisions, plans and bytes: without I/O, clock or environment. */
 const isDeclaredPure = (path: string): boolean =>
-  /^gateway\/vpn\//.test(path) || (programs.includes(houseOf(path)) && /\/(decide|plan|placement)\.ts$/.test(path));
+  /^gateway\/vpn\/render\//.test(path) ||
+  (programs.includes(houseOf(path)) && /\/(decide|plan|placement)\.ts$/.test(path));
 
 /** The files declared pure and all of their program that they stand on: these are held to the same. */
 export function pureFiles(imports: readonly Import[]): Set<string> {
@@ -66,7 +69,7 @@ export function faultOf({ from, to, ours, typeOnly }: Import, pure: ReadonlySet<
     if (ours) return target === 'schemas' ? undefined : 'schemas imports nothing of ours';
     return to === 'typebox' || to.startsWith('typebox/') ? undefined : 'schemas imports TypeBox and nothing else';
   }
-  if (!ours || source === 'deploy' || source === 'test') return undefined;
+  if (!ours || tooling.includes(source)) return undefined;
   if (source === 'lib') return target === 'lib' || target === 'schemas' ? undefined : 'lib imports only schemas';
   if (to.endsWith('/main.ts')) return 'main.ts is imported by nobody';
   return target === source || target === 'lib' || target === 'schemas'
@@ -106,11 +109,11 @@ t.test('schemas and pure files touch neither environment, clock, randomness nor 
   t.end();
 });
 
-t.test('only main.ts, deploy and test read the environment', (t) => {
+t.test('only main.ts and tooling read the environment', (t) => {
   // Setting a variable, as a native library may want it, is no reading.
   const readsEnvironment = /\bprocess\.env\b(?!\[[^\]]+\]\s*=[^=])/;
   const faults = sources
-    .filter((path) => !['deploy', 'test'].includes(houseOf(path)) && !path.endsWith('/main.ts'))
+    .filter((path) => !tooling.includes(houseOf(path)) && !path.endsWith('/main.ts'))
     .filter((path) => readsEnvironment.test(withoutComments(read(path))));
   t.same(faults, []);
   t.end();
@@ -146,15 +149,15 @@ t.test('the rules tell right from wrong', (t) => {
     ['gateway/http.ts', '../actors/main.ts', /main\.ts/],
     ['gateway/http.ts', '../actors/runtime/load.ts', /a program imports itself/],
     ['gateway/http.ts', '../host-agent/plan.ts', /a program imports itself/],
-    ['gateway/http.ts', '../deploy/nats.ts', /a program imports itself/],
+    ['gateway/http.ts', '../dev/servers/nats.ts', /a program imports itself/],
     ['gateway/http.ts', './main.ts', /main\.ts/],
     ['gateway/http.ts', '../lib/log.ts', undefined],
     ['gateway/http.ts', 'jose', undefined],
-    ['gateway/vpn/wireguard.ts', 'node:fs', /pure/],
-    ['gateway/vpn/wireguard.ts', '../http.ts', undefined],
-    ['gateway/vpn/wireguard.ts', '../../schemas/peer.ts', undefined],
-    ['host-agent/plan.ts', '../lib/backoff.ts', /pure/],
-    ['actors/container/decide.ts', './placement.ts', undefined],
+    ['gateway/vpn/render/wireguard.ts', 'node:fs', /pure/],
+    ['gateway/vpn/render/wireguard.ts', './fit.ts', undefined],
+    ['gateway/vpn/render/wireguard.ts', '../../../schemas/api/peer.ts', undefined],
+    ['host-agent/reconcile/plan.ts', '../../lib/backoff.ts', /pure/],
+    ['actors/domain/container/decide.ts', './placement.ts', undefined],
     ['schemas/ids.ts', '../lib/log.ts', /nothing of ours/],
     ['schemas/ids.ts', 'node:crypto', /TypeBox/],
     ['schemas/ids.ts', 'typebox', undefined],
@@ -180,13 +183,16 @@ t.test('the rules tell right from wrong', (t) => {
       form,
     );
   const chain = [
-    ...importsOf('host-agent/plan.ts', "import { a } from './steps.ts'; import type { D } from './docker.ts';"),
-    ...importsOf('host-agent/steps.ts', "import { readFileSync } from 'node:fs';"),
-    ...importsOf('host-agent/docker.ts', "import { request } from 'node:http';"),
+    ...importsOf(
+      'host-agent/reconcile/plan.ts',
+      "import { a } from './steps.ts'; import type { D } from './docker.ts';",
+    ),
+    ...importsOf('host-agent/reconcile/steps.ts', "import { readFileSync } from 'node:fs';"),
+    ...importsOf('host-agent/reconcile/docker.ts', "import { request } from 'node:http';"),
   ];
   t.same(
     [...pureFiles(chain)],
-    ['host-agent/plan.ts', 'host-agent/steps.ts'],
+    ['host-agent/reconcile/plan.ts', 'host-agent/reconcile/steps.ts'],
     'purity is asked of what a plan stands on',
   );
   t.match(faultOf(chain[2]!, pureFiles(chain)), /pure/);

@@ -2,7 +2,7 @@
 import t from 'tap';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { repositoryRoot } from '../../deploy/paths.ts';
+import { repositoryRoot } from '../../dev/paths.ts';
 import { mutants, mutantTable } from '../mutants/mutants.ts';
 
 const read = (path: string): string => readFileSync(join(repositoryRoot, path), 'utf8');

@@ -1,7 +1,7 @@
 /** `node dist/test/mutants/docs.js`: writes the table of mutants into docs/faults.md. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { repositoryRoot } from '../../deploy/paths.ts';
+import { repositoryRoot } from '../../dev/paths.ts';
 import { mutantTable } from './mutants.ts';
 
 const path = join(repositoryRoot, 'docs/faults.md');

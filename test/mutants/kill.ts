@@ -2,9 +2,9 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { repositoryRoot } from '../../deploy/paths.ts';
-import { run } from '../../deploy/run.ts';
-import { say, took } from '../../deploy/steps.ts';
+import { repositoryRoot } from '../../dev/paths.ts';
+import { run } from '../../dev/process/run.ts';
+import { say, took } from '../../dev/steps.ts';
 import { mutants, type Killer, type Mutant } from './mutants.ts';
 
 const killerDeadlineMs = 5 * 60_000;

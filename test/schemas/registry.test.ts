@@ -1,6 +1,6 @@
 /** Which registry a list of rules allows. */
 import t from 'tap';
-import { hostsOfRegistry, isRegistryRule, judgeRegistry, type RegistryVerdict } from '../../schemas/registry.ts';
+import { hostsOfRegistry, isRegistryRule, judgeRegistry, type RegistryVerdict } from '../../schemas/api/registry.ts';
 
 const tables: readonly (readonly [rules: readonly string[], Readonly<Record<string, RegistryVerdict>>])[] = [
   [

@@ -1,6 +1,6 @@
 /** A gateway in virtual time: its own coalescer, and clients whose requests it carries and who write down what they heard. */
-import { Answers } from '../../lib/answers.ts';
-import { Coalescer, type LaneKind, type Outcome, type Question } from '../../gateway/coalescer.ts';
+import { Answers } from '../../lib/nats/answers.ts';
+import { Coalescer, type LaneKind, type Outcome, type Question } from '../../lib/rpc/coalescer.ts';
 import { sleep } from '../../lib/backoff.ts';
 import type { ContainerId, OperationId, TenantId } from '../../schemas/ids.ts';
 import { quietLog, specOf } from '../actors/support.ts';

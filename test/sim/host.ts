@@ -2,14 +2,14 @@
  * A host in virtual time: the agent's own sync, desired set and judgement of orphans, over an engine that is a map. What
  * an agent remembers is lost when it starts again; what its engine has is not.
  */
-import { createFleet } from '../../host-agent/fleet.ts';
-import { emptyDesired, type DesiredSet } from '../../host-agent/desired.ts';
-import { noOrphans, type OrphanMemory } from '../../host-agent/orphans.ts';
-import { sync, type SyncResult, type SyncTarget } from '../../host-agent/sync.ts';
+import { createFleet } from '../../host-agent/workload/workload.ts';
+import { emptyDesired, type DesiredSet } from '../../host-agent/workload/desired.ts';
+import { noOrphans, type OrphanMemory } from '../../host-agent/workload/orphans.ts';
+import { sync, type SyncResult, type SyncTarget } from '../../host-agent/control-plane/sync.ts';
 import { sleep } from '../../lib/backoff.ts';
 import type { ContainerId, HostKey, TenantId } from '../../schemas/ids.ts';
-import type { HelloAnswer, ReportAnswer, ReportItem } from '../../schemas/messages.ts';
-import { partitionOf, subjects } from '../../schemas/subjects.ts';
+import type { HelloAnswer, ReportAnswer, ReportItem } from '../../schemas/wire/messages.ts';
+import { partitionOf, subjects } from '../../schemas/wire/subjects.ts';
 import { agentOf, quietLog } from '../actors/support.ts';
 import { observation } from '../actors/support/records.ts';
 import type { Connection, Nats } from './nats.ts';

@@ -1,11 +1,11 @@
 /** Which partitions a process goes on trying to load, in virtual time. */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
-import { Keeper } from '../../actors/keeper.ts';
-import type { MemberStore } from '../../actors/members/member-store.ts';
+import { Keeper } from '../../actors/membership/partition-manager.ts';
+import type { MemberStore } from '../../actors/membership/member-store.ts';
 import { encodeValue } from '../../actors/runtime/codec.ts';
 import type { Store } from '../../actors/runtime/store.ts';
-import { keys } from '../../schemas/buckets.ts';
+import { keys } from '../../schemas/records/buckets.ts';
 import type { MemberId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { quietLog } from '../actors/support.ts';

@@ -1,7 +1,7 @@
 /** A lease across a pause: what was answered before it counts from when it was asked. */
 import t from 'tap';
-import { Membership } from '../../actors/members/membership.ts';
-import type { MemberStore } from '../../actors/members/member-store.ts';
+import { Membership } from '../../actors/membership/membership.ts';
+import type { MemberStore } from '../../actors/membership/member-store.ts';
 import { sleep } from '../../lib/backoff.ts';
 import type { MemberId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';

@@ -1,12 +1,12 @@
 /**
  * Backup and restore in virtual time: each stream is saved as of its own moment while the cluster serves, the events last,
- * and comes back as of then (deploy/backup.ts, deploy/restore.ts). What is a restore's own is the real code.
+ * and comes back as of then (cli/backup/backup.ts, cli/restore/restore.ts). What is a restore's own is the real code.
  */
-import { settlePartition } from '../../deploy/restore-partition.ts';
+import { settlePartition } from '../../cli/restore/partition.ts';
 import { sleep } from '../../lib/backoff.ts';
-import { bucketStream, buckets, streams } from '../../schemas/buckets.ts';
-import { restoredCluster, type Cluster } from '../../schemas/cluster.ts';
-import type { Event } from '../../schemas/event.ts';
+import { bucketStream, buckets, streams } from '../../schemas/records/buckets.ts';
+import { restoredCluster, type Cluster } from '../../schemas/records/cluster.ts';
+import type { Event } from '../../schemas/api/event.ts';
 import type { Random } from '../actors/support/random.ts';
 import type { Connection, Nats } from './nats.ts';
 
@@ -46,7 +46,7 @@ export async function restoreBackup(
     lastEntries.push(settled.lastEntry);
     lastRevisions.push(last);
   }
-  // As deploy/restore-events.ts does: their ids will be given again.
+  // As cli/restore/events.ts does: their ids will be given again.
   jetstream.keep(streams.events.name, ({ payload }) =>
     (JSON.parse(payload) as Event[]).every(({ id }) => {
       const [partition = 0, entry = 0] = id.split('-').map(Number);

@@ -6,19 +6,19 @@
  * acknowledged after it is gone, and nothing else.
  */
 import { createInbox } from '@nats-io/transport-node';
-import type { PartitionState } from '../../actors/state.ts';
-import type { Question } from '../../gateway/coalescer.ts';
-import { incarnationOf, type Cluster } from '../../schemas/cluster.ts';
+import type { PartitionState } from '../../actors/domain/state.ts';
+import type { Question } from '../../lib/rpc/coalescer.ts';
+import { incarnationOf, type Cluster } from '../../schemas/records/cluster.ts';
 import { home } from '../actors/support/vpn.ts';
 import { restoreBackup, takeBackup, type Backup } from './restore.ts';
 import { liveOnVpn, refusedIn, smallNetwork, storedStates, vpnFaults } from './vpn.ts';
-import type { KeeperObserver } from '../../actors/keeper.ts';
+import type { KeeperObserver } from '../../actors/membership/partition-manager.ts';
 import { createOwner, type HostObserver, type Owner } from '../../actors/owner.ts';
 import type { PartitionObserver } from '../../actors/runtime/partition.ts';
 import { sleep } from '../../lib/backoff.ts';
-import type { ContainerStatusView } from '../../schemas/container.ts';
+import type { ContainerStatusView } from '../../schemas/api/container.ts';
 import { createSlices } from '../../lib/slices.ts';
-import type { Event } from '../../schemas/event.ts';
+import type { Event } from '../../schemas/api/event.ts';
 import type { ContainerId, HostKey, OperationId, Region, TenantId } from '../../schemas/ids.ts';
 import { agentKey, hostKey, quietLog, tenantId } from '../actors/support.ts';
 import { createRandom, type Random } from '../actors/support/random.ts';

@@ -5,10 +5,10 @@
  */
 import { existsSync, mkdirSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { markVariable } from '../../deploy/ledger.ts';
-import { startServer, type Server } from '../../deploy/process.ts';
-import { run, type Ran } from '../../deploy/run.ts';
-import type { Tool } from '../../deploy/tools.ts';
+import { markVariable } from '../../dev/process/ledger.ts';
+import { startServer, type Server } from '../../dev/process/process.ts';
+import { run, type Ran } from '../../dev/process/run.ts';
+import type { Tool } from '../../dev/fetch/tools.ts';
 
 const setupDeadlineMs = 10_000;
 export const commandDeadlineMs = 30_000;

@@ -1,8 +1,8 @@
 /** A test file that runs itself again in a network namespace of its own: what it does to the network, no other meets. */
 import t, { type Test } from 'tap';
-import { run } from '../../deploy/run.ts';
-import { toolHere } from '../../deploy/tools.ts';
-import type { ToolName } from '../../deploy/tool-table.ts';
+import { run } from '../../dev/process/run.ts';
+import { toolHere } from '../../dev/fetch/tools.ts';
+import type { ToolName } from '../../dev/fetch/tool-table.ts';
 
 const insideVariable = 'LONGSHORE_TEST_INSIDE_NAMESPACE';
 

@@ -1,6 +1,6 @@
 /** What `promtool check metrics` says of a scrape. */
 import { spawnSync } from 'node:child_process';
-import { toolHere } from '../../deploy/tools.ts';
+import { toolHere } from '../../dev/fetch/tools.ts';
 
 /** Empty where it finds nothing to say. */
 export async function promtoolFindings(scrape: string): Promise<string> {

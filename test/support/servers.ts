@@ -3,8 +3,8 @@
  * this file alone. Name what you make on a shared one so that no other file's can be meant.
  */
 import type { Test } from 'tap';
-import { findEngine, startPrivateEngine } from '../../deploy/engine.ts';
-import { pushDemoImage, startRegistry } from '../../deploy/registry.ts';
+import { findEngine, startPrivateEngine } from '../../dev/servers/engine.ts';
+import { pushDemoImage, startRegistry } from '../../dev/servers/registry.ts';
 import { temporaryFolder } from './folder.ts';
 
 const given = (name: string): string | undefined => {

@@ -1,7 +1,7 @@
 /** Which test files there are, and what tap's stream says of them. */
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { repositoryRoot } from '../../deploy/paths.ts';
+import { repositoryRoot } from '../../dev/paths.ts';
 
 /** Compiled test files that still have a source. */
 export function testFiles(selection: readonly string[]): string[] {

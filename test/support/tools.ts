@@ -1,6 +1,6 @@
 /** Tools that only some tests need: where they can't be had, these tests are skipped by name; in CI they fail. */
-import { isOptional, type ToolName } from '../../deploy/tool-table.ts';
-import { ToolMissing, toolHere } from '../../deploy/tools.ts';
+import { isOptional, type ToolName } from '../../dev/fetch/tool-table.ts';
+import { ToolMissing, toolHere } from '../../dev/fetch/tools.ts';
 
 /** As every CI service sets it. */
 export const inCi = !['', 'false', undefined].includes(process.env['CI']);

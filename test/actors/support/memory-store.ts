@@ -4,7 +4,7 @@
  * that speak to it, each of which stands for one process and its connection.
  */
 import { setImmediate as turn } from 'node:timers/promises';
-import { keys } from '../../../schemas/buckets.ts';
+import { keys } from '../../../schemas/records/buckets.ts';
 import type { EventSink, Store, StoreWrite, StoredValue, WriteOutcome } from '../../../actors/runtime/store.ts';
 import type { Random } from './random.ts';
 

@@ -1,11 +1,11 @@
 /** A partition over any store, asked by function calls. */
 import { randomUUID } from 'node:crypto';
-import { Fleet } from '../../../actors/fleet.ts';
+import { Fleet } from '../../../actors/endpoints/host-directory.ts';
 import { Partition, type PartitionOptions } from '../../../actors/runtime/partition.ts';
 import { within } from '../../../lib/backoff.ts';
 import { createSlices } from '../../../lib/slices.ts';
 import { systemClock, type Clock } from '../../../lib/clock.ts';
-import type { AnswerCode, ReadAsk, WriteAsk } from '../../../schemas/messages.ts';
+import type { AnswerCode, ReadAsk, WriteAsk } from '../../../schemas/wire/messages.ts';
 import { endless, quietLog } from '../support.ts';
 
 type Loose<T> = T extends { rid: string } ? Omit<T, 'rid' | 'budgetMs'> : never;

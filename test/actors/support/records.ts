@@ -1,11 +1,11 @@
 /** Records, fleets and turns for tests of decisions. */
-import { PartitionState, type PlacementLedger, type StateRecord } from '../../../actors/state.ts';
-import type { Changes, FleetHost, FleetView, HostStanding, TurnContext } from '../../../actors/turn.ts';
-import type { ContainerRecord, Observation } from '../../../schemas/container.ts';
-import type { Capacity, HostRecord } from '../../../schemas/host.ts';
+import { PartitionState, type PlacementLedger, type StateRecord } from '../../../actors/domain/state.ts';
+import type { Changes, FleetHost, FleetView, HostStanding, TurnContext } from '../../../actors/domain/turn.ts';
+import type { ContainerRecord, Observation } from '../../../schemas/api/container.ts';
+import type { Capacity, HostRecord } from '../../../schemas/api/host.ts';
 import type { HostKey, Region } from '../../../schemas/ids.ts';
 import { defaultHostCeiling } from '../../../schemas/limits.ts';
-import type { ReportItem } from '../../../schemas/messages.ts';
+import type { ReportItem } from '../../../schemas/wire/messages.ts';
 import { containerId, hostKey, specOf, tenantId } from '../support.ts';
 
 export const acme = tenantId('acme');

@@ -1,12 +1,18 @@
 /** Networks, peers and what is said of them, for tests of the VPN's actors. No secret here is one. */
 import { randomUUID } from 'node:crypto';
-import type { PartitionState } from '../../../actors/state.ts';
-import { decideRead, decideWrite } from '../../../actors/decide.ts';
-import type { Turn } from '../../../actors/turn.ts';
+import type { PartitionState } from '../../../actors/domain/state.ts';
+import { decideRead, decideWrite } from '../../../actors/domain/decide.ts';
+import type { Turn } from '../../../actors/domain/turn.ts';
 import type { NetworkName, PeerId, PeerTokenId, TenantId } from '../../../schemas/ids.ts';
-import type { Ask, WriteAsk } from '../../../schemas/messages.ts';
-import type { KeptCertificate, LeaseRecord, NetworkRecord, NetworkSettings, Sealed } from '../../../schemas/network.ts';
-import type { PeerKeys, PeerRecord, PeerToken } from '../../../schemas/peer.ts';
+import type { Ask, WriteAsk } from '../../../schemas/wire/messages.ts';
+import type {
+  KeptCertificate,
+  LeaseRecord,
+  NetworkRecord,
+  NetworkSettings,
+  Sealed,
+} from '../../../schemas/api/network.ts';
+import type { PeerKeys, PeerRecord, PeerToken } from '../../../schemas/api/peer.ts';
 import { operation, tenantId } from '../support.ts';
 import type { LooseRead, LooseWrite } from './partition.ts';
 import { acme, apply, contextOf, fleetOf } from './records.ts';

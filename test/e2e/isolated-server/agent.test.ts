@@ -1,5 +1,5 @@
 /** An agent that nobody answers for want of the other servers goes elsewhere, and its host is up. */
-import { createApi } from '../../../deploy/api.ts';
+import { createApi } from '../../../dev/api.ts';
 import { hostKey } from '../../faults/world.ts';
 import { eventually } from '../rig.ts';
 import { movedDeadlineMs, testIsolation } from './isolate.ts';

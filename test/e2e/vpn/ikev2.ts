@@ -4,8 +4,8 @@
  */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { Ran } from '../../../deploy/run.ts';
-import type { ToolName } from '../../../deploy/tool-table.ts';
+import type { Ran } from '../../../dev/process/run.ts';
+import type { ToolName } from '../../../dev/fetch/tool-table.ts';
 import type { Namespace } from './netns.ts';
 
 export const ikev2Tools = ['swanctl'] as const satisfies readonly ToolName[];

@@ -5,10 +5,10 @@
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
-import { enter, strike } from '../../../deploy/ledger.ts';
-import { shortTemporaryRoot } from '../../../deploy/paths.ts';
-import type { ToolName } from '../../../deploy/tool-table.ts';
-import { toolHere, type Tool } from '../../../deploy/tools.ts';
+import { enter, strike } from '../../../dev/process/ledger.ts';
+import { shortTemporaryRoot } from '../../../dev/paths.ts';
+import type { ToolName } from '../../../dev/fetch/tool-table.ts';
+import { toolHere, type Tool } from '../../../dev/fetch/tools.ts';
 import { commandDeadlineMs, createMachine, type Machine } from '../../support/machine.ts';
 import { inCi, skipWithoutTools } from '../../support/tools.ts';
 

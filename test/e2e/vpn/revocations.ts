@@ -1,6 +1,6 @@
 /** What OpenSSL reads in a certificate revocation list. */
 import { spawnSync } from 'node:child_process';
-import { toolHere } from '../../../deploy/tools.ts';
+import { toolHere } from '../../../dev/fetch/tools.ts';
 
 /** Serials, in lower-case hex, of a list in DER. */
 export async function revokedSerials(der: Uint8Array): Promise<string[]> {

@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
-import type { NetworkView } from '../../../schemas/network.ts';
-import type { PeerView } from '../../../schemas/peer.ts';
+import type { NetworkView } from '../../../schemas/api/network.ts';
+import type { PeerView } from '../../../schemas/api/peer.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { clientOf, startControlPlane, type Client, type Running } from '../rig.ts';
 

@@ -1,7 +1,7 @@
 /** WireGuard in a namespace as an operator or a user brings it up: `wg-quick` and a file, in the kernel or beside it. */
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ToolName } from '../../../deploy/tool-table.ts';
+import type { ToolName } from '../../../dev/fetch/tool-table.ts';
 import type { Joined } from './netns.ts';
 
 /** nft: what `wg-quick` guards a default route with. */

@@ -8,7 +8,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { rmSync } from 'node:fs';
 import { once } from 'node:events';
 import { sleep } from '../../../lib/backoff.ts';
-import { labels as ours } from '../../../host-agent/observed.ts';
+import { labels as ours } from '../../../host-agent/reconcile/observed.ts';
 import type { Random } from '../../actors/support/random.ts';
 
 type Labels = Readonly<Record<string, string>>;

@@ -1,7 +1,7 @@
 /** Which streams hold what the workload writes. */
-import { buckets } from '../../../schemas/buckets.ts';
+import { buckets } from '../../../schemas/records/buckets.ts';
 import { limits } from '../../../schemas/limits.ts';
-import { partitionOf } from '../../../schemas/subjects.ts';
+import { partitionOf } from '../../../schemas/wire/subjects.ts';
 import type { Random } from '../../actors/support/random.ts';
 import { tenants } from '../workload.ts';
 

@@ -1,7 +1,7 @@
 /** The owner of every partition in one memory: it decides with the actors' own code, and a test can step in between. */
-import { decideRead, decideWrite } from '../../../actors/decide.ts';
-import { PartitionState } from '../../../actors/state.ts';
-import type { Ask } from '../../../schemas/messages.ts';
+import { decideRead, decideWrite } from '../../../actors/domain/decide.ts';
+import { PartitionState } from '../../../actors/domain/state.ts';
+import type { Ask } from '../../../schemas/wire/messages.ts';
 import { apply, contextOf, fleetOf, noLedger } from '../../actors/support/records.ts';
 import { revocationsOf, type AnswerOf } from '../support.ts';
 

@@ -1,10 +1,10 @@
 /** A peer and its network as actors keep them, with certificates that are ones, and texts that have broken other people's files. */
 import { generateKeyPairSync } from 'node:crypto';
-import { issueCa, issueClient, issueServer, publicKeyPemOf } from '../../../gateway/pki/x509.ts';
-import type { Subject } from '../../../gateway/vpn/subject.ts';
+import { issueCa, issueClient, issueServer, publicKeyPemOf } from '../../../gateway/vpn/pki/x509.ts';
+import type { Subject } from '../../../gateway/vpn/render/subject.ts';
 import type { NetworkName, PeerId, TenantId } from '../../../schemas/ids.ts';
-import type { KeptCertificate, NetworkRecord, NetworkSettings, Sealed } from '../../../schemas/network.ts';
-import type { PeerRecord } from '../../../schemas/peer.ts';
+import type { KeptCertificate, NetworkRecord, NetworkSettings, Sealed } from '../../../schemas/api/network.ts';
+import type { PeerRecord } from '../../../schemas/api/peer.ts';
 
 export const peerId = '01920a3b-4c5d-7e6f-8a9b-0c1d2e3f4a5b' as PeerId;
 export const localId = `${peerId}.demo.internal`;

@@ -4,9 +4,9 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Test } from 'tap';
-import { enter, newMark, strike } from '../../../deploy/ledger.ts';
-import { repositoryRoot } from '../../../deploy/paths.ts';
-import { processName } from '../../../deploy/proc.ts';
+import { enter, newMark, strike } from '../../../dev/process/ledger.ts';
+import { repositoryRoot } from '../../../dev/paths.ts';
+import { processName } from '../../../dev/process/proc.ts';
 import { joinToken, type ControlPlane } from './control-plane.ts';
 import { eventually } from './eventually.ts';
 

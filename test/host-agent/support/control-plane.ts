@@ -11,13 +11,13 @@ import { jetstreamManager } from '@nats-io/jetstream';
 import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
 import type { Test } from 'tap';
 import { v7 } from 'uuid';
-import { mintHostUserJwt, startNats, type Nats } from '../../../deploy/nats.ts';
+import { mintHostUserJwt, startNats, type Nats } from '../../../dev/servers/nats.ts';
 import { createLog } from '../../../lib/log.ts';
-import { connectNats, credentialsFile } from '../../../lib/nats.ts';
+import { connectNats, credentialsFile } from '../../../lib/nats/connection.ts';
 import { decoder } from '../../../lib/decode.ts';
 import type { ContainerId, HostKey, TenantId } from '../../../schemas/ids.ts';
-import { EnrolBody } from '../../../schemas/host.ts';
-import { LogBlock, type LogEntry } from '../../../schemas/log.ts';
+import { EnrolBody } from '../../../schemas/api/host.ts';
+import { LogBlock, type LogEntry } from '../../../schemas/api/log.ts';
 import {
   Beat,
   Hello,
@@ -28,7 +28,7 @@ import {
   type ReportAnswer,
   type ReportItem,
   type SyncAnswer,
-} from '../../../schemas/messages.ts';
+} from '../../../schemas/wire/messages.ts';
 import {
   anySender,
   anyUnboundSender,
@@ -36,7 +36,7 @@ import {
   senderOfSubject,
   subjects,
   type Sender,
-} from '../../../schemas/subjects.ts';
+} from '../../../schemas/wire/subjects.ts';
 import { eventually } from './eventually.ts';
 
 export const host = 'h1' as HostKey;

@@ -1,10 +1,10 @@
 /** The inputs of a decision, each with everything ordinary but what a test is about. */
-import type { DesiredContainer } from '../../../schemas/messages.ts';
+import type { DesiredContainer } from '../../../schemas/wire/messages.ts';
 import type { ContainerId, HostKey, TenantId } from '../../../schemas/ids.ts';
-import { blank, type Memory } from '../../../host-agent/memory.ts';
-import type { EngineState, Found, Observed } from '../../../host-agent/observed.ts';
-import { specHash, type Owner } from '../../../host-agent/spec.ts';
-import type { Wanted } from '../../../host-agent/wanted.ts';
+import { blank, type Memory } from '../../../host-agent/reconcile/restart-state.ts';
+import type { EngineState, Found, Observed } from '../../../host-agent/reconcile/observed.ts';
+import { specHash, type Owner } from '../../../host-agent/reconcile/spec.ts';
+import type { Wanted } from '../../../host-agent/workload/wanted.ts';
 
 export const nowMs = Date.parse('2026-01-02T03:04:05Z');
 export const id = '0190a000-0000-7000-8000-000000000001' as ContainerId;

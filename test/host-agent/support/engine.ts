@@ -1,7 +1,7 @@
 /** The engine as the test sees it, by calls of its own: what really runs, whatever the agent says. */
 import type { Test } from 'tap';
-import { engineGet, engineRequest, parseEngineHost, type EngineAddress } from '../../../deploy/engine-api.ts';
-import { labels } from '../../../host-agent/observed.ts';
+import { engineGet, engineRequest, parseEngineHost, type EngineAddress } from '../../../dev/servers/engine-api.ts';
+import { labels } from '../../../host-agent/reconcile/observed.ts';
 import type { ContainerId } from '../../../schemas/ids.ts';
 
 const deadlineMs = 60_000;

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pushTestImage } from '../../../deploy/registry.ts';
+import { pushTestImage } from '../../../dev/servers/registry.ts';
 import { sharedEngine, sharedRegistry } from '../../support/servers.ts';
 import { startAgent, type AgentProcess } from './agent.ts';
 import { startControlPlane, type ControlPlane, type Desire } from './control-plane.ts';

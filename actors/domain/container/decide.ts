@@ -1,0 +1,301 @@
+/** What a tenant or an operator asks of a container. Pure: see turn.ts. */
+import type { ContainerRecord } from '../../../schemas/api/container.ts';
+import type { FieldErrors } from '../../../schemas/errors.ts';
+import type { ContainerId, Region, TenantId } from '../../../schemas/ids.ts';
+import { limits } from '../../../schemas/limits.ts';
+import type { Ask, ContainerTrace } from '../../../schemas/wire/messages.ts';
+import { insertionMs, page } from '../order.ts';
+import { quotaAmountsOf, type PartitionView, type TenantView } from '../state.ts';
+import { damagedTenant } from '../tenant/decide.ts';
+import { tooManyContainersGone } from '../tenant/remembered.ts';
+import { excessInRegion, excessInTenant, refuseExcess, type Excess } from '../tenant/quota.ts';
+import { regionsThatMayPull, registryRefusal } from '../tenant/registries.ts';
+import {
+  answer,
+  data,
+  invalid,
+  noChanges,
+  refuse,
+  type FleetHost,
+  type Reply,
+  type Turn,
+  type TurnContext,
+} from '../turn.ts';
+import { bury, changed, eventOf, findHost, isOnHost, placeOn, want } from './transitions.ts';
+import { containerJson, containerStatusView, containerView, shownStatus, unobserved } from './view.ts';
+
+type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
+
+const unknownHost: FieldErrors = { host_key: ['is not a host in an allocated region'] };
+
+const reply = (code: 'ok' | 'created' | 'accepted', record: ContainerRecord, context: TurnContext): Reply => ({
+  code,
+  body: `{"data":${containerJson(record, context.fleet)}}`,
+  ofContainer: { tenant: record.tenant, id: record.id },
+});
+
+/** The body of a remembered outcome, made again; undefined where the container is gone since. */
+export function againBody(state: PartitionView, tenant: TenantId, id: ContainerId, context: TurnContext) {
+  const record = state.tenant(tenant).containers.get(id);
+  return record === undefined ? undefined : `{"data":${containerJson(record, context.fleet)}}`;
+}
+
+function newRecord(ask: Of<'container.create'>, tenant: TenantView, context: TurnContext): ContainerRecord {
+  const { spec } = ask;
+  const insertedAtMs = insertionMs(tenant.newest, ask.id, context.nowMs);
+  return {
+    kind: 'container',
+    id: ask.id,
+    tenant: ask.tenant,
+    spec,
+    secretRefs: [],
+    configFiles: [],
+    diskBytes: limits.containerDiskBytes,
+    desired: 'running',
+    generation: 1,
+    placement: { phase: 'unplaced' },
+    history: [],
+    rejections: [],
+    observed: unobserved('pending', null),
+    observedOrder: { generation: 0, session: 0, seq: 0 },
+    observedAtMs: null,
+    insertedAtMs,
+    updatedAtMs: insertedAtMs,
+    idempotency:
+      ask.idempotency === null ? null : { ...ask.idempotency, untilMs: context.nowMs + limits.idempotencyTtlMs },
+  };
+}
+
+type Where =
+  | { readonly kind: 'host'; readonly host: FleetHost; readonly chosenBy: 'tenant' | 'platform' }
+  | { readonly kind: 'nowhere' }
+  | { readonly kind: 'excess'; readonly excess: Excess };
+
+/** A region's caps are checked where the container is placed; one without a host counts under `*` alone. */
+function whereTo(
+  record: ContainerRecord,
+  pinned: FleetHost | undefined,
+  tenant: TenantView,
+  context: TurnContext,
+): Where {
+  const amounts = quotaAmountsOf(record);
+  const overTenant = excessInTenant(tenant, amounts);
+  if (overTenant !== undefined) return { kind: 'excess', excess: overTenant };
+  if (pinned !== undefined) {
+    const over = excessInRegion(tenant, pinned.region, amounts);
+    return over === undefined ? { kind: 'host', host: pinned, chosenBy: 'tenant' } : { kind: 'excess', excess: over };
+  }
+  const host = findHost(record, tenant, context);
+  if (host !== undefined) return { kind: 'host', host, chosenBy: 'platform' };
+  const overs = regionsThatMayPull(tenant.record, tenant.record.regions, record.spec).map((region) =>
+    excessInRegion(tenant, region, amounts),
+  );
+  const [first] = overs;
+  return first !== undefined && overs.every((over) => over !== undefined)
+    ? { kind: 'excess', excess: first }
+    : { kind: 'nowhere' };
+}
+
+/** Name, host, quota and idempotency are checked, and all is written, in this one turn. */
+export function create(state: PartitionView, ask: Of<'container.create'>, context: TurnContext): Turn {
+  const tenant = state.tenant(ask.tenant);
+  if (tenant.settingsDamaged) return damagedTenant;
+  const earlier = ask.idempotency === null ? undefined : earlierCreate(tenant, ask.idempotency, context);
+  if (earlier !== undefined) return earlier;
+  const tooMany = tooManyContainersGone(tenant, context);
+  if (tooMany !== undefined) return tooMany;
+
+  const faults: FieldErrors = {};
+  if (tenant.names.has(ask.spec.name)) faults['name'] = ['has already been taken'];
+  const pinned = ask.spec.host_key === null ? undefined : context.fleet.host(ask.spec.host_key);
+  const known =
+    pinned !== undefined &&
+    pinned.standing !== 'removed' &&
+    pinned.standing !== 'fenced' &&
+    tenant.record.regions.includes(pinned.region);
+  if (ask.spec.host_key !== null && !known) {
+    // Nobody has told of this host yet: that is no reason to say that there is none.
+    if (context.fleet.standing(ask.spec.host_key) === 'unheard') return refuse('unavailable');
+    Object.assign(faults, unknownHost);
+  }
+  // Of a host that is not known, no region is known either: then its fault alone is told.
+  if (ask.spec.host_key === null || known) {
+    const regions = pinned === undefined ? tenant.record.regions : [pinned.region];
+    if (!mayPullInSome(tenant, regions, ask.spec)) Object.assign(faults, registryRefusal);
+  }
+  if (Object.keys(faults).length > 0) return invalid(faults);
+
+  const declared = newRecord(ask, tenant, context);
+  const where = whereTo(declared, pinned, tenant, context);
+  switch (where.kind) {
+    case 'excess':
+      return refuseExcess(where.excess);
+    case 'nowhere': {
+      const record = { ...declared, observed: unobserved('pending', 'no_host') };
+      return answer(reply('created', record, context), changed(record, [eventOf('created', record, context)]));
+    }
+    case 'host': {
+      const record = placeOn(declared, where.host, where.chosenBy, context);
+      const events = [eventOf('created', declared, context), eventOf('placed', record, context)];
+      return answer(reply('created', record, context), changed(record, events));
+    }
+  }
+}
+
+/** A tenant without regions is told of that, not of registries. */
+const mayPullInSome = ({ record }: TenantView, regions: readonly Region[], spec: ContainerRecord['spec']): boolean =>
+  regions.length === 0 || regionsThatMayPull(record, regions, spec).length > 0;
+
+function earlierCreate(
+  tenant: TenantView,
+  { key, bodyHash }: { key: string; bodyHash: string },
+  context: TurnContext,
+): Turn | undefined {
+  const id = tenant.idempotency.get(key);
+  const record = id === undefined ? undefined : (tenant.containers.get(id) ?? tenant.tombstones.get(id));
+  if (record?.idempotency == null || record.idempotency.untilMs <= context.expiryMs) return undefined;
+  if (record.idempotency.bodyHash !== bodyHash) {
+    return invalid({ idempotency_key: ['was used with a different body'] });
+  }
+  return record.kind === 'tombstone'
+    ? refuse('conflict', 'the container that was created under this key is gone')
+    : answer(reply('created', record, context));
+}
+
+/** The container that an ask names, or the refusal that takes its place. A tenant reaches only its own (invariant A6). */
+function find(
+  state: PartitionView,
+  ask: { readonly tenant: TenantId; readonly id: ContainerId },
+): { readonly record: ContainerRecord } | { readonly refusal: Turn } {
+  const tenant = state.tenant(ask.tenant);
+  const record = tenant.containers.get(ask.id);
+  if (record !== undefined) return { record };
+  return {
+    refusal: tenant.damaged.has(ask.id)
+      ? refuse('internal', 'the record of this container is damaged; contact support with the request id')
+      : refuse('not_found'),
+  };
+}
+
+/** Idempotent. What failed or backs off is tried again at once, for its generation rises. */
+export function start(state: PartitionView, ask: Of<'container.start'>, context: TurnContext): Turn {
+  const found = find(state, ask);
+  if ('refusal' in found) return found.refusal;
+  const { record } = found;
+  if (record.desired === 'removed') return refuse('conflict', 'the container is being removed');
+  const waits = record.observed.status === 'failed' || record.observed.status === 'backoff';
+  if (record.desired === 'running' && !waits) return answer(reply('ok', record, context), rungOnly(record));
+  const tenant = state.tenant(ask.tenant);
+  if (tenant.settingsDamaged) return damagedTenant;
+  if (!mayPullInSome(tenant, regionsToStartIn(record, tenant, context), record.spec)) return invalid(registryRefusal);
+  const wanted = want(record, 'running', context);
+  const host = isOnHost(wanted, context) ? undefined : findHost(wanted, tenant, context);
+  const movable = wanted.placement.phase === 'unplaced' || wanted.placement.chosenBy === 'platform';
+  const next = host !== undefined && movable ? placeOn(wanted, host, 'platform', context) : wanted;
+  return answer(reply('ok', next, context), changed(next, [eventOf('start_requested', next, context)]));
+}
+
+/** Where its host is; any of the tenant's regions where the platform is to choose one. */
+const regionsToStartIn = (record: ContainerRecord, tenant: TenantView, context: TurnContext): readonly Region[] =>
+  record.placement.phase === 'placed' && (isOnHost(record, context) || record.placement.chosenBy === 'tenant')
+    ? [record.placement.region]
+    : tenant.record.regions;
+
+/** Idempotent. */
+export function stop(state: PartitionView, ask: Of<'container.stop'>, context: TurnContext): Turn {
+  const found = find(state, ask);
+  if ('refusal' in found) return found.refusal;
+  const { record } = found;
+  if (record.desired === 'removed') return refuse('conflict', 'the container is being removed');
+  if (record.desired === 'stopped') return answer(reply('ok', record, context), rungOnly(record));
+  const next = want(record, 'stopped', context);
+  return answer(reply('ok', next, context), changed(next, [eventOf('stop_requested', next, context)]));
+}
+
+/** Nothing changed, and the bell is rung all the same: setting a desired state re-actuates. */
+const rungOnly = (record: ContainerRecord) => ({
+  ...noChanges,
+  effects: record.placement.phase === 'placed' ? [{ kind: 'bell' as const, host: record.placement.host }] : [],
+});
+
+/** Gone when its host confirms, or at once where no host can have it. */
+export function remove(state: PartitionView, ask: Of<'container.delete'>, context: TurnContext): Turn {
+  const found = find(state, ask);
+  if ('refusal' in found) return found.refusal;
+  const { record } = found;
+  if (record.desired === 'removed') return answer(reply('accepted', record, context), rungOnly(record));
+  const next = want(record, 'removed', context);
+  const requested = changed(next, [eventOf('delete_requested', next, context)]);
+  if (isOnHost(record, context)) return answer(reply('accepted', next, context), requested);
+  const gone = bury(next, context);
+  // The record is gone with this turn: the answer is remembered by its body, not by its id.
+  return answer(data('accepted', containerView(next, 'removing')), {
+    ...gone,
+    events: [...requested.events, ...gone.events],
+  });
+}
+
+/** The operator's fields change what is run: the container is made anew under a new generation. */
+export function operate(state: PartitionView, ask: Of<'container.operate'>, context: TurnContext): Turn {
+  const found = find(state, ask);
+  if ('refusal' in found) return found.refusal;
+  const { record } = found;
+  if (record.desired === 'removed') return refuse('conflict', 'the container is being removed');
+  const { pull_policy, secret_refs, config_files } = ask.fields;
+  const next: ContainerRecord = {
+    ...record,
+    spec: { ...record.spec, pull_policy: pull_policy ?? record.spec.pull_policy },
+    secretRefs: secret_refs ?? record.secretRefs,
+    configFiles: config_files ?? record.configFiles,
+    generation: record.generation + 1,
+    updatedAtMs: context.nowMs,
+  };
+  return answer(reply('ok', next, context), changed(next, [eventOf('operator_changed', next, context)]));
+}
+
+export function get(state: PartitionView, ask: Of<'container.get'>, context: TurnContext): Turn {
+  const found = find(state, ask);
+  return 'refusal' in found ? found.refusal : answer(reply('ok', found.record, context));
+}
+
+export function status(state: PartitionView, ask: Of<'container.status'>, context: TurnContext): Turn {
+  const found = find(state, ask);
+  return 'refusal' in found ? found.refusal : answer(data('ok', containerStatusView(found.record, context.fleet)));
+}
+
+export function trace(state: PartitionView, ask: Of<'container.trace'>): Turn {
+  const tenant = state.tenant(ask.tenant);
+  const record = tenant.containers.get(ask.id) ?? tenant.tombstones.get(ask.id);
+  if (record === undefined) return refuse('not_found');
+  const value: ContainerTrace = { history: record.history, gone: record.kind === 'tombstone' };
+  return answer(data('ok', value));
+}
+
+export function inspect(state: PartitionView, ask: Of<'container.inspect'>, context: TurnContext): Turn {
+  const found = find(state, ask);
+  if ('refusal' in found) return found.refusal;
+  const { record } = found;
+  return answer(
+    data('ok', {
+      container: containerView(record, shownStatus(record, context.fleet).status),
+      status: containerStatusView(record, context.fleet),
+      secret_refs: record.secretRefs,
+      config_files: record.configFiles,
+      reconciler: {
+        placement: record.placement,
+        history: record.history,
+        rejections: record.rejections,
+        observed: record.observed,
+        observed_order: record.observedOrder,
+      },
+    }),
+  );
+}
+
+/** A hundred environments of 64 KiB are more than one message holds. */
+export const list = (state: PartitionView, ask: Of<'container.list'>, context: TurnContext): Turn =>
+  page(state.tenant(ask.tenant).containers.values(), {
+    ...ask,
+    maxBytes: limits.answerPartBytes,
+    render: (record) => containerJson(record, context.fleet),
+  });

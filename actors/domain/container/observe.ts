@@ -1,0 +1,201 @@
+/** What a container's record makes of its host's reports. Pure. */
+import type { ContainerRecord, Observation, ObservationOrder } from '../../../schemas/api/container.ts';
+import type { HostKey } from '../../../schemas/ids.ts';
+import { limits } from '../../../schemas/limits.ts';
+import type { ReportItem } from '../../../schemas/wire/messages.ts';
+import type { PartitionView, TenantView } from '../state.ts';
+import { noChanges, type Changes, type EventDraft, type TurnContext } from '../turn.ts';
+import { bury, changed, eventOf, findHost, placeOn, replace } from './transitions.ts';
+
+/** What an agent may say of a container; the other statuses are the control plane's. */
+const reportable: ReadonlySet<Observation['status']> = new Set([
+  'pulling',
+  'starting',
+  'running',
+  'backoff',
+  'stopping',
+  'stopped',
+  'failed',
+  'removing',
+]);
+
+const isNewer = (order: ObservationOrder, than: ObservationOrder): boolean =>
+  order.generation !== than.generation
+    ? order.generation > than.generation
+    : order.session !== than.session
+      ? order.session > than.session
+      : order.seq > than.seq;
+
+/** What is stored of a report: its own fields alone, for a host may send anything beside them. */
+const observationOf = (given: Observation): Observation => ({
+  status: given.status,
+  reason: given.reason,
+  message: given.message,
+  exit_code: given.exit_code,
+  restart_count: given.restart_count,
+  next_retry_at: given.next_retry_at,
+  started_at: given.started_at,
+  addresses: given.addresses.map(({ port, address }) => ({ port, address })),
+});
+
+/** A restart counts as news, so that every crash is an event. */
+const isNews = (before: Observation, after: Observation): boolean =>
+  before.status !== after.status ||
+  before.reason !== after.reason ||
+  before.exit_code !== after.exit_code ||
+  before.restart_count !== after.restart_count;
+
+/**
+ * One item of a report of `host`. Believed only where the record names that host (invariant A7), and only if it is newer
+ * than what is known: of the generation that is wanted now, or the answer to it is still to come.
+ */
+export function observe(
+  state: PartitionView,
+  host: HostKey,
+  session: number,
+  item: ReportItem,
+  context: TurnContext,
+): Changes {
+  const tenant = state.tenant(item.tenant);
+  const record = tenant.containers.get(item.id);
+  if (record === undefined || record.placement.phase !== 'placed' || record.placement.host !== host) return noChanges;
+  const order = { generation: item.generation, session, seq: item.seq };
+  const known = state.lastHeard(record);
+  if (item.generation !== record.generation || !isNewer(order, known)) return noChanges;
+
+  if (item.gone && record.desired === 'removed') return bury(record, context);
+  if (item.gone && item.observation.reason === 'rejected')
+    return rejected(state, record, order, item.observation, context);
+  if (item.gone || !reportable.has(item.observation.status)) return noChanges;
+
+  const observed = observationOf(item.observation);
+  if (observed.status === 'removing' && !isRemovalWorthTelling(record, observed)) {
+    return { ...noChanges, heard: { id: record.id, order } };
+  }
+  const elsewhere = movedFromFault(state, record, observed, context);
+  if (elsewhere !== undefined) return elsewhere;
+  if (isRepeated(record, observed, order, known)) return { ...noChanges, heard: { id: record.id, order } };
+  const next: ContainerRecord = {
+    ...record,
+    observed,
+    observedOrder: order,
+    observedAtMs: context.nowMs,
+    updatedAtMs: record.observed.status === item.observation.status ? record.updatedAtMs : context.nowMs,
+  };
+  const events = isNews(record.observed, next.observed) ? [toldByHost(next)] : [];
+  return {
+    records: [next],
+    deletes: [],
+    events,
+    effects: [{ kind: 'changed', tenant: record.tenant, id: record.id }],
+  };
+}
+
+/**
+ * Does a new session say what is stored already? Then nothing is committed (ADR 15): memory keeps the order, and after a
+ * crash of the owner the host's session refuses what the sessions before it sent (hosts.ts). Inside a session the order is
+ * committed even for an equal observation: an agent numbers each observation once, so another one may be under way.
+ */
+const isRepeated = (
+  record: ContainerRecord,
+  observed: Observation,
+  order: ObservationOrder,
+  known: ObservationOrder,
+): boolean =>
+  order.generation === known.generation &&
+  order.session !== known.session &&
+  JSON.stringify(observationOf(record.observed)) === JSON.stringify(observed);
+
+/** A removal that gets ahead is told by its end; what holds one up is told, and that it is over. */
+const isRemovalWorthTelling = ({ desired, observed: before }: ContainerRecord, { reason }: Observation): boolean =>
+  desired === 'removed' && (reason !== null || before.status === 'removing');
+
+/** Is it the host that lacks something, and not the container that is at fault? */
+const isFaultOfHost = ({ spec }: ContainerRecord, { status, reason }: Observation): boolean =>
+  (status === 'backoff' || status === 'failed') &&
+  (reason === 'host_fault' ||
+    reason === 'secret_missing' ||
+    (reason === 'image_not_found' && spec.pull_policy === 'never'));
+
+/**
+ * What the platform placed is tried elsewhere, if there is another host; that it is not placed back at once, its rejections
+ * say. Else it waits where it is, with the reason shown. A host that the tenant chose is kept.
+ */
+function movedFromFault(
+  state: PartitionView,
+  record: ContainerRecord,
+  observed: Observation,
+  context: TurnContext,
+): Changes | undefined {
+  const { placement, desired } = record;
+  if (placement.phase !== 'placed' || placement.chosenBy !== 'platform' || desired !== 'running') return undefined;
+  if (!isFaultOfHost(record, observed)) return undefined;
+  const refused = { ...record, rejections: rejectionsWith(record, placement.host, context) };
+  const changes = moved(refused, state.tenant(record.tenant), context);
+  if (changes === noChanges) return undefined;
+  return { ...changes, events: [toldByHost({ ...record, observed }), ...changes.events] };
+}
+
+/** Of a host that has just spoken, however long it was silent before. */
+const toldByHost = (container: ContainerRecord): EventDraft => ({
+  type: 'status',
+  container,
+  status: container.desired === 'removed' ? 'removing' : container.observed.status,
+});
+
+const rejectionsWith = ({ rejections }: ContainerRecord, host: HostKey, { nowMs }: TurnContext) => [
+  ...rejections.filter((rejection) => rejection.host !== host && rejection.atMs + limits.rejectionTtlMs > nowMs),
+  { host, atMs: nowMs },
+];
+
+/** Its host's admission refused it: the platform tries another, a tenant's own choice fails. */
+function rejected(
+  state: PartitionView,
+  record: ContainerRecord,
+  order: ObservationOrder,
+  observation: Observation,
+  context: TurnContext,
+): Changes {
+  if (record.placement.phase !== 'placed') return noChanges;
+  const { host, chosenBy } = record.placement;
+  const refused = { ...record, rejections: rejectionsWith(record, host, context) };
+  if (chosenBy === 'platform') {
+    return replace(refused, state.tenant(record.tenant), context);
+  }
+  const failed: ContainerRecord = {
+    ...refused,
+    observed: { ...observationOf(observation), status: 'failed', reason: 'rejected' },
+    observedOrder: order,
+    observedAtMs: context.nowMs,
+    updatedAtMs: context.nowMs,
+  };
+  return changed(failed, [eventOf('status', failed, context)]);
+}
+
+/** A container that waits for a host, or whose host is gone or is being emptied. Called again and again by the sweep. */
+export function settle(state: PartitionView, record: ContainerRecord, context: TurnContext): Changes {
+  const tenant = state.tenant(record.tenant);
+  if (record.placement.phase === 'unplaced') {
+    return record.desired === 'running' ? moved(record, tenant, context) : noChanges;
+  }
+  const { host, chosenBy } = record.placement;
+  const standing = context.fleet.standing(host);
+  if (standing === 'lost' || standing === 'removed') {
+    if (record.desired === 'removed') return bury(record, context);
+    return chosenBy === 'platform' ? replace(record, tenant, context) : noChanges;
+  }
+  // It may still run there, also where the host was being drained.
+  if (standing === 'fenced') return noChanges;
+  const leaving =
+    context.fleet.host(host)?.draining === true && chosenBy === 'platform' && record.desired === 'running';
+  return leaving ? moved(record, tenant, context) : noChanges;
+}
+
+/** To another host, if there is one: what runs is not stopped in order to wait for nothing. */
+function moved(record: ContainerRecord, tenant: TenantView, context: TurnContext): Changes {
+  const host = findHost(record, tenant, context);
+  if (host === undefined) return noChanges;
+  const next = placeOn(record, host, 'platform', context);
+  const left = record.placement.phase === 'placed' ? [{ kind: 'bell' as const, host: record.placement.host }] : [];
+  return changed(next, [eventOf('placed', next, context)], left);
+}

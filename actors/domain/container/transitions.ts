@@ -1,0 +1,152 @@
+/**
+ * The steps that a container's record takes, each a pure function from a record to the changes that make the next one.
+ * `desired` and `generation` are written here and nowhere else (invariant A2).
+ */
+import type { ContainerRecord, DesiredState, Observation, TombstoneRecord } from '../../../schemas/api/container.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { choose } from '../placement.ts';
+import { amountsOf, quotaAmountsOf, type TenantView } from '../state.ts';
+import { excessInRegion } from '../tenant/quota.ts';
+import { regionsThatMayPull } from '../tenant/registries.ts';
+import type { Changes, Effect, EventDraft, FleetHost, TurnContext } from '../turn.ts';
+import { shownStatus, unobserved } from './view.ts';
+
+/** What every changed container owes the world: whoever waits is told, and its host's bell is rung. */
+export function changed(
+  record: ContainerRecord,
+  events: readonly EventDraft[],
+  effects: readonly Effect[] = [],
+): Changes {
+  const bell: Effect[] = record.placement.phase === 'placed' ? [{ kind: 'bell', host: record.placement.host }] : [];
+  return {
+    records: [record],
+    deletes: [],
+    events,
+    effects: [{ kind: 'changed', tenant: record.tenant, id: record.id }, ...bell, ...effects],
+  };
+}
+
+export const eventOf = (type: EventDraft['type'], container: ContainerRecord, context: TurnContext): EventDraft => ({
+  type,
+  container,
+  status: shownStatus(container, context.fleet).status,
+});
+
+const withNext = (
+  record: ContainerRecord,
+  context: TurnContext,
+  next: Partial<Pick<ContainerRecord, 'desired' | 'observed' | 'placement' | 'history' | 'rejections' | 'spec'>>,
+): ContainerRecord => ({ ...record, ...next, generation: record.generation + 1, updatedAtMs: context.nowMs });
+
+/** Is there a host that has it, or may have it? */
+export function isOnHost(record: ContainerRecord, context: TurnContext): boolean {
+  if (record.placement.phase === 'unplaced') return false;
+  const standing = context.fleet.standing(record.placement.host);
+  return standing !== 'lost' && standing !== 'removed';
+}
+
+/** Forgets an explanation that a new attempt is to replace, and keeps what counts through attempts. */
+const again = (observed: Observation, status: Observation['status']): Observation => ({
+  ...unobserved(status, null),
+  restart_count: observed.restart_count,
+});
+
+/** Hosts that refused it not long ago. */
+const refusedBy = (record: ContainerRecord, context: TurnContext) =>
+  new Set(record.rejections.filter(({ atMs }) => atMs + limits.rejectionTtlMs > context.nowMs).map(({ host }) => host));
+
+/** A host for the container among the tenant's regions whose caps have room for it; undefined where none fits now. */
+export function findHost(record: ContainerRecord, tenant: TenantView, context: TurnContext): FleetHost | undefined {
+  // Which regions it may use is unknown until its record is repaired.
+  if (tenant.settingsDamaged) return undefined;
+  const { cpuMillis, memBytes } = amountsOf(record);
+  const amounts = quotaAmountsOf(record);
+  const leaving = record.placement.phase === 'placed' ? record.placement.region : undefined;
+  const regions = regionsThatMayPull(tenant.record, tenant.record.regions, record.spec).filter(
+    (region) => region === leaving || excessInRegion(tenant, region, amounts) === undefined,
+  );
+  const excluded = refusedBy(record, context);
+  if (record.placement.phase === 'placed') excluded.add(record.placement.host);
+  return choose(context.fleet, regions, { id: record.id, cpuMillis, memBytes }, excluded);
+}
+
+/** Every placement raises the generation, and an agent adopts only what was made under its own placement. */
+export function placeOn(
+  record: ContainerRecord,
+  host: FleetHost,
+  chosenBy: 'tenant' | 'platform',
+  context: TurnContext,
+) {
+  const history = [...record.history.filter((key) => key !== host.key), host.key].slice(-limits.placementHistory);
+  return withNext(record, context, {
+    placement: {
+      phase: 'placed',
+      host: host.key,
+      region: host.region,
+      since: record.generation + 1,
+      chosenBy,
+      atMs: context.nowMs,
+    },
+    history,
+    observed: again(record.observed, 'pending'),
+  });
+}
+
+/** Takes a container off its host without a new one: it waits, or rests if it was to be stopped. */
+export const unplace = (record: ContainerRecord, context: TurnContext): ContainerRecord =>
+  withNext(record, context, {
+    placement: { phase: 'unplaced', atMs: context.nowMs },
+    observed:
+      record.desired === 'running'
+        ? { ...again(record.observed, 'pending'), reason: 'no_host' }
+        : again(record.observed, 'stopped'),
+  });
+
+/** Places it again, elsewhere; the host that it leaves hears of it too. */
+export function replace(record: ContainerRecord, tenant: TenantView, context: TurnContext): Changes {
+  const left: Effect[] = record.placement.phase === 'placed' ? [{ kind: 'bell', host: record.placement.host }] : [];
+  const host = record.desired === 'running' ? findHost(record, tenant, context) : undefined;
+  const next = host === undefined ? unplace(record, context) : placeOn(record, host, 'platform', context);
+  return changed(next, [eventOf(host === undefined ? 'unplaced' : 'placed', next, context)], left);
+}
+
+/** `start` and `stop`: a new generation, and at once the status that no agent is there to report. */
+export function want(record: ContainerRecord, desired: DesiredState, context: TurnContext): ContainerRecord {
+  const { status } = record.observed;
+  const onHost = isOnHost(record, context);
+  switch (desired) {
+    case 'running': {
+      const rests = status === 'stopped' || status === 'failed' || !onHost;
+      const pending = again(record.observed, 'pending');
+      const waiting: Observation = record.placement.phase === 'unplaced' ? { ...pending, reason: 'no_host' } : pending;
+      const rejected = record.observed.reason === 'rejected' ? { rejections: [] } : {};
+      return withNext(record, context, { desired, observed: rests ? waiting : record.observed, ...rejected });
+    }
+    case 'stopped':
+      return withNext(record, context, {
+        desired,
+        observed: onHost ? record.observed : again(record.observed, 'stopped'),
+      });
+    case 'removed':
+      return withNext(record, context, { desired });
+  }
+}
+
+/** What is left when it is gone. */
+export function bury(record: ContainerRecord, context: TurnContext): Changes {
+  const tombstone: TombstoneRecord = {
+    kind: 'tombstone',
+    id: record.id,
+    tenant: record.tenant,
+    history: record.history,
+    goneAtMs: context.nowMs,
+    // A key that has ended need not be kept for another week.
+    idempotency: (record.idempotency?.untilMs ?? 0) > context.expiryMs ? record.idempotency : null,
+  };
+  return {
+    records: [tombstone],
+    deletes: [],
+    events: [{ type: 'removed', container: record, status: 'removing' }],
+    effects: [{ kind: 'changed', tenant: record.tenant, id: record.id }],
+  };
+}

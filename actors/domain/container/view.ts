@@ -1,0 +1,107 @@
+/** How a container is shown. Pure: the status that its host's silence makes of it is computed at each read. */
+import type {
+  Container,
+  ContainerRecord,
+  ContainerStatus,
+  ContainerStatusView,
+  Observation,
+  Reason,
+} from '../../../schemas/api/container.ts';
+import type { FleetView } from '../turn.ts';
+
+const timestamp = (ms: number): string => new Date(ms).toISOString();
+
+export interface ShownStatus {
+  readonly status: ContainerStatus;
+  readonly reason: Reason | null;
+}
+
+/** What a reader is told: the record's status, unless what is known of its host says otherwise. */
+export function shownStatus(record: ContainerRecord, fleet: FleetView): ShownStatus {
+  if (record.desired === 'removed') return { status: 'removing', reason: record.observed.reason };
+  const { status, reason } = record.observed;
+  if (record.placement.phase === 'unplaced') return { status, reason };
+  switch (fleet.standing(record.placement.host)) {
+    case 'lost':
+      return { status: 'lost', reason: 'host_lost' };
+    case 'fenced':
+    case 'removed':
+      return { status: 'lost', reason: 'host_removed' };
+    case 'silent':
+      // `pending` says that no host has taken it up, which silence does not change.
+      return status === 'pending' ? { status, reason } : { status: 'unknown', reason: 'host_silent' };
+    case 'up':
+    case 'unheard':
+      return { status, reason };
+  }
+}
+
+/** The sixteen fields, in the order of the API document. */
+export const containerView = (record: ContainerRecord, status: ContainerStatus): Container => ({
+  id: record.id,
+  tenant_id: record.tenant,
+  name: record.spec.name,
+  host_key: record.placement.phase === 'placed' ? record.placement.host : null,
+  registry: record.spec.registry,
+  repository: record.spec.repository,
+  tag: record.spec.tag,
+  digest: record.spec.digest,
+  pull_policy: record.spec.pull_policy,
+  ports: [...record.spec.ports],
+  env: record.spec.env,
+  cpu_limit: record.spec.cpu_limit,
+  mem_limit: record.spec.mem_limit,
+  status,
+  inserted_at: timestamp(record.insertedAtMs),
+  updated_at: timestamp(record.updatedAtMs),
+});
+
+interface CachedView {
+  readonly status: ContainerStatus;
+  readonly json: string;
+}
+
+// Records are immutable, so a view belongs to its record for as long as either lives.
+const views = new WeakMap<ContainerRecord, CachedView>();
+
+export function containerJson(record: ContainerRecord, fleet: FleetView): string {
+  const { status } = shownStatus(record, fleet);
+  const cached = views.get(record);
+  if (cached?.status === status) return cached.json;
+  const json = JSON.stringify(containerView(record, status));
+  views.set(record, { status, json });
+  return json;
+}
+
+export function containerStatusView(record: ContainerRecord, fleet: FleetView): ContainerStatusView {
+  const { observed } = record;
+  const { status, reason } = shownStatus(record, fleet);
+  return {
+    id: record.id,
+    status,
+    desired: record.desired,
+    generation: record.generation,
+    host_key: record.placement.phase === 'placed' ? record.placement.host : null,
+    observed_status: record.observedAtMs === null ? null : observed.status,
+    observed_at: record.observedAtMs === null ? null : timestamp(record.observedAtMs),
+    reason,
+    message: observed.message,
+    exit_code: observed.exit_code,
+    restart_count: observed.restart_count,
+    next_retry_at: observed.next_retry_at,
+    started_at: observed.started_at,
+    addresses: observed.addresses,
+  };
+}
+
+/** What is known of a container that no host has taken up. */
+export const unobserved = (status: ContainerStatus, reason: Reason | null): Observation => ({
+  status,
+  reason,
+  message: null,
+  exit_code: null,
+  restart_count: 0,
+  next_retry_at: null,
+  started_at: null,
+  addresses: [],
+});

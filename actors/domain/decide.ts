@@ -1,0 +1,146 @@
+/** The decision of every ask. Pure: no I/O, no clock, no cryptography; a decision that throws has changed nothing. */
+import type { Ask, ReadAsk, RecentAsk, WriteAsk } from '../../schemas/wire/messages.ts';
+import * as container from './container/decide.ts';
+import * as host from './host/decide.ts';
+import * as network from './network/decide.ts';
+import * as peer from './peer/decide.ts';
+import * as secret from './secret/decide.ts';
+import type { PartitionView } from './state.ts';
+import * as tenant from './tenant/decide.ts';
+import type { Turn, TurnContext } from './turn.ts';
+
+/** What is made before the turn for an ask that needs it: `host.enrol`. */
+export interface Prepared {
+  readonly enrolment: { readonly cluster: string; readonly natsUrls: readonly string[]; readonly jwt: string };
+}
+
+export const isWrite = (ask: Ask): ask is WriteAsk => 'op' in ask;
+
+const unreachable = (ask: never): never => {
+  throw new Error(`no decision for ${JSON.stringify(ask)}`);
+};
+
+/** What is decided on the state alone; recent events are the outbox's to tell. */
+export type StateRead = Exclude<ReadAsk, RecentAsk>;
+
+export function decideRead(state: PartitionView, ask: StateRead, context: TurnContext): Turn {
+  switch (ask.type) {
+    case 'container.list':
+      return container.list(state, ask, context);
+    case 'container.get':
+      return container.get(state, ask, context);
+    case 'container.status':
+      return container.status(state, ask, context);
+    case 'container.trace':
+      return container.trace(state, ask);
+    case 'container.inspect':
+      return container.inspect(state, ask, context);
+    case 'tenant.quota':
+      return tenant.quota(state, ask, context);
+    case 'tenant.get':
+      return tenant.get(state, ask);
+    case 'host.get':
+      return host.get(state, ask, context);
+    case 'host.list':
+      return host.list(state, ask, context);
+    case 'revocation.list':
+      return tenant.revocations(state, ask, context);
+    case 'peer.list':
+      return peer.list(state, ask, context);
+    case 'peer.get':
+      return peer.get(state, ask, context);
+    case 'peer.check':
+      return peer.check(state, ask, context);
+    case 'peer.material':
+      return peer.material(state, ask, context);
+    case 'token.resolve':
+      return peer.resolve(state, ask, context);
+    case 'peer.count':
+      return peer.count(state, context);
+    case 'network.get':
+      return network.get(state, ask);
+    case 'network.list':
+      return network.list(state, ask);
+    case 'network.material':
+      return network.material(state, ask);
+    case 'network.leases':
+      return network.leases(state, ask);
+    case 'network.revocations':
+      return network.revocations(state, ask, context);
+    case 'secret.stale':
+      return secret.stale(state, ask);
+    default:
+      return unreachable(ask);
+  }
+}
+
+export function decideWrite(
+  state: PartitionView,
+  ask: WriteAsk,
+  context: TurnContext,
+  prepared: Prepared | undefined,
+): Turn {
+  switch (ask.type) {
+    case 'container.create':
+      return container.create(state, ask, context);
+    case 'container.start':
+      return container.start(state, ask, context);
+    case 'container.stop':
+      return container.stop(state, ask, context);
+    case 'container.delete':
+      return container.remove(state, ask, context);
+    case 'container.operate':
+      return container.operate(state, ask, context);
+    case 'tenant.put':
+      return tenant.put(state, ask, context);
+    case 'tenant.revoke':
+      return tenant.revoke(state, ask, context);
+    case 'host.create':
+      return host.create(state, ask, context);
+    case 'host.join_token':
+      return host.joinToken(state, ask, context);
+    case 'host.update':
+      return host.update(state, ask, context);
+    case 'host.remove':
+      return host.remove(state, ask, context);
+    case 'host.enrol':
+      if (prepared === undefined) throw new Error('an enrolment needs its key signed before the turn');
+      return host.enrol(state, ask, prepared.enrolment, context);
+    case 'peer.create':
+      return peer.create(state, ask, context);
+    case 'peer.update':
+      return peer.update(state, ask, context);
+    case 'peer.rotate':
+      return peer.rotate(state, ask, context);
+    case 'peer.certify':
+      return peer.certify(state, ask, context);
+    case 'peer.password':
+      return peer.password(state, ask, context);
+    case 'peer.token.create':
+      return peer.tokenCreate(state, ask, context);
+    case 'peer.token.remove':
+      return peer.tokenRemove(state, ask, context);
+    case 'peer.remove':
+      return peer.remove(state, ask, context);
+    case 'peer.forgo':
+      return peer.forgo(state, ask, context);
+    case 'network.create':
+      return network.create(state, ask, context);
+    case 'network.put':
+      return network.put(state, ask, context);
+    case 'network.certify':
+      return network.certify(state, ask, context);
+    case 'network.remove':
+      return network.remove(state, ask);
+    case 'network.reserve':
+      return network.reserve(state, ask, context);
+    case 'network.release':
+      return network.release(state, ask);
+    case 'network.learn':
+      return network.learn(state, ask, context);
+    case 'secret.replace':
+      return secret.replace(state, ask, context);
+    default:
+      return unreachable(ask);
+  }
+}

@@ -1,0 +1,61 @@
+/**
+ * How much a host may offer. Its agent says what it has, and a hostile one may say anything: with room for everything, all
+ * placements come to it. So the operator sets a ceiling, for the platform and for single hosts. Pure.
+ */
+import type { Capacity, HostCeiling, HostFault, HostRecord } from '../../../schemas/api/host.ts';
+
+const dimensions = ['cpu_millis', 'mem_bytes', 'containers'] as const;
+
+/** What is set for the host itself counts in place of what is set for all. */
+export const ceilingOf = ({ ceiling }: { readonly ceiling?: HostCeiling }, platform: Capacity): Capacity => ({
+  ...platform,
+  ...ceiling,
+});
+
+export const capacityWithin = (claimed: Capacity, ceiling: Capacity): Capacity => ({
+  cpu_millis: Math.min(claimed.cpu_millis, ceiling.cpu_millis),
+  mem_bytes: Math.min(claimed.mem_bytes, ceiling.mem_bytes),
+  containers: Math.min(claimed.containers, ceiling.containers),
+});
+
+type Dimension = (typeof dimensions)[number];
+type Claims = Pick<HostRecord, 'capacity'>;
+
+const said = ({ capacity }: Claims, used: Capacity | undefined, dimension: Dimension): number =>
+  Math.max(capacity?.[dimension] ?? 0, used?.[dimension] ?? 0);
+
+const over = (
+  host: Pick<HostRecord, 'capacity' | 'ceiling'>,
+  platform: Capacity,
+  used: Capacity | undefined,
+  dimension: Dimension,
+): boolean => host.ceiling?.[dimension] === undefined && said(host, used, dimension) > platform[dimension];
+
+export const isOverCeiling = (
+  host: Pick<HostRecord, 'capacity' | 'ceiling'>,
+  platform: Capacity,
+  used: Capacity | undefined,
+): boolean => dimensions.some((dimension) => over(host, platform, used, dimension));
+
+/**
+ * A host that offers, or uses, more than the platform believes of any host. Not where the operator has set a ceiling for this
+ * host in that dimension: to offer less than a machine has is the purpose of that.
+ */
+export function faultsOfCeiling(
+  host: Pick<HostRecord, 'capacity' | 'ceiling'>,
+  platform: Capacity,
+  used: Capacity | undefined,
+): HostFault[] {
+  const exceeded = dimensions.filter((dimension) => over(host, platform, used, dimension));
+  if (exceeded.length === 0) return [];
+  const claims = exceeded.map((name) => `${name} ${said(host, used, name)} (HOST_MAX_* allows ${platform[name]})`);
+  const settings = exceeded.map((name) => `max_${name}`).join(', ');
+  return [
+    {
+      kind: 'over_ceiling',
+      message:
+        `the agent claims ${claims.join(', ')}; the excess is ignored. If the machine is that large, set ${settings} of ` +
+        'this host; if not, remove the host: its agent may be hostile',
+    },
+  ];
+}

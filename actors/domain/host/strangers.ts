@@ -1,0 +1,39 @@
+/**
+ * Which of the containers that a host has and its desired set does not know may go. Only what the control plane gave away
+ * itself: a container that is placed elsewhere, waits for a host, or was deleted. What it does not know, or knows from
+ * before a restore, is nobody's to remove but an operator's (invariant A4). Pure.
+ */
+import { keys } from '../../../schemas/records/buckets.ts';
+import type { ContainerRecord } from '../../../schemas/api/container.ts';
+import type { HostKey } from '../../../schemas/ids.ts';
+import type { Stranger } from '../../../schemas/wire/messages.ts';
+import type { PartitionView } from '../state.ts';
+
+/** @param incarnation of the cluster: when it was last restored; 0: never */
+export function goneFrom(
+  state: PartitionView,
+  host: HostKey,
+  strangers: readonly Stranger[],
+  incarnation: number,
+): Stranger[] {
+  const isSinceRestore = (atMs: number | undefined): boolean => incarnation === 0 || (atMs ?? 0) > incarnation;
+  return strangers.filter((stranger) => {
+    const tenant = state.tenant(stranger.tenant);
+    if (tenant.damaged.has(stranger.id)) return false;
+    const record = tenant.containers.get(stranger.id);
+    const tombstone = tenant.tombstones.get(stranger.id);
+    // It was this host's once: nobody learns of another host's containers by asking (invariant A7).
+    if ((record ?? tombstone)?.history.includes(host) !== true) return false;
+    if (record !== undefined) return hasLeft(record, host, stranger.placement) && isSinceRestore(record.placement.atMs);
+    return isSinceRestore(tombstone?.goneAtMs);
+  });
+}
+
+/** It was moved after the placement that the host's copy was made under; a copy of a later one is not known here. */
+function hasLeft({ placement, generation }: ContainerRecord, host: HostKey, madeUnder: number): boolean {
+  return placement.phase === 'placed' ? placement.host !== host && madeUnder < placement.since : madeUnder < generation;
+}
+
+/** What a verdict rests on, which has to be committed before the host hears it (invariant A3). */
+export const keysOf = (strangers: readonly Stranger[]): string[] =>
+  strangers.map(({ tenant, id }) => keys.container(tenant, id));

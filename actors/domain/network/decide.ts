@@ -1,0 +1,207 @@
+/** VPN networks: made, set, certified, removed, shown. What they lend is in lend.ts and learn.ts. Pure: see turn.ts. */
+import { keys } from '../../../schemas/records/buckets.ts';
+import { formatCidr, parseCidr } from '../../../schemas/cidr.ts';
+import { limits } from '../../../schemas/limits.ts';
+import type { Ask } from '../../../schemas/wire/messages.ts';
+import type { KeptCertificate, LeaseRecord, NetworkRecord, RevocationEntry } from '../../../schemas/api/network.ts';
+import { standingOf } from '../../../schemas/api/peer.ts';
+import type { KnownNetwork } from '../network-state.ts';
+import { pageByKey } from '../order.ts';
+import type { PartitionView } from '../state.ts';
+import {
+  answer,
+  data,
+  noChanges,
+  refuse,
+  repeatable,
+  type Changes,
+  type Reply,
+  type Turn,
+  type TurnContext,
+} from '../turn.ts';
+import { damaged, find } from './find.ts';
+import { networkView } from './view.ts';
+
+export { learn } from './learn.ts';
+export { release, reserve } from './lend.ts';
+
+type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
+
+const stored = (record: NetworkRecord): Changes => ({ ...noChanges, records: [record] });
+
+/** Asked again it is answered from the record, so its outcome, which may be as long as the record, is not kept. */
+const shown = (code: 'ok' | 'created', record: NetworkRecord, { lent }: KnownNetwork): Reply =>
+  repeatable(code, networkView(record, lent));
+
+export function create(state: PartitionView, ask: Of<'network.create'>, context: TurnContext): Turn {
+  const network = state.vpn.network(ask.network);
+  if (network.isDamaged) return damaged;
+  const { record: before } = network;
+  if (before !== undefined) {
+    // The answer to this very request was lost, and it is asked again.
+    const isOurs = before.wireguard.publicKey === ask.made.wireguard.publicKey;
+    return isOurs ? answer(shown('created', before, network)) : refuse('conflict', 'a network of this name exists');
+  }
+  const record: NetworkRecord = {
+    ...ask.made,
+    kind: 'network',
+    name: ask.network,
+    insertedAtMs: context.nowMs,
+    updatedAtMs: context.nowMs,
+  };
+  return answer(shown('created', record, network), stored(record));
+}
+
+/** However it is written. */
+function isSamePool(one: string | null, other: string | null): boolean {
+  const [first, second] = [one, other].map((text) => (text === null ? undefined : parseCidr(text)));
+  return one === other || (first !== undefined && second !== undefined && formatCidr(first) === formatCidr(second));
+}
+
+/** The seal of the key is the record's: it may have been sealed anew since the gateway read it. */
+const sameKey = (before: KeptCertificate, next: KeptCertificate): KeptCertificate => ({
+  ...next,
+  privateKey: before.privateKey,
+});
+
+/** Addresses are lent by their place in the pools, so these stay what they are. */
+export function put(state: PartitionView, ask: Of<'network.put'>, context: TurnContext): Turn {
+  const found = find(state, ask);
+  if ('refusal' in found) return found.refusal;
+  const { network, record } = found;
+  const { server } = ask;
+  const settings = ask.keepsTenants === true ? { ...ask.settings, tenants: record.settings.tenants } : ask.settings;
+  const { ipv4_pool, ipv6_pool } = record.settings;
+  if (!isSamePool(settings.ipv4_pool, ipv4_pool) || !isSamePool(settings.ipv6_pool, ipv6_pool)) {
+    return refuse('conflict', 'the pools of a network never change');
+  }
+  if (record.nameConstraints === true && settings.endpoint !== record.settings.endpoint) {
+    return refuse('conflict', 'the authority of this network can certify its endpoint alone; make another network');
+  }
+  // Whoever asks saw another endpoint, for which the certificate is good; another request has set this one meanwhile.
+  if (server === null && settings.endpoint !== record.settings.endpoint) {
+    return refuse('conflict', 'the network was changed meanwhile');
+  }
+  const next = {
+    ...record,
+    settings,
+    server: server === null ? record.server : sameKey(record.server, server),
+    updatedAtMs: context.nowMs,
+  };
+  return answer(shown('ok', next, network), stored(next));
+}
+
+/** Compare-and-set on the serial. */
+export function certify(state: PartitionView, ask: Of<'network.certify'>, context: TurnContext): Turn {
+  const found = find(state, ask);
+  if ('refusal' in found) return found.refusal;
+  const { record } = found;
+  const { serial } = record[ask.which];
+  if (serial === ask.certificate.serial) return answer(repeatable('ok', record));
+  if (serial !== ask.replaces) return refuse('conflict', 'the certificate was replaced meanwhile');
+  const certificate = sameKey(record[ask.which], ask.certificate);
+  const next: NetworkRecord = { ...record, [ask.which]: certificate, updatedAtMs: context.nowMs };
+  return answer(repeatable('ok', next), stored(next));
+}
+
+/** What it revoked goes by itself (sweep.ts). */
+export function remove(state: PartitionView, ask: Of<'network.remove'>): Turn {
+  const found = find(state, ask);
+  if ('refusal' in found) return found.refusal;
+  if (found.network.lent > 0) return refuse('conflict', 'the network has peers');
+  return answer({ code: 'no_content', body: '' }, { ...noChanges, deletes: [keys.network(ask.network)] });
+}
+
+export function get(state: PartitionView, ask: Of<'network.get'>): Turn {
+  const found = find(state, ask);
+  return 'refusal' in found ? found.refusal : answer(shown('ok', found.record, found.network));
+}
+
+export function list(state: PartitionView, ask: Of<'network.list'>): Turn {
+  const known = [...state.vpn.networks()].flatMap(({ record, lent }) =>
+    record === undefined ? [] : [{ record, lent }],
+  );
+  return pageByKey(known, {
+    ...ask,
+    maxBytes: limits.vpnPageBytes,
+    keyOf: ({ record }) => record.name,
+    render: ({ record, lent }) => JSON.stringify(networkView(record, lent)),
+  });
+}
+
+export function material(state: PartitionView, ask: Of<'network.material'>): Turn {
+  const found = find(state, ask);
+  return 'refusal' in found ? found.refusal : answer(data('ok', found.record));
+}
+
+/** Those that a peer holds; `next` is the first that the next page has to give. */
+export function leases(state: PartitionView, ask: Of<'network.leases'>): Turn {
+  const found = find(state, ask);
+  if ('refusal' in found) return found.refusal;
+  const items: string[] = [];
+  let bytes = 0;
+  let next: LeaseRecord['index'] | null = null;
+  for (const lease of found.network.leases(ask.after)) {
+    if (lease.state.phase !== 'held') continue;
+    const item = JSON.stringify(lease);
+    bytes += item.length + 1;
+    if (items.length === limits.vpnPage || (bytes > limits.vpnPageBytes && items.length > 0)) {
+      next = lease.index;
+      break;
+    }
+    items.push(item);
+  }
+  return answer({ code: 'ok', body: `{"data":[${items.join(',')}],"next":${next}}` });
+}
+
+/** The first that is not before this serial. */
+function positionOf(serials: readonly string[], serial: string): number {
+  let [from, to] = [0, serials.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if ((serials[middle] ?? '') < serial) from = middle + 1;
+    else to = middle;
+  }
+  return from;
+}
+
+/** A serial as a revocation list has it; undefined where it need not be there, or not yet. */
+function entryOf(network: KnownNetwork, serial: string, nowMs: number): RevocationEntry | undefined {
+  const { revoked, pausable } = network.refusable();
+  const record = revoked.get(serial);
+  // Its record is damaged: nobody knows why and since when, so the worst is believed, for ever.
+  if (record === null) return { serial, atMs: 0, reason: 'keyCompromise' };
+  if (record !== undefined) {
+    return record.notAfterMs > nowMs ? { serial, atMs: record.atMs, reason: record.reason } : undefined;
+  }
+  const lease = pausable.get(serial);
+  const state = lease?.state;
+  if (lease === undefined || state?.phase !== 'held') return undefined;
+  const standing = standingOf(state, nowMs);
+  if (standing === 'active' && network.serves(lease.tenant)) return undefined;
+  const certificate = state.certificates.find((ref) => ref.serial === serial);
+  if (certificate === undefined || certificate.notAfterMs <= nowMs) return undefined;
+  const atMs = standing === 'expired' ? (state.expiresAtMs ?? nowMs) : nowMs;
+  return { serial, atMs, reason: 'certificateHold' };
+}
+
+/** Revoked, or of a peer that is disabled, expired or of a tenant that is not served, and not past its own end. */
+export function revocations(state: PartitionView, ask: Of<'network.revocations'>, { nowMs }: TurnContext): Turn {
+  const found = find(state, ask);
+  if ('refusal' in found) return found.refusal;
+  const { network } = found;
+  const { serials } = network.refusable();
+  const entries: RevocationEntry[] = [];
+  let next: string | null = null;
+  for (let position = positionOf(serials, ask.after); position < serials.length; position++) {
+    const serial = serials[position] ?? '';
+    const entry = entryOf(network, serial, nowMs);
+    if (entry === undefined) continue;
+    if (entries.length === limits.vpnPage) {
+      next = serial;
+      break;
+    }
+    entries.push(entry);
+  }
+  return answer({ code: 'ok', body: JSON.stringify({ data: entries, next, now_ms: nowMs }) });
+}

@@ -1,0 +1,48 @@
+/** Addresses are lent: a reservation, which becomes a lease when the peer's actor tells of its peer (ADR 7). Pure. */
+import type { Ask } from '../../../schemas/wire/messages.ts';
+import { servesTenant, type LeaseRecord, type Reservation } from '../../../schemas/api/network.ts';
+import type { PartitionView } from '../state.ts';
+import { answer, noChanges, refuse, repeatable, type Reply, type Turn, type TurnContext } from '../turn.ts';
+import { find } from './find.ts';
+import { lastOf } from './view.ts';
+
+type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
+
+/** The same peer gets the same address however often it asks. */
+export function reserve(state: PartitionView, ask: Of<'network.reserve'>, context: TurnContext): Turn {
+  const found = find(state, ask);
+  if ('refusal' in found) return found.refusal;
+  const { network, record } = found;
+  const { by } = ask;
+  // A network that a tenant may not use is none that it can learn of.
+  if (!servesTenant(record.settings, by.tenant)) return refuse('not_found');
+  const reply = (index: number): Reply => repeatable('ok', { network: record, index } satisfies Reservation);
+  const held = network.leaseOf(by.tenant, by.peer);
+  if (held !== undefined) return answer(reply(held.index));
+  const index = network.freeIndex(lastOf(record));
+  if (index === undefined) return refuse('conflict', 'no address is free');
+  const lease: LeaseRecord = {
+    kind: 'lease',
+    network: ask.network,
+    index,
+    ...by,
+    state: { phase: 'reserved', atMs: context.nowMs },
+    ...(state.vpn.incarnation === 0 ? {} : { confirmedIn: state.vpn.incarnation }),
+  };
+  return answer(reply(index), { ...noChanges, records: [lease] });
+}
+
+/**
+ * Nobody waits for this peer any more. Its create may still be under way all the same (a retry that comes late), so the
+ * reservation is made to lapse, and is gone as soon as the tenant's actor has forgone the peer: at once, mostly.
+ */
+export function release(state: PartitionView, ask: Of<'network.release'>): Turn {
+  const found = find(state, ask);
+  if ('refusal' in found) return found.refusal;
+  const { by } = ask;
+  const lease = found.network.leaseOf(by.tenant, by.peer);
+  const done = repeatable('ok', null);
+  if (lease?.state.phase !== 'reserved') return answer(done);
+  const lapsed: LeaseRecord = { ...lease, state: { phase: 'reserved', atMs: 0 } };
+  return answer(done, { ...noChanges, records: [lapsed], effects: [{ kind: 'errand' }] });
+}

@@ -1,0 +1,30 @@
+/** How a network is shown. Pure. */
+import { lastIndex, parseCidr, serverIndex } from '../../../schemas/cidr.ts';
+import type { KeptCertificate, NetworkRecord, NetworkView } from '../../../schemas/api/network.ts';
+
+const timestamp = (ms: number): string => new Date(ms).toISOString();
+
+/** Highest index that is lent. */
+export function lastOf({ name, settings }: NetworkRecord): number {
+  const pool = parseCidr(settings.ipv4_pool);
+  if (pool?.family !== 4) throw new Error(`the pool of network ${name} is no IPv4 network`);
+  return lastIndex(pool);
+}
+
+const certificateView = ({ serial, notBeforeMs, notAfterMs }: KeptCertificate) => ({
+  serial,
+  not_before: timestamp(notBeforeMs),
+  not_after: timestamp(notAfterMs),
+});
+
+export const networkView = (record: NetworkRecord, lent: number): NetworkView => ({
+  name: record.name,
+  ...record.settings,
+  wireguard_public_key: record.wireguard.publicKey,
+  name_constraints: record.nameConstraints === true,
+  ca_certificate: certificateView(record.ca),
+  server_certificate: certificateView(record.server),
+  addresses: { total: lastOf(record) - serverIndex, lent },
+  inserted_at: timestamp(record.insertedAtMs),
+  updated_at: timestamp(record.updatedAtMs),
+});

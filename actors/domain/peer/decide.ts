@@ -1,0 +1,219 @@
+/** What a tenant asks of its VPN peers, and what a network asks about one. Pure: see turn.ts. */
+import { limits } from '../../../schemas/limits.ts';
+import type { Ask, PeerCount } from '../../../schemas/wire/messages.ts';
+import {
+  standingOf,
+  type PeerProblem,
+  type PeerRecord,
+  type PeerRevocation,
+  type PeerTombstoneRecord,
+} from '../../../schemas/api/peer.ts';
+import { insertionMs, page } from '../order.ts';
+import type { PartitionView, TenantView } from '../state.ts';
+import { damagedTenant } from '../tenant/decide.ts';
+import { excessInTenant, refuseExcess } from '../tenant/quota.ts';
+import { tooManyPeersGone } from '../tenant/remembered.ts';
+import {
+  answer,
+  data,
+  invalid,
+  noChanges,
+  refuse,
+  repeatable,
+  type Changes,
+  type Turn,
+  type TurnContext,
+} from '../turn.ts';
+import { changed, damaged, find, kept, revokeAll, shown, told } from './transitions.ts';
+import { isTold } from '../vpn-state.ts';
+import { goodToken, notGood } from './tokens.ts';
+import { peerView, untoldOf } from './view.ts';
+
+export { certify, password, rotate } from './keys.ts';
+export { resolve, tokenCreate, tokenRemove } from './tokens.ts';
+
+type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
+
+const nameTaken = invalid({ name: ['has already been taken'] });
+
+/** Why the tenant can have no further peer of this name. */
+function refusalOf(tenant: TenantView, name: string, context: TurnContext): Turn | undefined {
+  if (tenant.settingsDamaged) return damagedTenant;
+  if (tenant.peers.names.has(name)) return nameTaken;
+  const over = excessInTenant(tenant, { vpn_peers: 1 });
+  return over === undefined ? tooManyPeersGone(tenant, context) : refuseExcess(over);
+}
+
+export const check = (state: PartitionView, ask: Of<'peer.check'>, context: TurnContext): Turn =>
+  refusalOf(state.tenant(ask.tenant), ask.name, context) ?? answer(data('ok', null));
+
+/** Idempotent by the peer's id as well. Its address was reserved for it before (ADR 7). */
+export function create(state: PartitionView, ask: Of<'peer.create'>, context: TurnContext): Turn {
+  const tenant = state.tenant(ask.tenant);
+  const { records, tombstones, newest } = tenant.peers;
+  const before = records.get(ask.peer);
+  if (before !== undefined) return answer(shown('created', before, context));
+  if (tenant.peers.damaged.has(ask.peer)) return damaged;
+  // Its reservation has lapsed, or it was made and removed: the address may be another's by now.
+  if (tombstones.has(ask.peer)) return refuse('conflict', 'this peer is gone; make another');
+  const refusal = refusalOf(tenant, ask.made.name, context);
+  if (refusal !== undefined) return refusal;
+  const insertedAtMs = insertionMs(newest, ask.peer, context.nowMs);
+  const record: PeerRecord = {
+    ...ask.made,
+    kind: 'peer',
+    id: ask.peer,
+    tenant: ask.tenant,
+    enabled: true,
+    renewed: [],
+    revoked: [],
+    generation: 1,
+    told: 0,
+    insertedAtMs,
+    updatedAtMs: insertedAtMs,
+  };
+  return answer(shown('created', record, context), told(record));
+}
+
+const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
+
+export function update(state: PartitionView, ask: Of<'peer.update'>, context: TurnContext): Turn {
+  const found = find(state, ask);
+  if ('refusal' in found) return found.refusal;
+  const { record } = found;
+  const { name, enabled, expiresAtMs, routes, dns } = ask.update;
+  const holder = name === undefined ? undefined : state.tenant(ask.tenant).peers.names.get(name);
+  if (holder !== undefined && holder !== record.id) return nameTaken;
+  const next = {
+    name: name ?? record.name,
+    enabled: enabled ?? record.enabled,
+    expiresAtMs: expiresAtMs === undefined ? record.expiresAtMs : expiresAtMs,
+    routes: routes === undefined ? record.routes : routes,
+    dns: dns === undefined ? record.dns : dns,
+  };
+  const isNews =
+    next.name !== record.name ||
+    next.enabled !== record.enabled ||
+    next.expiresAtMs !== record.expiresAtMs ||
+    !isSame(next.routes, record.routes) ||
+    !isSame(next.dns, record.dns);
+  return isNews ? changed(record, next, context) : answer(shown('ok', record, context));
+}
+
+/** Its name and its place under the cap are free at once; its address when the network was told. */
+export function remove(state: PartitionView, ask: Of<'peer.remove'>, context: TurnContext): Turn {
+  const found = find(state, ask);
+  if ('refusal' in found) return found.refusal;
+  const { record } = found;
+  const tombstone: PeerTombstoneRecord = {
+    kind: 'peer_tombstone',
+    id: record.id,
+    tenant: record.tenant,
+    network: record.network,
+    generation: record.generation + 1,
+    told: false,
+    revoked: revokeAll(record, 'cessationOfOperation', context),
+    goneAtMs: context.nowMs,
+  };
+  return answer({ code: 'no_content', body: '' }, told(tombstone));
+}
+
+/**
+ * A network has a reservation for it that is old, or a lease that nobody has confirmed since a restore. A peer that is there tells the network once more, whatever it knows; one
+ * that is not shall never be, so that the address can be lent to another.
+ */
+export function forgo(state: PartitionView, ask: Of<'peer.forgo'>, context: TurnContext): Turn {
+  const { peers } = state.tenant(ask.tenant);
+  if (peers.damaged.has(ask.peer)) return damaged;
+  const there = (isThere: boolean, changes: Changes): Turn => answer(repeatable('ok', { there: isThere }), changes);
+  const record = peers.records.get(ask.peer);
+  if (record !== undefined) {
+    return there(true, isTold(record, state.vpn.incarnation) ? told({ ...record, told: 0 }) : noChanges);
+  }
+  if (peers.tombstones.has(ask.peer)) return there(false, noChanges);
+  const tombstone: PeerTombstoneRecord = {
+    kind: 'peer_tombstone',
+    id: ask.peer,
+    tenant: ask.tenant,
+    network: null,
+    generation: 0,
+    told: true,
+    revoked: [],
+    goneAtMs: context.nowMs,
+  };
+  return there(false, { ...noChanges, records: [tombstone] });
+}
+
+/** What was sent is acknowledged; it is kept all the same, for a restore may make the network forget it. */
+function acknowledged(revoked: readonly PeerRevocation[], sent: ReadonlySet<string>, incarnation: number) {
+  const marked = revoked.map((one) => (sent.has(one.serial) ? { ...one, toldIn: incarnation } : one));
+  const heard = marked.filter(({ toldIn }) => toldIn === incarnation);
+  const over = new Set(heard.slice(0, Math.max(0, heard.length - limits.peerRevocationsKept)));
+  return marked.filter((one) => !over.has(one));
+}
+
+/** Acknowledged: its network has this generation, and need not hear again of what it was told to refuse. */
+export function acknowledge(state: PartitionView, sent: PeerRecord | PeerTombstoneRecord): Changes {
+  const { peers } = state.tenant(sent.tenant);
+  const { incarnation: toldIn } = state.vpn;
+  const serials = new Set(sent.revoked.map(({ serial }) => serial));
+  if (sent.kind === 'peer_tombstone') {
+    const now = peers.tombstones.get(sent.id);
+    if (now === undefined || isTold(now, toldIn)) return noChanges;
+    const revoked = acknowledged(now.revoked, serials, toldIn);
+    return { ...noChanges, records: [{ ...now, told: true, toldIn, revoked }] };
+  }
+  const now = peers.records.get(sent.id);
+  if (now === undefined || now.generation < sent.generation) return noChanges;
+  const isOfNow = (now.toldIn ?? 0) === toldIn;
+  const isNews = untoldOf(now.revoked, toldIn).some(({ serial }) => serials.has(serial));
+  if (isOfNow && now.told >= sent.generation && !isNews) return noChanges;
+  const { problem: _solved, ...rest } = now;
+  const revoked = acknowledged(now.revoked, serials, toldIn);
+  return kept({ ...rest, told: isOfNow ? Math.max(now.told, sent.generation) : sent.generation, toldIn, revoked });
+}
+
+/** Its network can't take it as it is: its tenant has to see that. It is told again all the same, until it can. */
+export function refusedBy(state: PartitionView, sent: PeerRecord, problem: PeerProblem): Changes {
+  const now = state.tenant(sent.tenant).peers.records.get(sent.id);
+  const isSame = now?.generation === sent.generation && now.problem === problem;
+  return now === undefined || isSame || now.generation !== sent.generation ? noChanges : kept({ ...now, problem });
+}
+
+export function get(state: PartitionView, ask: Of<'peer.get'>, context: TurnContext): Turn {
+  const found = find(state, ask);
+  return 'refusal' in found ? found.refusal : answer(shown('ok', found.record, context));
+}
+
+/** Of a disabled or expired one too, unless a token asks: what that is good for is the gateway's to say. */
+export function material(state: PartitionView, ask: Of<'peer.material'>, { nowMs }: TurnContext): Turn {
+  const found = find(state, ask);
+  if ('refusal' in found) return found.refusal;
+  const { record } = found;
+  const { tokenHash } = ask;
+  return tokenHash === undefined || goodToken(record, tokenHash, nowMs) !== undefined
+    ? answer(data('ok', record))
+    : notGood;
+}
+
+export const list = (state: PartitionView, ask: Of<'peer.list'>, context: TurnContext): Turn =>
+  page(state.tenant(ask.tenant).peers.records.values(), {
+    ...ask,
+    maxBytes: limits.vpnPageBytes,
+    render: (record) => JSON.stringify(peerView(record, context.nowMs)),
+  });
+
+/** For metrics: of all tenants of the partition. */
+export function count(state: PartitionView, { nowMs }: TurnContext): Turn {
+  const counts = { active: 0, disabled: 0, expired: 0 };
+  let earliest: number | null = null;
+  for (const { peers } of state.tenants()) {
+    for (const record of peers.records.values()) {
+      const standing = standingOf(record, nowMs);
+      counts[standing]++;
+      const { notAfterMs } = record.certificate;
+      if (standing === 'active' && (earliest === null || notAfterMs < earliest)) earliest = notAfterMs;
+    }
+  }
+  return answer(data('ok', { ...counts, earliest } satisfies PeerCount));
+}

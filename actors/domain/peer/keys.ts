@@ -1,0 +1,61 @@
+/** New keys, new certificates, a new password. Each is made by a gateway before the turn; here it takes its place. Pure. */
+import { limits } from '../../../schemas/limits.ts';
+import type { Ask } from '../../../schemas/wire/messages.ts';
+import type { PeerRecord } from '../../../schemas/api/peer.ts';
+import type { PartitionView } from '../state.ts';
+import { tooManyRotations } from '../tenant/remembered.ts';
+import { answer, refuse, repeatable, type Turn, type TurnContext } from '../turn.ts';
+import { changed, find, revocation, revokeAll, shown, told, unexpired, withNext } from './transitions.ts';
+import { untoldOf } from './view.ts';
+
+type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
+
+const replacedMeanwhile = refuse('conflict', 'the certificate was replaced meanwhile');
+const tooMuchUntold = refuse('conflict', 'the network has not yet heard of earlier changes; try again later');
+
+const hasTooMuchUntold = (state: PartitionView, { revoked }: PeerRecord): boolean =>
+  untoldOf(revoked, state.vpn.incarnation).length >= limits.peerRevocationsUntold;
+
+/**
+ * Whoever has a copy of the old keys may have the tokens and the password too, so all of them are replaced in this one turn:
+ * at no moment does an old token fetch a new key.
+ */
+export function rotate(state: PartitionView, ask: Of<'peer.rotate'>, context: TurnContext): Turn {
+  const found = find(state, ask);
+  if ('refusal' in found) return found.refusal;
+  const { record } = found;
+  const { wireguard, certificate } = ask.keys;
+  if (record.certificate.serial === certificate.serial) return answer(shown('ok', record, context));
+  if (record.certificate.serial !== ask.replaces) return replacedMeanwhile;
+  if (hasTooMuchUntold(state, record)) return tooMuchUntold;
+  const tooMany = tooManyRotations(state.tenant(ask.tenant), record, context);
+  if (tooMany !== undefined) return tooMany;
+  const revoked = revokeAll(record, 'superseded', context);
+  const rotatedAtMs = [...(record.rotatedAtMs ?? []), context.nowMs].slice(-limits.peerRotationsAnHour);
+  const { p12Password = record.p12Password, tokens = [] } = ask;
+  return changed(record, { wireguard, certificate, p12Password, tokens, renewed: [], revoked, rotatedAtMs }, context);
+}
+
+/** The one before stays good until it expires; of too many, the oldest is revoked. */
+export function certify(state: PartitionView, ask: Of<'peer.certify'>, context: TurnContext): Turn {
+  const found = find(state, ask);
+  if ('refusal' in found) return found.refusal;
+  const { record } = found;
+  // The key is the same, and its seal is the record's: it may have been sealed anew since the gateway read it.
+  const certificate = { ...ask.certificate, privateKey: record.certificate.privateKey };
+  if (record.certificate.serial === certificate.serial) return answer(repeatable('ok', record));
+  if (record.certificate.serial !== ask.replaces) return replacedMeanwhile;
+  const { serial, notAfterMs } = record.certificate;
+  const good = unexpired([...record.renewed, { serial, notAfterMs }], context);
+  const over = good.splice(0, Math.max(0, good.length - limits.peerRenewedCertificates));
+  if (over.length > 0 && hasTooMuchUntold(state, record)) return tooMuchUntold;
+  const revoked = [...record.revoked, ...over.map((ref) => revocation(ref, 'superseded', context))];
+  const next = withNext(record, { certificate, renewed: good, revoked }, context);
+  return answer(repeatable('ok', next), told(next));
+}
+
+/** The bundle is another with it, so the generation rises. */
+export function password(state: PartitionView, ask: Of<'peer.password'>, context: TurnContext): Turn {
+  const found = find(state, ask);
+  return 'refusal' in found ? found.refusal : changed(found.record, { p12Password: ask.p12Password }, context);
+}

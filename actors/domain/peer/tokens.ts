@@ -1,0 +1,50 @@
+/** Download and PAC tokens of a peer: made, revoked, and traded for what they are good for. Pure. */
+import { limits } from '../../../schemas/limits.ts';
+import type { Ask } from '../../../schemas/wire/messages.ts';
+import { standingOf, type PeerGrant, type PeerRecord, type PeerToken } from '../../../schemas/api/peer.ts';
+import type { PartitionView } from '../state.ts';
+import { answer, data, refuse, type Turn, type TurnContext } from '../turn.ts';
+import { find, kept } from './transitions.ts';
+import { aliveTokens, tokenView } from './view.ts';
+
+type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
+
+export function tokenCreate(state: PartitionView, ask: Of<'peer.token.create'>, context: TurnContext): Turn {
+  const found = find(state, ask);
+  if ('refusal' in found) return found.refusal;
+  const { record } = found;
+  const alive = aliveTokens(record, context.nowMs);
+  const made = data('created', tokenView(ask.token));
+  if (alive.some(({ id }) => id === ask.token.id)) return answer(made);
+  if (alive.length >= limits.peerTokens) {
+    return refuse('conflict', `the peer has ${limits.peerTokens} tokens; revoke one first`);
+  }
+  return answer(made, kept({ ...record, tokens: [...alive, ask.token], updatedAtMs: context.nowMs }));
+}
+
+export function tokenRemove(state: PartitionView, ask: Of<'peer.token.remove'>, context: TurnContext): Turn {
+  const found = find(state, ask);
+  if ('refusal' in found) return found.refusal;
+  const { record } = found;
+  const alive = aliveTokens(record, context.nowMs);
+  const tokens = alive.filter(({ id }) => id !== ask.token);
+  if (tokens.length === alive.length) return refuse('not_found');
+  return answer({ code: 'no_content', body: '' }, kept({ ...record, tokens, updatedAtMs: context.nowMs }));
+}
+
+export const notGood = refuse('unauthenticated');
+
+/** The token of this peer with this hash, where it is good now. */
+export function goodToken(record: PeerRecord | undefined, tokenHash: string, nowMs: number): PeerToken | undefined {
+  const token = record?.tokens.find(({ hash }) => hash === tokenHash);
+  if (record === undefined || token === undefined) return undefined;
+  return token.expiresAtMs > nowMs && standingOf(record, nowMs) === 'active' ? token : undefined;
+}
+
+/** One answer for every token that is not good: unknown, revoked, expired, of a peer that is gone, disabled or expired. */
+export function resolve(state: PartitionView, ask: Of<'token.resolve'>, { nowMs }: TurnContext): Turn {
+  const record = state.vpn.peerOfToken(ask.hash);
+  const token = goodToken(record, ask.hash, nowMs);
+  if (record === undefined || token === undefined) return notGood;
+  return answer(data('ok', { tenant: record.tenant, peer: record.id, scope: token.scope } satisfies PeerGrant));
+}

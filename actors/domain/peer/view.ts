@@ -1,0 +1,80 @@
+/** How a peer is shown, and what its network is told of it. Pure. */
+import type { CertificateRef } from '../../../schemas/api/network.ts';
+import type { PeerTold } from '../../../schemas/wire/messages.ts';
+import {
+  standingOf,
+  type PeerProblem,
+  type PeerRecord,
+  type PeerRevocation,
+  type PeerToken,
+  type PeerTombstoneRecord,
+} from '../../../schemas/api/peer.ts';
+import type { PeerTokenView, PeerView } from '../../../schemas/api/peer.ts';
+
+const timestamp = (ms: number): string => new Date(ms).toISOString();
+
+export const tokenView = ({ id, scope, insertedAtMs, expiresAtMs }: PeerToken): PeerTokenView => ({
+  id,
+  scope,
+  inserted_at: timestamp(insertedAtMs),
+  expires_at: timestamp(expiresAtMs),
+});
+
+export const aliveTokens = ({ tokens }: Pick<PeerRecord, 'tokens'>, nowMs: number): PeerToken[] =>
+  tokens.filter(({ expiresAtMs }) => expiresAtMs > nowMs);
+
+export const peerView = (record: PeerRecord, nowMs: number): PeerView => ({
+  id: record.id,
+  tenant_id: record.tenant,
+  name: record.name,
+  network: record.network,
+  state: standingOf(record, nowMs),
+  enabled: record.enabled,
+  expires_at: record.expiresAtMs === null ? null : timestamp(record.expiresAtMs),
+  ipv4: record.ipv4,
+  ipv6: record.ipv6,
+  routes: record.routes === null ? null : [...record.routes],
+  dns: record.dns === null ? null : [...record.dns],
+  public_key: record.wireguard.publicKey,
+  certificate: { serial: record.certificate.serial, not_after: timestamp(record.certificate.notAfterMs) },
+  tokens: aliveTokens(record, nowMs).map(tokenView),
+  problem: record.problem === undefined ? null : adviceOn[record.problem],
+  inserted_at: timestamp(record.insertedAtMs),
+  updated_at: timestamp(record.updatedAtMs),
+});
+
+const adviceOn: Readonly<Record<PeerProblem, string>> = {
+  address: 'another peer has its address since the cluster was restored; remove this peer and make another',
+  keys: 'its certificate was revoked before the cluster was restored; rotate its keys',
+  network: 'its network does not exist; remove this peer, or have an operator make the network again',
+};
+
+const refOf = ({ serial, notAfterMs }: CertificateRef): CertificateRef => ({ serial, notAfterMs });
+
+/** Those that the network has not acknowledged, in this incarnation of the cluster. */
+export const untoldOf = (revoked: readonly PeerRevocation[], incarnation: number): PeerRevocation[] =>
+  revoked.filter(({ toldIn }) => toldIn !== incarnation);
+
+/** Fields by name: the record's secrets are none of the network's business, but for the preshared key. */
+export function toldOf(record: PeerRecord | PeerTombstoneRecord, incarnation: number): PeerTold {
+  const { generation } = record;
+  const revoked = untoldOf(record.revoked, incarnation).map(({ serial, notAfterMs, atMs, reason }): PeerRevocation => ({
+    serial,
+    notAfterMs,
+    atMs,
+    reason,
+  }));
+  if (record.kind === 'peer_tombstone') return { there: false, generation, revoked };
+  return {
+    there: true,
+    index: record.index,
+    generation,
+    enabled: record.enabled,
+    expiresAtMs: record.expiresAtMs,
+    wireguardPublicKey: record.wireguard.publicKey,
+    presharedKey: record.wireguard.presharedKey,
+    localId: record.localId,
+    certificates: [...record.renewed, record.certificate].map(refOf),
+    revoked,
+  };
+}

@@ -1,0 +1,80 @@
+/**
+ * Which host a container should go to. A pure proposal: the agent's admission decides, and a refusal comes back as
+ * `rejected`, after which the container is placed again without that host.
+ */
+import type { ContainerId, HostKey, Region } from '../../schemas/ids.ts';
+import { partitionOf } from '../../schemas/wire/subjects.ts';
+import type { FleetHost, FleetView } from './turn.ts';
+
+export interface Need {
+  readonly id: ContainerId;
+  readonly cpuMillis: number;
+  readonly memBytes: number;
+}
+
+/** Of a fleet larger than this, a sample is looked at, beginning at a place that the container's id picks. */
+const smallFleet = 32;
+/** The emptiest of a few at random is nearly as good as of all: Azar et al., Balanced Allocations. */
+const sampleHosts = 8;
+/** So many are looked at for one that is heard of and sound, where there is another. */
+const doubtfulHosts = 64;
+
+/** A host that nobody has told of may take containers where no other can: after a start of everything nobody knows more. */
+export const fits = (host: FleetHost, need: Need): boolean =>
+  host.schedulable &&
+  (host.standing === 'up' || host.standing === 'unheard') &&
+  host.hasEngine &&
+  host.capacity !== null &&
+  host.used.cpu_millis + need.cpuMillis <= host.capacity.cpu_millis &&
+  host.used.mem_bytes + need.memBytes <= host.capacity.mem_bytes &&
+  host.used.containers + 1 <= host.capacity.containers;
+
+/** Share of the scarcest resource that would be in use: lower is emptier. */
+const pressure = (host: FleetHost, need: Need): number =>
+  host.capacity === null
+    ? Number.POSITIVE_INFINITY
+    : Math.max(
+        (host.used.cpu_millis + need.cpuMillis) / host.capacity.cpu_millis,
+        (host.used.mem_bytes + need.memBytes) / host.capacity.mem_bytes,
+        (host.used.containers + 1) / host.capacity.containers,
+      );
+
+/** Above every pressure: one that is heard of and tells of no fault comes first, however full. */
+const doubtful = 10;
+const rank = (host: FleetHost, need: Need): number =>
+  pressure(host, need) + (host.standing === 'up' && host.isSound ? 0 : doubtful);
+
+/**
+ * The emptiest host that fits, of all (or, in a large fleet, of a sample that grows until one fits).
+ * @returns undefined where none fits now.
+ */
+export function choose(
+  fleet: FleetView,
+  regions: readonly Region[],
+  need: Need,
+  excluded: ReadonlySet<HostKey>,
+): FleetHost | undefined {
+  const [first] = regions;
+  // Most tenants have one region, and its list may be long.
+  const keys =
+    first !== undefined && regions.length === 1
+      ? fleet.hostsIn(first)
+      : regions.flatMap((region) => fleet.hostsIn(region));
+  const isSmall = keys.length <= smallFleet;
+  const start = isSmall ? 0 : partitionOf(need.id, keys.length);
+  let best: FleetHost | undefined;
+  let lowest = Number.POSITIVE_INFINITY;
+  for (let looked = 0; looked < keys.length; looked++) {
+    if (!isSmall && looked >= sampleHosts && (lowest < doubtful || (looked >= doubtfulHosts && best !== undefined)))
+      break;
+    const key = keys[(start + looked) % keys.length];
+    if (key === undefined || excluded.has(key)) continue;
+    const host = fleet.host(key);
+    if (host === undefined || !fits(host, need)) continue;
+    const found = rank(host, need);
+    if (best !== undefined && found >= lowest) continue;
+    best = host;
+    lowest = found;
+  }
+  return best;
+}

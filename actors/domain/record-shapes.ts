@@ -1,0 +1,202 @@
+/**
+ * Whether a stored record has the fields that the code relies on, each of its type. Its checksum says that nobody damaged
+ * it on the way; that it was written well is another question. Only fields that every release has written are looked at, by
+ * hand and not by a schema: a load checks a hundred thousand records. Pure.
+ */
+import { containerStatuses } from '../../schemas/api/container.ts';
+import type { StateRecord } from './state.ts';
+
+type Check = (value: unknown) => boolean;
+
+const text: Check = (value) => typeof value === 'string';
+const number: Check = (value) => typeof value === 'number';
+const flag: Check = (value) => typeof value === 'boolean';
+const orNull =
+  (check: Check): Check =>
+  (value) =>
+    value === null || check(value);
+const oneOf = (...known: readonly unknown[]): Check => {
+  const set = new Set(known);
+  return (value) => set.has(value);
+};
+const list =
+  (check: Check): Check =>
+  (value) =>
+    Array.isArray(value) && value.every(check);
+const map =
+  (check: Check): Check =>
+  (value) =>
+    typeof value === 'object' && value !== null && Object.values(value).every(check);
+function object(fields: Readonly<Record<string, Check>>): Check {
+  const entries = Object.entries(fields);
+  return (value) => {
+    if (typeof value !== 'object' || value === null) return false;
+    for (const [name, check] of entries) if (!check((value as Record<string, unknown>)[name])) return false;
+    return true;
+  };
+}
+/** By the value of one field. */
+const either =
+  (field: string, cases: Readonly<Record<string, Check>>): Check =>
+  (value) => {
+    if (typeof value !== 'object' || value === null) return false;
+    const chosen = (value as Record<string, unknown>)[field];
+    return typeof chosen === 'string' && Object.hasOwn(cases, chosen) && cases[chosen]?.(value) === true;
+  };
+
+const idempotency = orNull(object({ key: text, bodyHash: text, untilMs: number }));
+const times = { insertedAtMs: number, updatedAtMs: number };
+const certificates = list(object({ serial: text, notAfterMs: number }));
+const keptCertificate = object({ pem: text, serial: text, notBeforeMs: number, notAfterMs: number, privateKey: text });
+const revocations = list(object({ serial: text, notAfterMs: number, atMs: number, reason: text }));
+const limit = orNull(number);
+
+const isWellFormedRecord = either('kind', {
+  container: object({
+    id: text,
+    tenant: text,
+    spec: object({
+      name: text,
+      host_key: orNull(text),
+      registry: text,
+      repository: orNull(text),
+      tag: orNull(text),
+      digest: orNull(text),
+      pull_policy: text,
+      ports: list((port) => text(port) || number(port)),
+      env: map(text),
+      cpu_limit: text,
+      mem_limit: text,
+    }),
+    secretRefs: list(object({ env: text, secret: text })),
+    configFiles: list(object({ path: text, content: text })),
+    desired: oneOf('running', 'stopped', 'removed'),
+    generation: number,
+    placement: either('phase', {
+      unplaced: () => true,
+      placed: object({ host: text, region: text, since: number, chosenBy: oneOf('tenant', 'platform') }),
+    }),
+    history: list(text),
+    rejections: list(object({ host: text, atMs: number })),
+    observed: object({
+      status: oneOf(...containerStatuses),
+      reason: orNull(text),
+      message: orNull(text),
+      exit_code: orNull(number),
+      restart_count: number,
+      next_retry_at: orNull(text),
+      started_at: orNull(text),
+      addresses: list(object({ port: text, address: text })),
+    }),
+    observedOrder: object({ generation: number, session: number, seq: number }),
+    observedAtMs: orNull(number),
+    idempotency,
+    ...times,
+  }),
+  tombstone: object({ id: text, tenant: text, history: list(text), goneAtMs: number, idempotency }),
+  tenant: object({
+    tenant: text,
+    regions: list(text),
+    caps: map(limit),
+    regionCaps: map(map(limit)),
+    revocations: list(
+      object({
+        tenant: text,
+        match: either('by', {
+          jti: object({ value: text }),
+          sub: object({ value: text }),
+          tenant: () => true,
+        }),
+        issuedUntilS: number,
+        untilMs: number,
+      }),
+    ),
+    updatedAtMs: number,
+  }),
+  host: object({
+    key: text,
+    region: text,
+    cordoned: flag,
+    draining: flag,
+    capacity: orNull(object({ cpu_millis: number, mem_bytes: number, containers: number })),
+    agentVersion: orNull(text),
+    publicKey: orNull(text),
+    join: orNull(object({ tokenHash: text, untilMs: number, spentBy: orNull(text) })),
+    session: number,
+    lostSinceMs: orNull(number),
+    orphanWord: number,
+    ...times,
+  }),
+  revoked_key: object({ publicKey: text, host: text, atMs: number }),
+  peer: object({
+    id: text,
+    tenant: text,
+    name: text,
+    network: text,
+    index: number,
+    ipv4: text,
+    ipv6: orNull(text),
+    enabled: flag,
+    expiresAtMs: orNull(number),
+    routes: orNull(list(text)),
+    dns: orNull(list(text)),
+    localId: text,
+    wireguard: object({ publicKey: text, privateKey: text, presharedKey: text }),
+    certificate: keptCertificate,
+    p12Password: text,
+    tokens: list(object({ id: text, scope: text, hash: text, insertedAtMs: number, expiresAtMs: number })),
+    renewed: certificates,
+    revoked: revocations,
+    generation: number,
+    told: number,
+    ...times,
+  }),
+  peer_tombstone: object({
+    id: text,
+    tenant: text,
+    network: orNull(text),
+    generation: number,
+    told: flag,
+    revoked: revocations,
+    goneAtMs: number,
+  }),
+  network: object({
+    name: text,
+    settings: object({
+      endpoint: text,
+      wireguard_port: number,
+      ipv4_pool: text,
+      ipv6_pool: orNull(text),
+      routes: list(text),
+      dns: list(text),
+      mtu: orNull(number),
+      proxy: orNull(object({ host: text, port: number })),
+      tenants: orNull(list(text)),
+    }),
+    wireguard: object({ publicKey: text, privateKey: text }),
+    ca: keptCertificate,
+    server: keptCertificate,
+    ...times,
+  }),
+  lease: object({
+    network: text,
+    index: number,
+    tenant: text,
+    peer: text,
+    state: either('phase', {
+      reserved: object({ atMs: number }),
+      held: object({
+        generation: number,
+        enabled: flag,
+        expiresAtMs: orNull(number),
+        wireguardPublicKey: text,
+        presharedKey: text,
+        localId: text,
+        certificates,
+      }),
+    }),
+  }),
+  revoked: object({ network: text, serial: text, notAfterMs: number, atMs: number, reason: text }),
+});
+
+export const isWellFormed = (value: unknown): value is StateRecord => isWellFormedRecord(value);

@@ -1,0 +1,457 @@
+/**
+ * What a partition holds in memory: its tenants with their containers, its hosts, and the indexes that decisions need.
+ * Decisions read it through `PartitionView`; only `PartitionState.apply` writes it, for commits and for loading alike.
+ */
+import type { ContainerRecord, ObservationOrder, TombstoneRecord } from '../../schemas/api/container.ts';
+import { quotaDimensions, type QuotaDimension } from '../../schemas/errors.ts';
+import type { HostRecord, RevokedKeyRecord } from '../../schemas/api/host.ts';
+import {
+  isContainerId,
+  isHostKey,
+  isPeerId,
+  isTenantId,
+  type ContainerId,
+  type HostKey,
+  type TenantId,
+} from '../../schemas/ids.ts';
+import { cpuMillis, memBytes } from '../../schemas/quantity.ts';
+import type { ListCursor } from '../../schemas/wire/messages.ts';
+import { keys } from '../../schemas/records/buckets.ts';
+import { limits } from '../../schemas/limits.ts';
+import { defaultTenant, type QuotaAmounts, type TenantRecord } from '../../schemas/api/tenant.ts';
+import { newestOf } from './order.ts';
+import {
+  TenantPeers,
+  VpnState,
+  isOfNetwork,
+  vpnRecordKey,
+  type PeersView,
+  type VpnRecord,
+  type VpnView,
+} from './vpn-state.ts';
+
+export type StateRecord = ContainerRecord | TombstoneRecord | TenantRecord | HostRecord | RevokedKeyRecord | VpnRecord;
+
+export const recordKey = (record: StateRecord): string => {
+  switch (record.kind) {
+    case 'container':
+    case 'tombstone':
+      return keys.container(record.tenant, record.id);
+    case 'tenant':
+      return keys.tenant(record.tenant);
+    case 'host':
+      return keys.host(record.key);
+    case 'revoked_key':
+      return keys.revokedKey(record.publicKey);
+    default:
+      return vpnRecordKey(record);
+  }
+};
+
+/** The last time that a record says: evidence that it has come. */
+function changedAtMs(record: StateRecord): number {
+  switch (record.kind) {
+    case 'tombstone':
+    case 'peer_tombstone':
+      return record.goneAtMs;
+    case 'lease':
+      return record.state.phase === 'reserved' ? record.state.atMs : 0;
+    case 'revoked':
+    case 'revoked_key':
+      return record.atMs;
+    default:
+      return record.updatedAtMs;
+  }
+}
+
+export interface TenantView {
+  readonly tenant: TenantId;
+  readonly record: TenantRecord;
+  /** In the order of their creation. */
+  readonly containers: ReadonlyMap<ContainerId, ContainerRecord>;
+  readonly tombstones: ReadonlyMap<ContainerId, TombstoneRecord>;
+  /** When its containers were deleted, oldest first: all of the last hour, and some before. */
+  readonly deletions: readonly number[];
+  readonly names: ReadonlyMap<string, ContainerId>;
+  readonly idempotency: ReadonlyMap<string, ContainerId>;
+  /** Of all that were ever created here, as far as memory goes, the last in the order of the list. */
+  readonly newest: ListCursor | null;
+  /** Containers whose record is damaged: they count as containers; what else they take is unknown (tenant/quota.ts). */
+  readonly damaged: ReadonlySet<ContainerId>;
+  /** The tenant's own record is damaged: `record` says nothing, and an operator must repair it (docs/runbook.md). */
+  readonly settingsDamaged: boolean;
+  readonly peers: PeersView;
+  /** By region; `*` is all. */
+  usage(region: string): QuotaAmounts;
+}
+
+export interface PartitionView {
+  /** Of this memory: a number that `revocationChanges` gave counts only under the epoch that gave it. */
+  readonly epoch: number;
+  tenant(tenant: TenantId): TenantView;
+  tenants(): Iterable<TenantView>;
+  /** Tenants whose revocations changed after this change, or can't be read; in the order of the changes. */
+  revocationChanges(after: number): Iterable<readonly [change: number, tenant: TenantView]>;
+  host(key: HostKey): HostRecord | undefined;
+  hosts(): Iterable<HostRecord>;
+  /** By the public key; of hosts that were removed. */
+  revokedKeys(): ReadonlyMap<string, RevokedKeyRecord>;
+  placedOn(host: HostKey): ReadonlyMap<ContainerId, ContainerRecord>;
+  hostsWithContainers(): Iterable<HostKey>;
+  unplaced(): Iterable<ContainerRecord>;
+  /** The order of the newest report of the container: stored with it, or heard since and kept in memory alone. */
+  lastHeard(record: ContainerRecord): ObservationOrder;
+  /** Oldest first. */
+  tombstones(): Iterable<TombstoneRecord>;
+  readonly tombstoneCount: number;
+  /** Every damaged container of the partition. */
+  damagedContainers(): Iterable<ContainerId>;
+  /** Hosts whose record is damaged: that they can't be read says nothing of what runs there. */
+  damagedHosts(): Iterable<HostKey>;
+  readonly vpn: VpnView;
+}
+
+/** Told of what stands on hosts as the state changes: the sum over partitions is what placement goes by. */
+export interface PlacementLedger {
+  add(host: HostKey, cpuMillis: number, memBytes: number): void;
+  /** `containers`: how many stand for these amounts; one where absent. */
+  subtract(host: HostKey, cpuMillis: number, memBytes: number, containers?: number): void;
+}
+
+/** What a container takes, by the limits that its creation validated. */
+export const amountsOf = (record: ContainerRecord): { cpuMillis: number; memBytes: number } => ({
+  cpuMillis: cpuMillis(record.spec.cpu_limit) ?? 0,
+  memBytes: memBytes(record.spec.mem_limit) ?? 0,
+});
+
+/** The same in the dimensions of a quota. */
+export function quotaAmountsOf(record: ContainerRecord): Omit<QuotaAmounts, 'vpn_peers'> {
+  const { cpuMillis, memBytes } = amountsOf(record);
+  const { diskBytes = limits.containerDiskBytes } = record;
+  const ports = record.spec.ports.length;
+  return { containers: 1, cpu_millis: cpuMillis, mem_bytes: memBytes, ports, disk_bytes: diskBytes };
+}
+
+type MutableAmounts = Record<QuotaDimension, number>;
+
+const noAmounts: QuotaAmounts = Object.freeze(
+  Object.fromEntries(quotaDimensions.map((dimension) => [dimension, 0])) as MutableAmounts,
+);
+const noContainers: ReadonlyMap<ContainerId, ContainerRecord> = new Map();
+
+class TenantState implements TenantView {
+  readonly tenant: TenantId;
+  record: TenantRecord;
+  settingsDamaged = false;
+  readonly containers = new Map<ContainerId, ContainerRecord>();
+  readonly tombstones = new Map<ContainerId, TombstoneRecord>();
+  readonly deletions: number[] = [];
+  readonly names = new Map<string, ContainerId>();
+  readonly idempotency = new Map<string, ContainerId>();
+  newest: ListCursor | null = null;
+  readonly damaged = new Set<ContainerId>();
+  readonly peers = new TenantPeers();
+  readonly #usage = new Map<string, MutableAmounts>();
+
+  constructor(tenant: TenantId) {
+    this.tenant = tenant;
+    this.record = defaultTenant(tenant);
+  }
+
+  usage(region: string): QuotaAmounts {
+    const amounts = this.#usage.get(region) ?? noAmounts;
+    // Peers are in no region.
+    const damaged = this.damaged.size;
+    if (region !== '*' || damaged + this.peers.count === 0) return amounts;
+    return {
+      ...amounts,
+      containers: amounts.containers + damaged,
+      vpn_peers: this.peers.count,
+      // The most that they can have.
+      ports: amounts.ports + damaged * limits.ports,
+      disk_bytes: amounts.disk_bytes + damaged * limits.containerDiskBytes,
+    };
+  }
+
+  /** A key that was used again after its time belongs to the newer container; the older one's changes leave it there. */
+  claimKey({ id, idempotency }: ContainerRecord | TombstoneRecord): void {
+    if (idempotency === null) return;
+    const holder = this.idempotency.get(idempotency.key);
+    const held = holder === undefined ? undefined : (this.containers.get(holder) ?? this.tombstones.get(holder));
+    if (held === undefined || held.id === id || (held.idempotency?.untilMs ?? 0) < idempotency.untilMs) {
+      this.idempotency.set(idempotency.key, id);
+    }
+  }
+
+  releaseKey({ id, idempotency }: ContainerRecord | TombstoneRecord): void {
+    if (idempotency !== null && this.idempotency.get(idempotency.key) === id) this.idempotency.delete(idempotency.key);
+  }
+
+  /** Half of them go at a time, so that each costs little. */
+  noteDeletion(atMs: number): void {
+    this.deletions.push(atMs);
+    const half = this.deletions.length >> 1;
+    if ((this.deletions[half] ?? atMs) + limits.anHourMs <= atMs) this.deletions.splice(0, half);
+  }
+
+  note(record: ContainerRecord): void {
+    this.newest = newestOf(this.newest, record);
+  }
+
+  count(record: ContainerRecord, sign: 1 | -1): void {
+    const more = quotaAmountsOf(record);
+    const regions = record.placement.phase === 'placed' ? ['*', record.placement.region] : ['*'];
+    for (const region of regions) {
+      let amounts = this.#usage.get(region);
+      if (amounts === undefined) this.#usage.set(region, (amounts = { ...noAmounts }));
+      amounts.containers += sign;
+      amounts.cpu_millis += sign * more.cpu_millis;
+      amounts.mem_bytes += sign * more.mem_bytes;
+      amounts.ports += sign * more.ports;
+      amounts.disk_bytes += sign * more.disk_bytes;
+    }
+  }
+}
+
+export class PartitionState implements PartitionView {
+  readonly #tenants = new Map<TenantId, TenantState>();
+  readonly #hosts = new Map<HostKey, HostRecord>();
+  readonly #revokedKeys = new Map<string, RevokedKeyRecord>();
+  readonly #placed = new Map<HostKey, Map<ContainerId, ContainerRecord>>();
+  readonly #unplaced = new Map<ContainerId, ContainerRecord>();
+  readonly #heard = new Map<ContainerId, ObservationOrder>();
+  readonly #tombstones = new Map<ContainerId, TombstoneRecord>();
+  readonly #damaged = new Set<ContainerId>();
+  readonly #damagedHosts = new Set<HostKey>();
+  /** What of this partition is on the ledger. */
+  readonly #accounted = new Map<HostKey, { cpuMillis: number; memBytes: number; containers: number }>();
+  readonly #ledger: PlacementLedger;
+  readonly #epoch: number;
+  /** By tenant, in the order of the changes: what gateways have to hear of tokens. */
+  readonly #revocationChanges = new Map<TenantId, number>();
+  #revocationChange = 0;
+  #newestMs: number | undefined;
+  readonly vpn: VpnState;
+
+  constructor(ledger: PlacementLedger, { epoch, incarnation } = { epoch: 0, incarnation: 0 }) {
+    this.#ledger = ledger;
+    this.#epoch = epoch;
+    this.vpn = new VpnState(incarnation);
+  }
+
+  /** Undefined where no record says a time. */
+  get newestMs(): number | undefined {
+    return this.#newestMs;
+  }
+  get epoch(): number {
+    return this.#epoch;
+  }
+  *revocationChanges(after: number): Generator<readonly [change: number, tenant: TenantView], void, void> {
+    for (const [tenant, change] of this.#revocationChanges) if (change > after) yield [change, this.tenant(tenant)];
+  }
+
+  /** A tenant that nothing was stored of exists with its defaults; looking at it stores nothing. */
+  tenant(tenant: TenantId): TenantView {
+    return this.#tenants.get(tenant) ?? new TenantState(tenant);
+  }
+  tenants(): Iterable<TenantView> {
+    return this.#tenants.values();
+  }
+  host(key: HostKey): HostRecord | undefined {
+    return this.#hosts.get(key);
+  }
+  hosts(): Iterable<HostRecord> {
+    return this.#hosts.values();
+  }
+  revokedKeys(): ReadonlyMap<string, RevokedKeyRecord> {
+    return this.#revokedKeys;
+  }
+  placedOn(host: HostKey): ReadonlyMap<ContainerId, ContainerRecord> {
+    return this.#placed.get(host) ?? noContainers;
+  }
+  hostsWithContainers(): Iterable<HostKey> {
+    return this.#placed.keys();
+  }
+  unplaced(): Iterable<ContainerRecord> {
+    return this.#unplaced.values();
+  }
+  lastHeard({ id, observedOrder }: ContainerRecord): ObservationOrder {
+    return this.#heard.get(id) ?? observedOrder;
+  }
+  tombstones(): Iterable<TombstoneRecord> {
+    return this.#tombstones.values();
+  }
+  get tombstoneCount(): number {
+    return this.#tombstones.size;
+  }
+  damagedContainers(): Iterable<ContainerId> {
+    return this.#damaged;
+  }
+  damagedHosts(): Iterable<HostKey> {
+    return this.#damagedHosts;
+  }
+
+  /** A report that changed nothing: its order counts until the next change of the container, which stores one as new. */
+  hear(id: ContainerId, order: ObservationOrder): void {
+    this.#heard.set(id, order);
+  }
+
+  /** Puts a record in the place of the one under its key. */
+  put(record: StateRecord): void {
+    this.#newestMs = Math.max(this.#newestMs ?? 0, changedAtMs(record));
+    switch (record.kind) {
+      case 'container': {
+        const tenant = this.#own(record.tenant);
+        this.#forget(tenant, record.id);
+        tenant.containers.set(record.id, record);
+        tenant.names.set(record.spec.name, record.id);
+        tenant.claimKey(record);
+        tenant.note(record);
+        tenant.count(record, 1);
+        this.#place(record);
+        return;
+      }
+      case 'tombstone': {
+        const tenant = this.#own(record.tenant);
+        if (!tenant.tombstones.has(record.id)) tenant.noteDeletion(record.goneAtMs);
+        this.#remove(tenant, record.id);
+        tenant.tombstones.set(record.id, record);
+        this.#tombstones.set(record.id, record);
+        tenant.claimKey(record);
+        return;
+      }
+      case 'tenant': {
+        const tenant = this.#own(record.tenant);
+        const isNews = tenant.settingsDamaged || tenant.record.revocations !== record.revocations;
+        tenant.record = record;
+        tenant.settingsDamaged = false;
+        if (isNews && record.revocations.length > 0) this.#noteRevocations(record.tenant);
+        return;
+      }
+      case 'host':
+        this.#hosts.set(record.key, record);
+        this.#damagedHosts.delete(record.key);
+        return;
+      case 'revoked_key':
+        this.#revokedKeys.set(record.publicKey, record);
+        return;
+      case 'peer':
+        this.vpn.putPeer(this.#own(record.tenant).peers, record);
+        return;
+      case 'peer_tombstone':
+        this.vpn.putTombstone(this.#own(record.tenant).peers, record);
+        return;
+      case 'network':
+      case 'lease':
+      case 'revoked':
+        this.vpn.put(record);
+        return;
+    }
+  }
+
+  delete(key: string): void {
+    const [kind, first = '', second = ''] = key.split('.');
+    if (kind === 'host' && isHostKey(first)) {
+      this.#hosts.delete(first);
+      this.#damagedHosts.delete(first);
+    }
+    if (kind === 'revoked_key') this.#revokedKeys.delete(first);
+    if (kind === 'container' && isTenantId(first) && isContainerId(second)) this.#remove(this.#own(first), second);
+    if (kind === 'peer' && isTenantId(first) && isPeerId(second)) {
+      this.vpn.deletePeer(this.#own(first).peers, first, second);
+    }
+    if (isOfNetwork(kind)) this.vpn.delete(kind, first, second);
+  }
+
+  /** The record under a key can't be read: what the key itself tells is kept (DESIGN: fail closed). */
+  quarantine(key: string): void {
+    const [kind, first = '', second = ''] = key.split('.');
+    if (kind === 'tenant' && isTenantId(first)) {
+      this.#own(first).settingsDamaged = true;
+      this.#noteRevocations(first);
+    }
+    if (kind === 'host' && isHostKey(first)) this.#damagedHosts.add(first);
+    if (kind === 'container' && isTenantId(first) && isContainerId(second)) {
+      this.#own(first).damaged.add(second);
+      this.#damaged.add(second);
+    }
+    if (kind === 'peer' && isTenantId(first) && isPeerId(second)) this.#own(first).peers.damaged.add(second);
+    if (isOfNetwork(kind)) this.vpn.quarantine(kind, first, second);
+  }
+
+  /** Takes everything off the ledger, for a partition that is no longer ours. */
+  release(): void {
+    for (const [host, { cpuMillis, memBytes, containers }] of this.#accounted) {
+      if (containers > 0) this.#ledger.subtract(host, cpuMillis, memBytes, containers);
+    }
+    this.#accounted.clear();
+    this.#placed.clear();
+  }
+
+  #noteRevocations(tenant: TenantId): void {
+    this.#revocationChanges.delete(tenant);
+    this.#revocationChanges.set(tenant, ++this.#revocationChange);
+  }
+
+  #own(tenant: TenantId): TenantState {
+    let state = this.#tenants.get(tenant);
+    if (state === undefined) this.#tenants.set(tenant, (state = new TenantState(tenant)));
+    return state;
+  }
+
+  /** Takes a container out of every index but the map that keeps the order of creation. */
+  #forget(tenant: TenantState, id: ContainerId): void {
+    const before = tenant.containers.get(id);
+    if (before === undefined) return;
+    tenant.names.delete(before.spec.name);
+    tenant.releaseKey(before);
+    tenant.count(before, -1);
+    this.#unplaced.delete(id);
+    this.#heard.delete(id);
+    if (before.placement.phase !== 'placed') return;
+    const { host } = before.placement;
+    const placed = this.#placed.get(host);
+    if (placed?.delete(id) !== true) return;
+    if (placed.size === 0) this.#placed.delete(host);
+    this.#account(before, -1);
+  }
+
+  #remove(tenant: TenantState, id: ContainerId): void {
+    this.#forget(tenant, id);
+    tenant.containers.delete(id);
+    const tombstone = tenant.tombstones.get(id);
+    if (tombstone !== undefined) {
+      tenant.tombstones.delete(id);
+      this.#tombstones.delete(id);
+      tenant.releaseKey(tombstone);
+    }
+    tenant.damaged.delete(id);
+    this.#damaged.delete(id);
+  }
+
+  #place(record: ContainerRecord): void {
+    if (record.placement.phase === 'unplaced') {
+      this.#unplaced.set(record.id, record);
+      return;
+    }
+    const { host } = record.placement;
+    let placed = this.#placed.get(host);
+    if (placed === undefined) this.#placed.set(host, (placed = new Map()));
+    placed.set(record.id, record);
+    this.#account(record, 1);
+  }
+
+  #account(record: ContainerRecord, sign: 1 | -1): void {
+    if (record.placement.phase !== 'placed') return;
+    const { host } = record.placement;
+    const { cpuMillis, memBytes } = amountsOf(record);
+    const sum = this.#accounted.get(host) ?? { cpuMillis: 0, memBytes: 0, containers: 0 };
+    sum.cpuMillis += sign * cpuMillis;
+    sum.memBytes += sign * memBytes;
+    sum.containers += sign;
+    if (sum.containers === 0) this.#accounted.delete(host);
+    else this.#accounted.set(host, sum);
+    if (sign === 1) this.#ledger.add(host, cpuMillis, memBytes);
+    else this.#ledger.subtract(host, cpuMillis, memBytes);
+  }
+}

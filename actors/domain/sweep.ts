@@ -1,0 +1,128 @@
+/**
+ * What time alone changes in a partition: containers wait for a host or must leave one, hosts fall silent, tombstones and
+ * revocations expire. Level-triggered: it looks at all that may want something and takes no input but the clock. Pure.
+ */
+import { keys } from '../../schemas/records/buckets.ts';
+import type { ContainerRecord, TombstoneRecord } from '../../schemas/api/container.ts';
+import type { ContainerId, HostKey } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
+import { settle } from './container/observe.ts';
+import { observeSilence } from './host/decide.ts';
+import type { PartitionView } from './state.ts';
+import { noChanges, type Changes, type TurnContext } from './turn.ts';
+
+export interface SweepContext extends TurnContext {
+  /** How long a host is silent, counted from no earlier than when this process began to listen for it. */
+  readonly silentMs: (host: HostKey) => number;
+  readonly regionIsSilent: (host: HostKey) => boolean;
+  readonly hostLostMs: number;
+  readonly fenceMarginMs?: number;
+  /** A decision about one container threw, which is a bug of ours; the others are decided all the same. */
+  readonly onFault: (record: ContainerRecord, error: unknown) => void;
+}
+
+const passedInOneStep = 64;
+
+/** Each yielded change is decided on the state that the one before it made, so the caller applies them one by one. */
+export function* sweep(state: PartitionView, context: SweepContext): Generator<Changes, void, void> {
+  for (const record of [...state.hosts()]) {
+    yield observeSilence(record, { ...context, regionIsSilent: () => context.regionIsSilent(record.key) });
+  }
+  let budget: number = limits.sweepChanges;
+  // What found no room a moment ago finds none now: ten thousand that wait cost one look for each kind of them.
+  const noRoom = new Set<string>();
+  let passed = 0;
+  for (const record of unsettled(state, context)) {
+    if (budget === 0) return;
+    const kind = kindOf(record);
+    if (noRoom.has(kind)) {
+      // So that whoever runs this in slices can end one.
+      if (++passed % passedInOneStep === 0) yield noChanges;
+      continue;
+    }
+    let changes: Changes;
+    try {
+      changes = settle(state, record, context);
+    } catch (error) {
+      context.onFault(record, error);
+      continue;
+    }
+    if (changes !== noChanges) budget--;
+    else noRoom.add(kind);
+    yield changes;
+  }
+}
+
+/** All that says where a container may go, and whether it wants to. */
+function kindOf(record: ContainerRecord): string {
+  const { tenant, spec, desired, placement, rejections } = record;
+  const from = placement.phase === 'placed' ? `${placement.host} ${placement.chosenBy}` : '-';
+  const needs = [spec.cpu_limit, spec.mem_limit, spec.ports.length, record.diskBytes, spec.registry];
+  return [tenant, ...needs, desired, from, ...rejections.map(({ host }) => host)].join(' ');
+}
+
+function unsettled(state: PartitionView, context: TurnContext) {
+  const records = [...state.unplaced()].filter(({ desired }) => desired === 'running');
+  for (const host of state.hostsWithContainers()) {
+    const standing = context.fleet.standing(host);
+    const leaves = standing === 'lost' || standing === 'removed' || context.fleet.host(host)?.draining === true;
+    if (leaves) records.push(...state.placedOn(host).values());
+  }
+  return records;
+}
+
+/**
+ * Tombstones whose time has come; they stand in the order in which they were made. And where a partition has more than
+ * `most`, the oldest of the tenant that has the most of them, which then can't read the logs and events of these
+ * containers any more. No other tenant's end early, and none before an `Idempotency-Key` that it may hold.
+ */
+export function expired(
+  state: PartitionView,
+  nowMs: number,
+  most: number = limits.goneContainersPerPartition,
+): Changes {
+  const deletes: string[] = [];
+  const forget = (tombstones: Iterable<TombstoneRecord>, ttlMs: number, upTo: number): void => {
+    for (const { tenant, id, goneAtMs } of tombstones) {
+      if (goneAtMs + ttlMs > nowMs || deletes.length >= upTo) break;
+      deletes.push(keys.container(tenant, id));
+    }
+  };
+  forget(state.tombstones(), limits.tombstoneTtlMs, limits.sweepChanges);
+  const excess = state.tombstoneCount - most;
+  if (deletes.length === 0 && excess > 0) {
+    forget(mostTombstones(state).values(), limits.idempotencyTtlMs, Math.min(excess, limits.sweepChanges));
+  }
+  return deletes.length === 0 ? noChanges : { ...noChanges, deletes };
+}
+
+function mostTombstones(state: PartitionView): ReadonlyMap<ContainerId, TombstoneRecord> {
+  let largest: ReadonlyMap<ContainerId, TombstoneRecord> = new Map();
+  for (const { tombstones } of state.tenants()) if (tombstones.size > largest.size) largest = tombstones;
+  return largest;
+}
+
+/** Keys whose credentials have all expired. `ttlMs`: how long credentials are good. */
+export function expiredKeys(state: PartitionView, nowMs: number, ttlMs: number): Changes {
+  const deletes: string[] = [];
+  for (const { publicKey, atMs } of state.revokedKeys().values()) {
+    if (deletes.length >= limits.sweepChanges) break;
+    if (atMs + ttlMs < nowMs) deletes.push(keys.revokedKey(publicKey));
+  }
+  return deletes.length === 0 ? noChanges : { ...noChanges, deletes };
+}
+
+/** Peers that are gone and of which every network knows, and revocations that have outlived their certificates. */
+export function expiredOfVpn(state: PartitionView, nowMs: number): Changes {
+  const deletes: string[] = [];
+  const isFull = (): boolean => deletes.length >= limits.sweepChanges;
+  for (const { tenant, id } of state.vpn.outlived(nowMs).slice(0, limits.sweepChanges)) {
+    deletes.push(keys.peer(tenant, id));
+  }
+  for (const network of state.vpn.networks()) {
+    if (isFull()) break;
+    const room = limits.sweepChanges - deletes.length;
+    for (const serial of network.outlived(nowMs).slice(0, room)) deletes.push(keys.revoked(network.name, serial));
+  }
+  return deletes.length === 0 ? noChanges : { ...noChanges, deletes };
+}

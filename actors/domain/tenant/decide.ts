@@ -1,0 +1,150 @@
+/** A tenant's quota, settings and revocations. Pure. */
+import type { Region, TenantId } from '../../../schemas/ids.ts';
+import { limits } from '../../../schemas/limits.ts';
+import type { Ask } from '../../../schemas/wire/messages.ts';
+import {
+  capsOf,
+  defaultTenant,
+  isCovered,
+  type Revocation,
+  type TenantRecord,
+  type TenantView,
+} from '../../../schemas/api/tenant.ts';
+import type { PartitionView } from '../state.ts';
+import { answer, data, invalid, refuse, type Changes, type Turn, type TurnContext } from '../turn.ts';
+import { regionCaps } from './quota.ts';
+import { deletedLately } from './remembered.ts';
+
+type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
+
+/** Nothing is known of its caps, its regions and its revocations: what rests on them is refused until it is repaired. */
+export const damagedTenant = refuse(
+  'internal',
+  'the record of this tenant is damaged; contact support with the request id',
+);
+
+const stored = (record: TenantRecord): Changes => ({ records: [record], deletes: [], events: [], effects: [] });
+
+export function quota(state: PartitionView, ask: Of<'tenant.quota'>, context: TurnContext): Turn {
+  const tenant = state.tenant(ask.tenant);
+  if (tenant.settingsDamaged) return damagedTenant;
+  if (ask.region !== '*' && !tenant.record.regions.includes(ask.region as Region)) {
+    return invalid({ region: ['is not an allocated region'] });
+  }
+  const usage = tenant.usage(ask.region);
+  if (ask.region !== '*') {
+    return answer(data('ok', { region: ask.region, usage, caps: regionCaps(tenant.record, ask.region) }));
+  }
+  const deletes_per_hour = deletedLately(tenant, context);
+  return answer(data('ok', { region: '*', usage: { ...usage, deletes_per_hour }, caps: capsOf(tenant.record.caps) }));
+}
+
+const view = (record: TenantRecord): TenantView => ({
+  id: record.tenant,
+  regions: [...record.regions],
+  caps: capsOf(record.caps),
+  region_caps: record.regionCaps,
+  registries: record.registries == null ? null : [...record.registries],
+  region_registries: Object.fromEntries(
+    Object.entries(record.regionRegistries ?? {}).map(([region, rules]) => [
+      region,
+      rules === null ? null : [...rules],
+    ]),
+  ),
+});
+
+export function get(state: PartitionView, ask: Of<'tenant.get'>): Turn {
+  const tenant = state.tenant(ask.tenant);
+  return tenant.settingsDamaged ? damagedTenant : answer(data('ok', view(tenant.record)));
+}
+
+const damagedUntilRepaired = refuse(
+  'conflict',
+  'the record of this tenant is damaged; send "repair": true to replace it, which revokes every token issued until now',
+);
+
+/**
+ * A cap below what is in use takes nothing away; it only refuses more. A damaged record is replaced only where the operator
+ * asks for that: nobody can tell which tokens it revoked, so the repair revokes all that were issued until now.
+ */
+export function put(state: PartitionView, ask: Of<'tenant.put'>, context: TurnContext): Turn {
+  const tenant = state.tenant(ask.tenant);
+  const repair = tenant.settingsDamaged ? (ask.repair ?? undefined) : undefined;
+  if (tenant.settingsDamaged && repair === undefined) return damagedUntilRepaired;
+  const { regions, caps, region_caps, registries, region_registries } = ask.settings;
+  const record: TenantRecord = {
+    ...tenant.record,
+    ...(repair === undefined ? {} : { revocations: [repair] }),
+    regions: regions ?? defaultTenant(ask.tenant).regions,
+    caps: caps ?? {},
+    regionCaps: region_caps ?? {},
+    registries: registries ?? null,
+    regionRegistries: region_registries ?? {},
+    updatedAtMs: context.nowMs,
+  };
+  return answer(data('ok', view(record)), stored(record));
+}
+
+const revocationsFull =
+  `this tenant has ${limits.revocationsPerTenant.toLocaleString('en')} revocations of single tokens and subjects, ` +
+  'and no more are kept: revoke all its tokens, which replaces those of subjects, and those of tokens that are over ' +
+  'a day old. A revocation of a "jti" ends with its token if you send its "exp"';
+
+export function revoke(state: PartitionView, ask: Of<'tenant.revoke'>, context: TurnContext): Turn {
+  const tenant = state.tenant(ask.tenant);
+  if (tenant.settingsDamaged) return damagedTenant;
+  const before = tenant.record;
+  const alive = stillNeeded(before.revocations, ask.revocation, context);
+  const max = limits.revocationsPerTenant;
+  // All tokens of the tenant can be revoked always; the next such revocation takes the place of this one.
+  if (alive.length >= max && ask.revocation.match.by !== 'tenant') {
+    return refuse('conflict', revocationsFull);
+  }
+  const record = { ...before, revocations: [...alive, ask.revocation], updatedAtMs: context.nowMs };
+  const { issuedUntilS, untilMs } = ask.revocation;
+  return answer(
+    data('created', {
+      issued_until: new Date(issuedUntilS * 1000).toISOString(),
+      expires_at: new Date(untilMs).toISOString(),
+    }),
+    stored(record),
+  );
+}
+
+/** Those that have not ended, and that the next one does not cover. */
+const stillNeeded = (all: readonly Revocation[], next: Revocation, { expiryMs }: TurnContext): Revocation[] =>
+  all.filter((revocation) => revocation.untilMs > expiryMs && !isCovered(revocation, next));
+
+/** What a gateway knows already, by its cursor; 0 where that counts nothing here: all of it has to be told. */
+function changeOf(state: PartitionView, after: string | null): number {
+  const [epoch, change] = (after ?? '').split('.').map(Number);
+  return epoch === state.epoch && change !== undefined && Number.isSafeInteger(change) ? change : 0;
+}
+
+/**
+ * What changed after the cursor, tenant by tenant, a page at a time. A tenant's revocations fit one page: its record, which
+ * holds them, is smaller.
+ */
+export function revocations(state: PartitionView, ask: Of<'revocation.list'>, { expiryMs }: TurnContext): Turn {
+  const from = changeOf(state, ask.after);
+  const items: string[] = [];
+  const unreadable: TenantId[] = [];
+  let bytes = 0;
+  let last = from;
+  let more = false;
+  for (const [change, { tenant, record, settingsDamaged }] of state.revocationChanges(from)) {
+    const alive = settingsDamaged ? [] : record.revocations.filter(({ untilMs }) => untilMs > expiryMs);
+    const texts = settingsDamaged ? [JSON.stringify(tenant)] : alive.map((revocation) => JSON.stringify(revocation));
+    const size = texts.reduce((sum, text) => sum + Buffer.byteLength(text) + 1, 0);
+    if (bytes + size > limits.revocationPageBytes && last > from) {
+      more = true;
+      break;
+    }
+    if (settingsDamaged) unreadable.push(tenant);
+    else items.push(...texts);
+    bytes += size;
+    last = change;
+  }
+  const page = `"unreadable":${JSON.stringify(unreadable)},"whole":${from === 0},"more":${more}`;
+  return answer({ code: 'ok', body: `{"data":[${items.join(',')}],${page},"next":"${state.epoch}.${last}"}` });
+}

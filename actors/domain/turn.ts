@@ -1,0 +1,146 @@
+/**
+ * What a decision is given and what it gives back. `decide(state, message, context)` is a pure function: it reads, and
+ * says what should change, what to answer, and what to do once the change is committed (invariant A3).
+ */
+import type { ContainerRecord, ContainerStatus, ObservationOrder } from '../../schemas/api/container.ts';
+import {
+  isSuccessCode,
+  type ErrorBody,
+  type ErrorCode,
+  type FieldErrors,
+  type SuccessCode,
+} from '../../schemas/errors.ts';
+import type { EventType } from '../../schemas/api/event.ts';
+import type { Capacity, DirectoryEntry, HostFault } from '../../schemas/api/host.ts';
+import type { ContainerId, HostKey, Region, TenantId } from '../../schemas/ids.ts';
+import type { StateRecord } from './state.ts';
+
+/**
+ * - `up`: heard from lately.
+ * - `silent`: no heartbeat for `hostUnknownMs`.
+ * - `lost`: its actor has said so. - `removed`: the operator has taken it out.
+ * - `fenced`: taken out by force; what was placed there may still run.
+ * - `unheard`: nothing is known of it yet (no process has told of its heartbeats, and it had no time to be heard), or its
+ *   record is damaged; decide nothing because of that.
+ */
+export type HostStanding = 'up' | 'silent' | 'lost' | 'fenced' | 'removed' | 'unheard';
+
+export interface FleetHost {
+  readonly key: HostKey;
+  readonly region: Region;
+  readonly standing: HostStanding;
+  /** False while cordoned or draining. */
+  readonly schedulable: boolean;
+  readonly draining: boolean;
+  /** False while its container engine does not answer. */
+  readonly hasEngine: boolean;
+  /** False while its agent tells of faults. */
+  readonly isSound: boolean;
+  readonly capacity: Capacity | null;
+  /** What is placed there, as far as this process knows. */
+  readonly used: Capacity;
+}
+
+/** The read-only copy of the host directory that every actors process keeps. */
+export interface FleetView {
+  host(key: HostKey): FleetHost | undefined;
+  standing(key: HostKey): HostStanding;
+  /** Wall time of the last heartbeat; null when none was heard by this process. */
+  lastHeardMs(key: HostKey): number | null;
+  beat(key: HostKey): {
+    readonly used: Capacity;
+    readonly engine: string;
+    readonly orphansHeld: number;
+    readonly faults: readonly HostFault[];
+  } | null;
+  hostsIn(region: Region): readonly HostKey[];
+  /** What any host is believed to offer at most, unless its operator has said otherwise. */
+  readonly ceiling: Capacity;
+}
+
+export interface TurnContext {
+  readonly nowMs: number;
+  /** The time that has certainly come: `nowMs` may have jumped. What time ends is deleted by this one (ADR 13). */
+  readonly expiryMs: number;
+  readonly fleet: FleetView;
+  readonly requestId: string | null;
+}
+
+export interface EventDraft {
+  readonly type: EventType;
+  readonly container: ContainerRecord;
+  readonly status: ContainerStatus;
+}
+
+/** Done after the commit; all of them may be lost, and none is harmful twice. */
+export type Effect =
+  | { readonly kind: 'bell'; readonly host: HostKey }
+  | { readonly kind: 'changed'; readonly tenant: TenantId; readonly id: ContainerId }
+  | { readonly kind: 'directory'; readonly host: HostKey; readonly entry: DirectoryEntry | null }
+  /** Another partition has to be told something; what it is, errands.ts finds by looking. */
+  | { readonly kind: 'errand' };
+
+export interface Changes {
+  readonly records: readonly StateRecord[];
+  readonly deletes: readonly string[];
+  readonly events: readonly EventDraft[];
+  readonly effects: readonly Effect[];
+  /** A report that repeats what is stored: memory keeps its order, and nothing is committed. */
+  readonly heard?: { readonly id: ContainerId; readonly order: ObservationOrder };
+}
+
+export const noChanges: Changes = { records: [], deletes: [], events: [], effects: [] };
+
+/** Nothing to commit; there may still be effects. */
+export const isEmpty = ({ records, deletes }: Changes): boolean => records.length === 0 && deletes.length === 0;
+
+/** `body` is the JSON of the HTTP response. `ofContainer`: the body is the view of that container, and nothing else. */
+export type Reply = SuccessReply | { readonly code: ErrorCode; readonly body: string };
+
+export interface SuccessReply {
+  readonly code: SuccessCode;
+  readonly body: string;
+  readonly ofContainer?: { readonly tenant: TenantId; readonly id: ContainerId };
+  /** Asked again, the turn says the same again and changes nothing: its outcome, which may be long, is not kept. */
+  readonly isIdempotent?: true;
+}
+
+export const isSuccess = (reply: Reply): reply is SuccessReply => isSuccessCode(reply.code);
+
+export interface Turn {
+  readonly reply: Reply;
+  readonly changes: Changes;
+}
+
+export const data = (code: SuccessCode, value: unknown): SuccessReply => ({
+  code,
+  body: JSON.stringify({ data: value }),
+});
+
+/** Of a turn that is idempotent by itself. */
+export const repeatable = (code: SuccessCode, value: unknown): SuccessReply => ({
+  ...data(code, value),
+  isIdempotent: true,
+});
+
+export const refuse = (code: Exclude<ErrorCode, 'over_quota' | 'invalid'>, message?: string): Turn => ({
+  reply: {
+    code,
+    body: JSON.stringify({ error: code, ...(message === undefined ? {} : { message }) } satisfies ErrorBody),
+  },
+  changes: noChanges,
+});
+
+/** Not now, but after a time: 429 with `Retry-After`. */
+export const refuseFor = (waitMs: number, message: string): Turn => {
+  const seconds = Math.max(1, Math.ceil(waitMs / 1000));
+  const body: ErrorBody = { error: 'rate_limited', message, retry_after_seconds: seconds };
+  return { reply: { code: 'rate_limited', body: JSON.stringify(body) }, changes: noChanges };
+};
+
+export const invalid = (details: FieldErrors): Turn => ({
+  reply: { code: 'invalid', body: JSON.stringify({ error: 'invalid', details } satisfies ErrorBody) },
+  changes: noChanges,
+});
+
+export const answer = (reply: Reply, changes: Changes = noChanges): Turn => ({ reply, changes });

@@ -1,0 +1,214 @@
+/**
+ * The VPN's part of a partition's memory: peers of its tenants, and networks with what they have lent. A tenant's peers and
+ * their network are mostly in different partitions; what one has to tell the other is found here (errands.ts).
+ */
+import { keys } from '../../schemas/records/buckets.ts';
+import { isNetworkName, type NetworkName, type PeerId, type TenantId } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
+import type { ListCursor } from '../../schemas/wire/messages.ts';
+import type { LeaseRecord, NetworkRecord, RevokedRecord } from '../../schemas/api/network.ts';
+import type { PeerRecord, PeerTombstoneRecord } from '../../schemas/api/peer.ts';
+import { NetworkState, type KnownNetwork } from './network-state.ts';
+import { newestOf } from './order.ts';
+
+export type VpnRecord = PeerRecord | PeerTombstoneRecord | NetworkRecord | LeaseRecord | RevokedRecord;
+
+export const vpnRecordKey = (record: VpnRecord): string => {
+  switch (record.kind) {
+    case 'peer':
+    case 'peer_tombstone':
+      return keys.peer(record.tenant, record.id);
+    case 'network':
+      return keys.network(record.name);
+    case 'lease':
+      return keys.lease(record.network, record.index);
+    case 'revoked':
+      return keys.revoked(record.network, record.serial);
+  }
+};
+
+const networkKinds = ['network', 'lease', 'revoked'] as const;
+type NetworkKind = (typeof networkKinds)[number];
+
+/** Is a key of this kind about a network? Its second part is then the name. */
+export const isOfNetwork = (kind: string | undefined): kind is NetworkKind =>
+  networkKinds.some((known) => known === kind);
+
+/** Of one tenant. */
+export interface PeersView {
+  /** In the order of their creation. */
+  readonly records: ReadonlyMap<PeerId, PeerRecord>;
+  readonly tombstones: ReadonlyMap<PeerId, PeerTombstoneRecord>;
+  readonly names: ReadonlyMap<string, PeerId>;
+  /** Of all that were ever created here, as far as memory goes, the last in the order of the list. */
+  readonly newest: ListCursor | null;
+  /** Peers whose record is damaged: they count against the cap, and are reported as such. */
+  readonly damaged: ReadonlySet<PeerId>;
+}
+
+/** Of one partition. */
+export interface VpnView {
+  /** One that nothing is stored of has no record. */
+  network(name: NetworkName): KnownNetwork;
+  networks(): Iterable<KnownNetwork>;
+  peerOfToken(hash: string): PeerRecord | undefined;
+  /** Of the cluster: what was told in an earlier one is told again (ADR 13). */
+  readonly incarnation: number;
+  /** What the network of each does not know yet. */
+  untold(): Iterable<PeerRecord | PeerTombstoneRecord>;
+  tombstones(): Iterable<PeerTombstoneRecord>;
+  /** Tombstones that have been kept long enough. */
+  outlived(nowMs: number): PeerTombstoneRecord[];
+}
+
+export class TenantPeers implements PeersView {
+  readonly records = new Map<PeerId, PeerRecord>();
+  readonly tombstones = new Map<PeerId, PeerTombstoneRecord>();
+  readonly names = new Map<string, PeerId>();
+  newest: ListCursor | null = null;
+  readonly damaged = new Set<PeerId>();
+
+  get count(): number {
+    return this.records.size + this.damaged.size;
+  }
+}
+
+/** Whether its network has all of it. One that never had a network has nothing to tell. */
+export function isTold(record: PeerRecord | PeerTombstoneRecord, incarnation: number): boolean {
+  if (record.network === null) return true;
+  const isOfNow = (record.toldIn ?? 0) === incarnation;
+  return isOfNow && (record.kind === 'peer' ? record.told >= record.generation : record.told);
+}
+
+/** A day, for messages from before that are on their way; and until no certificate of it can be used any more. */
+export const tombstoneEndMs = ({ goneAtMs, revoked }: PeerTombstoneRecord): number =>
+  Math.max(goneAtMs + limits.peerTombstoneTtlMs, ...revoked.map(({ notAfterMs }) => notAfterMs));
+
+export class VpnState implements VpnView {
+  readonly #networks = new Map<NetworkName, NetworkState>();
+  readonly #tokens = new Map<string, PeerRecord>();
+  readonly #untold = new Map<string, PeerRecord | PeerTombstoneRecord>();
+  readonly #tombstones = new Map<string, PeerTombstoneRecord>();
+  readonly incarnation: number;
+  /** No tombstone ends before this. */
+  #outlivedFromMs = 0;
+
+  constructor(incarnation: number) {
+    this.incarnation = incarnation;
+  }
+
+  network(name: NetworkName): KnownNetwork {
+    return this.#networks.get(name) ?? new NetworkState(name, this.incarnation);
+  }
+  networks(): Iterable<KnownNetwork> {
+    return this.#networks.values();
+  }
+  peerOfToken(hash: string): PeerRecord | undefined {
+    return this.#tokens.get(hash);
+  }
+  untold(): Iterable<PeerRecord | PeerTombstoneRecord> {
+    return this.#untold.values();
+  }
+  tombstones(): Iterable<PeerTombstoneRecord> {
+    return this.#tombstones.values();
+  }
+
+  outlived(nowMs: number): PeerTombstoneRecord[] {
+    if (nowMs < this.#outlivedFromMs) return [];
+    const outlived: PeerTombstoneRecord[] = [];
+    let earliestMs = Number.MAX_SAFE_INTEGER;
+    for (const record of this.#tombstones.values()) {
+      if (!isTold(record, this.incarnation)) continue;
+      const endMs = tombstoneEndMs(record);
+      if (endMs <= nowMs) outlived.push(record);
+      earliestMs = Math.min(earliestMs, endMs);
+    }
+    this.#outlivedFromMs = earliestMs;
+    return outlived;
+  }
+
+  putPeer(tenant: TenantPeers, record: PeerRecord): void {
+    this.#forget(tenant, record.id);
+    this.#unbury(tenant, record);
+    tenant.damaged.delete(record.id);
+    tenant.records.set(record.id, record);
+    tenant.names.set(record.name, record.id);
+    tenant.newest = newestOf(tenant.newest, record);
+    for (const { hash } of record.tokens) this.#tokens.set(hash, record);
+    this.#note(record);
+  }
+
+  putTombstone(tenant: TenantPeers, record: PeerTombstoneRecord): void {
+    this.#forget(tenant, record.id);
+    tenant.records.delete(record.id);
+    tenant.damaged.delete(record.id);
+    tenant.tombstones.set(record.id, record);
+    this.#tombstones.set(vpnRecordKey(record), record);
+    this.#outlivedFromMs = 0;
+    this.#note(record);
+  }
+
+  deletePeer(tenant: TenantPeers, tenantId: TenantId, id: PeerId): void {
+    this.#forget(tenant, id);
+    this.#unbury(tenant, { tenant: tenantId, id });
+    tenant.records.delete(id);
+    tenant.damaged.delete(id);
+    this.#untold.delete(keys.peer(tenantId, id));
+  }
+
+  put(record: NetworkRecord | LeaseRecord | RevokedRecord): void {
+    switch (record.kind) {
+      case 'network':
+        this.#own(record.name).putRecord(record);
+        return;
+      case 'lease':
+        this.#own(record.network).putLease(record);
+        return;
+      case 'revoked':
+        this.#own(record.network).putRevoked(record);
+        return;
+    }
+  }
+
+  /** The parts of a key. */
+  delete(kind: NetworkKind, name: string, rest: string): void {
+    if (!isNetworkName(name)) return;
+    const network = this.#networks.get(name);
+    if (network === undefined) return;
+    if (kind === 'network') network.putRecord(undefined);
+    if (kind === 'lease') network.deleteLease(Number(rest));
+    if (kind === 'revoked') network.deleteRevoked(rest);
+    if (network.isEmpty) this.#networks.delete(name);
+  }
+
+  quarantine(kind: NetworkKind, name: string, rest: string): void {
+    if (!isNetworkName(name)) return;
+    if (kind === 'network') this.#own(name).quarantine();
+    if (kind === 'lease') this.#own(name).quarantineLease(Number(rest));
+    if (kind === 'revoked') this.#own(name).quarantineRevoked(rest);
+  }
+
+  #own(name: NetworkName): NetworkState {
+    let network = this.#networks.get(name);
+    if (network === undefined) this.#networks.set(name, (network = new NetworkState(name, this.incarnation)));
+    return network;
+  }
+
+  #note(record: PeerRecord | PeerTombstoneRecord): void {
+    if (isTold(record, this.incarnation)) this.#untold.delete(vpnRecordKey(record));
+    else this.#untold.set(vpnRecordKey(record), record);
+  }
+
+  /** Takes a peer out of every index but the map that keeps the order of creation. */
+  #forget(tenant: TenantPeers, id: PeerId): void {
+    const before = tenant.records.get(id);
+    if (before === undefined) return;
+    tenant.names.delete(before.name);
+    for (const { hash } of before.tokens) this.#tokens.delete(hash);
+  }
+
+  #unbury(tenant: TenantPeers, { tenant: tenantId, id }: Pick<PeerRecord, 'tenant' | 'id'>): void {
+    tenant.tombstones.delete(id);
+    this.#tombstones.delete(keys.peer(tenantId, id));
+  }
+}

@@ -1,0 +1,136 @@
+/** Batches of asks from gateways: taken from a partition's subject, run as turns, answered in as few messages as may be. */
+import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
+import type { Log } from '../../lib/log.ts';
+import type { Slices } from '../../lib/slices.ts';
+import type { SparingLog } from '../../lib/sparing.ts';
+import { limits } from '../../schemas/limits.ts';
+import {
+  decodeAsks,
+  encodeAnswer,
+  notOwner,
+  type Answer,
+  type Ask,
+  type WriteAsk,
+} from '../../schemas/wire/messages.ts';
+import { isInbox, subjects } from '../../schemas/wire/subjects.ts';
+import { isWrite, type Prepared } from '../domain/decide.ts';
+import type { Partition, Respond } from '../runtime/partition.ts';
+
+export interface AskOptions {
+  readonly nc: NatsConnection;
+  readonly log: Log;
+  /** For what senders can cause at will. */
+  readonly refusals: SparingLog;
+  readonly slices: Slices;
+  /** What has to be made before the turn of this ask: keys are signed outside of turns. */
+  readonly prepare: (partition: Partition, ask: WriteAsk) => Promise<Prepared | undefined> | undefined;
+}
+
+/** `untilMs`: the sender waits until then (monotonic). */
+type Run = (ask: Ask, untilMs: number, respond: Respond) => void;
+
+/** Subscribing is what makes this process the partition's owner in the eyes of the gateways. */
+export function serveAsks(partition: Partition, { nc, log, refusals, slices, prepare }: AskOptions): Subscription {
+  const subject = subjects.partition(partition.number);
+
+  const run: Run = (ask, untilMs, respond) => {
+    if (!isWrite(ask)) {
+      partition.read(ask, respond, untilMs);
+      return;
+    }
+    const prepared = prepare(partition, ask);
+    if (prepared === undefined) {
+      partition.write(ask, undefined, respond, untilMs);
+      return;
+    }
+    prepared.then(
+      (value) => partition.write(ask, value, respond, untilMs),
+      (error: unknown) => {
+        log.error('prepare_failed', { rid: ask.rid, error });
+        respond('internal', JSON.stringify({ error: 'internal' }));
+      },
+    );
+  };
+
+  return nc.subscribe(subject, {
+    callback: (error, message) => {
+      if (error !== null) {
+        log.error('subscription_failed', { subject, error });
+        return;
+      }
+      if (!isInbox(message.reply)) {
+        refusals.error('reply_refused', { subject, reply: message.reply });
+        return;
+      }
+      const answers = collectAnswers(message, nc.info?.max_payload ?? limits.answerPartBytes, log);
+      let asks: Ask[];
+      try {
+        asks = decodeAsks(message.string());
+      } catch (cause) {
+        refusals.error('malformed_batch', { subject, error: cause });
+        return;
+      }
+      const onFault = (cause: unknown): void => log.error('asks_failed', { subject, error: cause });
+      // From now: an ask may wait for its turn longer than its sender waits for an answer.
+      const due = asks.map((ask) => ({ ask, untilMs: partition.deadlineOf(ask) }));
+      if (slices.begin('asks', running(due, answers, run), onFault)) return;
+      for (const index of asks.keys()) answers.add({ index, code: notOwner, body: '' });
+    },
+  });
+}
+
+/** An ask is a step: a batch may hold hundreds of lists. */
+function* running(
+  asks: readonly { readonly ask: Ask; readonly untilMs: number }[],
+  answers: ReturnType<typeof collectAnswers>,
+  run: Run,
+): Generator<void, void, void> {
+  for (const [index, { ask, untilMs }] of asks.entries()) {
+    run(ask, untilMs, (code, body) => answers.add({ index, code, body }));
+    yield;
+  }
+}
+
+/**
+ * Everything that is answered in one tick goes out together, in parts that fit a message. Never throws: an answer that
+ * can't be sent is logged, for whoever asked asks again.
+ */
+export function collectAnswers(
+  message: Pick<Msg, 'respond'>,
+  maxPayloadBytes: number,
+  log: Pick<Log, 'error'>,
+): { add(answer: Answer): void } {
+  let lines: string[] = [];
+  let bytes = 0;
+  let scheduled = false;
+  const flush = (): void => {
+    scheduled = false;
+    const payload = lines.join('\n');
+    lines = [];
+    bytes = 0;
+    if (payload === '') return;
+    try {
+      message.respond(payload);
+    } catch (error) {
+      log.error('answer_not_sent', { bytes: payload.length, error });
+    }
+  };
+  const encode = (answer: Answer): string => {
+    const line = encodeAnswer(answer);
+    if (Buffer.byteLength(line) <= maxPayloadBytes) return line;
+    log.error('answer_too_large', { bytes: line.length, maxPayloadBytes });
+    return encodeAnswer({ ...answer, code: 'internal', body: JSON.stringify({ error: 'internal' }) });
+  };
+  return {
+    add(answer) {
+      const line = encode(answer);
+      const size = Buffer.byteLength(line) + 1;
+      if (bytes + size > limits.answerPartBytes) flush();
+      lines.push(line);
+      bytes += size;
+      if (scheduled) return;
+      scheduled = true;
+      queueMicrotask(flush);
+    },
+  };
+}

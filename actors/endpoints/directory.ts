@@ -1,0 +1,86 @@
+/**
+ * What the owner of a partition tells the other processes of its hosts. It is told from what is committed and not from
+ * memory (invariant A3): a host that is removed by a commit that never happens must not lose its containers.
+ */
+import type { DirectoryEntry } from '../../schemas/api/host.ts';
+import type { HostKey } from '../../schemas/ids.ts';
+import type { DirectoryMessage } from '../../schemas/wire/messages.ts';
+import { directoryEntry } from '../domain/host/decide.ts';
+import { inParts, partText } from '../../lib/rpc/parts.ts';
+import type { PartitionView } from '../domain/state.ts';
+
+export interface DirectoryVersion {
+  readonly partition: number;
+  readonly epoch: number;
+  /** Number of the last commit. */
+  readonly revision: number;
+}
+
+/** The messages that tell it: a whole directory that is larger than one comes in parts. A host is a step. */
+export function* messagesOf(message: DirectoryMessage, maxBytes?: number): Generator<void, string[], void> {
+  const { entries, unreadable, ...head } = message;
+  const all = yield* inParts({ entries, unreadable }, maxBytes);
+  return all.map((lists, part) => partText(all.length === 1 ? head : { ...head, part, parts: all.length }, lists));
+}
+
+/**
+ * Puts the parts of a whole directory together. Until all are there nothing of it counts: the hosts of a part that is not
+ * there yet would seem to have been removed. Of each partition only the newest that was begun is kept.
+ */
+export class DirectoryParts {
+  readonly #begun = new Map<number, Map<number, DirectoryMessage>>();
+
+  /** @returns what may be learnt now, if anything. */
+  take(message: DirectoryMessage): DirectoryMessage | undefined {
+    const { part, parts, ...whole } = message;
+    if (part === undefined || parts === undefined) return message;
+    let begun = this.#begun.get(message.partition);
+    const [first] = begun?.values() ?? [];
+    if (begun === undefined || first === undefined || !isSame(first, message)) {
+      this.#begun.set(message.partition, (begun = new Map()));
+    }
+    begun.set(part, message);
+    if (begun.size < parts) return undefined;
+    this.#begun.delete(message.partition);
+    const all = [...begun.values()];
+    return {
+      ...whole,
+      entries: all.flatMap(({ entries }) => entries),
+      unreadable: all.flatMap(({ unreadable }) => unreadable),
+    };
+  }
+}
+
+const isSame = (one: DirectoryMessage, other: DirectoryMessage): boolean =>
+  one.epoch === other.epoch && one.revision === other.revision && one.parts === other.parts;
+
+export class HostDirectory {
+  readonly #entries = new Map<HostKey, DirectoryEntry>();
+  #unreadable: readonly HostKey[] = [];
+
+  /** The state as it was loaded: all of it is committed. */
+  load(state: PartitionView): void {
+    this.#entries.clear();
+    for (const record of state.hosts()) this.#entries.set(record.key, directoryEntry(record));
+    this.#unreadable = [...state.damagedHosts()];
+  }
+
+  whole(version: DirectoryVersion): DirectoryMessage {
+    return {
+      ...version,
+      full: true,
+      entries: [...this.#entries.values()],
+      removed: [],
+      unreadable: this.#unreadable,
+    };
+  }
+
+  /** After the commit that changed the host. */
+  change(version: DirectoryVersion, host: HostKey, entry: DirectoryEntry | null): DirectoryMessage {
+    if (entry === null) this.#entries.delete(host);
+    else this.#entries.set(host, entry);
+    this.#unreadable = this.#unreadable.filter((key) => key !== host);
+    const entries = entry === null ? [] : [entry];
+    return { ...version, full: false, entries, removed: entry === null ? [host] : [], unreadable: [] };
+  }
+}

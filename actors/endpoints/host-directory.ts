@@ -1,0 +1,365 @@
+/**
+ * The host directory: every actors process keeps a copy of every host, told by the owners of the hosts' partitions, and
+ * hears every heartbeat itself. Read by placement and by every status that is shown; written by messages only.
+ */
+import type { Clock } from '../../lib/clock.ts';
+import type { Capacity, DirectoryEntry, HostFault } from '../../schemas/api/host.ts';
+import type { HostKey, Region } from '../../schemas/ids.ts';
+import { engineAway, type Beat, type DirectoryMessage } from '../../schemas/wire/messages.ts';
+import { defaultHostCeiling, limits } from '../../schemas/limits.ts';
+import { partitionOf, type Sender } from '../../schemas/wire/subjects.ts';
+import { capacityWithin, ceilingOf, isOverCeiling } from '../domain/host/ceiling.ts';
+import { isEnrolled } from '../domain/host/sender.ts';
+import type { PlacementLedger } from '../domain/state.ts';
+import type { FleetHost, FleetView, HostStanding } from '../domain/turn.ts';
+
+interface HeardBeat {
+  readonly used: Capacity;
+  readonly engine: string;
+  readonly orphansHeld: number;
+  readonly faults: readonly HostFault[];
+  readonly session: number;
+  /** When this session was heard first. */
+  readonly sinceMs: number;
+  readonly wallMs: number;
+}
+
+interface Placed {
+  cpuMillis: number;
+  memBytes: number;
+  containers: number;
+}
+
+/** Where a partition's part of the directory stands; an older message never replaces a newer one. */
+interface Version {
+  readonly epoch: number;
+  readonly revision: number;
+}
+
+const isOlder = (version: Version, than: Version): boolean =>
+  version.epoch !== than.epoch ? version.epoch < than.epoch : version.revision < than.revision;
+
+const clonedState: HostFault = {
+  kind: 'cloned_state',
+  message:
+    'two agents have the identity of this host: STATE_DIR was copied to another machine. The one that started later works; ' +
+    'enrol the other under a key of its own',
+};
+
+export class Fleet implements FleetView, PlacementLedger {
+  readonly #clock: Clock;
+  readonly #partitions: number;
+  readonly #unknownMs: number;
+  readonly ceiling: Capacity;
+  readonly #entries = new Map<HostKey, DirectoryEntry>();
+  /** Within the ceiling. */
+  readonly #capacities = new Map<HostKey, Capacity>();
+  readonly #byRegion = new Map<Region, HostKey[]>();
+  readonly #versions = new Map<number, Version>();
+  readonly #beats = new Map<HostKey, HeardBeat>();
+  /** When a heartbeat of an older session was last heard. */
+  readonly #rivalMs = new Map<HostKey, number>();
+  /** On the listening clock: when the host was heard last, and when this process came to know of it. */
+  readonly #heardAtMs = new Map<HostKey, number>();
+  readonly #knownSinceMs = new Map<HostKey, number>();
+  readonly #unreadable = new Set<HostKey>();
+  /** The listening clock stands still while this process is deaf: what it could not hear says nothing of any host. */
+  #deafMs = 0;
+  #deafSinceMs: number | undefined;
+  #connectedSinceMs: number;
+  readonly #placed = new Map<HostKey, Placed>();
+
+  constructor(options: { clock: Clock; partitions: number; hostUnknownMs: number; ceiling?: Capacity }) {
+    this.ceiling = options.ceiling ?? defaultHostCeiling;
+    this.#clock = options.clock;
+    this.#partitions = options.partitions;
+    this.#unknownMs = options.hostUnknownMs;
+    this.#connectedSinceMs = options.clock.monotonicMs();
+  }
+
+  // FleetView
+
+  host(key: HostKey): FleetHost | undefined {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return undefined;
+    const placed = this.#placed.get(key);
+    const heard = this.#beats.get(key);
+    const beat = heard?.used;
+    return {
+      key,
+      region: entry.region,
+      standing: this.standing(key),
+      schedulable: !entry.cordoned && !entry.draining,
+      draining: entry.draining,
+      hasEngine: heard?.engine !== engineAway,
+      isSound: this.#isSound(entry, heard),
+      capacity: this.#capacities.get(key) ?? null,
+      // Other processes place there too: their part shows in the host's own count.
+      used: {
+        cpu_millis: Math.max(placed?.cpuMillis ?? 0, beat?.cpu_millis ?? 0),
+        mem_bytes: Math.max(placed?.memBytes ?? 0, beat?.mem_bytes ?? 0),
+        containers: Math.max(placed?.containers ?? 0, beat?.containers ?? 0),
+      },
+    };
+  }
+
+  #isSound(entry: DirectoryEntry, heard: HeardBeat | undefined): boolean {
+    if (heard !== undefined && heard.faults.length > 0) return false;
+    return !isOverCeiling(entry, this.ceiling, heard?.used);
+  }
+
+  /** A process of the last release tells no keys; while it owns the host's partition, every key is believed, as there. */
+  isEnrolled(sender: Sender): boolean {
+    const entry = this.#entries.get(sender.host);
+    if (entry === undefined) return false;
+    const { publicKey, isBound } = entry;
+    return publicKey === undefined || isEnrolled({ publicKey, ...(isBound === undefined ? {} : { isBound }) }, sender);
+  }
+
+  standing(key: HostKey): HostStanding {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) {
+      const isKnown = this.isTold(key) && !this.isUnreadable(key);
+      return isKnown ? 'removed' : 'unheard';
+    }
+    if (entry.fenced === true) return 'fenced';
+    if (entry.lost) return 'lost';
+    if (this.silentMs(key) >= this.#unknownMs) return 'silent';
+    return this.#heardAtMs.has(key) ? 'up' : 'unheard';
+  }
+
+  /** The newest session that is known of the host; undefined where nothing is known of it. */
+  session(key: HostKey): number | undefined {
+    const entry = this.#entries.get(key);
+    return entry === undefined ? undefined : Math.max(entry.session ?? 0, this.#beats.get(key)?.session ?? 0);
+  }
+
+  /** Has the owner of the host's partition told this process of its hosts? */
+  isTold(key: HostKey): boolean {
+    return this.#versions.has(partitionOf(key, this.#partitions));
+  }
+
+  /** Is its record damaged? Then nobody knows which key is enrolled for it. */
+  isUnreadable(key: HostKey): boolean {
+    return this.#unreadable.has(key);
+  }
+
+  lastHeardMs(key: HostKey): number | null {
+    return this.#beats.get(key)?.wallMs ?? null;
+  }
+
+  beat(key: HostKey) {
+    const beat = this.#beats.get(key);
+    if (beat === undefined) return null;
+    return this.#hasRival(key, beat) ? { ...beat, faults: [...beat.faults, clonedState] } : beat;
+  }
+
+  /**
+   * Does an agent that started later hold this host's session, and is it heard? Then the one that asks, which held an
+   * older session, is a second agent of the same identity.
+   */
+  isSuperseded(key: HostKey, held: number, newest: number): boolean {
+    const beat = this.#beats.get(key);
+    return held < newest && beat?.session === newest && this.silentMs(key) < this.#unknownMs;
+  }
+
+  /** An agent that was replaced is silent soon; one that goes on beating beside its successor runs elsewhere. */
+  #hasRival(key: HostKey, { sinceMs }: HeardBeat): boolean {
+    const rivalMs = this.#rivalMs.get(key);
+    if (rivalMs === undefined) return false;
+    return rivalMs - sinceMs >= this.#unknownMs && this.#clock.monotonicMs() - rivalMs < this.#unknownMs;
+  }
+
+  hostsIn(region: Region): readonly HostKey[] {
+    return this.#byRegion.get(region) ?? [];
+  }
+
+  /** Counted while this process could hear, and from no earlier than when it came to know of the host. */
+  silentMs(key: HostKey): number {
+    const since = this.#heardAtMs.get(key) ?? this.#knownSinceMs.get(key);
+    // What is taken back when a connection is found to be lost may lie before the last heartbeat.
+    return since === undefined ? 0 : Math.max(0, this.#listenedMs() - since);
+  }
+
+  /**
+   * Is a third of the other hosts of its region silent too? Then it is more likely we who are cut off, and nobody is lost.
+   * Each region is counted once for each call of `regionSilence`: one call serves a sweep.
+   */
+  regionSilence(): (key: HostKey) => boolean {
+    const counts = new Map<Region, { started: number; silent: number }>();
+    const countsOf = (region: Region) => {
+      let count = counts.get(region);
+      if (count === undefined) counts.set(region, (count = this.#countSilent(region)));
+      return count;
+    };
+    return (key) => {
+      const entry = this.#entries.get(key);
+      if (entry === undefined) return false;
+      const { started, silent } = countsOf(entry.region);
+      const isCounted = entry.capacity !== null;
+      const others = started - (isCounted ? 1 : 0);
+      const silentOthers = silent - (isCounted && this.standing(key) === 'silent' ? 1 : 0);
+      return others > 0 && silentOthers * 3 >= others;
+    };
+  }
+
+  /** One that never said hello was never to be heard. */
+  #countSilent(region: Region): { started: number; silent: number } {
+    const started = this.hostsIn(region).filter((key) => (this.#entries.get(key)?.capacity ?? null) !== null);
+    return { started: started.length, silent: started.filter((key) => this.standing(key) === 'silent').length };
+  }
+
+  *hosts(): Iterable<{ readonly key: HostKey; readonly standing: HostStanding }> {
+    for (const key of this.#entries.keys()) yield { key, standing: this.standing(key) };
+  }
+
+  // What is heard
+
+  #listenedMs(): number {
+    const nowMs = this.#clock.monotonicMs();
+    return nowMs - this.#deafMs - (this.#deafSinceMs === undefined ? 0 : nowMs - this.#deafSinceMs);
+  }
+
+  /** The connection is lost, and has been for as long as it takes to notice it. */
+  deafen(): void {
+    if (this.#deafSinceMs !== undefined) return;
+    this.#deafSinceMs = Math.max(this.#connectedSinceMs, this.#clock.monotonicMs() - limits.deafUnnoticedMs);
+  }
+
+  /** The connection is back. Silence goes on from where it was: a link that flaps hides no host for ever. */
+  listen(): void {
+    if (this.#deafSinceMs === undefined) this.deafen();
+    this.#connectedSinceMs = this.#clock.monotonicMs();
+    this.#deafMs += this.#connectedSinceMs - (this.#deafSinceMs ?? this.#connectedSinceMs);
+    this.#deafSinceMs = undefined;
+  }
+
+  /** The process itself was stopped for so long. */
+  stood(ms: number): void {
+    if (this.#deafSinceMs === undefined) this.#deafMs += ms;
+  }
+
+  /** Its agent has said hello: a sign of life, before the first heartbeat of its session. */
+  greeted(key: HostKey): void {
+    if (this.#entries.has(key)) this.#heardAtMs.set(key, this.#listenedMs());
+  }
+
+  /** The message with what this process knows of each host's silence, for processes that have not listened as long. */
+  dated(message: DirectoryMessage): DirectoryMessage {
+    const entries = message.entries.map((entry) =>
+      this.#heardAtMs.has(entry.key) ? { ...entry, silentMs: Math.round(this.silentMs(entry.key)) } : entry,
+    );
+    return { ...message, entries };
+  }
+
+  hear(key: HostKey, beat: Beat): void {
+    const before = this.#beats.get(key);
+    if (!this.#entries.has(key)) return;
+    const nowMs = this.#clock.monotonicMs();
+    if (before !== undefined && before.session > beat.session) {
+      this.#rivalMs.set(key, nowMs);
+      return;
+    }
+    this.#beats.set(key, {
+      used: beat.used,
+      engine: beat.engine,
+      orphansHeld: beat.orphans_held,
+      faults: beat.faults ?? [],
+      session: beat.session,
+      sinceMs: before?.session === beat.session ? before.sinceMs : nowMs,
+      wallMs: this.#clock.nowMs(),
+    });
+    this.#heardAtMs.set(key, this.#listenedMs());
+  }
+
+  /**
+   * @returns false where the message is older than what is known, or tells of one host while the others of its partition
+   * are not known: they would seem to have been removed.
+   */
+  learn(message: DirectoryMessage): boolean {
+    const known = this.#versions.get(message.partition);
+    if (known === undefined ? !message.full : isOlder(message, known)) return false;
+    this.#versions.set(message.partition, { epoch: message.epoch, revision: message.revision });
+    if (message.full) {
+      const named = new Set(message.entries.map(({ key }) => key));
+      const isOfPartition = (key: HostKey): boolean => partitionOf(key, this.#partitions) === message.partition;
+      this.#forget([...this.#entries.keys()].filter((key) => !named.has(key) && isOfPartition(key)));
+      for (const key of this.#unreadable) {
+        if (partitionOf(key, this.#partitions) === message.partition) this.#unreadable.delete(key);
+      }
+      for (const key of message.unreadable) this.#unreadable.add(key);
+    }
+    this.#forget(message.removed);
+    for (const entry of message.entries) this.#put(entry);
+    return true;
+  }
+
+  // PlacementLedger
+
+  add(host: HostKey, cpuMillis: number, memBytes: number): void {
+    const placed = this.#placed.get(host);
+    if (placed === undefined) {
+      this.#placed.set(host, { cpuMillis, memBytes, containers: 1 });
+      return;
+    }
+    placed.cpuMillis += cpuMillis;
+    placed.memBytes += memBytes;
+    placed.containers++;
+  }
+
+  subtract(host: HostKey, cpuMillis: number, memBytes: number, containers = 1): void {
+    const placed = this.#placed.get(host);
+    if (placed === undefined) return;
+    placed.cpuMillis -= cpuMillis;
+    placed.memBytes -= memBytes;
+    placed.containers -= containers;
+    if (placed.containers === 0) this.#placed.delete(host);
+  }
+
+  #put(entry: DirectoryEntry): void {
+    const before = this.#entries.get(entry.key);
+    this.#unreadable.delete(entry.key);
+    this.#entries.set(entry.key, entry);
+    if (entry.capacity === null) {
+      this.#capacities.delete(entry.key);
+    } else {
+      this.#capacities.set(entry.key, capacityWithin(entry.capacity, ceilingOf(entry, this.ceiling)));
+    }
+    if (!this.#knownSinceMs.has(entry.key)) this.#knownSinceMs.set(entry.key, this.#listenedMs());
+    if (entry.silentMs !== undefined && !this.#heardAtMs.has(entry.key)) {
+      this.#heardAtMs.set(entry.key, this.#listenedMs() - entry.silentMs);
+    }
+    if (before?.region === entry.region) return;
+    if (before !== undefined) this.#leaveRegion(before.region, new Set([before.key]));
+    const keys = this.#byRegion.get(entry.region);
+    if (keys === undefined) this.#byRegion.set(entry.region, [entry.key]);
+    else keys.push(entry.key);
+  }
+
+  /** All at once: a region of ten thousand hosts is gone through once. */
+  #forget(keys: readonly HostKey[]): void {
+    const gone = new Map<Region, Set<HostKey>>();
+    for (const key of keys) {
+      this.#unreadable.delete(key);
+      const entry = this.#entries.get(key);
+      if (entry === undefined) continue;
+      const ofRegion = gone.get(entry.region);
+      if (ofRegion === undefined) gone.set(entry.region, new Set([key]));
+      else ofRegion.add(key);
+      this.#entries.delete(key);
+      this.#capacities.delete(key);
+      this.#beats.delete(key);
+      this.#rivalMs.delete(key);
+      this.#heardAtMs.delete(key);
+      this.#knownSinceMs.delete(key);
+    }
+    for (const [region, ofRegion] of gone) this.#leaveRegion(region, ofRegion);
+  }
+
+  #leaveRegion(region: Region, keys: ReadonlySet<HostKey>): void {
+    this.#byRegion.set(
+      region,
+      this.hostsIn(region).filter((key) => !keys.has(key)),
+    );
+  }
+}

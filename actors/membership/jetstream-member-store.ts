@@ -1,0 +1,50 @@
+/** The members' keys in JetStream. */
+import type { NatsConnection } from '@nats-io/transport-node';
+import type { Answers } from '../../lib/nats/answers.ts';
+import { readStream } from '../../lib/nats/direct-reads.ts';
+import { bucketPrefix, buckets, bucketStream, keys } from '../../schemas/records/buckets.ts';
+import type { MemberId } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
+import { compareAndSet, readLast } from '../../lib/nats/kv-keys.ts';
+import type { MemberStore, StoredMember } from './member-store.ts';
+
+const { bucket } = buckets.members;
+const stream = bucketStream(bucket);
+const prefix = bucketPrefix(bucket);
+const utf8 = new TextDecoder();
+const timeoutMs = limits.memberRequestMs;
+
+/** A lease is renewed several times a second, so its answers tell whether the server still reaches JetStream. */
+export function createJetStreamMemberStore(nc: NatsConnection, answers?: Answers): MemberStore {
+  const subjectOf = (id: MemberId): string => prefix + keys.member(id);
+  const membersBefore = subjectOf('' as MemberId);
+
+  return {
+    async list() {
+      const members: StoredMember[] = [];
+      const read = {
+        stream,
+        filter: `${membersBefore}*`,
+        from: { seq: 1 },
+        batchMessages: limits.membersPerRead,
+        batchBytes: limits.answerPartBytes,
+        timeoutMs,
+      };
+      for await (const { subject, sequence, data } of readStream(nc, read)) {
+        members.push({
+          id: subject.slice(membersBefore.length) as MemberId,
+          value: utf8.decode(data),
+          revision: sequence,
+        });
+      }
+      return members;
+    },
+    read: (id) => readLast(nc, stream, subjectOf(id), timeoutMs),
+    async replace(id, value, expected, options) {
+      answers?.asked();
+      const revision = await compareAndSet(nc, subjectOf(id), value, expected, { timeoutMs, ...options });
+      answers?.heard();
+      return revision;
+    },
+  };
+}

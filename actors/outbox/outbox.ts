@@ -1,0 +1,289 @@
+/**
+ * What partitions have to tell one another. A peer's actor tells the peer's network what it should hold of it, until that
+ * is acknowledged; a network asks the actor of a peer that never came to forgo it (ADR 7).
+ *
+ * Level, not edge: a look goes through the records of a partition for whatever stands out, after a commit that asked for
+ * it and with every sweep. It tells only what is committed (invariant A3), and what it hears back changes the record only
+ * if that still says the same. So an errand may be lost, repeated or late, and its process killed anywhere.
+ */
+import { backoffMs } from '../../lib/backoff.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Log } from '../../lib/log.ts';
+import { runAtOnce, type Slices } from '../../lib/slices.ts';
+import type { NetworkName, OperationId } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
+import { encodeAsk, type Answer, type Learned, type WriteAsk } from '../../schemas/wire/messages.ts';
+import type { LeaseRecord } from '../../schemas/api/network.ts';
+import type { PeerProblem, PeerRecord, PeerTombstoneRecord } from '../../schemas/api/peer.ts';
+import { partitionOf } from '../../schemas/wire/subjects.ts';
+import { lapse } from '../domain/network/learn.ts';
+import type { PartitionClient } from '../../lib/rpc/partition-client.ts';
+import { acknowledge, refusedBy } from '../domain/peer/decide.ts';
+import { toldOf } from '../domain/peer/view.ts';
+import type { Partition } from '../runtime/partition.ts';
+import type { PartitionView } from '../domain/state.ts';
+import type { Changes, TurnContext } from '../domain/turn.ts';
+
+/** What stands out in a partition. `about` is the same for all that one peer wants; `version` tells them apart. */
+export type Errand = { readonly about: string; readonly version: number } & (
+  | {
+      readonly kind: 'tell';
+      readonly network: NetworkName;
+      readonly record: PeerRecord | PeerTombstoneRecord;
+      readonly incarnation: number;
+    }
+  | { readonly kind: 'forgo'; readonly lease: LeaseRecord }
+);
+
+/** Pure. */
+export function* errandsOf(state: PartitionView, nowMs: number): Generator<Errand, void, void> {
+  for (const record of state.vpn.untold()) {
+    const { id, network, generation } = record;
+    const { incarnation } = state.vpn;
+    if (network !== null)
+      yield { kind: 'tell', about: `tell ${id}`, version: generation, network, record, incarnation };
+  }
+  for (const network of state.vpn.networks()) {
+    for (const lease of network.reservations()) {
+      if (lease.state.phase !== 'reserved' || lease.state.atMs + limits.reservationTtlMs > nowMs) continue;
+      yield { kind: 'forgo', about: `forgo ${lease.peer} ${lease.network}`, version: lease.state.atMs, lease };
+    }
+    for (const lease of network.unconfirmed()) {
+      yield { kind: 'forgo', about: `forgo ${lease.peer} ${lease.network}`, version: 0, lease };
+    }
+  }
+}
+
+/** What is asked, and the key whose partition it goes to. The operation is the same however often it is asked. Pure. */
+export function askOf(errand: Errand): { readonly key: string; readonly ask: WriteAsk } {
+  const ride = (op: string) => ({ rid: op, op: op as OperationId, budgetMs: limits.errandTimeoutMs });
+  switch (errand.kind) {
+    case 'tell': {
+      const { network, record, incarnation } = errand;
+      const { tenant, id: peer, generation } = record;
+      const told = toldOf(record, incarnation);
+      const by = { tenant, peer };
+      const op = `tell-${peer}-${generation}`;
+      return { key: network, ask: { type: 'network.learn', network, by, told, incarnation, ...ride(op) } };
+    }
+    case 'forgo': {
+      const { tenant, peer, network } = errand.lease;
+      return { key: tenant, ask: { type: 'peer.forgo', tenant, peer, ...ride(`forgo-${peer}-${network}`) } };
+    }
+  }
+}
+
+/** Answer to `peer.forgo`. */
+interface PeerThere {
+  readonly there: boolean;
+}
+
+/** Why a peer can't be as it says: the answer is final, and the errand is due again all the same. Pure. */
+export function problemOf(errand: Errand, { code, body }: Pick<Answer, 'code' | 'body'>): PeerProblem | null {
+  if (errand.kind !== 'tell' || errand.record.kind !== 'peer') return null;
+  if (code === 'not_found') return 'network';
+  return code === 'ok' ? ((JSON.parse(body) as { data: Learned | null }).data?.problem ?? null) : null;
+}
+
+/** What the answer changes here; undefined where it settles nothing, and the errand is due again later. Pure. */
+export function outcomeOf(
+  errand: Errand,
+  answer: Pick<Answer, 'code' | 'body'>,
+): ((state: PartitionView, context: Pick<TurnContext, 'nowMs'>) => Changes) | undefined {
+  switch (errand.kind) {
+    case 'tell': {
+      const { record } = errand;
+      const problem = problemOf(errand, answer);
+      if (problem !== null && record.kind === 'peer') return (state) => refusedBy(state, record, problem);
+      // A network that is gone has nothing to be told of a peer that is gone.
+      return answer.code === 'ok' || answer.code === 'not_found' ? (state) => acknowledge(state, record) : undefined;
+    }
+    case 'forgo': {
+      const isForgone = answer.code === 'ok' && !(JSON.parse(answer.body) as { data: PeerThere }).data.there;
+      return isForgone ? (state, context) => lapse(state, errand.lease, context) : undefined;
+    }
+  }
+}
+
+/** A message: what it asks, and for which errands. */
+interface Batch {
+  readonly to: number;
+  readonly errands: Errand[];
+  readonly asks: WriteAsk[];
+  bytes: number;
+}
+
+/** By the partition that they go to, as many in a message as it holds. Pure. */
+export function batchesOf(errands: readonly Errand[], partitions: number): Batch[] {
+  const batches: Batch[] = [];
+  const open = new Map<number, Batch>();
+  for (const errand of errands) {
+    const { key, ask } = askOf(errand);
+    const to = partitionOf(key, partitions);
+    const size = Buffer.byteLength(encodeAsk(ask)) + 1;
+    let batch = open.get(to);
+    if (batch === undefined || batch.bytes + size > limits.batchBytes) {
+      open.set(to, (batch = { to, errands: [], asks: [], bytes: 0 }));
+      batches.push(batch);
+    }
+    batch.errands.push(errand);
+    batch.asks.push(ask);
+    batch.bytes += size;
+  }
+  return batches;
+}
+
+/** For a log line, which names no peer. */
+const saidOf = (partition: Partition, errand: Errand) => ({
+  partition: partition.number,
+  errand: errand.kind,
+  network: errand.kind === 'tell' ? errand.network : errand.lease.network,
+});
+
+/** Of one partition: what is under way, and what failed and is not due yet. */
+interface Round {
+  readonly underWay: Set<string>;
+  readonly failures: Map<string, { readonly version: number; readonly count: number; readonly dueMs: number }>;
+  isLooking: boolean;
+  isLookWanted: boolean;
+}
+
+const newRound = (): Round => ({ underWay: new Set(), failures: new Map(), isLooking: false, isLookWanted: false });
+
+export interface Errands {
+  /** Looks through a partition, and sets out on what is due. */
+  look(partition: Partition): void;
+  stop(): void;
+}
+
+export interface ErrandOptions {
+  readonly client: PartitionClient;
+  readonly partitions: number;
+  readonly clock: Clock;
+  readonly slices: Slices;
+  readonly log: Log;
+}
+
+export function createErrands({ client, partitions, clock, slices, log }: ErrandOptions): Errands {
+  // A partition that is loaded anew is the same object, and what it wants told is in its records.
+  const rounds = new WeakMap<Partition, Round>();
+  let isStopped = false;
+
+  function roundOf(partition: Partition): Round {
+    let round = rounds.get(partition);
+    if (round === undefined) rounds.set(partition, (round = newRound()));
+    return round;
+  }
+
+  /** Those that are due, as many as there is room for. An errand is a step: a hundred thousand may rest. */
+  function* due({ underWay, failures }: Round, errands: Iterable<Errand>): Generator<void, Errand[], void> {
+    const nowMs = clock.monotonicMs();
+    const found: Errand[] = [];
+    for (const errand of errands) {
+      yield;
+      if (underWay.size + found.length >= limits.errandsPerSweep) break;
+      const failed = failures.get(errand.about);
+      const rests = failed !== undefined && failed.version === errand.version && failed.dueMs > nowMs;
+      if (!rests && !underWay.has(errand.about)) found.push(errand);
+    }
+    return found;
+  }
+
+  function look(partition: Partition): void {
+    if (isStopped) return;
+    const round = roundOf(partition);
+    round.isLookWanted = true;
+    if (round.isLooking) return;
+    round.isLooking = true;
+    slices
+      .run('errands', looking(partition, round))
+      .catch((error: unknown) => log.error('errand_failed', { partition: partition.number, error }))
+      .finally(() => {
+        round.isLooking = false;
+        if (round.isLookWanted) look(partition);
+      });
+  }
+
+  /** What changes while it looks may stand where it has looked already: it looks again. */
+  function* looking(partition: Partition, round: Round): Generator<void, void, void> {
+    while (round.isLookWanted && !isStopped) {
+      round.isLookWanted = false;
+      yield* forget(partition, round);
+      const looked = partition.view;
+      const found = yield* due(round, errandsOf(looked, clock.nowMs()));
+      partition.survey(
+        // It was loaded again: what was found may never have been committed. The next look finds what is there now.
+        (state) => (state === looked ? found : []),
+        (committed) => setOutAll(partition, round, committed),
+      );
+    }
+  }
+
+  function setOutAll(partition: Partition, round: Round, found: readonly Errand[]): void {
+    // Another look may have been quicker.
+    const errands = runAtOnce(due(round, found));
+    for (const { about } of errands) round.underWay.add(about);
+    for (const batch of batchesOf(errands, partitions)) {
+      setOut(partition, round, batch).catch((error: unknown) =>
+        log.error('errand_failed', { partition: partition.number, error }),
+      );
+    }
+  }
+
+  async function setOut(partition: Partition, round: Round, { to, errands, asks }: Batch): Promise<void> {
+    const answers = await client.ask(to, asks);
+    for (const { about } of errands) round.underWay.delete(about);
+    if (isStopped) return;
+    let isAnyTaken = false;
+    for (const [index, errand] of errands.entries()) {
+      if (settle(partition, round, errand, answers.get(index))) isAnyTaken = true;
+    }
+    // Others found no room, or it has changed meanwhile.
+    if (isAnyTaken) look(partition);
+  }
+
+  /** @returns whether it is done; if not, the record says so still, and a later look finds it. */
+  function settle(partition: Partition, round: Round, errand: Errand, answer: Answer | undefined): boolean {
+    const { about, version } = errand;
+    const outcome = answer === undefined ? undefined : outcomeOf(errand, answer);
+    const problem = answer === undefined ? null : problemOf(errand, answer);
+    const isTaken = outcome !== undefined && partition.change('errand', (state, context) => [outcome(state, context)]);
+    if (outcome !== undefined && problem === null) {
+      round.failures.delete(about);
+      if (answer?.code === 'not_found') log.warn('network_is_gone', saidOf(partition, errand));
+      return isTaken;
+    }
+    const before = round.failures.get(about);
+    const count = before?.version === version ? before.count : 0;
+    const restMs = backoffMs(count, { minMs: limits.retryMinMs, maxMs: limits.retryMaxMs });
+    round.failures.set(about, { version, count: count + 1, dueMs: clock.monotonicMs() + restMs });
+    // Told once. That a peer is there after all is no refusal: it tells by itself.
+    if (count === 0 && problem !== null) log.error('peer_refused', { ...saidOf(partition, errand), problem });
+    else if (count === 0 && answer !== undefined && answer.code !== 'ok') {
+      log.warn('errand_refused', { ...saidOf(partition, errand), code: answer.code });
+    }
+    return false;
+  }
+
+  /** What is wanted no more, and so many that they are worth looking for. */
+  function* forget(partition: Partition, { failures }: Round): Generator<void, void, void> {
+    if (failures.size < limits.errandsPerSweep * 2) return;
+    const wanted = new Set<string>();
+    for (const { about } of errandsOf(partition.view, clock.nowMs())) {
+      wanted.add(about);
+      yield;
+    }
+    for (const about of failures.keys()) {
+      if (!wanted.has(about)) failures.delete(about);
+      yield;
+    }
+  }
+
+  return {
+    look,
+    stop() {
+      isStopped = true;
+      client.stop();
+    },
+  };
+}

@@ -1,0 +1,72 @@
+/**
+ * Who has how many messages in a shared stream, from the subjects that STREAM.INFO lists. A host writes what it likes below
+ * its own prefix: names of tenants that it has nothing of, subjects that name none, quotes and wildcards. Pure.
+ */
+import { isHostKey, isTenantId } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
+
+/** Of a host; in a stream that no host writes to, of all tenants. */
+export interface HostCount {
+  /** Messages by tenant. */
+  readonly tenants: Map<string, number>;
+  /** Messages that name no tenant, and those of more tenants than a host can have. */
+  nameless: number;
+  subjects: number;
+}
+
+/** By host; under '' in a stream that no host writes to. */
+export type Counts = Map<string, HostCount>;
+
+/** Host and tenant of a subject. No tenant: the subject is none that an agent writes. */
+export interface Owner {
+  readonly host: string;
+  readonly tenant: string | undefined;
+}
+
+export function ownerOfSubject(subject: string): Owner | undefined {
+  const tokens = subject.split('.');
+  if (tokens[0] === 'event') return tokens[1] === undefined ? undefined : { host: '', tenant: tokens[1] };
+  const [, host = '', , tenant = '', container = ''] = tokens;
+  if (!isHostKey(host)) return undefined;
+  const isNamed = tokens.length === 5 && isTenantId(tenant) && !/[*>]/.test(container);
+  return { host, tenant: isNamed ? tenant : undefined };
+}
+
+const listBegins = '"subjects":{';
+/** One member of the list, whatever is in its name: quotes in it are escaped. */
+const counted = /"((?:[^"\\]|\\.)*)":(\d+)[,}]/gy;
+
+/** The subjects of a page, and how many messages each has. JSON.parse of a full page would block the event loop. */
+export function* subjectsOfPage(text: string): Generator<readonly [string, number], void, void> {
+  const begin = text.indexOf(listBegins);
+  if (begin < 0) return;
+  counted.lastIndex = begin + listBegins.length;
+  for (;;) {
+    const at = counted.lastIndex;
+    const [, name = '', count] = counted.exec(text) ?? [];
+    if (count === undefined) return;
+    const next = counted.lastIndex;
+    yield [name.includes('\\') ? decodeName(name, at) : name, Number(count)];
+    // Another page may have been read meanwhile.
+    counted.lastIndex = next;
+  }
+}
+
+function decodeName(name: string, at: number): string {
+  const decoded: unknown = JSON.parse(`"${name}"`);
+  if (typeof decoded !== 'string') throw new Error(`no subject at ${at}`);
+  return decoded;
+}
+
+export function addTo(counts: Counts, subject: string, messages: number): void {
+  const owner = ownerOfSubject(subject);
+  if (owner === undefined) return;
+  const { host, tenant } = owner;
+  const count: HostCount = counts.get(host) ?? { tenants: new Map(), nameless: 0, subjects: 0 };
+  counts.set(host, count);
+  count.subjects += 1;
+  const known = tenant === undefined ? undefined : count.tenants.get(tenant);
+  const isCrowd = host !== '' && known === undefined && count.tenants.size >= limits.budgetTenantsPerHost;
+  if (tenant === undefined || isCrowd) count.nameless += messages;
+  else count.tenants.set(tenant, (known ?? 0) + messages);
+}

@@ -1,0 +1,271 @@
+/**
+ * Budgets in the shared streams LOGS and EVENTS. A full stream discards its oldest messages, whosever they are. Before
+ * it is full, this purges the oldest messages of the hosts, tenants and containers that have more than their fair share
+ * (ADR 23).
+ */
+import { jetstreamManager, type JetStreamManager, type StreamInfo } from '@nats-io/jetstream';
+import type { NatsConnection } from '@nats-io/transport-node';
+import type { Log } from '../../lib/log.ts';
+import { createRounds } from '../../lib/rounds.ts';
+import type { Slices } from '../../lib/slices.ts';
+import { readBatch, type ReadMessage } from '../../lib/nats/direct-reads.ts';
+import { streams } from '../../schemas/records/buckets.ts';
+import { limits } from '../../schemas/limits.ts';
+import { addTo, ownerOfSubject, subjectsOfPage, type Counts } from './budgets-count.ts';
+import { cutsOf, keptBy, scaledTo, type Cut, type Use } from './budgets-decide.ts';
+
+/** Whose messages were removed: `nobody`, where their subject is none that an agent writes. */
+export type TrimmedOf = 'host' | 'tenant' | 'container' | 'nobody';
+
+export interface BudgetsOptions {
+  readonly nc: NatsConnection;
+  /** The partitions that this process serves. The owner of partition 0 looks after the budgets. */
+  readonly owned: () => Iterable<number>;
+  readonly slices: Slices;
+  readonly log: Log;
+  readonly onTrimmed: (stream: string, of: TrimmedOf, messages: number) => void;
+  /** Between 0 and 1: where samples are taken. No host must be able to tell. */
+  readonly random: () => number;
+}
+
+export interface Budgets {
+  start(): void;
+  stop(): Promise<void>;
+  /** One look at both streams. Logs what fails; the next look tries again. */
+  look(): Promise<void>;
+}
+
+interface Shared {
+  readonly stream: string;
+  readonly all: string;
+  readonly filterOfHost: (host: string) => string;
+  readonly filterOfTenant: (host: string, tenant: string) => string;
+}
+
+const shared: readonly Shared[] = [
+  {
+    stream: streams.logs.name,
+    all: 'host.*.log.>',
+    filterOfHost: (host) => `host.${host}.log.>`,
+    filterOfTenant: (host, tenant) => `host.${host}.log.${tenant}.>`,
+  },
+  {
+    stream: streams.events.name,
+    all: 'event.>',
+    filterOfHost: () => 'event.>',
+    filterOfTenant: (_, tenant) => `event.${tenant}.>`,
+  },
+];
+
+interface NamedUse extends Use {
+  readonly of: 'host' | 'tenant' | 'container';
+  readonly host: string;
+  readonly tenant?: string;
+  readonly parts: readonly NamedUse[];
+}
+
+/** What the store adds to a message, about. */
+const overheadBytes = 30;
+const sizeOf = ({ subject, data }: ReadMessage): number => subject.length + data.length + overheadBytes;
+
+/** Of the first of these (a subject, a tenant on a host, a host) that a sample was found of, or else of all. */
+type MeanSize = (...keys: string[]) => number;
+
+export function createBudgets({ nc, owned, slices, log, onTrimmed, random }: BudgetsOptions): Budgets {
+  const rounds = createRounds(limits.budgetIntervalMs);
+  const { signal } = rounds;
+  const timeoutMs = limits.budgetRequestMs;
+
+  /** Calls `take` with every subject below the filter, in as many pages as are looked at. */
+  async function list(
+    stream: string,
+    filter: string,
+    pages: number,
+    take: (subject: string, messages: number) => void,
+  ) {
+    let offset = 0;
+    for (let page = 0; page < pages; page++) {
+      signal.throwIfAborted();
+      const request = JSON.stringify({ subjects_filter: filter, offset });
+      const answer = await nc.request(`$JS.API.STREAM.INFO.${stream}`, request, { timeout: timeoutMs });
+      const text = answer.string();
+      if (text.includes('"error":{')) throw new Error(`${stream}: STREAM.INFO answered ${text.slice(0, 300)}`);
+      const subjects = await slices.run('budgets', countPage(text, take), signal);
+      offset += subjects;
+      const total = Number(/"total":(\d+)/.exec(text)?.[1] ?? 0);
+      if (subjects === 0 || offset >= total) break;
+    }
+  }
+
+  /**
+   * Sizes of messages at random places of the whole stream. Places that its writer could guess would let
+   * a host look small: its oldest messages short, and all others long.
+   */
+  async function sample({ stream, all }: Shared, { state }: StreamInfo): Promise<MeanSize> {
+    const sums = new Map<string, { bytes: number; messages: number }>();
+    const note = (key: string, size: number): void => {
+      const { bytes, messages } = sums.get(key) ?? { bytes: 0, messages: 0 };
+      sums.set(key, { bytes: bytes + size, messages: messages + 1 });
+    };
+    const one = async (): Promise<void> => {
+      const seq = state.first_seq + Math.floor(random() * (state.last_seq - state.first_seq + 1));
+      const bounds = { batchMessages: 1, batchBytes: limits.budgetSampleBytes };
+      const { messages } = await readBatch(nc, {
+        stream,
+        filter: all,
+        timeoutMs,
+        attempts: 2,
+        ...bounds,
+        from: { seq },
+      });
+      for (const message of messages) {
+        const owner = ownerOfSubject(message.subject);
+        const keys = owner === undefined ? [] : [owner.host, `${owner.host} ${owner.tenant ?? ''}`];
+        for (const key of new Set(['', message.subject, ...keys])) note(key, sizeOf(message));
+      }
+    };
+    for (let taken = 0; taken < limits.budgetSamples; taken += limits.budgetSamplesAtOnce) {
+      signal.throwIfAborted();
+      await Promise.all(Array.from({ length: limits.budgetSamplesAtOnce }, one));
+    }
+    return (...keys) => {
+      const known = [...keys, ''].map((key) => sums.get(key)).find((each) => each !== undefined);
+      return known === undefined ? overheadBytes : known.bytes / known.messages;
+    };
+  }
+
+  function usesOf(one: Shared, counts: Counts, meanSize: MeanSize): NamedUse[] {
+    return [...counts].map(([host, { tenants, nameless }]) => {
+      const parts = [...tenants].map(([tenant, messages]): NamedUse => {
+        const bytes = messages * meanSize(`${host} ${tenant}`, host);
+        return { of: 'tenant', filter: one.filterOfTenant(host, tenant), host, tenant, messages, bytes, parts: [] };
+      });
+      const namelessBytes = nameless * meanSize(`${host} `, host);
+      return {
+        of: 'host',
+        filter: one.filterOfHost(host),
+        host,
+        messages: parts.reduce((sum, { messages }) => sum + messages, nameless),
+        bytes: parts.reduce((sum, { bytes }) => sum + bytes, namelessBytes),
+        // What names no tenant can't be trimmed apart from the rest of its host: its subject may be a wildcard.
+        parts: nameless > 0 ? [] : parts,
+      };
+    });
+  }
+
+  /** A cut of a tenant as cuts of its containers, as far as they can be told apart. */
+  async function cutsOfContainers(one: Shared, cut: Cut<NamedUse>, meanSize: MeanSize): Promise<Cut<NamedUse>[]> {
+    const { use, toBytes } = cut;
+    const parts: NamedUse[] = [];
+    await list(one.stream, use.filter, 1, (filter, messages) => {
+      const bytes = messages * meanSize(filter, `${use.host} ${use.tenant}`);
+      parts.push({ ...use, of: 'container', filter, messages, bytes, parts: [] });
+    });
+    if (parts.length > limits.budgetCuts || parts.some(({ filter }) => /[*>]/.test(filter))) return [cut];
+    const whole: NamedUse = { ...use, parts: scaledTo(parts, use.bytes) };
+    return cutsOf([whole], toBytes, limits.budgetCuts);
+  }
+
+  /** In steps, for the server takes no messages of the stream while it purges. */
+  async function trim(manager: JetStreamManager, { stream }: Shared, cut: Cut<NamedUse>): Promise<void> {
+    const { of, filter, host, tenant, messages } = cut.use;
+    const keep = keptBy(cut);
+    let removed = 0;
+    for (let left = messages; left > keep;) {
+      signal.throwIfAborted();
+      left = Math.max(keep, left - limits.budgetPurgeMessages);
+      removed += (await manager.streams.purge(stream, { filter, keep: left })).purged;
+    }
+    if (removed === 0) return;
+    onTrimmed(stream, of, removed);
+    const whose = { stream, ...(host === '' ? {} : { host }), ...(tenant === undefined ? {} : { tenant }) };
+    log.warn(of === 'host' ? 'host_over_budget' : 'tenant_over_budget', { ...whose, filter, removed, kept: keep });
+  }
+
+  /** Removes what no agent writes and nobody reads. Where its subject is a wildcard, the budget of its host bounds it. */
+  async function purgeNameless(manager: JetStreamManager, one: Shared, counts: Counts): Promise<boolean> {
+    const hosts = [...counts].filter(([host, { nameless }]) => host !== '' && nameless > 0).map(([host]) => host);
+    let removed = 0;
+    for (const host of hosts) {
+      const wrong = new Set<string>([`host.${host}.log.*`, `host.${host}.log.*.*.>`]);
+      await list(one.stream, one.filterOfHost(host), limits.budgetSubjectPages, (subject) => {
+        const isWrong = ownerOfSubject(subject)?.tenant === undefined;
+        // A wildcard is a filter of more than itself, and the server lists what is no ASCII in another form.
+        const isPlain = /^[!-~]+$/.test(subject) && !/[*>]/.test(subject);
+        if (isWrong && isPlain && wrong.size < limits.budgetNamelessPurges) wrong.add(subject);
+      });
+      let ofHost = 0;
+      for (const filter of wrong) ofHost += (await manager.streams.purge(one.stream, { filter })).purged;
+      if (ofHost > 0) log.warn('nameless_logs_removed', { stream: one.stream, host, removed: ofHost });
+      removed += ofHost;
+    }
+    if (removed > 0) onTrimmed(one.stream, 'nobody', removed);
+    return removed > 0;
+  }
+
+  const count = async (one: Shared): Promise<Counts> => {
+    const counts: Counts = new Map();
+    await list(one.stream, one.all, limits.budgetSubjectPages, (subject, messages) => addTo(counts, subject, messages));
+    return counts;
+  };
+
+  const isFilling = ({ config, state }: StreamInfo): boolean =>
+    // -1: without a limit, so nothing is discarded.
+    config.max_bytes > 0 && state.bytes > config.max_bytes * limits.budgetFrom;
+  /** A server keeps every subject in memory. Of EVENTS they are the actors' own. */
+  const isCrowded = ({ config, state }: StreamInfo): boolean =>
+    config.name === streams.logs.name && (state.num_subjects ?? 0) > limits.budgetSubjects;
+
+  async function lookAt(manager: JetStreamManager, one: Shared): Promise<void> {
+    const before = await manager.streams.info(one.stream);
+    if (!isFilling(before) && !isCrowded(before)) return;
+    const first = await count(one);
+    // What was removed must not be taken for the others'.
+    const wasCleaned = await purgeNameless(manager, one, first);
+    const [info, counts] = wasCleaned ? [await manager.streams.info(one.stream), await count(one)] : [before, first];
+    const { config, state } = info;
+    const meanSize = await sample(one, info);
+    const uses = scaledTo(usesOf(one, counts, meanSize), state.bytes);
+    for (const use of isCrowded(info) ? uses : []) {
+      const isOver = (counts.get(use.host)?.subjects ?? 0) > limits.budgetSubjectsPerHost;
+      const toBytes = (use.bytes / use.messages) * limits.budgetSubjectsPerHost;
+      if (isOver) await trim(manager, one, { use, toBytes });
+    }
+    if (!isFilling(info)) return;
+    for (const cut of cutsOf(uses, config.max_bytes * limits.budgetTo, limits.budgetCuts)) {
+      const cuts = cut.use.of === 'tenant' ? await cutsOfContainers(one, cut, meanSize) : [cut];
+      for (const each of cuts) await trim(manager, one, each);
+    }
+  }
+
+  async function look(): Promise<void> {
+    for (const one of shared) {
+      try {
+        const manager = await jetstreamManager(nc, { checkAPI: false, timeout: timeoutMs });
+        await lookAt(manager, one);
+      } catch (error) {
+        if (signal.aborted) return;
+        log.warn('budgets_failed', { stream: one.stream, error });
+      }
+    }
+  }
+
+  return {
+    look,
+    start: () =>
+      rounds.start(async () => {
+        if ([...owned()].includes(0)) await look();
+      }),
+    stop: rounds.stop,
+  };
+}
+
+/** Calls `take` with each subject of a page; returns how many there are. */
+function* countPage(text: string, take: (subject: string, messages: number) => void): Generator<void, number, void> {
+  let subjects = 0;
+  for (const [subject, messages] of subjectsOfPage(text)) {
+    take(subject, messages);
+    if (++subjects % 64 === 0) yield;
+  }
+  return subjects;
+}

@@ -1,0 +1,339 @@
+/**
+ * Events between their commit and the stream EVENTS. They are published in the order of the journal's entries, so that a
+ * tenant's events lie in the stream as they happened, and again until the stream acknowledges them.
+ *
+ * While the stream is away, the checkpoint parks the events in the bucket, in the batch that moves its mark: an event stays
+ * as durable as the state that it tells of, and the journal goes on. Parked events are bounded in bytes.
+ *
+ * The outbox also answers for what a reader of the stream may not see yet: events that are committed and not published,
+ * and those that were published a moment ago, since any replica answers a read and one may lag (ADR 12).
+ */
+import { backoffMs, sleep } from '../../lib/backoff.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { keys } from '../../schemas/records/buckets.ts';
+import { compareEvents, type Event } from '../../schemas/api/event.ts';
+import type { TenantId } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
+import type { RecentAsk, RecentEvents } from '../../schemas/wire/messages.ts';
+import { tenantOfEventSubject } from '../../schemas/wire/subjects.ts';
+import { encodeValue, eventBytes, type OutgoingEvent } from './codec.ts';
+import type { EventSink, StoreWrite, StoredEvent } from './store.ts';
+
+/** The events of one journal entry. */
+export interface EntryEvents {
+  readonly number: number;
+  readonly events: readonly OutgoingEvent[];
+}
+
+/** A key of the bucket, and the events that lie there; oldest first. */
+export interface ParkedEvents {
+  readonly key: string;
+  readonly entries: readonly EntryEvents[];
+}
+
+export interface OutboxOptions {
+  readonly sink: EventSink;
+  readonly clock: Clock;
+  /** Number of the last entry that the load found. */
+  readonly last: number;
+  readonly mark: number;
+  /** Entries above the mark, oldest first. */
+  readonly pending: readonly EntryEvents[];
+  /** Entries at or below it that the journal still has; those before the first that is parked were published. */
+  readonly checkpointed: readonly EntryEvents[];
+  readonly parked: readonly ParkedEvents[];
+  readonly onFailure: (error: unknown) => void;
+}
+
+const tenantOf = ({ subject }: OutgoingEvent): TenantId => tenantOfEventSubject(subject);
+
+/**
+ * Messages in the order of the entries. Events of a container share a message until another container of its tenant has
+ * one: a reader of the tenant then meets all events in their order.
+ */
+export function eventMessages(entries: readonly EntryEvents[]): StoredEvent[] {
+  const messages: { readonly subject: string; readonly events: Event[] }[] = [];
+  const newest = new Map<TenantId, (typeof messages)[number]>();
+  for (const outgoing of entries.flatMap(({ events }) => events)) {
+    const { subject, event } = outgoing;
+    const open = newest.get(tenantOf(outgoing));
+    if (open?.subject === subject) {
+      open.events.push(event);
+      continue;
+    }
+    const message = { subject, events: [event] };
+    newest.set(tenantOf(outgoing), message);
+    messages.push(message);
+  }
+  return messages.map(({ subject, events }) => ({ subject, payload: JSON.stringify(events) }));
+}
+
+/** As many entries as one message holds, should all their events be of one container; one at least. */
+function takeEntries(entries: readonly EntryEvents[], upTo: number): readonly EntryEvents[] {
+  let bytes = 0;
+  const end = entries.findIndex(({ number, events }, index) => {
+    bytes += bytesOf(events);
+    return number > upTo || (index > 0 && bytes > limits.journalEntryBytes);
+  });
+  // A copy: entries join the list while this one is published.
+  return entries.slice(0, end < 0 ? undefined : end);
+}
+
+const bytesOf = (events: readonly OutgoingEvent[]): number => events.reduce((sum, event) => sum + eventBytes(event), 0);
+
+const bytesOfEntries = (entries: readonly EntryEvents[]): number =>
+  entries.reduce((sum, { events }) => sum + bytesOf(events), 0);
+
+/** The newest of what was published: so many as are still shown (`eventsSettlingBytes`). */
+function settlingOf(published: readonly EntryEvents[]): readonly EntryEvents[] {
+  let bytes = 0;
+  const last = published.findLastIndex(({ events }) => (bytes += bytesOf(events)) > limits.eventsSettlingBytes);
+  return published.slice(last + 1);
+}
+
+/** A publication that readers may not see yet. */
+interface Published {
+  readonly atMs: number;
+  readonly bytes: number;
+  /** How many of the oldest events of each tenant it holds. */
+  readonly counts: ReadonlyMap<TenantId, number>;
+}
+
+export class Outbox {
+  readonly #options: OutboxOptions;
+  /** Not published, oldest first; entries without events are left out. */
+  #unpublished: EntryEvents[];
+  /** By tenant, what a reader of the stream may not see yet; oldest first. */
+  readonly #recent = new Map<TenantId, OutgoingEvent[]>();
+  #published: Published[] = [];
+  #publishedBytes = 0;
+  #last: number;
+  #parked: ParkedEvents[];
+  /** Events of entries up to this one are published or parked. */
+  #parkedTo: number;
+  #isFull = false;
+  #whenFreed: () => void = () => {};
+  /** Entries up to this one are to be published. */
+  #wanted = 0;
+  /** The last attempt failed, or takes too long. */
+  #isFailing = false;
+  #running: Promise<void> | undefined;
+  #onProgress: (() => void)[] = [];
+  readonly #stopped = new AbortController();
+
+  /** From what a load found. Showing the events of a full journal is long work: an entry is a step (lib/slices.ts). */
+  static *opening(options: OutboxOptions): Generator<void, Outbox, void> {
+    // From the first that is parked on, all are published again: so they keep their order.
+    const parked = options.parked.flatMap(({ entries }) => entries);
+    const first = Math.min(...parked.map(({ number }) => number), Infinity);
+    const published = options.checkpointed.filter(({ number }) => number < first);
+    const later = options.checkpointed.filter(({ number }) => number >= first);
+    const unpublished = new Map([...parked, ...later, ...options.pending].map((entry) => [entry.number, entry]));
+    const outbox = new Outbox(options, [...unpublished.values()]);
+    for (const entry of settlingOf(published)) {
+      outbox.#show(entry.events);
+      outbox.#count([entry]);
+      yield;
+    }
+    for (const { events } of outbox.#unpublished) {
+      outbox.#show(events);
+      yield;
+    }
+    // What was parked waits for no checkpoint.
+    outbox.#wanted = options.mark;
+    outbox.#wake();
+    return outbox;
+  }
+
+  private constructor(options: OutboxOptions, unpublished: readonly EntryEvents[]) {
+    this.#options = options;
+    this.#last = options.last;
+    const numberOf = ({ entries }: ParkedEvents): number => entries[0]?.number ?? 0;
+    this.#parked = options.parked.toSorted((one, other) => numberOf(one) - numberOf(other));
+    this.#parkedTo = options.mark;
+    this.#unpublished = unpublished
+      .filter(({ events }) => events.length > 0)
+      .map(({ number, events }) => ({ number, events }))
+      .toSorted((one, other) => one.number - other.number);
+  }
+
+  /** All events of entries up to this one are in the stream. */
+  get publishedTo(): number {
+    const [oldest] = this.#unpublished;
+    return oldest === undefined ? this.#last : oldest.number - 1;
+  }
+  get isFailing(): boolean {
+    return this.#isFailing;
+  }
+
+  /** So many parked events that the mark stands still. */
+  get isFull(): boolean {
+    return this.#isFull;
+  }
+  get parkedEvents(): number {
+    return this.#parked.flatMap(({ entries }) => entries).reduce((sum, { events }) => sum + events.length, 0);
+  }
+  /** There are keys of parked events that are all published. */
+  get hasFreed(): boolean {
+    return this.#parked.some((one) => this.#isPublished(one));
+  }
+  /** Called when there are. */
+  onFreed(call: () => void): void {
+    this.#whenFreed = call;
+  }
+
+  /**
+   * What has to be written together with a mark at `entry`: the events up to there that are not published, and the deletion
+   * of keys whose events are. Undefined: too many are parked. When it is not written, the epoch ends, and this outbox.
+   */
+  park(entry: number): readonly StoreWrite[] | undefined {
+    const adding = this.#unpublished.filter(({ number }) => number > this.#parkedTo && number <= entry);
+    const freed = this.#parked.filter((one) => this.#isPublished(one));
+    const kept = this.#parked.filter((one) => !this.#isPublished(one));
+    const bytes = kept.reduce((sum, one) => sum + bytesOfEntries(one.entries), 0) + bytesOfEntries(adding);
+    this.#isFull = adding.length > 0 && bytes > limits.eventsParkedBytes;
+    if (this.#isFull) return undefined;
+    this.#parked = kept;
+    this.#parkedTo = Math.max(this.#parkedTo, entry);
+    const deletions = freed.map(({ key }): StoreWrite => ({ key, value: null }));
+    const [first] = adding;
+    if (first === undefined) return deletions;
+    const newest = kept.at(-1);
+    const isOpen =
+      newest !== undefined && bytesOfEntries([...newest.entries, ...adding]) <= limits.eventsParkedKeyBytes;
+    const grown = isOpen
+      ? { key: newest.key, entries: [...newest.entries, ...adding] }
+      : { key: keys.events(first.number), entries: adding };
+    this.#parked = [...(isOpen ? kept.slice(0, -1) : kept), grown];
+    return [...deletions, { key: grown.key, value: encodeValue(grown.entries) }];
+  }
+
+  #isPublished({ entries }: ParkedEvents): boolean {
+    return (entries.at(-1)?.number ?? 0) <= this.publishedTo;
+  }
+
+  /** An entry is committed. */
+  offer({ number, events }: EntryEvents): void {
+    this.#last = number;
+    if (events.length === 0) return;
+    this.#unpublished.push({ number, events });
+    this.#show(events);
+  }
+
+  /** Publishes the entries up to this one; resolves when that is done, has failed for now, or takes longer than `ms`. */
+  async publishTo(entry: number, ms: number): Promise<void> {
+    this.#wanted = Math.max(this.#wanted, entry);
+    this.#wake();
+    if (this.publishedTo >= entry || this.#stopped.signal.aborted) return;
+    // Whoever waits once for a stream that is away does not wait again until it is back.
+    if (this.#isFailing) return;
+    const done = new AbortController();
+    const look = (): void => {
+      if (this.publishedTo >= entry || this.#isFailing) done.abort();
+      else this.#onProgress.push(look);
+    };
+    look();
+    await sleep(ms, AbortSignal.any([done.signal, this.#stopped.signal]));
+    if (!done.signal.aborted) this.#isFailing = true;
+  }
+
+  /** What a tenant's reader may not find in the stream yet. */
+  recent({ tenant, container, from, limit }: Omit<RecentAsk, 'type'>): RecentEvents {
+    this.#forget();
+    const all = this.#recent.get(tenant) ?? [];
+    const matching = all
+      .map(({ event }) => event)
+      .filter((event) => container === null || event.container_id === container);
+    const side =
+      'after' in from
+        ? matching.filter(({ id }) => compareEvents(id, from.after) > 0)
+        : matching.filter(({ id }) => from.before === null || compareEvents(id, from.before) < 0).reverse();
+    let bytes = 0;
+    const end = side.findIndex((event, index) => {
+      bytes += Buffer.byteLength(JSON.stringify(event));
+      return index === limit || (index > 0 && bytes > limits.recentEventsBytes);
+    });
+    const page = end < 0 ? side : side.slice(0, end);
+    return { events: 'after' in from ? page : page.reverse(), more: end >= 0, last: this.#last };
+  }
+
+  /** Nothing is published after the attempt under way. */
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    await this.#running;
+  }
+
+  #wake(): void {
+    if (this.#running !== undefined || this.#stopped.signal.aborted) return;
+    this.#running = this.#run().finally(() => {
+      this.#running = undefined;
+      // More may have been wanted since it looked last.
+      if (takeEntries(this.#unpublished, this.#wanted).length > 0) this.#wake();
+    });
+  }
+
+  async #run(): Promise<void> {
+    const { sink, onFailure } = this.#options;
+    for (let attempt = 0; !this.#stopped.signal.aborted; attempt++) {
+      const batch = takeEntries(this.#unpublished, this.#wanted);
+      if (batch.length === 0) return;
+      try {
+        await sink.publish(eventMessages(batch));
+      } catch (error) {
+        this.#isFailing = true;
+        this.#progress();
+        onFailure(error);
+        await sleep(backoffMs(attempt, { minMs: 100, maxMs: 5000 }), this.#stopped.signal);
+        continue;
+      }
+      attempt = -1;
+      this.#unpublished = this.#unpublished.slice(batch.length);
+      this.#isFailing = false;
+      this.#count(batch);
+      this.#progress();
+      if (this.hasFreed) this.#whenFreed();
+    }
+  }
+
+  #progress(): void {
+    const waiting = this.#onProgress;
+    this.#onProgress = [];
+    for (const look of waiting) look();
+  }
+
+  #show(events: readonly OutgoingEvent[]): void {
+    for (const event of events) {
+      const shown = this.#recent.get(tenantOf(event));
+      if (shown === undefined) this.#recent.set(tenantOf(event), [event]);
+      else shown.push(event);
+    }
+  }
+
+  /** These are the oldest that are shown and not counted yet: they go once every replica has them. */
+  #count(entries: readonly EntryEvents[]): void {
+    const counts = new Map<TenantId, number>();
+    const events = entries.flatMap((entry) => entry.events);
+    if (events.length === 0) return;
+    for (const event of events) counts.set(tenantOf(event), (counts.get(tenantOf(event)) ?? 0) + 1);
+    const bytes = bytesOf(events);
+    this.#published.push({ atMs: this.#options.clock.monotonicMs(), bytes, counts });
+    this.#publishedBytes += bytes;
+    this.#forget();
+  }
+
+  #forget(): void {
+    const untilMs = this.#options.clock.monotonicMs() - limits.eventsSettledMs;
+    for (;;) {
+      const [oldest] = this.#published;
+      if (oldest === undefined) return;
+      if (oldest.atMs > untilMs && this.#publishedBytes <= limits.eventsSettlingBytes) return;
+      this.#published.shift();
+      this.#publishedBytes -= oldest.bytes;
+      for (const [tenant, count] of oldest.counts) {
+        const shown = this.#recent.get(tenant);
+        shown?.splice(0, count);
+        if (shown?.length === 0) this.#recent.delete(tenant);
+      }
+    }
+  }
+}

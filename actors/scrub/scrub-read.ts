@@ -1,0 +1,65 @@
+/**
+ * Reads of a stream of which it is known which replica answered them. A direct read is answered by any; but the servers
+ * that a traced message passes (NATS message tracing) say so, and the last of them is the one that answered.
+ */
+import { createHash } from 'node:crypto';
+import { headers, type NatsConnection, type Subscription } from '@nats-io/transport-node';
+import { within } from '../../lib/backoff.ts';
+import { inboxOf } from '../../lib/nats/inbox.ts';
+import { readBatch, type ReadMessage, type StreamRead } from '../../lib/nats/direct-reads.ts';
+import { limits } from '../../schemas/limits.ts';
+import type { ReplicaRead } from './scrub-compare.ts';
+
+/** What a server says of a message that it was asked to trace, as far as it matters here. */
+interface Trace {
+  readonly server: { readonly name: string };
+  /** To how many servers it handed the message on. */
+  readonly hops?: number;
+}
+
+/** The server that handed the message to none. */
+async function lastServer(nc: NatsConnection, subject: string, begin: () => Promise<void>): Promise<string> {
+  let subscription: Subscription | undefined;
+  const told = new Promise<string>((resolve, reject) => {
+    subscription = nc.subscribe(subject, {
+      callback: (error, message) => {
+        if (error !== null) return reject(error);
+        const { server, hops = 0 } = message.json<Trace>();
+        if (hops === 0) resolve(server.name);
+        return undefined;
+      },
+    });
+  });
+  try {
+    await Promise.all([begin(), within(told, limits.scrubReadMs, 'who answered')]);
+    return await told;
+  } finally {
+    subscription?.unsubscribe();
+  }
+}
+
+const digest = ({ subject, operation, data }: ReadMessage): string =>
+  createHash('sha256').update(`${subject}\n${operation}\n`).update(data).digest('base64');
+
+/** One page from a sequence on, of whichever replica answers. */
+export async function readReplica(nc: NatsConnection, stream: string, from: number): Promise<ReplicaRead> {
+  const trace = inboxOf(nc);
+  const traced = headers();
+  traced.set('Nats-Trace-Dest', trace);
+  const read: StreamRead = {
+    stream,
+    filter: '>',
+    from: { seq: from },
+    batchMessages: limits.scrubPageMessages,
+    batchBytes: limits.scrubPageBytes,
+    timeoutMs: limits.scrubReadMs,
+  };
+  const held = new Map<number, string>();
+  let to = Infinity;
+  const server = await lastServer(nc, trace, async () => {
+    const { messages, pending } = await readBatch(nc, read, traced);
+    for (const message of messages) held.set(message.sequence, digest(message));
+    if (pending > 0) to = messages.at(-1)?.sequence ?? Infinity;
+  });
+  return { server, held, to };
+}

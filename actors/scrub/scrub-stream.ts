@@ -1,0 +1,141 @@
+/**
+ * One stream, compared over its replicas from the first message to the last, page by page. A bit that flips on a disk takes
+ * messages away from one replica, silently, and it may become the leader: so somebody has to look.
+ */
+import { jetstreamManager, type PeerInfo } from '@nats-io/jetstream';
+import type { NatsConnection } from '@nats-io/transport-node';
+import { sleep } from '../../lib/backoff.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { limits } from '../../schemas/limits.ts';
+import {
+  agree,
+  compareReads,
+  endOf,
+  isConclusive,
+  serversIn,
+  type Finding,
+  type ReplicaRead,
+} from './scrub-compare.ts';
+import { readReplica } from './scrub-read.ts';
+
+export type Divergence = Record<Finding['what'], number>;
+
+export type ScrubResult =
+  /** One replica: there is nothing to compare. */
+  | { readonly outcome: 'alone' }
+  | {
+      /** Partial: some replica was away, was catching up, or did not answer. */
+      readonly outcome: 'whole' | 'partial';
+      readonly away: readonly string[];
+      /** By server, each that was compared; at least so many, where there are many. */
+      readonly divergent: ReadonlyMap<string, Divergence>;
+    };
+
+export interface StreamScrub {
+  readonly nc: NatsConnection;
+  readonly stream: string;
+  readonly signal: AbortSignal;
+  /** Between a suspicion and the look that confirms it: by then, every replica that follows has followed. */
+  readonly confirmMs: number;
+  readonly clock: Clock;
+}
+
+interface Group {
+  /** Those that follow. */
+  readonly current: readonly string[];
+  readonly away: readonly string[];
+}
+
+const nanosPerMs = 1_000_000;
+
+/** Under writes a replica is a little behind most of the time. One that nobody hears, or that copies the stream anew, is away. */
+const follows = ({ current, offline, active, lag = 0 }: PeerInfo): boolean =>
+  offline !== true && active < limits.scrubSilenceMs * nanosPerMs && (current || lag <= limits.scrubLag);
+
+async function groupOf({ nc, stream }: StreamScrub): Promise<Group> {
+  const manager = await jetstreamManager(nc, { checkAPI: false, timeout: limits.scrubReadMs });
+  const { cluster } = await manager.streams.info(stream);
+  const followers = cluster?.replicas ?? [];
+  const names = (replicas: readonly PeerInfo[]): string[] => replicas.map(({ name }) => name);
+  return {
+    current: [...(cluster?.leader === undefined ? [] : [cluster.leader]), ...names(followers.filter(follows))],
+    away: names(followers.filter((replica) => !follows(replica))),
+  };
+}
+
+const isEnough = (reads: readonly ReplicaRead[], servers: readonly string[]): boolean => {
+  const answered = serversIn(reads);
+  return servers.every((server) => answered.includes(server)) && (agree(reads) || isConclusive(reads, servers));
+};
+
+const restMs = (tookMs: number): number =>
+  Math.min(Math.max(limits.scrubPaceMinMs, tookMs * limits.scrubRest), limits.scrubPaceMaxMs);
+
+/** The page, of each of the servers; again and again, since nobody can choose who answers. */
+async function readPage(scrub: StreamScrub, from: number, servers: readonly string[]): Promise<ReplicaRead[]> {
+  const reads: ReplicaRead[] = [];
+  for (let attempt = 0; attempt < limits.scrubAttempts && !isEnough(reads, servers); attempt++) {
+    scrub.signal.throwIfAborted();
+    const startMs = scrub.clock.monotonicMs();
+    const read = await readReplica(scrub.nc, scrub.stream, from).catch(() => undefined);
+    if (read !== undefined && servers.includes(read.server)) reads.push(read);
+    // Commits come first: where they make reads slow, there are fewer of them.
+    const tookMs = scrub.clock.monotonicMs() - startMs;
+    await sleep(restMs(tookMs), scrub.signal);
+  }
+  return reads;
+}
+
+const isSame = (one: Finding, other: Finding): boolean =>
+  one.sequence === other.sequence && one.server === other.server && one.what === other.what;
+
+interface Page {
+  readonly findings: readonly Finding[];
+  readonly end: number;
+  readonly silent: readonly string[];
+}
+
+async function comparePage(scrub: StreamScrub, from: number, servers: readonly string[]): Promise<Page> {
+  const reads = await readPage(scrub, from, servers);
+  const silentIn = (seen: readonly ReplicaRead[]): string[] =>
+    servers.filter((server) => !serversIn(seen).includes(server));
+  const page = { findings: compareReads(reads), end: endOf(reads), silent: silentIn(reads) };
+  if (page.findings.length === 0) return page;
+
+  await sleep(scrub.confirmMs, scrub.signal);
+  const { current } = await groupOf(scrub);
+  const again = await readPage(
+    scrub,
+    from,
+    servers.filter((server) => current.includes(server)),
+  );
+  const confirmed = compareReads(again);
+  return {
+    findings: page.findings.filter((finding) => confirmed.some((other) => isSame(finding, other))),
+    end: Math.min(page.end, endOf(again)),
+    silent: silentIn(again),
+  };
+}
+
+/** @throws where the stream's servers cannot be asked for, and when the signal aborts. */
+export async function scrubStream(scrub: StreamScrub): Promise<ScrubResult> {
+  const group = await groupOf(scrub);
+  if (group.current.length + group.away.length < 2) return { outcome: 'alone' };
+  const away = new Set(group.away);
+  const divergent = new Map(group.current.map((server) => [server, { missing: 0, extra: 0, different: 0 }]));
+  let divergentPages = 0;
+  for (let from = 1; from < Infinity && divergentPages < limits.scrubDivergentPages;) {
+    const servers = group.current.filter((server) => !away.has(server));
+    if (servers.length < 2) break;
+    const { findings, end, silent } = await comparePage(scrub, from, servers);
+    for (const server of silent) away.add(server);
+    for (const { server, sequence, what } of findings) {
+      const counts = divergent.get(server);
+      if (sequence <= end && counts !== undefined) counts[what]++;
+    }
+    if (findings.length > 0) divergentPages++;
+    from = end + 1;
+  }
+  for (const server of away) divergent.delete(server);
+  return { outcome: away.size === 0 ? 'whole' : 'partial', away: [...away], divergent };
+}

@@ -1,0 +1,93 @@
+/**
+ * The scrub: at intervals, each process compares the replicas of the streams that are its to look after, and names those
+ * that diverge. It repairs nothing: which replica is right is a person's to say (docs/runbook.md).
+ */
+import type { NatsConnection } from '@nats-io/transport-node';
+import type { Clock } from '../../lib/clock.ts';
+import type { Log } from '../../lib/log.ts';
+import { createRounds } from '../../lib/rounds.ts';
+import { buckets, bucketStream } from '../../schemas/records/buckets.ts';
+import { limits } from '../../schemas/limits.ts';
+import { scrubStream, type Divergence, type ScrubResult } from './scrub-stream.ts';
+
+export interface ScrubOptions {
+  readonly nc: NatsConnection;
+  /** The partitions that this process serves. */
+  readonly owned: () => Iterable<number>;
+  /** 0: never. */
+  readonly intervalMs: number;
+  readonly confirmMs?: number;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly onScrubbed: (outcome: 'whole' | 'partial' | 'failed') => void;
+}
+
+export interface Scrubbed {
+  readonly stream: string;
+  /** Of the last scrub that was whole; 0: none was. */
+  readonly wholeAtMs: number;
+  /** By server, as the last scrub found it. */
+  readonly divergent: ReadonlyMap<string, Divergence>;
+}
+
+export interface Scrub {
+  start(): void;
+  stop(): Promise<void>;
+  /** Of the streams that are this process's now. */
+  results(): readonly Scrubbed[];
+}
+
+/** Each stream has one process that looks after it. */
+function streamsOf(owned: Iterable<number>): string[] {
+  const numbers = [...owned];
+  const common = numbers.includes(0) ? [buckets.cluster.bucket, buckets.members.bucket] : [];
+  return [...common, ...numbers.map((number) => buckets.state.bucket(number))].map(bucketStream);
+}
+
+const total = ({ missing, extra, different }: Divergence): number => missing + extra + different;
+
+export function createScrub(options: ScrubOptions): Scrub {
+  const { nc, owned, clock, log, confirmMs = limits.scrubConfirmMs } = options;
+  const rounds = createRounds(options.intervalMs);
+  const { signal } = rounds;
+  const results = new Map<string, Scrubbed>();
+
+  function learn(stream: string, result: ScrubResult): void {
+    if (result.outcome === 'alone') return;
+    const { outcome, away, divergent } = result;
+    options.onScrubbed(outcome);
+    const wholeAtMs = outcome === 'whole' ? clock.nowMs() : (results.get(stream)?.wholeAtMs ?? 0);
+    results.set(stream, { stream, wholeAtMs, divergent });
+    if (away.length > 0) log.warn('replica_not_compared', { stream, servers: away });
+    for (const [server, counts] of divergent)
+      if (total(counts) > 0) log.error('replica_divergent', { stream, server, ...counts });
+  }
+
+  async function scrubOne(stream: string): Promise<void> {
+    try {
+      learn(stream, await scrubStream({ nc, stream, signal, confirmMs, clock }));
+    } catch (error) {
+      if (signal.aborted) return;
+      options.onScrubbed('failed');
+      log.warn('scrub_failed', { stream, error });
+    }
+  }
+
+  async function scrubAll(): Promise<void> {
+    for (const stream of streamsOf(owned())) {
+      if (signal.aborted) return;
+      await scrubOne(stream);
+    }
+  }
+
+  return {
+    start() {
+      if (options.intervalMs > 0) rounds.start(scrubAll);
+    },
+    stop: rounds.stop,
+    results() {
+      const mine = new Set(streamsOf(owned()));
+      return [...results.values()].filter(({ stream }) => mine.has(stream));
+    },
+  };
+}

@@ -1,0 +1,68 @@
+/** Before anything is measured: does each store keep what it promises? */
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { executablesOf } from '../../dev/fetch/tools.ts';
+import { sleep, within } from '../../lib/backoff.ts';
+import { clientOf } from '../../test/e2e/rig.ts';
+import { allow, declare, image, type Ground, type Store } from './ground.ts';
+
+const traceDeadlineMs = 10_000;
+const traceSettleMs = 500;
+const tracedCreates = 20;
+
+/** @throws where a quota or a name is not kept. */
+async function checkRefusals({ systems: [system] }: Store, ground: Ground): Promise<void> {
+  const tenant = await ground.tenant('checked');
+  await allow(system, ground, tenant, 2);
+  await declare(system, tenant, 'first');
+  const client = await clientOf(system.baseUrl, tenant.token);
+  const refused = async (name: string, status: number, error: string): Promise<void> => {
+    const reply = await client.create({ name, ...image });
+    const said = (reply.body as { error?: unknown } | undefined)?.error;
+    if (reply.status !== status || said !== error) {
+      throw new Error(`${system.name}: ${error} was expected, not ${reply.status} ${reply.text}`);
+    }
+  };
+  await refused('first', 422, 'invalid');
+  await declare(system, tenant, 'second');
+  await refused('third', 403, 'over_quota');
+  const stranger = await clientOf(system.baseUrl, `${tenant.token}x`);
+  const reply = await stranger.create({ name: 'fourth', ...image });
+  if (reply.status !== 401) throw new Error(`${system.name}: a forged token was answered with ${reply.status}`);
+}
+
+/** How often the disk was synced for each of some creates one after another; undefined where strace can't tell. */
+async function syncsPerCreate(store: Store, ground: Ground): Promise<number | undefined> {
+  const { env, folder } = ground.bench;
+  const [strace] = executablesOf(['strace'], env);
+  if (strace === undefined) return undefined;
+  const [system] = store.systems;
+  const tenant = await ground.tenant('traced');
+  await allow(system, ground, tenant);
+  await declare(system, tenant, 'before');
+  const out = join(folder, `strace-${store.pid}`);
+  const children = readFileSync(`/proc/${store.pid}/task/${store.pid}/children`, 'utf8').split(' ').filter(Boolean);
+  const pids = [String(store.pid), ...children].flatMap((pid) => ['-p', pid]);
+  const tracer = spawn(strace, ['-f', '-e', 'trace=fsync,fdatasync', '-o', out, ...pids], { stdio: 'ignore' });
+  ground.scope.teardown(() => tracer.kill('SIGKILL'));
+  const ended = once(tracer, 'exit');
+  await sleep(traceSettleMs);
+  for (let number = 0; number < tracedCreates; number++) await declare(system, tenant, `traced-${number}`);
+  tracer.kill('SIGINT');
+  await within(ended, traceDeadlineMs, 'the end of strace');
+  const calls = readFileSync(out, 'utf8')
+    .split('\n')
+    .filter((line) => / f(data)?sync\(/.test(line));
+  return calls.length / tracedCreates;
+}
+
+/** What to tell of the store's durability. @throws where it does not keep what it promises. */
+export async function check(store: Store, ground: Ground): Promise<string> {
+  await checkRefusals(store, ground);
+  const syncs = await syncsPerCreate(store, ground).catch(() => undefined);
+  return syncs === undefined
+    ? `${store.name}: syncs of the disk were not counted.`
+    : `${store.name}: ${syncs.toFixed(1)} fsync or fdatasync for each of ${tracedCreates} creates, one after another.`;
+}

@@ -1,0 +1,101 @@
+/** What all systems of this section have in common: tenants with real tokens, and what they are told of them. */
+import { join } from 'node:path';
+import { prepareTokenIssuer } from '../../dev/tokens.ts';
+import { clientOf } from '../../test/e2e/rig.ts';
+import type { Scope } from '../../test/support/machine.ts';
+import type { Bench } from '../section.ts';
+
+export interface Tenant {
+  readonly name: string;
+  readonly token: string;
+}
+
+export interface Ground {
+  readonly bench: Bench;
+  readonly scope: Scope;
+  readonly jwksFile: string;
+  /** Opens the operator's routes. */
+  readonly operator: string;
+  readonly tenants: readonly Tenant[];
+  tenant(name: string): Promise<Tenant>;
+}
+
+/** One way to ask a store. */
+export interface System {
+  readonly name: string;
+  readonly baseUrl: string;
+  /** Whether it writes a line of log for each request. */
+  readonly logsRequests: boolean;
+}
+
+/** Keeps containers; its systems all show the same ones. */
+export interface Store {
+  readonly name: string;
+  readonly systems: readonly [System, ...System[]];
+  /** Versions and settings. */
+  readonly remark: string;
+  /** The server that writes to the disk. */
+  readonly pid: number;
+}
+
+export const compute = '/api/v2/compute';
+const tokenLifetimeS = 24 * 3600;
+const seeders = 16;
+
+export async function prepareGround(bench: Bench, tenantCount: number): Promise<Omit<Ground, 'scope'>> {
+  const issuer = await prepareTokenIssuer(join(bench.folder, 'tokens'));
+  const tenant = async (name: string): Promise<Tenant> => ({
+    name,
+    token: await issuer.mint({ tenant: name, subject: `${name}-user`, lifetimeS: tokenLifetimeS }),
+  });
+  const tenants = await Promise.all(Array.from({ length: tenantCount }, (_, number) => tenant(`tenant-${number}`)));
+  const operator = await issuer.mint({ tenant: 'ops', subject: 'op', scope: 'operator', lifetimeS: tokenLifetimeS });
+  return { bench, jwksFile: issuer.jwksFile, operator, tenants, tenant };
+}
+
+/** Of every container that is declared here. */
+export const image = { registry: 'registry.example', repository: 'demo/web', tag: '1.0' } as const;
+
+/** Checked at each create, and never reached: null would be no check. */
+const amplyOf = { containers: 1e9, cpu_millis: 1e12, mem_bytes: 1e15, deletes_per_hour: null };
+
+export async function allow(system: System, ground: Ground, tenant: Tenant, containers = amplyOf.containers) {
+  const operator = await clientOf(system.baseUrl, ground.operator);
+  const caps = { ...amplyOf, containers };
+  const reply = await operator.call('PUT', `/api/v2/operator/tenants/${tenant.name}`, { caps });
+  if (reply.status !== 200) throw new Error(`${system.name}: caps of ${tenant.name}: ${reply.status} ${reply.text}`);
+}
+
+export async function declare(system: System, tenant: Tenant, name: string): Promise<string> {
+  const client = await clientOf(system.baseUrl, tenant.token);
+  const { status, text, body } = await client.create({ name, ...image });
+  if (status !== 201) throw new Error(`${system.name}: create: ${status} ${text}`);
+  return body.data.id;
+}
+
+export interface Declared {
+  readonly tenant: Tenant;
+  readonly id: string;
+}
+
+/** So many containers of each tenant, whose caps are set. */
+export async function seed(
+  system: System,
+  ground: Ground,
+  tenants: readonly Tenant[],
+  count: number,
+): Promise<Declared[]> {
+  const waiting = [...tenants];
+  const declared: Declared[] = [];
+  const seeder = async (): Promise<void> => {
+    for (let tenant = waiting.pop(); tenant !== undefined; tenant = waiting.pop()) {
+      ground.bench.signal.throwIfAborted();
+      await allow(system, ground, tenant);
+      for (let number = 0; number < count; number++) {
+        declared.push({ tenant, id: await declare(system, tenant, `seeded-${number}`) });
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: seeders }, seeder));
+  return declared;
+}

@@ -1,0 +1,120 @@
+/** The process that makes the load of open-loop.ts, on plain sockets. */
+import { connect, type Socket } from 'node:net';
+import { once } from 'node:events';
+import { within } from '../../lib/backoff.ts';
+import { quantile } from '../statistics.ts';
+import { drainMs, type OpenLoop, type OpenMeasured, type Told } from './open-loop.ts';
+import { numberDigits } from './traffic.ts';
+
+const tickMs = 1;
+const headEnd = '\r\n\r\n';
+const lengthPattern = /^content-length: *(\d+)/im;
+
+/** One request at a time on one connection. */
+class Connection {
+  readonly #socket: Socket;
+  readonly #onAnswer: (connection: Connection, dueMs: number) => void;
+  #received: Buffer = Buffer.alloc(0);
+  #dueMs = 0;
+
+  constructor(
+    port: number,
+    onAnswer: (connection: Connection, dueMs: number) => void,
+    onFailure: (error: Error) => void,
+  ) {
+    this.#onAnswer = onAnswer;
+    this.#socket = connect({ port, host: '127.0.0.1', noDelay: true });
+    this.#socket.on('error', onFailure);
+    this.#socket.on('close', () => onFailure(new Error('the connection was closed')));
+    this.#socket.on('data', (chunk) => {
+      try {
+        this.#take(chunk);
+      } catch (error) {
+        onFailure(error as Error);
+      }
+    });
+  }
+
+  ready(): Promise<unknown> {
+    return once(this.#socket, 'connect');
+  }
+
+  ask(request: string, dueMs: number): void {
+    this.#dueMs = dueMs;
+    this.#socket.write(request, 'latin1');
+  }
+
+  #take(chunk: Buffer): void {
+    this.#received = this.#received.length === 0 ? chunk : Buffer.concat([this.#received, chunk]);
+    const end = this.#received.indexOf(headEnd);
+    if (end < 0) return;
+    const head = this.#received.toString('latin1', 0, end);
+    const length = lengthPattern.exec(head)?.[1];
+    if (!/^HTTP\/1\.1 2\d\d /.test(head) || length === undefined) throw new Error(`answered with: ${head}`);
+    const missing = end + headEnd.length + Number(length) - this.#received.length;
+    if (missing > 0) return;
+    if (missing < 0) throw new Error('more was answered than was asked for');
+    this.#received = Buffer.alloc(0);
+    this.#onAnswer(this, this.#dueMs);
+  }
+}
+
+async function generate({ port, traffic, connections, perSecond, forMs }: OpenLoop): Promise<OpenMeasured> {
+  const { heads, body } = traffic;
+  let number = 0;
+  const next = (): string => {
+    const head = heads[Math.floor(Math.random() * heads.length)] ?? '';
+    return body === undefined ? head : head + body[0] + String(++number).padStart(numberDigits, '0') + body[1];
+  };
+  const total = Math.floor((perSecond * forMs) / 1000);
+  const tookMs = new Float64Array(total);
+  let answered = 0;
+  let finish = (): void => undefined;
+  let fail = (_error: Error): void => undefined;
+  const finished = new Promise<void>((resolve, reject) => {
+    [finish, fail] = [resolve, reject];
+  });
+  /** When each request that waits for a connection was to begin. */
+  const due: number[] = [];
+  let nextDue = 0;
+  const idle: Connection[] = [];
+  const all = Array.from({ length: connections }, () => new Connection(port, onAnswer, (error) => fail(error)));
+
+  function begin(): void {
+    while (nextDue < due.length) {
+      const connection = idle.pop();
+      if (connection === undefined) return;
+      connection.ask(next(), due[nextDue++] ?? 0);
+    }
+  }
+  function onAnswer(connection: Connection, dueMs: number): void {
+    tookMs[answered++] = performance.now() - dueMs;
+    idle.push(connection);
+    if (answered === total) finish();
+    begin();
+  }
+
+  await Promise.all(all.map((connection) => connection.ready()));
+  idle.push(...all);
+  const startMs = performance.now();
+  const ticker = setInterval(() => {
+    const ticks = Math.floor((performance.now() - startMs) / tickMs);
+    while (due.length < total) {
+      const tick = Math.floor((due.length * 1000) / perSecond / tickMs) + 1;
+      if (tick > ticks) break;
+      due.push(startMs + tick * tickMs);
+    }
+    if (due.length === total) clearInterval(ticker);
+    begin();
+  }, tickMs);
+  await within(finished, forMs + drainMs, `${total} answers`);
+  return { p50Ms: quantile(tookMs, 0.5), p99Ms: quantile(tookMs, 0.99) };
+}
+
+process.once('disconnect', () => process.exit(1));
+process.once('message', (job: OpenLoop) => {
+  generate(job).then(
+    (measured) => process.send?.({ measured } satisfies Told),
+    (error: unknown) => process.send?.({ failure: (error as Error).message } satisfies Told),
+  );
+});

@@ -1,0 +1,82 @@
+/** The engine with nobody above it: the calls that nobody can do without, with the very body that the agent sends. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { v7 as uuidv7 } from 'uuid';
+import { Identity } from '../../host-agent/control-plane/identity.ts';
+import { defaultCapabilities } from '../../host-agent/reconcile/confinement.ts';
+import { createBody, type Owner } from '../../host-agent/reconcile/spec.ts';
+import { decoder } from '../../lib/decode.ts';
+import type { ContainerId, TenantId } from '../../schemas/ids.ts';
+import type { DesiredContainer } from '../../schemas/wire/messages.ts';
+import { load, type BenchImage, type DockerEngine, type Peer } from './peer.ts';
+
+const decodeIdentity = decoder(Identity);
+
+/** Of the agent of a stack in this folder: its containers are on a network that bears this owner's name. */
+export const ownerOf = (stateFolder: string): Owner =>
+  decodeIdentity(readFileSync(join(stateFolder, 'agent', 'identity.json')));
+
+export const referenceOf = ({ registry, repository, tag }: BenchImage): string => `${registry}/${repository}:${tag}`;
+
+const desired = (image: BenchImage, ports: readonly number[]): DesiredContainer => ({
+  tenant: 'bench' as TenantId,
+  id: uuidv7() as ContainerId,
+  generation: 1,
+  placement: 1,
+  desired: 'running',
+  name: 'bench',
+  ...image,
+  digest: null,
+  pull_policy: 'if_not_present',
+  ports: [...ports],
+  env: {},
+  cpu_millis: load.cpuMillis,
+  mem_bytes: load.memBytes,
+  secret_refs: [],
+  config_files: [],
+});
+
+/** On the agent's own network, under labels of other names: the agent would remove what bears its own. */
+export function engineBody(owner: Owner, image: BenchImage, ports: readonly number[] = []): object {
+  const made = createBody({
+    owner,
+    container: desired(image, ports),
+    reference: referenceOf(image),
+    imageId: image.digest,
+    imageLabels: [],
+    secrets: {},
+    publishAddress: '127.0.0.1',
+    hostCpuMillis: Infinity,
+    capabilities: defaultCapabilities,
+    diskBytes: null,
+  }) as { readonly Labels: Record<string, string> };
+  const renamed = Object.entries(made.Labels).map(([name, value]) => [name.replace('longshore', 'benchmark'), value]);
+  return { ...made, Labels: Object.fromEntries(renamed) as Record<string, string> };
+}
+
+export function engineAlone(engine: DockerEngine, owner: Owner, isPulling: boolean): Peer {
+  let count = 0;
+  const mustBe = async (dockerId: string, running: boolean): Promise<void> => {
+    const found = await engine.inspect(dockerId);
+    if (found?.State.Running !== running) throw new Error(`a container of the engine is ${found?.State.Status}`);
+  };
+  return {
+    name: 'engine alone',
+    run: async (image) => {
+      if (isPulling) await engine.pull(referenceOf(image));
+      const name = `bench-engine-${(count += 1)}`;
+      const made = await engine.ask('POST', `/containers/create?name=${name}`, engineBody(owner, image));
+      const { Id: dockerId } = JSON.parse(made) as { Id: string };
+      await engine.ask('POST', `/containers/${dockerId}/start`);
+      await mustBe(dockerId, true);
+      return {
+        dockerId: () => Promise.resolve(dockerId),
+        stop: async () => {
+          await engine.ask('POST', `/containers/${dockerId}/stop?t=${load.stopGraceMs / 1000}`);
+          await mustBe(dockerId, false);
+        },
+        remove: async () => void (await engine.ask('DELETE', `/containers/${dockerId}?v=1&force=1`)),
+      };
+    },
+  };
+}

@@ -1,0 +1,122 @@
+/**
+ * A process full of hosts: each its own enrolment, keys, NATS connection and agent (host-agent/agent.ts, as main.ts starts
+ * it), on an engine in memory. Tells on `/readyz` when all have a session, and on `/counts` what the engines did; `/metrics`
+ * is the sum of all agents'.
+ */
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { AggregatorRegistry, Registry } from 'prom-client';
+import { startAgent } from '../../host-agent/agent.ts';
+import { enrol, keyFrom, loadSeed } from '../../host-agent/control-plane/identity.ts';
+import { settings } from '../../host-agent/settings.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { readSettings } from '../../lib/config.ts';
+import type { Lifecycle } from '../../lib/lifecycle.ts';
+import { createLog } from '../../lib/log.ts';
+import { createMemoryEngine, type Counts } from './engine.ts';
+
+/** What the process is given, as the file that its one argument names. */
+export interface AgentsTask {
+  readonly port: number;
+  readonly gatewayUrl: string;
+  /** State of the agents. */
+  readonly folder: string;
+  /** Of agents, as their environment would hold them. */
+  readonly settings: Readonly<Record<string, string>>;
+  readonly joinTokens: readonly string[];
+}
+
+/** Their signatures keep the actors busy; all at once they would be late for everything else. */
+const enrolmentsAtATime = 4;
+const enrolDeadlineMs = 120_000;
+
+const log = createLog('host-agents', 'warn');
+/** Nothing is stopped but all at once, by the end of the process: containers go on, as they do when an agent ends. */
+const life: Lifecycle = {
+  onStop: () => undefined,
+  fail: (event, error) => {
+    log.error(event, { error });
+    process.exit(1);
+  },
+};
+
+const taskFile = process.argv[2];
+if (taskFile === undefined) throw new Error('usage: agents.js <file of the task>');
+const task = JSON.parse(readFileSync(taskFile, 'utf8')) as AgentsTask;
+const engines: Counts[] = [];
+const registries: Registry[] = [];
+
+async function startHost(joinToken: string, number: number): Promise<void> {
+  const stateDir = join(task.folder, String(number));
+  const given = readSettings(settings, {
+    REGISTRIES_ALLOWED: 'docker.io',
+    CONTAINER_FIREWALL: 'off',
+    ...task.settings,
+    STATE_DIR: stateDir,
+    LONGSHORE_URL: task.gatewayUrl,
+  });
+  const seed = await loadSeed(stateDir);
+  const identity = await enrol(
+    {
+      gatewayUrl: task.gatewayUrl,
+      joinToken,
+      publicKey: keyFrom(seed).getPublicKey(),
+      backoff: { minMs: given.RETRY_MIN_MS, maxMs: given.RETRY_MAX_MS },
+    },
+    log,
+    AbortSignal.timeout(enrolDeadlineMs),
+  );
+  const { transport, counts } = createMemoryEngine();
+  const registry = new Registry();
+  engines.push(counts);
+  registries.push(registry);
+  await startAgent({ settings: given, identity, seed, registry, clock: systemClock, log, life, transport });
+}
+
+async function sessionsHeld(): Promise<number> {
+  const held = await Promise.all(
+    registries.map(async (registry) => {
+      const { values } = (await registry.getSingleMetric('longshore_agent_session_held')?.get()) ?? { values: [] };
+      return values[0]?.value ?? 0;
+    }),
+  );
+  return held.reduce((sum, one) => sum + one, 0);
+}
+
+const total = (name: keyof Counts): number => engines.reduce((sum, counts) => sum + counts[name], 0);
+
+const counts = (): Counts => ({
+  running: total('running'),
+  created: total('created'),
+  started: total('started'),
+  stopped: total('stopped'),
+  removed: total('removed'),
+});
+
+const metrics = async (): Promise<string> => {
+  const all = await Promise.all(registries.map((registry) => registry.getMetricsAsJSON()));
+  return AggregatorRegistry.aggregate(all).metrics();
+};
+
+const answers: Readonly<Record<string, () => Promise<{ readonly status: number; readonly body: string }>>> = {
+  '/readyz': async () => ({ status: (await sessionsHeld()) === task.joinTokens.length ? 200 : 503, body: '' }),
+  '/counts': () => Promise.resolve({ status: 200, body: JSON.stringify(counts()) }),
+  '/metrics': async () => ({ status: 200, body: await metrics() }),
+};
+
+const server = createServer((request, response) => {
+  void answers[request.url ?? '']?.().then(({ status, body }) => response.writeHead(status).end(body));
+});
+// Whoever polls it keeps a connection, however late the agents let it be answered.
+server.keepAliveTimeout = 0;
+server.listen(task.port, '127.0.0.1');
+
+const waiting = task.joinTokens.map((token, number) => ({ token, number }));
+await Promise.all(
+  Array.from({ length: enrolmentsAtATime }, async () => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      await startHost(next.token, next.number);
+    }
+  }),
+);

@@ -1,0 +1,145 @@
+/** A fleet: the agent's own code on simulated engines, and what the control plane takes to run it. */
+import { say } from '../../dev/steps.ts';
+import type { Bench, Section, Table } from '../section.ts';
+import { figure } from '../statistics.ts';
+import { declareAll, footprintOf, idleFor, killAndLoad } from './measure.ts';
+import type { Declared, Footprint, Idle, Reload } from './measure.ts';
+import { startFleetWorld, type FleetSize, type FleetWorld } from './world.ts';
+
+export interface FleetRun {
+  readonly size: FleetSize;
+  readonly declared: Declared;
+  readonly empty: Footprint;
+  readonly full: Footprint;
+  readonly idle: Idle;
+  readonly reload: Reload;
+}
+
+export interface FleetPlan {
+  readonly size: FleetSize;
+  readonly containers: number;
+  readonly declareDeadlineMs: number;
+  readonly idleMs: number;
+  /** After the kill: longer than the longest interval between two syncs of an agent. */
+  readonly watchMs: number;
+}
+
+/** `beside`: what else is measured while all runs, before the kill. */
+export async function runFleet(
+  bench: Bench,
+  plan: FleetPlan,
+  beside: (world: FleetWorld) => Promise<void> = () => Promise.resolve(),
+): Promise<FleetRun> {
+  const { size, containers } = plan;
+  say(`· ${size.hosts} hosts, ${size.actors} actors, ${size.gateways} gateways …`);
+  const world = await startFleetWorld(bench, size);
+  try {
+    const empty = await footprintOf(world);
+    say(`· ${containers} containers …`);
+    const declared = await declareAll(bench, world, containers, plan.declareDeadlineMs);
+    say(`· accepted ${figure(declared.acceptedPerSecond)}/s, running ${figure(declared.runningPerSecond)}/s`);
+    const idle = await idleFor(bench, world, plan.idleMs);
+    const full = await footprintOf(world);
+    await beside(world);
+    const reload = await killAndLoad(bench, world, plan.watchMs);
+    say(
+      `· actors killed: ready after ${seconds(reload.readyMs)}, every tenant served after ${seconds(reload.servedMs)}`,
+    );
+    return { size, declared, empty, full, idle, reload };
+  } finally {
+    await world.stop();
+  }
+}
+
+const kilobytes = (bytes: number): string => `${figure(bytes / 1024)} KiB`;
+const cores = (share: number): string => `${figure(share)} cores`;
+const seconds = (ms: number): string => `${figure(ms / 1000)} s`;
+
+export const perContainer = (run: FleetRun, of: (footprint: Footprint) => number): number =>
+  (of(run.full) - of(run.empty)) / run.declared.count;
+
+export const cpuWords = ({ cpu, seconds: took }: Declared): string =>
+  Object.entries(cpu)
+    .map(([role, used]) => `${role} ${figure(used / took)}`)
+    .join(', ');
+
+const refusedWords = (refused: Readonly<Record<string, number>>): string =>
+  Object.entries(refused)
+    .map(([status, count]) => `${count} × ${status}`)
+    .join(', ') || 'none';
+
+const settingsWords = ({ agentSettings = {} }: FleetSize): string =>
+  Object.entries(agentSettings)
+    .map(([name, value]) => `${name} ${value}`)
+    .join(', ') || 'at its default intervals';
+
+function tableOf(run: FleetRun): Table {
+  const { declared, idle, reload, size } = run;
+  return {
+    title: `A fleet of ${size.hosts} hosts and ${declared.count} containers`,
+    columns: ['', 'figure'],
+    rows: [
+      ['accepted', `${figure(declared.acceptedPerSecond)}/s`],
+      ['declared and running', `${figure(declared.runningPerSecond)}/s`],
+      ['create, p50 / p99', `${figure(declared.acceptP50Ms)} / ${figure(declared.acceptP99Ms)} ms`],
+      ['declare → running, p50', seconds(declared.toRunningP50Ms)],
+      ['declare → running, p99', seconds(declared.toRunningP99Ms)],
+      ['actors: heap per container', kilobytes(perContainer(run, ({ actors }) => actors.heapBytes))],
+      ['actors: resident per container', kilobytes(perContainer(run, ({ actors }) => actors.residentBytes))],
+      ['NATS: state per container', kilobytes(perContainer(run, ({ stored }) => stored.stateBytes))],
+      ['NATS: events per container', kilobytes(perContainer(run, ({ stored }) => stored.eventBytes))],
+      ['NATS: on disk per container', kilobytes(perContainer(run, ({ stored }) => stored.diskBytes))],
+      ['NATS: resident per container', kilobytes(perContainer(run, ({ natsResidentBytes }) => natsResidentBytes))],
+      ['idle: actors', cores(idle.cpu.actors)],
+      ['idle: gateways', cores(idle.cpu.gateway)],
+      ['idle: NATS', cores(idle.cpu['nats-server'])],
+      ['idle: messages to NATS', `${figure(idle.takenPerSecond)}/s`],
+      ['idle: messages from NATS', `${figure(idle.givenPerSecond)}/s`],
+      ['all actors killed → ready again', seconds(reload.readyMs)],
+      ['all actors killed → every tenant served', seconds(reload.servedMs)],
+      ['containers running before and after it', `${declared.count} / ${reload.stillRunning}`],
+    ],
+    remarks: [
+      `Actors processes: ${size.actors}, gateways: ${size.gateways}, one nats-server (fsync of every write), Redis; ${size.tenants} tenants; one request in flight on each of 256 connections.`,
+      `Real: gateways, actors, NATS, and of each host its enrolment, keys, NATS connection, and agent (${settingsWords(size)}). Simulated: the Docker engine (in the agent’s process, without HTTP between, each call answered at once, images present, containers that say nothing), and the disks of the hosts (memory).`,
+      `Cores in use from the first create to the last container that runs: ${cpuWords(declared)}. Agents are the hosts’ own cost, on the same two cores here.`,
+      `Answers that were no success, asked again with the same Idempotency-Key: ${refusedWords(declared.refused)}.`,
+      'Declare → running: from the time of the event `created` to that of the first event `running`, of every container. After the kill no agent made or removed a container. Per container: the difference to the same fleet without containers.',
+    ],
+  };
+}
+
+const minutes = 60_000;
+
+const plans = {
+  short: {
+    size: {
+      hosts: 10,
+      agentProcesses: 1,
+      tenants: 20,
+      actors: 1,
+      gateways: 1,
+      agentSettings: { SYNC_INTERVAL_MS: '5000' },
+    },
+    containers: 1_000,
+    declareDeadlineMs: 1 * minutes,
+    idleMs: 3_000,
+    watchMs: 8_000,
+  },
+  full: {
+    size: { hosts: 1_000, agentProcesses: 4, tenants: 200, actors: 1, gateways: 1 },
+    containers: 100_000,
+    declareDeadlineMs: 8 * minutes,
+    idleMs: 20_000,
+    watchMs: 40_000,
+  },
+} as const satisfies Record<string, FleetPlan>;
+
+export const fleet: Section = {
+  name: 'fleet',
+  run: async (bench) => {
+    const plan = bench.isShort ? plans.short : plans.full;
+    const containers = Math.min(plan.containers, bench.largestFleet);
+    return { tables: [tableOf(await runFleet(bench, { ...plan, containers }))] };
+  },
+};

@@ -1,0 +1,206 @@
+/** The phases of a fleet's measurement: declare, wait until all run, look at what it costs, kill and load again. */
+import { join } from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { Worker } from 'node:worker_threads';
+import { sleep } from '../../lib/backoff.ts';
+import type { Bench } from '../section.ts';
+import { quantile } from '../statistics.ts';
+import type { Generated, GeneratorTask } from './generator.ts';
+import {
+  cpuBetween,
+  cpuNow,
+  livesOf,
+  messagesNow,
+  residentBytes,
+  settledMemory,
+  storedNow,
+  type CpuSeconds,
+  type Memory,
+  type Stored,
+} from './observe.ts';
+import { each, type FleetWorld } from './world.ts';
+
+const pollMs = 100;
+/** Longer than a gateway takes to give up. */
+const readDeadlineMs = 15_000;
+const connections = 256;
+/** What every container of the fleet is declared with, beside its name. */
+const containerBody = { repository: 'bench/app', tag: '1', env: { PORT: '8080' } };
+
+/** Rejects where an answer is no success and is none after being asked again. */
+export function generate(bench: Bench, task: GeneratorTask): Promise<Generated> {
+  return new Promise((resolve, reject) => {
+    const worker = new Worker(join(import.meta.dirname, 'generator.js'), { workerData: task });
+    const abort = (): void => reject(new Error('interrupted'));
+    bench.signal.addEventListener('abort', abort, { once: true });
+    worker.once('message', resolve);
+    worker.once('error', reject);
+    worker.once('exit', () => reject(new Error('the load ended without a word')));
+  });
+}
+
+export const createContainers = (bench: Bench, world: FleetWorld, from: number, count: number): Promise<Generated> =>
+  generate(bench, {
+    ports: world.gatewayPorts,
+    connections,
+    tokens: world.tokens,
+    work: { kind: 'create', from, count, body: containerBody },
+  });
+
+interface Listed {
+  readonly id: string;
+  readonly status: string;
+}
+
+/** Every container of every tenant, as the API lists them. */
+export async function listAll(world: FleetWorld): Promise<Listed[][]> {
+  const all: Listed[][] = world.tokens.map(() => []);
+  await each(world.tokens, async (token, tenant) => {
+    const list = '/api/v2/compute?limit=100';
+    for (let path: string | undefined = list; path !== undefined;) {
+      const answer = await fetch(world.api.baseUrl + path, {
+        headers: { authorization: `Bearer ${token}` },
+        signal: AbortSignal.timeout(readDeadlineMs),
+      });
+      if (!answer.ok) throw new Error(`list: ${answer.status}`);
+      const page = (await answer.json()) as { data: Listed[]; next_cursor?: string };
+      all[tenant]?.push(...page.data.map(({ id, status }) => ({ id, status })));
+      path = page.next_cursor === undefined ? undefined : `${list}&cursor=${encodeURIComponent(page.next_cursor)}`;
+    }
+  });
+  return all;
+}
+
+export const runningIn = (lists: readonly (readonly Listed[])[]): number =>
+  lists.flat().filter(({ status }) => status === 'running').length;
+
+/** Asks again until it is so. */
+export async function until(
+  bench: Bench,
+  what: string,
+  deadlineMs: number,
+  look: () => Promise<boolean>,
+  everyMs = pollMs,
+): Promise<void> {
+  const end = performance.now() + deadlineMs;
+  while (!(await look())) {
+    bench.signal.throwIfAborted();
+    if (performance.now() > end) throw new Error(`not within ${deadlineMs} ms: ${what}`);
+    await sleep(everyMs, bench.signal);
+  }
+}
+
+export interface Declared {
+  readonly count: number;
+  readonly acceptedPerSecond: number;
+  readonly acceptP50Ms: number;
+  readonly acceptP99Ms: number;
+  readonly refused: Readonly<Record<string, number>>;
+  readonly runningPerSecond: number;
+  readonly toRunningP50Ms: number;
+  readonly toRunningP99Ms: number;
+  /** From the first create to the last that runs. */
+  readonly seconds: number;
+  readonly cpu: CpuSeconds;
+}
+
+/** All are declared as fast as they are accepted, and run on their hosts and in the eyes of the control plane. */
+export async function declareAll(
+  bench: Bench,
+  world: FleetWorld,
+  count: number,
+  deadlineMs: number,
+): Promise<Declared> {
+  const before = cpuNow(world);
+  const generated = await createContainers(bench, world, 0, count);
+  const counts = async (): Promise<boolean> => (await world.engineCounts()).running >= count;
+  await until(bench, `${count} containers run on the engines`, deadlineMs, counts);
+  const cpu = cpuBetween(before, cpuNow(world));
+  const seen = async (): Promise<boolean> => runningIn(await listAll(world)) === count;
+  await until(bench, `${count} containers are running to the API`, deadlineMs, seen, 1_000);
+  const lives = await livesOf(world.nats, count);
+  const seconds = (lives.lastRunningAtMs - generated.startedAtMs) / 1000;
+  return {
+    count,
+    acceptedPerSecond: (count * 1000) / generated.elapsedMs,
+    acceptP50Ms: quantile(generated.tookMs, 0.5),
+    acceptP99Ms: quantile(generated.tookMs, 0.99),
+    refused: generated.refused,
+    runningPerSecond: count / seconds,
+    toRunningP50Ms: quantile(lives.tookMs, 0.5),
+    toRunningP99Ms: quantile(lives.tookMs, 0.99),
+    seconds,
+    cpu,
+  };
+}
+
+export interface Footprint {
+  readonly actors: Memory;
+  readonly gatewayResidentBytes: number;
+  readonly natsResidentBytes: number;
+  readonly stored: Stored;
+}
+
+export const footprintOf = async (world: FleetWorld): Promise<Footprint> => ({
+  actors: await settledMemory(world),
+  gatewayResidentBytes: residentBytes(world, 'gateway'),
+  natsResidentBytes: residentBytes(world, 'nats-server'),
+  stored: await storedNow(world.nats),
+});
+
+export interface Idle {
+  /** CPU seconds a second. */
+  readonly cpu: CpuSeconds;
+  readonly takenPerSecond: number;
+  readonly givenPerSecond: number;
+}
+
+export async function idleFor(bench: Bench, world: FleetWorld, forMs: number): Promise<Idle> {
+  const [messages, cpu, startMs] = [await messagesNow(world.nats), cpuNow(world), performance.now()];
+  await sleep(forMs, bench.signal);
+  bench.signal.throwIfAborted();
+  const used = cpuBetween(cpu, cpuNow(world));
+  const seconds = (performance.now() - startMs) / 1000;
+  const after = await messagesNow(world.nats);
+  return {
+    cpu: Object.fromEntries(Object.entries(used).map(([role, one]) => [role, one / seconds])) as CpuSeconds,
+    takenPerSecond: (after.taken - messages.taken) / seconds,
+    givenPerSecond: (after.given - messages.given) / seconds,
+  };
+}
+
+export interface Reload {
+  /** From the start of the processes until each says that it is ready. */
+  readonly readyMs: number;
+  /** From the kill until a read of every tenant has been answered, too. */
+  readonly servedMs: number;
+  readonly stillRunning: number;
+}
+
+/**
+ * SIGKILL to every actors process; `watchMs` later every agent has synced with their successors.
+ * @throws where an agent made or removed a container in consequence.
+ */
+export async function killAndLoad(bench: Bench, world: FleetWorld, watchMs: number): Promise<Reload> {
+  const before = await world.engineCounts();
+  const startMs = performance.now();
+  const readyMs = await world.restartActors();
+  const readsAnswer = async (): Promise<boolean> => {
+    let isServed = true;
+    await each(world.tokens, async (token) => {
+      const answer = await fetch(`${world.api.baseUrl}/api/v2/compute/quota`, {
+        headers: { authorization: `Bearer ${token}` },
+        signal: AbortSignal.timeout(readDeadlineMs),
+      });
+      isServed &&= answer.ok;
+    });
+    return isServed;
+  };
+  await until(bench, 'reads of every tenant are answered', 120_000, readsAnswer);
+  const servedMs = performance.now() - startMs;
+  await sleep(watchMs, bench.signal);
+  const after = await world.engineCounts();
+  const [made, removed] = [after.created - before.created, after.removed - before.removed];
+  if (made + removed > 0) throw new Error(`the kill made agents create ${made} containers and remove ${removed}`);
+  return { readyMs, servedMs, stillRunning: runningIn(await listAll(world)) };
+}

@@ -1,0 +1,167 @@
+/** What is read of a running world: processes' CPU and memory, the NATS server's counts, the events, the tenants' lists. */
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { jetstreamManager } from '@nats-io/jetstream';
+import { connect, credsAuthenticator, type NatsConnection } from '@nats-io/transport-node';
+import Type from 'typebox';
+import { sleep } from '../../lib/backoff.ts';
+import { decoder } from '../../lib/decode.ts';
+import { readStream } from '../../lib/nats/direct-reads.ts';
+import { streams } from '../../schemas/records/buckets.ts';
+import { Event } from '../../schemas/api/event.ts';
+import type { Nats } from '../../dev/servers/nats.ts';
+import { roles, type FleetWorld, type Role } from './world.ts';
+
+const decodeEvents = decoder(Type.Array(Event));
+
+const ticksPerSecond = 100;
+const pageBytes = 4096;
+const askMs = 10_000;
+const settleMs = 60_000;
+const pollMs = 20;
+const rereadMs = 1_000;
+
+/** User and system time that a process has used, in seconds. */
+export function cpuSecondsOf(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
+}
+
+export const residentBytesOf = (pid: number): number =>
+  Number(readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')[1]) * pageBytes;
+
+export type CpuSeconds = Readonly<Record<Role | 'load', number>>;
+
+export function cpuNow(world: FleetWorld): CpuSeconds {
+  const processes = world.processes();
+  const of = (role: Role): number => processes[role].reduce((sum, { pid }) => sum + cpuSecondsOf(pid), 0);
+  return {
+    ...(Object.fromEntries(roles.map((role) => [role, of(role)])) as Record<Role, number>),
+    load: cpuSecondsOf(process.pid),
+  };
+}
+
+export const cpuBetween = (before: CpuSeconds, after: CpuSeconds): CpuSeconds =>
+  Object.fromEntries([...roles, 'load' as const].map((role) => [role, after[role] - before[role]])) as Record<
+    Role | 'load',
+    number
+  >;
+
+export const residentBytes = (world: FleetWorld, role: Role): number =>
+  world.processes()[role].reduce((sum, { pid }) => sum + residentBytesOf(pid), 0);
+
+const connectAs = (nats: Nats, credsFile: string): Promise<NatsConnection> =>
+  connect({ servers: nats.url, authenticator: credsAuthenticator(readFileSync(credsFile)), timeout: askMs });
+
+async function connected<T>(nats: Nats, credsFile: string, work: (nc: NatsConnection) => Promise<T>): Promise<T> {
+  const nc = await connectAs(nats, credsFile);
+  try {
+    return await work(nc);
+  } finally {
+    await nc.close();
+  }
+}
+
+export const asControlPlane = <T>(nats: Nats, work: (nc: NatsConnection) => Promise<T>): Promise<T> =>
+  connected(nats, nats.credsFile, work);
+
+/** Messages that the server took in from its clients and gave out to them, since its start. */
+export const messagesNow = (nats: Nats): Promise<{ readonly taken: number; readonly given: number }> =>
+  connected(nats, nats.sysCredsFile, async (nc) => {
+    const answer = await nc.request('$SYS.REQ.SERVER.PING.STATSZ', '', { timeout: askMs });
+    const { statsz } = answer.json<{ statsz: { received: { msgs: number }; sent: { msgs: number } } }>();
+    return { taken: statsz.received.msgs, given: statsz.sent.msgs };
+  });
+
+export interface Stored {
+  readonly stateBytes: number;
+  readonly eventBytes: number;
+  readonly diskBytes: number;
+}
+
+/** What JetStream says that it holds, and what its folder takes on disk. */
+export const storedNow = (nats: Nats): Promise<Stored> =>
+  asControlPlane(nats, async (nc) => {
+    const jsm = await jetstreamManager(nc);
+    let [stateBytes, eventBytes] = [0, 0];
+    for await (const { config, state } of jsm.streams.list()) {
+      if (config.name === streams.events.name) eventBytes += state.bytes;
+      else stateBytes += state.bytes;
+    }
+    return { stateBytes, eventBytes, diskBytes: folderBytes(join(nats.logFile, '..', 'jetstream')) };
+  });
+
+function folderBytes(folder: string): number {
+  let bytes = 0;
+  for (const name of readdirSync(folder, { recursive: true }) as string[]) {
+    const found = statSync(join(folder, name), { throwIfNoEntry: false });
+    // Blocks, not length: the files are made long before they are full.
+    if (found?.isFile() === true) bytes += found.blocks * 512;
+  }
+  return bytes;
+}
+
+export interface Memory {
+  readonly heapBytes: number;
+  readonly residentBytes: number;
+}
+
+/** Of all actors processes, after each has collected its garbage (settle-preload.ts). */
+export async function settledMemory(world: FleetWorld): Promise<Memory> {
+  const asked = Date.now();
+  const servers = world.processes().actors;
+  for (const { pid } of servers) process.kill(pid, 'SIGUSR2');
+  const end = asked + settleMs;
+  const heaps = await Promise.all(
+    world.memoryFiles.map(async (file) => {
+      while ((statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0) < asked) {
+        if (Date.now() > end) throw new Error('an actors process did not tell what it holds');
+        await sleep(pollMs);
+      }
+      return Number(readFileSync(file, 'utf8'));
+    }),
+  );
+  return { heapBytes: heaps.reduce((sum, heap) => sum + heap, 0), residentBytes: residentBytes(world, 'actors') };
+}
+
+export interface Lives {
+  /** Milliseconds from the event `created` of a container to its first `running`. */
+  readonly tookMs: Float64Array;
+  readonly lastRunningAtMs: number;
+}
+
+/** From every event that the control plane has kept, once it has kept those of so many containers. */
+export async function livesOf(nats: Nats, count: number): Promise<Lives> {
+  const end = performance.now() + settleMs;
+  for (;;) {
+    const lives = await readLives(nats);
+    if (lives.tookMs.length >= count) return lives;
+    if (performance.now() > end) throw new Error(`${lives.tookMs.length} of ${count} containers have their events`);
+    await sleep(rereadMs);
+  }
+}
+
+const readLives = (nats: Nats): Promise<Lives> =>
+  asControlPlane(nats, async (nc) => {
+    const createdAt = new Map<string, number>();
+    const runningAt = new Map<string, number>();
+    const all = readStream(nc, {
+      stream: streams.events.name,
+      filter: 'event.>',
+      from: { seq: 1 },
+      batchMessages: 1_000,
+      batchBytes: 1024 * 1024,
+      timeoutMs: askMs,
+    });
+    for await (const { data } of all) {
+      for (const { type, status, ts, container_id: id } of decodeEvents(data)) {
+        if (type === 'created') createdAt.set(id, Date.parse(ts));
+        else if (type === 'status' && status === 'running' && !runningAt.has(id)) runningAt.set(id, Date.parse(ts));
+      }
+    }
+    const took = [...runningAt].map(([id, atMs]) => atMs - (createdAt.get(id) ?? Number.NaN));
+    let lastRunningAtMs = 0;
+    for (const atMs of runningAt.values()) lastRunningAtMs = Math.max(lastRunningAtMs, atMs);
+    return { tookMs: Float64Array.from(took), lastRunningAtMs };
+  });

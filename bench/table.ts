@@ -1,0 +1,32 @@
+/** A table of results, for a terminal and as Markdown. */
+import { say } from '../dev/steps.ts';
+import type { Table } from './section.ts';
+
+const widthsOf = ({ columns, rows }: Table): number[] =>
+  columns.map((column, at) => Math.max(column.length, ...rows.map((row) => row[at]?.length ?? 0)));
+
+/** The first column is words, the rest figures. */
+const line = (cells: readonly string[], widths: readonly number[], gap: string): string =>
+  cells.map((cell, at) => (at === 0 ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0))).join(gap);
+
+export function show(table: Table): void {
+  const widths = widthsOf(table);
+  say(`\n${table.title}`);
+  for (const row of [table.columns, ...table.rows]) say(`  ${line(row, widths, '  ')}`);
+  for (const remark of table.remarks) say(`  · ${remark}`);
+}
+
+export function markdownOf(table: Table): string {
+  const widths = widthsOf(table);
+  const row = (cells: readonly string[]): string => `| ${line(cells, widths, ' | ')} |`;
+  const rule = widths.map((width, at) => (at === 0 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`));
+  return [
+    `**${table.title}**`,
+    '',
+    row(table.columns),
+    row(rule),
+    ...table.rows.map(row),
+    '',
+    ...table.remarks.map((remark) => `- ${remark}`),
+  ].join('\n');
+}

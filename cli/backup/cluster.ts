@@ -1,0 +1,48 @@
+/**
+ * All state of a cluster into a folder, while it serves (ADR 9). Each stream is saved as it is at one moment, one after
+ * the other; the events come after the partitions, so that none is missing that a saved partition has let go of.
+ */
+import type { NatsConnection } from '@nats-io/transport-node';
+import { checkServer } from '../../actors/cluster.ts';
+import { type Clock, timestamp } from '../../lib/clock.ts';
+import { clusterStream, readClusterEntry } from '../../lib/nats/cluster-record.ts';
+import { version } from '../../lib/version.ts';
+import { buckets, bucketStream, streams } from '../../schemas/records/buckets.ts';
+import { isRestoring } from '../../schemas/records/cluster.ts';
+import { BackupError } from './error.ts';
+import { writeBackup, type Manifest, type SavedStream } from './folder.ts';
+import { saveStream, streamInfo } from './stream.ts';
+
+export interface BackupOptions {
+  readonly folder: string;
+  readonly withLogs: boolean;
+  readonly clock: Clock;
+  /** Told of each stream that is on disk. */
+  readonly onSaved: (stream: SavedStream) => void;
+}
+
+export async function backUpCluster(nc: NatsConnection, options: BackupOptions): Promise<Manifest> {
+  await checkServer(nc);
+  const bucket = await streamInfo(nc, clusterStream);
+  const { entry: cluster } = await readClusterEntry(nc);
+  if (bucket === undefined || cluster === undefined) throw new BackupError('there is no cluster on this NATS server');
+  if (isRestoring(cluster)) throw new BackupError('this cluster is being restored');
+
+  return writeBackup(options.folder, async (folder) => {
+    const save = async (name: string): Promise<SavedStream> => {
+      const file = `${name}.snapshot`;
+      const saved = { file, ...(await saveStream(nc, name, `${folder}/${file}`)) };
+      options.onSaved(saved);
+      return saved;
+    };
+    const takenAt = timestamp(options.clock.nowMs());
+    const eventsKnown = (await streamInfo(nc, streams.events.name))?.state.last_seq ?? 0;
+    const partitions: SavedStream[] = [];
+    for (let partition = 0; partition < cluster.partitions; partition++) {
+      partitions.push(await save(bucketStream(buckets.state.bucket(partition))));
+    }
+    const events = await save(streams.events.name);
+    const logs = options.withLogs ? { logs: await save(streams.logs.name) } : {};
+    return { format: 1, version, takenAt, cluster, bucket: bucket.config, partitions, events, eventsKnown, ...logs };
+  });
+}

@@ -1,0 +1,121 @@
+/**
+ * A backup on disk: a folder with a file for each stream, and `manifest.json`, which says what they are. The folder is
+ * there whole or not at all.
+ */
+import { mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import Type, { type Static } from 'typebox';
+import { decodeJson, decoder } from '../../lib/decode.ts';
+import { Cluster } from '../../schemas/records/cluster.ts';
+import { BackupError, reasonOf } from './error.ts';
+import { StreamConfig, StreamState, digestOf } from './stream.ts';
+
+export const SavedStream = Type.Object({
+  /** In the folder of the manifest. */
+  file: Type.String({ pattern: '^[A-Za-z0-9_-]+\\.snapshot$' }),
+  config: StreamConfig,
+  state: StreamState,
+  bytes: Type.Integer({ minimum: 0 }),
+  sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+});
+export type SavedStream = Static<typeof SavedStream>;
+
+const formatNow = 1;
+
+export const Manifest = Type.Object({
+  format: Type.Literal(formatNow),
+  /** Of the program that wrote it. */
+  version: Type.String(),
+  takenAt: Type.String(),
+  /** The bucket `cluster` is this one record; `bucket` is the configuration of its stream. */
+  cluster: Cluster,
+  bucket: StreamConfig,
+  /** A partition's bucket each, in their order. */
+  partitions: Type.Array(SavedStream),
+  events: SavedStream,
+  /** The last sequence of the events when the first partition was yet to be saved: up to here every partition knows of its own. */
+  eventsKnown: Type.Integer({ minimum: 0 }),
+  /** Absent: left out. */
+  logs: Type.Optional(SavedStream),
+});
+export type Manifest = Static<typeof Manifest>;
+
+const manifestName = 'manifest.json';
+const decodeManifest = decoder(Manifest);
+
+export const savedStreams = ({ partitions, events, logs }: Manifest): SavedStream[] => [
+  ...partitions,
+  events,
+  ...(logs === undefined ? [] : [logs]),
+];
+
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+/**
+ * Calls `fill` with a folder to put the streams' files into, writes the manifest that it resolves to, and gives the folder
+ * its name. What was written is taken away again where that fails.
+ * @throws BackupError where something is there already.
+ */
+export async function writeBackup(path: string, fill: (folder: string) => Promise<Manifest>): Promise<Manifest> {
+  const target = resolve(path);
+  const present = await readdir(target).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return [];
+    throw new BackupError(`${target}: ${error.message}`, error);
+  });
+  if (present.length > 0) throw new BackupError(`${target} is there already, and is not empty`);
+  const unfinished = `${target}.unfinished-${process.pid}`;
+  try {
+    await mkdir(unfinished, { recursive: true, mode: 0o700 });
+    const manifest = await fill(unfinished);
+    const file = join(unfinished, manifestName);
+    await writeFile(file, `${JSON.stringify(manifest, undefined, 2)}\n`, { mode: 0o600, flush: true });
+    await syncFolder(unfinished);
+    await rename(unfinished, target);
+    await syncFolder(dirname(target));
+    return manifest;
+  } catch (error) {
+    await rm(unfinished, { recursive: true, force: true });
+    throw error instanceof BackupError ? error : new BackupError(`${target}: ${reasonOf(error)}`, error);
+  }
+}
+
+/**
+ * Reads the manifest, and every file to its end.
+ * @throws BackupError unless all that was written is there as it was written.
+ */
+export async function readBackup(path: string): Promise<Manifest> {
+  const manifest = await readManifest(join(path, manifestName));
+  const { cluster, partitions } = manifest;
+  if (partitions.length !== cluster.partitions) {
+    throw new BackupError(`${path}: ${partitions.length} of ${cluster.partitions} partitions are in the manifest`);
+  }
+  for (const { file, bytes, sha256 } of savedStreams(manifest)) {
+    const found = await digestOf(join(path, file));
+    if (found.bytes !== bytes) throw new BackupError(`${file} has ${found.bytes} bytes; ${bytes} were written`);
+    if (found.sha256 !== sha256) throw new BackupError(`${file} is damaged: its SHA-256 is not that of the manifest`);
+  }
+  return manifest;
+}
+
+async function readManifest(path: string): Promise<Manifest> {
+  let bytes: Buffer;
+  try {
+    bytes = await readFile(path);
+  } catch (error) {
+    throw new BackupError(`${path}: ${reasonOf(error)}`, error);
+  }
+  try {
+    const { format } = decodeJson(bytes) as { format?: unknown };
+    if (format !== formatNow) throw new BackupError(`of format ${JSON.stringify(format)}; known is ${formatNow}`);
+    return decodeManifest(bytes);
+  } catch (error) {
+    throw new BackupError(`${path} can't be read: ${reasonOf(error)}`, error);
+  }
+}

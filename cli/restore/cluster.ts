@@ -1,0 +1,152 @@
+/**
+ * A cluster from its backup (ADR 9). Until the last step a mark stands in place of the cluster's record, so that no program
+ * takes the half for the whole; a restore that was broken off is done again from its beginning.
+ */
+import { join } from 'node:path';
+import type { NatsConnection } from '@nats-io/transport-node';
+import { jetstreamManager } from '@nats-io/jetstream';
+import { checkServer } from '../../actors/cluster.ts';
+import { sleep } from '../../lib/backoff.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { buckets, bucketStream } from '../../schemas/records/buckets.ts';
+import { isRestoring, restoredCluster, type Cluster, type ClusterEntry } from '../../schemas/records/cluster.ts';
+import { subjects } from '../../schemas/wire/subjects.ts';
+import { clusterStream, readClusterEntry } from '../../lib/nats/cluster-record.ts';
+import { BackupError } from '../backup/error.ts';
+import { readBackup, savedStreams, type Manifest, type SavedStream } from '../backup/folder.ts';
+import { api, isUnheard, restoreStream, streamInfo, type StreamConfig } from '../backup/stream.ts';
+import { dropUnknownEvents } from './events.ts';
+import { markRestoring, stillMs } from './mark.ts';
+import { settlePartition, type LoadedPartition } from './partition.ts';
+
+export interface RestoreOptions {
+  readonly folder: string;
+  /** What is there is deleted first. */
+  readonly replace: boolean;
+  /** Of each stream; undefined: as many as there were. */
+  readonly replicas: number | undefined;
+  readonly clock: Clock;
+  readonly onChecked: (manifest: Manifest) => void;
+  /** Told of each stream that is back. */
+  readonly onRestored: (stream: SavedStream) => void;
+}
+
+export interface Restored {
+  readonly cluster: Cluster;
+  /** By their number. */
+  readonly partitions: readonly LoadedPartition[];
+  /** Messages with events of what is not in any partition. */
+  readonly eventsDropped: number;
+}
+
+const isPartitionStream = (name: string): boolean => /^KV_state-\d+$/.test(name);
+const listenersDeadlineMs = 1_000;
+
+export async function restoreCluster(nc: NatsConnection, options: RestoreOptions): Promise<Restored> {
+  const manifest = await readBackup(options.folder);
+  options.onChecked(manifest);
+  await checkServer(nc);
+  await requireNobodyServes(nc);
+
+  const { entry: present } = await readClusterEntry(nc);
+  const inTheWay = await streamsInTheWay(nc, manifest);
+  const isOurs = present !== undefined && isRestoring(present);
+  if (!isOurs && !options.replace) requireEmpty(present, inTheWay);
+
+  await ensureClusterBucket(nc, withReplicas(manifest.bucket, options.replicas));
+  const mark = await markRestoring(nc);
+  try {
+    for (const name of inTheWay) await api(nc, `STREAM.DELETE.${name}`);
+    // Leases of before: whoever was cut off and comes back finds that it is nobody.
+    if ((await streamInfo(nc, membersStream)) !== undefined) await api(nc, `STREAM.DELETE.${membersStream}`);
+    const restored = await restoreStreams(nc, manifest, options, mark.signal);
+    const former = present === undefined || isRestoring(present) ? undefined : present;
+    const revisions = manifest.partitions.map(({ state }) => state.last_seq);
+    const cluster = restoredCluster(manifest.cluster, former, revisions, options.clock.nowMs());
+    await mark.replace(cluster);
+    return { cluster, ...restored };
+  } finally {
+    await mark.stop();
+  }
+}
+
+async function restoreStreams(
+  nc: NatsConnection,
+  manifest: Manifest,
+  { folder, replicas, onRestored }: RestoreOptions,
+  signal: AbortSignal,
+): Promise<Omit<Restored, 'cluster'>> {
+  const restore = async (saved: SavedStream): Promise<void> => {
+    signal.throwIfAborted();
+    const snapshot = { config: withReplicas(saved.config, replicas), state: saved.state };
+    const { last_seq: last } = await restoreStream(nc, snapshot, join(folder, saved.file));
+    // Hosts send log lines as soon as somebody takes them.
+    const isWhole = saved === manifest.logs ? last >= saved.state.last_seq : last === saved.state.last_seq;
+    if (!isWhole) throw new BackupError(`${saved.config.name} ends at ${last}, not at ${saved.state.last_seq}`);
+    onRestored(saved);
+  };
+  const partitions: LoadedPartition[] = [];
+  for (const [partition, saved] of manifest.partitions.entries()) {
+    await restore(saved);
+    partitions.push(await settlePartition(nc, partition, saved.state.last_seq));
+  }
+  await restore(manifest.events);
+  const { state } = manifest.events;
+  const eventsDropped = await dropUnknownEvents(nc, manifest.eventsKnown, state.last_seq, (partition) => {
+    const loaded = partitions[partition];
+    return loaded?.kind === 'loads' ? loaded.lastEntry : undefined;
+  });
+  if (manifest.logs !== undefined) await restore(manifest.logs);
+  return { partitions, eventsDropped };
+}
+
+const withReplicas = (config: StreamConfig, replicas: number | undefined): StreamConfig =>
+  replicas === undefined ? config : { ...config, num_replicas: replicas };
+
+const membersStream = bucketStream(buckets.members.bucket);
+
+/**
+ * An actors process that lives would write what it remembers over what is restored. Those that are connected listen, and
+ * those that are members renew their keys.
+ */
+async function requireNobodyServes(nc: NatsConnection): Promise<void> {
+  if (await isHeard(nc, subjects.directoryRefresh))
+    throw new BackupError('an actors process is running: stop it first');
+  const before = await streamInfo(nc, membersStream);
+  if (before === undefined) return;
+  await sleep(stillMs);
+  const after = await streamInfo(nc, membersStream);
+  if (after?.state.last_seq !== before.state.last_seq) {
+    throw new BackupError('an actors process is running (it renews its lease): stop it first');
+  }
+}
+
+/** Whether anybody subscribes to a subject: the server itself answers where nobody does. */
+async function isHeard(nc: NatsConnection, subject: string): Promise<boolean> {
+  try {
+    await nc.request(subject, '', { timeout: listenersDeadlineMs });
+    return true;
+  } catch (error) {
+    // Heard, and not answered in time: nobody answers this one.
+    return !isUnheard(error);
+  }
+}
+
+/** Those that the backup brings, and every other partition's: of another number of them nothing may stay. */
+async function streamsInTheWay(nc: NatsConnection, manifest: Manifest): Promise<string[]> {
+  const brought = new Set(savedStreams(manifest).map(({ config }) => config.name));
+  const jsm = await jetstreamManager(nc);
+  const names: string[] = [];
+  for await (const name of jsm.streams.names()) if (brought.has(name) || isPartitionStream(name)) names.push(name);
+  return names;
+}
+
+function requireEmpty(present: ClusterEntry | undefined, inTheWay: readonly string[]): void {
+  const there = [...(present === undefined ? [] : [clusterStream]), ...inTheWay];
+  if (there.length === 0) return;
+  throw new BackupError(`there is a cluster here already; --replace deletes it first (${there.join(', ')})`);
+}
+
+async function ensureClusterBucket(nc: NatsConnection, config: StreamConfig): Promise<void> {
+  if ((await streamInfo(nc, clusterStream)) === undefined) await api(nc, `STREAM.CREATE.${clusterStream}`, config);
+}

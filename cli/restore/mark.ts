@@ -1,0 +1,72 @@
+/**
+ * The mark of a restore that is under way, in place of the cluster's record. It is renewed by compare-and-set at its own
+ * revision: of two restores one learns that it is not alone, and a mark that does not move was left by one that was broken off.
+ */
+import type { NatsConnection } from '@nats-io/transport-node';
+import { clusterSubject, readClusterEntry } from '../../lib/nats/cluster-record.ts';
+import { compareAndSet } from '../../lib/nats/kv-keys.ts';
+import { sleep } from '../../lib/backoff.ts';
+import { isRestoring, type Cluster, type Restoring } from '../../schemas/records/cluster.ts';
+import { BackupError } from '../backup/error.ts';
+
+const renewMs = 500;
+/** What has not moved for this long belongs to nobody who lives. */
+export const stillMs = 2_000;
+const timeoutMs = 5_000;
+
+export interface RestoreMark {
+  /** Aborts when the mark was lost: another writes, and this restore must not. */
+  readonly signal: AbortSignal;
+  /** Puts the record in place of the mark. */
+  replace(record: Cluster): Promise<void>;
+  /** Leaves the mark where it is. */
+  stop(): Promise<void>;
+}
+
+const place = (nc: NatsConnection, entry: Restoring | Cluster, revision: number): Promise<number | undefined> =>
+  compareAndSet(nc, clusterSubject, JSON.stringify(entry), revision, { timeoutMs });
+
+const another = (): BackupError => new BackupError('another restore is under way');
+
+/**
+ * Marks the cluster as being restored.
+ * @throws BackupError where another restore is under way.
+ */
+export async function markRestoring(nc: NatsConnection): Promise<RestoreMark> {
+  const { entry, revision: found } = await readClusterEntry(nc);
+  if (entry !== undefined && isRestoring(entry)) {
+    await sleep(stillMs);
+    if ((await readClusterEntry(nc)).revision !== found) throw another();
+  }
+  let renewal = 0;
+  let revision = (await place(nc, { restoring: true, renewal }, found)) ?? raise(another());
+  const ending = new AbortController();
+  const lost = new AbortController();
+
+  const renewing = (async () => {
+    for (;;) {
+      await sleep(renewMs, ending.signal);
+      if (ending.signal.aborted) return;
+      renewal += 1;
+      revision = (await place(nc, { restoring: true, renewal }, revision)) ?? raise(another());
+    }
+  })();
+  renewing.catch((error: unknown) => lost.abort(error));
+  const stop = async (): Promise<void> => {
+    ending.abort();
+    await renewing.catch(() => undefined);
+  };
+  return {
+    signal: lost.signal,
+    replace: async (record) => {
+      await stop();
+      lost.signal.throwIfAborted();
+      if ((await place(nc, record, revision)) === undefined) throw another();
+    },
+    stop,
+  };
+}
+
+function raise(error: Error): never {
+  throw error;
+}

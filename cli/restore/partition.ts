@@ -1,0 +1,52 @@
+/** A partition whose bucket has just come back: its former owner is fenced off, and it is loaded once, as an owner would. */
+import { randomUUID } from 'node:crypto';
+import type { NatsConnection } from '@nats-io/transport-node';
+import { createJetStreamStore } from '../../actors/runtime/jetstream-store.ts';
+import { LoadError, readPartition } from '../../actors/runtime/load.ts';
+import type { Store } from '../../actors/runtime/store.ts';
+import { sleep } from '../../lib/backoff.ts';
+import { buckets } from '../../schemas/records/buckets.ts';
+import { BackupError } from '../backup/error.ts';
+
+export type LoadedPartition =
+  | { readonly kind: 'loads'; readonly lastEntry: number; readonly quarantined: readonly string[] }
+  /** It will not be served (runbook: a partition refuses to load). */
+  | { readonly kind: 'refuses'; readonly why: string };
+
+const loadAttempts = 20;
+const loadPauseMs = 500;
+
+/**
+ * @param lastRevision of the stream as it was saved
+ * @throws BackupError where somebody has written to the bucket since it came back.
+ */
+export async function settlePartition(
+  nc: NatsConnection,
+  partition: number,
+  lastRevision: number,
+): Promise<LoadedPartition> {
+  const store = createJetStreamStore(nc, buckets.state.bucket(partition), randomUUID);
+  const { value, revision } = await store.readEpoch();
+  // Nobody has ever had it.
+  if (value === null) return { kind: 'loads', lastEntry: 0, quarantined: [] };
+  // A process that had it when the backup was made, and was cut off since, would pass the fence at the old revision.
+  const epoch = await store.takeEpoch(value, revision);
+  if (epoch !== lastRevision + 1) {
+    throw new BackupError(`partition ${partition} was written to while it was restored: is an actors process running?`);
+  }
+  return load(store, epoch);
+}
+
+async function load(store: Store, epoch: number): Promise<LoadedPartition> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      const { last, quarantined } = readPartition(await store.load(epoch));
+      return { kind: 'loads', lastEntry: last, quarantined };
+    } catch (error) {
+      if (error instanceof LoadError) return { kind: 'refuses', why: error.message };
+      // Of three replicas, one that is behind may have answered.
+      if (attempt === loadAttempts) throw error;
+      await sleep(loadPauseMs);
+    }
+  }
+}

@@ -1,0 +1,110 @@
+/** The VPN network and the peer that `npm start` makes through the API, and what it shows of them. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Type, { type Static } from 'typebox';
+import { decoder, DecodeError } from '../lib/decode.ts';
+import type { NetworkName } from '../schemas/ids.ts';
+import type { PeerView } from '../schemas/api/peer.ts';
+import type { Api } from './api.ts';
+import { writePrivateFile } from '../cli/keys/nats-identity.ts';
+import { say } from './steps.ts';
+import { demoNetwork, type Stack } from './stack.ts';
+
+const DemoPeer = Type.Object({
+  network: Type.String(),
+  peerId: Type.String(),
+  p12Password: Type.String(),
+  pacToken: Type.String(),
+  downloadToken: Type.String(),
+});
+export type DemoPeer = Static<typeof DemoPeer>;
+
+const decodeDemoPeer = decoder(DemoPeer);
+const probeDeadlineMs = 10_000;
+const name = 'demo';
+
+/** Of an earlier start; undefined where there is none. */
+function savedPeer(file: string): DemoPeer | undefined {
+  if (!existsSync(file)) return undefined;
+  try {
+    return decodeDemoPeer(readFileSync(file));
+  } catch (error) {
+    if (error instanceof DecodeError) return undefined;
+    throw error;
+  }
+}
+
+const filesOf = (baseUrl: string, { peerId, downloadToken, pacToken }: DemoPeer) => ({
+  WireGuard: `${baseUrl}/api/forage/config/${peerId}?token=${downloadToken}`,
+  'QR code': `${baseUrl}/api/forage/config/${peerId}/qr?token=${downloadToken}`,
+  profile: `${baseUrl}/api/forage/profile/${peerId}?token=${downloadToken}`,
+  'PKCS#12': `${baseUrl}/api/forage/p12/${peerId}?token=${downloadToken}`,
+  proxy: `${baseUrl}/api/forage/pac?token=${pacToken}`,
+});
+
+/** Tokens expire, and a tenant may have revoked them or removed the peer. */
+async function isGood(baseUrl: string, peer: DemoPeer): Promise<boolean> {
+  const { WireGuard: conf, proxy } = filesOf(baseUrl, peer);
+  const answers = await Promise.all(
+    [conf, proxy].map((url) => fetch(url, { signal: AbortSignal.timeout(probeDeadlineMs) })),
+  );
+  await Promise.all(answers.map((answer) => answer.arrayBuffer()));
+  return answers.every(({ ok }) => ok);
+}
+
+export async function makeDemoNetwork({ api, tokens }: Pick<Stack, 'api' | 'tokens'>): Promise<void> {
+  await api.network(tokens.operator.token, {
+    name: demoNetwork as NetworkName,
+    endpoint: '127.0.0.1',
+    ipv4_pool: '10.86.0.0/24',
+    ipv6_pool: 'fd86::/64',
+    // No VPN server runs here: whoever brings the demo peer up all the same keeps the way to everything else.
+    routes: ['10.86.0.0/24', 'fd86::/64'],
+    proxy: { host: '127.0.0.1', port: 3128, domains: ['internal'] },
+  });
+}
+
+/**
+ * The demo peer with its password and tokens. They are shown once, so they are kept beside the stack's other secrets; where
+ * they are lost or no longer good, the peer gets new ones.
+ */
+export async function keptDemoPeer({ api, tokens }: Stack, folder: string): Promise<DemoPeer> {
+  const { token } = tokens.tenants.demo;
+  await makeDemoNetwork({ api, tokens });
+  const file = join(folder, 'demo-peer.json');
+  const saved = savedPeer(file);
+  const known = await api.peerNamed(token, name);
+  if (saved !== undefined && saved.peerId === known?.id) {
+    // One that its tenant has disabled stays so, and so do its tokens.
+    if (known.state !== 'active' || (await isGood(api.baseUrl, saved))) return saved;
+  }
+  const peer = await renewedPeer(api, token, known);
+  writePrivateFile(file, `${JSON.stringify(peer, undefined, 2)}\n`);
+  return peer;
+}
+
+async function renewedPeer(api: Api, token: string, known: PeerView | undefined): Promise<DemoPeer> {
+  if (known === undefined) {
+    const made = await api.createPeer(token, { name, network: demoNetwork });
+    return {
+      network: demoNetwork,
+      peerId: made.id,
+      p12Password: made.p12_password,
+      pacToken: made.pac_token,
+      downloadToken: made.download_token,
+    };
+  }
+  return {
+    network: demoNetwork,
+    peerId: known.id,
+    p12Password: await api.peerPassword(token, known.id),
+    pacToken: await api.peerToken(token, known.id, 'pac'),
+    downloadToken: await api.peerToken(token, known.id, 'download'),
+  };
+}
+
+export function showDemoPeer({ api }: Stack, peer: DemoPeer): void {
+  say(`  VPN peer   ${name} (${peer.peerId}) of network ${peer.network}; its PKCS#12 password is ${peer.p12Password}`);
+  for (const [file, url] of Object.entries(filesOf(api.baseUrl, peer))) say(`  ${file.padEnd(9)}  ${url}`);
+  say('');
+}

@@ -1,0 +1,49 @@
+/** Which tables there are, and on which page each stands. */
+import { settings as actorsSettings } from '../../actors/settings.ts';
+import { settings as gatewaySettings } from '../../gateway/settings.ts';
+import { settings as agentSettings } from '../../host-agent/settings.ts';
+import type { Settings } from '../../lib/config.ts';
+import { routes } from '../../schemas/routes.ts';
+import { settings as backupSettings } from '../../cli/backup/target.ts';
+import { tools } from '../fetch/tool-table.ts';
+import { programMetrics } from './program-metrics.ts';
+import {
+  commonErrorsTable,
+  errorsTable,
+  metricsTable,
+  reasonsTable,
+  routesTable,
+  settingsTable,
+  statusesTable,
+  toolingTable,
+} from './tables.ts';
+
+export const programSettings: Readonly<Record<'gateway' | 'actors' | 'host-agent', Settings>> = {
+  gateway: gatewaySettings,
+  actors: actorsSettings,
+  'host-agent': agentSettings,
+};
+
+export const tables: ReadonlyMap<string, () => string> = new Map([
+  ['errors', errorsTable],
+  ['statuses', statusesTable],
+  ['reasons', reasonsTable],
+  ['metrics-common', () => metricsTable(programMetrics().common)],
+  ['metrics-gateway', () => metricsTable(programMetrics().gateway)],
+  ['metrics-actors', () => metricsTable(programMetrics().actors)],
+  ['metrics-host-agent', () => metricsTable(programMetrics()['host-agent'])],
+  ['metrics-forage', () => metricsTable(programMetrics().forage)],
+  ['settings-gateway', () => settingsTable('gateway', gatewaySettings)],
+  ['settings-actors', () => settingsTable('actors', actorsSettings)],
+  ['settings-host-agent', () => settingsTable('host-agent', agentSettings)],
+  ['settings-backup', () => settingsTable('backup', backupSettings)],
+  ['settings-tooling', () => toolingTable(tools)],
+  ['routes-tenant', () => routesTable(routes, 'tenant')],
+  ['routes-operator', () => routesTable(routes, 'operator')],
+  ['routes-files', () => routesTable(routes, 'download', 'pac')],
+  ['routes-public', () => routesTable(routes, 'public')],
+  ['routes-common-errors', commonErrorsTable],
+]);
+
+/** Pages with tables, from the root of the repository; each table stands on one of them. */
+export const pages: readonly string[] = ['docs/errors.md', 'docs/metrics.md', 'docs/configuration.md', 'docs/api.md'];

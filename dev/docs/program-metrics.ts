@@ -1,0 +1,116 @@
+/** Every metric of the three programs and of the VPN area, from the registries that they themselves fill. */
+import type { Registry } from 'prom-client';
+import {
+  countScrubs,
+  countTrims,
+  createObserver,
+  observeFleet,
+  observeKeeper,
+  observeScrub,
+} from '../../actors/metrics.ts';
+import { createForageMeters } from '../../gateway/vpn/metrics.ts';
+import { createMeters, registerGauges as registerGatewayGauges } from '../../gateway/metrics.ts';
+import { createMetrics, registerGauges as registerAgentGauges } from '../../host-agent/metrics.ts';
+import { createRegistry } from '../../lib/metrics.ts';
+import { countMoves } from '../../lib/nats/connection.ts';
+
+export interface MetricDescription {
+  readonly name: string;
+  readonly type: string;
+  readonly labels: readonly string[];
+  readonly help: string;
+}
+
+/** prom-client's own description of a metric, which its types leave out. */
+interface Registered {
+  readonly name: string;
+  readonly type: string;
+  readonly help: string;
+  readonly labelNames: readonly string[];
+}
+
+/** Nothing is collected here, so nothing behind a gauge is ever asked. */
+const neverRead = (): never => {
+  throw new Error('a metric is described, not collected');
+};
+
+function fillGateway(registry: Registry): void {
+  createMeters(registry);
+  registerGatewayGauges(registry, {
+    queued: neverRead,
+    tokenCacheEntries: neverRead,
+    revocations: neverRead,
+    tenantsRefused: neverRead,
+    inFlight: neverRead,
+    ready: neverRead,
+  });
+}
+
+function fillActors(registry: Registry): void {
+  createObserver(registry);
+  observeFleet(registry, { hosts: neverRead } as unknown as Parameters<typeof observeFleet>[1]);
+  observeKeeper(registry, {} as Parameters<typeof observeKeeper>[1]);
+  observeScrub(registry, {} as Parameters<typeof observeScrub>[1]);
+  countScrubs(registry);
+  countTrims(registry);
+}
+
+function fillAgent(registry: Registry): void {
+  createMetrics(registry);
+  registerAgentGauges(
+    registry,
+    {
+      containers: neverRead,
+      engineUp: neverRead,
+      sessionHeld: neverRead,
+      lastInventoryMs: neverRead,
+      lastSyncMs: neverRead,
+      diskUsedPercent: neverRead,
+      diskUseUnknown: neverRead,
+      orphansHeld: neverRead,
+      faults: neverRead,
+      firewall: neverRead,
+      credentialsExpiryMs: neverRead,
+      credentialsBound: neverRead,
+    },
+    neverRead,
+  );
+}
+
+const describe = (registry: Registry): MetricDescription[] =>
+  (registry.getMetricsAsArray() as unknown as Registered[])
+    .map(({ name, type, help, labelNames }) => ({ name, type, help, labels: [...labelNames] }))
+    .sort((one, other) => (one.name < other.name ? -1 : 1));
+
+export interface ProgramMetrics {
+  /** Of every program alike. */
+  readonly common: readonly MetricDescription[];
+  readonly gateway: readonly MetricDescription[];
+  readonly actors: readonly MetricDescription[];
+  readonly 'host-agent': readonly MetricDescription[];
+  /** `/metrics/forage` of the gateway. */
+  readonly forage: readonly MetricDescription[];
+}
+
+/** What every program registers. */
+function commonRegistry(): Registry {
+  const registry = createRegistry('docs', '');
+  countMoves(registry);
+  return registry;
+}
+
+export function programMetrics(): ProgramMetrics {
+  const common = describe(commonRegistry());
+  const own = (fill: (registry: Registry) => void): MetricDescription[] => {
+    const registry = createRegistry('docs', '');
+    fill(registry);
+    return describe(registry).filter(({ name }) => !common.some((shared) => shared.name === name));
+  };
+  return {
+    common,
+    gateway: own(fillGateway),
+    actors: own(fillActors),
+    'host-agent': own(fillAgent),
+    forage: describe(createForageMeters('', neverRead).registry),
+  };
+}

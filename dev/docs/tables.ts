@@ -1,0 +1,145 @@
+/** The tables of docs/, each from the table in the code that it tells of. Pure. */
+import type { Settings } from '../../lib/config.ts';
+import { containerStatuses, reasons } from '../../schemas/api/container.ts';
+import { errorStatus, successStatus, type ErrorCode } from '../../schemas/errors.ts';
+import { authErrors, commonErrors, scopeText, type Access, type Route } from '../../schemas/routes.ts';
+import type { ToolEntry } from '../fetch/tool-table.ts';
+import { code, table } from './markdown.ts';
+import type { MetricDescription } from './program-metrics.ts';
+import { errorWords, metricWords, reasonWords, settingWords, statusWords, toolWords, toolingWords } from './words.ts';
+
+const errorCodes = Object.keys(errorStatus) as ErrorCode[];
+
+const bodyOf = (error: ErrorCode): string => {
+  switch (error) {
+    case 'over_quota':
+      return '{"error":"over_quota","detail":{"dimension":string,"requested":integer,"max":integer}}';
+    case 'invalid':
+      return '{"error":"invalid","details":{field:[message,...]}}';
+    default:
+      return `{"error":"${error}"}`;
+  }
+};
+
+export const errorsTable = (): string =>
+  table(
+    ['Status', 'Body', 'When', 'What a client does'],
+    errorCodes.map((error) => [
+      String(errorStatus[error]),
+      code(bodyOf(error)),
+      errorWords[error].when,
+      errorWords[error].client,
+    ]),
+  );
+
+export const statusesTable = (): string =>
+  table(
+    ['Status', 'Meaning', 'Goes to'],
+    containerStatuses.map((status) => [code(status), statusWords[status].meaning, statusWords[status].next]),
+  );
+
+export const reasonsTable = (): string =>
+  table(
+    ['Reason', 'Meaning', 'What to do'],
+    reasons.map((reason) => [code(reason), reasonWords[reason].meaning, reasonWords[reason].todo]),
+  );
+
+export const metricsTable = (metrics: readonly MetricDescription[]): string =>
+  table(
+    ['Name', 'Type', 'Labels', 'What it is', 'What to watch'],
+    metrics.map(({ name, type, labels, help }) => [
+      code(name),
+      type,
+      labels.map(code).join(', '),
+      help,
+      metricWords[name] ?? '',
+    ]),
+  );
+
+/** A default as one would write it into the environment. */
+export function defaultText(value: unknown): string {
+  if (value === undefined) return '';
+  if (Array.isArray(value)) return value.join(',');
+  if (typeof value === 'object' && value !== null && 'socketPath' in value) return `unix://${String(value.socketPath)}`;
+  return String(value);
+}
+
+export const settingsTable = (program: string, settings: Settings): string =>
+  table(
+    ['Variable', 'Form', 'Default', 'Meaning'],
+    Object.entries(settings).map(([name, { form, doc, fallback }]) => {
+      const given = fallback === undefined ? 'required' : defaultText(fallback.value);
+      const words = settingWords[`${program} ${name}`];
+      return [
+        code(name),
+        form,
+        fallback === undefined || given === '' ? given : code(given),
+        words === undefined ? doc : `${doc} ${words}`,
+      ];
+    }),
+  );
+
+export function toolingTable(tools: Readonly<Record<string, ToolEntry>>): string {
+  const folders = Object.entries(toolingWords).map(([name, { form, fallback, meaning }]) => [
+    code(name),
+    form,
+    fallback,
+    meaning,
+  ]);
+  const named = Object.entries(tools).map(([name, { variable, minimum }]) => [
+    code(variable),
+    'path of a program',
+    'found or fetched',
+    `${toolWords[name as keyof typeof toolWords]}${minimum === undefined ? '' : ` ${minimum.join('.')} or newer.`}`,
+  ]);
+  return table(['Variable', 'Form', 'Default', 'Meaning'], [...folders, ...named]);
+}
+
+/** JSON Schema, as far as query parameters use it. */
+interface ParameterSchema {
+  readonly type?: string;
+  readonly enum?: readonly string[];
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly default?: unknown;
+}
+
+function parameterText(name: string, schema: ParameterSchema): string {
+  const { minimum, maximum } = schema;
+  const range = minimum === undefined ? '' : ` ${minimum}–${maximum}`;
+  const values = schema.enum === undefined ? '' : ` ${schema.enum.join(', ')}`;
+  const fallback = schema.default === undefined ? '' : ` (${String(schema.default)})`;
+  return `${code(name)}${range}${values}${fallback}`;
+}
+
+export function routesTable(routes: readonly Route[], ...accesses: readonly Access[]): string {
+  const hasScopes = accesses.includes('operator');
+  return table(
+    ['Method', 'Path', 'Query (default)', 'Success', ...(hasScopes ? ['Scopes'] : []), 'Errors', 'What it does'],
+    routes
+      .filter(({ access }) => accesses.includes(access))
+      .map((route) => [
+        route.method,
+        code(route.path),
+        Object.entries(route.query ?? {})
+          .map(([name, { schema }]) => parameterText(name, schema))
+          .join('<br>'),
+        `${successStatus[route.success]}${route.streams === true ? ', or a stream' : ''}`,
+        ...(hasScopes ? [(route.scopes ?? []).map((scope) => code(scopeText(scope))).join('<br>')] : []),
+        route.errors.map((error) => `${errorStatus[error]} ${error}`).join('<br>'),
+        route.summary,
+      ]),
+  );
+}
+
+/** What any route may answer beside the errors of its row. */
+export const commonErrorsTable = (): string => {
+  const rows: [string, readonly ErrorCode[]][] = [
+    ['any route', commonErrors],
+    ['a route that wants credentials', authErrors],
+  ];
+  return table(
+    ['Asked of', 'May answer too'],
+    rows.map(([what, codes]) => [what, codes.map((error) => `${errorStatus[error]} ${error}`).join(', ')]),
+  );
+};

@@ -1,0 +1,401 @@
+/** What the tables of docs/ say by hand, beside what the code says itself. The types ask for a word on each. */
+import type { ContainerStatus, Reason } from '../../schemas/api/container.ts';
+import type { ErrorCode } from '../../schemas/errors.ts';
+import type { ToolName } from '../fetch/tool-table.ts';
+
+interface ErrorWords {
+  readonly when: string;
+  readonly client: string;
+}
+
+export const errorWords: Readonly<Record<ErrorCode, ErrorWords>> = {
+  bad_request: {
+    when: 'The body is not JSON in UTF-8, or did not arrive within 10 seconds, or the URL is longer than 8 KiB.',
+    client: 'Correct the request; the same one is refused again.',
+  },
+  unauthenticated: {
+    when: 'No credentials, or a token that is malformed, expired, revoked, not signed by a known key, of a foreign issuer or audience, or without a tenant. All look alike. At enrolment: a join token that is wrong, spent or expired.',
+    client: 'Get a new token from the issuer. An agent needs a new join token from an operator.',
+  },
+  forbidden: {
+    when: 'An operator route without a scope that opens it (`detail.scope` names one); a tenant’s route with a token for parts of the operator API alone; or a cookie with an unsafe request from another site.',
+    client: 'Use a token with the scope, or send the token as `Authorization: Bearer`.',
+  },
+  over_quota: {
+    when: 'The create would exceed a cap, of the tenant or of the tenant in the region. `dimension` is the first that is exceeded, `requested` the total that would be reached, `max` the cap.',
+    client: 'Delete containers (stopping frees nothing), declare less, or ask the operator for a higher cap.',
+  },
+  not_found: {
+    when: 'No such path; or no such container, tenant or host. Another tenant’s container looks like a missing one, and so does an id that is not a UUID.',
+    client: 'Check the id. After a delete, this means that it is done.',
+  },
+  method_not_allowed: {
+    when: 'The path exists, the method does not. The header `Allow` lists those that do.',
+    client: 'Use one of them.',
+  },
+  conflict: {
+    when: 'Start, stop or an operator’s change while the container is being removed; a wait for a status that a container being removed cannot reach; an `Idempotency-Key` whose container is gone; a host key that is taken; a 1,001st revocation of a single token or subject of one tenant.',
+    client: 'Read the `message`; do not send the same request again.',
+  },
+  too_large: {
+    when: 'The body is over the bound of its route (16 KiB for most, 512 KiB for a create), or has more than 8,192 keys and items, or came in more than 4,096 pieces (`message` says so).',
+    client: 'Send less, or larger chunks.',
+  },
+  unsupported_media_type: {
+    when: 'A body without `Content-Type: application/json`.',
+    client: 'Set the header.',
+  },
+  invalid: {
+    when: 'Fields or query parameters are not as they must be. `details` has all faults at once (of 64 fields at most), under the field’s name; `_` is the body as a whole.',
+    client: 'Correct the fields that are named.',
+  },
+  rate_limited: {
+    when: 'Too many requests of the tenant, too many wrong tokens or public requests from the address, too many requests at a time of either, or too many open streams and waits of either (32 of a tenant, `LIMIT_STREAMS_PER_ADDRESS` of an address), or too much memory in unfinished bodies of either. Or a create after too many deletions in the last hour (cap `deletes_per_hour`; of VPN peers: too many removed), or new keys of a peer too often; `message` says which, and `retry_after_seconds` for how long to wait. Nothing was executed.',
+    client: 'Wait for as long as `Retry-After` says, then send it again.',
+  },
+  internal: {
+    when: 'A bug of ours, or a container whose record is damaged. What the request asked for was not done.',
+    client: 'Report it with the `X-Request-Id`. Repeating it seldom helps.',
+  },
+  unavailable: {
+    when: 'NATS, the owner of the tenant’s partition or the token issuer’s keys cannot be reached; a partition’s journal is full; the gateway has too many requests in flight, streams open or bytes of unfinished bodies (`message` says which), or stops. A write answered so was not executed.',
+    client: 'Send it again after `Retry-After` seconds, then at growing intervals.',
+  },
+  timeout: {
+    when: 'A write was sent to its owner and no answer came within the deadline: it may have been executed, or may yet be. Or a wait’s time was over before its status was reached.',
+    client:
+      'A create: send it again with the same `Idempotency-Key`. Start, stop and delete may be repeated as they are. A wait: ask again.',
+  },
+};
+
+interface StatusWords {
+  readonly meaning: string;
+  readonly next: string;
+}
+
+export const statusWords: Readonly<Record<ContainerStatus, StatusWords>> = {
+  pending: {
+    meaning: 'Declared; no host has taken it yet. Reason `no_host`: no host can take it now.',
+    next: 'pulling, starting, failed, stopped',
+  },
+  pulling: { meaning: 'Its image is being pulled.', next: 'starting, backoff, failed, stopping' },
+  starting: { meaning: 'Created, but not yet up, or not yet healthy.', next: 'running, backoff, failed, stopping' },
+  running: { meaning: 'Its process is up.', next: 'stopping, backoff, failed' },
+  backoff: {
+    meaning: 'It ended or could not be created, and is tried again at `next_retry_at`; a start tries at once.',
+    next: 'pulling, starting, failed, stopping',
+  },
+  stopping: { meaning: 'Asked to stop; the grace runs, then it is killed.', next: 'stopped, failed' },
+  stopped: { meaning: 'Not running, as asked.', next: 'pending' },
+  failed: { meaning: 'Not tried again by itself; a start tries again.', next: 'pending, stopped' },
+  unknown: {
+    meaning: 'Its host is silent. `observed_status` is what was last seen; most likely it still holds.',
+    next: 'any, with the host’s next report',
+  },
+  lost: {
+    meaning: 'Its host is lost or was removed.',
+    next: 'pending, where the platform had chosen the host',
+  },
+  removing: { meaning: 'Being removed.', next: 'gone: 404' },
+};
+
+interface ReasonWords {
+  readonly meaning: string;
+  readonly todo: string;
+}
+
+export const reasonWords: Readonly<Record<Reason, ReasonWords>> = {
+  no_host: {
+    meaning: 'No host of an allocated region is up, schedulable and has room.',
+    todo: 'Wait: it is placed as soon as one fits. Operator: add a host, uncordon one, or look at capacities.',
+  },
+  exited: {
+    meaning: 'The process ended by itself; `exit_code` says how. Also after 0: desired running means running.',
+    todo: 'Look at the logs. It is started again with back-off.',
+  },
+  crash_loop: {
+    meaning: 'It ended quickly at least three times in a row.',
+    todo: 'Look at the logs of the last runs; correct image, command or environment. The back-off grows to a minute.',
+  },
+  oom_killed: {
+    meaning: 'The kernel killed it at its `mem_limit`.',
+    todo: 'Declare it with more memory, or use less. It is started again with back-off.',
+  },
+  disk_limit: {
+    meaning:
+      'It wrote more to the host’s disk than its limit (its own layer, and volumes that its image names), or could not be measured while the disk was nearly full. It was removed with what it wrote, running or not. If it is to run, it is made again with back-off; if it is `stopped`, it stays so until you start it.',
+    todo: 'Write less, in fewer files: keep data elsewhere, and logs on standard output. Operator: `CONTAINER_DISK_BYTES` of the host, and the size that containers are declared with.',
+  },
+  image_missing: {
+    meaning: 'The container names no repository.',
+    todo: 'Declare it again, with a `repository`.',
+  },
+  image_not_found: {
+    meaning:
+      'The registry answers, and has no such repository, tag or digest; or `pull_policy` is `never` and the host has no such image.',
+    todo: 'Look at registry, repository and tag; push the image, then start. With `never`: put the image on the hosts; another host is tried, and it waits with back-off.',
+  },
+  image_auth: {
+    meaning: 'The registry refuses access. Docker Hub also says this of repositories that do not exist.',
+    todo: 'Look at the name; make the image public to the hosts, then start.',
+  },
+  image_pull: {
+    meaning: 'The pull failed for a cause that may pass: the network, a rate limit, the registry’s own trouble.',
+    todo: 'Wait: it is tried again with back-off. Operator: check that the host reaches the registry.',
+  },
+  image_invalid: {
+    meaning:
+      'No reference that the engine accepts, no image for this platform, or content that does not match its digest.',
+    todo: 'Correct the reference, or build the image for the hosts’ platform.',
+  },
+  registry_not_allowed: {
+    meaning:
+      'The host may not pull from this registry (`REGISTRIES_ALLOWED`): it is on no list, is no public name, or its name resolves to an address of a private network. The engine was not asked.',
+    todo: 'Use a registry that is allowed, then start. Operator: name the registry in `REGISTRIES_ALLOWED` of the hosts.',
+  },
+  image_refused: {
+    meaning:
+      'The image says more of itself than a host takes for each of its containers: labels, an entrypoint and command, ports or volumes beyond the limits; `message` has which.',
+    todo: 'Rebuild the image with less of it, push it under a new tag, and declare the container with that tag.',
+  },
+  create_failed: {
+    meaning: 'The engine refused to make the container. Its words are in the agent’s log (`step`, field `detail`).',
+    todo: 'Operator: look at the log of the agent. Refused for good: `failed`. Otherwise it is tried again.',
+  },
+  start_failed: {
+    meaning: 'The engine made the container and could not start it: no such command, for example.',
+    todo: 'Read the message; correct image or command. It is tried again with back-off. Operator: the engine’s words are in the agent’s log (`step`, field `detail`).',
+  },
+  secret_missing: {
+    meaning: 'A secret that the operator’s fields name is not in the host’s secrets folder.',
+    todo: 'Operator: put the file into `SECRETS_DIR` of the hosts. It is tried again with back-off, on another host if the platform chose this one.',
+  },
+  host_fault: {
+    meaning:
+      'The host can bring up no container: its disk is full, no address or port is left, its firewall or the storage of its engine fails. `message` says which.',
+    todo: 'Wait: what the platform placed goes to another host. Where you chose the host, choose another. Operator: see the runbook, “A host can’t bring up containers”.',
+  },
+  port_unavailable: {
+    meaning:
+      'The engine could not publish a port: another program of the host listens on it, or `PUBLISH_ADDRESS` is not an address of the host.',
+    todo: 'Wait: it is tried again with back-off. Operator: check `PUBLISH_ADDRESS`, and what else listens on the host’s ports.',
+  },
+  rejected: {
+    meaning: 'The host that the tenant chose has no room for its limits.',
+    todo: 'Choose another host or none, or start again when there is room.',
+  },
+  engine_unavailable: {
+    meaning: 'The host’s container engine does not answer; the status is the last that was seen.',
+    todo: 'Wait. Operator: see the runbook, “The engine hangs”.',
+  },
+  unhealthy: {
+    meaning: 'It runs, and its image’s own health check fails.',
+    todo: 'Look at the logs. Longshore does not restart it for that.',
+  },
+  host_silent: {
+    meaning: 'Nothing was heard of its host for 8 seconds. Most likely it still runs.',
+    todo: 'Wait. Operator: see the runbook, “A host is silent or lost”.',
+  },
+  host_lost: {
+    meaning: 'Nothing was heard of its host for 5 minutes.',
+    todo: 'Where the platform chose the host it is placed elsewhere by itself; one that a tenant pinned waits for its host.',
+  },
+  host_removed: {
+    meaning: 'The operator removed the host that the tenant had chosen.',
+    todo: 'Delete the container and declare it elsewhere.',
+  },
+};
+
+/** What to look at in a metric, and when it should wake somebody. */
+export const metricWords: Readonly<Record<string, string>> = {
+  longshore_build_info: 'Which versions run: more than one for long is a roll-out that stopped half-way.',
+  longshore_event_loop_longest_block_seconds:
+    'Over 0.05: something kept the process from answering and from renewing its lease; `longshore_actors_longest_work_seconds` says which work, in actors.',
+  longshore_event_loop_delay_seconds:
+    'The 99th percentile over 0.1 for minutes: the process is short of CPU, and every latency shows it.',
+  longshore_nats_moves_total:
+    'Any: a NATS server was cut off from the others, or nothing behind it answered for long: see the runbook, “A NATS server is cut off”.',
+  longshore_process_cpu_seconds_total: 'A rate near 1 is a full core: a program computes on one.',
+  longshore_process_resident_memory_bytes: 'Steady after hours of the same load; a straight rise is a leak.',
+  longshore_process_start_time_seconds: 'Many changes in an hour: it dies and is started again.',
+
+  longshore_gateway_auth_failures_total:
+    '`why="unavailable"` or `"revocations unknown"` are ours (503); a burst of the others is a client with an old token, or somebody who tries.',
+  longshore_gateway_batch_items: 'How well asks share messages; rises with the load, and is no cause for alarm.',
+  longshore_gateway_lane_queue_length: 'Near 10,000 asks are refused: an owner is slow or away.',
+  longshore_gateway_malformed_log_blocks_total: 'Any: an agent of another version, or damage in the stream.',
+  longshore_gateway_open_streams:
+    '32 for each tenant at most, and `LIMIT_STREAMS_PER_ADDRESS` for each address; beyond, 429.',
+  longshore_gateway_rate_limited_total:
+    'By `limit`: `tenant`, `address` (failed authentications, public requests, requests at a time, unfinished bodies) or `streams`.',
+  longshore_gateway_ready: '0 for longer than a minute, and not stopping: see the runbook, “NATS is away”.',
+  longshore_gateway_request_duration_seconds:
+    'The 99th percentile of creates and of reads; the first thing that users feel.',
+  longshore_gateway_requests_in_flight: 'At 4,096 new ones are refused with 503.',
+  longshore_gateway_requests_total: 'The share of 5xx. 503 and 504 are trouble behind the gateway; 500 is a bug.',
+  longshore_gateway_retries_total:
+    '`no_responders` and `not_owner` while a partition moves; `lost` are attempts that had no answer in time.',
+  longshore_gateway_revocations:
+    'What a gateway holds. A tenant whose revocations do not fit (event `revocations_full`) is refused, no other.',
+  longshore_gateway_tenants_refused:
+    'Over 0: the record of a tenant is damaged (event `revocations_unreadable`), or more of its tokens are revoked than are kept (`revocations_full`). Its tokens get 503; see the runbook.',
+  longshore_gateway_token_cache_entries: 'At 20,000 tokens are verified again and again.',
+  longshore_gateway_token_cache_lookups_total:
+    'The share of `hit`; low means many short-lived tokens, and CPU spent on signatures.',
+
+  forage_artifact_build_duration_seconds:
+    'The 99th percentile over a second: keys and bundles wait for a thread; add cores or gateways.',
+  forage_artifact_requests_total:
+    'By `artifact`, `format` and `result`. `unavailable` is ours; `not_found` and `conflict` are peers that are gone or disabled.',
+  forage_auth_failures_total:
+    'By `endpoint` and `reason`: no credentials, a token that is not good, a session that is not. A burst of `token` is somebody who tries.',
+  forage_build_info: 'Which version answers.',
+  forage_certificate_expiry_timestamp_seconds:
+    'Less than a quarter of a year away for `<network>/server`: the VPN server does not fetch its files. For `client`: a device should fetch its bundle anew.',
+  forage_peers: 'By `state`: active, disabled, expired.',
+
+  longshore_actors_commit_duration_seconds:
+    'The disk under JetStream: a 99th percentile over 0.25 makes every write slow. Over 2 s a commit’s outcome is unknown and the partition loads again.',
+  longshore_actors_commit_turns: 'Rises with the load: that is the grouping at work.',
+  longshore_actors_events_parked:
+    'The stream EVENTS takes no events; writes go on, and events wait in the partition’s bucket, up to about 20,000. See the runbook, “The stream EVENTS takes no events”.',
+  longshore_actors_hosts:
+    'By `standing`: `up`, `unheard` (of which nobody has told yet), `silent`, `lost`. Any `lost` wakes the operator.',
+  longshore_actors_journal_entries:
+    'Steadily over 500 of 1,024: the checkpoint falls behind. At 1,022 writes are refused: see the runbook, “A journal is full”.',
+  longshore_actors_loads_total: '`unknown_outcome` again and again: NATS answers too slowly, or loses its leader.',
+  longshore_actors_loads_given_up_total:
+    'Any: see the runbook, “A partition refuses to load” (`unloadable`) and “A lease has lapsed” (`revoked`).',
+  longshore_actors_longest_work_seconds:
+    'Over 0.05: this work should be cut into slices, or the process is short of CPU.',
+  longshore_actors_lease_valid:
+    '0: nothing is answered from memory. For a few seconds while the NATS servers choose a new leader; longer: see the runbook, “A lease has lapsed”.',
+  longshore_actors_members:
+    'The number of actors processes that run; less for longer than a takeover, and one does not.',
+  longshore_actors_partition_moves_total:
+    '`lost`: its lease was revoked, or another process took what it should not have; `taken` and `released` come with starts and stops.',
+  longshore_actors_host_senders_refused_total:
+    'By kind of message. More than a few after an enrolment: see the runbook, “Somebody speaks for a host with the wrong key”.',
+  longshore_actors_partitions: 'Summed over all processes less than the cluster has: somebody’s tenants get 503.',
+  longshore_actors_partitions_unserved:
+    'Over 0 for longer than a takeover: the tenants of these get 503. See the runbook, “A partition refuses to load”.',
+  longshore_actors_quarantined_records: 'Over 0: see the runbook, “Records in quarantine”.',
+  longshore_actors_replica_divergent_messages: 'Over 0: see the runbook, “A replica diverges”.',
+  longshore_actors_scrub_timestamp_seconds:
+    'Only with several replicas. Hours old: a NATS server is away, or `SCRUB_INTERVAL_MS` is long.',
+  longshore_actors_scrubs_total: '`partial` again and again: a NATS server is away, or does not catch up.',
+  longshore_actors_writes_refused: '1: the tenants’ writes get 503, reads go on. See the runbook, “A journal is full”.',
+  longshore_actors_trimmed_messages_total:
+    'By `stream` and by whose they were (`of`: host, tenant, container, nobody). Any: somebody fills the stream; see the runbook, “A shared stream fills up”.',
+  longshore_actors_turns_total: 'What the cluster is asked to do, by kind.',
+
+  longshore_agent_container_firewall:
+    '`state="open"` is 1: see the runbook, “A host has a fault”. `unchecked` for long: event `container_firewall_unchecked` says why.',
+  longshore_agent_containers: '`failed` and `backoff` are mostly the tenants’ own; many at once on one host are not.',
+  longshore_agent_credentials_bound:
+    '0 for long after an upgrade: the control plane is of the last release, or does not answer the new credentials (event `bound_credentials_unanswered`). See deploy.md, “Upgrading from the release before”.',
+  longshore_agent_credentials_expiry_timestamp_seconds:
+    "Less than a week away: the agent could not renew them, which it begins to try with ten days left. See the runbook, “A host's identity is lost”.",
+  longshore_agent_engine_call_duration_seconds:
+    '`outcome="failed"` are outages and deadlines: see the runbook, “The engine hangs”.',
+  longshore_agent_engine_up: '0 for a minute: see the runbook, “The engine hangs”.',
+  longshore_agent_fault: '1: see the runbook, “A host has a fault”.',
+  longshore_agent_firewall_denied_packets_total:
+    'By `to`: `host`, `network`, `container`, `inbound`. A rate on one host: a container there looks around, or lacks an allowance (`CONTAINER_EGRESS_ALLOW`).',
+  longshore_agent_firewall_repairs_total:
+    'Any: something on the host takes rules away; see the runbook, “A host has a fault”.',
+  longshore_agent_disk_evictions_total:
+    'Rising: a tenant’s container fills the disk again and again; its status says `disk_limit`.',
+  longshore_agent_disk_used_ratio: 'Over 0.85: images are collected; over 0.9: the fault `disk_pressure`.',
+  longshore_agent_disk_use_unknown:
+    'Over 0: the fault `disk_unmeasured`; these containers can fill the disk. The agent’s log names them (`disk_use_unknown`).',
+  longshore_agent_images_removed_total: 'Rising fast: the disk is too small for the images that are in use in turn.',
+  longshore_agent_inventory_age_seconds:
+    'Over 120, or below 0, while the engine is up: nothing on that host is looked after; see the runbook, “A host has a fault”.',
+  longshore_agent_log_blocks_total: 'Mostly `retried`: NATS or the stream LOGS does not take them.',
+  longshore_agent_log_blocks_held_up_total:
+    'By `scope`. `container`, `tenant`: somebody logs more than the host sends. `host`: all together do; raise `LOG_RATE_HOST_BYTES`, or move containers.',
+  longshore_agent_log_dropped_lines_total:
+    'Any: lines of removed containers are lost; they had logged much, or the host was cut off for long.',
+  longshore_agent_log_gaps_total:
+    'By `cause`. `rate`: a container logs more than its host sends. `late`: the host was cut off, or its agent away.',
+  longshore_agent_log_lines_total: 'A rate of 0 while containers run and write: capture is stuck.',
+  longshore_agent_logs_abandoned_total: 'Any: event `log_abandoned` names the container, and why.',
+  longshore_agent_orphans_held: 'Over 0: see the runbook, “Orphans are held back”.',
+  longshore_agent_pulls_total: 'A rising share of `failed`: the way to a registry.',
+  longshore_agent_reported_items_total:
+    '`failed` for long: statuses are old. `refused`: the session is stale, or a bug.',
+  longshore_agent_restarts_total:
+    'A rate well above its usual: many crash at once, which is seldom the tenants’ doing.',
+  longshore_agent_session_held: '0 for a minute after a start: see the runbook, “A host is silent or lost”.',
+  longshore_agent_steps_total:
+    '`retry` and `failed` by step: what the host fails at. `outage`: the engine did not answer.',
+  longshore_agent_sync_age_seconds: 'Over 120: the host works from what it last heard.',
+  longshore_agent_syncs_total: '`refused`: another cluster answers, or another number of partitions.',
+};
+
+/** Words on a setting where its one line in the code is too short for whoever sets it. */
+export const settingWords: Readonly<Record<string, string>> = {
+  'gateway HTTP_HOST': 'Behind a proxy on the same machine leave it; otherwise an address that only the proxy reaches.',
+  'gateway TRUSTED_PROXIES': 'Without it all clients behind a proxy are one client, with one set of limits.',
+  'gateway REQUEST_DEADLINE_MS': 'A proxy’s own time-out must be longer, and for streams and waits much longer.',
+  'gateway SHUTDOWN_DELAY_MS': 'Longer than the proxy’s interval between health checks.',
+  'gateway REDIS_URL': 'Several gateways want it; docs/deploy.md, Redis, has its configuration.',
+  'actors REPLICAS': 'Looked at when streams are made; later it is changed with `nats stream edit`.',
+  'actors HOST_MAX_CPU_MILLIS': 'A host that claims more has the fault `over_ceiling`.',
+  'actors HOST_LOST_MS': 'Shorter: sooner elsewhere, and more often in two places at once.',
+  'host-agent LONGSHORE_JOIN_TOKEN': 'Good for an hour, and once.',
+  'host-agent STOP_ON_DISCONNECT_MS':
+    'For containers that must not run in two places: set it below `HOST_LOST_MS` of the actors.',
+  'host-agent PUBLISH_ADDRESS': 'An address that the containers’ clients reach.',
+  'host-agent SECRETS_DIR': 'Readable by the agent alone.',
+};
+
+interface ToolingWords {
+  readonly form: string;
+  readonly fallback: string;
+  readonly meaning: string;
+}
+
+/** What the commands of this repository read from the environment, beside the variables that name a tool. */
+export const toolingWords: Readonly<Record<string, ToolingWords>> = {
+  LONGSHORE_CACHE: {
+    form: 'folder',
+    fallback: '.cache',
+    meaning: 'Downloads and unpacked tools; may be deleted while nothing runs.',
+  },
+  LONGSHORE_STATE: {
+    form: 'folder',
+    fallback: '.longshore',
+    meaning:
+      'What `npm start` finds again: keys, JetStream’s files, the private engine’s images and containers, logs, and `dev.json` while it runs. Two starts need two folders.',
+  },
+  DOCKER_HOST: {
+    form: 'unix:///path/to/docker.sock or tcp://host:port',
+    fallback: 'the usual sockets',
+    meaning:
+      'The engine that `npm start` uses. It must answer: another is not taken in its place. Without one that answers, a private engine is started (Linux, root). `npm test` takes it only where it cannot start a private one.',
+  },
+};
+
+export const toolWords: Readonly<Record<ToolName, string>> = {
+  'nats-server': 'The nats-server to run.',
+  'redis-server': 'The Redis to run.',
+  dockerd:
+    'The dockerd of the private engine; `containerd`, `runc` and `iptables` are looked for beside it and on PATH.',
+  'docker-registry': 'The OCI registry that holds the demo image.',
+  busybox: 'The statically linked BusyBox that the demo image is made of.',
+  promtool: 'Checks metrics, rules and configuration in the tests; `npm start` does without.',
+  openssl: 'Reads certificates and bundles in the tests. Tests that need a tool from here on are skipped without it.',
+  pk12util: 'Reads bundles in the tests, as Firefox would; NSS’s `certutil` is looked for beside it.',
+  ip: 'Joins two network namespaces for the VPN connections of the tests.',
+  ping: 'Tries these connections.',
+  haproxy: 'Stands before a gateway in the tests, with the configuration of `deploy/haproxy/`.',
+  nft: 'What the agent of `npm start` keeps containers from this machine with, and `wg-quick` guards a default route in the tests.',
+  squid: 'The proxy for engines of docs/deploy.md, in the tests.',
+  wg: 'Makes WireGuard connections in the tests; `wg-quick` and `sysctl` are looked for beside it.',
+  'wireguard-go': 'WireGuard where the kernel has none, in the tests.',
+  swanctl: 'strongSwan, which makes IKEv2 connections in the tests; `charon-systemd` and plugins are looked for.',
+  wrk: 'Makes the load of `npm run bench`, which alone uses it.',
+  postgres: 'The PostgreSQL that `npm run bench` measures beside Longshore; `initdb` is looked for beside it.',
+};

@@ -1,0 +1,251 @@
+/**
+ * Debian packages without touching the system: apt with its own lists and archive folders downloads, `dpkg -x` unpacks.
+ * Needs no root. The machine's own sources say from where, and its own package database says which libraries are
+ * there already, so that only what is missing comes along.
+ */
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { randomBytes } from 'node:crypto';
+import { run, type Ran } from '../process/run.ts';
+
+const updateDeadlineMs = 180_000;
+const downloadDeadlineMs = 600_000;
+const unpackDeadlineMs = 120_000;
+const listsFreshMs = 24 * 3600 * 1000;
+
+export interface AptSource {
+  readonly uris: readonly string[];
+  readonly suites: readonly string[];
+  readonly components: readonly string[];
+  /** As it stands in the source: a path, fingerprints, or a whole key over several lines. */
+  readonly signedBy: string | undefined;
+}
+
+/** Which of a distribution's suites a package comes from: the machine's own release, or the newest. */
+export type Suite = 'release' | 'sid';
+
+export interface Release {
+  readonly id: string;
+  readonly codename: string;
+}
+
+export function parseOsRelease(text: string): Release | undefined {
+  const value = (key: string): string | undefined =>
+    new RegExp(`^${key}=(.*)$`, 'm').exec(text)?.[1]?.replace(/^"(.*)"$/, '$1');
+  const [id, codename] = [value('ID'), value('VERSION_CODENAME')];
+  return id === undefined || codename === undefined ? undefined : { id, codename };
+}
+
+/** The binary sources of a `.list` file (sources.list(5), one line each). */
+export function parseListFile(text: string): AptSource[] {
+  return text.split('\n').flatMap((line) => {
+    const match = /^deb\s+(?:\[([^\]]*)\]\s+)?(\S+)\s+(\S+)\s+([^#]+)/.exec(line.trim());
+    if (match === null) return [];
+    const [, options = '', uri = '', suite = '', components = ''] = match;
+    const signedBy = /(?:^|\s)signed-by=(\S+)/i.exec(options)?.[1];
+    return [{ uris: [uri], suites: [suite], components: components.trim().split(/\s+/), signedBy }];
+  });
+}
+
+/** The binary sources of a `.sources` file (deb822 stanzas). */
+export function parseSourcesFile(text: string): AptSource[] {
+  const withoutComments = text.replace(/^#.*\n?/gm, '');
+  return withoutComments.split(/\n\s*\n/).flatMap((stanza) => {
+    const field = (name: string): string | undefined =>
+      new RegExp(`^${name}:[ \\t]*(.*(?:\\n[ \\t].*)*)`, 'im').exec(stanza)?.[1]?.trimEnd();
+    const words = (name: string): string[] => (field(name) ?? '').split(/\s+/).filter((word) => word !== '');
+    if (!words('Types').includes('deb') || field('Enabled') === 'no') return [];
+    return [
+      { uris: words('URIs'), suites: words('Suites'), components: words('Components'), signedBy: field('Signed-By') },
+    ];
+  });
+}
+
+/**
+ * The sources to use: the distribution's own and nobody else's, for sid made from the one that carries the machine's
+ * release. Empty where the machine has none that fits.
+ */
+export function sourcesFor(suite: Suite, release: Release, all: readonly AptSource[]): AptSource[] {
+  const rolling = ['testing', 'unstable', 'sid'];
+  const base = (name: string): boolean => name === release.codename || name === 'stable' || rolling.includes(name);
+  const own = (name: string): boolean => base(name.replace(/[-/](updates|security)$/, ''));
+  switch (suite) {
+    case 'release':
+      return all.filter(({ suites }) => suites.some(own));
+    case 'sid': {
+      const carrier = release.id === 'debian' ? all.find(({ suites }) => suites.some(base)) : undefined;
+      return carrier === undefined ? [] : [{ ...carrier, suites: ['sid'], components: ['main'] }];
+    }
+  }
+}
+
+export const formatSources = (sources: readonly AptSource[]): string =>
+  sources
+    .map(({ uris, suites, components, signedBy }) =>
+      [
+        'Types: deb',
+        `URIs: ${uris.join(' ')}`,
+        `Suites: ${suites.join(' ')}`,
+        `Components: ${components.join(' ')}`,
+        ...(signedBy === undefined ? [] : [`Signed-By: ${signedBy}`]),
+        '',
+      ].join('\n'),
+    )
+    .join('\n');
+
+function readMachineSources(): AptSource[] {
+  const read = (path: string): string => {
+    try {
+      return readFileSync(path, 'utf8');
+    } catch {
+      return '';
+    }
+  };
+  const parts = (() => {
+    try {
+      return readdirSync('/etc/apt/sources.list.d').sort();
+    } catch {
+      return [];
+    }
+  })();
+  return [
+    ...parseListFile(read('/etc/apt/sources.list')),
+    ...parts.flatMap((name) => {
+      const text = read(join('/etc/apt/sources.list.d', name));
+      return name.endsWith('.sources') ? parseSourcesFile(text) : name.endsWith('.list') ? parseListFile(text) : [];
+    }),
+  ];
+}
+
+export class AptUnavailable extends Error {}
+
+interface PrivateApt {
+  readonly folder: string;
+  readonly configFile: string;
+}
+
+/** Writes the folders and configuration under which apt sees the machine's packages but changes none of its files. */
+function preparePrivateApt(suite: Suite, cacheFolder: string): PrivateApt {
+  const release = parseOsRelease(
+    (() => {
+      try {
+        return readFileSync('/etc/os-release', 'utf8');
+      } catch {
+        return '';
+      }
+    })(),
+  );
+  if (release === undefined) throw new AptUnavailable('this is not a Debian-like system');
+  const sources = sourcesFor(suite, release, readMachineSources());
+  if (sources.length === 0) {
+    throw new AptUnavailable(
+      `the machine's apt sources hold none for ${suite === 'sid' ? 'Debian' : release.codename}`,
+    );
+  }
+  const folder = join(cacheFolder, 'apt', suite);
+  for (const name of ['lists/partial', 'cache/archives/partial', 'parts'])
+    mkdirSync(join(folder, name), { recursive: true });
+  writeFileSync(join(folder, 'parts', 'longshore.sources'), formatSources(sources));
+  const configFile = join(folder, 'apt.conf');
+  writeFileSync(
+    configFile,
+    [
+      `Dir::Etc::SourceList "/dev/null";`,
+      `Dir::Etc::SourceParts "${join(folder, 'parts')}";`,
+      `Dir::State::Lists "${join(folder, 'lists')}";`,
+      `Dir::Cache "${join(folder, 'cache')}";`,
+      // The machine's hooks belong to the machine's own package operations.
+      '#clear APT::Update::Pre-Invoke;',
+      '#clear APT::Update::Post-Invoke;',
+      '#clear APT::Update::Post-Invoke-Success;',
+      '#clear DPkg::Pre-Install-Pkgs;',
+      'Debug::NoLocking "true";',
+      // The user _apt can't write into folders of ours; what comes is verified by signature all the same.
+      'APT::Sandbox::User "root";',
+      'Acquire::Languages "none";',
+      'Acquire::Retries "2";',
+      'Acquire::http::Timeout "30";',
+      'Acquire::https::Timeout "30";',
+      '',
+    ].join('\n'),
+  );
+  return { folder, configFile };
+}
+
+const explain = (what: string, ran: Ran): Error =>
+  new Error(
+    `${what} ${ran.timedOut ? 'exceeded its deadline' : `ended with ${ran.code ?? ran.signal}`}: ${ran.stderr.trim().slice(-2000)}`,
+  );
+
+async function apt(config: PrivateApt, args: readonly string[], deadlineMs: number): Promise<void> {
+  const ran = await run('apt-get', ['-c', config.configFile, '-q', ...args], {
+    deadlineMs,
+    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive', LC_ALL: 'C.UTF-8' },
+  });
+  if (ran.code !== 0) throw explain(`apt-get ${args[0]}`, ran);
+}
+
+async function updateLists(config: PrivateApt, force: boolean): Promise<void> {
+  const stamp = join(config.folder, 'updated');
+  const age = (() => {
+    try {
+      return Date.now() - statSync(stamp).mtimeMs;
+    } catch {
+      return Infinity;
+    }
+  })();
+  if (!force && age < listsFreshMs) return;
+  await apt(config, ['update', '--error-on=any'], updateDeadlineMs);
+  writeFileSync(stamp, '');
+}
+
+/**
+ * Downloads the packages, with what they need and the machine lacks, and unpacks them as `prefix`. The prefix appears
+ * whole or not at all. The caller holds the lock of the cache.
+ */
+export async function unpackPackages(
+  packages: readonly string[],
+  suite: Suite,
+  cacheFolder: string,
+  prefix: string,
+): Promise<void> {
+  const config = preparePrivateApt(suite, cacheFolder);
+  const archives = join(config.folder, 'cache', 'archives');
+  const debs = (): string[] => readdirSync(archives).filter((name) => name.endsWith('.deb'));
+  // What is left of an earlier download would be unpacked too.
+  for (const name of debs()) rmSync(join(archives, name));
+
+  const install = ['-y', '--download-only', '--no-install-recommends', '--reinstall', 'install', ...packages];
+  await updateLists(config, false);
+  try {
+    await apt(config, install, downloadDeadlineMs);
+  } catch {
+    // Lists of yesterday name packages that the archive has replaced since.
+    await updateLists(config, true);
+    await apt(config, install, downloadDeadlineMs);
+  }
+  const temporary = `${prefix}.unpack-${randomBytes(6).toString('hex')}`;
+  mkdirSync(temporary, { recursive: true });
+  try {
+    for (const name of debs()) {
+      const ran = await run('dpkg', ['-x', join(archives, name), temporary], { deadlineMs: unpackDeadlineMs });
+      if (ran.code !== 0) throw explain(`dpkg -x ${name}`, ran);
+    }
+    rmSync(prefix, { recursive: true, force: true });
+    renameSync(temporary, prefix);
+  } finally {
+    rmSync(temporary, { recursive: true, force: true });
+    for (const name of debs()) rmSync(join(archives, name));
+  }
+}
+
+/** The last resort, as root: installs from the machine's release. */
+export async function installPackages(packages: readonly string[]): Promise<void> {
+  if (process.getuid?.() !== 0) throw new AptUnavailable('installing packages needs root');
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', LC_ALL: 'C.UTF-8' };
+  const steps = [['update'], ['-y', '--no-install-recommends', 'install', ...packages]];
+  for (const args of steps) {
+    const ran = await run('apt-get', ['-q', ...args], { deadlineMs: downloadDeadlineMs, env });
+    if (ran.code !== 0) throw explain(`apt-get ${args[0]}`, ran);
+  }
+}

@@ -1,0 +1,312 @@
+/**
+ * Finds a tool: named by the environment, on PATH, unpacked in the cache, or fetched into the cache now. The system is
+ * changed only where nothing else works and we are root (see `installPackages`).
+ */
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  openSync,
+  closeSync,
+  readFileSync,
+  readSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs';
+import { basename, delimiter, dirname, join } from 'node:path';
+import { installPackages, unpackPackages } from './apt.ts';
+import { takeLock } from '../process/lockdir.ts';
+import { run } from '../process/run.ts';
+import { cacheFolder } from '../paths.ts';
+import { atLeast, missingToolMessage, tools, type ToolEntry, type ToolName, type Version } from './tool-table.ts';
+
+const versionDeadlineMs = 20_000;
+/** Longer than the slowest fetch of another process. */
+const fetchLockDeadlineMs = 900_000;
+
+export interface Tool {
+  readonly name: ToolName;
+  readonly path: string;
+  readonly version: string;
+  readonly origin: 'environment' | 'path' | 'cache' | 'fetched' | 'installed';
+  /** Environment under which the tool and what it starts find their programs and libraries. */
+  readonly env: NodeJS.ProcessEnv;
+}
+
+/** What starting a server needs of its tool. */
+export type ServerTool = Pick<Tool, 'path' | 'env'>;
+
+export class ToolMissing extends Error {}
+
+export interface FindOptions {
+  readonly env: NodeJS.ProcessEnv;
+  readonly cacheFolder: string;
+  /** False: only look, never download. */
+  readonly fetch?: boolean;
+  /** Told before something slow. */
+  readonly report?: (what: string) => void;
+}
+
+const systemFolders = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
+
+/** PATH, and the folders of system programs, which a plain user's PATH lacks on Debian. */
+const searchFolders = (env: NodeJS.ProcessEnv): string[] => [
+  ...new Set([...(env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== ''), ...systemFolders]),
+];
+
+function findExecutable(name: string, folders: readonly string[]): string | undefined {
+  return folders
+    .map((folder) => join(folder, name))
+    .find((path) => {
+      try {
+        accessSync(path, constants.X_OK);
+        return true;
+      } catch {
+        return false;
+      }
+    });
+}
+
+/** No program interpreter among the ELF program headers: the file needs no dynamic linker. (ELF specification, 64 bit.) */
+export function isStaticElf(path: string): boolean {
+  const head = Buffer.alloc(64 * 1024);
+  const file = openSync(path, 'r');
+  try {
+    readSync(file, head, 0, head.length, 0);
+  } finally {
+    closeSync(file);
+  }
+  const elf64LittleEndian = head.readUInt32BE(0) === 0x7f454c46 && head[4] === 2 && head[5] === 1;
+  if (!elf64LittleEndian) return false;
+  const [offset, size, count] = [Number(head.readBigUInt64LE(32)), head.readUInt16LE(54), head.readUInt16LE(56)];
+  const interpreter = 3;
+  return Array.from({ length: count }, (_, index) => offset + index * size)
+    .filter((at) => at + 4 <= head.length)
+    .every((at) => head.readUInt32LE(at) !== interpreter);
+}
+
+/** Where programs lie that come with a tool or with the system. */
+export const executablesOf = (names: readonly string[], env: NodeJS.ProcessEnv): (string | undefined)[] =>
+  names.map((name) => findExecutable(name, searchFolders(env)));
+
+type Probe = { readonly ok: true; readonly tool: Tool } | { readonly ok: false; readonly reason: string };
+
+async function probe(name: ToolName, path: string, env: NodeJS.ProcessEnv, origin: Tool['origin']): Promise<Probe> {
+  const entry: ToolEntry = tools[name];
+  const no = (reason: string): Probe => ({ ok: false, reason: `${path}: ${reason}` });
+  try {
+    const ran = await run(path, entry.versionArguments, { deadlineMs: versionDeadlineMs, env });
+    const match = entry.versionPattern.exec(ran.stdout + ran.stderr);
+    if (match === null) return no(`did not tell its version (${(ran.stderr || ran.stdout).trim().slice(0, 200)})`);
+    if (entry.static === true && !isStaticElf(path)) return no('is not statically linked');
+    if (entry.minimum === undefined) return { ok: true, tool: { name, path, version: 'of some version', origin, env } };
+    const version: Version = [Number(match[1]), Number(match[2])];
+    if (!atLeast(version, entry.minimum))
+      return no(`version ${version.join('.')} is older than ${entry.minimum.join('.')}`);
+    const text = /\d+\.\d+(\.\d+)?/.exec(match[0])?.[0] ?? version.join('.');
+    return { ok: true, tool: { name, path, version: text, origin, env } };
+  } catch (error) {
+    return no((error as Error).message);
+  }
+}
+
+const withPath = (env: NodeJS.ProcessEnv, folders: readonly string[]): NodeJS.ProcessEnv => ({
+  ...env,
+  PATH: folders.join(delimiter),
+});
+
+const ownFolders = (entry: ToolEntry, root: string): string[] =>
+  (entry.folders ?? []).map((folder) => join(root, folder));
+
+/** The environment of an unpacked prefix: its programs first, its libraries beside the system's. */
+function prefixEnvironment(
+  entry: ToolEntry,
+  prefix: string,
+  env: NodeJS.ProcessEnv,
+): { folders: string[]; env: NodeJS.ProcessEnv } {
+  const usual = ['usr/local/bin', 'usr/sbin', 'usr/bin', 'sbin', 'bin', 'usr/libexec/docker'];
+  const inside = [...ownFolders(entry, prefix), ...usual.map((name) => join(prefix, name))];
+  const libraries = ['usr/lib', 'lib'].flatMap((name) => {
+    const folder = join(prefix, name);
+    const own = existsSync(folder)
+      ? readdirSync(folder).filter((entry) => entry.endsWith('-linux-gnu') || entry === 'ipsec')
+      : [];
+    return own.map((entry) => join(folder, entry));
+  });
+  const xtables = libraries.map((folder) => join(folder, 'xtables')).find((folder) => existsSync(folder));
+  const strongswanConf = join(prefix, 'etc/strongswan.conf');
+  const folders = [...inside, ...searchFolders(env)];
+  return {
+    folders,
+    env: {
+      ...withPath(env, folders),
+      ...(libraries.length === 0
+        ? {}
+        : {
+            LD_LIBRARY_PATH: [...libraries, env['LD_LIBRARY_PATH']]
+              .filter((part) => part !== undefined)
+              .join(delimiter),
+          }),
+      ...(xtables === undefined ? {} : { XTABLES_LIBDIR: xtables }),
+      ...(existsSync(strongswanConf) ? { STRONGSWAN_CONF: strongswanConf } : {}),
+    },
+  };
+}
+
+/**
+ * What a package's installation scripts would have done: pick one of iptables' two variants. The machine's firewall
+ * has both beside each other, and a packet passes only where both let it, so rules belong where rules are already.
+ */
+async function linkIptables(prefix: string, env: NodeJS.ProcessEnv): Promise<void> {
+  const folder = join(prefix, 'usr/sbin');
+  if (!existsSync(join(folder, 'iptables-nft'))) return;
+  // Root alone may ask, and root alone will use it.
+  if (process.getuid?.() !== 0 && existsSync(join(folder, 'iptables'))) return;
+  const legacyTables = readIfThere('/proc/net/ip_tables_names');
+  const rules = async (variant: string, table: string): Promise<string[] | undefined> => {
+    const ran = await run(join(folder, `iptables-${variant}`), ['-t', table, '-S'], {
+      deadlineMs: versionDeadlineMs,
+      env,
+    });
+    return ran.code === 0 ? ran.stdout.trim().split('\n') : undefined;
+  };
+  // To ask for the rules of the old variant makes its tables, so only where they are.
+  const legacyRules = /^filter$/m.test(legacyTables) ? ((await rules('legacy', 'filter')) ?? []) : [];
+  const legacyIsUsed = legacyRules.some((rule) => !/^-P \w+ ACCEPT$/.test(rule));
+  const variant = !legacyIsUsed && (await rules('nft', 'nat')) !== undefined ? 'nft' : 'legacy';
+  for (const family of ['iptables', 'ip6tables']) {
+    for (const suffix of ['', '-save', '-restore'])
+      relink(`${family}-${variant}${suffix}`, join(folder, family + suffix));
+  }
+}
+
+function readIfThere(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+/** At no moment is there no link: another process may be starting the program. */
+function relink(target: string, path: string): void {
+  const temporary = `${path}.new-${process.pid}`;
+  rmSync(temporary, { force: true });
+  symlinkSync(target, temporary);
+  renameSync(temporary, path);
+}
+
+const absentFile = (entry: ToolEntry, root: string): string | undefined =>
+  entry.files?.find((file) => !existsSync(join(root, file)));
+
+async function probePrefix(
+  name: ToolName,
+  prefix: string,
+  env: NodeJS.ProcessEnv,
+  origin: Tool['origin'],
+): Promise<Probe> {
+  const entry: ToolEntry = tools[name];
+  const surroundings = prefixEnvironment(entry, prefix, env);
+  if (entry.executables.includes('iptables')) await linkIptables(prefix, surroundings.env);
+  const missing = entry.executables.find(
+    (executable) => findExecutable(executable, surroundings.folders) === undefined,
+  );
+  const path = findExecutable(entry.executables[0]!, surroundings.folders);
+  if (missing !== undefined || path === undefined) return { ok: false, reason: `${prefix}: holds no ${missing}` };
+  const absent = absentFile(entry, prefix);
+  if (absent !== undefined) return { ok: false, reason: `${prefix}: holds no ${absent}` };
+  return probe(name, path, surroundings.env, origin);
+}
+
+async function probePath(name: ToolName, env: NodeJS.ProcessEnv, origin: Tool['origin']): Promise<Probe> {
+  const entry: ToolEntry = tools[name];
+  const folders = [...searchFolders(env), ...ownFolders(entry, '/')];
+  const missing = entry.executables.find((executable) => findExecutable(executable, folders) === undefined);
+  const path = findExecutable(entry.executables[0]!, folders);
+  if (missing !== undefined || path === undefined) return { ok: false, reason: `no ${missing} on PATH` };
+  const absent = absentFile(entry, '/');
+  if (absent !== undefined) return { ok: false, reason: `${path}: there is no /${absent}` };
+  return probe(name, path, withPath(env, folders), origin);
+}
+
+/**
+ * Finds the tool, fetching it when `fetch` is not false.
+ * @throws ToolMissing whose message says what to install and which variable names it.
+ */
+export async function findTool(name: ToolName, options: FindOptions): Promise<Tool> {
+  const entry: ToolEntry = tools[name];
+  const { env } = options;
+  const reasons: string[] = [];
+  const take = (result: Probe): Tool | undefined => {
+    if (result.ok) return result.tool;
+    reasons.push(result.reason);
+    return undefined;
+  };
+
+  const named = env[entry.variable];
+  if (named !== undefined && named !== '') {
+    const folders = [dirname(named), ...searchFolders(env)];
+    const tool = take(await probe(name, named, withPath(env, folders), 'environment'));
+    // Whoever names a tool wants that one: another in its place would hide the mistake.
+    if (tool === undefined) throw new ToolMissing(missingToolMessage(name, entry, reasons));
+    return tool;
+  }
+
+  const onPath = take(await probePath(name, env, 'path'));
+  if (onPath !== undefined) return onPath;
+
+  const prefix = join(options.cacheFolder, 'tools', name);
+  const fromCache = async (): Promise<Tool | undefined> =>
+    existsSync(prefix) ? take(await probePrefix(name, prefix, env, 'cache')) : undefined;
+  const cached = await fromCache();
+  if (cached !== undefined) return cached;
+  if (options.fetch === false) throw new ToolMissing(missingToolMessage(name, entry, reasons));
+
+  const lock = await takeLock(join(options.cacheFolder, 'fetch.lock'), fetchLockDeadlineMs, `fetching ${name}`);
+  try {
+    // Another process may have fetched it while this one waited.
+    const meanwhile = await fromCache();
+    if (meanwhile !== undefined) return meanwhile;
+    options.report?.(`fetching ${name} (Debian package ${entry.packages.join(', ')})`);
+    const fetched = take(await fetchTool(name, entry, options, prefix));
+    if (fetched !== undefined) return fetched;
+    const installed = take(await installTool(name, entry, options));
+    if (installed !== undefined) return installed;
+  } finally {
+    lock.release();
+  }
+  throw new ToolMissing(missingToolMessage(name, entry, reasons));
+}
+
+async function fetchTool(name: ToolName, entry: ToolEntry, options: FindOptions, prefix: string): Promise<Probe> {
+  const folder = dirname(prefix);
+  mkdirSync(folder, { recursive: true });
+  for (const left of readdirSync(folder).filter((item) => item.startsWith(`${basename(prefix)}.unpack-`))) {
+    rmSync(join(folder, left), { recursive: true, force: true });
+  }
+  try {
+    await unpackPackages(entry.packages, entry.suite, options.cacheFolder, prefix);
+  } catch (error) {
+    return { ok: false, reason: `fetching: ${(error as Error).message}` };
+  }
+  return probePrefix(name, prefix, options.env, 'fetched');
+}
+
+async function installTool(name: ToolName, entry: ToolEntry, options: FindOptions): Promise<Probe> {
+  // A package of sid would pull the machine's C library along.
+  if (entry.suite === 'sid') return { ok: false, reason: 'not installed into this system, since it comes from sid' };
+  try {
+    options.report?.(`installing ${entry.packages.join(', ')} into this system, since unpacking did not work`);
+    await installPackages(entry.packages);
+  } catch (error) {
+    return { ok: false, reason: `installing: ${(error as Error).message}` };
+  }
+  return probePath(name, options.env, 'installed');
+}
+
+/** The tool with this process's environment and cache: for tests and for whoever starts one server by hand. */
+export const toolHere = (name: ToolName): Promise<Tool> =>
+  findTool(name, { env: process.env, cacheFolder: cacheFolder(process.env) });

@@ -1,0 +1,45 @@
+/** Ports that stay the same between starts: image references and a host's identity name them. */
+import { readFileSync } from 'node:fs';
+import { writePrivateFile } from '../cli/keys/nats-identity.ts';
+import { freePort, isFree } from './process/process.ts';
+
+export type PortName = 'api' | 'gatewayMetrics' | 'actorsMetrics' | 'agentMetrics' | 'nats' | 'redis' | 'registry';
+
+const names: readonly PortName[] = [
+  'api',
+  'gatewayMetrics',
+  'actorsMetrics',
+  'agentMetrics',
+  'nats',
+  'redis',
+  'registry',
+];
+
+/** Where somebody would look for it; the others take any free port at the first start. */
+const preferred: Partial<Record<PortName, number>> = { api: 8080 };
+
+export type Ports = Readonly<Record<PortName, number>>;
+
+export function readPorts(file: string): Partial<Record<PortName, number>> {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as Partial<Record<PortName, number>>;
+  } catch {
+    return {}; // the first start
+  }
+}
+
+/** The ports of the last start where they are free, others in place of those that are taken; written back to the file. */
+export async function keptPorts(file: string): Promise<Ports> {
+  const last = readPorts(file);
+  const chosen: Partial<Record<PortName, number>> = {};
+  for (const name of names) {
+    const wanted = last[name] ?? preferred[name];
+    const taken = Object.values(chosen);
+    if (wanted !== undefined && !taken.includes(wanted) && (await isFree(wanted))) chosen[name] = wanted;
+    else
+      do chosen[name] = await freePort();
+      while (taken.includes(chosen[name]));
+  }
+  writePrivateFile(file, JSON.stringify(chosen));
+  return chosen as Ports;
+}

@@ -1,0 +1,49 @@
+/** Longshore's own programs as children: which settings each gets (see the programs' settings.ts), and when it is ready. */
+import { join } from 'node:path';
+import { repositoryRoot } from './paths.ts';
+import { startServer, type Server } from './process/process.ts';
+
+const readyDeadlineMs = 30_000;
+/** Longer than a program takes to hand over what it is doing. */
+const stopGraceMs = 30_000;
+
+export type ProgramName = 'actors' | 'gateway' | 'host-agent';
+
+export interface Program {
+  readonly name: ProgramName;
+  readonly settings: Readonly<Record<string, string>>;
+  /** Answers 200 once the program can do its work. */
+  readonly readyUrl: string;
+  readonly logFile: string;
+  /** Folder of the compiled programs; absent: those of this repository. */
+  readonly compiled?: string;
+  /** Command that runs the program, where it is not run as it is: one that enters a network namespace. */
+  readonly enter?: readonly string[];
+}
+
+/** Nothing of this process's environment but what Node and the system need: a stray setting would be a riddle. */
+const inherited = ['PATH', 'HOME', 'TMPDIR', 'LANG', 'LC_ALL', 'TZ', 'NODE_OPTIONS', 'NODE_EXTRA_CA_CERTS'];
+
+export function startProgram(program: Program, env: NodeJS.ProcessEnv, signal?: AbortSignal): Promise<Server> {
+  const base = Object.fromEntries(
+    inherited.flatMap((name) => {
+      const value = env[name];
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+  const { compiled = join(repositoryRoot, 'dist'), enter = [] } = program;
+  const main = join(compiled, program.name, 'main.js');
+  const [command = process.execPath, ...args] = [...enter, process.execPath, '--enable-source-maps', main];
+  return startServer({
+    name: program.name,
+    command,
+    args,
+    env: { ...base, ...program.settings },
+    cwd: repositoryRoot,
+    logFile: program.logFile,
+    ready: async (signal) => (await fetch(program.readyUrl, { signal })).ok,
+    readyDeadlineMs,
+    stopGraceMs,
+    ...(signal === undefined ? {} : { signal }),
+  });
+}

@@ -1,0 +1,195 @@
+/**
+ * What a container engine leaves when it is killed, or leaves always: processes in its cgroup, mounts below its folders,
+ * its bridges and their firewall rules. Each is recognised by something that only this engine has.
+ */
+import { readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { sleep } from '../../lib/backoff.ts';
+import type { EngineRemains } from '../process/ledger.ts';
+import { processName, signalProcess } from '../process/proc.ts';
+import { run } from '../process/run.ts';
+
+const commandDeadlineMs = 10_000;
+const killDeadlineMs = 5_000;
+const pollMs = 50;
+
+const cgroupRoot = '/sys/fs/cgroup';
+
+const readLines = (path: string): string[] => {
+  try {
+    return readFileSync(path, 'utf8')
+      .split('\n')
+      .filter((line) => line !== '');
+  } catch {
+    return [];
+  }
+};
+
+const subfolders = (path: string): string[] => {
+  try {
+    return readdirSync(path, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map((entry) => join(path, entry.name));
+  } catch {
+    return [];
+  }
+};
+
+/** The folder and all below it, the deepest first. */
+const tree = (path: string): string[] => [...subfolders(path).flatMap(tree), path];
+
+/** The engine's cgroup in every hierarchy: one below the root (version 2), or one below each controller's (version 1). */
+const cgroupFolders = (cgroup: string): string[] =>
+  [cgroupRoot, ...subfolders(cgroupRoot)]
+    .map((hierarchy) => join(hierarchy, cgroup))
+    .filter(
+      (folder) => readLines(join(folder, 'cgroup.procs')).length > 0 || subfolders(folder).length > 0 || exists(folder),
+    );
+
+const exists = (folder: string): boolean => {
+  try {
+    readdirSync(folder);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+async function killCgroup(cgroup: string): Promise<void> {
+  const end = performance.now() + killDeadlineMs;
+  while (performance.now() < end) {
+    const folders = cgroupFolders(cgroup).flatMap(tree);
+    const pids = new Set(folders.flatMap((folder) => readLines(join(folder, 'cgroup.procs'))).map(Number));
+    const alive = [...pids].flatMap((pid) => processName(pid) ?? []);
+    if (alive.length === 0) break;
+    for (const name of alive) signalProcess(name, 'SIGKILL');
+    // A paused container's processes die once they are thawed.
+    for (const folder of folders) thaw(folder);
+    await sleep(pollMs);
+  }
+  for (const folder of cgroupFolders(cgroup).flatMap(tree)) {
+    try {
+      rmdirSync(folder);
+    } catch {
+      // The kernel may still be counting something there; an empty cgroup does no harm.
+    }
+  }
+}
+
+function thaw(folder: string): void {
+  for (const [file, word] of [
+    ['freezer.state', 'THAWED'],
+    ['cgroup.freeze', '0'],
+  ] as const) {
+    try {
+      writeFileSync(join(folder, file), word, { flag: 'r+' });
+    } catch {
+      // Not this hierarchy's.
+    }
+  }
+}
+
+/** Mount points below the folder, the last mounted first (proc(5): the fifth field, with octal escapes). */
+export function mountsBelow(mountinfo: string, folder: string): string[] {
+  return mountinfo
+    .split('\n')
+    .map((line) =>
+      (line.split(' ')[4] ?? '').replace(/\\([0-7]{3})/g, (_, octal: string) =>
+        String.fromCharCode(parseInt(octal, 8)),
+      ),
+    )
+    .filter((point) => point === folder || point.startsWith(`${folder}/`))
+    .toReversed();
+}
+
+async function unmountBelow(folder: string): Promise<void> {
+  // A second look: what one mount hid shows after it is gone.
+  for (let round = 0; round < 3; round++) {
+    const points = mountsBelow(readLines('/proc/self/mountinfo').join('\n'), folder);
+    if (points.length === 0) return;
+    for (const point of points) await run('umount', ['-l', point], { deadlineMs: commandDeadlineMs });
+  }
+}
+
+export interface Route {
+  readonly device: string;
+  readonly address: number;
+  readonly mask: number;
+}
+
+/** The IPv4 routes of /proc/net/route, whose addresses are hexadecimal in the machine's byte order (little-endian). */
+export function parseRoutes(text: string): Route[] {
+  const swap = (hex: string): number => Buffer.from(hex, 'hex').readUInt32LE(0);
+  return text
+    .split('\n')
+    .slice(1)
+    .map((line) => line.split('\t'))
+    .flatMap(([device, destination, , , , , , mask]) =>
+      device === undefined || destination === undefined || mask === undefined
+        ? []
+        : [{ device, address: swap(destination), mask: swap(mask) }],
+    );
+}
+
+export const ipv4 = (text: string): number => text.split('.').reduce((sum, part) => sum * 256 + Number(part), 0);
+
+/** Whether two ranges share an address; a default route (mask 0) overlaps nothing. */
+export function overlaps(route: Pick<Route, 'address' | 'mask'>, cidr: string): boolean {
+  const [base = '', bits = ''] = cidr.split('/');
+  const poolMask = (0xffffffff << (32 - Number(bits))) >>> 0;
+  const common = (route.mask & poolMask) >>> 0;
+  return route.mask !== 0 && (route.address & common) >>> 0 === (ipv4(base) & common) >>> 0;
+}
+
+export const currentRoutes = (): Route[] => parseRoutes(readLines('/proc/net/route').join('\n'));
+
+const bridgesIn = (pool: string): string[] => [
+  ...new Set(
+    currentRoutes()
+      .filter((route) => overlaps(route, pool) && /^(br-|docker)/.test(route.device))
+      .map(({ device }) => device),
+  ),
+];
+
+/** The arguments that delete a rule which `iptables -S` shows; undefined for a rule that does not name the device. */
+export function deletionOf(rule: string, device: string): string[] | undefined {
+  const words = rule.match(/"[^"]*"|\S+/g)?.map((word) => word.replace(/^"|"$/g, '')) ?? [];
+  return words[0] === '-A' && words.includes(device) ? ['-D', ...words.slice(1)] : undefined;
+}
+
+async function command(remains: EngineRemains, program: readonly string[], args: readonly string[]): Promise<string> {
+  const [path = '', ...first] = program;
+  const ran = await run(path, [...first, ...args], {
+    deadlineMs: commandDeadlineMs,
+    env: { ...process.env, ...remains.env },
+  });
+  return ran.stdout;
+}
+
+/** Deletes the firewall rules that name a bridge of this engine; where it keeps none, does nothing. */
+export async function removeRules(remains: EngineRemains): Promise<void> {
+  const { iptables } = remains;
+  if (iptables === undefined) return;
+  for (const device of bridgesIn(remains.addressPool)) {
+    for (const table of ['filter', 'nat']) {
+      const rules = (await command(remains, iptables, ['-w', '5', '-t', table, '-S'])).split('\n');
+      for (const rule of rules.flatMap((text) => [deletionOf(text, device) ?? []].filter((args) => args.length > 0))) {
+        await command(remains, iptables, ['-w', '5', '-t', table, ...rule]);
+      }
+    }
+  }
+}
+
+async function removeBridges(remains: EngineRemains): Promise<void> {
+  const { ip } = remains;
+  if (ip === undefined) return;
+  for (const device of bridgesIn(remains.addressPool)) await command(remains, ip, ['link', 'del', 'dev', device]);
+}
+
+/** Clears all that an engine whose processes have ended left behind; what is gone already is no fault. */
+export async function sweepEngine(remains: EngineRemains): Promise<void> {
+  await killCgroup(remains.cgroup);
+  for (const folder of remains.folders) await unmountBelow(folder);
+  await removeRules(remains);
+  await removeBridges(remains);
+}

@@ -1,0 +1,108 @@
+/**
+ * Certificates of a NATS cluster for tests and benchmarks: two authorities that are forgotten when they have signed. One is
+ * for what clients see, the other for the routes between the servers, so that no certificate of the clients' authority makes
+ * a server of the cluster.
+ */
+import { generateKeyPair, randomBytes } from 'node:crypto';
+import { isIP } from 'node:net';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import forge from 'node-forge';
+import { writePrivateFile } from '../../cli/keys/nats-identity.ts';
+
+const { pki } = forge;
+
+const hourMs = 3_600_000;
+const lifetimeMs = 30 * 24 * hourMs;
+
+interface Issued {
+  readonly certificate: forge.pki.Certificate;
+  readonly keyPem: string;
+}
+
+const newKeys = promisify(generateKeyPair);
+
+const commonName = (name: string): forge.pki.CertificateField[] => [{ name: 'commonName', value: name }];
+
+/** Signed by `authority`, or by itself. */
+async function issue(name: string, extensions: object[], authority?: Issued): Promise<Issued> {
+  const { publicKey, privateKey } = await newKeys('rsa', { modulusLength: 2048 });
+  const keyPem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+  const certificate = pki.createCertificate();
+  certificate.publicKey = pki.publicKeyFromPem(publicKey.export({ type: 'spki', format: 'pem' }).toString());
+  // A first byte of zero, or with its first bit set, would be no number as DER writes it.
+  certificate.serialNumber = `01${randomBytes(15).toString('hex')}`;
+  certificate.validity.notBefore = new Date(Date.now() - hourMs);
+  certificate.validity.notAfter = new Date(Date.now() + lifetimeMs);
+  certificate.setSubject(commonName(name));
+  certificate.setIssuer(authority === undefined ? commonName(name) : authority.certificate.subject.attributes);
+  certificate.setExtensions(extensions);
+  certificate.sign(pki.privateKeyFromPem(authority?.keyPem ?? keyPem), forge.md.sha256.create());
+  return { certificate, keyPem };
+}
+
+const subjectAltName = (names: readonly string[]): object => ({
+  name: 'subjectAltName',
+  altNames: names.map((name) => (isIP(name) === 0 ? { type: 2, value: name } : { type: 7, ip: name })),
+});
+
+interface Pair {
+  readonly certFile: string;
+  readonly keyFile: string;
+}
+
+export interface NatsCertificates {
+  /** Of what clients see. */
+  readonly caFile: string;
+  /** Of the routes between the servers, and of nothing else. */
+  readonly routesCaFile: string;
+  /** In the order of the servers. */
+  readonly servers: readonly (Pair & { readonly route: Pair })[];
+}
+
+async function authority(name: string, path: string): Promise<Issued> {
+  const issued = await issue(name, [
+    { name: 'basicConstraints', cA: true, critical: true },
+    { name: 'keyUsage', keyCertSign: true, critical: true },
+    { name: 'subjectKeyIdentifier' },
+  ]);
+  writePrivateFile(path, pki.certificateToPem(issued.certificate));
+  return issued;
+}
+
+/** Made anew at each start: nobody who trusts the old ones is left by then. */
+export async function makeNatsCertificates(
+  folder: string,
+  servers: readonly { readonly name: string; readonly address: string }[],
+): Promise<NatsCertificates> {
+  const [caFile, routesCaFile] = [join(folder, 'ca.pem'), join(folder, 'routes-ca.pem')];
+  const [ca, routesCa] = await Promise.all([
+    authority('Longshore NATS CA', caFile),
+    authority('Longshore NATS routes CA', routesCaFile),
+  ]);
+  const write = async (file: string, names: readonly string[], issuer: Issued): Promise<Pair> => {
+    const { certificate, keyPem } = await issue(
+      file,
+      [
+        { name: 'basicConstraints', cA: false, critical: true },
+        { name: 'keyUsage', digitalSignature: true, keyEncipherment: true, critical: true },
+        // Of a route, each server is one end or the other.
+        { name: 'extKeyUsage', serverAuth: true, clientAuth: true },
+        subjectAltName(names),
+      ],
+      issuer,
+    );
+    const [certFile, keyFile] = [join(folder, `${file}.pem`), join(folder, `${file}.key`)];
+    writePrivateFile(certFile, pki.certificateToPem(certificate));
+    writePrivateFile(keyFile, keyPem);
+    return { certFile, keyFile };
+  };
+  const ofServer = async ({ name, address }: { name: string; address: string }) => {
+    const [client, route] = await Promise.all([
+      write(name, [name, address], ca),
+      write(`${name}-route`, [name, address], routesCa),
+    ]);
+    return { ...client, route };
+  };
+  return { caFile, routesCaFile, servers: await Promise.all(servers.map(ofServer)) };
+}

@@ -1,0 +1,187 @@
+/** A nats-server with JetStream on loopback, with the accounts of nats-identity.ts. */
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { connect, type Socket } from 'node:net';
+import { once } from 'node:events';
+import { prepareNatsIdentity, writePrivateFile, type NatsIdentity } from '../../cli/keys/nats-identity.ts';
+import { onFreePort, startServer, type Restartable, type Server } from '../process/process.ts';
+import { toolHere, type ServerTool } from '../fetch/tools.ts';
+
+export { mintHostUserJwt, type HostUser } from '../../cli/keys/nats-identity.ts';
+
+export interface NatsOptions {
+  readonly tool?: ServerTool;
+  /** Keys, configuration, streams and log: a second start with the same folder is the same server. */
+  readonly dir: string;
+  readonly port?: number;
+}
+
+export interface Nats extends Restartable {
+  readonly url: string;
+  readonly port: number;
+  /** Credentials of the user that may do everything in the control plane's account. */
+  readonly credsFile: string;
+  readonly gatewayCredsFile: string;
+  readonly actorsCredsFile: string;
+  readonly sysCredsFile: string;
+  readonly operatorSigningSeedFile: string;
+  readonly hostsSigningSeedFile: string;
+  readonly hostsAccount: string;
+  readonly logFile: string;
+  /** As a crash. `restart` brings it back. */
+  kill9(): Promise<void>;
+  pause(): void;
+  resume(): void;
+}
+
+/**
+ * Who may connect, as lines of a nats-server's configuration. The server keeps the accounts in a folder of its own and
+ * takes changes of them; of what the folder holds and what stands here it goes by the newer.
+ */
+export const accountsConfiguration = (identity: NatsIdentity, accountsDir: string): string[] => [
+  `operator: "${identity.operatorJwt}"`,
+  `system_account: ${identity.systemAccount}`,
+  'resolver {',
+  '  type: full',
+  `  dir: ${JSON.stringify(accountsDir)}`,
+  '  allow_delete: false',
+  '  interval: "1m"',
+  '}',
+  'resolver_preload: {',
+  ...Object.entries(identity.accountJwts).map(([key, jwt]) => `  ${key}: "${jwt}"`),
+  '}',
+];
+
+export interface NatsConfiguration {
+  readonly name: string;
+  readonly address: string;
+  readonly port: number;
+  readonly storeDir: string;
+  /** Where the server keeps the accounts. */
+  readonly accountsDir: string;
+  readonly identity: NatsIdentity;
+  /** What else the file holds, line by line. */
+  readonly more?: readonly string[];
+}
+
+/** The text of a nats-server configuration file. */
+export const natsConfiguration = (configuration: NatsConfiguration): string =>
+  [
+    `server_name: ${configuration.name}`,
+    `listen: "${configuration.address}:${configuration.port}"`,
+    'jetstream {',
+    `  store_dir: ${JSON.stringify(configuration.storeDir)}`,
+    // The default of two minutes loses acknowledged writes when the machine goes down.
+    '  sync_interval: always',
+    '}',
+    ...(configuration.more ?? []),
+    ...accountsConfiguration(configuration.identity, configuration.accountsDir),
+    '',
+  ].join('\n');
+
+/** The server greets whoever connects with an INFO line; before JetStream is ready it does not listen. */
+async function natsAnswers(port: number, signal: AbortSignal): Promise<boolean> {
+  const socket = connect({ port, host: '127.0.0.1' });
+  try {
+    return await natsGreets(socket, signal);
+  } finally {
+    socket.destroy();
+  }
+}
+
+export async function natsGreets(socket: Socket, signal: AbortSignal): Promise<boolean> {
+  const [greeting] = (await once(socket, 'data', { signal })) as [Buffer];
+  return greeting.toString().startsWith('INFO ');
+}
+
+export interface NatsLaunch {
+  readonly name: string;
+  readonly tool: ServerTool;
+  /** Of the configuration and the log. */
+  readonly folder: string;
+  readonly configuration: string;
+  /** Command that runs the server, where it is not run as it is. */
+  readonly enter?: readonly string[];
+  readonly ready: (signal: AbortSignal) => Promise<boolean>;
+  /** Aborted: the start is called off. */
+  readonly signal?: AbortSignal;
+}
+
+export const natsLogFile = (folder: string): string => join(folder, 'nats-server.log');
+
+export async function launchNats(launch: NatsLaunch): Promise<Server> {
+  const { folder, tool } = launch;
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const configFile = join(folder, 'nats-server.conf');
+  writePrivateFile(configFile, launch.configuration);
+  const [command = tool.path, ...args] = [...(launch.enter ?? []), tool.path, '--config', configFile];
+  return startServer({
+    name: launch.name,
+    command,
+    args,
+    env: tool.env,
+    cwd: folder,
+    logFile: natsLogFile(folder),
+    ready: launch.ready,
+    readyDeadlineMs: 30_000,
+    stopGraceMs: 10_000,
+    ...(launch.signal === undefined ? {} : { signal: launch.signal }),
+  });
+}
+
+/** What can be done to a server that runs; `server` says which one that is. */
+export const natsControls = (server: () => Server) => ({
+  server,
+  stop: async (): Promise<void> => void (await server().stop()),
+  kill9: async (): Promise<void> => void (await server().kill9()),
+  pause: (): void => server().pause(),
+  resume: (): void => server().resume(),
+});
+
+export async function startNats(options: NatsOptions): Promise<Nats> {
+  const { dir } = options;
+  const tool = options.tool ?? (await toolHere('nats-server'));
+  const identity = await prepareNatsIdentity(join(dir, 'keys'));
+
+  const launch = async (port: number, called?: AbortSignal): Promise<Server> =>
+    launchNats({
+      name: 'nats-server',
+      tool,
+      folder: dir,
+      configuration: natsConfiguration({
+        name: 'longshore',
+        address: '127.0.0.1',
+        port,
+        storeDir: join(dir, 'jetstream'),
+        accountsDir: join(dir, 'accounts'),
+        identity,
+      }),
+      ready: (signal) => natsAnswers(port, signal),
+      ...(called === undefined ? {} : { signal: called }),
+    });
+  let started: { port: number; server: Server };
+  const launchAt = async (port: number, signal?: AbortSignal): Promise<typeof started> => ({
+    port,
+    server: await launch(port, signal),
+  });
+  started = options.port === undefined ? await onFreePort(launchAt) : await launchAt(options.port);
+  const { port } = started;
+  const controls = natsControls(() => started.server);
+  return {
+    url: `nats://127.0.0.1:${port}`,
+    port,
+    credsFile: identity.cpCredsFile,
+    gatewayCredsFile: identity.gatewayCredsFile,
+    actorsCredsFile: identity.actorsCredsFile,
+    sysCredsFile: identity.sysCredsFile,
+    operatorSigningSeedFile: identity.operatorSigningSeedFile,
+    hostsSigningSeedFile: identity.hostsSigningSeedFile,
+    hostsAccount: identity.hostsAccount,
+    logFile: started.server.logFile,
+    ...controls,
+    restart: async (signal) => {
+      await controls.stop();
+      started = await launchAt(port, signal);
+    },
+  };
+}

@@ -1,0 +1,200 @@
+/**
+ * An OCI registry on loopback, and the images that the demo and the tests run: made from BusyBox on the spot and pushed
+ * over the registry's HTTP API, so that no image is ever fetched from elsewhere.
+ */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  buildImage,
+  imageArchitecture,
+  mediaTypes,
+  type Blob,
+  type Image,
+  type ImageConfig,
+  type LayerEntry,
+} from './image.ts';
+import { onFreePort, startRestartable, startServer, type Restartable } from '../process/process.ts';
+import { toolHere, type ServerTool } from '../fetch/tools.ts';
+
+const requestDeadlineMs = 30_000;
+
+export interface RegistryOptions {
+  readonly tool?: ServerTool;
+  /** Blobs and manifests; found again by the next start. */
+  readonly folder: string;
+  readonly port?: number;
+}
+
+export interface Registry extends Restartable {
+  /** As image references begin: `127.0.0.1:port`. */
+  readonly address: string;
+  readonly port: number;
+}
+
+/** Configuration of Docker Distribution 2.7 and later. YAML takes JSON. */
+const registryConfiguration = (folder: string, port: number): string =>
+  JSON.stringify({
+    version: 0.1,
+    log: { level: 'warn' },
+    storage: { filesystem: { rootdirectory: join(folder, 'blobs') }, delete: { enabled: true } },
+    http: { addr: `127.0.0.1:${port}`, headers: { 'X-Content-Type-Options': ['nosniff'] } },
+  });
+
+export async function startRegistry(options: RegistryOptions): Promise<Registry> {
+  const { folder } = options;
+  const tool = options.tool ?? (await toolHere('docker-registry'));
+  mkdirSync(folder, { recursive: true });
+  const configFile = join(folder, 'config.yml');
+  const start = async (port: number): Promise<Registry> => {
+    writeFileSync(configFile, registryConfiguration(folder, port));
+    const restartable = await startRestartable((signal) =>
+      startServer({
+        name: 'docker-registry',
+        command: tool.path,
+        args: ['serve', configFile],
+        // Tracing to a collector is on by default in version 3 and would fill the log with its absence.
+        env: { ...tool.env, OTEL_TRACES_EXPORTER: 'none' },
+        cwd: folder,
+        logFile: join(folder, 'registry.log'),
+        ready: async (until) => (await fetch(`http://127.0.0.1:${port}/v2/`, { signal: until })).ok,
+        readyDeadlineMs: 15_000,
+        stopGraceMs: 5_000,
+        ...(signal === undefined ? {} : { signal }),
+      }),
+    );
+    return { address: `127.0.0.1:${port}`, port, ...restartable };
+  };
+  return options.port === undefined ? onFreePort(start) : start(options.port);
+}
+
+async function call(url: URL | string, init: RequestInit, expected: number): Promise<Response> {
+  const answer = await fetch(url, { ...init, signal: AbortSignal.timeout(requestDeadlineMs) });
+  if (answer.status !== expected) {
+    throw new Error(`${init.method} ${url.toString()}: ${answer.status} ${(await answer.text()).slice(0, 500)}`);
+  }
+  return answer;
+}
+
+/** OCI distribution specification: POST opens an upload, PUT with the digest ends it. */
+async function pushBlob(repositoryUrl: string, { bytes, digest }: Blob): Promise<void> {
+  const known = await fetch(`${repositoryUrl}/blobs/${digest}`, {
+    method: 'HEAD',
+    signal: AbortSignal.timeout(requestDeadlineMs),
+  });
+  if (known.ok) return;
+  const opened = await call(`${repositoryUrl}/blobs/uploads/`, { method: 'POST' }, 202);
+  const upload = new URL(opened.headers.get('location') ?? '', repositoryUrl);
+  upload.searchParams.set('digest', digest);
+  const headers = { 'content-type': 'application/octet-stream' };
+  await call(upload, { method: 'PUT', body: new Uint8Array(bytes), headers }, 201);
+}
+
+/** Pushes the image and resolves to the digest of its manifest. */
+export async function pushImage(address: string, repository: string, tag: string, image: Image): Promise<string> {
+  const repositoryUrl = `http://${address}/v2/${repository}`;
+  await Promise.all([pushBlob(repositoryUrl, image.layer), pushBlob(repositoryUrl, image.config)]);
+  await call(
+    `${repositoryUrl}/manifests/${tag}`,
+    {
+      method: 'PUT',
+      body: new Uint8Array(image.manifest.bytes),
+      headers: { 'content-type': mediaTypes.manifest },
+    },
+    201,
+  );
+  return image.manifest.digest;
+}
+
+/** The applets that demo and test images call by name. */
+const applets = [
+  'sh',
+  'sleep',
+  'echo',
+  'cat',
+  'date',
+  'hostname',
+  'httpd',
+  'nc',
+  'id',
+  'env',
+  'printf',
+  'seq',
+  'yes',
+  'true',
+  'false',
+  'kill',
+  'ls',
+  'dd',
+  'head',
+  'tail',
+  'test',
+  'touch',
+  'rm',
+  'mkdir',
+  'ps',
+  'ip',
+] as const;
+
+/** A root file system with BusyBox and nothing else. */
+export function busyboxLayer(busyboxPath: string, extra: readonly LayerEntry[] = []): LayerEntry[] {
+  return [
+    { kind: 'folder', path: 'bin' },
+    { kind: 'file', path: 'bin/busybox', content: readFileSync(busyboxPath), mode: 0o755 },
+    ...applets.map((name): LayerEntry => ({ kind: 'link', path: `bin/${name}`, target: 'busybox' })),
+    { kind: 'folder', path: 'etc' },
+    {
+      kind: 'file',
+      path: 'etc/passwd',
+      content: 'root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n',
+    },
+    { kind: 'file', path: 'etc/group', content: 'root:x:0:\nnogroup:x:65534:\n' },
+    { kind: 'folder', path: 'tmp', mode: 0o1777 },
+    ...extra,
+  ];
+}
+
+export interface TestImage extends ImageConfig {
+  readonly repository: string;
+  readonly tag: string;
+  /** Files beside BusyBox. */
+  readonly files?: readonly LayerEntry[];
+}
+
+/** Makes a small image on BusyBox, pushes it, and resolves to its digest. */
+export async function pushTestImage(address: string, image: TestImage): Promise<string> {
+  const busybox = await toolHere('busybox');
+  const built = buildImage(busyboxLayer(busybox.path, image.files), image, imageArchitecture(process.arch));
+  return pushImage(address, image.repository, image.tag, built);
+}
+
+export const demoImage = { repository: 'longshore/demo', tag: '1' } as const;
+
+const demoPage = '<!doctype html><title>Longshore</title><h1>Ahoy from a Longshore container</h1>\n';
+
+/** As process 1 the shell has no default action for SIGTERM: the trap is what makes a stop prompt. */
+const demoScript = `
+trap 'echo "stopping"; exit 0' TERM INT
+echo "Ahoy from Longshore: \${GREETING:-hello} (process $$ on $(hostname))"
+httpd -p 8080 -h /www
+n=0
+while :; do
+  n=$((n + 1))
+  echo "line $n"
+  sleep 1 &
+  wait $!
+done
+`;
+
+/** Pushes `longshore/demo:1`: greets, prints a line every second, serves a page on 8080, stops at once. */
+export function pushDemoImage(address: string): Promise<string> {
+  return pushTestImage(address, {
+    ...demoImage,
+    cmd: ['sh', '/demo.sh'],
+    exposedPorts: [8080],
+    files: [
+      { kind: 'file', path: 'demo.sh', content: demoScript.trimStart() },
+      { kind: 'folder', path: 'www' },
+      { kind: 'file', path: 'www/index.html', content: demoPage },
+    ],
+  });
+}

@@ -1,0 +1,113 @@
+/** `npm start`: the whole stack with a demo container, until Ctrl-C. */
+import { mkdirSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { declareDemo, demoLines, demoSettled, showDemo } from './demo.ts';
+import { keptDemoPeer, showDemoPeer, type DemoPeer } from './demo-peer.ts';
+import { lockState, tryLock } from './process/lockdir.ts';
+import { writePrivateFile } from '../cli/keys/nats-identity.ts';
+import { cacheFolder, stateFolder } from './paths.ts';
+import { reapAbandoned } from './process/reap.ts';
+import { startStack, type Stack } from './stack.ts';
+import { say, step, took } from './steps.ts';
+
+/** What scripts need to use the stack while it runs. */
+function writeDevFile(path: string, stack: Stack, vpn: DemoPeer): void {
+  const { api, tokens, engine, image, nats, metricsUrls } = stack;
+  const content = {
+    baseUrl: api.baseUrl,
+    tenants: tokens.tenants,
+    operator: tokens.operator,
+    docker: { host: engine.host },
+    image,
+    nats: { url: nats.url },
+    metrics: metricsUrls,
+    vpn,
+    pid: process.pid,
+  };
+  writePrivateFile(path, `${JSON.stringify(content, undefined, 2)}\n`);
+}
+
+/** The last start's logs are kept beside this one's, and no older ones. */
+function turnLogs(state: string): void {
+  const [logs, previous] = [join(state, 'logs'), join(state, 'logs.previous')];
+  rmSync(previous, { recursive: true, force: true });
+  try {
+    renameSync(logs, previous);
+  } catch {
+    // The first start.
+  }
+}
+
+async function main(env: NodeJS.ProcessEnv): Promise<number> {
+  const startMs = performance.now();
+  const state = stateFolder(env);
+  mkdirSync(state, { recursive: true, mode: 0o700 });
+  const lockPath = join(state, 'start.lock');
+  const lock = tryLock(lockPath);
+  if (lock === undefined) {
+    const owner = lockState(lockPath, Date.now());
+    const pid = owner.held && owner.pid !== undefined ? ` (process ${owner.pid})` : '';
+    say(`Longshore already runs on ${state}${pid}. Stop it, or name another folder with LONGSHORE_STATE.`);
+    return 1;
+  }
+  const stopping = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(signal, () => {
+      if (!stopping.signal.aborted) say('');
+      stopping.abort();
+    });
+  }
+  const devFile = join(state, 'dev.json');
+  let stack: Stack | undefined;
+  try {
+    await reapAbandoned();
+    turnLogs(state);
+    const started = await startStack({
+      env,
+      stateFolder: state,
+      cacheFolder: cacheFolder(env),
+      signal: stopping.signal,
+    });
+    stack = started;
+    const vpn = await step('demo VPN peer', () => keptDemoPeer(started, join(state, 'vpn')));
+    writeDevFile(devFile, started, vpn);
+    await present(started, vpn, stopping.signal).catch((error: unknown) => {
+      if (stopping.signal.aborted) throw error;
+      // What became of the demo is its tenant's business: the stack serves all the same.
+      say((error as Error).message);
+    });
+    say(`Up after ${took(performance.now() - startMs)}. Logs are in ${join(state, 'logs')}; Ctrl-C stops it all.`);
+    await aborted(stopping.signal);
+    return 0;
+  } catch (error) {
+    if (stopping.signal.aborted) return 0;
+    say((error as Error).message);
+    return 1;
+  } finally {
+    rmSync(devFile, { force: true });
+    await stack?.stop();
+    lock.release();
+  }
+}
+
+const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+
+async function present(stack: Stack, vpn: DemoPeer, signal: AbortSignal): Promise<void> {
+  const { api } = stack;
+  const { token } = stack.tokens.tenants.demo;
+  const container = await step('demo container declared', () => declareDemo(stack));
+  const status = await step(
+    'demo container',
+    () => demoSettled(api, token, container.id, signal),
+    (seen) => seen.status,
+  );
+  const lines = await step('its first log lines', () => demoLines(api, token, container.id, signal));
+  await showDemo(stack, container.id, status, lines);
+  showDemoPeer(stack, vpn);
+}
+
+process.exit(await main(process.env));

@@ -1,0 +1,88 @@
+/** Tokens for a laptop and for tests: a key pair of our own in place of an identity provider. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { randomUUID } from 'node:crypto';
+import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, SignJWT, type JWK } from 'jose';
+import { writePrivateFile } from '../cli/keys/nats-identity.ts';
+
+export const devIssuer = 'longshore-dev';
+export const devAudience = 'longshore';
+const algorithm = 'EdDSA';
+
+export interface TokenClaims {
+  /** Absent: a token without a tenant, for tests of its refusal. */
+  readonly tenant?: string;
+  readonly subject: string;
+  /** `operator` opens the operator API. */
+  readonly scope?: string;
+  readonly issuer?: string;
+  readonly audience?: string;
+  /** From now; negative for a token that has expired. */
+  readonly lifetimeS: number;
+}
+
+export interface TokenIssuer {
+  /** A JWKS with the public key, as the gateway reads it. */
+  readonly jwksFile: string;
+  mint(claims: TokenClaims): Promise<string>;
+}
+
+/** The key pair of `folder`, made at the first call. `nowMs` is the wall clock that dates the tokens. */
+export async function prepareTokenIssuer(folder: string, nowMs: () => number = Date.now): Promise<TokenIssuer> {
+  const keyFile = join(folder, 'private.jwk');
+  const jwksFile = join(folder, 'jwks.json');
+  if (!existsSync(keyFile)) writePrivateFile(keyFile, JSON.stringify(await newKey()));
+  const { d: secret, ...open } = JSON.parse(readFileSync(keyFile, 'utf8')) as JWK & { kid: string };
+  if (secret === undefined) throw new Error(`${keyFile} holds no private key`);
+  writePrivateFile(jwksFile, JSON.stringify({ keys: [open] }));
+  const key = await importJWK({ ...open, d: secret }, algorithm);
+
+  const mint = (claims: TokenClaims): Promise<string> => {
+    const nowS = Math.floor(nowMs() / 1000);
+    return new SignJWT({
+      ...(claims.tenant === undefined ? {} : { tenant_id: claims.tenant }),
+      ...(claims.scope === undefined ? {} : { scope: claims.scope }),
+    })
+      .setProtectedHeader({ alg: algorithm, kid: open.kid })
+      .setIssuer(claims.issuer ?? devIssuer)
+      .setAudience(claims.audience ?? devAudience)
+      .setSubject(claims.subject)
+      .setIssuedAt(nowS)
+      .setExpirationTime(nowS + claims.lifetimeS)
+      .setJti(randomUUID())
+      .sign(key);
+  };
+  return { jwksFile, mint };
+}
+
+async function newKey(): Promise<JWK> {
+  const { privateKey } = await generateKeyPair(algorithm, { extractable: true });
+  const jwk = await exportJWK(privateKey);
+  return { ...jwk, kid: await calculateJwkThumbprint(jwk), alg: algorithm, use: 'sig' };
+}
+
+export interface DevTokens {
+  readonly tenants: Readonly<Record<'demo' | 'other', { readonly token: string }>>;
+  readonly operator: { readonly token: string };
+}
+
+const devLifetimeS = 30 * 24 * 3600;
+
+/** The tokens that `npm start` prints and writes into dev.json. */
+export async function mintDevTokens(issuer: TokenIssuer): Promise<DevTokens> {
+  const tenant = async (name: string): Promise<{ token: string }> => ({
+    token: await issuer.mint({ tenant: name, subject: `${name}-user`, lifetimeS: devLifetimeS }),
+  });
+  return {
+    tenants: { demo: await tenant('demo'), other: await tenant('other') },
+    // A scope beside a tenant, not a tenant of its own kind.
+    operator: {
+      token: await issuer.mint({
+        tenant: 'operator',
+        subject: 'operator',
+        scope: 'operator',
+        lifetimeS: devLifetimeS,
+      }),
+    },
+  };
+}

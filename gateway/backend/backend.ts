@@ -1,0 +1,139 @@
+/**
+ * What the gateway stands on behind NATS: the cluster's record, the coalescer, the revocations, Redis. It comes up by
+ * itself while the process already listens and says "not ready"; asks made before that are answered `unavailable`.
+ */
+import type { NatsConnection } from '@nats-io/transport-node';
+import type { Answers } from '../../lib/nats/answers.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { watchCluster } from '../../lib/nats/cluster-record.ts';
+import type { Log } from '../../lib/log.ts';
+import type { TenantId } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
+import { subjects } from '../../schemas/wire/subjects.ts';
+import type { Revocation } from '../../schemas/api/tenant.ts';
+import { RevocationFeed, type Knowledge } from '../auth/revocation-feed.ts';
+import type { Revocations } from '../auth/revocations.ts';
+import { waitForCluster } from './cluster.ts';
+import { Coalescer, type LaneKind, type Outcome, type Question } from '../../lib/rpc/coalescer.ts';
+import type { Meters } from '../metrics.ts';
+import { probePartitions } from './prober.ts';
+import type { RateLimiter } from '../auth/rate-limits.ts';
+import { connectSharedMemory, type RedisAccess, type SharedMemory } from '../auth/redis.ts';
+
+export interface BackendOptions {
+  /** Undefined: there is no Redis. */
+  readonly redis: RedisAccess | undefined;
+  /** The cluster that must be on the NATS servers; undefined: any. */
+  readonly expectedId: string | undefined;
+  readonly requestDeadlineMs: number;
+  readonly revocations: Revocations;
+  readonly tenantRates: RateLimiter;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly meters: Meters;
+  /** Of the connection that `start` is given. */
+  readonly answers: Answers;
+  /** What was joined is no more: nothing that is held is good for what is there now. */
+  readonly onOtherCluster: (error: Error) => void;
+}
+
+interface Up {
+  readonly coalescer: Coalescer;
+  readonly feed: RevocationFeed;
+  readonly shared: SharedMemory | undefined;
+  readonly stopProbing: () => void;
+}
+
+const unavailable: Outcome = { code: 'unavailable', body: '' };
+
+export class Backend {
+  readonly #options: BackendOptions;
+  readonly #stop = new AbortController();
+  #up: Up | undefined;
+
+  constructor(options: BackendOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves once everything is there, however long that takes. */
+  async start(nc: NatsConnection): Promise<void> {
+    const { clock, log, meters, answers, requestDeadlineMs, revocations, expectedId, onOtherCluster } = this.#options;
+    const cluster = await waitForCluster(nc, { log, expectedId, answers }, this.#stop.signal);
+    if (cluster === undefined) return;
+    const { partitions } = cluster;
+    log.info('cluster', { cluster: cluster.id, partitions });
+    const coalescer = new Coalescer(nc, { partitions, requestDeadlineMs, clock, log, meters, answers });
+    const feed = new RevocationFeed(coalescer, revocations, { clock, log });
+    const shared = this.#connectRedis(cluster.id, feed);
+    this.#up = { coalescer, feed, shared, stopProbing: probePartitions(coalescer, clock) };
+    feed.start();
+    void watchCluster(nc, cluster, onOtherCluster, this.#stop.signal, subjects.read('cluster'));
+  }
+
+  stop(): void {
+    this.#stop.abort();
+    this.#up?.stopProbing();
+    this.#up?.feed.stop();
+    this.#up?.shared?.stop();
+    this.#up?.coalescer.stop();
+  }
+
+  /** A connection alone is not enough: its server may be cut off from the others. */
+  ready(): boolean {
+    if (this.#up === undefined) return false;
+    const { coalescer, feed } = this.#up;
+    return coalescer.connected() && coalescer.unansweredMs() <= limits.gatewayAnsweredMs && feed.complete();
+  }
+
+  /** A request that makes keys may take long; each of its asks takes no longer than any other's. */
+  ask(kind: LaneKind, question: Question, deadlineMs: number): Promise<Outcome> {
+    const { clock, requestDeadlineMs } = this.#options;
+    const untilMs = Math.min(deadlineMs, clock.monotonicMs() + requestDeadlineMs);
+    return this.#up?.coalescer.ask(kind, question, untilMs) ?? Promise.resolve(unavailable);
+  }
+
+  partitions(): number | undefined {
+    return this.#up?.coalescer.partitions;
+  }
+
+  queued(kind: LaneKind): number {
+    return this.#up?.coalescer.queued(kind) ?? 0;
+  }
+
+  knowledgeOf(tenant: TenantId): Knowledge {
+    return this.#up?.feed.knowledgeOf(tenant) ?? 'unheard';
+  }
+
+  /** Tenants whose tokens are refused because nobody can tell which are revoked. */
+  tenantsRefused(): number {
+    return this.#up?.feed.tenantsRefused() ?? 0;
+  }
+
+  /** Of a revocation that its owner has committed. */
+  announceRevocation(revocation: Revocation): void {
+    if (this.#up === undefined) return;
+    const { coalescer, feed, shared } = this.#up;
+    feed.add(revocation);
+    shared?.ring(coalescer.partitionFor(revocation.tenant));
+  }
+
+  #connectRedis(clusterId: string, feed: RevocationFeed): SharedMemory | undefined {
+    const { redis: access, tenantRates, clock, log } = this.#options;
+    if (access === undefined) {
+      log.warn('redis_absent', { effect: 'rate limits are per gateway; revocations spread within a minute' });
+      return undefined;
+    }
+    if (access.password === undefined) {
+      log.warn('redis_open', { effect: 'whoever reaches Redis can slow tenants down: docs/deploy.md, Redis' });
+    }
+    return connectSharedMemory({
+      access,
+      clusterId,
+      tenantRates,
+      clock,
+      log,
+      onBell: (partition) => feed.ring(partition),
+      onBellsLost: () => feed.ringAll(),
+    });
+  }
+}

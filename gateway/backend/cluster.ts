@@ -1,0 +1,50 @@
+/** Which cluster the gateway serves: without its record, which actors write when they make it, there are no partitions. */
+import type { NatsConnection } from '@nats-io/transport-node';
+import type { Answers } from '../../lib/nats/answers.ts';
+import { jitter, sleep } from '../../lib/backoff.ts';
+import { readClusterEntry } from '../../lib/nats/cluster-record.ts';
+import type { Log } from '../../lib/log.ts';
+import { isRestoring, type Cluster } from '../../schemas/records/cluster.ts';
+import { limits } from '../../schemas/limits.ts';
+import { subjects } from '../../schemas/wire/subjects.ts';
+
+const saidEvery = 20;
+
+export interface ClusterWait {
+  readonly log: Log;
+  /** The one that must be there; any other is waited out. */
+  readonly expectedId: string | undefined;
+  /** Of the connection. */
+  readonly answers?: Answers;
+}
+
+/** Why the gateway can't serve what is there; undefined where it can. */
+const faultOf = ({ id }: Cluster, expectedId: string | undefined): string | undefined =>
+  expectedId === undefined || id === expectedId
+    ? undefined
+    : `the cluster of these servers is ${id}, not ${expectedId}`;
+
+/** Waits for the record as long as it takes; undefined when aborted. */
+export async function waitForCluster(
+  nc: NatsConnection,
+  { log, expectedId, answers }: ClusterWait,
+  signal: AbortSignal,
+): Promise<Cluster | undefined> {
+  for (let attempt = 0; !signal.aborted; attempt++) {
+    const isSaid = attempt % saidEvery === 0;
+    try {
+      answers?.asked();
+      const { entry } = await readClusterEntry(nc, subjects.read('cluster'));
+      answers?.heard();
+      const cluster = entry === undefined || isRestoring(entry) ? undefined : entry;
+      const fault = cluster === undefined ? undefined : faultOf(cluster, expectedId);
+      if (cluster !== undefined && fault === undefined) return cluster;
+      if (isSaid && fault !== undefined) log.error('wrong_cluster', { error: new Error(fault) });
+      else if (isSaid) log.info('cluster_awaited');
+    } catch (error) {
+      if (isSaid) log.info('cluster_awaited', { error });
+    }
+    await sleep(jitter(limits.clusterPollMs), signal);
+  }
+  return undefined;
+}

@@ -1,0 +1,236 @@
+/**
+ * From the body of a create to a ContainerSpec, or to all of its faults at once. Pure. The words of the faults are ours,
+ * so that an upgrade of a library can't change the contract. Whether a host exists, a name is free and a cap holds is the
+ * tenant's actor to say.
+ */
+import {
+  digestPattern,
+  envKeyPattern,
+  namePattern,
+  registryPattern,
+  repositoryPattern,
+  tagPattern,
+  type ContainerSpec,
+  type Port,
+} from '../../schemas/api/container.ts';
+import type { FieldErrors } from '../../schemas/errors.ts';
+import { isHostKey, type HostKey } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
+import { cpuLimitPattern, cpuMillis, memBytes, memLimitPattern } from '../../schemas/quantity.ts';
+
+export type Validated<T> =
+  { readonly ok: true; readonly value: T } | { readonly ok: false; readonly faults: FieldErrors };
+
+type Body = Readonly<Record<string, unknown>>;
+/** Takes one field of the body; undefined after a fault, which it has reported. */
+type Report = (field: string, message: string) => undefined;
+
+const name = new RegExp(namePattern);
+const registry = new RegExp(registryPattern);
+const repository = new RegExp(repositoryPattern);
+const tag = new RegExp(tagPattern);
+const digest = new RegExp(digestPattern);
+const envKey = new RegExp(envKeyPattern);
+const cpuLimit = new RegExp(cpuLimitPattern);
+const memLimit = new RegExp(memLimitPattern);
+const portText = /^([1-9]\d{0,4})(?:\/(tcp|udp))?$/;
+const loneSurrogate = /\p{Surrogate}/u;
+
+const nameChars = 63;
+const imageNameChars = 255;
+const portMax = 65535;
+const message = {
+  blank: "can't be blank",
+  format: 'has invalid format',
+  text: 'must be a string',
+  host: 'is not a host in an allocated region',
+  hostBinding: 'host bindings are not allowed',
+} as const;
+
+const isMap = (value: unknown): value is Body => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** An optional field: null is as if absent. */
+const given = (body: Body, field: string): unknown =>
+  Object.hasOwn(body, field) ? (body[field] ?? undefined) : undefined;
+
+function takeName(body: Body, report: Report): string | undefined {
+  const value = given(body, 'name');
+  if (value === undefined) return report('name', message.blank);
+  if (typeof value !== 'string') return report('name', message.text);
+  if (value.trim() === '') return report('name', message.blank);
+  if (value.length > nameChars) return report('name', `must be at most ${nameChars} characters`);
+  return name.test(value) ? value : report('name', message.format);
+}
+
+/** The same words for a key that no host can have as for one that no host has. */
+function takeHostKey(body: Body, report: Report): HostKey | null | undefined {
+  const value = given(body, 'host_key');
+  if (value === undefined) return null;
+  if (typeof value !== 'string') return report('host_key', message.text);
+  return isHostKey(value) ? value : report('host_key', message.host);
+}
+
+/** Absent: null. Longer than any valid one is told before the pattern sees it. */
+function takeText(
+  body: Body,
+  field: string,
+  { pattern, maxChars }: { pattern: RegExp; maxChars: number },
+  report: Report,
+): string | null | undefined {
+  const value = given(body, field);
+  if (value === undefined) return null;
+  if (typeof value !== 'string') return report(field, message.text);
+  if (value.length > maxChars) return report(field, `must be at most ${maxChars} characters`);
+  return pattern.test(value) ? value : report(field, message.format);
+}
+
+function takeRegistry(body: Body, report: Report): string | null | undefined {
+  const value = takeText(body, 'registry', { pattern: registry, maxChars: imageNameChars }, report);
+  const port = /:(\d{1,5})$/.exec(value ?? '')?.[1];
+  return port !== undefined && (Number(port) < 1 || Number(port) > portMax)
+    ? report('registry', message.format)
+    : value;
+}
+
+function envFaults(env: Body): Set<string> {
+  // What is wrong with each of so many is not looked for.
+  if (Object.keys(env).length > limits.envKeys) return new Set([`must be at most ${limits.envKeys} keys`]);
+  const faults = new Set<string>();
+  let totalBytes = 0;
+  for (const [key, value] of Object.entries(env)) {
+    if (!envKey.test(key)) faults.add('has a key with invalid format');
+    if (typeof value !== 'string') {
+      faults.add('values must be strings');
+      continue;
+    }
+    const bytes = Buffer.byteLength(value);
+    totalBytes += bytes;
+    if (bytes > limits.envValueBytes) faults.add(`values must be at most ${limits.envValueBytes} bytes`);
+    if (value.includes('\0')) faults.add("values can't contain NUL");
+    if (loneSurrogate.test(value)) faults.add('values must be valid Unicode');
+  }
+  if (totalBytes > limits.envTotalBytes) faults.add(`must be at most ${limits.envTotalBytes} bytes in all`);
+  return faults;
+}
+
+function takeEnv(body: Body, report: Report): Record<string, string> | undefined {
+  const value = given(body, 'env');
+  if (value === undefined) return {};
+  if (!isMap(value)) return report('env', 'must be a map of strings');
+  const faults = envFaults(value);
+  for (const fault of faults) report('env', fault);
+  // Handed on as it was parsed: a copy by assignment would lose a key called `__proto__`, which is a legal name.
+  return faults.size === 0 ? (value as Record<string, string>) : undefined;
+}
+
+type PortVerdict =
+  | { readonly ok: true; readonly port: Port; readonly identity: string }
+  | { readonly ok: false; readonly fault: string };
+
+const portFault = 'must be integers from 1 to 65535, or strings like "53/udp"';
+
+function judgePort(value: unknown): PortVerdict {
+  if (typeof value === 'number') {
+    return Number.isInteger(value) && value >= 1 && value <= portMax
+      ? { ok: true, port: value, identity: `${value}/tcp` }
+      : { ok: false, fault: portFault };
+  }
+  if (isMap(value) || (typeof value === 'string' && value.includes(':'))) {
+    return { ok: false, fault: message.hostBinding };
+  }
+  const [, number, protocol = 'tcp'] = (typeof value === 'string' && portText.exec(value)) || [];
+  return number !== undefined && Number(number) <= portMax
+    ? { ok: true, port: value as string, identity: `${number}/${protocol}` }
+    : { ok: false, fault: portFault };
+}
+
+function takePorts(body: Body, report: Report): Port[] | undefined {
+  const value = given(body, 'ports');
+  if (value === undefined) return [];
+  // `{"80": 8080}` is how Docker itself writes a binding.
+  if (isMap(value)) return report('ports', message.hostBinding);
+  if (!Array.isArray(value)) return report('ports', 'must be a list');
+  const faults = new Set<string>();
+  if (value.length > limits.ports) faults.add(`must be at most ${limits.ports} ports`);
+  const ports: Port[] = [];
+  const identities = new Set<string>();
+  for (const item of value.slice(0, limits.ports + 1)) {
+    const verdict = judgePort(item);
+    if (!verdict.ok) {
+      faults.add(verdict.fault);
+      continue;
+    }
+    if (identities.has(verdict.identity)) faults.add('must be distinct');
+    identities.add(verdict.identity);
+    ports.push(verdict.port);
+  }
+  for (const fault of faults) report('ports', fault);
+  return faults.size === 0 ? ports : undefined;
+}
+
+function takeCpuLimit(body: Body, report: Report): string | undefined {
+  const value = given(body, 'cpu_limit');
+  if (value === undefined) return '0.5';
+  if (typeof value !== 'string') return report('cpu_limit', message.text);
+  if (!cpuLimit.test(value)) return report('cpu_limit', message.format);
+  return cpuMillis(value) === undefined ? report('cpu_limit', 'must be greater than 0') : value;
+}
+
+function takeMemLimit(body: Body, report: Report): string | undefined {
+  const value = given(body, 'mem_limit');
+  if (value === undefined) return '256m';
+  if (typeof value !== 'string') return report('mem_limit', message.text);
+  if (value.length > 32 || !memLimit.test(value)) return report('mem_limit', message.format);
+  return memBytes(value) === undefined ? report('mem_limit', 'must be between 6m and 16384g') : value;
+}
+
+export function validateCreate(body: unknown): Validated<ContainerSpec> {
+  if (!isMap(body)) return { ok: false, faults: { _: ['must be an object'] } };
+  const faults: FieldErrors = {};
+  const report: Report = (field, fault) => {
+    (faults[field] ??= []).push(fault);
+    return undefined;
+  };
+  const givenTag = takeText(body, 'tag', { pattern: tag, maxChars: 128 }, report);
+  const givenDigest = takeText(body, 'digest', { pattern: digest, maxChars: 135 }, report);
+  const fields = {
+    name: takeName(body, report),
+    host_key: takeHostKey(body, report),
+    registry: takeRegistry(body, report),
+    repository: takeText(body, 'repository', { pattern: repository, maxChars: imageNameChars }, report),
+    env: takeEnv(body, report),
+    ports: takePorts(body, report),
+    cpu_limit: takeCpuLimit(body, report),
+    mem_limit: takeMemLimit(body, report),
+  };
+  if (Object.keys(faults).length > 0) return { ok: false, faults };
+  const pinned = givenDigest !== null;
+  return {
+    ok: true,
+    value: {
+      ...(fields as { [K in keyof typeof fields]: Exclude<(typeof fields)[K], undefined> }),
+      registry: fields.registry ?? 'docker.io',
+      tag: givenTag ?? (pinned ? null : 'latest'),
+      digest: givenDigest ?? null,
+      // What a moving tag names may change, so it is asked for at every start; what is named exactly is not.
+      pull_policy: !pinned && (givenTag ?? 'latest') === 'latest' ? 'always' : 'if_not_present',
+    },
+  };
+}
+
+/** The same for two bodies that declare the same container, however they were written: what an Idempotency-Key is held to. */
+export function canonicalSpec(spec: ContainerSpec): string {
+  return JSON.stringify([
+    spec.name,
+    spec.host_key,
+    spec.registry,
+    spec.repository,
+    spec.tag,
+    spec.digest,
+    spec.pull_policy,
+    spec.ports,
+    Object.entries(spec.env).toSorted(([one], [other]) => (one < other ? -1 : 1)),
+    spec.cpu_limit,
+    spec.mem_limit,
+  ]);
+}

@@ -1,0 +1,82 @@
+/** One request on its way through a handler, and what handlers have to work with. */
+import type { Clock } from '../../lib/clock.ts';
+import type { Log } from '../../lib/log.ts';
+import { errorStatus, outcomeStatus } from '../../schemas/errors.ts';
+import type { ContainerId, HostKey, NetworkName, OperationId, PeerId, TenantId } from '../../schemas/ids.ts';
+import type { PeerGrant } from '../../schemas/api/peer.ts';
+import type { Revocation } from '../../schemas/api/tenant.ts';
+import type { OwnToken, RouteName } from '../../schemas/routes.ts';
+import type { Identity } from '../auth/claims.ts';
+import type { LaneKind, Outcome, Question } from '../../lib/rpc/coalescer.ts';
+import type { Exchange } from './engine/engine.ts';
+import type { Result } from './respond.ts';
+import type { EventReader } from '../streams/events.ts';
+import type { LogReader } from '../streams/logs.ts';
+import type { StreamHost } from '../streams/host.ts';
+import type { QueryValues } from './validate.ts';
+
+/** What a token in a URL was good for when the request came, and the token itself, as actors know it. */
+export interface TokenGrant extends PeerGrant {
+  readonly tokenHash: string;
+}
+
+export interface Call {
+  readonly exchange: Exchange;
+  readonly route: RouteName;
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: QueryValues;
+  /** Validated by the route's schema, or undefined where the route has none. */
+  readonly body: unknown;
+  /** Undefined on public routes only. */
+  readonly identity: Identity | undefined;
+  /** Where a token in the URL took the place of an identity. */
+  readonly grant: TokenGrant | undefined;
+  readonly requestId: string;
+  /** Of the monotonic clock. */
+  readonly deadlineMs: number;
+  /** It goes on as a stream or a wait, which are counted apart. */
+  readonly leaveSeat: () => void;
+  /** Its address, or its network; what is limited by client counts under it. */
+  readonly client: string;
+}
+
+/** What a handler did: a result to send, or it has taken the exchange and streamed to its end. */
+export type Handled = Result | 'streamed';
+export type Handler = (call: Call) => Handled | Promise<Handled>;
+
+export interface Services {
+  ask(kind: LaneKind, question: Question, deadlineMs: number): Promise<Outcome>;
+  /** Undefined until the cluster is known. */
+  partitions(): number | undefined;
+  announceRevocation(revocation: Revocation): void;
+  /** A token that lives longer is refused. */
+  readonly tokenLifeMaxMs: number;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly logs: LogReader;
+  readonly events: EventReader;
+  readonly streams: StreamHost;
+  newOperationId(): OperationId;
+  newContainerId(): ContainerId;
+  /** 32 random bytes, base64url. */
+  newSecret(): string;
+  /** Of a route that looks at a token by itself, which was wrong. */
+  countAuthFailure(call: Call, token: OwnToken): void;
+}
+
+/** The tenant is the token's and no other (invariant A6). */
+export function tenantOf(call: Call): TenantId {
+  const tenant = call.identity?.tenant ?? call.grant?.tenant;
+  if (tenant === undefined) throw new Error(`${call.route}: no identity`);
+  return tenant;
+}
+
+// Path parameters are checked against their patterns before a handler runs.
+export const containerOf = (call: Call): ContainerId => call.params['id'] as ContainerId;
+export const tenantParameterOf = (call: Call): TenantId => call.params['tenant'] as TenantId;
+export const peerOf = (call: Call): PeerId => call.params['peer'] as PeerId;
+export const networkOf = (call: Call): NetworkName => call.params['network'] as NetworkName;
+export const hostOf = (call: Call): HostKey => call.params['key'] as HostKey;
+
+const firstErrorStatus = Math.min(...Object.values(errorStatus));
+export const succeeded = ({ code }: Outcome | Result): boolean => outcomeStatus[code] < firstErrorStatus;

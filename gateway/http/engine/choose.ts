@@ -1,0 +1,18 @@
+/** Which engine runs: the one asked for, or node:http where uWebSockets.js can't be had; the log says which, and why. */
+import type { Log } from '../../../lib/log.ts';
+import type { Dispatch, EngineName, EngineOptions, HttpEngine } from './engine.ts';
+import { nodeEngine } from './node.ts';
+import { uwsEngine } from './uws.ts';
+import { loadUws } from './uws-binary.ts';
+
+export async function createEngine(
+  wanted: EngineName,
+  dispatch: Dispatch,
+  { log, ...options }: EngineOptions & { readonly log: Log },
+): Promise<HttpEngine> {
+  if (wanted === 'node') return nodeEngine(dispatch, options);
+  const loaded = await loadUws();
+  if (loaded.ok) return uwsEngine(loaded.uws, dispatch, options);
+  log.warn('http_engine_fallback', { wanted, why: loaded.why, error: loaded.error });
+  return nodeEngine(dispatch, options);
+}

@@ -1,0 +1,216 @@
+/** The engine on node:http: slower, stricter, and at home wherever Node is. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { Server as NetServer, type AddressInfo, type Socket } from 'node:net';
+import { limits } from '../../../schemas/limits.ts';
+import { Bodies, Body, type BodyResult } from './body.ts';
+import {
+  boundUrl,
+  isBodiless,
+  plainAddress,
+  type Dispatch,
+  type EngineOptions,
+  type Exchange,
+  type HttpEngine,
+  type RequestHead,
+} from './engine.ts';
+import type { Reply, Sink } from './engine.ts';
+import { emptyBag, judgeFraming, safeHeaderValue, takeHeader, type HeaderBag } from './guard.ts';
+
+const nothing = new Uint8Array(0);
+const headersTimeoutMs = 10_000;
+const requestTimeoutMs = 30_000;
+
+function headersOf(request: IncomingMessage): HeaderBag {
+  const bag = emptyBag();
+  const { rawHeaders } = request;
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+    takeHeader(bag, (rawHeaders[at] ?? '').toLowerCase(), rawHeaders[at + 1] ?? '');
+  }
+  return bag;
+}
+
+function headOf(request: IncomingMessage, headers: HeaderBag): RequestHead {
+  const url = request.url ?? '/';
+  const mark = url.indexOf('?');
+  return {
+    method: request.method ?? '',
+    path: mark < 0 ? url : url.slice(0, mark),
+    query: mark < 0 ? '' : url.slice(mark + 1),
+    address: plainAddress(request.socket.remoteAddress ?? ''),
+    headers,
+  };
+}
+
+class NodeExchange implements Exchange {
+  readonly head: RequestHead;
+  readonly body: Body;
+  aborted = false;
+  readonly #response: ServerResponse;
+  readonly #lastOfConnection: () => boolean;
+  #onAborted: (() => void) | undefined;
+  #onReplied: (() => void) | undefined;
+  #isFinished = false;
+
+  constructor(head: RequestHead, body: Body, response: ServerResponse, lastOfConnection: () => boolean) {
+    this.head = head;
+    this.body = body;
+    this.#response = response;
+    this.#lastOfConnection = lastOfConnection;
+    response.once('close', () => {
+      if (!response.writableFinished) this.#abort();
+      this.#isFinished = true;
+      this.#onReplied?.();
+    });
+  }
+
+  #abort(): void {
+    this.aborted = true;
+    this.body.abort();
+    this.#onAborted?.();
+  }
+
+  whenFinished(listener: () => void): void {
+    if (this.#isFinished) listener();
+    else this.#onReplied = listener;
+  }
+
+  get bodyBytes(): number | undefined {
+    return this.body.declaredBytes;
+  }
+
+  expectBody(maxBytes: number, client: string): void {
+    this.body.expect(maxBytes, client);
+  }
+
+  claimBody(tenant: string): void {
+    this.body.claim(tenant);
+  }
+
+  readBody(done: (body: BodyResult) => void): void {
+    this.body.whenKnown(done);
+  }
+
+  reply(reply: Reply): void {
+    this.body.discard();
+    // What came in the same packet as the headers is read by then.
+    if (!this.body.ended()) setImmediate(() => this.body.drain());
+    this.body.whenEnded(() => {
+      if (this.aborted) return;
+      const bytes = typeof reply.body === 'string' ? Buffer.from(reply.body) : reply.body;
+      const length = isBodiless(reply) ? [] : ['content-length', String(bytes.byteLength)];
+      this.#response.writeHead(reply.status, [...reply.headers.map(safeHeaderValue), ...length, ...this.#connection()]);
+      // node:http itself leaves the body of HEAD, 204 and 304 out.
+      this.#response.end(bytes);
+      // Of a client that stops reading, the socket is destroyed.
+      if (this.#response.writableLength > 0) this.#response.setTimeout(limits.idleTimeoutMs);
+    });
+  }
+
+  stream(reply: Omit<Reply, 'body'>): Sink {
+    this.body.discard();
+    const response = this.#response;
+    response.writeHead(reply.status, [...reply.headers, ...this.#connection()]);
+    response.flushHeaders();
+    return {
+      write: (text) => response.write(text),
+      onDrain: (listener) => void response.on('drain', listener),
+      end: () => void response.end(),
+    };
+  }
+
+  onAborted(listener: () => void): void {
+    this.#onAborted = listener;
+  }
+
+  #connection(): string[] {
+    return !this.body.whole() || this.#lastOfConnection() ? ['connection', 'close'] : [];
+  }
+}
+
+const refusal = (status: string): string => `HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`;
+
+export function nodeEngine(
+  dispatch: Dispatch,
+  { clock, isTrusted, connections: connectionsMax }: EngineOptions,
+): HttpEngine {
+  const bodies = new Bodies(clock);
+  let inFlight = 0;
+  let connections = 0;
+  let keepAliveRefused = false;
+
+  // Connections whose last request has come: what the parser finds behind it in the same packet is not run.
+  const over = new WeakSet<Socket>();
+
+  const accept = (request: IncomingMessage, response: ServerResponse): void => {
+    const { socket } = request;
+    if (over.has(socket)) return;
+    const headers = headersOf(request);
+    const framing = judgeFraming(request.method ?? '', headers);
+    if (framing.kind === 'refused' || framing.kind === 'unframed') over.add(socket);
+    if (framing.kind === 'refused') {
+      socket.destroy();
+      return;
+    }
+    const framed = framing.kind === 'length' || framing.kind === 'chunked';
+    const body = new Body(bodies, framing.kind === 'length' ? framing.bytes : framed ? undefined : 0);
+    if (framed) {
+      request.on('data', (piece: Buffer) => {
+        if (!body.push(piece, false)) socket.destroy();
+      });
+      request.on('end', () => void body.push(nothing, true));
+      request.on('error', () => body.abort());
+    }
+    inFlight++;
+    response.once('close', () => inFlight--);
+    dispatch(
+      new NodeExchange(headOf(request, headers), body, response, () => keepAliveRefused || framing.kind === 'unframed'),
+    );
+  };
+
+  const server: Server = createServer(
+    {
+      maxHeaderSize: limits.headerBytes,
+      headersTimeout: headersTimeoutMs,
+      requestTimeout: requestTimeoutMs,
+      keepAliveTimeout: limits.idleTimeoutMs,
+      connectionsCheckingInterval: 2_000,
+      noDelay: true,
+    },
+    accept,
+  );
+  server.on('connection', (socket: Socket) => {
+    connections++;
+    socket.once('close', () => connections--);
+    if (connections > connectionsMax && !isTrusted(plainAddress(socket.remoteAddress ?? ''))) socket.destroy();
+  });
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    if (!socket.writable) return socket.destroy();
+    const tooLong = error.code === 'HPE_HEADER_OVERFLOW';
+    return socket.end(refusal(tooLong ? '431 Request Header Fields Too Large' : '400 Bad Request'));
+  });
+
+  return {
+    name: 'node',
+    inFlight: () => inFlight,
+    listen: (host, port) =>
+      new Promise((resolve, reject) => {
+        server.once('error', reject);
+        server.listen({ host, port, backlog: 1024 }, () => {
+          server.off('error', reject);
+          bodies.start();
+          resolve(boundUrl(host, (server.address() as AddressInfo).port));
+        });
+      }),
+    refuseKeepAlive: () => {
+      keepAliveRefused = true;
+    },
+    // Not `server.close()`: of node:http, that one also resets idle connections, and with them a request that is on its
+    // way. They end with their next reply, or when the drain is over.
+    stopListening: () => void NetServer.prototype.close.call(server),
+    close: () => {
+      bodies.stop();
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}

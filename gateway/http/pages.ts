@@ -1,0 +1,22 @@
+/** Lists whose items are in every partition: each gives a page by key, and these are merged into one. Pure. */
+import type { KeyPage } from '../../schemas/wire/messages.ts';
+import { encodeKeyCursor } from '../../schemas/wire/messages.ts';
+import type { TextResult } from './respond.ts';
+
+/** An item behind the end of a page that was cut short may have others before it, so it waits for the next page. */
+export function mergePages<T>(pages: readonly KeyPage<T>[], limit: number, keyOf: (item: T) => string): KeyPage<T> {
+  const cuts = pages.flatMap(({ data, more }) => (more ? data.slice(-1).map(keyOf) : [])).sort();
+  const [end] = cuts;
+  const all = pages.flatMap(({ data }) => data);
+  const shown = all
+    .filter((item) => end === undefined || keyOf(item) <= end)
+    .sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1))
+    .slice(0, limit);
+  return { data: shown, more: end !== undefined || shown.length < all.length };
+}
+
+export function pageResult<T>({ data, more }: KeyPage<T>, keyOf: (item: T) => string): TextResult {
+  const last = data.at(-1);
+  const cursor = more && last !== undefined ? { next_cursor: encodeKeyCursor(keyOf(last)) } : {};
+  return { code: 'ok', body: JSON.stringify({ data, ...cursor }) };
+}

@@ -1,0 +1,19 @@
+/** What anybody may ask: whether the process lives, whether it serves, and what the API is. */
+import { routes } from '../../schemas/routes.ts';
+import type { Handler } from './call.ts';
+import { openApiDocument } from './openapi.ts';
+import { failure } from './respond.ts';
+
+const openApiMaxAgeSeconds = 300;
+
+export function publicHandlers(options: { readonly version: string; readonly ready: () => boolean }) {
+  const openApi = JSON.stringify(openApiDocument(routes, options.version));
+  const healthz: Handler = () => ({ code: 'ok', body: '{"status":"ok"}' });
+  const readyz: Handler = () => (options.ready() ? { code: 'ok', body: '{"status":"ready"}' } : failure('unavailable'));
+  const openapi: Handler = () => ({
+    code: 'ok',
+    body: openApi,
+    headers: ['cache-control', `public, max-age=${openApiMaxAgeSeconds}`],
+  });
+  return { healthz, readyz, openapi };
+}

@@ -1,0 +1,87 @@
+/** From an outcome to an HTTP reply: status, headers, body. Pure. */
+import {
+  outcomeStatus,
+  type ErrorBody,
+  type ErrorCode,
+  type FieldErrors,
+  type OutcomeCode,
+} from '../../schemas/errors.ts';
+import type { Reply } from './engine/engine.ts';
+
+/** What a handler gives back; the body may be empty for an error, which then has its code for a body. */
+export interface Result {
+  readonly code: OutcomeCode;
+  readonly body: string | Uint8Array;
+  readonly retryAfterSeconds?: number;
+  /** More headers, and ones that stand in place of the usual: name, value, name, value... */
+  readonly headers?: readonly string[];
+}
+
+/** JSON, as an actor's outcome is. */
+export interface TextResult extends Result {
+  readonly body: string;
+}
+
+const error = (body: ErrorBody): TextResult => ({ code: body.error, body: JSON.stringify(body) });
+
+/** The codes whose body is the bare code, or the code and a message. */
+type PlainCode = Exclude<ErrorCode, 'over_quota' | 'invalid'>;
+
+export const failure = (code: PlainCode, message?: string): TextResult =>
+  error(message === undefined ? { error: code } : { error: code, message });
+
+export const invalid = (details: FieldErrors): TextResult => error({ error: 'invalid', details });
+
+export const missingScope = (scope: string): TextResult => error({ error: 'forbidden', detail: { scope } });
+
+export const rateLimited = (retryAfterSeconds: number, message?: string): TextResult => ({
+  ...failure('rate_limited', message),
+  retryAfterSeconds,
+});
+
+export const ok = (data: unknown): TextResult => ({ code: 'ok', body: JSON.stringify({ data }) });
+export const created = (data: unknown): TextResult => ({ code: 'created', body: JSON.stringify({ data }) });
+
+const defaultRetryAfterSeconds = 1;
+const noStore = ['cache-control', 'no-store'];
+const json = ['content-type', 'application/json'];
+const none: readonly string[] = [];
+
+const bareErrors = new Map<string, string>();
+/** `{"error":"not_found"}`, made once for each code. */
+function bareError(code: OutcomeCode): string {
+  const known = bareErrors.get(code);
+  if (known !== undefined) return known;
+  const body = JSON.stringify({ error: code });
+  bareErrors.set(code, body);
+  return body;
+}
+
+/** An actor says in the body how long to wait. */
+function secondsIn(body: Result['body']): number | undefined {
+  if (typeof body !== 'string' || !body.includes('"retry_after_seconds"')) return undefined;
+  return (JSON.parse(body) as { readonly retry_after_seconds?: number }).retry_after_seconds;
+}
+
+function retryAfter({ code, body, retryAfterSeconds }: Result): readonly string[] {
+  if (code !== 'rate_limited' && code !== 'unavailable') return none;
+  return ['retry-after', String(retryAfterSeconds ?? secondsIn(body) ?? defaultRetryAfterSeconds)];
+}
+
+export function replyOf(result: Result, requestId: string): Reply {
+  const status = outcomeStatus[result.code];
+  const empty = status === 204 || status === 304;
+  const body = result.body === '' && !empty ? bareError(result.code) : result.body;
+  return {
+    status,
+    body,
+    headers: [
+      'x-request-id',
+      requestId,
+      ...(result.headers?.includes('cache-control') === true ? none : noStore),
+      ...(empty || result.headers?.includes('content-type') === true ? none : json),
+      ...retryAfter(result),
+      ...(result.headers ?? none),
+    ],
+  };
+}

@@ -1,0 +1,126 @@
+/**
+ * From a method and a raw path to a route of the table. Pure; compiled once. Literal segments are compared as they were
+ * sent, so nothing that needs decoding ever matches one; a parameter is decoded once, and what could be read as a path of
+ * its own (`%2f`, `..`, NUL) matches nothing.
+ */
+import type { Access, Method, Route } from '../../schemas/routes.ts';
+
+export interface Router<R extends Route> {
+  match(method: string, path: string): Match<R>;
+}
+
+export type Match<R extends Route> =
+  | { readonly kind: 'route'; readonly route: R; readonly params: Readonly<Record<string, string>> }
+  /** The path is one of the table, the method is none of its methods. */
+  | { readonly kind: 'method'; readonly allow: string; readonly access: Access }
+  | { readonly kind: 'options'; readonly allow: string }
+  /** `guarded`: under a prefix where even "not found" wants credentials. */
+  | { readonly kind: 'none'; readonly guarded: boolean };
+
+interface Node<R extends Route> {
+  readonly literals: Map<string, Node<R>>;
+  parameter: { readonly name: string; readonly node: Node<R> } | undefined;
+  readonly methods: Map<string, R>;
+  allow: string;
+}
+
+const newNode = <R extends Route>(): Node<R> => ({
+  literals: new Map(),
+  parameter: undefined,
+  methods: new Map(),
+  allow: '',
+});
+
+/** `/api/v2/compute`, `/api/forage`: an area of the API is told by its first segments, and all of it is guarded or none. */
+const areaOf = (segments: readonly string[]): string => segments.slice(0, segments[1] === 'v2' ? 3 : 2).join('/');
+
+const segmentsOf = (path: string): string[] => {
+  const segments = path.split('/');
+  segments.shift();
+  if (segments.length > 1 && segments.at(-1) === '') segments.pop();
+  return segments;
+};
+
+/** Undefined where the segment can't be one name. */
+function decodeSegment(raw: string): string | undefined {
+  if (raw === '') return undefined;
+  let decoded = raw;
+  if (raw.includes('%')) {
+    try {
+      decoded = decodeURIComponent(raw);
+    } catch {
+      return undefined;
+    }
+  }
+  return decoded === '.' || decoded === '..' || decoded.includes('/') || decoded.includes('\0') ? undefined : decoded;
+}
+
+const order: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
+
+function allowOf(methods: ReadonlySet<string>): string {
+  const names = order
+    .filter((method) => methods.has(method))
+    .flatMap((name) => (name === 'GET' ? [name, 'HEAD'] : name));
+  return [...names, 'OPTIONS'].join(', ');
+}
+
+function compile<R extends Route>(routes: readonly R[]): Node<R> {
+  const root = newNode<R>();
+  for (const route of routes) {
+    let node = root;
+    for (const segment of segmentsOf(route.path)) {
+      if (segment.startsWith(':')) {
+        node.parameter ??= { name: segment.slice(1), node: newNode() };
+        if (node.parameter.name !== segment.slice(1)) throw new Error(`${route.path}: one place, two parameter names`);
+        node = node.parameter.node;
+      } else {
+        const next = node.literals.get(segment) ?? newNode<R>();
+        node.literals.set(segment, next);
+        node = next;
+      }
+    }
+    node.methods.set(route.method, route);
+    node.allow = allowOf(new Set(node.methods.keys()));
+  }
+  return root;
+}
+
+const noParams: Readonly<Record<string, string>> = {};
+
+export function createRouter<R extends Route>(routes: readonly R[]): Router<R> {
+  const root = compile(routes);
+  const guardedAreas = new Set(
+    routes.filter(({ access }) => access !== 'public').map(({ path }) => areaOf(segmentsOf(path))),
+  );
+
+  return {
+    match(method, path) {
+      if (!path.startsWith('/')) return { kind: 'none', guarded: false };
+      const segments = segmentsOf(path);
+      let node: Node<R> | undefined = root;
+      let params = noParams;
+      for (const segment of segments) {
+        const literal: Node<R> | undefined = node.literals.get(segment);
+        if (literal !== undefined) {
+          node = literal;
+          continue;
+        }
+        const value: string | undefined = node.parameter === undefined ? undefined : decodeSegment(segment);
+        if (node.parameter === undefined || value === undefined) {
+          node = undefined;
+          break;
+        }
+        params = { ...params, [node.parameter.name]: value };
+        node = node.parameter.node;
+      }
+      if (node === undefined || node.methods.size === 0) {
+        return { kind: 'none', guarded: method !== 'OPTIONS' && guardedAreas.has(areaOf(segments)) };
+      }
+      if (method === 'OPTIONS') return { kind: 'options', allow: node.allow };
+      const route = node.methods.get(method === 'HEAD' ? 'GET' : method);
+      if (route !== undefined) return { kind: 'route', route, params };
+      const [any] = node.methods.values();
+      return { kind: 'method', allow: node.allow, access: any?.access ?? 'public' };
+    },
+  };
+}

@@ -1,0 +1,143 @@
+/** The fleet: hosts, their join tokens, and the one call that a join token is good for. */
+import { EnrolBody, type HostUpdate, type HostView } from '../../schemas/api/host.ts';
+import { isHostKey, type HostKey, type Region } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
+import { decodeKeyCursor, type Enrolment, type KeyPage } from '../../schemas/wire/messages.ts';
+import { timestamp } from '../../lib/clock.ts';
+import { isPublicUserKey } from '../../lib/nats/host-credentials.ts';
+import type { Outcome } from '../../lib/rpc/coalescer.ts';
+import { hostOf, succeeded, type Call, type Handler, type Services } from '../http/call.ts';
+import type { Validated } from '../compute/create-body.ts';
+import { mergePages, pageResult } from '../http/pages.ts';
+import { created, failure, invalid, type Result } from '../http/respond.ts';
+import { hashOfToken } from '../vpn/pki/secrets.ts';
+import { bodyValidator } from '../http/validate.ts';
+
+/** `lsj_<host key>_<secret>`: the key says which partition can tell whether the secret is right. */
+const joinTokenPattern = /^lsj_([a-z0-9-]{1,63})_[A-Za-z0-9_-]{43}$/;
+
+/** The host that a join token is for; undefined where it can't be one. */
+export function hostOfJoinToken(joinToken: string): HostKey | undefined {
+  const key = joinTokenPattern.exec(joinToken)?.[1];
+  return key !== undefined && isHostKey(key) ? key : undefined;
+}
+
+const validateSchema = bodyValidator(EnrolBody);
+
+/** A text that can't be a join token is a wrong token (401), not a wrong body (422): nothing is told about its form. */
+export function validateEnrol(body: unknown): Validated<unknown> {
+  const valid = validateSchema(body);
+  if (valid.ok) {
+    const isKey = isPublicUserKey((body as EnrolBody).public_key);
+    return isKey ? valid : { ok: false, faults: { public_key: ['is not a public user key'] } };
+  }
+  const isText = typeof (body as { join_token?: unknown } | null)?.join_token === 'string';
+  const others = Object.keys(valid.faults).filter((field) => field !== 'join_token');
+  return isText && others.length === 0 ? { ok: true, value: body } : valid;
+}
+
+const keyOf = ({ key }: HostView): string => key;
+
+/** The pages of all partitions as one; the first answer that failed where one did. */
+export function mergeHosts(outcomes: readonly Outcome[], limit: number): Result {
+  const failed = outcomes.find((outcome) => !succeeded(outcome));
+  if (failed !== undefined) return failed;
+  const pages = outcomes.map(({ body }) => JSON.parse(body) as KeyPage<HostView>);
+  return pageResult(mergePages(pages, limit, keyOf), keyOf);
+}
+
+export function hostHandlers(services: Services) {
+  /** Adds the token to the actor's answer: shown here, once, and stored nowhere. */
+  const withToken = (outcome: Outcome, joinToken: string): Result => {
+    if (!succeeded(outcome)) return outcome;
+    const { data: host } = JSON.parse(outcome.body) as { data: HostView };
+    const expiresAt = timestamp(services.clock.nowMs() + limits.joinTokenTtlMs);
+    return created({ host, join_token: joinToken, expires_at: expiresAt });
+  };
+  const writeOf = (call: Call) => ({ rid: call.requestId, op: services.newOperationId() });
+
+  const list: Handler = async (call) => {
+    const partitions = services.partitions();
+    if (partitions === undefined) return failure('unavailable');
+    const { cursor } = call.query;
+    const limit = Number(call.query['limit']);
+    const after = cursor === undefined ? '' : decodeKeyCursor(String(cursor), isHostKey);
+    if (after === undefined) return invalid({ cursor: ['has invalid format'] });
+    const asks = Array.from({ length: partitions }, (_, partition) =>
+      services.ask('read', { type: 'host.list', partition, limit, after, rid: call.requestId }, call.deadlineMs),
+    );
+    return mergeHosts(await Promise.all(asks), limit);
+  };
+
+  const create: Handler = async (call) => {
+    const { key: host, region } = call.body as { key: HostKey; region: Region };
+    const joinToken = `lsj_${host}_${services.newSecret()}`;
+    const question = {
+      type: 'host.create',
+      host,
+      region,
+      joinTokenHash: hashOfToken(joinToken),
+      ...writeOf(call),
+    } as const;
+    return withToken(await services.ask('write', question, call.deadlineMs), joinToken);
+  };
+
+  const joinToken: Handler = async (call) => {
+    const host = hostOf(call);
+    const token = `lsj_${host}_${services.newSecret()}`;
+    const question = { type: 'host.join_token', host, joinTokenHash: hashOfToken(token), ...writeOf(call) } as const;
+    return withToken(await services.ask('write', question, call.deadlineMs), token);
+  };
+
+  const enrol: Handler = async (call) => {
+    const { join_token: token, public_key: publicKey } = call.body as EnrolBody;
+    const host = hostOfJoinToken(token);
+    const outcome: Outcome =
+      host === undefined
+        ? failure('unauthenticated')
+        : await services.ask(
+            'write',
+            { type: 'host.enrol', host, joinTokenHash: hashOfToken(token), publicKey, ...writeOf(call) },
+            call.deadlineMs,
+          );
+    // A host that does not exist is not told apart from a token that is wrong.
+    if (outcome.code === 'unauthenticated' || outcome.code === 'not_found') {
+      services.countAuthFailure(call, 'join token');
+      return failure('unauthenticated');
+    }
+    if (outcome.code !== 'ok' && outcome.code !== 'created') return outcome;
+    const { data } = JSON.parse(outcome.body) as { data: Enrolment };
+    return created(data);
+  };
+
+  return {
+    'host.list': list,
+    'host.create': create,
+    'host.get': ((call) =>
+      services.ask(
+        'read',
+        { type: 'host.get', host: hostOf(call), rid: call.requestId },
+        call.deadlineMs,
+      )) satisfies Handler,
+    'host.update': ((call) =>
+      services.ask(
+        'write',
+        { type: 'host.update', host: hostOf(call), update: call.body as HostUpdate, ...writeOf(call) },
+        call.deadlineMs,
+      )) satisfies Handler,
+    'host.join_token': joinToken,
+    'host.remove': ((call) =>
+      services.ask(
+        'write',
+        {
+          type: 'host.remove',
+          host: hostOf(call),
+          force: call.query['force'] === true,
+          dead: call.query['dead'] === true,
+          ...writeOf(call),
+        },
+        call.deadlineMs,
+      )) satisfies Handler,
+    'host.enrol': enrol,
+  };
+}

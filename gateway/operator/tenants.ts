@@ -1,0 +1,94 @@
+/** The operator's view of tenants and of their containers. */
+import type { OperatorFields } from '../../schemas/api/container.ts';
+import type { Revocation, RevocationBody, TenantBody } from '../../schemas/api/tenant.ts';
+import { limits } from '../../schemas/limits.ts';
+import { wholeSeconds } from '../../schemas/quantity.ts';
+import { timestamp } from '../../lib/clock.ts';
+import { containerOf, succeeded, tenantParameterOf, type Handler, type Services } from '../http/call.ts';
+import { created } from '../http/respond.ts';
+
+/**
+ * `jti`, `sub`, or neither: all of the tenant. It ends when no token that it refuses can be accepted any more. The `iat` of a
+ * token that is named by its `jti` may be in the future, where the clock of its issuer is ahead.
+ */
+export function revocationOf(
+  tenant: Revocation['tenant'],
+  { jti, sub, exp }: RevocationBody,
+  { nowMs, tokenLifeMaxMs }: { readonly nowMs: number; readonly tokenLifeMaxMs: number },
+): Revocation {
+  const match: Revocation['match'] =
+    jti !== undefined ? { by: 'jti', value: jti } : sub !== undefined ? { by: 'sub', value: sub } : { by: 'tenant' };
+  const longestMs = nowMs + tokenLifeMaxMs + (match.by === 'jti' ? limits.issuerAheadMs : 0);
+  const untilMs = match.by === 'jti' && exp !== undefined ? Math.min(longestMs, exp * 1000) : longestMs;
+  return { tenant, match, issuedUntilS: wholeSeconds(nowMs), untilMs };
+}
+
+export function tenantHandlers(services: Services) {
+  const revocation = (tenant: Revocation['tenant'], body: RevocationBody): Revocation =>
+    revocationOf(tenant, body, { nowMs: services.clock.nowMs(), tokenLifeMaxMs: services.tokenLifeMaxMs });
+
+  const get: Handler = (call) =>
+    services.ask('read', { type: 'tenant.get', tenant: tenantParameterOf(call), rid: call.requestId }, call.deadlineMs);
+
+  const put: Handler = (call) => {
+    const tenant = tenantParameterOf(call);
+    const { repair, ...settings } = call.body as TenantBody;
+    const question = {
+      type: 'tenant.put',
+      tenant,
+      settings,
+      // Gateways hear of it with the poll that tells them that the record can be read again, not before.
+      repair: repair === true ? revocation(tenant, {}) : null,
+      rid: call.requestId,
+      op: services.newOperationId(),
+    } as const;
+    return services.ask('write', question, call.deadlineMs);
+  };
+
+  const revoke: Handler = async (call) => {
+    const tenant = tenantParameterOf(call);
+    const made = revocation(tenant, call.body as RevocationBody);
+    const op = services.newOperationId();
+    const outcome = await services.ask(
+      'write',
+      { type: 'tenant.revoke', tenant, revocation: made, rid: call.requestId, op },
+      call.deadlineMs,
+    );
+    if (!succeeded(outcome)) return outcome;
+    // Committed first (A3): news of what is not stored could be lost with us.
+    services.announceRevocation(made);
+    return created({
+      issued_until: timestamp(made.issuedUntilS * 1000),
+      expires_at: timestamp(made.untilMs),
+    });
+  };
+
+  const inspect: Handler = (call) =>
+    services.ask(
+      'read',
+      { type: 'container.inspect', tenant: tenantParameterOf(call), id: containerOf(call), rid: call.requestId },
+      call.deadlineMs,
+    );
+
+  const operate: Handler = (call) =>
+    services.ask(
+      'write',
+      {
+        type: 'container.operate',
+        tenant: tenantParameterOf(call),
+        id: containerOf(call),
+        fields: call.body as OperatorFields,
+        rid: call.requestId,
+        op: services.newOperationId(),
+      },
+      call.deadlineMs,
+    );
+
+  return {
+    'tenant.get': get,
+    'tenant.put': put,
+    'tenant.revoke': revoke,
+    'container.inspect': inspect,
+    'container.operate': operate,
+  };
+}

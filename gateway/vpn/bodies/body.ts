@@ -1,0 +1,75 @@
+/** What bodies of peers and networks have in common beyond their schemas. All faults are told at once. */
+import { formatAddress, formatCidr, parseAddress, parseCidr } from '../../../schemas/cidr.ts';
+import type { FieldErrors } from '../../../schemas/errors.ts';
+import { limits } from '../../../schemas/limits.ts';
+import type { Validated } from '../../compute/create-body.ts';
+
+/** Reports a fault of a field; a field that has one already is left with that. */
+export type Report = (field: string, message: string) => void;
+
+/** Faults of the schema first, then those that `check` finds, whose fields may be of any type. */
+export function examine<T>(
+  valid: Validated<T>,
+  body: unknown,
+  check: (fields: Readonly<Record<string, unknown>>, report: Report) => void,
+): FieldErrors {
+  const faults: FieldErrors = valid.ok ? {} : { ...valid.faults };
+  const isMap = typeof body === 'object' && body !== null && !Array.isArray(body);
+  if (isMap) {
+    check({ ...body }, (field, message) => {
+      faults[field] ??= [message];
+    });
+  }
+  return faults;
+}
+
+/** No list that is checked here may have more items; of a longer one the schema says that it is, once. */
+const itemsMax = Math.max(limits.networkRoutes, limits.networkDns, limits.proxyDomains);
+
+const texts = (value: unknown): readonly (readonly [index: number, text: string])[] =>
+  Array.isArray(value)
+    ? value
+        .slice(0, itemsMax)
+        .flatMap((item: unknown, index) => (typeof item === 'string' ? [[index, item] as const] : []))
+    : [];
+
+/** A list of texts, each of which must have a normal form, no two the same one. */
+function checkList(
+  field: string,
+  value: unknown,
+  { normal, fault }: { normal: (text: string) => string | undefined; fault: string },
+  report: Report,
+): void {
+  const seen = new Set<string>();
+  for (const [index, text] of texts(value)) {
+    const normalText = normal(text);
+    if (normalText === undefined) report(`${field}.${index}`, fault);
+    else if (seen.has(normalText)) report(field, 'must be distinct');
+    else seen.add(normalText);
+  }
+}
+
+export const normalCidr = (text: string): string | undefined => {
+  const cidr = parseCidr(text);
+  return cidr === undefined ? undefined : formatCidr(cidr);
+};
+
+export const normalAddress = (text: string): string | undefined => {
+  const address = parseAddress(text);
+  return address === undefined ? undefined : formatAddress(address.family, address.value);
+};
+
+export const checkRoutes = (value: unknown, report: Report): void =>
+  checkList('routes', value, { normal: normalCidr, fault: 'is not a network' }, report);
+export const checkDns = (value: unknown, report: Report): void =>
+  checkList('dns', value, { normal: normalAddress, fault: 'is not an address' }, report);
+export const checkNames = (
+  field: string,
+  value: unknown,
+  normal: (text: string) => string | undefined,
+  report: Report,
+) => checkList(field, value, { normal, fault: 'is not a domain name' }, report);
+
+/** Of a list that was checked. */
+export const normalised = (list: readonly string[], normal: (text: string) => string | undefined): string[] =>
+  list.map((text) => normal(text) ?? text);

@@ -1,0 +1,130 @@
+/** From the body that makes or sets a network to its settings, or to all of its faults. */
+import { overlap, parseCidr, type Cidr } from '../../../schemas/cidr.ts';
+import type { NetworkName } from '../../../schemas/ids.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { NetworkBody, NetworkCreateBody, type NetworkSettings, type Proxy } from '../../../schemas/api/network.ts';
+import type { Validated } from '../../compute/create-body.ts';
+import { bodyValidator } from '../../http/validate.ts';
+import {
+  checkDns,
+  checkNames,
+  checkRoutes,
+  examine,
+  normalAddress,
+  normalCidr,
+  normalised,
+  type Report,
+} from './body.ts';
+import { dnsName, hostOf } from '../render/host.ts';
+
+/** `tenants` undefined: the body does not name any. */
+export type AskedSettings = Omit<NetworkSettings, 'tenants'> & Partial<Pick<NetworkSettings, 'tenants'>>;
+
+export interface NetworkToMake {
+  readonly name: NetworkName;
+  readonly settings: AskedSettings;
+  readonly nameConstraints: boolean;
+}
+
+const validateCreateSchema = bodyValidator(NetworkCreateBody);
+const validatePutSchema = bodyValidator(NetworkBody);
+
+const wireguardPort = 51820;
+
+/**
+ * Both families even where peers have no IPv6 address: an IPv6 packet then ends in the tunnel and its program goes on over
+ * IPv4, where without the route it would leave past the tunnel that was to carry everything.
+ */
+const everything = ['0.0.0.0/0', '::/0'] as const;
+
+const ipv6PoolPrefixMin = 64;
+const host = 'must be a host name or an address';
+
+/** RFC 6890: this network, loopback, and all from multicast on. */
+const unlendable4 = ['0.0.0.0/8', '127.0.0.0/8', '224.0.0.0/3'];
+/** Loopback and what is about it, addresses of IPv4 in IPv6, link-local, multicast. */
+const unlendable6 = ['::/8', 'fe80::/10', 'ff00::/8'];
+const cidrs = (texts: readonly string[]): Cidr[] => texts.map(parseCidr).filter((cidr) => cidr !== undefined);
+const unlendable: readonly Cidr[] = cidrs([...unlendable4, ...unlendable6]);
+
+const isLendable = (pool: Cidr): boolean => !unlendable.some((taken) => overlap(taken, pool));
+
+function checkIpv4Pool(value: unknown, report: Report): void {
+  if (typeof value !== 'string') return;
+  const pool = parseCidr(value);
+  const { ipv4PoolPrefixMin: least, ipv4PoolPrefixMax: most } = limits;
+  if (pool?.family !== 4) report('ipv4_pool', 'is not an IPv4 network');
+  else if (pool.prefix < least || pool.prefix > most) report('ipv4_pool', `must be from /${least} to /${most}`);
+  else if (!isLendable(pool)) report('ipv4_pool', 'has addresses that no host can have');
+}
+
+/** An index gives both of a peer's addresses, so there must be as many of these as of the others. */
+function checkIpv6Pool(value: unknown, ipv4Pool: unknown, report: Report): void {
+  if (typeof value !== 'string') return;
+  const pool = parseCidr(value);
+  const ipv4 = typeof ipv4Pool === 'string' ? parseCidr(ipv4Pool) : undefined;
+  const most = 96 + (ipv4?.family === 4 ? ipv4.prefix : limits.ipv4PoolPrefixMax);
+  if (pool?.family !== 6) report('ipv6_pool', 'is not an IPv6 network');
+  else if (pool.prefix < ipv6PoolPrefixMin || pool.prefix > most) {
+    report('ipv6_pool', `must be from /${ipv6PoolPrefixMin} to /${most}`);
+  } else if (!isLendable(pool)) report('ipv6_pool', 'has addresses that no host can have');
+}
+
+function checkProxy(value: unknown, report: Report): void {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return;
+  const proxy: Readonly<Record<string, unknown>> = { ...value };
+  if (typeof proxy['host'] === 'string' && hostOf(proxy['host']) === undefined) report('proxy.host', host);
+  for (const field of ['domains', 'exclude']) checkNames(`proxy.${field}`, proxy[field], dnsName, report);
+}
+
+function check(fields: Readonly<Record<string, unknown>>, report: Report): void {
+  const { endpoint } = fields;
+  if (typeof endpoint === 'string' && hostOf(endpoint) === undefined) report('endpoint', host);
+  checkIpv4Pool(fields['ipv4_pool'], report);
+  checkIpv6Pool(fields['ipv6_pool'], fields['ipv4_pool'], report);
+  checkRoutes(fields['routes'], report);
+  checkDns(fields['dns'], report);
+  checkProxy(fields['proxy'], report);
+}
+
+function proxyOf(proxy: NonNullable<NetworkBody['proxy']>): Proxy {
+  return {
+    type: proxy.type ?? 'PROXY',
+    host: hostOf(proxy.host) ?? proxy.host,
+    port: proxy.port,
+    domains: normalised(proxy.domains ?? [], dnsName),
+    exclude: normalised(proxy.exclude ?? [], dnsName),
+    direct_fallback: proxy.direct_fallback ?? false,
+  };
+}
+
+/** Of a body without faults. */
+function settingsOf(body: NetworkBody): AskedSettings {
+  return {
+    endpoint: hostOf(body.endpoint) ?? body.endpoint,
+    wireguard_port: body.wireguard_port ?? wireguardPort,
+    ipv4_pool: normalCidr(body.ipv4_pool) ?? body.ipv4_pool,
+    ipv6_pool: body.ipv6_pool == null ? null : (normalCidr(body.ipv6_pool) ?? body.ipv6_pool),
+    routes: normalised(body.routes ?? everything, normalCidr),
+    dns: normalised(body.dns ?? [], normalAddress),
+    mtu: body.mtu ?? null,
+    proxy: body.proxy == null ? null : proxyOf(body.proxy),
+    ...(body.tenants === undefined ? {} : { tenants: body.tenants }),
+  };
+}
+
+export function validateNetworkCreate(body: unknown): Validated<NetworkToMake> {
+  const valid = validateCreateSchema(body);
+  const faults = examine(valid, body, check);
+  if (!valid.ok || Object.keys(faults).length > 0) return { ok: false, faults };
+  const { name, name_constraints: nameConstraints, ...settings } = valid.value;
+  return { ok: true, value: { name, settings: settingsOf(settings), nameConstraints: nameConstraints === true } };
+}
+
+export function validateNetworkPut(body: unknown): Validated<AskedSettings> {
+  const valid = validatePutSchema(body);
+  const faults = examine(valid, body, check);
+  return valid.ok && Object.keys(faults).length === 0
+    ? { ok: true, value: settingsOf(valid.value) }
+    : { ok: false, faults };
+}

@@ -1,0 +1,88 @@
+/** From the body that makes or changes a peer to what is kept of it, or to all of its faults. */
+import type { NetworkName } from '../../../schemas/ids.ts';
+import type { PeerUpdate } from '../../../schemas/wire/messages.ts';
+import { PeerCreateBody, PeerUpdateBody } from '../../../schemas/api/peer.ts';
+import type { Validated } from '../../compute/create-body.ts';
+import { bodyValidator } from '../../http/validate.ts';
+import { checkDns, checkRoutes, examine, normalAddress, normalCidr, normalised, type Report } from './body.ts';
+import { parseExpiry, parseTimestamp } from './timestamp.ts';
+
+/** What a tenant says of a peer that it makes. `network` null: the default one. */
+export interface PeerSettings {
+  readonly name: string;
+  readonly network: NetworkName | null;
+  readonly expiresAtMs: number | null;
+  readonly routes: readonly string[] | null;
+  readonly dns: readonly string[] | null;
+}
+
+const validateCreateSchema = bodyValidator(PeerCreateBody);
+const validateUpdateSchema = bodyValidator(PeerUpdateBody);
+
+/** Of categories C (control, format, surrogate, private, unassigned), Zl and Zp: what nobody sees, or what moves what one sees. */
+const unprintable = /[\p{C}\p{Zl}\p{Zp}]/u;
+const nameChars = 64;
+
+function checkName(value: unknown, report: Report): void {
+  if (typeof value !== 'string') return;
+  const name = value.normalize('NFC');
+  if (unprintable.test(name)) report('name', 'must not contain control characters');
+  else if (name.trim() === '') report('name', "can't be blank");
+  else if (name !== name.trim()) report('name', 'must not begin or end with a space');
+  // Some characters are longer when they are normalised.
+  else if (name.length > nameChars) report('name', `must be at most ${nameChars} characters`);
+}
+
+function checkExpiry(value: unknown, nowMs: number, report: Report): void {
+  if (typeof value !== 'string') return;
+  const expiry = parseExpiry(value, nowMs);
+  if (!expiry.ok) report('expires_at', expiry.fault);
+}
+
+const checker =
+  (nowMs: number) =>
+  (fields: Readonly<Record<string, unknown>>, report: Report): void => {
+    checkName(fields['name'], report);
+    checkExpiry(fields['expires_at'], nowMs, report);
+    checkRoutes(fields['routes'], report);
+    checkDns(fields['dns'], report);
+  };
+
+const listOf = (list: readonly string[] | null, normal: (text: string) => string | undefined): string[] | null =>
+  list === null ? null : normalised(list, normal);
+const timeOf = (text: string | null): number | null => (text === null ? null : (parseTimestamp(text) ?? null));
+
+export function validatePeerCreate(body: unknown, nowMs: number): Validated<PeerSettings> {
+  const valid = validateCreateSchema(body);
+  const faults = examine(valid, body, checker(nowMs));
+  if (!valid.ok || Object.keys(faults).length > 0) return { ok: false, faults };
+  const { name, network, expires_at: expiresAt, routes, dns } = valid.value;
+  return {
+    ok: true,
+    value: {
+      name: name.normalize('NFC'),
+      network: network ?? null,
+      expiresAtMs: timeOf(expiresAt ?? null),
+      routes: listOf(routes ?? null, normalCidr),
+      dns: listOf(dns ?? null, normalAddress),
+    },
+  };
+}
+
+/** What is absent from the body is absent from the update. */
+export function validatePeerUpdate(body: unknown, nowMs: number): Validated<PeerUpdate> {
+  const valid = validateUpdateSchema(body);
+  const faults = examine(valid, body, checker(nowMs));
+  if (!valid.ok || Object.keys(faults).length > 0) return { ok: false, faults };
+  const { name, enabled, expires_at: expiresAt, routes, dns } = valid.value;
+  return {
+    ok: true,
+    value: {
+      ...(name === undefined ? {} : { name: name.normalize('NFC') }),
+      ...(enabled === undefined ? {} : { enabled }),
+      ...(expiresAt === undefined ? {} : { expiresAtMs: timeOf(expiresAt) }),
+      ...(routes === undefined ? {} : { routes: listOf(routes, normalCidr) }),
+      ...(dns === undefined ? {} : { dns: listOf(dns, normalAddress) }),
+    },
+  };
+}

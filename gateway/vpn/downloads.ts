@@ -1,0 +1,178 @@
+/** Downloads: the files of one peer, for its tenant or for whoever holds a token of it; and what is public. */
+import { isBearerOf } from '../../lib/bearer.ts';
+import type { PeerId } from '../../schemas/ids.ts';
+import { servesTenant } from '../../schemas/api/network.ts';
+import { standingOf } from '../../schemas/api/peer.ts';
+import { networkOf, peerOf, tenantOf, type Call, type Handled, type Handler } from '../http/call.ts';
+import type { Encryption } from './service/artifacts.ts';
+import { conditional } from './service/conditional.ts';
+import type { Forage } from './vpn.ts';
+import { keyringOf, type Keyring } from './service/keyring.ts';
+import type { Material, PeerAccess } from './service/peers.ts';
+import { Refusal, refusing } from './service/refusal.ts';
+import { failure, type Result } from '../http/respond.ts';
+import { attachment, fileName } from './render/filename.ts';
+import { mobileconfig } from './render/mobileconfig.ts';
+import { pac } from './render/pac.ts';
+import { powershell } from './render/powershell.ts';
+import { sswan } from './render/sswan.ts';
+import type { Subject } from './render/subject.ts';
+import { clientSwanctl } from './render/swanctl.ts';
+
+type Format = 'json' | 'mobileconfig' | 'sswan' | 'ps1' | 'swanctl';
+
+/** No referrer: the URL may hold a token. */
+const common = ['referrer-policy', 'no-referrer', 'x-content-type-options', 'nosniff'];
+
+const file = (body: string | Uint8Array, type: string, ...headers: string[]): Result => ({
+  code: 'ok',
+  body,
+  headers: ['content-type', type, ...headers, ...common],
+});
+
+const named = ({ peer }: Subject, extension: string): string[] => [
+  'content-disposition',
+  attachment(fileName(peer.name, peer.id, extension)),
+];
+
+/** The token that the request was admitted with may end before the peer is read. */
+const accessOf = (call: Call, peer: PeerId): PeerAccess => ({
+  tenant: tenantOf(call),
+  peer,
+  ...(call.grant === undefined ? {} : { tokenHash: call.grant.tokenHash }),
+});
+
+/** The operator has taken the tenant off its network's list. @throws Refusal */
+function refuseClosed({ grant }: Call, { peer, network }: Material): void {
+  if (servesTenant(network.settings, peer.tenant)) return;
+  throw new Refusal(
+    grant === undefined
+      ? failure('conflict', 'the network of this peer does not serve this tenant; ask the operator')
+      : failure('unauthenticated'),
+  );
+}
+
+export function artifactHandlers(forage: Forage) {
+  const { actors, peers, artifacts, revocationLists, meters, log, keyring } = forage;
+
+  /** The peer of the path, where the caller may have its files. @throws Refusal */
+  async function subjectOf(call: Call, keys: Keyring, needs: 'keys' | 'certificate'): Promise<Subject> {
+    const peer = peerOf(call);
+    // A token opens its own peer's files; any other peer is not there.
+    if (call.grant !== undefined && call.grant.peer !== peer) throw new Refusal(failure('not_found'));
+    const access = accessOf(call, peer);
+    const loaded = await peers.load(call, access);
+    refuseClosed(call, loaded);
+    const standing = standingOf(loaded.peer, forage.clock.nowMs());
+    if (standing !== 'active') throw new Refusal(failure('conflict', `the peer is ${standing}`));
+    const material = needs === 'certificate' ? await peers.fresh(call, access, loaded, keys) : loaded;
+    return { ...material, baseUrl: forage.publicUrl() };
+  }
+
+  const download = (
+    artifact: string,
+    needs: 'keys' | 'certificate',
+    formatOf: (call: Call) => string,
+    make: (call: Call, subject: Subject, keys: Keyring) => Promise<Result> | Result,
+  ): Handler => {
+    const handler = refusing(log, async (call) => {
+      const keys = keyringOf(keyring);
+      return make(call, await subjectOf(call, keys, needs), keys);
+    });
+    return async (call) => counted(artifact, formatOf(call), await handler(call));
+  };
+
+  function counted(artifact: string, format: string, handled: Handled): Handled {
+    if (handled !== 'streamed') meters.request(artifact, format, handled.code);
+    return handled;
+  }
+
+  const config = download(
+    'config',
+    'keys',
+    () => 'conf',
+    (_call, subject, keys) =>
+      file(artifacts.conf(subject, keys), 'text/plain; charset=utf-8', ...named(subject, 'conf')),
+  );
+
+  const qr = download(
+    'qr',
+    'keys',
+    () => 'svg',
+    async (call, subject, keys) => file(await artifacts.qr(call, subject, keys), 'image/svg+xml'),
+  );
+
+  const formatOf = ({ query }: Call): Format => query['format'] as Format;
+
+  const profile = download('profile', 'certificate', formatOf, async (call, subject, keys) => {
+    const format = formatOf(call);
+    switch (format) {
+      case 'json':
+        return { code: 'ok', body: artifacts.profile(subject), headers: common };
+      case 'mobileconfig':
+        return file(
+          mobileconfig(subject, await artifacts.bundle(call, subject, 'compat', keys)),
+          'application/x-apple-aspen-config',
+          ...named(subject, 'mobileconfig'),
+        );
+      case 'sswan':
+        return file(
+          sswan(subject, await artifacts.bundle(call, subject, 'compat', keys)),
+          'application/vnd.strongswan.profile',
+          ...named(subject, 'sswan'),
+        );
+      case 'ps1':
+        return file(powershell(subject), 'text/plain; charset=utf-8', ...named(subject, 'ps1'));
+      case 'swanctl':
+        return file(clientSwanctl(subject), 'text/plain; charset=utf-8', ...named(subject, 'conf'));
+    }
+  });
+
+  const encryptionOf = ({ query }: Call): Encryption => query['encryption'] as Encryption;
+
+  const p12 = download('p12', 'certificate', encryptionOf, async (call, subject, keys) =>
+    file(
+      await artifacts.bundle(call, subject, encryptionOf(call), keys),
+      'application/x-pkcs12',
+      ...named(subject, 'p12'),
+    ),
+  );
+
+  const proxyConfig = refusing(log, async (call) => {
+    const { grant } = call;
+    if (grant === undefined) return failure('unauthenticated');
+    const material = await peers.load(call, accessOf(call, grant.peer));
+    refuseClosed(call, material);
+    return conditional(call, pac(material.network), {
+      whole: ['content-type', 'application/x-ns-proxy-autoconfig'],
+      always: ['cache-control', 'private, max-age=300', ...common],
+    });
+  });
+
+  const crl = refusing(log, async (call) =>
+    file(await revocationLists.of(call, networkOf(call), keyringOf(keyring)), 'application/pkix-crl'),
+  );
+
+  const metrics: Handler = async (call) => {
+    if (!mayScrape(call)) return failure('unauthenticated');
+    return file(await meters.scrape(call, actors), meters.registry.contentType);
+  };
+
+  function mayScrape(call: Call): boolean {
+    const { metricsToken } = forage;
+    if (metricsToken === undefined) return true;
+    if (isBearerOf([metricsToken], call.exchange.head.headers.authorization)) return true;
+    forage.countAuthFailure(call, 'metrics token');
+    return false;
+  }
+
+  return {
+    'artifact.config': config,
+    'artifact.qr': qr,
+    'artifact.profile': profile,
+    'artifact.p12': p12,
+    'artifact.pac': async (call) => counted('pac', 'pac', await proxyConfig(call)),
+    crl,
+    'forage.metrics': metrics,
+  } satisfies Record<string, Handler>;
+}

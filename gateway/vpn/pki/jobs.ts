@@ -1,0 +1,108 @@
+/** What the threads of the pool do: the inputs and outputs of each kind of work, as they cross between threads. */
+import type { KeptCertificate, RevocationEntry } from '../../../schemas/api/network.ts';
+import type { WireguardKeys } from './secrets.ts';
+
+/** A certificate as it is kept, its key not yet sealed. */
+export type IssuedCertificate = Omit<KeptCertificate, 'privateKey'>;
+
+export interface Issued {
+  readonly certificate: IssuedCertificate;
+}
+
+/** PKCS#8, PEM. */
+interface WithKey {
+  readonly privateKeyPem: string;
+}
+
+interface Authority {
+  readonly caPem: string;
+  readonly caKeyPem: string;
+}
+
+interface ClientInput extends Authority {
+  /** CN and SAN. */
+  readonly localId: string;
+  readonly crlUrl: string;
+  readonly notBeforeMs: number;
+  /** Of this and the authority's own end, the earlier counts. */
+  readonly notAfterMs: number;
+}
+
+export type BundleEncryption = 'compat' | 'modern';
+
+export interface Jobs {
+  /** All keys of a new peer. */
+  peer: {
+    readonly input: ClientInput;
+    readonly output: Issued & WithKey & { readonly wireguard: WireguardKeys; readonly presharedKey: string };
+  };
+  /** Another certificate for the key that a peer has. */
+  client: { readonly input: ClientInput & WithKey; readonly output: Issued };
+  /** All keys of a new network. */
+  network: {
+    readonly input: {
+      readonly network: string;
+      readonly endpoint: string;
+      readonly crlUrl: string;
+      /** Whether its authority can certify this endpoint and the network's peers alone. */
+      readonly nameConstraints: boolean;
+      readonly nowMs: number;
+    };
+    readonly output: {
+      readonly wireguard: WireguardKeys;
+      readonly ca: Issued & WithKey;
+      readonly server: Issued & WithKey;
+    };
+  };
+  /** Another certificate for the key that a network's server has. */
+  server: {
+    readonly input: Authority &
+      WithKey & { readonly endpoint: string; readonly crlUrl: string; readonly nowMs: number };
+    readonly output: Issued;
+  };
+  /** Another certificate for the key that an authority has: what it has signed stays good. */
+  ca: {
+    readonly input: WithKey & {
+      readonly network: string;
+      readonly constrainedTo?: string;
+      readonly nowMs: number;
+    };
+    readonly output: Issued;
+  };
+  /** DER. */
+  crl: {
+    readonly input: Authority & {
+      readonly number: number;
+      readonly thisUpdateMs: number;
+      readonly nextUpdateMs: number;
+      readonly entries: readonly RevocationEntry[];
+    };
+    readonly output: Uint8Array;
+  };
+  p12: {
+    readonly input: WithKey & {
+      readonly certificatePem: string;
+      readonly caPem: string;
+      readonly password: string;
+      readonly friendlyName: string;
+      readonly encryption: BundleEncryption;
+    };
+    readonly output: Uint8Array;
+  };
+  qr: { readonly input: { readonly text: string }; readonly output: { readonly svg: string } | 'too_large' };
+}
+
+export type JobKind = keyof Jobs;
+export type JobInput<K extends JobKind> = Jobs[K]['input'];
+export type JobOutput<K extends JobKind> = Jobs[K]['output'];
+
+/** `spareKeyPem`: an RSA key that was made ahead, for the peer. */
+export type JobOrder = {
+  [K in JobKind]: { readonly kind: K; readonly input: JobInput<K>; readonly spareKeyPem?: string };
+}[JobKind];
+
+/** To a thread, one at a time. */
+export type Order = { readonly kind: 'spare' } | JobOrder;
+
+/** From a thread, to its last order. A failure's text names no secret. */
+export type Report = { readonly ok: true; readonly output: unknown } | { readonly ok: false; readonly message: string };

@@ -1,0 +1,244 @@
+/**
+ * Threads for what takes too long between two requests: keys, certificates, bundles, pictures. Started when they are first
+ * needed, a few at most, of lower priority than the API's own thread. Jobs wait in a bounded queue, the short ones
+ * before those that make keys, each with a deadline. When nothing is to do, RSA keys are made ahead, so that
+ * most new peers don't wait for theirs.
+ */
+import { availableParallelism } from 'node:os';
+import { Worker } from 'node:worker_threads';
+import { systemClock, type Clock } from '../../../lib/clock.ts';
+import type { Log } from '../../../lib/log.ts';
+import { limits } from '../../../schemas/limits.ts';
+import type { JobInput, JobKind, JobOrder, JobOutput, Order, Report } from './jobs.ts';
+
+/** The job was not done, and may be asked for again: the queue is full, its deadline came, or the pool is stopping. */
+export class PoolBusy extends Error {
+  override readonly name = 'PoolBusy';
+  readonly why: 'full' | 'late' | 'stopping';
+
+  constructor(why: PoolBusy['why']) {
+    super(
+      { full: 'too many jobs are waiting', late: 'the deadline came first', stopping: 'the pool is stopping' }[why],
+    );
+    this.why = why;
+  }
+}
+
+/** The thread that had the job ended, or was ended for taking too long. */
+export class WorkerDied extends Error {
+  override readonly name = 'WorkerDied';
+
+  constructor(kind: string, cause: unknown) {
+    super(`the thread that made a ${kind} ended`, { cause });
+  }
+}
+
+export class JobFailed extends Error {
+  override readonly name = 'JobFailed';
+
+  constructor(kind: string, message: string) {
+    super(`${kind}: ${message}`);
+  }
+}
+
+export interface PkiPoolOptions {
+  readonly log: Log;
+  readonly workers?: number;
+  readonly clock?: Clock;
+  /** How long a job may wait and run, at most; a thread that runs one for longer is given up. */
+  readonly jobMs?: number;
+  readonly spareRsaKeys?: number;
+  /** The thread's program, for tests that make one fail. */
+  readonly program?: URL;
+}
+
+/** Milliseconds each; the others make RSA keys, or are asked for along with those that do. */
+const shortJobs: ReadonlySet<JobKind> = new Set(['p12', 'crl', 'qr', 'client', 'server', 'ca']);
+
+interface Job {
+  readonly kind: JobKind;
+  readonly order: JobOrder;
+  readonly settle: (settled: { readonly output: unknown } | { readonly error: Error }) => void;
+}
+
+type Task = { readonly of: 'nothing' } | { readonly of: 'spare' } | { readonly of: 'job'; readonly job: Job };
+
+interface Thread {
+  readonly worker: Worker;
+  task: Task;
+  watchdog: NodeJS.Timeout | undefined;
+  died: unknown;
+}
+
+// Beside this file there is a compiled one, whatever this is called: the text of a URL is not rewritten by the compiler.
+const defaultProgram = new URL('./worker.js', import.meta.url);
+
+export class PkiPool {
+  readonly #log: Log;
+  readonly #clock: Clock;
+  readonly #jobMs: number;
+  readonly #program: URL;
+  readonly #threadsMax: number;
+  readonly #sparesMax: number;
+  readonly #threads = new Set<Thread>();
+  readonly #short: Job[] = [];
+  readonly #long: Job[] = [];
+  readonly #spares: string[] = [];
+  /** From the first key that was asked for: a gateway that nobody asks makes none. */
+  #wantsSpares = false;
+  #isStopping = false;
+
+  constructor(options: PkiPoolOptions) {
+    this.#log = options.log;
+    this.#clock = options.clock ?? systemClock;
+    this.#jobMs = options.jobMs ?? limits.vpnJobMs;
+    this.#program = options.program ?? defaultProgram;
+    this.#threadsMax = options.workers ?? Math.min(availableParallelism(), limits.vpnThreads);
+    this.#sparesMax = options.spareRsaKeys ?? limits.spareRsaKeys;
+  }
+
+  /**
+   * `deadlineMs`: of the monotonic clock.
+   * @throws PoolBusy, WorkerDied, JobFailed
+   */
+  run<K extends JobKind>(kind: K, input: JobInput<K>, deadlineMs = Infinity): Promise<JobOutput<K>> {
+    const leftMs = Math.min(deadlineMs - this.#clock.monotonicMs(), this.#jobMs);
+    if (this.#isStopping) return Promise.reject(new PoolBusy('stopping'));
+    if (leftMs <= 0) return Promise.reject(new PoolBusy('late'));
+    if (this.queued() >= limits.vpnJobsQueued) return Promise.reject(new PoolBusy('full'));
+    return new Promise((resolve, reject) => {
+      const queue = shortJobs.has(kind) ? this.#short : this.#long;
+      const job: Job = {
+        kind,
+        // The compiler does not see that kind and input go together.
+        order: { kind, input } as JobOrder,
+        settle: (settled) => {
+          clearTimeout(timer);
+          if ('error' in settled) reject(settled.error);
+          else resolve(settled.output as JobOutput<K>);
+        },
+      };
+      // A job that is under way is finished for nobody; one that waits is not begun.
+      const timer = setTimeout(() => {
+        const index = queue.indexOf(job);
+        if (index >= 0) queue.splice(index, 1);
+        job.settle({ error: new PoolBusy('late') });
+      }, leftMs);
+      queue.push(job);
+      this.#wantsSpares ||= kind === 'peer';
+      this.#assign();
+    });
+  }
+
+  /** Jobs that wait for a thread. */
+  queued(): number {
+    return this.#short.length + this.#long.length;
+  }
+
+  /** RSA keys that were made ahead. */
+  spareKeys(): number {
+    return this.#spares.length;
+  }
+
+  /** Refuses what waits and what is under way, and ends the threads. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    for (const job of [...this.#short.splice(0), ...this.#long.splice(0)]) {
+      job.settle({ error: new PoolBusy('stopping') });
+    }
+    for (const { task } of this.#threads) {
+      if (task.of === 'job') task.job.settle({ error: new PoolBusy('stopping') });
+    }
+    this.#spares.length = 0;
+    await Promise.all([...this.#threads].map(({ worker }) => worker.terminate()));
+  }
+
+  #assign(): void {
+    while (this.queued() > 0) {
+      const thread = this.#idleThread() ?? this.#startThread();
+      if (thread === undefined) return;
+      const job = this.#short.shift() ?? this.#long.shift();
+      if (job !== undefined) this.#begin(thread, job);
+    }
+    this.#makeSpare();
+  }
+
+  #idleThread(): Thread | undefined {
+    return [...this.#threads].find(({ task }) => task.of === 'nothing');
+  }
+
+  #startThread(): Thread | undefined {
+    if (this.#threads.size >= this.#threadsMax) return undefined;
+    // It needs nothing of the environment, where the operator's keys may be, nor of the options of this process.
+    const worker = new Worker(this.#program, { name: 'pki', env: {}, execArgv: [] });
+    const thread: Thread = { worker, task: { of: 'nothing' }, watchdog: undefined, died: undefined };
+    worker.unref();
+    worker.on('message', (report: Report) => this.#finish(thread, report));
+    worker.on('error', (error) => (thread.died = error));
+    worker.on('exit', (code) => this.#bury(thread, code));
+    this.#threads.add(thread);
+    return thread;
+  }
+
+  #begin(thread: Thread, job: Job): void {
+    const spareKeyPem = job.order.kind === 'peer' ? this.#spares.pop() : undefined;
+    this.#send(thread, { of: 'job', job }, spareKeyPem === undefined ? job.order : { ...job.order, spareKeyPem });
+    // Whoever waits for the job keeps the process; an idle thread does not.
+    thread.worker.ref();
+  }
+
+  /** One at a time, and only where no job waits: so a short job finds another thread, or waits for one key at most. */
+  #makeSpare(): void {
+    const isMaking = [...this.#threads].some(({ task }) => task.of === 'spare');
+    if (!this.#wantsSpares || isMaking || this.#spares.length >= this.#sparesMax || this.#isStopping) return;
+    const thread = this.#idleThread();
+    if (thread !== undefined) this.#send(thread, { of: 'spare' }, { kind: 'spare' });
+  }
+
+  #send(thread: Thread, task: Task, order: Order): void {
+    thread.task = task;
+    thread.watchdog = setTimeout(() => void thread.worker.terminate(), this.#jobMs).unref();
+    thread.worker.postMessage(order);
+  }
+
+  #finish(thread: Thread, report: Report): void {
+    const { task } = thread;
+    this.#rest(thread);
+    if (task.of === 'job') {
+      if (report.ok) task.job.settle({ output: report.output });
+      else task.job.settle({ error: new JobFailed(task.job.kind, report.message) });
+    } else if (task.of === 'spare') {
+      if (report.ok && typeof report.output === 'string') this.#spares.push(report.output);
+      else this.#giveUpSpares();
+    }
+    this.#assign();
+  }
+
+  /** Another is started when there is something to do. */
+  #bury(thread: Thread, code: number): void {
+    const { task } = thread;
+    this.#rest(thread);
+    this.#threads.delete(thread);
+    if (this.#isStopping) return;
+    this.#log.error('pki_thread_ended', {
+      code,
+      task: task.of === 'job' ? task.job.kind : task.of,
+      error: thread.died,
+    });
+    if (task.of === 'job') task.job.settle({ error: new WorkerDied(task.job.kind, thread.died) });
+    if (task.of === 'spare') this.#giveUpSpares();
+    this.#assign();
+  }
+
+  /** Until the next peer: nobody waits for a spare, and what fails would fail again at once. */
+  #giveUpSpares(): void {
+    this.#wantsSpares = false;
+  }
+
+  #rest(thread: Thread): void {
+    thread.task = { of: 'nothing' };
+    clearTimeout(thread.watchdog);
+    thread.watchdog = undefined;
+    thread.worker.unref();
+  }
+}

@@ -1,0 +1,154 @@
+/**
+ * Secrets at rest. Each is encrypted under a data key of its own, and the data key under one of the operator's keys, AES-256-GCM
+ * both times. So a new operator's key means to wrap data keys anew, and no secret is opened for it.
+ *
+ *     v1.<key id>.<nonce, wrapped data key, tag>.<nonce, ciphertext, tag>
+ *
+ * Both layers are authenticated with the place that the secret stands in: a record's secret that is put into another
+ * record, or field, does not open there. The wrapped data key is authenticated with the key's id as well.
+ */
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { ConfigurationError } from '../../../lib/config.ts';
+import type { Sealed } from '../../../schemas/api/network.ts';
+import type { SecretPlace } from '../../../schemas/api/peer.ts';
+
+export interface VaultKey {
+  readonly id: string;
+  readonly key: Uint8Array;
+}
+
+const keyBytes = 32;
+/** NIST SP 800-38D section 5.2.1.1: the size that needs no further step; section 5.2.1.2: the longest tag. */
+const nonceBytes = 12;
+const tagBytes = 16;
+const version = 'v1';
+
+/**
+ * Lines of `<id>:<base64 of 32 bytes>`; `#` begins a comment line. The first is the current one.
+ * @throws ConfigurationError that tells the lines, and never what is on them.
+ */
+export function parseVaultKeys(text: string): VaultKey[] {
+  const keys: VaultKey[] = [];
+  const faults: string[] = [];
+  for (const [index, raw] of text.split('\n').entries()) {
+    const line = raw.trim();
+    if (line === '' || line.startsWith('#')) continue;
+    const where = `VPN keys, line ${index + 1}`;
+    const match = /^([A-Za-z0-9_-]{1,32}):\s*([A-Za-z0-9+/]+=*)$/.exec(line);
+    const [, id = '', encoded = ''] = match ?? [];
+    const key = Buffer.from(encoded, 'base64');
+    if (match === null) faults.push(`${where}: must be <id>:<base64>, the id of 1 to 32 of A-Z a-z 0-9 _ -`);
+    else if (key.length !== keyBytes || key.toString('base64') !== encoded) {
+      faults.push(`${where}: must hold ${keyBytes} bytes in base64`);
+    } else if (keys.some((known) => known.id === id)) faults.push(`${where}: has the id of another line`);
+    else keys.push({ id, key });
+  }
+  if (keys.length === 0 && faults.length === 0) faults.push('VPN keys: there is none');
+  if (faults.length > 0) throw new ConfigurationError(faults);
+  return keys;
+}
+
+/** `unknown_key`: under a key that was not given. `damaged`: changed, cut, of another place, or of another key with that id. */
+export class SealError extends Error {
+  override readonly name = 'SealError';
+  readonly why: 'unknown_key' | 'damaged';
+
+  constructor(why: SealError['why']) {
+    super(why === 'unknown_key' ? 'sealed under a key that is not here' : 'the seal is damaged');
+    this.why = why;
+  }
+}
+
+/** No part can hold a slash, so no two places have the same text. */
+const textOf = (place: SecretPlace): string =>
+  place.of === 'peer' ? `peer/${place.tenant}/${place.peer}/${place.field}` : `network/${place.network}/${place.field}`;
+
+/** What is wrapped is authenticated with the key's id; the secret is not, so that a new key leaves it as it is. */
+const wrapContext = (keyId: string, place: SecretPlace): string => `${version} key ${keyId} ${textOf(place)}`;
+const dataContext = (place: SecretPlace): string => `${version} data ${textOf(place)}`;
+
+function encrypt(key: Uint8Array, plain: Uint8Array, context: string): string {
+  const nonce = randomBytes(nonceBytes);
+  const cipher = createCipheriv('aes-256-gcm', key, nonce, { authTagLength: tagBytes });
+  cipher.setAAD(Buffer.from(context));
+  return Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]).toString('base64url');
+}
+
+function decrypt(key: Uint8Array, text: string, context: string): Buffer {
+  const bytes = Buffer.from(text, 'base64url');
+  // One text for the same bytes: what follows the last full byte counts too.
+  if (bytes.length < nonceBytes + tagBytes || bytes.toString('base64url') !== text) throw new SealError('damaged');
+  const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, nonceBytes), { authTagLength: tagBytes });
+  decipher.setAAD(Buffer.from(context));
+  decipher.setAuthTag(bytes.subarray(-tagBytes));
+  const plain = decipher.update(bytes.subarray(nonceBytes, -tagBytes));
+  try {
+    return Buffer.concat([plain, decipher.final()]);
+  } catch {
+    throw new SealError('damaged');
+  }
+}
+
+interface Parts {
+  readonly keyId: string;
+  readonly wrapped: string;
+  readonly data: string;
+}
+
+const sealedOf = ({ keyId, wrapped, data }: Parts): Sealed => `${version}.${keyId}.${wrapped}.${data}` as Sealed;
+
+function partsOf(sealed: Sealed): Parts {
+  const [form, keyId, wrapped, data, ...rest] = sealed.split('.');
+  if (form !== version || keyId === undefined || wrapped === undefined || data === undefined || rest.length > 0) {
+    throw new SealError('damaged');
+  }
+  return { keyId, wrapped, data };
+}
+
+export class Vault {
+  readonly currentKeyId: string;
+  readonly #keys: ReadonlyMap<string, Uint8Array>;
+
+  /** The first key seals; every one opens. */
+  constructor(keys: readonly VaultKey[]) {
+    const [current] = keys;
+    if (current === undefined) throw new Error('a vault needs a key');
+    this.currentKeyId = current.id;
+    this.#keys = new Map(keys.map(({ id, key }) => [id, key]));
+  }
+
+  seal(place: SecretPlace, secret: string): Sealed {
+    const dataKey = randomBytes(keyBytes);
+    const data = encrypt(dataKey, Buffer.from(secret), dataContext(place));
+    return this.#wrap(place, dataKey, data);
+  }
+
+  /** @throws SealError */
+  open(place: SecretPlace, sealed: Sealed): string {
+    const parts = partsOf(sealed);
+    return decrypt(this.#unwrap(place, parts), parts.data, dataContext(place)).toString();
+  }
+
+  /** The same secret under the current key. @throws SealError */
+  reseal(place: SecretPlace, sealed: Sealed): Sealed {
+    const parts = partsOf(sealed);
+    return this.#wrap(place, this.#unwrap(place, parts), parts.data);
+  }
+
+  #wrap(place: SecretPlace, dataKey: Uint8Array, data: string): Sealed {
+    const keyId = this.currentKeyId;
+    return sealedOf({ keyId, wrapped: encrypt(this.#key(keyId), dataKey, wrapContext(keyId, place)), data });
+  }
+
+  #unwrap(place: SecretPlace, { keyId, wrapped }: Parts): Buffer {
+    const dataKey = decrypt(this.#key(keyId), wrapped, wrapContext(keyId, place));
+    if (dataKey.length !== keyBytes) throw new SealError('damaged');
+    return dataKey;
+  }
+
+  #key(id: string): Uint8Array {
+    const key = this.#keys.get(id);
+    if (key === undefined) throw new SealError('unknown_key');
+    return key;
+  }
+}

@@ -1,0 +1,221 @@
+/**
+ * nftables rules for the VPN server (nft 0.9.8 or newer): peers of one tenant do not reach those of another, and no peer
+ * reaches more than its network's settings say. The file replaces its own table in one transaction and touches no other.
+ *
+ * Which tenant a peer is of is looked up by its address, so an address that is no admitted peer's gets nowhere, whatever
+ * tunnel still stands. Packets between peers carry their tenant's number in their mark for the length of one rule: so the
+ * rules grow with the number of peers, and not with its square.
+ */
+import {
+  addressAt,
+  contains,
+  formatCidr,
+  parseAddress,
+  parseCidr,
+  serverIndex,
+  type Cidr,
+} from '../../../schemas/cidr.ts';
+import type { TenantId } from '../../../schemas/ids.ts';
+import type { NetworkRecord } from '../../../schemas/api/network.ts';
+import { fitAddress, fitCidr, fitNetworkName, fitPort, fitTenant, Unfit } from './fit.ts';
+
+/** A peer that may connect. */
+export interface FilteredPeer {
+  readonly tenant: TenantId;
+  readonly ipv4: string;
+  readonly ipv6: string | null;
+}
+
+type Family = 4 | 6;
+
+/**
+ * Addresses that no one means by "everything": private, shared, loopback, link-local (where clouds keep their metadata),
+ * reserved and multicast ones (RFC 6890), and of IPv6 what is not global unicast or holds an IPv4 address (6to4, Teredo).
+ * A route that lies within one of them opens it; a wider one does not.
+ */
+const reservedTexts: Readonly<Record<Family, readonly string[]>> = {
+  4: [
+    ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12'],
+    ...['192.0.0.0/24', '192.168.0.0/16', '198.18.0.0/15', '224.0.0.0/3'],
+  ],
+  6: ['::/3', '2001::/32', '2002::/16', '4000::/2', '8000::/1'],
+};
+
+const cidrOf = (text: string): Cidr => {
+  const cidr = parseCidr(fitCidr(text));
+  if (cidr === undefined) throw new Unfit('network');
+  return cidr;
+};
+const reserved = { 4: reservedTexts[4].map(cidrOf), 6: reservedTexts[6].map(cidrOf) } as const;
+
+/** Without those that lie in others: a set of intervals takes no two that overlap. */
+const outermost = (cidrs: readonly Cidr[]): readonly Cidr[] =>
+  cidrs.filter((one) => !cidrs.some((other) => other !== one && contains(other, one)));
+
+const texts = (cidrs: readonly Cidr[]): string[] => outermost(cidrs).map(formatCidr);
+
+/** As nft writes the two families. */
+const words = {
+  4: { address: 'ip', type: 'ipv4_addr', ping: 'icmp type echo-request' },
+  6: { address: 'ip6', type: 'ipv6_addr', ping: 'icmpv6 type echo-request' },
+} as const;
+
+type Line = string;
+const block = (head: string, lines: readonly Line[]): Line[] => [`${head} {`, ...lines.map((line) => `  ${line}`), '}'];
+
+/** Empty ones have no list of elements, which nft does not take. */
+const collection = (head: string, type: string, elements: readonly string[]): Line[] =>
+  block(head, [type, ...(elements.length === 0 ? [] : ['elements = {', `${elements.join(',\n')}`, '}'])]);
+
+const intervals = (name: string, family: Family, cidrs: readonly Cidr[]): Line[] =>
+  collection(`set ${name}${family}`, `type ${words[family].type}; flags interval`, texts(cidrs));
+
+interface NumberedPeer {
+  readonly address: string;
+  readonly tenant: number;
+}
+
+/** What of each packet is counted before it is dropped. */
+const counters = ['spoofed', 'unknown_peer', 'other_tenant', 'not_routed', 'server', 'inbound'] as const;
+const drop = (why: (typeof counters)[number]): Line => `counter name ${why} drop`;
+
+/** Ports of DNS, and of DNS over TLS. */
+const dnsPorts = '{ 53, 853 }';
+
+interface Rules {
+  readonly family: Family;
+  readonly pool: Cidr;
+  readonly peers: readonly NumberedPeer[];
+  readonly network: NetworkRecord;
+}
+
+/** What peers reach wherever it is, by the network's settings. */
+function services({ family, network }: Rules): Line[] {
+  const { address } = words[family];
+  const { dns, proxy } = network.settings;
+  const resolvers = dns.map(fitAddress).filter((text) => familyOf(text) === family);
+  return [
+    ...(resolvers.length === 0
+      ? []
+      : [`${address} daddr { ${resolvers.join(', ')} } meta l4proto { tcp, udp } th dport ${dnsPorts} accept`]),
+    // One that is given by its name is reached where the routes lead to it.
+    ...(proxy === null || parseAddress(proxy.host)?.family !== family
+      ? []
+      : [`${address} daddr ${fitAddress(proxy.host)} tcp dport ${fitPort(proxy.port)} accept`]),
+  ];
+}
+
+const familyOf = (address: string): Family => (address.includes(':') ? 6 : 4);
+
+function setsOf({ family, peers, network }: Rules): Line[] {
+  const { type } = words[family];
+  const routes = network.settings.routes.map(cidrOf).filter((route) => route.family === family);
+  const named = routes.filter((route) => reserved[family].some((range) => contains(range, route)));
+  return [
+    ...collection(
+      `set peers${family}`,
+      `type ${type}`,
+      peers.map(({ address }) => address),
+    ),
+    ...collection(
+      `map tenant_of${family}`,
+      `type ${type} : mark`,
+      peers.map(({ address, tenant }) => `${address} : ${tenant}`),
+    ),
+    ...collection(
+      `set members${family}`,
+      `type ${type} . mark`,
+      peers.map(({ address, tenant }) => `${address} . ${tenant}`),
+    ),
+    ...intervals('routes', family, routes),
+    ...intervals('named', family, named),
+    ...intervals('reserved', family, reserved[family]),
+  ];
+}
+
+function chainsOf(rules: Rules): Line[] {
+  const { family, pool } = rules;
+  const { address, ping } = words[family];
+  const poolText = formatCidr(pool);
+  const known = ['jump through_tunnel', `${address} saddr != @peers${family} ${drop('unknown_peer')}`];
+  return [
+    ...block(`chain from_peer${family}`, [
+      ...known,
+      `${address} daddr ${poolText} goto between_peers${family}`,
+      `${address} daddr @named${family} accept`,
+      ...services(rules),
+      `${address} daddr @reserved${family} ${drop('not_routed')}`,
+      `${address} daddr @routes${family} accept`,
+      drop('not_routed'),
+    ]),
+    ...block(`chain between_peers${family}`, [
+      'meta mark set 0',
+      `meta mark set ${address} saddr map @tenant_of${family}`,
+      `${address} daddr @routes${family} ${address} daddr . meta mark @members${family} meta mark set 0 accept`,
+      drop('other_tenant'),
+    ]),
+    ...block(`chain to_server${family}`, [
+      ...known,
+      'ct direction reply ct state established,related accept',
+      `${address} daddr ${addressAt(pool, serverIndex)} ${ping} accept`,
+      ...services(rules),
+      drop('server'),
+    ]),
+  ];
+}
+
+/** `peers`: all that may connect, in an order that does not change by itself. */
+export function serverNftables(network: NetworkRecord, peers: readonly FilteredPeer[]): string {
+  const name = fitNetworkName(network.name);
+  const table = `table inet longshore-${name}`;
+  const { ipv4_pool: ipv4Pool, ipv6_pool: ipv6Pool } = network.settings;
+  const tenants = [...new Set(peers.map(({ tenant }) => fitTenant(tenant)))].toSorted();
+  const numbers = new Map(tenants.map((tenant, index) => [tenant, index + 1]));
+  const peersIn = (family: Family): NumberedPeer[] =>
+    peers.flatMap(({ tenant, ipv4, ipv6 }) => {
+      const address = family === 4 ? ipv4 : ipv6;
+      return address === null ? [] : [{ address: fitAddress(address), tenant: numbers.get(tenant) ?? 0 }];
+    });
+  const families: Rules[] = [{ family: 4, pool: cidrOf(ipv4Pool), peers: peersIn(4), network }];
+  if (ipv6Pool !== null) families.push({ family: 6, pool: cidrOf(ipv6Pool), peers: peersIn(6), network });
+  if (families.some(({ family, pool }) => pool.family !== family)) throw new Unfit('pool');
+
+  const each = (line: (address: string, pool: string, family: Family) => Line): Line[] =>
+    families.map(({ family, pool }) => line(words[family].address, formatCidr(pool), family));
+  // Through the tunnel, but from no address of the pools.
+  const foreign = `iifname "${name}" ${drop('spoofed')}`;
+  return [
+    `# What peers of the network ${name} reach. Made by Longshore: fetch it again, do not edit it.`,
+    ...tenants.map((tenant, index) => `# mark ${index + 1}: ${tenant}`),
+    // nft refuses to delete what is not there. All of the file is one transaction.
+    table,
+    `delete ${table}`,
+    ...block(table, [
+      ...counters.map((counter) => `counter ${counter} {}`),
+      ...families.flatMap(setsOf),
+      // A peer's address anywhere else than in a tunnel (a neighbour's on the wire) is somebody else's.
+      ...block('chain through_tunnel', [
+        `iifname "${name}" return`,
+        'iifname "ipsec*" return',
+        'meta ipsec exists return',
+        drop('spoofed'),
+      ]),
+      ...families.flatMap(chainsOf),
+      // Answers to what a peer began; nothing else from outside.
+      ...block('chain to_peer', ['ct direction reply ct state established,related accept', drop('inbound')]),
+      ...block('chain forward', [
+        'type filter hook forward priority filter; policy accept;',
+        ...each((address, pool, family) => `${address} saddr ${pool} goto from_peer${family}`),
+        foreign,
+        ...each((address, pool) => `${address} daddr ${pool} goto to_peer`),
+      ]),
+      ...block('chain input', [
+        'type filter hook input priority filter; policy accept;',
+        'iifname "lo" accept',
+        ...each((address, pool, family) => `${address} saddr ${pool} goto to_server${family}`),
+        foreign,
+      ]),
+    ]),
+    '',
+  ].join('\n');
+}

@@ -1,0 +1,88 @@
+/**
+ * WireGuard configurations. Only keys that every official client takes: those of Apple's platforms fail on any other and on
+ * one that comes twice. No comment and no name of anybody's, since two clients cut lines at `#` and `PostUp` is a shell's.
+ */
+import { parseCidr, serverIndex, addressAt } from '../../../schemas/cidr.ts';
+import type { NetworkRecord } from '../../../schemas/api/network.ts';
+import { fitAddress, fitCidr, fitInteger, fitKey, fitPort, Unfit } from './fit.ts';
+import { bracketed } from './host.ts';
+import { dnsOf, endpointOf, mtuOf, routesOf, type Subject } from './subject.ts';
+
+export interface ClientKeys {
+  readonly privateKey: string;
+  readonly presharedKey: string;
+}
+
+export interface WireguardPeer {
+  readonly publicKey: string;
+  readonly presharedKey: string;
+  readonly ipv4: string;
+  readonly ipv6: string | null;
+}
+
+/** Keeps a NAT's mapping open, as WireGuard's own quick start has it. */
+const keepaliveSeconds = 25;
+
+type Line = readonly [key: string, value: string | number];
+
+/** Whatever came before, a value has no line end and no comment in it. */
+function line([key, value]: Line): string {
+  const text = String(value);
+  if (!/^[A-Za-z0-9+/=.:,[\] -]+$/.test(text)) throw new Unfit(key);
+  return `${key} = ${text}\n`;
+}
+
+const section = (name: string, lines: readonly Line[]): string => `[${name}]\n${lines.map(line).join('')}`;
+
+const hostRoutes = (ipv4: string, ipv6: string | null): string =>
+  [`${fitAddress(ipv4)}/32`, ...(ipv6 === null ? [] : [`${fitAddress(ipv6)}/128`])].join(', ');
+
+/** For the device: `wg-quick`, the apps, and the text of the QR code. */
+export function clientConf(subject: Subject, keys: ClientKeys): string {
+  const { peer, network } = subject;
+  const dns = dnsOf(subject);
+  const mtu = mtuOf(subject);
+  return [
+    section('Interface', [
+      ['PrivateKey', fitKey(keys.privateKey)],
+      ['Address', hostRoutes(peer.ipv4, peer.ipv6)],
+      ...(dns.length === 0 ? [] : [['DNS', dns.join(', ')] as const]),
+      ...(mtu === null ? [] : [['MTU', mtu] as const]),
+    ]),
+    section('Peer', [
+      ['PublicKey', fitKey(network.wireguard.publicKey)],
+      ['PresharedKey', fitKey(keys.presharedKey)],
+      ['AllowedIPs', routesOf(subject).join(', ')],
+      ['Endpoint', `${bracketed(endpointOf(network))}:${fitPort(network.settings.wireguard_port)}`],
+      ['PersistentKeepalive', keepaliveSeconds],
+    ]),
+  ].join('\n');
+}
+
+/** The server's own address in a pool, with the pool's prefix. */
+function serverAddress(pool: string): string {
+  const cidr = parseCidr(fitCidr(pool));
+  if (cidr === undefined) throw new Unfit('pool');
+  return `${addressAt(cidr, serverIndex)}/${cidr.prefix}`;
+}
+
+/** For the VPN server: `wg-quick up`, and `wg syncconf` with what `wg-quick strip` leaves. */
+export function serverConf(network: NetworkRecord, privateKey: string, peers: readonly WireguardPeer[]): string {
+  const { ipv4_pool: ipv4Pool, ipv6_pool: ipv6Pool, wireguard_port: port, mtu } = network.settings;
+  const pools = [ipv4Pool, ...(ipv6Pool === null ? [] : [ipv6Pool])];
+  return [
+    section('Interface', [
+      ['PrivateKey', fitKey(privateKey)],
+      ['Address', pools.map(serverAddress).join(', ')],
+      ['ListenPort', fitPort(port)],
+      ...(mtu === null ? [] : [['MTU', fitInteger(mtu, 1280, 1500)] as const]),
+    ]),
+    ...peers.map((peer) =>
+      section('Peer', [
+        ['PublicKey', fitKey(peer.publicKey)],
+        ['PresharedKey', fitKey(peer.presharedKey)],
+        ['AllowedIPs', hostRoutes(peer.ipv4, peer.ipv6)],
+      ]),
+    ),
+  ].join('\n');
+}

@@ -1,0 +1,103 @@
+/**
+ * The files of a peer. Texts are written when they are asked for; pictures and bundles, which cost milliseconds, are made in
+ * the pool's threads and kept, so that a burst of downloads is one piece of work. What is kept is found by the peer's
+ * generation, which rises with everything that a file shows.
+ */
+import { LRUCache } from 'lru-cache';
+import { limits } from '../../../schemas/limits.ts';
+import type { SecretPlace } from '../../../schemas/api/peer.ts';
+import { invalid } from '../../http/respond.ts';
+import { profileOf } from '../render/profile.ts';
+import { clientConf } from '../render/wireguard.ts';
+import type { Subject } from '../render/subject.ts';
+import type { Asker } from './actors.ts';
+import type { Keyring } from './keyring.ts';
+import { Refusal } from './refusal.ts';
+
+export type Encryption = 'compat' | 'modern';
+
+/** How long the making of one took; what was kept is not told. */
+export type BuildTimer = <T>(artifact: string, build: () => Promise<T>) => Promise<T>;
+
+const keyOf = ({ peer, network }: Subject, what: string): string =>
+  `${peer.tenant}/${peer.id}/${peer.generation}/${network.updatedAtMs}/${what}`;
+
+const secretOf = ({ peer }: Subject, field: Extract<SecretPlace, { of: 'peer' }>['field']) =>
+  ({ of: 'peer', tenant: peer.tenant, peer: peer.id, field }) as const;
+
+export class Artifacts {
+  readonly #timed: BuildTimer;
+  readonly #kept = new LRUCache<string, Uint8Array>({
+    max: limits.artifactCacheEntries,
+    maxSize: limits.artifactCacheBytes,
+    sizeCalculation: (bytes) => bytes.byteLength,
+  });
+  readonly #making = new Map<string, Promise<Uint8Array>>();
+
+  constructor(timed: BuildTimer) {
+    this.#timed = timed;
+  }
+
+  conf(subject: Subject, { vault }: Keyring): string {
+    const { wireguard } = subject.peer;
+    return clientConf(subject, {
+      privateKey: vault.open(secretOf(subject, 'wireguard'), wireguard.privateKey),
+      presharedKey: vault.open(secretOf(subject, 'preshared'), wireguard.presharedKey),
+    });
+  }
+
+  /** JSON. Kept too: the certificates in it are parsed for what it says of them. */
+  profile(subject: Subject): Uint8Array {
+    const key = keyOf(subject, 'profile');
+    const kept = this.#kept.get(key);
+    if (kept !== undefined) return kept;
+    const made = Buffer.from(JSON.stringify(profileOf(subject)));
+    this.#kept.set(key, made);
+    return made;
+  }
+
+  /** @throws Refusal where it is more than a QR code can hold. */
+  qr(asker: Asker, subject: Subject, keyring: Keyring): Promise<Uint8Array> {
+    return this.#once(keyOf(subject, 'qr'), 'qr', async () => {
+      const text = this.conf(subject, keyring);
+      const made = await keyring.pool.run('qr', { text }, asker.deadlineMs);
+      if (made !== 'too_large') return Buffer.from(made.svg);
+      throw new Refusal(
+        invalid({ _: [`the configuration is over ${limits.qrBytes} bytes, more than a QR code holds`] }),
+      );
+    });
+  }
+
+  bundle(asker: Asker, subject: Subject, encryption: Encryption, { vault, pool }: Keyring): Promise<Uint8Array> {
+    const { peer, network } = subject;
+    return this.#once(keyOf(subject, `p12 ${encryption}`), 'p12', () =>
+      pool.run(
+        'p12',
+        {
+          certificatePem: peer.certificate.pem,
+          caPem: network.ca.pem,
+          privateKeyPem: vault.open(secretOf(subject, 'certificate'), peer.certificate.privateKey),
+          password: vault.open(secretOf(subject, 'password'), peer.p12Password),
+          friendlyName: peer.name,
+          encryption,
+        },
+        asker.deadlineMs,
+      ),
+    );
+  }
+
+  #once(key: string, artifact: string, make: () => Promise<Uint8Array>): Promise<Uint8Array> {
+    const kept = this.#kept.get(key);
+    if (kept !== undefined) return Promise.resolve(kept);
+    const known = this.#making.get(key);
+    if (known !== undefined) return known;
+    const making = this.#timed(artifact, make)
+      .then((bytes) => {
+        this.#kept.set(key, bytes);
+        return bytes;
+      })
+      .finally(() => this.#making.delete(key));
+    this.#making.set(key, making);
+    return making;
+  }
+}

@@ -1,0 +1,18 @@
+/** A network's authority, as whoever signs with it needs it. */
+import type { NetworkName } from '../../../schemas/ids.ts';
+import type { NetworkRecord } from '../../../schemas/api/network.ts';
+import type { SecretPlace } from '../../../schemas/api/peer.ts';
+import type { Vault } from '../pki/vault.ts';
+
+type Field = Extract<SecretPlace, { of: 'network' }>['field'];
+
+export const networkPlace = (network: NetworkName, field: Field): SecretPlace => ({ of: 'network', network, field });
+
+/** @throws SealError */
+export const authorityOf = ({ name, ca }: NetworkRecord, vault: Vault) => ({
+  caPem: ca.pem,
+  caKeyPem: vault.open(networkPlace(name, 'ca'), ca.privateKey),
+});
+
+/** Stands in every certificate that it signs. */
+export const crlUrl = (publicUrl: string, network: NetworkName): string => `${publicUrl}/api/forage/crl/${network}`;

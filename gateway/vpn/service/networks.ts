@@ -1,0 +1,156 @@
+/** Networks: their keys, and the certificates of their authority and server, kept fresh. */
+import { limits } from '../../../schemas/limits.ts';
+import type { NetworkName } from '../../../schemas/ids.ts';
+import type { KeptCertificate, NetworkRecord, NetworkSettings } from '../../../schemas/api/network.ts';
+import type { Clock } from '../../../lib/clock.ts';
+import { succeeded } from '../../http/call.ts';
+import type { Outcome } from '../../../lib/rpc/coalescer.ts';
+import { bodyOf, type Asker, type VpnActors } from './actors.ts';
+import { authorityOf, crlUrl, networkPlace } from './authority.ts';
+import type { Keyring } from './keyring.ts';
+import { Refusal } from './refusal.ts';
+import { failure } from '../../http/respond.ts';
+import type { AskedSettings, NetworkToMake } from '../bodies/network-body.ts';
+import { isRenewalDue } from './renewal.ts';
+
+export interface NetworkKeeperOptions {
+  readonly actors: VpnActors;
+  readonly clock: Clock;
+  readonly publicUrl: () => string;
+  readonly defaultNetwork: NetworkName;
+}
+
+const taken = failure('conflict', 'there is a network of that name');
+
+export class NetworkKeeper {
+  readonly #options: NetworkKeeperOptions;
+
+  constructor(options: NetworkKeeperOptions) {
+    this.#options = options;
+  }
+
+  /** One that names no tenants serves none, but for the default network, which serves all. @throws Refusal */
+  async create(
+    asker: Asker,
+    { name: network, settings: asked, nameConstraints }: NetworkToMake,
+    { vault, pool }: Keyring,
+  ): Promise<Outcome> {
+    const { actors, clock, publicUrl, defaultNetwork } = this.#options;
+    const settings: NetworkSettings = { tenants: network === defaultNetwork ? null : [], ...asked };
+    const known = await actors.ask(asker, { type: 'network.get', network });
+    if (succeeded(known)) throw new Refusal(taken);
+    const made = await pool.run(
+      'network',
+      {
+        network,
+        endpoint: settings.endpoint,
+        crlUrl: crlUrl(publicUrl(), network),
+        nameConstraints,
+        nowMs: clock.nowMs(),
+      },
+      asker.deadlineMs,
+    );
+    const seal = (field: 'wireguard' | 'ca' | 'server', secret: string) =>
+      vault.seal(networkPlace(network, field), secret);
+    return actors.askWrite(asker, {
+      type: 'network.create',
+      network,
+      made: {
+        settings,
+        wireguard: { publicKey: made.wireguard.publicKey, privateKey: seal('wireguard', made.wireguard.privateKey) },
+        ca: { ...made.ca.certificate, privateKey: seal('ca', made.ca.privateKeyPem) },
+        server: { ...made.server.certificate, privateKey: seal('server', made.server.privateKeyPem) },
+        ...(nameConstraints ? { nameConstraints } : {}),
+      },
+    });
+  }
+
+  /**
+   * The server's certificate names its endpoint, so a new endpoint is a new certificate. Settings that name no tenants
+   * leave them as they are: who may use a network is not changed by saying nothing. @throws Refusal
+   */
+  async put(asker: Asker, name: NetworkName, asked: AskedSettings, keyring: Keyring): Promise<Outcome> {
+    const network = await this.load(asker, name);
+    const settings: NetworkSettings = { tenants: network.settings.tenants, ...asked };
+    const moved = settings.endpoint !== network.settings.endpoint;
+    const server = moved ? await this.#serverCertificate(asker, { ...network, settings }, keyring) : null;
+    return this.#options.actors.askWrite(asker, {
+      type: 'network.put',
+      network: name,
+      settings,
+      server,
+      ...(asked.tenants === undefined ? { keepsTenants: true } : {}),
+    });
+  }
+
+  /** @throws Refusal */
+  async load(asker: Asker, network: NetworkName): Promise<NetworkRecord> {
+    const reading = { type: 'network.material', network } as const;
+    return (await this.#options.actors.read<{ data: NetworkRecord }>(asker, reading)).data;
+  }
+
+  /** The same with certificates that have a good part of their lives before them. @throws Refusal */
+  async fresh(asker: Asker, before: NetworkRecord, keyring: Keyring): Promise<NetworkRecord> {
+    const nowMs = this.#options.clock.nowMs();
+    let network = before;
+    if (isRenewalDue(network.ca, nowMs + limits.caLifetimeMs, nowMs, limits.caLifetimeMs)) {
+      network = await this.#certify(asker, network, 'ca', await this.#caCertificate(asker, network, keyring));
+    }
+    const serverEndsMs = Math.min(nowMs + limits.certificateLifetimeMs, network.ca.notAfterMs);
+    if (isRenewalDue(network.server, serverEndsMs, nowMs)) {
+      network = await this.#certify(asker, network, 'server', await this.#serverCertificate(asker, network, keyring));
+    }
+    return network;
+  }
+
+  async #certify(
+    asker: Asker,
+    network: NetworkRecord,
+    which: 'ca' | 'server',
+    certificate: KeptCertificate,
+  ): Promise<NetworkRecord> {
+    const outcome = await this.#options.actors.askWrite(asker, {
+      type: 'network.certify',
+      network: network.name,
+      which,
+      replaces: network[which].serial,
+      certificate,
+    });
+    // Another request was first; what it has stored is as good.
+    if (outcome.code === 'conflict') return this.load(asker, network.name);
+    return bodyOf<{ data: NetworkRecord }>(outcome).data;
+  }
+
+  /** For the key that the server has. */
+  async #serverCertificate(asker: Asker, network: NetworkRecord, { vault, pool }: Keyring): Promise<KeptCertificate> {
+    const { name, server, settings } = network;
+    const made = await pool.run(
+      'server',
+      {
+        endpoint: settings.endpoint,
+        crlUrl: crlUrl(this.#options.publicUrl(), name),
+        ...authorityOf(network, vault),
+        privateKeyPem: vault.open(networkPlace(name, 'server'), server.privateKey),
+        nowMs: this.#options.clock.nowMs(),
+      },
+      asker.deadlineMs,
+    );
+    return { ...made.certificate, privateKey: server.privateKey };
+  }
+
+  /** The same name and key for longer: what it has signed stays good, and devices that have the old one too. */
+  async #caCertificate(asker: Asker, network: NetworkRecord, { vault, pool }: Keyring): Promise<KeptCertificate> {
+    const { name, ca, settings } = network;
+    const made = await pool.run(
+      'ca',
+      {
+        network: name,
+        privateKeyPem: vault.open(networkPlace(name, 'ca'), ca.privateKey),
+        ...(network.nameConstraints === true ? { constrainedTo: settings.endpoint } : {}),
+        nowMs: this.#options.clock.nowMs(),
+      },
+      asker.deadlineMs,
+    );
+    return { ...made.certificate, privateKey: ca.privateKey };
+  }
+}

@@ -1,0 +1,41 @@
+/** A step that can't go on says what the caller is to be told; the steps after it need not ask. */
+import type { Log } from '../../../lib/log.ts';
+import type { Call, Handled, Handler } from '../../http/call.ts';
+import { PoolBusy } from '../pki/pool.ts';
+import { SealError } from '../pki/vault.ts';
+import { failure, type Result } from '../../http/respond.ts';
+
+export class Refusal extends Error {
+  override readonly name = 'Refusal';
+  readonly result: Result;
+
+  constructor(result: Result) {
+    super(`answered ${result.code}`);
+    this.result = result;
+  }
+}
+
+/** What a handler's trouble is to its caller; undefined where it is a bug. */
+function resultOf(error: unknown, call: Call, log: Log): Result | undefined {
+  if (error instanceof Refusal) return error.result;
+  if (error instanceof PoolBusy) return failure('unavailable', 'too many keys and bundles are waiting to be made');
+  if (error instanceof SealError) {
+    log.error('secret_not_opened', { requestId: call.requestId, route: call.route, why: error.why });
+    // Under a key that this gateway was not given: another may have it.
+    return error.why === 'unknown_key' ? failure('unavailable') : failure('internal');
+  }
+  return undefined;
+}
+
+/** A handler whose steps may refuse. */
+export const refusing =
+  (log: Log, handler: (call: Call) => Promise<Handled>): Handler =>
+  async (call) => {
+    try {
+      return await handler(call);
+    } catch (error) {
+      const result = resultOf(error, call, log);
+      if (result === undefined) throw error;
+      return result;
+    }
+  };

@@ -1,0 +1,61 @@
+/** Moves every secret of the VPN area to the current key, a page at a time, while everything else goes on. */
+import type { Sealed } from '../../../schemas/api/network.ts';
+import type { SecretPlace, StaleSecret } from '../../../schemas/api/peer.ts';
+import type { Clock } from '../../../lib/clock.ts';
+import type { Log } from '../../../lib/log.ts';
+import { SealError, type Vault } from '../pki/vault.ts';
+import type { Asker, VpnActors } from './actors.ts';
+
+export interface Resealing {
+  readonly key_id: string;
+  readonly resealed: number;
+  /** Still under another key: not reached in time, or under one that this gateway has not got. Ask again. */
+  readonly remaining: number;
+}
+
+interface Item {
+  readonly place: SecretPlace;
+  readonly before: Sealed;
+  readonly after: Sealed;
+}
+
+export async function resealAll(
+  asker: Asker,
+  { actors, vault, clock, log }: { actors: VpnActors; vault: Vault; clock: Clock; log: Log },
+): Promise<Resealing> {
+  const keyId = vault.currentKeyId;
+  const reseal = ({ place, sealed }: StaleSecret): Item[] => {
+    try {
+      return [{ place, before: sealed, after: vault.reseal(place, sealed) }];
+    } catch (error) {
+      if (!(error instanceof SealError)) throw error;
+      // Not whose: no log line names a peer.
+      log.error('secret_not_opened', { requestId: asker.requestId, of: place.of, field: place.field, why: error.why });
+      return [];
+    }
+  };
+  let resealed = 0;
+  let remaining = 0;
+  for (const partition of actors.partitions()) {
+    for (;;) {
+      const { data: stale } = await actors.read<{ data: StaleSecret[] }>(asker, {
+        type: 'secret.stale',
+        partition,
+        keyId,
+      });
+      const items = stale.flatMap(reseal);
+      // What can't be opened comes first in every page; behind a page full of it, nothing would be reached.
+      if (items.length === 0 || clock.monotonicMs() > asker.deadlineMs) {
+        remaining += stale.length;
+        break;
+      }
+      const { data } = await actors.write<{ data: { replaced: number } }>(asker, {
+        type: 'secret.replace',
+        partition,
+        items,
+      });
+      resealed += data.replaced;
+    }
+  }
+  return { key_id: keyId, resealed, remaining };
+}

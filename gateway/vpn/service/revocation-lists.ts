@@ -1,0 +1,79 @@
+/**
+ * Certificate revocation lists (RFC 5280 section 5): signed when they are asked for, from what the network's actor says
+ * then, and kept for a few seconds, for anybody may ask. Numbered by the actor's clock, which never goes back, so that of
+ * two gateways' lists the one with the higher number is the newer.
+ */
+import { limits } from '../../../schemas/limits.ts';
+import type { NetworkName } from '../../../schemas/ids.ts';
+import type { RevocationEntry } from '../../../schemas/api/network.ts';
+import type { Clock } from '../../../lib/clock.ts';
+import type { Asker, VpnActors } from './actors.ts';
+import { authorityOf } from './authority.ts';
+import type { Keyring } from './keyring.ts';
+import type { NetworkKeeper } from './networks.ts';
+
+interface Kept {
+  readonly list: Promise<Uint8Array>;
+  readonly madeAtMs: number;
+}
+
+interface RevocationPage {
+  readonly data: readonly RevocationEntry[];
+  readonly next: string | null;
+  readonly now_ms: number;
+}
+
+export class RevocationLists {
+  readonly #actors: VpnActors;
+  readonly #networks: NetworkKeeper;
+  readonly #clock: Clock;
+  readonly #kept = new Map<NetworkName, Kept>();
+
+  constructor(actors: VpnActors, networks: NetworkKeeper, clock: Clock) {
+    this.#actors = actors;
+    this.#networks = networks;
+    this.#clock = clock;
+  }
+
+  /** DER. @throws Refusal: `not_found` for a network that is not there. */
+  of(asker: Asker, network: NetworkName, keyring: Keyring): Promise<Uint8Array> {
+    const nowMs = this.#clock.monotonicMs();
+    const known = this.#kept.get(network);
+    if (known !== undefined && nowMs - known.madeAtMs < limits.crlFreshMs) return known.list;
+    const list = this.#sign(asker, network, keyring);
+    this.#kept.set(network, { list, madeAtMs: nowMs });
+    // What failed is not kept; nor is the name of what anybody asks for.
+    list.catch(() => {
+      if (this.#kept.get(network)?.list === list) this.#kept.delete(network);
+    });
+    return list;
+  }
+
+  async #sign(asker: Asker, name: NetworkName, { vault, pool }: Keyring): Promise<Uint8Array> {
+    const network = await this.#networks.load(asker, name);
+    const entries: RevocationEntry[] = [];
+    let nowMs = 0;
+    for (let after: string | null = ''; after !== null;) {
+      const page: RevocationPage = await this.#actors.read(asker, {
+        type: 'network.revocations',
+        network: name,
+        after,
+      });
+      entries.push(...page.data);
+      // The first page's: what came later may be on the list, and is certainly on the next.
+      nowMs ||= page.now_ms;
+      after = page.next;
+    }
+    return pool.run(
+      'crl',
+      {
+        ...authorityOf(network, vault),
+        number: nowMs,
+        thisUpdateMs: nowMs - limits.certificateBackdateMs,
+        nextUpdateMs: nowMs + limits.crlLifetimeMs,
+        entries,
+      },
+      asker.deadlineMs,
+    );
+  }
+}

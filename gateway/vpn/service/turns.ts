@@ -1,0 +1,74 @@
+/**
+ * Who may make peers and keys. An RSA key costs what thousands of reads cost, and a peer that is being made holds an address
+ * that its tenant's cap does not count yet; a tenant may ask for either as often as for anything. So of each tenant a few
+ * are under way at a time: the next tenant's key waits for no more than those, and finds an address.
+ */
+import type { Clock } from '../../../lib/clock.ts';
+import type { TenantId } from '../../../schemas/ids.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { PoolBusy } from '../pki/pool.ts';
+
+interface Line {
+  underWay: number;
+  /** First come, first served. */
+  readonly waiting: (() => void)[];
+}
+
+export class TenantTurns {
+  readonly #clock: Clock;
+  readonly #lines = new Map<TenantId, Line>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** `deadlineMs`: of the monotonic clock. @throws PoolBusy, and whatever the work throws */
+  async run<T>(tenant: TenantId, deadlineMs: number, work: () => Promise<T>): Promise<T> {
+    await this.#enter(tenant, deadlineMs);
+    try {
+      return await work();
+    } finally {
+      this.#leave(tenant);
+    }
+  }
+
+  /** Tenants that have something under way. */
+  get size(): number {
+    return this.#lines.size;
+  }
+
+  async #enter(tenant: TenantId, deadlineMs: number): Promise<void> {
+    let line = this.#lines.get(tenant);
+    if (line === undefined) this.#lines.set(tenant, (line = { underWay: 0, waiting: [] }));
+    if (line.underWay < limits.vpnKeysPerTenant) {
+      line.underWay++;
+      return;
+    }
+    const { waiting } = line;
+    if (waiting.length >= limits.vpnKeysWaitingPerTenant) throw new PoolBusy('full');
+    await new Promise<void>((resolve, reject) => {
+      const enter = (): void => {
+        clearTimeout(timer);
+        resolve();
+      };
+      const timer = setTimeout(
+        () => {
+          waiting.splice(waiting.indexOf(enter), 1);
+          reject(new PoolBusy('late'));
+        },
+        Math.max(0, deadlineMs - this.#clock.monotonicMs()),
+      );
+      waiting.push(enter);
+    });
+  }
+
+  #leave(tenant: TenantId): void {
+    const line = this.#lines.get(tenant);
+    if (line === undefined) return;
+    const next = line.waiting.shift();
+    // It takes the place of the one that leaves.
+    if (next !== undefined) return next();
+    line.underWay--;
+    if (line.underWay === 0) this.#lines.delete(tenant);
+  }
+}

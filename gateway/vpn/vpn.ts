@@ -1,0 +1,73 @@
+/** The VPN area of the gateway put together: what its handlers work with. */
+import { v7 as uuidv7 } from 'uuid';
+import type { Clock } from '../../lib/clock.ts';
+import type { Log } from '../../lib/log.ts';
+import type { NetworkName, PeerId, PeerTokenId } from '../../schemas/ids.ts';
+import { partitionOf } from '../../schemas/wire/subjects.ts';
+import type { Services } from '../http/call.ts';
+import { PkiPool } from './pki/pool.ts';
+import { Vault, type VaultKey } from './pki/vault.ts';
+import { createVpnActors, type VpnActors } from './service/actors.ts';
+import { Artifacts } from './service/artifacts.ts';
+import type { Keyring } from './service/keyring.ts';
+import { createForageMeters, type ForageMeters } from './metrics.ts';
+import { NetworkKeeper } from './service/networks.ts';
+import { PeerMaker } from './service/peers.ts';
+import { RevocationLists } from './service/revocation-lists.ts';
+
+export interface Forage {
+  readonly actors: VpnActors;
+  readonly peers: PeerMaker;
+  readonly networks: NetworkKeeper;
+  readonly artifacts: Artifacts;
+  readonly revocationLists: RevocationLists;
+  readonly meters: ForageMeters;
+  /** Undefined where no keys were configured: what needs them is answered 503. */
+  readonly keyring: Keyring | undefined;
+  readonly publicUrl: () => string;
+  readonly metricsToken: string | undefined;
+  countAuthFailure: Services['countAuthFailure'];
+  readonly clock: Clock;
+  readonly log: Log;
+  stop(): Promise<void>;
+}
+
+export interface ForageOptions {
+  readonly services: Pick<Services, 'ask' | 'partitions' | 'newOperationId' | 'countAuthFailure' | 'clock' | 'log'>;
+  readonly vaultKeys: readonly VaultKey[];
+  readonly publicUrl: () => string;
+  readonly defaultNetwork: NetworkName;
+  readonly metricsToken: string | undefined;
+  readonly version: string;
+}
+
+export function createForage({ services, vaultKeys, publicUrl, ...options }: ForageOptions): Forage {
+  const { clock, log, ask, partitions } = services;
+  const actors = createVpnActors({ ask, partitions, newOperationId: () => services.newOperationId() });
+  const networks = new NetworkKeeper({ actors, clock, publicUrl, defaultNetwork: options.defaultNetwork });
+  const meters = createForageMeters(options.version, () => clock.monotonicMs() / 1000);
+  const keyring = vaultKeys.length === 0 ? undefined : { vault: new Vault(vaultKeys), pool: new PkiPool({ log }) };
+  return {
+    actors,
+    networks,
+    peers: new PeerMaker({
+      actors,
+      clock,
+      publicUrl,
+      defaultNetwork: options.defaultNetwork,
+      newPeerId: () => uuidv7() as PeerId,
+      newTokenId: () => uuidv7() as PeerTokenId,
+      partitionOf: (tenant) => partitionOf(tenant, actors.partitions().length),
+    }),
+    artifacts: new Artifacts(meters.timed),
+    revocationLists: new RevocationLists(actors, networks, clock),
+    meters,
+    keyring,
+    publicUrl,
+    metricsToken: options.metricsToken,
+    countAuthFailure: (call, token) => services.countAuthFailure(call, token),
+    clock,
+    log,
+    stop: async () => keyring?.pool.stop(),
+  };
+}

@@ -1,0 +1,128 @@
+/**
+ * When the control plane last answered, and what follows for the containers where STOP_ON_DISCONNECT_MS is set. It is kept
+ * on disk: the control plane places a fenced host's containers again by the time that the agent told it (ADR 14), so a
+ * restart of the agent must not make that time longer.
+ */
+import { join } from 'node:path';
+import Type from 'typebox';
+import { decoder } from '../../lib/decode.ts';
+import type { Log } from '../../lib/log.ts';
+import { limits } from '../../schemas/limits.ts';
+import { createLazyFile, readDecoded } from '../disk/files.ts';
+import type { MachineTime } from '../machine-time.ts';
+import type { AgentSettings } from '../settings.ts';
+import type { StateDisk } from '../disk/state-disk.ts';
+
+const Count = Type.Integer({ minimum: 0 });
+const decodeRecord = decoder(
+  Type.Object({
+    v: Type.Literal(1),
+    /** The STOP_ON_DISCONNECT_MS that the control plane was told; 0: never. */
+    toldMs: Count,
+    boot: Type.String(),
+    /** The last contact, by the time of the machine in this boot. */
+    atMs: Type.Number({ minimum: 0 }),
+  }),
+);
+type ContactRecord = ReturnType<typeof decodeRecord>;
+
+export type Footing =
+  /** Containers are kept as they are desired. */
+  | 'in_touch'
+  /** This process cannot prove that it may run them: none is started and none is stopped until that is known. */
+  | 'waiting'
+  /** They are stopped. */
+  | 'cut_off';
+
+export interface Silence {
+  /** Since the last contact; undefined: unknown. */
+  readonly silentMs: number | undefined;
+  /** How long this process has run. */
+  readonly ranMs: number;
+  /** 0: the containers are never stopped for this. */
+  readonly allowedMs: number;
+}
+
+/** An agent that starts too late to prove contact gets a moment to make it, so that a pause of the agent alone stops nothing. */
+export function footingOf({ silentMs, ranMs, allowedMs }: Silence): Footing {
+  if (allowedMs === 0) return 'in_touch';
+  if (silentMs !== undefined && silentMs <= allowedMs) return 'in_touch';
+  return ranMs < limits.firstContactMs ? 'waiting' : 'cut_off';
+}
+
+/** The shorter of what the control plane was told and what is set now: it may count on either. */
+export function strictest(toldMs: number, setMs: number): number {
+  return toldMs === 0 || setMs === 0 ? Math.max(toldMs, setMs) : Math.min(toldMs, setMs);
+}
+
+type StopSettings = Pick<AgentSettings, 'STOP_ON_DISCONNECT_MS' | 'BEAT_INTERVAL_MS' | 'STOP_GRACE_MS'>;
+
+/**
+ * How long after its last contact a live agent with a live engine has stopped everything; null: it never stops it for
+ * that. The control plane adds `fenceMarginMs`, which also covers the time that a supervisor takes to start an agent again.
+ */
+export function stoppedAfterMs(settings: StopSettings, containers: number): number | null {
+  const { STOP_ON_DISCONNECT_MS: allowedMs, BEAT_INTERVAL_MS: lookMs } = settings;
+  return allowedMs === 0 ? null : allowedMs + limits.firstContactMs + lookMs + stopAllMs(settings, containers);
+}
+
+export const stopAllMs = (
+  { STOP_GRACE_MS: graceMs }: Pick<StopSettings, 'STOP_GRACE_MS'>,
+  containers: number,
+): number => Math.ceil(containers / limits.concurrentStops) * (graceMs + limits.engineCallMs);
+
+export interface Contact {
+  /** The control plane has answered. Ends no isolation: what is on disk may have been placed elsewhere meanwhile. */
+  heard(): void;
+  /** Owners have said what this host should run. */
+  synced(): void;
+  /** It has given a session, and knows how long this agent lets containers run without it. */
+  greeted(): void;
+  silence(): Silence;
+  flush(): Promise<void>;
+}
+
+/** @param setMs STOP_ON_DISCONNECT_MS */
+export async function loadContact(
+  stateDir: string,
+  setMs: number,
+  time: MachineTime,
+  disk: StateDisk,
+  log: Log,
+): Promise<Contact> {
+  const path = join(stateDir, 'contact.json');
+  const known = await readDecoded(path, decodeRecord, log);
+  const startedMs = time.nowMs();
+  let toldMs = known?.toldMs;
+  let atMs = known === undefined ? undefined : provenAtMs(known, time);
+  const content = (): string =>
+    JSON.stringify({ v: 1, toldMs: toldMs ?? setMs, boot: time.boot ?? '', atMs: atMs ?? 0 } satisfies ContactRecord);
+  const allowedMs = () => (toldMs === undefined ? setMs : strictest(toldMs, setMs));
+  // An older contact on disk than in memory stops containers sooner, never later.
+  const file = createLazyFile(path, content, Math.min(limits.contactWriteMs, setMs / 8), disk);
+  const silence = (): Silence => {
+    const nowMs = time.nowMs();
+    const silentMs = atMs === undefined ? undefined : nowMs - atMs;
+    return { silentMs, ranMs: nowMs - startedMs, allowedMs: allowedMs() };
+  };
+  const synced = (): void => {
+    atMs = time.nowMs();
+    if (allowedMs() > 0) file.touch();
+  };
+  return {
+    heard: () => {
+      if (footingOf(silence()) === 'in_touch') synced();
+    },
+    synced,
+    greeted: () => {
+      if (toldMs !== undefined && toldMs !== setMs) file.touch();
+      toldMs = setMs;
+    },
+    silence,
+    flush: () => file.flush(),
+  };
+}
+
+/** A contact of another boot proves nothing: nobody knows how long the machine was off. */
+const provenAtMs = ({ boot, atMs }: ContactRecord, time: MachineTime): number | undefined =>
+  boot === time.boot && atMs <= time.nowMs() ? atMs : undefined;

@@ -1,0 +1,131 @@
+/**
+ * Who this host is: a NATS user key of its own, which never leaves the machine, and what the gateway gave for it against
+ * the join token. Both are kept in the state folder; with them on disk no token is needed.
+ */
+import { fromSeed, createUser, type KeyPair } from '@nats-io/nkeys';
+import Type, { type Static } from 'typebox';
+import { join } from 'node:path';
+import { backoffMs, jitter, sleep, type BackoffBounds } from '../../lib/backoff.ts';
+import { decoder, decodeJson } from '../../lib/decode.ts';
+import type { Log } from '../../lib/log.ts';
+import { HostKey } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
+import type { Sender } from '../../schemas/wire/subjects.ts';
+import { readDecoded, readIfPresent, writeAtomically } from '../disk/files.ts';
+
+/** `Enrolment` of schemas/wire/messages.ts, as it comes over HTTP and as it is stored. */
+export const Identity = Type.Object({
+  host: HostKey,
+  region: Type.String(),
+  cluster: Type.String({ minLength: 1 }),
+  natsUrls: Type.Array(Type.String()),
+  jwt: Type.String({ minLength: 1 }),
+});
+export type Identity = Static<typeof Identity>;
+
+/**
+ * With bound credentials beside unbound ones, until these end (credentials.ts). An agent of the last release reads `jwt`
+ * alone.
+ */
+const StoredIdentity = Type.Object({ ...Identity.properties, bound_jwt: Type.Optional(Type.String({ minLength: 1 })) });
+export type StoredIdentity = Static<typeof StoredIdentity>;
+
+const decodeIdentity = decoder(StoredIdentity);
+const decodeEnrolled = decoder(Type.Object({ data: Identity }));
+
+export const identityPath = (stateDir: string) => join(stateDir, 'identity.json');
+
+/** The seed of the agent's key, made at the first start. */
+export async function loadSeed(stateDir: string): Promise<Uint8Array> {
+  const path = join(stateDir, 'agent.nk');
+  const known = await readIfPresent(path);
+  if (known !== undefined) return new Uint8Array(Buffer.from(known.toString('utf8').trim()));
+  const seed = createUser().getSeed();
+  await writeAtomically(path, seed);
+  return seed;
+}
+
+export const keyFrom = (seed: Uint8Array): KeyPair => fromSeed(seed);
+
+export const loadIdentity = (stateDir: string, log: Log): Promise<StoredIdentity | undefined> =>
+  readDecoded(identityPath(stateDir), decodeIdentity, log);
+
+/** The credentials that end last. */
+export const newest = ({ host, jwt, bound_jwt: bound }: StoredIdentity): Pick<Identity, 'host' | 'jwt'> => {
+  const ends = (each: string): number => lifetimeOf(each)?.untilMs ?? Infinity;
+  return { host, jwt: bound === undefined || ends(bound) < ends(jwt) ? jwt : bound };
+};
+
+/** From when and until when credentials are good, in milliseconds since 1970; undefined where they have no end. */
+export function lifetimeOf(jwt: string): { readonly sinceMs: number; readonly untilMs: number } | undefined {
+  try {
+    const { iat, exp } = decodeJson(Buffer.from(jwt.split('.')[1] ?? '', 'base64url')) as Record<string, unknown>;
+    if (typeof exp !== 'number') return undefined;
+    return { sinceMs: (typeof iat === 'number' ? iat : exp) * 1000, untilMs: exp * 1000 };
+  } catch {
+    return undefined;
+  }
+}
+
+/** The user key that the credentials name in their subjects; undefined: they are of the last release, and name none. */
+export function senderOf({ host, jwt }: Pick<Identity, 'host' | 'jwt'>): Sender {
+  try {
+    const { sub, nats } = decodeJson(Buffer.from(jwt.split('.')[1] ?? '', 'base64url')) as {
+      readonly sub?: string;
+      readonly nats?: { readonly pub?: { readonly allow?: readonly string[] } };
+    };
+    const isBound = nats?.pub?.allow?.some((subject) => subject.startsWith('agent.')) === true;
+    return { host, user: isBound ? sub : undefined };
+  } catch {
+    return { host, user: undefined };
+  }
+}
+
+/** The gateway refused the token: wrong, spent or expired. Nothing that this agent does again can mend it. */
+export class EnrolmentRefused extends Error {
+  constructor(status: number) {
+    super(`the gateway refused the join token (status ${status}): ask the operator for a new one`);
+    this.name = 'EnrolmentRefused';
+  }
+}
+
+export interface Enrolling {
+  readonly gatewayUrl: string;
+  readonly joinToken: string;
+  readonly publicKey: string;
+  readonly backoff: BackoffBounds;
+}
+
+/**
+ * Trades the join token for an identity; tries again for as long as the gateway is away. Until it is on disk
+ * (credentials.ts), an agent that starts again is given it again: the token is spent for the key, which is on disk.
+ * @throws EnrolmentRefused
+ */
+export async function enrol(options: Enrolling, log: Log, signal: AbortSignal): Promise<Identity> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      const identity = await askGateway(options, signal);
+      log.info('enrolled', { host: identity.host, region: identity.region, cluster: identity.cluster });
+      return identity;
+    } catch (error) {
+      if (error instanceof EnrolmentRefused || signal.aborted) throw error;
+      log.warn('enrolment_delayed', { url: options.gatewayUrl, error });
+    }
+    await sleep(jitter(backoffMs(attempt, options.backoff)), signal);
+  }
+}
+
+async function askGateway({ gatewayUrl, joinToken, publicKey }: Enrolling, signal: AbortSignal): Promise<Identity> {
+  const response = await fetch(new URL('/api/v2/hosts/enrol', gatewayUrl), {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ join_token: joinToken, public_key: publicKey }),
+    redirect: 'error',
+    signal: AbortSignal.any([signal, AbortSignal.timeout(limits.enrolTimeoutMs)]),
+  });
+  const body = new Uint8Array(await response.arrayBuffer());
+  if (response.status === 201) return decodeEnrolled(body).data;
+  // 401: no such token; 422: not even the form of one.
+  if (response.status === 401 || response.status === 422) throw new EnrolmentRefused(response.status);
+  throw new Error(`the gateway answered ${response.status}`);
+}

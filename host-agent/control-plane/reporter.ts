@@ -1,0 +1,205 @@
+/**
+ * Tells the control plane what is observed. Of each container only the newest observation waits; containers of one
+ * partition go together, and are sent again, as they are by then, until their owner has committed them. Reports are
+ * ordered by (generation, session, seq). An observation gets its `seq` when it is first sent in a session and keeps it when
+ * it is sent again, so that the owner knows a repetition and commits nothing for it.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import { backoffMs, jitter, sleep, type BackoffBounds } from '../../lib/backoff.ts';
+import { decoder } from '../../lib/decode.ts';
+import type { Log } from '../../lib/log.ts';
+import type { ContainerId, TenantId } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
+import { ReportAnswer, type Report, type ReportItem } from '../../schemas/wire/messages.ts';
+import { partitionOf, subjects, type Sender } from '../../schemas/wire/subjects.ts';
+import type { Description } from '../reconcile/describe.ts';
+import type { Request } from '../logs/publish.ts';
+import type { Metrics } from '../metrics.ts';
+
+const decodeAnswer = decoder(ReportAnswer);
+
+export interface Observed {
+  readonly tenant: TenantId;
+  readonly id: ContainerId;
+  readonly generation: number;
+  readonly description: Description;
+}
+
+export interface Session {
+  readonly session: number;
+  readonly partitions: number;
+}
+
+export interface Reporter {
+  set(observed: Observed): void;
+  /** Nobody asks about this container any more. */
+  forget(id: ContainerId): void;
+  /** A new session: everything is said in it. */
+  restart(session: Session): void;
+  /** A connection that was lost is back: everything is said again. */
+  repeat(): void;
+  /** The observations as they stand. */
+  all(): Iterable<Observed>;
+}
+
+export interface ReporterParts {
+  readonly sender: () => Sender;
+  readonly request: Request;
+  readonly backoff: BackoffBounds;
+  readonly metrics: Pick<Metrics, 'report'>;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+  /** A newer session of this host exists. */
+  readonly onStaleSession: () => void;
+  readonly onContact: () => void;
+}
+
+interface Entry {
+  readonly observed: Observed;
+  readonly isDirty: boolean;
+  /** The owner called a batch with it invalid: it goes alone, so that it holds up no other. */
+  readonly isSuspect: boolean;
+  /** Its number in a session, once it has been sent in one. */
+  readonly sent: { readonly session: number; readonly seq: number } | undefined;
+}
+
+type Numbered = Entry & { readonly sent: NonNullable<Entry['sent']> };
+
+export function createReporter(parts: ReporterParts): Reporter {
+  const { sender, request, metrics, log, signal } = parts;
+  const entries = new Map<ContainerId, Entry>();
+  const sending = new Set<number>();
+  let current: Session | undefined;
+  let seq = 0;
+
+  /** The entry with its number in this session. */
+  const numbered = (entry: Entry, { session }: Session): Numbered => {
+    const sent = entry.sent?.session === session ? entry.sent : { session, seq: ++seq };
+    const next = { ...entry, sent };
+    entries.set(entry.observed.id, next);
+    return next;
+  };
+
+  const batchOf = (partition: number, session: Session): Numbered[] => {
+    const { partitions } = session;
+    const batch: Numbered[] = [];
+    let bytes = 0;
+    for (const entry of entries.values()) {
+      if (!entry.isDirty || partitionOf(entry.observed.tenant, partitions) !== partition) continue;
+      if (entry.isSuspect && batch.length > 0) continue;
+      bytes += JSON.stringify(entry.observed.description).length + itemOverheadBytes;
+      if (batch.length > 0 && (bytes > limits.reportBytes || batch.length >= limits.reportItems)) break;
+      batch.push(numbered(entry, session));
+      if (entry.isSuspect) break;
+    }
+    return batch;
+  };
+
+  const settle = (batch: readonly Entry[], change: (entry: Entry) => Entry): void => {
+    for (const sent of batch) {
+      const entry = entries.get(sent.observed.id);
+      // A newer observation has come meanwhile: it is still to be sent.
+      if (entry === sent) entries.set(sent.observed.id, change(sent));
+    }
+  };
+
+  const send = async (batch: readonly Numbered[], partition: number, { session }: Session) => {
+    const items = batch.map(({ observed: { tenant, id, generation, description }, sent }): ReportItem => ({
+      tenant,
+      id,
+      generation,
+      seq: sent.seq,
+      ...description,
+    }));
+    const report: Report = { v: 1, partition, session, items };
+    const answer = await request(subjects.hostReport(sender()), JSON.stringify(report), limits.reportTimeoutMs);
+    return decodeAnswer(answer);
+  };
+
+  /** True: go on at once. */
+  const attempt = async (batch: readonly Numbered[], partition: number, session: Session): Promise<boolean> => {
+    const answer = await send(batch, partition, session);
+    parts.onContact();
+    if (answer.ok) {
+      metrics.report('acknowledged', batch.length);
+      settle(batch, (entry) => ({ ...entry, isDirty: false, isSuspect: false }));
+      return true;
+    }
+    switch (answer.error) {
+      case 'invalid':
+        return onInvalid(batch);
+      case 'stale_session':
+        metrics.report('failed', batch.length);
+        if (current === session) parts.onStaleSession();
+        return false;
+      case 'unavailable':
+        metrics.report('failed', batch.length);
+        return false;
+    }
+  };
+
+  const onInvalid = (batch: readonly Entry[]): boolean => {
+    const [only, ...others] = batch;
+    metrics.report('refused', batch.length);
+    if (others.length > 0) {
+      settle(batch, (entry) => ({ ...entry, isSuspect: true }));
+      return true;
+    }
+    log.error('report_refused', { container: only?.observed.id, description: only?.observed.description });
+    settle(batch, (entry) => ({ ...entry, isDirty: false }));
+    return true;
+  };
+
+  const run = async (partition: number): Promise<void> => {
+    for (let failures = 0; !signal.aborted;) {
+      const session = current;
+      const batch = session === undefined ? [] : batchOf(partition, session);
+      if (session === undefined || batch.length === 0) break;
+      let isGoing = false;
+      try {
+        isGoing = await attempt(batch, partition, session);
+      } catch (error) {
+        metrics.report('failed', batch.length);
+        log.debug('report_failed', { partition, error });
+      }
+      failures = isGoing ? 0 : failures + 1;
+      if (!isGoing) await sleep(jitter(backoffMs(failures - 1, parts.backoff)), signal);
+    }
+    // In the same turn as the last look at what waits, so that nothing set after it is missed.
+    sending.delete(partition);
+  };
+
+  const wake = (partition: number): void => {
+    if (sending.has(partition)) return;
+    sending.add(partition);
+    // Later in the same tick, so that what is set together goes together.
+    setImmediate(() => void run(partition));
+  };
+
+  const repeat = (): void => {
+    for (const [id, entry] of entries) entries.set(id, { ...entry, isDirty: true });
+    for (let partition = 0; partition < (current?.partitions ?? 0); partition++) wake(partition);
+  };
+
+  return {
+    set: (observed) => {
+      const before = entries.get(observed.id);
+      if (before !== undefined && isDeepStrictEqual(before.observed, observed)) return;
+      entries.set(observed.id, { observed, isDirty: true, isSuspect: false, sent: undefined });
+      if (current !== undefined) wake(partitionOf(observed.tenant, current.partitions));
+    },
+    forget: (id) => void entries.delete(id),
+    restart: (session) => {
+      if (current?.session !== session.session) seq = 0;
+      current = session;
+      repeat();
+    },
+    repeat,
+    *all() {
+      for (const { observed } of entries.values()) yield observed;
+    },
+  };
+}
+
+/** Ids, numbers and names around an item's observation. */
+const itemOverheadBytes = 250;

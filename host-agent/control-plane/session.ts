@@ -1,0 +1,145 @@
+/** A session: the control plane numbers the starts of an agent, so that a report of an earlier one is known as old. */
+import { join } from 'node:path';
+import Type from 'typebox';
+import { backoffMs, jitter, sleep, type BackoffBounds } from '../../lib/backoff.ts';
+import { decoder } from '../../lib/decode.ts';
+import type { Log } from '../../lib/log.ts';
+import type { Capacity } from '../../schemas/api/host.ts';
+import { limits } from '../../schemas/limits.ts';
+import { HelloAnswer, type Hello } from '../../schemas/wire/messages.ts';
+import { subjects, type Sender } from '../../schemas/wire/subjects.ts';
+import type { Credentials } from './credentials.ts';
+import { createLazyFile, readDecoded } from '../disk/files.ts';
+import type { Request } from '../logs/publish.ts';
+import type { StateDisk } from '../disk/state-disk.ts';
+
+export type Greeting = Extract<HelloAnswer, { ok: true }>;
+
+const decodeAnswer = decoder(HelloAnswer);
+const decodeHighest = decoder(Type.Object({ v: Type.Literal(1), session: Type.Integer({ minimum: 0 }) }));
+
+/** The highest session that this host has used. The memory counts; the file is for the next start. */
+export interface SessionNumber {
+  highest(): number;
+  used(session: number): void;
+  flush(): Promise<void>;
+}
+
+export async function loadSessionNumber(stateDir: string, disk: StateDisk, log: Log): Promise<SessionNumber> {
+  const path = join(stateDir, 'session.json');
+  let highest = (await readDecoded(path, decodeHighest, log))?.session ?? 0;
+  const file = createLazyFile(path, () => JSON.stringify({ v: 1, session: highest }), 0, disk);
+  return {
+    highest: () => highest,
+    used: (session) => {
+      highest = session;
+      file.touch();
+    },
+    flush: () => file.flush(),
+  };
+}
+
+export interface HelloParts {
+  readonly sender: () => Sender;
+  readonly cluster: string;
+  readonly version: string;
+  readonly capacity: () => Capacity;
+  /** How long after losing contact every container has stopped; null: never. */
+  readonly stopsAfterMs: () => number | null;
+  readonly onFenced: () => void;
+  /** The control plane does not know this host, or not by these credentials. */
+  readonly onUnknown: () => void;
+  readonly sessions: SessionNumber;
+  readonly credentials: Pick<Credentials, 'renewKey' | 'renewed' | 'publicKey'>;
+  /** The session that this process holds. */
+  readonly held: () => number | undefined;
+  /** Another agent of this identity has started since, and works; it is asked again until that one is silent. */
+  readonly onSuperseded: (isSuperseded: boolean) => void;
+  readonly request: Request;
+  readonly backoff: BackoffBounds;
+  readonly log: Log;
+}
+
+/**
+ * Asks until there is a session above every one that this host has used. Undefined when the signal aborts first. A
+ * control plane that was set back answers with a low number; asking again raises it.
+ */
+export async function hello(parts: HelloParts, signal: AbortSignal): Promise<Greeting | undefined> {
+  const { sessions, log } = parts;
+  for (let attempt = 0; !signal.aborted; attempt++) {
+    try {
+      const answer = await ask(parts);
+      const fault = faultOf(answer, parts.cluster, sessions.highest());
+      if (answer.ok && fault === undefined) {
+        sessions.used(answer.session);
+        parts.onSuperseded(false);
+        if (answer.jwt !== undefined) parts.credentials.renewed(answer.jwt);
+        return answer;
+      }
+      if (!answer.ok && answer.error === 'fenced') parts.onFenced();
+      if (!answer.ok && answer.error === 'unknown_host') parts.onUnknown();
+      if (!answer.ok && answer.error === 'superseded') parts.onSuperseded(true);
+      else log.error('hello_refused', { why: fault, answer });
+    } catch (error) {
+      log.debug('hello_unanswered', { error });
+    }
+    await sleep(jitter(backoffMs(attempt, parts.backoff)), signal);
+  }
+  return undefined;
+}
+
+function faultOf(answer: HelloAnswer, cluster: string, highest: number): string | undefined {
+  if (!answer.ok) return answer.error;
+  if (answer.cluster !== cluster) return 'another cluster answers: this host was enrolled in a different one';
+  return answer.session <= highest ? `session ${answer.session} is not above ${highest}` : undefined;
+}
+
+export interface Offer {
+  /** The control plane knows this host, and has not refused it. */
+  readonly isKnown: boolean;
+  readonly jwt: string | undefined;
+}
+
+/**
+ * Asks once for bound credentials, in place of those of the last release (ADR 22). A control plane of the last release takes
+ * it for any hello, so it says all that a hello says. Undefined: there was no answer.
+ */
+export async function askBound(parts: HelloParts): Promise<Offer | undefined> {
+  try {
+    const answer = await ask(parts, { wants_bound: true, renew_key: parts.credentials.publicKey });
+    if (!answer.ok) parts.log.warn('bound_credentials_refused', { why: answer.error });
+    return { isKnown: answer.ok, jwt: answer.ok ? answer.jwt : undefined };
+  } catch (error) {
+    parts.log.debug('hello_unanswered', { error });
+    return undefined;
+  }
+}
+
+/**
+ * Says that this agent ends while its containers run on: from now on its silence is no sign that it has stopped them.
+ * Rejects where that is not answered.
+ */
+export async function farewell(parts: HelloParts): Promise<void> {
+  await ask({ ...parts, stopsAfterMs: () => null }, {}, limits.farewellMs);
+}
+
+async function ask(
+  parts: HelloParts,
+  more: Pick<Hello, 'wants_bound' | 'renew_key'> = {},
+  timeoutMs: number = limits.reportTimeoutMs,
+): Promise<HelloAnswer> {
+  const { sender, version, capacity, stopsAfterMs, held, sessions, credentials, request } = parts;
+  const renewKey = credentials.renewKey();
+  const session = held();
+  const message: Hello = {
+    v: 1,
+    agent_version: version,
+    capacity: capacity(),
+    ...(session === undefined ? {} : { session }),
+    highest_session: sessions.highest(),
+    stops_after_ms: stopsAfterMs(),
+    ...(renewKey === undefined ? {} : { renew_key: renewKey }),
+    ...more,
+  };
+  return decodeAnswer(await request(subjects.hostHello(sender()), JSON.stringify(message), timeoutMs));
+}

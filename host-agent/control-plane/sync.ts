@@ -1,0 +1,167 @@
+/**
+ * Asks every owner of a partition what this host should run, and takes the answers in its own random inbox: a doorbell
+ * or a stranger's message is never believed, only the answer to one's own question (facts of the two accounts; A7).
+ */
+import { randomBytes } from 'node:crypto';
+import type { NatsConnection, Subscription } from '@nats-io/transport-node';
+import { decoder } from '../../lib/decode.ts';
+import type { Log } from '../../lib/log.ts';
+import { limits } from '../../schemas/limits.ts';
+import { SyncAnswer, type Stranger, type SyncAsk } from '../../schemas/wire/messages.ts';
+import { partitionOf, subjects, type Sender } from '../../schemas/wire/subjects.ts';
+import {
+  accept,
+  Assembly,
+  isOfVersionHeld,
+  refuse,
+  type DesiredSet,
+  type PartitionAnswer,
+} from '../workload/desired.ts';
+
+const decodeAnswer = decoder(SyncAnswer);
+
+export type SyncResult =
+  /** Every partition that was asked for has answered. `due`: those with strangers that could not be named in this ask. */
+  | { readonly kind: 'complete'; readonly due: readonly number[] }
+  /** The deadline came first; what did come was taken in. */
+  | { readonly kind: 'partial'; readonly missing: readonly number[] }
+  /** Nobody answered. */
+  | { readonly kind: 'silent' }
+  /** Another cluster answered, or this one was initialised anew, or the host is thrown out: nothing of it was taken in. */
+  | { readonly kind: 'refused'; readonly why: string };
+
+export interface SyncTarget {
+  readonly sender: () => Sender;
+  current(): DesiredSet;
+  update(next: DesiredSet): void;
+  /** All that was asked for has been answered. */
+  settled(): void;
+  /** The control plane says that this host is thrown out. */
+  fenced(): void;
+  /** The operator's approval of held orphans. */
+  orphanWord(word: number): void;
+  /** Containers on the engine that the desired set does not know, the most pressing first. */
+  strangers(): readonly Stranger[];
+  /** Strangers that no owner has spoken of. */
+  unjudged(): readonly Stranger[];
+  /** What the owner of their partition said of these, from the version of its set that is held now. */
+  verdicts(named: readonly Stranger[], gone: readonly Pick<Stranger, 'id' | 'placement'>[]): void;
+  /** Of the cluster that answers. */
+  incarnation(told: number): void;
+}
+
+/** One question. `only`: the partitions that a bell named; undefined for all. */
+export function sync(
+  nc: NatsConnection,
+  target: SyncTarget,
+  only: readonly number[] | undefined,
+  log: Log,
+  timeoutMs: number = limits.syncTimeoutMs,
+  signal?: AbortSignal,
+): Promise<SyncResult> {
+  const before = target.current();
+  const held = new Map(before.sets);
+  const named = namedFor(target.strangers(), only, before.partitions);
+  const ask: SyncAsk = {
+    v: 1,
+    ...(only === undefined ? {} : { partitions: [...only] }),
+    held: Object.fromEntries([...held].map(([partition, { epoch, revision }]) => [partition, [epoch, revision]])),
+    ...(named.length === 0 ? {} : { strangers: [...named] }),
+  };
+  const assembly = new Assembly();
+  const answered = new Set<number>();
+  let partitions = before.partitions;
+
+  return new Promise((resolve) => {
+    const inbox = `${subjects.hostInbox(target.sender())}.${randomBytes(16).toString('hex')}`;
+    const finish = (result: SyncResult): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', expire);
+      subscription.unsubscribe();
+      resolve(result);
+    };
+    const expire = (): void => {
+      const wanted = only ?? Array.from({ length: partitions ?? 0 }, (_, partition) => partition);
+      const missing = wanted.filter((partition) => !answered.has(partition));
+      finish(answered.size === 0 ? { kind: 'silent' } : { kind: 'partial', missing });
+    };
+    const take = (data: Uint8Array): void => {
+      const answer = decodeAnswer(data);
+      const refusal = refuse(target.current(), answer);
+      if (refusal !== undefined) {
+        log.error('sync_refused', { ...refusal, ours: before.cluster });
+        finish({ kind: 'refused', why: refusal.kind });
+        return;
+      }
+      if (answer.fenced === true) {
+        target.fenced();
+        finish({ kind: 'refused', why: 'fenced' });
+        return;
+      }
+      partitions = answer.partitions;
+      target.incarnation(answer.incarnation ?? 0);
+      if (answer.orphan_word !== null) target.orphanWord(answer.orphan_word);
+      const whole = assembly.add(answer);
+      if (whole === undefined) return;
+      answered.add(whole.partition);
+      const next = accept(target.current(), partitions, whole, held);
+      if (next !== target.current()) target.update(next);
+      takeVerdicts(whole, next);
+      const isDone =
+        only === undefined ? answered.size === partitions : only.every((partition) => answered.has(partition));
+      if (!isDone) return;
+      target.settled();
+      finish({ kind: 'complete', due: unasked(target.unjudged(), named, partitions) });
+    };
+    const takeVerdicts = (whole: PartitionAnswer, current: DesiredSet): void => {
+      const count = current.partitions;
+      if (count === null || !isOfVersionHeld(current, whole)) return;
+      const own = named.filter(({ tenant }) => partitionOf(tenant, count) === whole.partition);
+      if (own.length > 0) target.verdicts(own, whole.gone);
+    };
+
+    const subscription: Subscription = nc.subscribe(inbox, {
+      callback: (error, message) => {
+        if (error !== null) {
+          log.warn('sync_subscription_failed', { error });
+          return;
+        }
+        if (message.data.length === 0 && message.headers?.code === 503) {
+          finish({ kind: 'silent' });
+          return;
+        }
+        try {
+          take(message.data);
+        } catch (error) {
+          log.warn('sync_answer_malformed', { error });
+        }
+      },
+    });
+    const timer = setTimeout(expire, timeoutMs);
+    signal?.addEventListener('abort', expire, { once: true });
+    try {
+      nc.publish(subjects.hostSync(target.sender()), JSON.stringify(ask), { reply: inbox });
+    } catch (error) {
+      log.debug('sync_not_sent', { error });
+      finish({ kind: 'silent' });
+    }
+  });
+}
+
+/** Those of the partitions that are asked, as many as one ask may hold. */
+function namedFor(
+  strangers: readonly Stranger[],
+  only: readonly number[] | undefined,
+  partitions: number | null,
+): readonly Stranger[] {
+  const isAsked = ({ tenant }: Stranger): boolean =>
+    only === undefined || partitions === null || only.includes(partitionOf(tenant, partitions));
+  return strangers.filter(isAsked).slice(0, limits.syncStrangers);
+}
+
+/** Partitions of strangers that came to light after the ask was sent, or did not fit into it. */
+function unasked(unjudged: readonly Stranger[], named: readonly Stranger[], partitions: number): readonly number[] {
+  const asked = new Set(named.map(({ id }) => id));
+  const due = unjudged.filter(({ id }) => !asked.has(id)).map(({ tenant }) => partitionOf(tenant, partitions));
+  return [...new Set(due)];
+}

@@ -1,0 +1,233 @@
+/**
+ * Measures what each container has written, and evicts those over their limit as soon as that is known. A storage driver
+ * with quotas stops a container sooner; few hosts have one, and none counts volumes. Each container has a pace of its
+ * own (disk-plan.ts), so one that is slow to measure delays no other.
+ */
+import { sleep } from '../../lib/backoff.ts';
+import type { Log } from '../../lib/log.ts';
+import { limits } from '../../schemas/limits.ts';
+import { isContainerId, type ContainerId } from '../../schemas/ids.ts';
+import {
+  attempted,
+  dueAtMs,
+  evictionsOf,
+  hasVolumes,
+  isAwaited,
+  isUnknown,
+  nextToMeasure,
+  spentMs,
+  unmeasuredWords,
+  untried,
+  useOf,
+  type AttemptOutcome,
+  type DiskLimit,
+  type DiskUse,
+  type Measured,
+  type MeasuredVolumes,
+  type Pressure,
+  type Relief,
+  type Spent,
+} from './disk-plan.ts';
+import type { Summary } from '../docker/answers.ts';
+import type { Engine } from '../docker/engine.ts';
+import { EngineError } from '../docker/errors.ts';
+import type { Faults } from '../faults.ts';
+import type { Metrics } from '../metrics.ts';
+import { labels } from '../reconcile/observed.ts';
+import { ownerLabels, type Owner } from '../reconcile/spec.ts';
+
+export interface DiskKeeperParts {
+  readonly engine: Pick<Engine, 'list' | 'written' | 'volumeBytes'>;
+  readonly owner: Owner;
+  readonly isEngineUp: () => boolean;
+  readonly pressure: () => Pressure;
+  readonly limitOf: (id: ContainerId) => DiskLimit;
+  /** False: it is to go already, or must stay as it is. */
+  readonly evict: (use: DiskUse) => boolean;
+  readonly settings: { readonly DISK_INTERVAL_MS: number };
+  readonly faults: Faults;
+  readonly metrics: Pick<Metrics, 'diskEviction'>;
+  readonly steadyMs: () => number;
+  readonly log: Log;
+}
+
+export interface DiskKeeper {
+  run(signal: AbortSignal): Promise<void>;
+  /** Sees which containers there are, and begins to measure those that are due. */
+  look(signal: AbortSignal): Promise<void>;
+  /** Containers whose use cannot be measured. */
+  unknown(): number;
+}
+
+/** These have written nothing yet, or are on their way out. */
+const notMeasured: ReadonlySet<string> = new Set(['created', 'removing', 'dead']);
+
+export function createDiskKeeper(parts: DiskKeeperParts): DiskKeeper {
+  const { engine, settings, steadyMs, log } = parts;
+  const containers = new Map<string, Measured>();
+  /** The tenants of containers that are being measured, by the engine's id. */
+  const measuring = new Map<string, string>();
+  const spent = new Map<string, Spent>();
+  let volumes: MeasuredVolumes = { bytes: new Map(), attempts: untried };
+  let isMeasuringVolumes = false;
+  let relief: Relief | undefined;
+
+  const intervalMs = (): number =>
+    parts.pressure().isPressed ? Math.min(limits.diskLookMs, settings.DISK_INTERVAL_MS) : settings.DISK_INTERVAL_MS;
+  const spentOn = (tenant: string, nowMs: number): number => {
+    const on = spent.get(tenant);
+    return on === undefined ? 0 : spentMs(on, nowMs);
+  };
+  const unknown = (): Measured[] => [...containers.values()].filter(({ attempts }) => isUnknown(attempts));
+
+  const track = (listed: readonly Summary[]): void => {
+    const before = new Map(containers);
+    containers.clear();
+    for (const { Id: dockerId, State, Labels } of listed) {
+      const id = Labels?.[labels.container] ?? '';
+      if (notMeasured.has(State) || !isContainerId(id)) continue;
+      const tenant = Labels?.[labels.tenant] ?? '';
+      containers.set(dockerId, before.get(dockerId) ?? { id, dockerId, tenant, written: null, attempts: untried });
+    }
+    const nowMs = steadyMs();
+    for (const tenant of spent.keys()) if (spentOn(tenant, nowMs) < 1) spent.delete(tenant);
+    if (![...containers.values()].some(hasVolumes)) volumes = { bytes: new Map(), attempts: untried };
+    if (relief?.goneAtMs === null && !containers.has(relief.dockerId)) relief = { ...relief, goneAtMs: nowMs };
+  };
+
+  const evict = (use: DiskUse): boolean => {
+    if (!parts.evict(use)) return false;
+    parts.metrics.diskEviction();
+    const { id: container, usedBytes, limitBytes } = use;
+    log.warn('disk_limit', { container, usedBytes, limitBytes, isPressed: parts.pressure().isPressed });
+    return true;
+  };
+
+  const evictOver = (): void => {
+    const uses = [...containers.values()].flatMap((each) => useOf(each, volumes, parts.limitOf(each.id)) ?? []);
+    const { over, underPressure } = evictionsOf(uses);
+    for (const use of over) evict(use);
+    const pressure = parts.pressure();
+    if (!pressure.isPressed || (relief !== undefined && isAwaited(relief, pressure, steadyMs()))) return;
+    const evicted = underPressure.find(evict);
+    if (evicted !== undefined) relief = { dockerId: evicted.dockerId, atMs: steadyMs(), goneAtMs: null };
+  };
+
+  const tellUnknown = (): void => {
+    const words = unmeasuredWords(
+      unknown().map(({ id }) => id),
+      volumes,
+    );
+    if (words === undefined) parts.faults.clear('disk_unmeasured');
+    else parts.faults.restate('disk_unmeasured', words);
+  };
+
+  const settle = (): void => {
+    evictOver();
+    tellUnknown();
+  };
+
+  const outcomeOf = (error: unknown): AttemptOutcome =>
+    // While the engine hangs as a whole, no container is to blame.
+    error instanceof EngineError && error.fault.kind === 'deadline' && parts.isEngineUp() ? 'late' : 'failed';
+
+  const measure = async ({ dockerId, id, tenant }: Measured): Promise<void> => {
+    const startMs = steadyMs();
+    measuring.set(dockerId, tenant);
+    let outcome: AttemptOutcome = 'measured';
+    let written: Measured['written'] | undefined;
+    try {
+      written = await engine.written(dockerId);
+      if (written === undefined) containers.delete(dockerId);
+    } catch (error) {
+      outcome = outcomeOf(error);
+      const before = containers.get(dockerId)?.attempts ?? untried;
+      const isNews = !isUnknown(before) && isUnknown(attempted(before, outcome, 0, 0));
+      log[isNews ? 'warn' : 'debug']('disk_use_unknown', { container: id, tenant, error });
+    } finally {
+      measuring.delete(dockerId);
+      const atMs = steadyMs();
+      spent.set(tenant, { ms: spentOn(tenant, atMs) + atMs - startMs, atMs });
+    }
+    const current = containers.get(dockerId);
+    if (current === undefined) return;
+    const attempts = attempted(current.attempts, outcome, startMs, steadyMs());
+    containers.set(dockerId, { ...current, written: written ?? current.written, attempts });
+  };
+
+  const measureVolumes = async (): Promise<void> => {
+    const startMs = steadyMs();
+    isMeasuringVolumes = true;
+    let outcome: AttemptOutcome = 'measured';
+    let { bytes } = volumes;
+    try {
+      bytes = await engine.volumeBytes();
+    } catch (error) {
+      // The layers that were measured count all the same.
+      outcome = outcomeOf(error);
+      const isNews = !isUnknown(volumes.attempts) && isUnknown(attempted(volumes.attempts, outcome, 0, 0));
+      log[isNews ? 'warn' : 'debug']('volume_use_unknown', { error });
+    } finally {
+      isMeasuringVolumes = false;
+      volumes = { bytes, attempts: attempted(volumes.attempts, outcome, startMs, steadyMs()) };
+    }
+  };
+
+  const nextWork = (): (() => Promise<void>) | undefined => {
+    const [nowMs, interval] = [steadyMs(), intervalMs()];
+    const areVolumesDue = !isMeasuringVolumes && dueAtMs(volumes.attempts, interval) <= nowMs;
+    if (areVolumesDue && [...containers.values()].some(hasVolumes)) return measureVolumes;
+    const next = nextToMeasure(containers.values(), {
+      nowMs,
+      intervalMs: interval,
+      isPressed: parts.pressure().isPressed,
+      busy: new Set(measuring.values()),
+      spentMs: (tenant) => spentOn(tenant, nowMs),
+    });
+    return next === undefined ? undefined : () => measure(next);
+  };
+
+  const dispatch = (signal: AbortSignal): void => {
+    const running = (): number => measuring.size + Number(isMeasuringVolumes);
+    while (!signal.aborted && parts.isEngineUp() && running() < limits.diskMeasurements) {
+      const work = nextWork();
+      if (work === undefined) return;
+      void work()
+        .then(() => {
+          if (signal.aborted) return;
+          settle();
+          dispatch(signal);
+        })
+        .catch((error: unknown) => log.error('disk_look_failed', { error }));
+    }
+  };
+
+  const look = async (signal: AbortSignal): Promise<void> => {
+    if (!parts.isEngineUp()) return;
+    track(await engine.list(ownerLabels(parts.owner)));
+    if (signal.aborted) return;
+    settle();
+    dispatch(signal);
+  };
+
+  return {
+    look,
+    unknown: () =>
+      isUnknown(volumes.attempts)
+        ? new Set([...unknown(), ...[...containers.values()].filter(hasVolumes)]).size
+        : unknown().length,
+    run: async (signal) => {
+      // An engine that hangs is not waited for when the agent stops.
+      const ended = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+      while (!signal.aborted) {
+        await sleep(Math.min(limits.diskLookMs, settings.DISK_INTERVAL_MS), signal);
+        if (signal.aborted) return;
+        try {
+          await Promise.race([look(signal), ended]);
+        } catch (error) {
+          log.debug('disk_look_failed', { error });
+        }
+      }
+    },
+  };
+}

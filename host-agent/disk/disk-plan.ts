@@ -1,0 +1,200 @@
+/** What to measure next, and which containers have written too much. Pure. */
+import type { ContainerId } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
+
+export interface DiskLimit {
+  readonly bytes: number;
+  /** False for what was declared before there were limits: it is evicted under pressure alone. */
+  readonly isEnforced: boolean;
+}
+
+/** The lesser of what was declared and what the host allows. */
+export function diskLimitOf({ disk_bytes: declared }: { disk_bytes?: number }, hostBytes: number): DiskLimit {
+  return { bytes: Math.min(declared ?? hostBytes, hostBytes), isEnforced: declared !== undefined };
+}
+
+/** How the attempts to measure one thing went. */
+export interface Attempts {
+  /** The last one took longer than `limits.diskMeasureMs`. */
+  readonly isLate: boolean;
+  /** Failures in a row, of any kind. */
+  readonly failures: number;
+  /** When the last one ended; null before the first. */
+  readonly endedAtMs: number | null;
+  readonly tookMs: number;
+}
+
+export const untried: Attempts = { isLate: false, failures: 0, endedAtMs: null, tookMs: 0 };
+
+export type AttemptOutcome = 'measured' | 'late' | 'failed';
+
+export const attempted = (
+  before: Attempts,
+  outcome: AttemptOutcome,
+  startedAtMs: number,
+  endedAtMs: number,
+): Attempts => ({
+  isLate: outcome === 'late',
+  failures: outcome === 'measured' ? 0 : before.failures + 1,
+  endedAtMs,
+  tookMs: endedAtMs - startedAtMs,
+});
+
+/** Its use is not known. One attempt that is late says so; an engine that refuses may do so once or twice. */
+export const isUnknown = ({ isLate, failures }: Attempts): boolean => isLate || failures >= limits.hostFaultTries;
+
+/** What takes long to measure is measured less often: it never takes more than a tenth of the time. */
+export const restMs = (tookMs: number, intervalMs: number): number => Math.max(intervalMs, 9 * tookMs);
+
+export const dueAtMs = ({ endedAtMs, tookMs }: Attempts, intervalMs: number): number =>
+  endedAtMs === null ? Number.NEGATIVE_INFINITY : endedAtMs + restMs(tookMs, intervalMs);
+
+/** A container that the engine has, running or not: what it wrote stays until it is removed. */
+export interface Measured {
+  readonly id: ContainerId;
+  readonly dockerId: string;
+  readonly tenant: string;
+  /** As last measured; null before. */
+  readonly written: { readonly layerBytes: number; readonly volumes: readonly string[] } | null;
+  readonly attempts: Attempts;
+}
+
+/** The engine measures all volumes at once. */
+export interface MeasuredVolumes {
+  /** As last measured, by name. */
+  readonly bytes: ReadonlyMap<string, number>;
+  readonly attempts: Attempts;
+}
+
+export const hasVolumes = ({ written }: Measured): boolean => (written?.volumes.length ?? 0) > 0;
+
+/** Time that was spent on a tenant's containers. Half of it is forgotten with each `limits.diskIntervalMs`. */
+export interface Spent {
+  readonly ms: number;
+  readonly atMs: number;
+}
+
+export const spentMs = ({ ms, atMs }: Spent, nowMs: number): number =>
+  ms * 0.5 ** (Math.max(0, nowMs - atMs) / limits.diskIntervalMs);
+
+export interface Turn {
+  readonly nowMs: number;
+  readonly intervalMs: number;
+  readonly isPressed: boolean;
+  /** Tenants one of whose containers is being measured. */
+  readonly busy: ReadonlySet<string>;
+  /** Time that was spent on a tenant of late. */
+  readonly spentMs: (tenant: string) => number;
+}
+
+/**
+ * The container to measure now. One of a tenant at a time, and the tenant that took the least time first: a tenant whose
+ * containers take long delays its own. Among a tenant's the longest due, under pressure the largest.
+ */
+export function nextToMeasure(containers: Iterable<Measured>, turn: Turn): Measured | undefined {
+  const due = [...containers].filter(
+    ({ attempts, tenant }) => dueAtMs(attempts, turn.intervalMs) <= turn.nowMs && !turn.busy.has(tenant),
+  );
+  const knownBytes = ({ written }: Measured): number => written?.layerBytes ?? Number.MAX_SAFE_INTEGER;
+  const waitedMs = ({ attempts }: Measured): number => turn.nowMs - (attempts.endedAtMs ?? -Number.MAX_SAFE_INTEGER);
+  const urgency = turn.isPressed ? knownBytes : waitedMs;
+  const [first] = due.toSorted(
+    (left, right) => turn.spentMs(left.tenant) - turn.spentMs(right.tenant) || urgency(right) - urgency(left),
+  );
+  return first;
+}
+
+/** What a container has written: its writable layer and the volumes that its image names. */
+export interface DiskUse {
+  readonly id: ContainerId;
+  readonly dockerId: string;
+  /** Null: it could not be measured in time. */
+  readonly usedBytes: number | null;
+  readonly limitBytes: number;
+  readonly isEnforced: boolean;
+}
+
+/** Undefined: nothing is known yet. */
+export function useOf(container: Measured, volumes: MeasuredVolumes, limit: DiskLimit): DiskUse | undefined {
+  const { id, dockerId, written, attempts } = container;
+  const use = { id, dockerId, limitBytes: limit.bytes, isEnforced: limit.isEnforced };
+  if (attempts.isLate) return { ...use, usedBytes: null };
+  if (written === null) return undefined;
+  // Volumes that were measured before count as they were then: another's may be why none is measured now.
+  const isVolumeLate = volumes.attempts.isLate && written.volumes.some((name) => !volumes.bytes.has(name));
+  if (isVolumeLate) return { ...use, usedBytes: null };
+  return {
+    ...use,
+    usedBytes: written.volumes.reduce((sum, name) => sum + (volumes.bytes.get(name) ?? 0), written.layerBytes),
+  };
+}
+
+export interface Evictions {
+  /** Over an enforced limit: all go. */
+  readonly over: readonly DiskUse[];
+  /** These go under pressure alone, one at a time: what cannot be measured in time, then what is over, the largest first. */
+  readonly underPressure: readonly DiskUse[];
+}
+
+export function evictionsOf(uses: readonly DiskUse[]): Evictions {
+  const late = uses.filter(({ usedBytes }) => usedBytes === null);
+  const over = uses
+    .filter(({ usedBytes, limitBytes }) => usedBytes !== null && usedBytes > limitBytes)
+    .toSorted((left, right) => (right.usedBytes ?? 0) - (left.usedBytes ?? 0));
+  return {
+    over: over.filter(({ isEnforced }) => isEnforced),
+    underPressure: [...late, ...over.filter(({ isEnforced }) => !isEnforced)],
+  };
+}
+
+/** How full the disk was at the last look. */
+export interface Pressure {
+  readonly isPressed: boolean;
+  readonly atMs: number;
+}
+
+/** An eviction under pressure whose effect is awaited before the next. */
+export interface Relief {
+  readonly dockerId: string;
+  readonly atMs: number;
+  /** When it was first seen to be gone. */
+  readonly goneAtMs: number | null;
+}
+
+/** Until the disk was looked at without it; a removal that takes very long is not waited for. */
+export const isAwaited = ({ atMs, goneAtMs }: Relief, pressure: Pressure, nowMs: number): boolean =>
+  goneAtMs === null ? nowMs < atMs + limits.diskReliefMs : pressure.atMs <= goneAtMs;
+
+const inMiB = (bytes: number): string => `${Math.ceil(bytes / 1024 / 1024)} MiB`;
+
+export const evictionWords = ({ usedBytes, limitBytes }: Pick<DiskUse, 'usedBytes' | 'limitBytes'>): string =>
+  usedBytes === null
+    ? `what it wrote could not be measured in ${limits.diskMeasureMs / 1000} s while the host's disk was nearly full, ` +
+      `and counts as more than its limit of ${inMiB(limitBytes)}: what it wrote is removed`
+    : `it wrote ${inMiB(usedBytes)} to the host's disk, and its limit is ${inMiB(limitBytes)}: what it wrote is removed`;
+
+/** The fault of a host where limits cannot be kept; undefined: there is none. */
+export function unmeasuredWords(ids: readonly ContainerId[], volumes: MeasuredVolumes): string | undefined {
+  if (ids.length > 0) {
+    const named = ids.slice(0, 3).join(', ') + (ids.length > 3 ? ` and ${ids.length - 3} more` : '');
+    return `cannot measure what these containers wrote, so their limits are not kept: ${named}; look for millions of files in them, or for a slow disk`;
+  }
+  return isUnknown(volumes.attempts)
+    ? 'cannot measure volumes, so limits are not kept there: look for a volume with millions of files, or for a slow disk'
+    : undefined;
+}
+
+/** Of the file system with the engine's data; the scarcer of bytes and inodes. */
+export interface DiskFill {
+  readonly usedPercent: number;
+}
+
+/** Of statfs(2). File systems that make inodes as they need them count none. */
+export function fillOf(stat: { blocks: number; bavail: number; files: number; ffree: number }): DiskFill {
+  const used = (all: number, free: number): number => (all > 0 ? (100 * (all - free)) / all : 0);
+  return { usedPercent: Math.max(used(stat.blocks, stat.bavail), used(stat.files, stat.ffree)) };
+}
+
+/** A disk is under pressure from the threshold on, until it is some percent below. */
+export const isPressed = ({ usedPercent }: DiskFill, wasPressed: boolean, fromPercent: number): boolean =>
+  usedPercent >= fromPercent - (wasPressed ? limits.diskReliefPercent : 0);

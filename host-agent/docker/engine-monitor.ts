@@ -1,0 +1,137 @@
+/**
+ * Is the engine there? Asks it every so often, with a deadline, and hears its events while it answers. Everything else
+ * rests on this: while the engine is away nothing is decided, and when it is back everything is looked at anew.
+ */
+import { backoffMs, jitter, sleep, type BackoffBounds } from '../../lib/backoff.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Log } from '../../lib/log.ts';
+import { isContainerId, type ContainerId } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
+import type { EngineEvent } from './answers.ts';
+import type { Engine } from './engine.ts';
+import { createLatch } from '../../lib/notify.ts';
+import { labels } from '../reconcile/observed.ts';
+import { ownerLabels, type Owner } from '../reconcile/spec.ts';
+
+export type EngineStatus =
+  /** `watchedSinceMs`: of a clock that does not step. */
+  | { readonly phase: 'up'; readonly version: string; readonly sinceMs: number; readonly watchedSinceMs: number }
+  | { readonly phase: 'away'; readonly sinceMs: number };
+
+export interface EngineMonitor {
+  status(): EngineStatus;
+  /** A call found it away or hanging: ask now. */
+  suspect(): void;
+  run(signal: AbortSignal): Promise<void>;
+}
+
+export interface MonitorParts {
+  readonly engine: Engine;
+  readonly owner: Owner;
+  readonly probeIntervalMs: number;
+  readonly backoff: BackoffBounds;
+  readonly clock: Clock;
+  readonly steadyMs: () => number;
+  readonly log: Log;
+  /** It answers, after it did not: look at everything. Rejects when it goes away again meanwhile. */
+  readonly onUp: () => Promise<void>;
+  readonly onAway: (sinceMs: number) => void;
+  readonly onEvent: (id: ContainerId) => void;
+}
+
+/** One probe may be lost to a busy machine. */
+const probesToDistrust = 2;
+
+export function createEngineMonitor(parts: MonitorParts): EngineMonitor {
+  const { engine, clock, log } = parts;
+  const doubt = createLatch();
+  let status: EngineStatus = { phase: 'away', sinceMs: clock.nowMs() };
+  let isDoubted = false;
+  let isAwayTold = false;
+
+  const goUp = (version: string): void => {
+    log.info('engine_up', { engine: version });
+    status = { phase: 'up', version, sinceMs: clock.nowMs(), watchedSinceMs: parts.steadyMs() };
+    isAwayTold = false;
+  };
+  const goAway = (error: unknown): void => {
+    if (isAwayTold) return;
+    log.warn('engine_away', { error });
+    if (status.phase === 'up') status = { phase: 'away', sinceMs: clock.nowMs() };
+    isAwayTold = true;
+    parts.onAway(status.sinceMs);
+  };
+
+  const hear = async (signal: AbortSignal): Promise<never> => {
+    for await (const event of await engine.events(ownerLabels(parts.owner), signal)) {
+      const id = subjectOf(event);
+      if (id !== undefined) parts.onEvent(id);
+    }
+    throw new Error('the event stream ended');
+  };
+
+  /** Rejects when the engine has failed to answer; resolves when the signal aborts. */
+  const watch = async (signal: AbortSignal): Promise<void> => {
+    for (let failures = 0; !signal.aborted;) {
+      if (!isDoubted) await doubt.wait(parts.probeIntervalMs, signal);
+      isDoubted = false;
+      try {
+        await engine.probe(limits.engineProbeMs);
+        failures = 0;
+      } catch (error) {
+        failures += 1;
+        if (failures >= probesToDistrust) throw error;
+      }
+    }
+  };
+
+  /** From the first answer to the loss of events or of answers. Events are heard before the look at everything. */
+  const attend = async (signal: AbortSignal, onLooked: () => void): Promise<void> => {
+    const leaving = new AbortController();
+    const either = AbortSignal.any([signal, leaving.signal]);
+    try {
+      const hearing = hear(either);
+      hearing.catch(() => undefined);
+      await parts.onUp();
+      onLooked();
+      await Promise.race([watch(either), hearing]);
+    } finally {
+      leaving.abort();
+    }
+  };
+
+  return {
+    status: () => status,
+    suspect: () => {
+      isDoubted = true;
+      doubt.wake();
+    },
+    run: async (signal) => {
+      for (let failures = 0; !signal.aborted; failures++) {
+        try {
+          const { version } = await engine.probe(limits.engineProbeMs);
+          if (status.phase === 'away') goUp(version);
+          // An engine that answers, and cannot be looked at, is asked again with growing pauses.
+          await attend(signal, () => (failures = 0));
+        } catch (error) {
+          if (signal.aborted) return;
+          // Only the event stream broke: no reason to call the engine away.
+          const isThere = await engine.probe(limits.engineProbeMs).then(
+            () => true,
+            () => false,
+          );
+          if (isThere) log.debug('engine_attention_lost', { error });
+          else goAway(error);
+        }
+        await sleep(jitter(backoffMs(failures, parts.backoff)), signal);
+      }
+    },
+  };
+}
+
+/** The container that an event is about; health checks make many of the `exec_` kind, which change nothing. */
+function subjectOf({ Action, Actor }: EngineEvent): ContainerId | undefined {
+  if (Action === undefined || Action.startsWith('exec_')) return undefined;
+  const id = Actor?.Attributes[labels.container] ?? '';
+  return isContainerId(id) ? id : undefined;
+}

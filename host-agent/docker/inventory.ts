@@ -1,0 +1,45 @@
+/** Looks at the engine: all containers of ours, or those of one id. What is not ours is never seen (invariant A4). */
+import { isContainerId, isTenantId, type ContainerId, type TenantId } from '../../schemas/ids.ts';
+import type { Engine } from './engine.ts';
+import { foundFrom, labels, observedFrom, type Found, type Observed } from '../reconcile/observed.ts';
+import { ownerLabels, type Owner } from '../reconcile/spec.ts';
+
+/** A container of ours that the engine has. */
+export interface Presence {
+  readonly tenant: TenantId;
+  /** The newest that a container of this id was made under. */
+  readonly placement: number;
+  /** What the list shows, in one string: differs when something worth a look has changed. */
+  readonly fingerprint: string;
+}
+
+export async function inventory(engine: Engine, owner: Owner): Promise<Map<ContainerId, Presence>> {
+  const present = new Map<ContainerId, Presence>();
+  const summaries = await engine.list(ownerLabels(owner));
+  for (const { Id, State, Status, Labels } of summaries.sort((left, right) => (left.Id < right.Id ? -1 : 1))) {
+    const id = Labels?.[labels.container] ?? '';
+    const tenant = Labels?.[labels.tenant] ?? '';
+    const placement = Number(Labels?.[labels.placement] ?? Number.NaN);
+    // With other labels it is none that this agent made.
+    if (!isContainerId(id) || !isTenantId(tenant) || !Number.isSafeInteger(placement) || placement < 0) continue;
+    const before = present.get(id);
+    const health = /\((healthy|unhealthy|health: starting)\)/.exec(Status)?.[1] ?? '';
+    present.set(id, {
+      tenant,
+      placement: Math.max(placement, before?.placement ?? 0),
+      fingerprint: `${before?.fingerprint ?? ''}${Id} ${State} ${health};`,
+    });
+  }
+  return present;
+}
+
+export async function observe(engine: Engine, owner: Owner, id: ContainerId): Promise<Observed> {
+  const summaries = await engine.list({ ...ownerLabels(owner), [labels.container]: id });
+  const found: Found[] = [];
+  for (const { Id } of summaries) {
+    const inspection = await engine.inspect(Id);
+    const each = inspection === undefined ? undefined : foundFrom(inspection);
+    if (each !== undefined) found.push(each);
+  }
+  return observedFrom(found);
+}

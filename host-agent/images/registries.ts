@@ -1,0 +1,62 @@
+/**
+ * May the engine be sent to this registry? Asked right before each pull: whoever names a registry has the engine send a
+ * request from the host's own network, where services answer that no tenant should reach.
+ *
+ * What this cannot stop: a registry that is allowed may refer the engine to any other address (the realm of its
+ * `WWW-Authenticate`, a redirect), and a name may resolve to another address when the engine asks a moment later. An
+ * egress proxy for the engine stops both (docs/deploy.md).
+ */
+import { limits } from '../../schemas/limits.ts';
+import { hostsOfRegistry, judgeRegistry } from '../../schemas/api/registry.ts';
+import { isPublicAddress } from '../network/addresses.ts';
+
+export type RegistryFault =
+  /** No rule of the host allows it. */
+  | 'not_allowed'
+  /** Its name is allowed, and leads to an address of a private network. */
+  | 'private_address'
+  /** Whether its addresses are public is unknown. */
+  | 'unresolved';
+
+export class RegistryError extends Error {
+  readonly fault: RegistryFault;
+
+  constructor(fault: RegistryFault, detail: string, cause?: unknown) {
+    super(detail, { cause });
+    this.name = 'RegistryError';
+    this.fault = fault;
+  }
+}
+
+/** Every address of a name. Rejects when the signal aborts. */
+export type Resolve = (name: string, signal: AbortSignal) => Promise<readonly string[]>;
+
+/** @throws RegistryError where the engine must not be sent there, or not now. */
+export type Permit = (registry: string) => Promise<void>;
+
+export function createPermit(allowed: readonly string[], resolve: Resolve): Permit {
+  const addressesOf = async (name: string): Promise<readonly string[]> => {
+    try {
+      const addresses = await resolve(name, AbortSignal.timeout(limits.registryLookupMs));
+      if (addresses.length > 0) return addresses;
+    } catch (error) {
+      throw new RegistryError('unresolved', `${name} does not resolve`, error);
+    }
+    throw new RegistryError('unresolved', `${name} has no address`);
+  };
+
+  return async (registry) => {
+    switch (judgeRegistry(registry, allowed)) {
+      case 'named':
+        return;
+      case 'refused':
+        throw new RegistryError('not_allowed', `${registry} is not among REGISTRIES_ALLOWED`);
+      case 'public':
+        for (const name of hostsOfRegistry(registry)) {
+          const inside = (await addressesOf(name)).find((address) => !isPublicAddress(address));
+          if (inside === undefined) continue;
+          throw new RegistryError('private_address', `${name} resolves to ${inside}, which is not a public address`);
+        }
+    }
+  };
+}

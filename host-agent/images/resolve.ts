@@ -1,0 +1,57 @@
+/**
+ * Names to addresses, as the engine resolves them: from the hosts file, then by DNS. Not by `dns.lookup`, which holds one of
+ * the process's four threads until the last name server has failed: a tenant with a slow name would hold up the pulls of
+ * all, and every file with them.
+ */
+import { Resolver } from 'node:dns/promises';
+import { isIP } from 'node:net';
+import { limits } from '../../schemas/limits.ts';
+import { readIfPresent } from '../disk/files.ts';
+import type { Resolve } from './registries.ts';
+
+export interface ResolveOptions {
+  readonly hostsFile: string;
+  /** In place of those of /etc/resolv.conf. */
+  readonly servers?: readonly string[];
+}
+
+/** hosts(5) */
+export function addressesIn(hosts: string, name: string): string[] {
+  return hosts.split('\n').flatMap((line) => {
+    const [zoned = '', ...names] = line.replace(/#.*/, '').trim().split(/\s+/);
+    const address = zoned.replace(/%.*/, '');
+    return isIP(address) !== 0 && names.some((each) => each.toLowerCase() === name.toLowerCase()) ? [address] : [];
+  });
+}
+
+const absent: ReadonlySet<unknown> = new Set(['ENODATA', 'ENOTFOUND']);
+
+/** Of one kind. That there are none is an answer; a server that fails is not, for there may be some. */
+const orNone = (addresses: Promise<string[]>): Promise<string[]> =>
+  addresses.catch((error: unknown) => {
+    if (absent.has((error as NodeJS.ErrnoException).code)) return [];
+    throw error;
+  });
+
+export function createResolve({ hostsFile, servers }: ResolveOptions): Resolve {
+  return async (name, signal) => {
+    const listed = addressesIn((await readIfPresent(hostsFile))?.toString() ?? '', name);
+    if (listed.length > 0) return listed;
+    // For each name: it reads /etc/resolv.conf, which changes, and can be cancelled by itself.
+    const resolver = new Resolver({ timeout: limits.nameserverMs, tries: 2 });
+    if (servers !== undefined) resolver.setServers(servers);
+    const cancel = (): void => resolver.cancel();
+    signal.addEventListener('abort', cancel, { once: true });
+    try {
+      signal.throwIfAborted();
+      const both = await Promise.all([orNone(resolver.resolve4(name)), orNone(resolver.resolve6(name))]);
+      return both.flat();
+    } finally {
+      // The other kind, where one has failed.
+      cancel();
+      signal.removeEventListener('abort', cancel);
+    }
+  };
+}
+
+export const systemResolve: Resolve = createResolve({ hostsFile: '/etc/hosts' });

@@ -1,0 +1,165 @@
+/**
+ * Looks at the firewall from where a tenant stands: a short-lived container on the tenants' bridge tries to reach a
+ * listener of this agent on the host, and the metadata address. It holds nothing but this program's own interpreter,
+ * which is mounted from the host: no image has to be fetched, and none of a tenant's is run.
+ */
+import { existsSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { dirname } from 'node:path';
+import { within } from '../../lib/backoff.ts';
+import { limits } from '../../schemas/limits.ts';
+import type { Network } from '../docker/answers.ts';
+import { Demultiplexer } from '../docker/demux.ts';
+import type { Engine } from '../docker/engine.ts';
+import { networkName, type Owner } from '../reconcile/spec.ts';
+
+export type Probed =
+  | { readonly kind: 'held' }
+  | { readonly kind: 'reached'; readonly what: string }
+  /** Nothing was learned. */
+  | { readonly kind: 'failed'; readonly why: string };
+
+/** Never rejects. Aborted, it clears away what it made. */
+export type Probe = (network: Network, signal: AbortSignal) => Promise<Probed>;
+
+interface Target {
+  readonly what: string;
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Not among the labels of tenants' containers: no inventory counts it. */
+const probeLabel = 'longshore.probe';
+const image = { repo: 'longshore-probe', tag: '1' } as const;
+/** Two blocks of zeros: a tar archive without a file. */
+const emptyTar = Buffer.alloc(1024);
+
+/** Runs in the container. Prints, for each target, "connected" or why not. */
+const script = `
+const [targets, patienceMs] = JSON.parse(process.argv[1]);
+const attempt = ({ host, port }) => new Promise((resolve) => {
+  const socket = require('node:net').connect({ host, port });
+  const end = (word) => { socket.destroy(); resolve(word); };
+  socket.setTimeout(patienceMs, () => end('timeout'));
+  socket.once('connect', () => end('connected'));
+  socket.once('error', (error) => end(String(error.code)));
+});
+Promise.all(targets.map(attempt)).then((words) => console.log(JSON.stringify(words)));
+`;
+
+/** The interpreter, and the libraries that it has loaded. */
+function interpreterFiles(): string[] {
+  // It would ask DNS for the names of all peers, and hold up everything else meanwhile.
+  Object.assign(process.report, { excludeNetwork: true });
+  const report = process.report.getReport() as { readonly sharedObjects?: readonly string[] };
+  const libraries = (report.sharedObjects ?? []).filter((path) => path.startsWith('/') && existsSync(path));
+  return [...new Set([process.execPath, ...libraries])];
+}
+
+export function createProbe(engine: Engine, owner: Owner): Probe {
+  const marks = { [probeLabel]: `${owner.cluster}/${owner.host}` };
+  let files: readonly string[] | undefined;
+
+  const body = (network: Network, targets: readonly Target[]): object => {
+    files ??= interpreterFiles();
+    const words = JSON.stringify([targets, limits.probePatienceMs]);
+    return {
+      Image: `${image.repo}:${image.tag}`,
+      Entrypoint: [process.execPath, '-e', script, words],
+      User: '65534:65534',
+      Env: [`LD_LIBRARY_PATH=${[...new Set(files.map((path) => dirname(path)))].join(':')}`],
+      Labels: marks,
+      HostConfig: {
+        NetworkMode: network.Name,
+        Mounts: files.map((path) => ({ Type: 'bind', Source: path, Target: path, ReadOnly: true })),
+        ReadonlyRootfs: true,
+        RestartPolicy: { Name: 'no' },
+        Memory: limits.probeMemoryBytes,
+        MemorySwap: limits.probeMemoryBytes,
+        PidsLimit: limits.probePids,
+        SecurityOpt: ['no-new-privileges'],
+        CapDrop: ['ALL'],
+        LogConfig: { Type: 'json-file', Config: { 'max-size': '1m', 'max-file': '1' } },
+      },
+    };
+  };
+
+  /** Also what an agent left that was killed. */
+  const clear = async (): Promise<void> => {
+    for (const { Id } of await engine.list(marks)) {
+      await engine.stop(Id, 0);
+      await engine.remove(Id);
+    }
+  };
+
+  const create = async (network: Network, targets: readonly Target[]): Promise<string> => {
+    // Of this cluster and this host alone: agents of several clusters may share an engine.
+    const name = `${networkName(owner)}-probe`;
+    const made = body(network, targets);
+    let result = await engine.create(name, made);
+    if (result.kind === 'no_image') {
+      await engine.importImage(image.repo, image.tag, emptyTar);
+      result = await engine.create(name, made);
+    }
+    if (result.kind !== 'created') throw new Error(`the probe's container was not made: ${result.kind}`);
+    return result.id;
+  };
+
+  const wordsOf = async (id: string, signal: AbortSignal): Promise<string[]> => {
+    await engine.start(id);
+    const { stream } = await engine.logs(id, { follow: true, since: '0' }, signal);
+    let text = '';
+    const demultiplexer = new Demultiplexer(limits.probeOutputChars);
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      for (const frame of demultiplexer.push(chunk)) text += frame.payload.toString('utf8');
+      if (text.length > limits.probeOutputChars) throw new Error('the probe says too much');
+    }
+    const [said] = /\["[^\n]*\]/.exec(text) ?? [];
+    if (said === undefined) throw new Error(`the probe said: ${text.trim().slice(0, 200)}`);
+    return JSON.parse(said) as string[];
+  };
+
+  const attempt = async (network: Network, signal: AbortSignal): Promise<Probed> => {
+    const gateways = (network.IPAM?.Config ?? []).flatMap(({ Gateway }) => Gateway?.split('/')[0] ?? []);
+    const canaries: Awaited<ReturnType<typeof listen>>[] = [];
+    try {
+      for (const gateway of gateways) canaries.push(await listen(gateway));
+      const targets: Target[] = [
+        ...canaries.map(({ host, port }) => ({ what: `this host at ${host}`, host, port })),
+        { what: 'the metadata address 169.254.169.254', host: '169.254.169.254', port: 80 },
+      ];
+      await clear();
+      const words = await wordsOf(await create(network, targets), signal);
+      const reached = targets.filter((_, index) => words[index] === 'connected').map(({ what }) => what);
+      if (reached.length > 0) return { kind: 'reached', what: reached.join(' and ') };
+      // Nobody may answer at the metadata address: what held was not tried.
+      if (canaries.length === 0) return { kind: 'failed', why: `the engine names no gateway of ${network.Name}` };
+      return { kind: 'held' };
+    } finally {
+      for (const { close } of canaries) close();
+      await clear();
+    }
+  };
+
+  return async (network, signal) => {
+    const ending = new AbortController();
+    const either = AbortSignal.any([signal, ending.signal]);
+    try {
+      return await within(attempt(network, either), limits.probeMs, 'the probe');
+    } catch (error) {
+      return { kind: 'failed', why: error instanceof Error ? error.message : String(error) };
+    } finally {
+      ending.abort();
+    }
+  };
+}
+
+/** A listener that is there while the probe runs, on an address that containers alone are to see. */
+async function listen(host: string): Promise<Target & { close(): void }> {
+  const server = createServer((socket) => socket.on('error', () => undefined).end());
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(0, host, resolve);
+  });
+  return { what: '', host, port: (server.address() as AddressInfo).port, close: () => void server.close() };
+}

@@ -1,0 +1,118 @@
+/**
+ * The rules that keep containers from the host and from private networks, as one table of nftables. It decides over
+ * packets of one bridge alone, so tables of several agents stand beside each other and beside the engine's own rules:
+ * what a table drops stays dropped, and what it accepts the others still look at. Pure.
+ */
+import { privateIpv4, privateIpv6 } from './addresses.ts';
+import type { EgressRule } from './egress.ts';
+import { networkName, type Owner } from '../reconcile/spec.ts';
+
+export interface FirewallPlan {
+  readonly table: string;
+  /** The interface of the containers' bridge. */
+  readonly bridge: string;
+  /** Beyond the bounds of private networks; the first that fits decides, and allowances come first. */
+  readonly allow: readonly EgressRule[];
+  readonly deny: readonly EgressRule[];
+  /** Name servers of the host: a container's queries leave from its own address, where its resolver is not on loopback. */
+  readonly resolvers: readonly string[];
+}
+
+/** As the network is called, in a name that nftables takes: of this cluster and this host alone. */
+export const firewallTable = (owner: Owner): string => networkName(owner).replaceAll('-', '_');
+
+/** What is refused, by where it was to go. */
+export const deniedCounters = ['network', 'host', 'container', 'inbound'] as const;
+export type DeniedCounter = (typeof deniedCounters)[number];
+
+const familyOf = (address: string): 4 | 6 => (address.includes(':') ? 6 : 4);
+const daddr = (family: 4 | 6): string => (family === 4 ? 'ip daddr' : 'ip6 daddr');
+
+function matchOf({ cidr, family, service }: EgressRule): string {
+  if (service === null) return `${daddr(family)} ${cidr}`;
+  const { protocol, from, to } = service;
+  return `${daddr(family)} ${cidr} ${protocol} dport ${from === to ? from : `${from}-${to}`}`;
+}
+
+/**
+ * The same rule for what the engine publishes at an address of the host. Without a `docker-proxy` the destination is a
+ * container by the time that a packet comes by here, and the kernel remembers where it was sent.
+ */
+function publishedMatchOf({ cidr, family, service }: EgressRule): string {
+  const original = `ct status dnat ct original ${daddr(family)} ${cidr}`;
+  if (service === null) return original;
+  const { protocol, from, to } = service;
+  return `${original} meta l4proto ${protocol} ct original proto-dst ${from === to ? from : `${from}-${to}`}`;
+}
+
+/** So that a program in a container is told at once, rather than after its own time-out. */
+const refuse = 'reject with icmpx type admin-prohibited';
+
+/**
+ * For `nft -f -`, which takes all of it or nothing: the table of before is replaced at one moment.
+ *
+ * Packets between two containers of the bridge come by here only while the kernel hands bridged packets to the IP hooks
+ * (br_netfilter, `bridge-nf-call-iptables`).
+ */
+export function firewallRules({ table, bridge, allow, deny, resolvers }: FirewallPlan): string {
+  const allowances = [
+    ...resolvers.flatMap((address) =>
+      (['udp', 'tcp'] as const).map((protocol) => `${daddr(familyOf(address))} ${address} ${protocol} dport 53 accept`),
+    ),
+    ...allow.map((rule) => `${matchOf(rule)} accept`),
+  ];
+  const denied = (counter: DeniedCounter, verdict: string): string => `counter name denied_${counter} ${verdict}`;
+  const chain = (name: string, lines: readonly string[]): string =>
+    [`  chain ${name} {`, ...lines.map((line) => `    ${line}`), '  }'].join('\n');
+  return [
+    `table inet ${table} {`,
+    '}',
+    `delete table inet ${table}`,
+    `table inet ${table} {`,
+    ...deniedCounters.map((name) => `  counter denied_${name} {\n  }`),
+    chain('from_containers', [
+      'ct state established,related accept',
+      ...allow.map((rule) => `${publishedMatchOf(rule)} accept`),
+      `oifname "${bridge}" ${denied('container', 'drop')}`,
+      ...allowances,
+      `ip daddr { ${privateIpv4.join(', ')} } ${denied('network', refuse)}`,
+      `ip6 daddr { ${privateIpv6.join(', ')} } ${denied('network', refuse)}`,
+      ...deny.map((rule) => `${matchOf(rule)} ${denied('network', refuse)}`),
+    ]),
+    chain('to_host', [
+      'ct state established,related accept',
+      // Without these there is no IPv6: neighbours are found, and groups are joined.
+      'icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert, nd-router-solicit, mld-listener-report, mld2-listener-report } accept',
+      ...allowances,
+      denied('host', refuse),
+    ]),
+    chain('to_containers', [
+      'ct state established,related accept',
+      // Published by the engine. A neighbour may also send to a container's own address, and reach every port of it.
+      'ct status dnat accept',
+      denied('inbound', 'drop'),
+    ]),
+    chain('forward', [
+      'type filter hook forward priority -10; policy accept;',
+      `iifname "${bridge}" goto from_containers`,
+      `oifname "${bridge}" goto to_containers`,
+    ]),
+    chain('input', ['type filter hook input priority -10; policy accept;', `iifname "${bridge}" goto to_host`]),
+    '}',
+    '',
+  ].join('\n');
+}
+
+const counts = /packets (\d+) bytes \d+/g;
+
+/** What `nft list table` says, without what changes by itself. */
+export const withoutCounts = (listed: string): string => listed.replaceAll(counts, 'packets 0 bytes 0');
+
+/** Packets that were refused since the table was made. */
+export function deniedPackets(listed: string): Readonly<Record<DeniedCounter, number>> {
+  const of = (name: DeniedCounter): number => {
+    const found = new RegExp(`counter denied_${name} \\{\\s*(?:comment "[^"]*"\\s*)?packets (\\d+) bytes`).exec(listed);
+    return Number(found?.[1] ?? 0);
+  };
+  return Object.fromEntries(deniedCounters.map((name) => [name, of(name)])) as Record<DeniedCounter, number>;
+}

@@ -1,0 +1,58 @@
+/** What a container may do on its host's kernel: capabilities, privileges, and what is not its memory or CPU. Pure. */
+import { limits } from '../../schemas/limits.ts';
+
+/**
+ * What Docker gives by default, without NET_RAW: on the bridge that tenants share, raw sockets would let one answer ARP
+ * for another. An operator may give any of these; the rest would be a way to the host.
+ */
+export const grantableCapabilities = [
+  'AUDIT_WRITE',
+  'CHOWN',
+  'DAC_OVERRIDE',
+  'FOWNER',
+  'FSETID',
+  'KILL',
+  'MKNOD',
+  'NET_BIND_SERVICE',
+  'SETFCAP',
+  'SETGID',
+  'SETPCAP',
+  'SETUID',
+  'SYS_CHROOT',
+] as const;
+export type Capability = (typeof grantableCapabilities)[number];
+
+/**
+ * What the entrypoints of ordinary images need: to take over a data folder (CHOWN, FOWNER, DAC_OVERRIDE), to go on as a
+ * user without rights (SETUID, SETGID), to signal what runs as that user (KILL), to listen below 1024.
+ */
+export const defaultCapabilities: readonly Capability[] = [
+  'CHOWN',
+  'DAC_OVERRIDE',
+  'FOWNER',
+  'KILL',
+  'NET_BIND_SERVICE',
+  'SETGID',
+  'SETUID',
+];
+
+/** `CAP_CHOWN, kill` → CHOWN, KILL; `none` → none at all; undefined where one is unknown or not to be given. */
+export function parseCapabilities(text: string): readonly Capability[] | undefined {
+  if (text.trim().toLowerCase() === 'none') return [];
+  const names = text.split(',').map((name) => name.trim().toUpperCase().replace(/^CAP_/, ''));
+  const known = names.flatMap((name) => grantableCapabilities.find((capability) => capability === name) ?? []);
+  return known.length === names.length ? [...new Set(known)] : undefined;
+}
+
+/** Members of `HostConfig`. The engine's seccomp profile stays as it is: none is named. */
+export const confinement = (capabilities: readonly Capability[]) => ({
+  CapDrop: ['ALL'],
+  CapAdd: [...capabilities],
+  SecurityOpt: ['no-new-privileges'],
+  PidsLimit: limits.containerPids,
+  IpcMode: 'private',
+  // In memory, and counted in the container's.
+  ShmSize: limits.containerShmBytes,
+  // A crash would write the container's memory to the disk.
+  Ulimits: [{ Name: 'core', Soft: 0, Hard: 0 }],
+});

@@ -1,0 +1,98 @@
+/** What is reported of a container: its status in the words of the contract, with the reason that explains it. Pure. */
+import { timestamp } from '../../lib/clock.ts';
+import type { ContainerStatus, Observation } from '../../schemas/api/container.ts';
+import type { Memory, Why } from './restart-state.ts';
+import type { EngineState, Observed } from './observed.ts';
+import type { Wanted } from '../workload/wanted.ts';
+
+export interface Description {
+  /** It is removed as asked, or was refused at admission. */
+  readonly gone: boolean;
+  readonly observation: Observation;
+}
+
+const messageChars = 1024;
+
+/** Undefined for what nobody asks about: orphans, and what is left untouched. */
+export function describe(wanted: Wanted, observed: Observed, memory: Memory): Description | undefined {
+  if (!('container' in wanted)) return undefined;
+  const state = observed.kind === 'present' ? observed.found.state : null;
+  switch (wanted.want) {
+    case 'running':
+      return describeRunning(state, memory);
+    case 'stopped':
+      return describeStopped(state, memory);
+    case 'removed':
+      return { gone: state === null, observation: observation('removing', memory.why, {}) };
+  }
+}
+
+function describeRunning(state: EngineState | null, memory: Memory): Description {
+  const { attempt, operation, restarts } = memory;
+  const why = memory.evicted?.why ?? memory.why;
+  const base = { restart_count: restarts };
+  const as = (status: ContainerStatus, reasoned: Why | null, more: Partial<Observation> = {}): Description => ({
+    gone: false,
+    observation: observation(status, reasoned, { ...base, ...more }),
+  });
+
+  if (operation?.kind === 'pull') return as('pulling', why);
+  if (operation?.kind === 'stop') return as('stopping', why);
+  if (state?.phase === 'running') return describeUp(state, as);
+  switch (attempt.phase) {
+    case 'failed':
+      return { ...as('failed', why), gone: why?.reason === 'rejected' };
+    case 'waiting':
+      return as('backoff', why, { next_retry_at: timestamp(attempt.untilMs) });
+    case 'clear':
+      return as(state === null && memory.image === null ? 'pending' : 'starting', why);
+  }
+}
+
+function describeUp(
+  state: Extract<EngineState, { phase: 'running' }>,
+  as: (status: ContainerStatus, why: Why | null, more: Partial<Observation>) => Description,
+): Description {
+  const up = { started_at: timestamp(state.startedAtMs), addresses: [...state.addresses] };
+  switch (state.health) {
+    case 'starting':
+      return as('starting', null, up);
+    case 'unhealthy':
+      return as('running', { reason: 'unhealthy', message: 'its health check fails', exitCode: null }, up);
+    case 'none':
+    case 'healthy':
+      return as('running', null, up);
+  }
+}
+
+function describeStopped(state: EngineState | null, memory: Memory): Description {
+  const isDown = state === null || (state.phase !== 'running' && state.phase !== 'paused');
+  const exit_code = state?.phase === 'exited' ? state.exit.exitCode : null;
+  const why = memory.evicted?.why ?? memory.why;
+  // Down, nothing needs an explanation but the loss of what it wrote.
+  const told = isDown && why?.reason !== 'disk_limit' ? null : why;
+  return { gone: false, observation: observation(isDown ? 'stopped' : 'stopping', told, { exit_code }) };
+}
+
+const observation = (status: ContainerStatus, why: Why | null, more: Partial<Observation>): Observation => ({
+  status,
+  reason: why?.reason ?? null,
+  message: why?.message.slice(0, messageChars) ?? null,
+  exit_code: why?.exitCode ?? null,
+  restart_count: 0,
+  next_retry_at: null,
+  started_at: null,
+  addresses: [],
+  ...more,
+});
+
+/** While the engine does not answer, the last that was seen stands; the message says that it is old. */
+export function describeAway(last: Description | undefined, sinceMs: number): Description {
+  const message = `the container engine has not answered since ${timestamp(sinceMs)}`;
+  if (last === undefined) {
+    const why: Why = { reason: 'engine_unavailable', message, exitCode: null };
+    return { gone: false, observation: observation('pending', why, {}) };
+  }
+  if (last.gone || last.observation.reason !== null) return last;
+  return { ...last, observation: { ...last.observation, reason: 'engine_unavailable', message } };
+}

@@ -1,0 +1,227 @@
+/** Carries out one step on the engine, and says what came of it. Decides nothing: that is `plan.ts`. */
+import type { Reason } from '../../schemas/api/container.ts';
+import type { DesiredContainer } from '../../schemas/wire/messages.ts';
+import type { ContainerId } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
+import type { Capability } from './confinement.ts';
+import { tarOf } from './config-files.ts';
+import { diskLimitOf } from '../disk/disk-plan.ts';
+import type { CreateResult, Engine } from '../docker/engine.ts';
+import { detailOf, EngineError, isOversized, isRefusal } from '../docker/errors.ts';
+import { clearFailure, createFailure, drainFailure, pullFailure, startFailure } from './failures.ts';
+import type { Firewall } from '../network/firewall.ts';
+import { imageFault, imageTooLarge, labelNames } from '../images/image-check.ts';
+import type { LogCollector } from '../logs/collector.ts';
+import type { LogSource } from '../logs/publish.ts';
+import type { Outcome } from './restart-state.ts';
+import { createNetworkKeeper, isNetworkGone } from '../network/network.ts';
+import { labels } from './observed.ts';
+import type { Step } from './plan.ts';
+import type { Pulls } from '../images/pulls.ts';
+import { RegistryError } from '../images/registries.ts';
+import { resolveSecrets } from './secrets.ts';
+import { containerName, createBody, type Owner } from './spec.ts';
+import { createStops } from './stops.ts';
+
+/** Steps that end within the deadline of a call. */
+export type ShortStep = Extract<Step, { kind: 'create' | 'start' | 'unpause' | 'remove' }>;
+/** Steps that take long, beside which other containers are worked on. */
+export type LongStep = Extract<Step, { kind: 'pull' | 'stop' | 'drain' }>;
+
+export interface Executor {
+  short(step: ShortStep, container: DesiredContainer | undefined): Promise<Outcome>;
+  long(step: LongStep, source: LogSource): Promise<Outcome>;
+  cancelPull(id: ContainerId): void;
+}
+
+export interface ExecutorParts {
+  readonly engine: Engine;
+  readonly owner: Owner;
+  readonly pulls: Pulls;
+  readonly logs: LogCollector;
+  readonly firewall: Firewall;
+  readonly secretsDir: string | undefined;
+  readonly publishAddress: string;
+  readonly capabilities: readonly Capability[];
+  /** The most that a container may write on this host. */
+  readonly diskBytes: number;
+  readonly stopGraceMs: number;
+  /** Of the engine's host. */
+  readonly cpuMillis: () => number;
+}
+
+const failed = (reason: Reason, message: string): Outcome => ({
+  kind: 'failed',
+  why: { reason, message, exitCode: null },
+});
+const imageGone = (reference: string): Outcome => {
+  const message = `the image ${reference} was removed from this host`;
+  return { kind: 'retry', why: { reason: 'create_failed', message, exitCode: null }, imageGone: true };
+};
+const done: Outcome = { kind: 'done' };
+const changed: Outcome = { kind: 'changed' };
+
+export function createExecutor(parts: ExecutorParts): Executor {
+  const { engine, owner, pulls, logs, firewall } = parts;
+  const stops = createStops({
+    workers: limits.concurrentStops,
+    slowWorkers: limits.concurrentSlowStops,
+    patienceMs: parts.stopGraceMs + limits.stepPatienceMs,
+  });
+  const ensureNetwork = createNetworkKeeper(engine, owner);
+
+  /** Where the operator wants containers to run behind the firewall or not at all. */
+  const unprotected = (): Outcome | undefined => {
+    const message = firewall.refusal();
+    if (message === undefined) return undefined;
+    return { kind: 'retry', why: { reason: 'create_failed', message, exitCode: null }, ofHost: true };
+  };
+
+  const create = async (
+    { reference, imageId }: Extract<Step, { kind: 'create' }>,
+    container: DesiredContainer,
+  ): Promise<Outcome> => {
+    const secrets = await resolveSecrets(parts.secretsDir, container.secret_refs);
+    if (secrets.kind === 'missing') {
+      const message = `the secret "${secrets.secret}" is not on this host`;
+      return { kind: 'retry', why: { reason: 'secret_missing', message, exitCode: null } };
+    }
+    const image = await checkImage(imageId);
+    if (image === undefined) return imageGone(reference);
+    if ('refused' in image) return failed('image_refused', image.refused);
+    const network = await ensureNetwork();
+    if (network !== undefined) await firewall.cover(network);
+    const open = unprotected();
+    if (open !== undefined) return open;
+    const { publishAddress, capabilities } = parts;
+    const hostCpuMillis = parts.cpuMillis();
+    const making = { owner, container, reference, imageId, secrets: secrets.env, imageLabels: image.labels };
+    const { bytes, isEnforced } = diskLimitOf(container, parts.diskBytes);
+    const name = containerName(owner, container.id);
+    const result = await createWithQuota(isEnforced ? bytes : null, (diskBytes) =>
+      engine.create(name, createBody({ ...making, publishAddress, hostCpuMillis, capabilities, diskBytes })),
+    );
+    switch (result.kind) {
+      case 'created':
+        return done;
+      case 'no_image':
+        return imageGone(reference);
+      case 'name_taken':
+        return nameTaken(name);
+    }
+  };
+
+  /**
+   * Few storage drivers keep quotas (overlay2 on xfs with pquota, btrfs, zfs), and none says so beforehand. What refuses
+   * a create with a quota and takes it without has none, until the agent starts again.
+   */
+  let hasQuotas = true;
+  const createWithQuota = async (
+    diskBytes: number | null,
+    make: (diskBytes: number | null) => Promise<CreateResult>,
+  ): Promise<CreateResult> => {
+    if (!hasQuotas || diskBytes === null) return make(null);
+    try {
+      return await make(diskBytes);
+    } catch (error) {
+      if (!(error instanceof EngineError) || error.fault.kind !== 'refused') throw error;
+      const result = await make(null);
+      hasQuotas = false;
+      return result;
+    }
+  };
+
+  /** Undefined: there is no such image any more. */
+  const checkImage = async (id: string): Promise<{ refused: string } | { labels: string[] } | undefined> => {
+    try {
+      const details = await engine.imageDetails(id);
+      if (details === undefined) return undefined;
+      const refused = imageFault(details);
+      return refused === undefined ? { labels: labelNames(details) } : { refused };
+    } catch (error) {
+      if (isOversized(error)) return { refused: imageTooLarge };
+      throw error;
+    }
+  };
+
+  /** By one of our own, made by a call that was thought lost: the next look finds it. Or by a stranger (A4). */
+  const nameTaken = async (name: string): Promise<Outcome> => {
+    const marks = (await engine.inspect(name))?.Config.Labels;
+    if (marks?.[labels.cluster] === owner.cluster && marks[labels.host] === owner.host) return changed;
+    const message = `the name ${name} is taken by a container that is not ours`;
+    return { kind: 'retry', why: { reason: 'create_failed', message, exitCode: null } };
+  };
+
+  const start = async (
+    { dockerId, prepare }: Extract<Step, { kind: 'start' }>,
+    container: DesiredContainer,
+  ): Promise<Outcome> => {
+    const open = unprotected();
+    if (open !== undefined) return open;
+    if (prepare && container.config_files.length > 0) {
+      await engine.upload(dockerId, await tarOf(container.config_files));
+    }
+    await engine.start(dockerId);
+    return done;
+  };
+
+  const startRefused = (error: Error): Outcome => {
+    const detail = detailOf(error);
+    if (isRefusal(error, 404) && /no such container/i.test(detail)) return changed;
+    const outcome = startFailure(error);
+    return outcome.kind === 'retry' && isNetworkGone(detail) ? { ...outcome, remake: true } : outcome;
+  };
+
+  const attempt = async (work: () => Promise<Outcome>, explain: (error: Error) => Outcome): Promise<Outcome> => {
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof EngineError || error instanceof RegistryError) return explain(error);
+      throw error;
+    }
+  };
+
+  return {
+    short: (step, container) => {
+      switch (step.kind) {
+        case 'create':
+          return attempt(
+            () => (container === undefined ? Promise.resolve(changed) : create(step, container)),
+            createFailure,
+          );
+        case 'start':
+          return attempt(
+            () => (container === undefined ? Promise.resolve(changed) : start(step, container)),
+            startRefused,
+          );
+        case 'unpause':
+          return attempt(() => engine.unpause(step.dockerId).then(() => done), clearFailure);
+        case 'remove':
+          return attempt(() => engine.remove(step.dockerId).then(() => done), clearFailure);
+      }
+    },
+
+    long: (step, source) => {
+      switch (step.kind) {
+        case 'pull':
+          return attempt(
+            async () => ({ kind: 'done', imageId: await pulls.get(step.reference, step.policy, source) }),
+            pullFailure,
+          );
+        case 'stop':
+          return attempt(
+            () => stops.run(step.dockerId, () => engine.stop(step.dockerId, parts.stopGraceMs)).then(() => done),
+            clearFailure,
+          );
+        case 'drain':
+          // Gone, or going, by another hand: its lines went with it.
+          return attempt(
+            () => logs.drain(source, step.dockerId).then(() => done),
+            (error) => (isRefusal(error, 404) || isRefusal(error, 409) ? changed : drainFailure(error)),
+          );
+      }
+    },
+
+    cancelPull: (id) => pulls.leave(id),
+  };
+}

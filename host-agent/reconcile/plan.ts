@@ -1,0 +1,141 @@
+/**
+ * The decision: from what is wanted, what is seen and what is remembered to the one next step. Pure, and complete: it is
+ * asked again after every step and every event, and `none` means that the container is as it should be.
+ */
+import type { PullPolicy } from '../../schemas/api/container.ts';
+import type { Memory, Why } from './restart-state.ts';
+import type { Found, Observed } from './observed.ts';
+import { referenceOf } from './spec.ts';
+import type { Wanted } from '../workload/wanted.ts';
+
+export type Step =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'wait'; readonly untilMs: number }
+  /** Nothing to do on the engine: it can't run as it is declared. */
+  | { readonly kind: 'fail'; readonly why: Why }
+  | { readonly kind: 'pull'; readonly reference: string; readonly policy: PullPolicy }
+  | { readonly kind: 'cancel_pull' }
+  | { readonly kind: 'create'; readonly reference: string; readonly imageId: string }
+  /** `prepare`: it has never run, so its config files may be missing. `again`: after a crash. */
+  | { readonly kind: 'start'; readonly dockerId: string; readonly prepare: boolean; readonly again: boolean }
+  | { readonly kind: 'unpause'; readonly dockerId: string }
+  | { readonly kind: 'stop'; readonly dockerId: string }
+  /** Make its log lines safe before it goes. */
+  | { readonly kind: 'drain'; readonly dockerId: string }
+  | { readonly kind: 'remove'; readonly dockerId: string };
+
+const none: Step = { kind: 'none' };
+
+/** How long until a removal by the engine itself is looked at again. */
+const removalPollMs = 1000;
+
+export function plan(wanted: Wanted, observed: Observed, memory: Memory, nowMs: number): Step {
+  if (wanted.want === 'untouched') return none;
+  if (memory.operation !== null) {
+    return memory.operation.kind === 'pull' && wanted.want !== 'running' ? { kind: 'cancel_pull' } : none;
+  }
+  const { attempt } = memory;
+  if (attempt.phase === 'waiting' && nowMs < attempt.untilMs) return { kind: 'wait', untilMs: attempt.untilMs };
+  if (observed.kind === 'present' && observed.extra[0] !== undefined) return clear(observed.extra[0], memory, nowMs);
+
+  switch (wanted.want) {
+    case 'running':
+      if (attempt.phase === 'failed') return none;
+      return observed.kind === 'absent'
+        ? planMissing(wanted, memory)
+        : planPresent(wanted, observed.found, memory, nowMs);
+    case 'stopped':
+      return observed.kind === 'absent' ? none : planStopped(wanted, observed.found, memory, nowMs);
+    case 'removed':
+    case 'nothing':
+      return observed.kind === 'absent' ? none : clear(observed.found, memory, nowMs);
+  }
+}
+
+type Declared = Extract<Wanted, { container: unknown }>;
+
+function planMissing({ container, admitted }: Declared, memory: Memory): Step {
+  if (!admitted) return fail('rejected', 'its cpu_limit and mem_limit do not fit on this host');
+  const reference = referenceOf(container);
+  switch (reference.kind) {
+    case 'missing':
+      return fail('image_missing', 'the container names no repository');
+    case 'invalid':
+      return fail('image_invalid', reference.message);
+    case 'image': {
+      const { image, pullDue } = memory;
+      return image?.reference === reference.reference && !pullDue
+        ? { kind: 'create', reference: reference.reference, imageId: image.id }
+        : { kind: 'pull', reference: reference.reference, policy: container.pull_policy };
+    }
+  }
+}
+
+/** It is there, and should run: as it is if it was made for this, else anew. */
+function planPresent(wanted: Declared, found: Found, memory: Memory, nowMs: number): Step {
+  const { container, spec } = wanted;
+  if (found.placement !== container.placement || found.spec !== spec) return clear(found, memory, nowMs);
+  const { dockerId, state } = found;
+  if (memory.evicted?.dockerId === dockerId) return clear(found, memory, nowMs);
+  switch (state.phase) {
+    case 'running':
+      return none;
+    case 'paused':
+      return { kind: 'unpause', dockerId };
+    case 'created':
+    case 'exited': {
+      if (memory.remake === dockerId) return clear(found, memory, nowMs);
+      const reference = referenceOf(container);
+      if (memory.pullDue && reference.kind === 'image') {
+        return { kind: 'pull', reference: reference.reference, policy: container.pull_policy };
+      }
+      if (container.pull_policy === 'always' && memory.image !== null && memory.image.id !== found.imageId) {
+        return clear(found, memory, nowMs);
+      }
+      return { kind: 'start', dockerId, prepare: state.phase === 'created', again: memory.failures > 0 };
+    }
+    case 'removing':
+    case 'dead':
+      return clear(found, memory, nowMs);
+  }
+}
+
+function planStopped({ container }: Declared, found: Found, memory: Memory, nowMs: number): Step {
+  const { dockerId, state } = found;
+  // On an isolated host what should run is stopped, and nothing is removed.
+  if (memory.evicted?.dockerId === dockerId && container.desired === 'stopped') return clear(found, memory, nowMs);
+  switch (state.phase) {
+    case 'running':
+      return { kind: 'stop', dockerId };
+    case 'paused':
+      // A frozen process hears no signal.
+      return { kind: 'unpause', dockerId };
+    case 'created':
+    case 'exited':
+    case 'removing':
+    case 'dead':
+      return none;
+  }
+}
+
+/** Away with it, step by step: stop it, save its last lines, remove it. */
+function clear({ dockerId, state }: Found, memory: Memory, nowMs: number): Step {
+  switch (state.phase) {
+    case 'running':
+      return { kind: 'stop', dockerId };
+    case 'paused':
+      return { kind: 'unpause', dockerId };
+    case 'exited':
+      return memory.drained === dockerId ? { kind: 'remove', dockerId } : { kind: 'drain', dockerId };
+    case 'created':
+    case 'dead':
+      return { kind: 'remove', dockerId };
+    case 'removing':
+      return { kind: 'wait', untilMs: nowMs + removalPollMs };
+  }
+}
+
+const fail = (reason: Why['reason'], message: string): Step => ({
+  kind: 'fail',
+  why: { reason, message, exitCode: null },
+});

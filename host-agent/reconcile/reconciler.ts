@@ -1,0 +1,427 @@
+/**
+ * Looks at one container at a time: sees, remembers, plans, carries out, reports; and again until there is nothing to do.
+ * Runs on events and on timers alike; what it is told is only where to look (level, not edge).
+ */
+import type { BackoffBounds } from '../../lib/backoff.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Log } from '../../lib/log.ts';
+import type { Capacity } from '../../schemas/api/host.ts';
+import type { ContainerId } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
+import { describe, describeAway } from './describe.ts';
+import type { DesiredSet } from '../workload/desired.ts';
+import { detailOf, isListFailure, isOutage } from '../docker/errors.ts';
+import type { Engine } from '../docker/engine.ts';
+import type { EngineMonitor } from '../docker/engine-monitor.ts';
+import type { Executor, LongStep } from './execute.ts';
+import type { Faults } from '../faults.ts';
+import { createFleet, type Fleet } from '../workload/workload.ts';
+import { inventory, observe, type Presence } from '../docker/inventory.ts';
+import type { LogCollector } from '../logs/collector.ts';
+import type { MemoryStore } from './restart-store.ts';
+import { endOperation, evict, remember, settle, type Memory, type Operation, type Outcome } from './restart-state.ts';
+import type { Metrics } from '../metrics.ts';
+import type { Observed } from './observed.ts';
+import { plan, type Step } from './plan.ts';
+import { createQueue } from './queue.ts';
+import type { Reporter } from '../control-plane/reporter.ts';
+import { referenceOf, type Owner } from './spec.ts';
+import type { Wanted } from '../workload/wanted.ts';
+
+export interface Reconciler {
+  setDesired(desired: DesiredSet): void;
+  /** No more of it is on its way: what is absent now may be judged an orphan. */
+  desiredSettled(): void;
+  /** An operator's approval of held orphans. */
+  setOrphanWord(word: number): void;
+  readonly strangers: Fleet['strangers'];
+  readonly unjudged: Fleet['unjudged'];
+  readonly hearVerdicts: Fleet['hearVerdicts'];
+  /** Cut off for longer than the operator allows: nothing is to run until the control plane is back. */
+  setIsolated(isIsolated: boolean): void;
+  /** Not known yet whether anything may run: nothing is started, stopped or removed meanwhile. */
+  setWaiting(isWaiting: boolean): void;
+  /** Thrown out by an operator: nothing is to run until the control plane takes this host in again. */
+  setFenced(isFenced: boolean): void;
+  /** The engine answers (again): look at everything. */
+  onEngineUp(): Promise<void>;
+  onEngineAway(sinceMs: number): void;
+  onEvent(id: ContainerId): void;
+  /** What is desired here, as it is known now. */
+  readonly wanted: Fleet['wanted'];
+  /** It has written more than it may: it is removed, and made again if it is to run. False: no news, or nothing to do. */
+  evict(id: ContainerId, dockerId: string, message: string): boolean;
+  /** References of the images that this host is to run. */
+  wantedImages(): string[];
+  /** Looks for what no event told of. */
+  sweep(): Promise<void>;
+  used(): Capacity;
+  /** When the engine last listed all containers; null before the first time. */
+  lastInventoryMs(): number | null;
+  orphansHeld(): number;
+  stop(): Promise<void>;
+}
+
+export interface ReconcilerParts {
+  readonly engine: Engine;
+  readonly owner: Owner;
+  readonly monitor: () => EngineMonitor;
+  readonly executor: Executor;
+  readonly logs: LogCollector;
+  readonly reporter: Reporter;
+  readonly faults: Faults;
+  readonly memories: MemoryStore;
+  readonly capacity: () => Capacity;
+  readonly restartBackoff: BackoffBounds;
+  readonly clock: Clock;
+  /** Of waits: never steps. */
+  readonly steadyMs: () => number;
+  readonly metrics: Pick<Metrics, 'step' | 'restart'>;
+  readonly log: Log;
+}
+
+/** Until a container is looked at again whose engine call ended without an answer, or in a bug. */
+const outageRetryMs = 1000;
+const bugRetryMs = 5000;
+
+export function createReconciler(parts: ReconcilerParts): Reconciler {
+  const { engine, owner, executor, logs, reporter, memories, clock, steadyMs, metrics, log } = parts;
+  const bounds = parts.restartBackoff;
+  const fleet = createFleet();
+  const timers = new Map<ContainerId, NodeJS.Timeout>();
+  let present: Map<ContainerId, Presence> | undefined;
+  let orphanWord: number | null = null;
+  let isIsolated = false;
+  let isFenced = false;
+  let isWaiting = false;
+  let isSettled = false;
+  let held = 0;
+  const queue = createQueue<ContainerId>(
+    {
+      workers: limits.concurrentSteps,
+      slowWorkers: limits.concurrentSlowSteps,
+      patienceMs: limits.stepPatienceMs,
+    },
+    (id) => turn(id),
+  );
+  /** Containers whose look failed, and was said to. */
+  const complained = new Set<ContainerId>();
+  /** Since when the engine has not listed its containers, though it answers; null while it does. */
+  let unlistedSinceMs: number | null = null;
+  let lastInventoryMs: number | null = null;
+
+  const isUp = (): boolean => parts.monitor().status().phase === 'up' && present !== undefined;
+  const look = (ids: Iterable<ContainerId>): void => {
+    for (const id of ids) queue.enqueue(id);
+  };
+  const lookAtAll = (): void => look([...fleet.ids(), ...(present?.keys() ?? []), ...memories.ids()]);
+  const later = (id: ContainerId, ms: number): void => {
+    clearTimeout(timers.get(id));
+    timers.set(
+      id,
+      setTimeout(() => queue.enqueue(id), ms),
+    );
+  };
+
+  const judge = (): void => {
+    const { orphanMemory, changed } = fleet.judge({
+      capacity: parts.capacity(),
+      present,
+      orphanMemory: memories.orphans(),
+      orphanWord,
+      isIsolated: isIsolated || isFenced,
+      isSettled,
+    });
+    memories.setOrphans(orphanMemory);
+    if (fleet.orphansHeld() !== held) {
+      held = fleet.orphansHeld();
+      log.warn('orphans_held', { orphans: held, present: present?.size });
+    }
+    look(changed);
+  };
+
+  const turn = async (id: ContainerId): Promise<void> => {
+    clearTimeout(timers.get(id));
+    timers.delete(id);
+    const status = parts.monitor().status();
+    if (status.phase !== 'up' || !isUp()) return;
+    if (isWaiting && !isFenced) return;
+    try {
+      await reconcile(id, status.watchedSinceMs);
+      complained.delete(id);
+    } catch (error) {
+      if (isOutage(error)) {
+        parts.monitor().suspect();
+        later(id, outageRetryMs);
+        return;
+      }
+      complain(id, error);
+      later(id, bugRetryMs);
+    }
+  };
+
+  /** Once for each container until it is well again; an engine that lists nothing is a fault of the host, said there. */
+  const complain = (id: ContainerId, error: unknown): void => {
+    const isSaid = complained.has(id) || isListFailure(error);
+    log[isSaid ? 'debug' : 'error']('reconcile_failed', { container: id, error });
+    if (!isSaid) complained.add(id);
+  };
+
+  const reconcile = async (id: ContainerId, watchedSinceMs: number): Promise<void> => {
+    const observed = await observe(engine, owner, id);
+    notePresence(id, observed);
+    const wanted = fleet.wanted(id);
+    if (observed.kind === 'absent' && !fleet.knows(id)) {
+      forget(id);
+      return;
+    }
+    const memory = remember(memories.of(id), wanted, observed, steadyMs(), bounds, watchedSinceMs);
+    memories.set(id, memory);
+    followLogs(observed, memory);
+    report(id, wanted, observed, memory);
+    await carryOut(id, wanted, observed, plan(wanted, observed, memory, steadyMs()));
+  };
+
+  const notePresence = (id: ContainerId, observed: Observed): void => {
+    if (present === undefined) return;
+    const before = present.get(id);
+    if (observed.kind === 'absent') {
+      if (!present.delete(id)) return;
+    } else {
+      const { tenant, placement } = observed.found;
+      if (before?.placement === placement || !Number.isSafeInteger(placement)) return;
+      present.set(id, { tenant, placement, fingerprint: before?.fingerprint ?? '' });
+    }
+    judge();
+  };
+
+  const forget = (id: ContainerId): void => {
+    memories.forget(id);
+    complained.delete(id);
+    reporter.forget(id);
+    logs.forget(id);
+  };
+
+  const followLogs = (observed: Observed, memory: Memory): void => {
+    if (observed.kind === 'absent') return;
+    const { dockerId, state, tenant, id } = observed.found;
+    if ('run' in state && memory.drained !== dockerId) logs.follow({ tenant, id }, dockerId, state.run);
+  };
+
+  /** Its wait as the wall clock will show it. In whole seconds, so that small corrections of the clock are no news. */
+  const onWall = (memory: Memory): Memory => {
+    const aheadMs = Math.round((clock.nowMs() - steadyMs()) / 1000) * 1000;
+    if (memory.attempt.phase !== 'waiting' || aheadMs === 0) return memory;
+    return { ...memory, attempt: { phase: 'waiting', untilMs: memory.attempt.untilMs + aheadMs } };
+  };
+
+  const report = (id: ContainerId, wanted: Wanted, observed: Observed, memory: Memory): void => {
+    const description = describe(wanted, observed, onWall(memory));
+    if (description === undefined || !('container' in wanted)) return;
+    const { tenant, generation } = wanted.container;
+    reporter.set({ tenant, id, generation, description });
+  };
+
+  const carryOut = async (id: ContainerId, wanted: Wanted, observed: Observed, step: Step): Promise<void> => {
+    switch (step.kind) {
+      case 'none':
+        return;
+      case 'wait':
+        later(id, Math.max(0, step.untilMs - steadyMs()));
+        return;
+      case 'fail':
+        finish(id, step, { kind: 'failed', why: step.why });
+        return;
+      case 'cancel_pull':
+        executor.cancelPull(id);
+        finish(id, step, { kind: 'done' });
+        return;
+      case 'pull':
+      case 'stop':
+      case 'drain':
+        begin(id, wanted, observed, step);
+        return;
+      case 'create':
+      case 'start':
+      case 'unpause':
+      case 'remove':
+        finish(id, step, await executor.short(step, 'container' in wanted ? wanted.container : undefined));
+        return;
+    }
+  };
+
+  const finish = (id: ContainerId, step: Step, outcome: Outcome): void => {
+    note(id, step, outcome);
+    memories.set(id, settle(memories.of(id), step, outcome, steadyMs(), bounds));
+    again(id, outcome);
+  };
+
+  /** Long work goes on beside the queue; when it ends the container is looked at again. */
+  const begin = (id: ContainerId, wanted: Wanted, observed: Observed, step: LongStep): void => {
+    const tenant = observed.kind === 'present' ? observed.found.tenant : tenantOf(wanted);
+    if (tenant === undefined) return;
+    const operation = operationOf(step, memories.of(id).generation);
+    memories.set(id, settle(memories.of(id), step, { kind: 'begun', operation }, steadyMs(), bounds));
+    report(id, wanted, observed, memories.of(id));
+    void executor
+      .long(step, { tenant, id })
+      .catch((error: unknown): Outcome => {
+        log.error('step_failed', { container: id, step: step.kind, error });
+        return { kind: 'outage' };
+      })
+      .then((outcome) => {
+        // Cancelled meanwhile, or forgotten with its container.
+        if (memories.of(id).operation !== operation) return;
+        note(id, step, outcome);
+        memories.set(id, endOperation(memories.of(id), step, outcome, steadyMs(), bounds));
+        again(id, outcome);
+      });
+  };
+
+  const again = (id: ContainerId, outcome: Outcome): void => {
+    if (outcome.kind !== 'outage') {
+      queue.enqueue(id);
+      return;
+    }
+    parts.monitor().suspect();
+    later(id, outageRetryMs);
+  };
+
+  const note = (id: ContainerId, step: Step, outcome: Outcome): void => {
+    metrics.step(step.kind, outcome.kind);
+    if (step.kind === 'start' && step.again && outcome.kind === 'done') metrics.restart();
+    const why = 'why' in outcome ? { reason: outcome.why.reason, message: outcome.why.message } : {};
+    const detail = 'detail' in outcome ? { detail: outcome.detail.slice(0, limits.engineDetailChars) } : {};
+    log.info('step', { container: id, step: step.kind, result: outcome.kind, ...why, ...detail });
+  };
+
+  const reportAway = (ids: Iterable<ContainerId>, sinceMs: number): void => {
+    const last = new Map([...reporter.all()].map(({ id, description }) => [id, description]));
+    for (const id of ids) {
+      const wanted = fleet.wanted(id);
+      if (!('container' in wanted)) continue;
+      const { tenant, generation } = wanted.container;
+      reporter.set({ tenant, id, generation, description: describeAway(last.get(id), sinceMs) });
+    }
+  };
+
+  const takeInventory = async (): Promise<ReadonlyMap<ContainerId, Presence>> => {
+    const before = present ?? new Map<ContainerId, Presence>();
+    try {
+      present = await inventory(engine, owner);
+    } catch (error) {
+      noteUnlisted(error);
+      throw error;
+    }
+    unlistedSinceMs = null;
+    lastInventoryMs = clock.nowMs();
+    parts.faults.clear('engine_degraded');
+    judge();
+    return before;
+  };
+
+  const noteUnlisted = (error: unknown): void => {
+    const nowMs = clock.monotonicMs();
+    unlistedSinceMs ??= nowMs;
+    if (nowMs - unlistedSinceMs < limits.engineDegradedMs) return;
+    const seconds = Math.round(limits.engineDegradedMs / 1000);
+    parts.faults.raise(
+      'engine_degraded',
+      `the engine has not listed its containers for ${seconds} s, and the agent decides nothing without that; ` +
+        `look at the engine's log: ${detailOf(error)}`,
+    );
+  };
+
+  return {
+    setDesired: (desired) => {
+      isSettled = false;
+      const changed = fleet.setDesired(desired);
+      judge();
+      look(changed);
+      const status = parts.monitor().status();
+      if (status.phase === 'away') reportAway(changed, status.sinceMs);
+    },
+    desiredSettled: () => {
+      if (isSettled) return;
+      isSettled = true;
+      judge();
+    },
+    setOrphanWord: (word) => {
+      if (word === orphanWord) return;
+      orphanWord = word;
+      judge();
+    },
+    strangers: fleet.strangers,
+    unjudged: fleet.unjudged,
+    hearVerdicts: (named, gone) => {
+      fleet.hearVerdicts(named, gone);
+      judge();
+    },
+    setFenced: (next) => {
+      if (next === isFenced) return;
+      isFenced = next;
+      judge();
+    },
+    setIsolated: (next) => {
+      if (next === isIsolated) return;
+      isIsolated = next;
+      judge();
+    },
+    setWaiting: (next) => {
+      const isOver = isWaiting && !next;
+      isWaiting = next;
+      if (isOver) lookAtAll();
+    },
+    onEngineUp: async () => {
+      await takeInventory();
+      lookAtAll();
+    },
+    onEngineAway: (sinceMs) => reportAway(fleet.ids(), sinceMs),
+    onEvent: (id) => queue.enqueue(id),
+    wanted: fleet.wanted,
+    evict: (id, dockerId, message) => {
+      const before = memories.of(id);
+      const after = evict(before, dockerId, message);
+      if (after === before) return false;
+      memories.set(id, after);
+      queue.enqueue(id);
+      return true;
+    },
+    wantedImages: () =>
+      fleet.ids().flatMap((id) => {
+        const wanted = fleet.wanted(id);
+        const reference =
+          'container' in wanted && wanted.want !== 'removed' ? referenceOf(wanted.container) : undefined;
+        return reference?.kind === 'image' ? [reference.reference] : [];
+      }),
+    sweep: async () => {
+      if (!isUp()) return;
+      const before = await takeInventory();
+      const after = present ?? new Map<ContainerId, Presence>();
+      const hasChanged = (id: ContainerId) => before.get(id)?.fingerprint !== after.get(id)?.fingerprint;
+      look([...before.keys(), ...after.keys()].filter(hasChanged));
+      look(fleet.ids().filter((id) => !after.has(id)));
+    },
+    used: () => fleet.used(),
+    lastInventoryMs: () => lastInventoryMs,
+    orphansHeld: () => fleet.orphansHeld(),
+    stop: async () => {
+      await queue.stop();
+      for (const timer of timers.values()) clearTimeout(timer);
+      await memories.flush();
+    },
+  };
+}
+
+const tenantOf = (wanted: Wanted) => ('container' in wanted ? wanted.container.tenant : undefined);
+
+function operationOf(step: LongStep, generation: number): Operation {
+  switch (step.kind) {
+    case 'pull':
+      return { kind: 'pull', generation, reference: step.reference };
+    case 'stop':
+      return { kind: 'stop', generation, dockerId: step.dockerId };
+    case 'drain':
+      return { kind: 'drain', generation, dockerId: step.dockerId };
+  }
+}

@@ -1,0 +1,285 @@
+/**
+ * What the agent remembers of one container between looks at it: what failed, how often, and when to try again. Pure; the
+ * part in `Lasting` is kept on disk, so that a restart of the agent does not forgive a crash loop.
+ *
+ * `nowMs` and every time here are of a clock that never steps (lib/clock.ts, `steadyTime`): a wall clock that is set back
+ * must neither end a wait nor make it longer.
+ */
+import { backoffMs, type BackoffBounds } from '../../lib/backoff.ts';
+import type { Reason } from '../../schemas/api/container.ts';
+import { limits } from '../../schemas/limits.ts';
+import { startWords } from './failures.ts';
+import type { Observed, RunId } from './observed.ts';
+import type { Step } from './plan.ts';
+import type { Wanted } from '../workload/wanted.ts';
+
+/** Why it does not run. The first explanation stays until an attempt gets further. */
+export interface Why {
+  readonly reason: Reason;
+  readonly message: string;
+  readonly exitCode: number | null;
+}
+
+export type Attempt =
+  | { readonly phase: 'clear' }
+  | { readonly phase: 'waiting'; readonly untilMs: number }
+  /** Not tried again before a new generation. */
+  | { readonly phase: 'failed' };
+
+/** Work in flight that takes long; the container is looked at again when it ends. */
+export type Operation =
+  | { readonly kind: 'pull'; readonly generation: number; readonly reference: string }
+  | { readonly kind: 'stop'; readonly generation: number; readonly dockerId: string }
+  | { readonly kind: 'drain'; readonly generation: number; readonly dockerId: string };
+
+export interface Lasting {
+  readonly generation: number;
+  readonly want: Wanted['want'];
+  readonly attempt: Attempt;
+  readonly why: Why | null;
+  /** In a row; drives the back-off. */
+  readonly failures: number;
+  readonly restarts: number;
+  /** The run whose end is accounted for: as a crash, or as a stop that was asked for. */
+  readonly countedRun: RunId | null;
+  /** A start was asked for, and the image's policy is to look for a newer one first. */
+  readonly pullDue: boolean;
+}
+
+export interface Memory extends Lasting {
+  readonly image: { readonly reference: string; readonly id: string } | null;
+  /** The engine's container whose log lines are safe elsewhere. */
+  readonly drained: string | null;
+  /** When the agent last asked the engine to start it. */
+  readonly startedAtMs: number | null;
+  /** When it was seen to run, once in each time that the engine is watched without a break. */
+  readonly seenUpAtMs: number | null;
+  /** The engine's container that can never start again, and is to be made once more. */
+  readonly remake: string | null;
+  /** The engine's container that has written more than it may: it is removed, and made again after a back-off. */
+  readonly evicted: { readonly dockerId: string; readonly why: Why } | null;
+  readonly operation: Operation | null;
+}
+
+export const blank: Memory = {
+  generation: -1,
+  want: 'untouched',
+  attempt: { phase: 'clear' },
+  why: null,
+  failures: 0,
+  restarts: 0,
+  countedRun: null,
+  pullDue: false,
+  image: null,
+  drained: null,
+  startedAtMs: null,
+  seenUpAtMs: null,
+  remake: null,
+  evicted: null,
+  operation: null,
+};
+
+export const lastingOf = (memory: Memory): Lasting => {
+  const { generation, want, attempt, why, failures, restarts, countedRun, pullDue } = memory;
+  return { generation, want, attempt, why, failures, restarts, countedRun, pullDue };
+};
+
+const generationOf = (wanted: Wanted): number => ('container' in wanted ? wanted.container.generation : -1);
+
+export const restartBackoff: BackoffBounds = { minMs: limits.restartBackoffMinMs, maxMs: limits.restartBackoffMaxMs };
+
+/**
+ * Takes in what is wanted and what is seen: a new wish starts afresh, a run that ended is counted once.
+ *
+ * A run that was neither seen nor started since `watchedSinceMs` ended while the agent or the engine was away: most
+ * likely it went down with its engine, as at a reboot. That is no failure of its own: it is started again at once, and its
+ * back-off stays as it was. The engine's times do not tell: they are of a clock that may have been set.
+ */
+export function remember(
+  before: Memory,
+  wanted: Wanted,
+  observed: Observed,
+  nowMs: number,
+  bounds: BackoffBounds,
+  watchedSinceMs: number,
+): Memory {
+  const isLeft = before.evicted !== null && !isThere(observed, before.evicted.dockerId);
+  const memory = isLeft ? evictionDone(before, before.evicted.why, nowMs, bounds) : before;
+  const generation = generationOf(wanted);
+  const state = observed.kind === 'present' ? observed.found.state : null;
+  if (generation !== memory.generation || wanted.want !== memory.want) {
+    const isUp = state?.phase === 'running' || state?.phase === 'paused';
+    return {
+      ...memory,
+      generation,
+      want: wanted.want,
+      attempt: { phase: 'clear' },
+      why: null,
+      failures: isUp ? memory.failures : 0,
+      restarts: isUp ? memory.restarts : 0,
+      countedRun: state?.phase === 'exited' ? state.run : memory.countedRun,
+      pullDue: wanted.want === 'running' && wanted.container.pull_policy === 'always' && !isUp,
+    };
+  }
+  if (wanted.want !== 'running' || state === null) return memory;
+  if (state.phase === 'running') {
+    const upMs = atMost(nowMs - state.startedAtMs, memory, nowMs);
+    const seen = isSince(memory.seenUpAtMs, watchedSinceMs) ? memory : { ...memory, seenUpAtMs: nowMs };
+    return upMs >= limits.restartBackoffForgetMs && seen.failures > 0 ? { ...seen, failures: 0 } : seen;
+  }
+  if (state.phase !== 'exited' || state.run === memory.countedRun) return memory;
+  // Its end was the agent's doing.
+  if (observed.kind === 'present' && observed.found.dockerId === memory.evicted?.dockerId) return memory;
+  const { exit, run } = state;
+  // A start that failed never ran, and is known from its error.
+  const isWatched = isSince(memory.seenUpAtMs, watchedSinceMs) || isSince(memory.startedAtMs, watchedSinceMs);
+  if (exit.error === '' && !isWatched) {
+    // A restart all the same; where there are failures, the start that follows is counted as one.
+    const restarts = memory.failures > 0 ? memory.restarts : memory.restarts + 1;
+    return { ...memory, restarts, countedRun: run };
+  }
+  const failures = atMost(exit.upMs, memory, nowMs) >= limits.restartBackoffForgetMs ? 0 : memory.failures;
+  return { ...failed({ ...memory, failures }, explainExit(exit, failures + 1), nowMs, bounds), countedRun: run };
+}
+
+const isThere = (observed: Observed, dockerId: string): boolean =>
+  observed.kind === 'present' && [observed.found, ...observed.extra].some((found) => found.dockerId === dockerId);
+
+const isSince = (atMs: number | null, sinceMs: number): boolean => atMs !== null && atMs >= sinceMs;
+
+/** It has been up for no longer than since the agent started it, whatever the engine's clock says. */
+const atMost = (upMs: number, { startedAtMs }: Memory, nowMs: number): number =>
+  startedAtMs === null ? upMs : Math.min(upMs, nowMs - startedAtMs);
+
+function explainExit(exit: { exitCode: number; oomKilled: boolean; error: string }, failures: number): Why {
+  const { exitCode, oomKilled, error } = exit;
+  const code = `exited with code ${exitCode}`;
+  if (oomKilled) return { reason: 'oom_killed', message: `out of memory: killed at its mem_limit, ${code}`, exitCode };
+  if (error !== '') return { ...startWords(error), exitCode };
+  if (failures < limits.crashLoopExits) return { reason: 'exited', message: code, exitCode };
+  return { reason: 'crash_loop', message: `${code}, ${failures} times in a row`, exitCode };
+}
+
+const failed = (memory: Memory, why: Why, nowMs: number, bounds: BackoffBounds): Memory => ({
+  ...memory,
+  failures: memory.failures + 1,
+  why,
+  attempt: { phase: 'waiting', untilMs: nowMs + backoffMs(memory.failures, bounds) },
+});
+
+export type Outcome =
+  | { readonly kind: 'done'; readonly imageId?: string }
+  /** Long work was begun; its own outcome follows. */
+  | { readonly kind: 'begun'; readonly operation: Operation }
+  /** Look again at once: what was acted on is no longer so. */
+  | { readonly kind: 'changed' }
+  /** `ofHost`: no container could be brought up on this host as it is. `remake`: this container of the engine cannot start again. `imageGone`: what was pulled is not there any more, and has to be asked for again. */
+  | {
+      readonly kind: 'retry';
+      readonly why: Why;
+      readonly imageGone?: true;
+      readonly remake?: true;
+      readonly ofHost?: true;
+      readonly detail?: string;
+    }
+  /** `detail`, here and above: the engine's own words. They are logged, and never reported. */
+  | { readonly kind: 'failed'; readonly why: Why; readonly detail?: string }
+  /** The engine is away or hanging: nothing is known, nothing is counted. */
+  | { readonly kind: 'outage' };
+
+/** What is remembered of a step that was carried out, or of long work that ended (then `operation` is over). */
+export function settle(memory: Memory, step: Step, outcome: Outcome, nowMs: number, bounds: BackoffBounds): Memory {
+  switch (outcome.kind) {
+    case 'begun':
+      return { ...memory, operation: outcome.operation };
+    case 'outage':
+      // The engine may have started it all the same.
+      return step.kind === 'start' ? { ...memory, startedAtMs: nowMs } : memory;
+    case 'changed':
+      return memory;
+    case 'retry': {
+      const image = outcome.imageGone === true ? null : memory.image;
+      const remake = outcome.remake === true && step.kind === 'start' ? step.dockerId : memory.remake;
+      const isOfHost = outcome.ofHost === true && memory.failures + 1 >= limits.hostFaultTries;
+      const why: Why = isOfHost ? { ...outcome.why, reason: 'host_fault' } : outcome.why;
+      return { ...failed(memory, why, nowMs, bounds), image, remake };
+    }
+    case 'failed':
+      return { ...memory, why: outcome.why, attempt: { phase: 'failed' } };
+    case 'done':
+      if (step.kind === 'remove' && step.dockerId === memory.evicted?.dockerId) {
+        return evictionDone(memory, memory.evicted.why, nowMs, bounds);
+      }
+      return done(memory, step, outcome.imageId, nowMs);
+  }
+}
+
+/**
+ * A container that has written too much, up or down, unless it goes anyway or is known to have. It does not wait for the
+ * end of a back-off, or for a new generation.
+ */
+export const evict = (memory: Memory, dockerId: string, message: string): Memory =>
+  (memory.want !== 'running' && memory.want !== 'stopped') || memory.evicted?.dockerId === dockerId
+    ? memory
+    : {
+        ...memory,
+        attempt: { phase: 'clear' },
+        evicted: { dockerId, why: { reason: 'disk_limit', message, exitCode: null } },
+      };
+
+/** It is gone, with what it wrote. What is to run is made again after a back-off; what is stopped only says why. */
+function evictionDone(memory: Memory, why: Why, nowMs: number, bounds: BackoffBounds): Memory {
+  const after = { ...memory, evicted: null };
+  return memory.want === 'running' ? failed(after, why, nowMs, bounds) : { ...after, attempt: { phase: 'clear' }, why };
+}
+
+function done(memory: Memory, step: Step, imageId: string | undefined, nowMs: number): Memory {
+  switch (step.kind) {
+    case 'pull':
+      return {
+        ...memory,
+        image: imageId === undefined ? null : { reference: step.reference, id: imageId },
+        pullDue: false,
+        failures: 0,
+        why: null,
+        attempt: { phase: 'clear' },
+      };
+    case 'create':
+      return { ...memory, why: null, attempt: { phase: 'clear' } };
+    case 'start':
+      return {
+        ...memory,
+        why: null,
+        attempt: { phase: 'clear' },
+        restarts: memory.restarts + (step.again ? 1 : 0),
+        drained: null,
+        startedAtMs: nowMs,
+      };
+    case 'drain':
+      return { ...memory, drained: step.dockerId };
+    case 'stop':
+    case 'remove':
+    case 'unpause':
+      return { ...memory, attempt: { phase: 'clear' } };
+    case 'cancel_pull':
+      return { ...memory, operation: null };
+    case 'none':
+    case 'wait':
+    case 'fail':
+      return memory;
+  }
+}
+
+/** Long work ended: forget it, and take in its outcome unless a newer generation has made it void. */
+export function endOperation(
+  memory: Memory,
+  step: Step,
+  outcome: Outcome,
+  nowMs: number,
+  bounds: BackoffBounds,
+): Memory {
+  const idle = { ...memory, operation: null };
+  const isVoid = memory.operation !== null && memory.operation.generation !== memory.generation;
+  const isFailure = outcome.kind === 'retry' || outcome.kind === 'failed';
+  return isVoid && isFailure ? idle : settle(idle, step, outcome, nowMs, bounds);
+}

@@ -1,0 +1,23 @@
+/** What this host offers: what its settings say, else what its engine or its kernel does. Pure. */
+import type { Capacity } from '../../schemas/api/host.ts';
+
+export interface Machine {
+  readonly cores: number;
+  readonly memBytes: number;
+}
+
+export interface CapacitySettings {
+  readonly CAPACITY_CPU_MILLIS: number;
+  readonly CAPACITY_MEM_BYTES: number;
+  readonly CAPACITY_CONTAINERS: number;
+  readonly CPU_OVERCOMMIT: number;
+}
+
+/** The rest is the host's own: its kernel, its engine, this agent. */
+const memShare = 0.9;
+
+export const capacityOf = (given: CapacitySettings, { cores, memBytes }: Machine): Capacity => ({
+  cpu_millis: given.CAPACITY_CPU_MILLIS || Math.floor(cores * 1000 * given.CPU_OVERCOMMIT),
+  mem_bytes: given.CAPACITY_MEM_BYTES || Math.floor(memBytes * memShare),
+  containers: given.CAPACITY_CONTAINERS,
+});

@@ -1,0 +1,192 @@
+/**
+ * What this host should have, per container: the desired set with admission, orphans and isolation applied. Holds the
+ * newest of each; `wanted` answers for one id.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import type { Capacity } from '../../schemas/api/host.ts';
+import type { ContainerId, TenantId } from '../../schemas/ids.ts';
+import type { DesiredContainer, Stranger } from '../../schemas/wire/messages.ts';
+import { admit, type Admission } from './admission.ts';
+import { containersOf, heldIdsOf, isComplete, isConfirmed, type DesiredSet } from './desired.ts';
+import { judgeOrphans, type OrphanMemory, type OwnersVerdict } from './orphans.ts';
+import { specHash } from '../reconcile/spec.ts';
+import type { Wanted } from './wanted.ts';
+
+interface Entry {
+  readonly container: DesiredContainer;
+  readonly spec: string;
+}
+
+/** Every container of ours that the engine has, as last seen. */
+export type Present = ReadonlyMap<ContainerId, { readonly tenant: TenantId; readonly placement: number }>;
+
+export interface FleetInput {
+  readonly capacity: Capacity;
+  /** Undefined before the first look. */
+  readonly present: Present | undefined;
+  readonly orphanMemory: OrphanMemory;
+  /** The operator's latest approval of held orphans; null when it has not been heard. */
+  readonly orphanWord: number | null;
+  readonly isIsolated: boolean;
+  /** No answers are under way. Before that an operator's approval is not taken for what is new. */
+  readonly isSettled: boolean;
+}
+
+/** What the owner answered about a stranger: it holds for what was made under this placement, or an earlier one. */
+interface Verdict {
+  readonly verdict: OwnersVerdict;
+  readonly placement: number;
+}
+
+export interface Fleet {
+  /** Takes in a new set. Answers which ids may have changed. */
+  setDesired(desired: DesiredSet): ContainerId[];
+  /** Judges admission and orphans anew. Answers what is to be remembered of orphans, and whom the verdict changed. */
+  judge(input: FleetInput): { readonly orphanMemory: OrphanMemory; readonly changed: ContainerId[] };
+  wanted(id: ContainerId): Wanted;
+  /** What the engine has and the desired set does not know; those that nothing was said of first. */
+  strangers(): Stranger[];
+  /** No verdict has been heard of these. */
+  unjudged(): Stranger[];
+  /** The owner's answer about strangers that were named, from the very version of the set that is held. */
+  hearVerdicts(named: readonly Stranger[], gone: readonly Pick<Stranger, 'id' | 'placement'>[]): void;
+  /** The desired set speaks of it. */
+  knows(id: ContainerId): boolean;
+  /** Everything that a full look must cover. */
+  ids(): ContainerId[];
+  used(): Capacity;
+  orphansHeld(): number;
+  isComplete(): boolean;
+}
+
+const nothingAdmitted: Admission = { admitted: new Set(), used: { cpu_millis: 0, mem_bytes: 0, containers: 0 } };
+
+export function createFleet(): Fleet {
+  let desired: DesiredSet | undefined;
+  let entries: ReadonlyMap<ContainerId, Entry> = new Map();
+  let damaged: ReadonlySet<ContainerId> = new Set();
+  let admission = nothingAdmitted;
+  let present: Present | undefined;
+  const verdicts = new Map<ContainerId, Verdict>();
+  /** Orphans that go: given away by their owner, or approved. */
+  let leaving: ReadonlySet<ContainerId> = new Set();
+  let held: ReadonlySet<ContainerId> = new Set();
+  let isIsolated = false;
+
+  const setDesired = (next: DesiredSet): ContainerId[] => {
+    desired = next;
+    const before = entries;
+    const fresh = new Map<ContainerId, Entry>();
+    const changed: ContainerId[] = [];
+    for (const container of containersOf(next)) {
+      const known = before.get(container.id);
+      if (known !== undefined && isDeepStrictEqual(known.container, container)) {
+        fresh.set(container.id, known);
+        continue;
+      }
+      fresh.set(container.id, { container, spec: specHash(container) });
+      changed.push(container.id);
+    }
+    for (const id of before.keys()) if (!fresh.has(id)) changed.push(id);
+    const stillDamaged = new Set(heldIdsOf(next));
+    changed.push(...difference(damaged, stillDamaged), ...difference(stillDamaged, damaged));
+    entries = fresh;
+    damaged = stillDamaged;
+    // What is this host's again is a stranger no more; should it leave again, its owner is asked again.
+    for (const id of verdicts.keys()) if (isKnown(id)) verdicts.delete(id);
+    return changed;
+  };
+
+  const isKnown = (id: ContainerId): boolean => entries.has(id) || damaged.has(id);
+  const unknown = (): ContainerId[] => [...(present?.keys() ?? [])].filter((id) => !isKnown(id));
+  /** Undefined: nothing was said of what is there now. */
+  const verdictOf = (id: ContainerId): OwnersVerdict | undefined => {
+    const verdict = verdicts.get(id);
+    const placement = present?.get(id)?.placement;
+    if (verdict === undefined || placement === undefined) return undefined;
+    return placement <= verdict.placement ? verdict.verdict : undefined;
+  };
+
+  const judge: Fleet['judge'] = (input) => {
+    const { orphanMemory, orphanWord } = input;
+    ({ present } = input);
+    const beforeAdmitted = admission.admitted;
+    const beforeLeaving = leaving;
+    const wasIsolated = isIsolated;
+    isIsolated = input.isIsolated;
+    const containers = [...entries.values()].map(({ container }) => container);
+    // Who was admitted keeps its place, also while its image is still being pulled.
+    const keepsPlace = (id: ContainerId) => present?.has(id) === true || beforeAdmitted.has(id);
+    admission = admit(containers, keepsPlace, input.capacity);
+
+    const strangers = unknown();
+    for (const id of verdicts.keys()) if (present?.has(id) === false) verdicts.delete(id);
+    // What is known again was not given away for ever.
+    const approved = new Set([...orphanMemory.approved].filter((id) => !isKnown(id)));
+    let after: OrphanMemory = { ...orphanMemory, approved };
+    let allowed: ReadonlySet<ContainerId> = new Set([...approved].filter((id) => beforeLeaving.has(id)));
+    if (input.isSettled && desired !== undefined && isConfirmed(desired) && present !== undefined) {
+      const said = new Map<ContainerId, OwnersVerdict>();
+      for (const id of strangers) {
+        const verdict = verdictOf(id);
+        if (verdict !== undefined) said.set(id, verdict);
+      }
+      const judgement = judgeOrphans(after, new Set(strangers), said, orphanWord);
+      after = judgement.memory;
+      allowed = after.approved;
+      held = judgement.held;
+    }
+    leaving = new Set(strangers.filter((id) => verdictOf(id) === 'gone' || allowed.has(id)));
+    const changed = [...difference(leaving, beforeLeaving), ...difference(admission.admitted, beforeAdmitted)];
+    if (wasIsolated !== isIsolated) changed.push(...entries.keys());
+    return { orphanMemory: after, changed };
+  };
+
+  const strangerOf = (id: ContainerId): Stranger[] => {
+    const found = present?.get(id);
+    return found === undefined ? [] : [{ id, tenant: found.tenant, placement: found.placement }];
+  };
+  const unjudged = (): Stranger[] =>
+    unknown()
+      .filter((id) => verdictOf(id) === undefined)
+      .flatMap(strangerOf);
+
+  const hearVerdicts: Fleet['hearVerdicts'] = (named, gone) => {
+    const given = new Map(gone.map(({ id, placement }) => [id, placement]));
+    for (const { id, placement } of named) {
+      if (isKnown(id)) continue;
+      // Put last: those that were asked about longest ago are named first.
+      verdicts.delete(id);
+      verdicts.set(id, { verdict: given.get(id) === placement ? 'gone' : 'unknown', placement });
+    }
+  };
+
+  const wanted = (id: ContainerId): Wanted => {
+    if (damaged.has(id)) return { want: 'untouched' };
+    const entry = entries.get(id);
+    if (entry === undefined) return leaving.has(id) ? { want: 'nothing' } : { want: 'untouched' };
+    const { container, spec } = entry;
+    const want = isIsolated && container.desired === 'running' ? 'stopped' : container.desired;
+    return { want, container, spec, admitted: admission.admitted.has(id) };
+  };
+
+  return {
+    setDesired,
+    judge,
+    wanted,
+    strangers: () => {
+      const judged = [...verdicts.keys()].filter((id) => !isKnown(id) && verdictOf(id) !== undefined);
+      return [...unjudged(), ...judged.flatMap(strangerOf)];
+    },
+    unjudged,
+    hearVerdicts,
+    knows: isKnown,
+    ids: () => [...entries.keys()],
+    used: () => admission.used,
+    orphansHeld: () => held.size,
+    isComplete: () => desired !== undefined && isComplete(desired),
+  };
+}
+
+const difference = (left: ReadonlySet<ContainerId>, right: ReadonlySet<ContainerId>): ContainerId[] =>
+  [...left].filter((id) => !right.has(id));

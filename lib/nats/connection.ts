@@ -1,0 +1,177 @@
+/**
+ * A NATS connection as every program wants it: it waits for the server at start, never gives up reconnecting, and leaves
+ * a server that does not answer for another.
+ */
+import { readFileSync } from 'node:fs';
+import {
+  connect,
+  credsAuthenticator,
+  type Authenticator,
+  type NatsConnection,
+  type ReconnectToServerHandler,
+} from '@nats-io/transport-node';
+import { Counter, type Registry } from 'prom-client';
+import { limits } from '../../schemas/limits.ts';
+import { subjects } from '../../schemas/wire/subjects.ts';
+import type { Answers } from './answers.ts';
+import { keepInboxPrefix } from './inbox.ts';
+import type { Log } from '../log.ts';
+
+export interface NatsOptions {
+  readonly servers: readonly string[];
+  readonly name: string;
+  readonly authenticator?: Authenticator;
+  /** Credentials in place of an authenticator; answers arrive in the inbox of their user. */
+  readonly credsFile?: string;
+  readonly inboxPrefix?: string;
+  /** Certificate authority of the servers; TLS is then required from the first byte. */
+  readonly tlsCaFile?: string;
+  /** Callers wait meanwhile: a server that is away is noticed sooner, at the price of more pings. */
+  readonly isUrgent?: boolean;
+  /** What is asked over the connection and answered; absent: it stays where it is while the server answers pings. */
+  readonly answers?: Answers;
+  /** The server was left for another. */
+  readonly onMove?: () => void;
+}
+
+export const credentialsFile = (path: string): Authenticator => credsAuthenticator(new Uint8Array(readFileSync(path)));
+
+/** The public key of the user that credentials are for; undefined where the file holds none. */
+function userOf(creds: string): string | undefined {
+  const [, claims] = /-----BEGIN NATS USER JWT-----\s*[\w-]+\.([\w-]+)\./.exec(creds) ?? [];
+  if (claims === undefined) return undefined;
+  const { sub } = JSON.parse(Buffer.from(claims, 'base64url').toString()) as { sub?: string };
+  return sub;
+}
+
+/** Who the connection is of, and where its answers arrive. */
+function identityOf({ authenticator, credsFile, inboxPrefix }: NatsOptions) {
+  if (credsFile === undefined) {
+    return {
+      ...(authenticator === undefined ? {} : { authenticator }),
+      ...(inboxPrefix === undefined ? {} : { inboxPrefix }),
+    };
+  }
+  const creds = readFileSync(credsFile, 'utf8');
+  const user = userOf(creds);
+  return {
+    authenticator: credsAuthenticator(new TextEncoder().encode(creds)),
+    ...(user === undefined ? {} : { inboxPrefix: subjects.userInbox(user) }),
+  };
+}
+
+/**
+ * Requests that are in flight when a connection breaks are not refused by the client: whoever waits for an answer needs a
+ * deadline of its own.
+ */
+export async function connectNats(options: NatsOptions, log: Log): Promise<NatsConnection> {
+  const choice = new ServerChoice();
+  const identity = identityOf(options);
+  const nc = await connect({
+    servers: [...options.servers],
+    name: options.name,
+    waitOnFirstConnect: true,
+    maxReconnectAttempts: -1,
+    reconnectTimeWait: 250,
+    reconnectJitter: 250,
+    pingInterval: options.isUrgent === true ? limits.natsPingUrgentMs : limits.natsPingMs,
+    maxPingOut: 2,
+    timeout: options.isUrgent === true ? limits.natsConnectUrgentMs : limits.natsConnectMs,
+    noAsyncTraces: true,
+    ignoreAuthErrorAbort: true,
+    reconnectToServer: choice.next,
+    ...identity,
+    ...(options.tlsCaFile === undefined ? {} : { tls: { caFile: options.tlsCaFile, handshakeFirst: true } }),
+  });
+  if (identity.inboxPrefix !== undefined) keepInboxPrefix(nc, identity.inboxPrefix);
+  void watch(nc, log);
+  if (options.answers !== undefined) leaveWhenSilent(nc, choice, options, options.answers, log);
+  return nc;
+}
+
+/**
+ * Which server is dialled next. nats.js goes round its list, but the first reconnect may end at the very server that was
+ * left (seen with 3.4), for that one still takes connections.
+ */
+class ServerChoice {
+  #left: { readonly server: string; dials: number } | undefined;
+
+  /** The next dials go elsewhere; after a round of the list in vain, any server is better than none. */
+  avoid(server: string): void {
+    this.#left = { server, dials: 0 };
+  }
+
+  readonly next: ReconnectToServerHandler = (servers) => {
+    if (this.#left === undefined || this.#left.dials++ >= servers.length) return null;
+    const { server } = this.#left;
+    return servers.find(({ listen }) => listen !== server) ?? null;
+  };
+
+  settled(): void {
+    this.#left = undefined;
+  }
+}
+
+function leaveWhenSilent(
+  nc: NatsConnection,
+  choice: ServerChoice,
+  { isUrgent, onMove }: NatsOptions,
+  answers: Answers,
+  log: Log,
+): void {
+  const minMs = isUrgent === true ? limits.natsSilentUrgentMs : limits.natsSilentMs;
+  const bounds = { minMs, maxMs: limits.natsSilentMaxMs };
+  let isConnected = true;
+  let spread = Math.random();
+  const timer = setInterval(() => {
+    if (!isConnected || !answers.isMoveDue(bounds, spread)) return;
+    const server = nc.getServer();
+    log.warn('nats_silent', { server, silentMs: Math.round(answers.silentMs()) });
+    spread = Math.random();
+    choice.avoid(server);
+    answers.moved();
+    onMove?.();
+    nc.reconnect().catch((error: unknown) => log.warn('nats_not_left', { server, error }));
+  }, limits.natsSilenceLookMs).unref();
+  void (async () => {
+    for await (const { type } of nc.status()) {
+      if (type === 'disconnect') isConnected = false;
+      if (type !== 'reconnect') continue;
+      isConnected = true;
+      choice.settled();
+      answers.reconnected();
+    }
+  })();
+  void nc.closed().then(() => clearInterval(timer));
+}
+
+/** Counts the moves of a program's connection. */
+export function countMoves(registry: Registry): () => void {
+  const moves = new Counter({
+    name: 'longshore_nats_moves_total',
+    help: 'Times that the program left a NATS server that did not answer for another.',
+    registers: [registry],
+  });
+  return () => moves.inc();
+}
+
+async function watch(nc: NatsConnection, log: Log): Promise<void> {
+  for await (const status of nc.status()) {
+    switch (status.type) {
+      case 'disconnect':
+      case 'reconnect':
+        log.warn(`nats_${status.type}`, { server: status.server });
+        break;
+      case 'error':
+        log.warn('nats_error', { error: status.error });
+        break;
+      case 'staleConnection':
+      case 'slowConsumer':
+      case 'ldm':
+        log.warn(`nats_${status.type}`);
+        break;
+      default:
+        break;
+    }
+  }
+}

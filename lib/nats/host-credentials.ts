@@ -1,0 +1,102 @@
+/**
+ * The NATS identity of a host: a user JWT of the account HOSTS, signed for the agent's own key. The server holds the host
+ * to its own subjects (invariant A7), and these name the agent's key: actors believe only the key that is enrolled
+ * (ADR 22). Its doorbells and its own inbox come in, and nothing of JetStream, which its account does not have.
+ */
+import { createPrivateKey, sign, type KeyObject } from 'node:crypto';
+import { encodeUser, type User } from '@nats-io/jwt';
+import { fromPublic, fromSeed, type KeyPair } from '@nats-io/nkeys';
+import { isHostKey, type HostKey } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
+import { subjects, type Sender } from '../../schemas/wire/subjects.ts';
+
+export interface HostsAccount {
+  /** Public key of the account (`A...`). */
+  readonly publicKey: string;
+  /** Seed of one of its signing keys (`SA...`). */
+  readonly signingSeed: string;
+}
+
+/** Its form is the schema's to check; this is its checksum. */
+export function isPublicUserKey(text: string): boolean {
+  try {
+    return fromPublic(text).getPublicKey() === text && text.startsWith('U');
+  } catch {
+    return false;
+  }
+}
+
+/** PKCS#8 of an Ed25519 key (RFC 8410), up to the 32 bytes of its seed. */
+const pkcs8Prefix = Buffer.from('302e020100300506032b657004220420', 'hex');
+function privateKeyOf(pair: KeyPair): KeyObject {
+  // Of the library's class, though not of its interface.
+  const seed = (pair as KeyPair & { getRawSeed(): Uint8Array }).getRawSeed();
+  return createPrivateKey({ key: Buffer.concat([pkcs8Prefix, seed]), format: 'der', type: 'pkcs8' });
+}
+
+const signers = new WeakMap<HostsAccount, KeyPair>();
+
+/**
+ * The library's key pair, signing with OpenSSL: its own Ed25519 is JavaScript and derives the key several times for each
+ * signature, which stopped the event loop for 23 ms with every host that enrolled.
+ */
+function signerOf(account: HostsAccount): KeyPair {
+  const known = signers.get(account);
+  if (known !== undefined) return known;
+  const pair = fromSeed(new TextEncoder().encode(account.signingSeed));
+  const publicKey = pair.getPublicKey();
+  const secret = pair.getPrivateKey();
+  const key = privateKeyOf(pair);
+  const signer = Object.assign(Object.create(pair) as KeyPair, {
+    getPublicKey: () => publicKey,
+    getPrivateKey: () => secret,
+    sign: (data: Uint8Array): Uint8Array => sign(null, data, key),
+  });
+  signers.set(account, signer);
+  return signer;
+}
+
+/**
+ * What one connection of a host may use of the NATS server. `data` is not set: nats-server 2.15 does not enforce it. The
+ * port is the one for clients: no WebSocket, no MQTT, no leaf node.
+ */
+const hostLimits = {
+  subs: limits.hostSubscriptions,
+  payload: limits.hostPayloadBytes,
+  data: -1,
+  allowed_connection_types: ['STANDARD'],
+} satisfies Partial<User>;
+
+/** Where a host may publish and listen with its credentials. */
+function permissionsOf(sender: Sender) {
+  const { host, user } = sender;
+  const publishes = user === undefined ? [`host.${host}.>`] : [`agent.${host}.${user}.*`, `host.${host}.log.*.*`];
+  return {
+    pub: { allow: publishes, deny: [] },
+    sub: { allow: [subjects.desiredOfHost(host), `${subjects.hostInbox(sender)}.>`], deny: [] },
+  };
+}
+
+export interface HostUser {
+  readonly host: HostKey;
+  /** The agent's public user nkey (`U...`); its seed never leaves the host. */
+  readonly publicKey: string;
+  readonly expiresAtS: number;
+  /** For an agent of the last release, which knows no subjects with its key in them. */
+  readonly isUnbound?: boolean;
+}
+
+export async function signHostJwt(
+  account: HostsAccount,
+  { host, publicKey, expiresAtS, isUnbound = false }: HostUser,
+): Promise<string> {
+  // A key that held `.`, `*` or `>` would reach beyond its own subjects.
+  if (!isHostKey(host)) throw new Error('not a host key');
+  if (!isPublicUserKey(publicKey)) throw new Error('not a public user key');
+  const permissions = permissionsOf({ host, user: isUnbound ? undefined : publicKey });
+  const claims = { ...permissions, ...hostLimits };
+  return encodeUser(`host ${host}`, publicKey, account.publicKey, claims, {
+    signer: signerOf(account),
+    exp: expiresAtS,
+  });
+}

@@ -1,0 +1,37 @@
+/** What is too long for one message, in parts that each fit one. */
+import { limits } from '../../schemas/limits.ts';
+
+/** By field, the items of a list, each as JSON. */
+type Part<Field extends string> = Record<Field, string[]>;
+
+/** As many items as fit a message; one part at least. An item is a step (lib/slices.ts). */
+export function* inParts<Field extends string>(
+  lists: Readonly<Record<Field, Iterable<unknown>>>,
+  maxBytes: number = limits.answerPartBytes,
+): Generator<void, Part<Field>[], void> {
+  const fields = Object.keys(lists) as Field[];
+  const empty = (): Part<Field> => Object.fromEntries(fields.map((field) => [field, []])) as unknown as Part<Field>;
+  let part = empty();
+  const parts = [part];
+  let bytes = 0;
+  for (const field of fields) {
+    for (const item of lists[field]) {
+      const text = JSON.stringify(item);
+      const size = Buffer.byteLength(text) + 1;
+      if (bytes + size > maxBytes && bytes > 0) {
+        parts.push((part = empty()));
+        bytes = 0;
+      }
+      part[field].push(text);
+      bytes += size;
+      yield;
+    }
+  }
+  return parts;
+}
+
+/** The JSON of a message: `head`, and the lists of the part. */
+export function partText(head: object, part: Readonly<Record<string, readonly string[]>>): string {
+  const lists = Object.entries(part).map(([field, items]) => `,"${field}":[${items.join(',')}]`);
+  return `${JSON.stringify(head).slice(0, -1)}${lists.join('')}}`;
+}

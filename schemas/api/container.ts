@@ -1,0 +1,301 @@
+/**
+ * A container: what a tenant declares, what is stored, what is returned. The sixteen fields of `Container` are all that a
+ * tenant ever sees of one; operator-only fields live in `ContainerRecord.operator`.
+ */
+import Type, { type Static } from 'typebox';
+import type { SuccessCode } from '../errors.ts';
+import { ContainerId, HostKey, TenantId } from '../ids.ts';
+import type { OperationId, Region } from '../ids.ts';
+import { limits } from '../limits.ts';
+import { cpuLimitPattern, memLimitPattern } from '../quantity.ts';
+import { nullable } from './nullable.ts';
+
+/** ARCHITECTURE.md, "Status", says what each means and what may follow. */
+export const containerStatuses = [
+  'pending',
+  'pulling',
+  'starting',
+  'running',
+  'backoff',
+  'stopping',
+  'stopped',
+  'failed',
+  'unknown',
+  'lost',
+  'removing',
+] as const;
+export type ContainerStatus = (typeof containerStatuses)[number];
+export const ContainerStatus = Type.Enum([...containerStatuses]);
+
+export const pullPolicies = ['if_not_present', 'always', 'never'] as const;
+export type PullPolicy = (typeof pullPolicies)[number];
+export const PullPolicy = Type.Enum([...pullPolicies]);
+
+export type DesiredState = 'running' | 'stopped' | 'removed';
+
+/** A container's port: `80` (tcp), `"80/tcp"` or `"53/udp"`. */
+export const Port = Type.Union([
+  Type.Integer({ minimum: 1, maximum: 65535 }),
+  Type.String({ pattern: '^[1-9]\\d{0,4}(/(tcp|udp))?$' }),
+]);
+export type Port = Static<typeof Port>;
+
+export const namePattern = '^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$';
+export const envKeyPattern = '^[A-Za-z_][A-Za-z0-9_.-]{0,127}$';
+/** distribution/reference: host[:port]; localhost, a name with a dot, an IPv6 address in brackets. */
+export const registryPattern =
+  '^(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:]+\\])(?::[0-9]{1,5})?$';
+/** OCI distribution-spec, `<name>`. */
+export const repositoryPattern = '^[a-z0-9]+(?:(?:\\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\\.|_|__|-+)[a-z0-9]+)*)*$';
+/** OCI distribution-spec, `<reference>` as a tag. */
+export const tagPattern = '^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$';
+/** OCI image-spec, digest; sha256 and sha512 are the registered algorithms. */
+export const digestPattern = '^(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$';
+
+/** What a create body may hold. Every other key is ignored; null in an optional one is as if it were absent. */
+export const CreateBody = Type.Object(
+  {
+    name: Type.String({ pattern: namePattern, description: 'Unique in the tenant.' }),
+    host_key: Type.Optional(
+      Type.String({ description: 'A host in an allocated region; absent: the platform places.' }),
+    ),
+    registry: Type.Optional(Type.String({ pattern: registryPattern, maxLength: 255, default: 'docker.io' })),
+    repository: Type.Optional(Type.String({ pattern: repositoryPattern, maxLength: 255 })),
+    tag: Type.Optional(Type.String({ pattern: tagPattern, default: 'latest' })),
+    digest: Type.Optional(Type.String({ pattern: digestPattern })),
+    env: Type.Optional(
+      Type.Record(Type.String({ pattern: envKeyPattern }), Type.String(), {
+        maxProperties: limits.envKeys,
+        additionalProperties: false,
+      }),
+    ),
+    ports: Type.Optional(Type.Array(Port, { maxItems: limits.ports, uniqueItems: true })),
+    cpu_limit: Type.Optional(Type.String({ pattern: cpuLimitPattern, default: '0.5' })),
+    mem_limit: Type.Optional(Type.String({ pattern: memLimitPattern, default: '256m' })),
+  },
+  { additionalProperties: true },
+);
+
+/** A valid create body with its defaults filled in: what the gateway hands to the tenant's actor. */
+export interface ContainerSpec {
+  readonly name: string;
+  readonly host_key: HostKey | null;
+  readonly registry: string;
+  readonly repository: string | null;
+  readonly tag: string | null;
+  readonly digest: string | null;
+  readonly pull_policy: PullPolicy;
+  readonly ports: readonly Port[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly cpu_limit: string;
+  readonly mem_limit: string;
+}
+
+const Timestamp = Type.String({ format: 'date-time', description: 'RFC 3339, UTC, milliseconds.' });
+
+/** A container as a tenant sees it: these sixteen fields and no other. */
+export const Container = Type.Object(
+  {
+    id: ContainerId,
+    tenant_id: TenantId,
+    name: Type.String(),
+    host_key: nullable(HostKey),
+    registry: Type.String(),
+    repository: nullable(Type.String()),
+    tag: nullable(Type.String()),
+    digest: nullable(Type.String()),
+    pull_policy: PullPolicy,
+    ports: Type.Array(Port),
+    env: Type.Record(Type.String(), Type.String()),
+    cpu_limit: Type.String(),
+    mem_limit: Type.String(),
+    status: ContainerStatus,
+    inserted_at: Timestamp,
+    updated_at: Timestamp,
+  },
+  { additionalProperties: false },
+);
+export type Container = Static<typeof Container>;
+
+/** Why a status is what it is. The first explanation of a failure stays until the next attempt gets further. */
+export const reasons = [
+  'no_host',
+  'exited',
+  'crash_loop',
+  'oom_killed',
+  'disk_limit',
+  'image_missing',
+  'image_not_found',
+  'image_auth',
+  'image_pull',
+  'image_invalid',
+  'registry_not_allowed',
+  'image_refused',
+  'create_failed',
+  'start_failed',
+  'secret_missing',
+  'port_unavailable',
+  'rejected',
+  'host_fault',
+  'engine_unavailable',
+  'unhealthy',
+  'host_silent',
+  'host_lost',
+  'host_removed',
+] as const;
+export type Reason = (typeof reasons)[number];
+export const Reason = Type.Enum([...reasons]);
+
+/** Where a published port can be reached. */
+export const PortAddress = Type.Object({
+  port: Type.String({ maxLength: 16, description: 'Container port with its protocol: "80/tcp".' }),
+  address: Type.String({ maxLength: 128, description: 'Host address and port: "192.0.2.7:32768".' }),
+});
+export type PortAddress = Static<typeof PortAddress>;
+
+/** What a container's host last saw of it, as reported and as stored. Times are RFC 3339. */
+export const Observation = Type.Object({
+  status: ContainerStatus,
+  reason: nullable(Reason),
+  message: nullable(Type.String({ maxLength: 1024 })),
+  exit_code: nullable(Type.Integer()),
+  restart_count: Type.Integer({ minimum: 0 }),
+  next_retry_at: nullable(Timestamp),
+  started_at: nullable(Timestamp),
+  addresses: Type.Array(PortAddress, { maxItems: 2 * limits.ports }),
+});
+export type Observation = Static<typeof Observation>;
+
+/** `GET /:id/status` */
+export const ContainerStatusView = Type.Object(
+  {
+    id: ContainerId,
+    status: ContainerStatus,
+    desired: Type.Enum(['running', 'stopped', 'removed']),
+    generation: Type.Integer(),
+    host_key: nullable(HostKey),
+    observed_status: nullable(ContainerStatus),
+    observed_at: nullable(Timestamp),
+    reason: nullable(Reason),
+    message: nullable(Type.String()),
+    exit_code: nullable(Type.Integer()),
+    restart_count: Type.Integer(),
+    next_retry_at: nullable(Timestamp),
+    started_at: nullable(Timestamp),
+    addresses: Type.Array(PortAddress),
+  },
+  { additionalProperties: false },
+);
+export type ContainerStatusView = Static<typeof ContainerStatusView>;
+
+/** A file that the operator puts into a container before it starts. */
+export const ConfigFile = Type.Object(
+  {
+    path: Type.String({ pattern: '^/[^\\u0000]{1,255}$', description: 'Absolute path inside the container.' }),
+    content: Type.String({ maxLength: 65536 }),
+    mode: Type.Optional(Type.Integer({ minimum: 0, maximum: 0o777, default: 0o444 })),
+  },
+  { additionalProperties: false },
+);
+export type ConfigFile = Static<typeof ConfigFile>;
+
+/** An environment variable whose value is a secret kept on the hosts, named here and never stored. */
+export const SecretRef = Type.Object(
+  {
+    env: Type.String({ pattern: envKeyPattern }),
+    secret: Type.String({
+      pattern: '^[A-Za-z0-9_-]{1,64}$',
+      description: "A file's name in the agents' secrets folder.",
+    }),
+  },
+  { additionalProperties: false },
+);
+export type SecretRef = Static<typeof SecretRef>;
+
+/** What only an operator may set, and no tenant ever sees. */
+export const OperatorFields = Type.Object(
+  {
+    pull_policy: Type.Optional(PullPolicy),
+    secret_refs: Type.Optional(Type.Array(SecretRef, { maxItems: 64 })),
+    config_files: Type.Optional(Type.Array(ConfigFile, { maxItems: 16 })),
+  },
+  { additionalProperties: false },
+);
+export type OperatorFields = Static<typeof OperatorFields>;
+
+/** Where an observation stands among others: lexicographic order, older ones are ignored. */
+export interface ObservationOrder {
+  readonly generation: number;
+  readonly session: number;
+  readonly seq: number;
+}
+
+/** What is stored of a container. `desired` and `generation` have one writer, the container's actor (invariant A2). */
+export interface ContainerRecord {
+  readonly kind: 'container';
+  readonly id: ContainerId;
+  readonly tenant: TenantId;
+  readonly spec: ContainerSpec;
+  readonly secretRefs: readonly SecretRef[];
+  readonly configFiles: readonly ConfigFile[];
+  /** What it may write to its host's disk; absent where it was declared before there was a limit, which is then not kept. */
+  readonly diskBytes?: number;
+  readonly desired: DesiredState;
+  /** Rises with every change of what is wanted: start, stop, delete, placement, operator's fields, retry. */
+  readonly generation: number;
+  readonly placement: Placement;
+  /** Hosts that the container has been placed on, newest last; a log read names only these. */
+  readonly history: readonly HostKey[];
+  /** Hosts whose admission refused it; forgotten after `rejectionTtlMs`. */
+  readonly rejections: readonly { readonly host: HostKey; readonly atMs: number }[];
+  readonly observed: Observation;
+  readonly observedOrder: ObservationOrder;
+  readonly observedAtMs: number | null;
+  readonly insertedAtMs: number;
+  readonly updatedAtMs: number;
+  readonly idempotency: Idempotency | null;
+}
+
+/** `atMs`: when it was placed, or taken off its host. Absent in records of an older release, and where it was never placed. */
+export type Placement =
+  | { readonly phase: 'unplaced'; readonly atMs?: number }
+  /** `since` is the generation of the placement: an agent adopts only what was made under it. */
+  | {
+      readonly phase: 'placed';
+      readonly host: HostKey;
+      /** The host's, when it was placed: what the caps of that region count. */
+      readonly region: Region;
+      readonly since: number;
+      readonly chosenBy: 'tenant' | 'platform';
+      readonly atMs?: number;
+    };
+
+/** The client's own operation id on a create (`Idempotency-Key`), honoured until `untilMs`. */
+export interface Idempotency {
+  readonly key: string;
+  readonly bodyHash: string;
+  readonly untilMs: number;
+}
+
+/** What stays of a container that is gone: the right to read its logs and events for `tombstoneTtlMs`. */
+export interface TombstoneRecord {
+  readonly kind: 'tombstone';
+  readonly id: ContainerId;
+  readonly tenant: TenantId;
+  readonly history: readonly HostKey[];
+  readonly goneAtMs: number;
+  readonly idempotency: Idempotency | null;
+}
+
+/**
+ * The outcome of a write, kept for `operationTtlMs` under the operation's id: a retry gets the same answer. A body that is
+ * a container's view is not stored a second time, but made again from the record.
+ */
+export interface OperationRecord {
+  readonly op: OperationId;
+  readonly atMs: number;
+  readonly code: SuccessCode;
+  readonly answer:
+    | { readonly kind: 'container'; readonly tenant: TenantId; readonly id: ContainerId }
+    | { readonly kind: 'body'; readonly body: string };
+}

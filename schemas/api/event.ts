@@ -1,0 +1,53 @@
+/** What happened to a container, kept for `eventAgeMs`. */
+import Type, { type Static } from 'typebox';
+import { ContainerStatus, Reason } from './container.ts';
+import { ContainerId, HostKey } from '../ids.ts';
+import { nullable } from './nullable.ts';
+
+export const eventTypes = [
+  'created',
+  'start_requested',
+  'stop_requested',
+  'delete_requested',
+  'operator_changed',
+  'placed',
+  'unplaced',
+  'status',
+  'removed',
+] as const;
+export type EventType = (typeof eventTypes)[number];
+
+export const Event = Type.Object(
+  {
+    id: Type.String({
+      description: '`<partition>-<journal entry>-<index>`: the same event has the same id wherever it is read.',
+    }),
+    ts: Type.String({ format: 'date-time' }),
+    type: Type.Enum([...eventTypes]),
+    container_id: ContainerId,
+    name: Type.String(),
+    generation: Type.Integer(),
+    host_key: nullable(HostKey),
+    status: ContainerStatus,
+    reason: nullable(Reason),
+    message: nullable(Type.String()),
+    exit_code: nullable(Type.Integer()),
+    request_id: nullable(Type.String()),
+  },
+  { additionalProperties: false },
+);
+export type Event = Static<typeof Event>;
+
+const idPattern = /^\d{1,6}-(\d{1,15})-(\d{1,6})$/;
+
+/** Where an event stands among those of its tenant: journal entry, then index. Undefined where the id is not ours. */
+export function placeOfEvent(id: string): { readonly entry: number; readonly index: number } | undefined {
+  const [, entry, index] = idPattern.exec(id) ?? [];
+  return entry === undefined ? undefined : { entry: Number(entry), index: Number(index) };
+}
+
+/** Orders the ids of one tenant's events as they happened. */
+export function compareEvents(one: string, other: string): number {
+  const [left, right] = [placeOfEvent(one), placeOfEvent(other)];
+  return (left?.entry ?? -1) - (right?.entry ?? -1) || (left?.index ?? -1) - (right?.index ?? -1);
+}

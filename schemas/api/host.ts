@@ -1,0 +1,161 @@
+/** A fleet host, as the operator makes it, as its agent describes it, and as every actors process knows it. */
+import Type, { type Static } from 'typebox';
+import { HostKey, Region } from '../ids.ts';
+import { limits } from '../limits.ts';
+import { nullable } from './nullable.ts';
+
+/** What a host offers to containers. */
+export const Capacity = Type.Object(
+  {
+    cpu_millis: Type.Integer({ minimum: 0 }),
+    mem_bytes: Type.Integer({ minimum: 0 }),
+    containers: Type.Integer({ minimum: 0 }),
+  },
+  { additionalProperties: false },
+);
+export type Capacity = Static<typeof Capacity>;
+export type HostCeiling = Partial<Capacity>;
+
+export const HostCreateBody = Type.Object({ key: HostKey, region: Region }, { additionalProperties: false });
+
+const Most = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+
+/** `PATCH /hosts/:key`: any of these; `drain` implies cordon. */
+export const HostUpdateBody = Type.Object(
+  {
+    cordoned: Type.Optional(Type.Boolean()),
+    draining: Type.Optional(Type.Boolean()),
+    /** Approves the removal of the orphans that are held (see `orphans_held`). */
+    remove_orphans: Type.Optional(Type.Boolean()),
+    /** Ceilings of what the host is believed to offer; null: those of the platform (`HOST_MAX_*` of the actors). */
+    max_cpu_millis: Type.Optional(nullable(Most)),
+    max_mem_bytes: Type.Optional(nullable(Most)),
+    max_containers: Type.Optional(nullable(Most)),
+  },
+  { additionalProperties: false },
+);
+export type HostUpdate = Static<typeof HostUpdateBody>;
+
+/** `POST /api/v2/hosts/enrol`: the one call that a join token is good for. */
+export const EnrolBody = Type.Object(
+  {
+    join_token: Type.String({ pattern: '^lsj_[a-z0-9-]{1,63}_[A-Za-z0-9_-]{43}$' }),
+    public_key: Type.String({ pattern: '^U[A-Z2-7]{55}$', description: 'Public user nkey of the agent.' }),
+  },
+  { additionalProperties: false },
+);
+export type EnrolBody = Static<typeof EnrolBody>;
+
+export const hostStatuses = ['joining', 'up', 'unknown', 'lost', 'fenced'] as const;
+export type HostStatus = (typeof hostStatuses)[number];
+
+/**
+ * What is wrong with a host, as its agent sees it. Kinds are open, so that an older control plane takes the beats of a
+ * newer agent.
+ */
+export const HostFault = Type.Object({
+  kind: Type.String({ pattern: '^[a-z_]{1,40}$', description: 'As `state_unwritable`.' }),
+  message: Type.String({ maxLength: limits.hostFaultChars }),
+});
+export type HostFault = Static<typeof HostFault>;
+
+const Timestamp = Type.String({ format: 'date-time' });
+export const HostView = Type.Object(
+  {
+    key: HostKey,
+    region: Region,
+    status: Type.Enum([...hostStatuses]),
+    cordoned: Type.Boolean(),
+    draining: Type.Boolean(),
+    capacity: nullable(Capacity),
+    max_cpu_millis: nullable(Type.Integer({ description: 'Set by an operator; null: the platform’s ceiling counts.' })),
+    max_mem_bytes: nullable(Type.Integer()),
+    max_containers: nullable(Type.Integer()),
+    used: nullable(Capacity),
+    orphans_held: Type.Integer(),
+    faults: Type.Array(HostFault, { description: 'What its agent says is wrong with it; empty where nothing is.' }),
+    agent_version: nullable(Type.String()),
+    credentials_bound: Type.Boolean({
+      description:
+        'Whether only credentials that name its agent’s key are believed. False: those of the last release are, too.',
+    }),
+    stops_after_ms: nullable(
+      Type.Integer({
+        description:
+          'How long after its last contact its agent, while it lives, has stopped every container. A fenced host that is silent for longer is removed. ' +
+          'Null: never, or its agent was stopped; then only `?force=true&dead=true` removes a fenced host.',
+      }),
+    ),
+    engine: nullable(Type.String()),
+    last_heard_at: nullable(Timestamp),
+    inserted_at: Timestamp,
+    updated_at: Timestamp,
+  },
+  { additionalProperties: false },
+);
+export type HostView = Static<typeof HostView>;
+
+export interface HostRecord {
+  readonly kind: 'host';
+  readonly key: HostKey;
+  readonly region: Region;
+  readonly cordoned: boolean;
+  readonly draining: boolean;
+  /** As its agent says it: the ceilings below, and those of the platform, are not applied to it. */
+  readonly capacity: Capacity | null;
+  /** What the operator lets it offer at most, where that is set for this host. */
+  readonly ceiling?: HostCeiling;
+  readonly agentVersion: string | null;
+  /** The agent's public user nkey; null before it enrolled. Only messages of this key are believed (ADR 22). */
+  readonly publicKey: string | null;
+  /** Its credentials name the key in their subjects. Absent: it enrolled with the last release, and may speak without. */
+  readonly isBound?: true;
+  /** `spentBy`: the key that was enrolled with it; nobody else can use it after that. */
+  readonly join: { readonly tokenHash: string; readonly untilMs: number; readonly spentBy: string | null } | null;
+  /** Rises with every start of the agent. */
+  readonly session: number;
+  readonly lostSinceMs: number | null;
+  /** Counts the operator's words that held orphans may go; an agent acts on a number it has not seen before. */
+  readonly orphanWord: number;
+  /**
+   * When an operator threw the host out while it was, or may have been, running: nothing that it says is believed, and its
+   * containers stay placed there until they have stopped.
+   */
+  readonly fencedAtMs?: number;
+  /** How long after losing contact its agent has stopped every container; null or absent: it never stops them. */
+  readonly stopsAfterMs?: number | null;
+  readonly insertedAtMs: number;
+  readonly updatedAtMs: number;
+}
+
+/**
+ * The key of a host that was removed, or that another key took the place of, until every JWT that was signed for it has
+ * expired.
+ */
+export interface RevokedKeyRecord {
+  readonly kind: 'revoked_key';
+  /** A public user nkey. */
+  readonly publicKey: string;
+  readonly host: HostKey;
+  /** Credentials signed until then are refused. */
+  readonly atMs: number;
+}
+
+/** What every actors process keeps of every host; liveness it hears for itself. */
+export interface DirectoryEntry {
+  readonly key: HostKey;
+  readonly region: Region;
+  readonly cordoned: boolean;
+  readonly draining: boolean;
+  readonly capacity: Capacity | null;
+  readonly ceiling?: HostCeiling;
+  readonly lost: boolean;
+  readonly fenced?: true;
+  /** The newest session; absent in a message of the release before. */
+  readonly session?: number;
+  /** As in its record. Absent in a message of the release before: then nothing is known of it. */
+  readonly publicKey?: string | null;
+  readonly isBound?: true;
+  /** How long the teller has not heard it, where it ever has. */
+  readonly silentMs?: number;
+}

@@ -1,0 +1,198 @@
+/** A VPN network: where its server is, which addresses it lends, its certificate authority. */
+import Type, { type Static } from 'typebox';
+import { NetworkName, type PeerId, TenantId } from '../ids.ts';
+import { limits } from '../limits.ts';
+import { nullable } from './nullable.ts';
+
+declare const sealed: unique symbol;
+/**
+ * A secret as it is stored: `v1.<key id>.<wrapped data key>.<nonce and ciphertext>`, AES-256-GCM twice (a data key for
+ * each secret, wrapped by the key with that id), bound to the record and field that it stands in. Only gateways hold keys.
+ */
+export type Sealed = string & { readonly [sealed]: true };
+
+/** A host name (RFC 1123) or an address; what it may be exactly is checked in gateway/vpn/bodies/network-body.ts. */
+const Host = Type.String({ minLength: 1, maxLength: 253, pattern: '^[A-Za-z0-9.:-]+$' });
+const Domain = Type.String({ minLength: 1, maxLength: 253, pattern: '^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$' });
+export const CidrText = Type.String({ pattern: '^[0-9a-fA-F.:]+/[0-9]{1,3}$', maxLength: 43 });
+export const AddressText = Type.String({ pattern: '^[0-9a-fA-F.:]+$', maxLength: 39 });
+
+export const Proxy = Type.Object(
+  {
+    type: Type.Enum(['PROXY', 'HTTPS', 'SOCKS5'], { default: 'PROXY' }),
+    host: Host,
+    port: Type.Integer({ minimum: 1, maximum: 65535 }),
+    domains: Type.Array(Domain, {
+      maxItems: limits.proxyDomains,
+      description: 'Hosts in these domains go through the proxy; empty: all do.',
+    }),
+    exclude: Type.Array(Domain, { maxItems: limits.proxyDomains, description: 'Domains that never do.' }),
+    direct_fallback: Type.Boolean({
+      description: 'Go without the proxy when it is away: what was to be hidden is then seen.',
+    }),
+  },
+  { additionalProperties: false },
+);
+export type Proxy = Static<typeof Proxy>;
+
+export const NetworkSettings = Type.Object(
+  {
+    endpoint: Host,
+    wireguard_port: Type.Integer({ minimum: 1, maximum: 65535 }),
+    ipv4_pool: CidrText,
+    ipv6_pool: nullable(CidrText),
+    routes: Type.Array(CidrText, { minItems: 1, maxItems: limits.networkRoutes, uniqueItems: true }),
+    dns: Type.Array(AddressText, { maxItems: limits.networkDns, uniqueItems: true }),
+    mtu: nullable(Type.Integer({ minimum: 1280, maximum: 1500 })),
+    proxy: nullable(Proxy),
+    tenants: nullable(
+      Type.Array(TenantId, {
+        maxItems: limits.networkTenants,
+        uniqueItems: true,
+        description: 'Who may have peers here; null: every tenant. To others the network is not there.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+export type NetworkSettings = Static<typeof NetworkSettings>;
+
+/** Peers of a tenant that is not served are refused by the VPN server, and their files by the gateway. */
+export const servesTenant = ({ tenants }: Pick<NetworkSettings, 'tenants'>, tenant: TenantId): boolean =>
+  tenants === null || tenants.includes(tenant);
+
+/** What may be left out of a body, or be null, has a default (gateway/vpn/bodies/network-body.ts). */
+const { endpoint, ipv4_pool, wireguard_port, routes, dns, ipv6_pool, mtu, tenants } = NetworkSettings.properties;
+const { domains, exclude, direct_fallback, type, ...proxyRequired } = Proxy.properties;
+const orDefault = <T extends Type.TSchema>(schema: T) => Type.Optional(nullable(schema));
+const ProxyBody = Type.Object(
+  {
+    ...proxyRequired,
+    type: orDefault(type),
+    domains: orDefault(domains),
+    exclude: orDefault(exclude),
+    direct_fallback: orDefault(direct_fallback),
+  },
+  { additionalProperties: false },
+);
+const settable = {
+  endpoint,
+  ipv4_pool,
+  wireguard_port: orDefault(wireguard_port),
+  ipv6_pool: Type.Optional(ipv6_pool),
+  routes: orDefault(routes),
+  dns: orDefault(dns),
+  mtu: Type.Optional(mtu),
+  proxy: orDefault(ProxyBody),
+  tenants: Type.Optional(tenants),
+};
+export const NetworkBody = Type.Object(settable, { additionalProperties: false });
+export type NetworkBody = Static<typeof NetworkBody>;
+const nameConstraints = Type.Boolean({
+  description:
+    'The authority can certify this endpoint and the peers alone. strongSwan before 5.9.14 refuses it. Never changes.',
+});
+export const NetworkCreateBody = Type.Object(
+  { name: NetworkName, ...settable, name_constraints: orDefault(nameConstraints) },
+  { additionalProperties: false },
+);
+export type NetworkCreateBody = Static<typeof NetworkCreateBody>;
+
+/** A certificate with its key. `serial`: lower-case hex, no leading zero byte, as in the certificate. */
+export interface KeptCertificate {
+  readonly pem: string;
+  readonly serial: string;
+  readonly notBeforeMs: number;
+  readonly notAfterMs: number;
+  /** PKCS#8, PEM. */
+  readonly privateKey: Sealed;
+}
+
+export interface NetworkRecord {
+  readonly kind: 'network';
+  readonly name: NetworkName;
+  readonly settings: NetworkSettings;
+  readonly wireguard: { readonly publicKey: string; readonly privateKey: Sealed };
+  readonly ca: KeptCertificate;
+  readonly server: KeptCertificate;
+  /** Its authority certifies the endpoint of now and the peers alone: so the endpoint never changes. */
+  readonly nameConstraints?: true;
+  readonly insertedAtMs: number;
+  readonly updatedAtMs: number;
+}
+
+/** What the VPN server has to know of a peer: the peer's actor tells it, the network keeps a copy. */
+export interface PeerOnServer {
+  readonly generation: number;
+  readonly enabled: boolean;
+  readonly expiresAtMs: number | null;
+  readonly wireguardPublicKey: string;
+  /** Sealed for the peer's record, not for this one. */
+  readonly presharedKey: Sealed;
+  readonly localId: string;
+  /** All that have not expired yet and are not revoked, the one in use last. */
+  readonly certificates: readonly CertificateRef[];
+}
+
+export interface CertificateRef {
+  readonly serial: string;
+  readonly notAfterMs: number;
+}
+
+/** Of RFC 5280 section 5.3.1. */
+export type RevocationReason = 'keyCompromise' | 'superseded' | 'cessationOfOperation';
+
+/** An address that is lent. A reservation becomes a lease when the peer's actor tells of its peer, or lapses. */
+export interface LeaseRecord {
+  readonly kind: 'lease';
+  readonly network: NetworkName;
+  readonly index: number;
+  readonly tenant: TenantId;
+  readonly peer: PeerId;
+  readonly state: { readonly phase: 'reserved'; readonly atMs: number } | ({ readonly phase: 'held' } & PeerOnServer);
+  /** The incarnation of the cluster in which it was made, or confirmed by its peer; absent: before the first restore. */
+  readonly confirmedIn?: number;
+}
+
+/** A certificate that is refused, until it would have expired by itself. */
+export interface RevokedRecord {
+  readonly kind: 'revoked';
+  readonly network: NetworkName;
+  readonly serial: string;
+  readonly notAfterMs: number;
+  readonly atMs: number;
+  readonly reason: RevocationReason;
+  /** The incarnation of the cluster in which it was written; absent: before the first restore. */
+  readonly writtenIn?: number;
+}
+
+/** A line of a certificate revocation list. `certificateHold`: of a peer that is disabled, and may come back. */
+export interface RevocationEntry {
+  readonly serial: string;
+  readonly atMs: number;
+  readonly reason: RevocationReason | 'certificateHold';
+}
+
+const Certificate = Type.Object({ serial: Type.String(), not_before: Type.String(), not_after: Type.String() });
+
+export const NetworkView = Type.Object(
+  {
+    name: NetworkName,
+    ...NetworkSettings.properties,
+    wireguard_public_key: Type.String(),
+    name_constraints: nameConstraints,
+    ca_certificate: Certificate,
+    server_certificate: Certificate,
+    addresses: Type.Object({ total: Type.Integer(), lent: Type.Integer() }),
+    inserted_at: Type.String(),
+    updated_at: Type.String(),
+  },
+  { additionalProperties: false },
+);
+export type NetworkView = Static<typeof NetworkView>;
+
+/** Answer to `network.reserve`: an address, and what is needed of the network to make a peer's keys and files. */
+export interface Reservation {
+  readonly network: NetworkRecord;
+  readonly index: number;
+}

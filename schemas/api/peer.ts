@@ -1,0 +1,206 @@
+/** A VPN peer: one device of a tenant. Everything that it downloads is made from its record and its network's. */
+import Type, { type Static } from 'typebox';
+import { NetworkName, PeerId, PeerTokenId, TenantId } from '../ids.ts';
+import { limits } from '../limits.ts';
+import {
+  AddressText,
+  CidrText,
+  type CertificateRef,
+  type KeptCertificate,
+  type RevocationReason,
+  type Sealed,
+} from './network.ts';
+import { nullable } from './nullable.ts';
+
+/** What a person calls the device. Control and format characters and lone surrogates are refused (gateway/peer-body.ts). */
+export const PeerName = Type.String({ minLength: 1, maxLength: 64 });
+
+const Timestamp = Type.String({ format: 'date-time' });
+const Routes = Type.Array(CidrText, { minItems: 1, maxItems: limits.networkRoutes, uniqueItems: true });
+const Dns = Type.Array(AddressText, { maxItems: limits.networkDns, uniqueItems: true });
+
+export const PeerCreateBody = Type.Object(
+  {
+    name: PeerName,
+    network: Type.Optional(nullable(NetworkName)),
+    expires_at: Type.Optional(nullable(Timestamp)),
+    routes: Type.Optional(nullable(Routes)),
+    dns: Type.Optional(nullable(Dns)),
+  },
+  { additionalProperties: false },
+);
+export type PeerCreateBody = Static<typeof PeerCreateBody>;
+
+/** What is absent stays as it is; `null` goes back to the network's. */
+export const PeerUpdateBody = Type.Object(
+  {
+    name: Type.Optional(PeerName),
+    enabled: Type.Optional(Type.Boolean()),
+    expires_at: Type.Optional(nullable(Timestamp)),
+    routes: Type.Optional(nullable(Routes)),
+    dns: Type.Optional(nullable(Dns)),
+  },
+  { additionalProperties: false },
+);
+export type PeerUpdateBody = Static<typeof PeerUpdateBody>;
+
+/** `download`: the four files of this peer. `pac`: its proxy auto-config alone. */
+export const TokenScope = Type.Enum(['download', 'pac']);
+export type TokenScope = Static<typeof TokenScope>;
+
+export const PeerTokenBody = Type.Object(
+  { scope: TokenScope, expires_at: Type.Optional(nullable(Timestamp)) },
+  { additionalProperties: false },
+);
+export type PeerTokenBody = Static<typeof PeerTokenBody>;
+
+export const peerStates = ['active', 'disabled', 'expired'] as const;
+export type PeerStanding = (typeof peerStates)[number];
+
+export const PeerTokenView = Type.Object(
+  { id: PeerTokenId, scope: TokenScope, inserted_at: Type.String(), expires_at: Type.String() },
+  { additionalProperties: false },
+);
+export type PeerTokenView = Static<typeof PeerTokenView>;
+
+export const PeerView = Type.Object(
+  {
+    id: PeerId,
+    tenant_id: TenantId,
+    name: PeerName,
+    network: NetworkName,
+    state: Type.Enum([...peerStates]),
+    enabled: Type.Boolean(),
+    expires_at: nullable(Type.String()),
+    ipv4: Type.String(),
+    ipv6: nullable(Type.String()),
+    routes: nullable(Type.Array(Type.String())),
+    dns: nullable(Type.Array(Type.String())),
+    public_key: Type.String(),
+    certificate: Type.Object({ serial: Type.String(), not_after: Type.String() }),
+    tokens: Type.Array(PeerTokenView),
+    /** Why its network refuses it, and what to do about that. */
+    problem: nullable(Type.String()),
+    inserted_at: Type.String(),
+    updated_at: Type.String(),
+  },
+  { additionalProperties: false },
+);
+export type PeerView = Static<typeof PeerView>;
+
+/** Shown once, by the request that made them. */
+export const PeerSecrets = {
+  p12_password: Type.String(),
+  pac_token: Type.String(),
+  download_token: Type.String(),
+} as const;
+
+/** SHA-256 (hex) of the token's text is all that is kept of it. */
+export interface PeerToken {
+  readonly id: PeerTokenId;
+  readonly scope: TokenScope;
+  readonly hash: string;
+  readonly insertedAtMs: number;
+  readonly expiresAtMs: number;
+}
+
+export interface PeerKeys {
+  readonly wireguard: { readonly publicKey: string; readonly privateKey: Sealed; readonly presharedKey: Sealed };
+  readonly certificate: KeptCertificate;
+}
+
+export interface PeerRevocation extends CertificateRef {
+  readonly atMs: number;
+  readonly reason: RevocationReason;
+  /** The incarnation of the cluster in which the network acknowledged it; absent: it has not. */
+  readonly toldIn?: number;
+}
+
+/**
+ * What a restore can bring about, for it restores each partition as of a moment of its own. `address`: another peer has
+ * its address. `keys`: its certificate was revoked by a change of which only the network knows. `network`: there is none.
+ */
+export const peerProblems = ['address', 'keys', 'network'] as const;
+export type PeerProblem = (typeof peerProblems)[number];
+
+export interface PeerRecord extends PeerKeys {
+  readonly kind: 'peer';
+  readonly id: PeerId;
+  readonly tenant: TenantId;
+  readonly name: string;
+  readonly network: NetworkName;
+  /** Its place in the network's pools, and what that was when it was lent: pools never change. */
+  readonly index: number;
+  readonly ipv4: string;
+  readonly ipv6: string | null;
+  readonly enabled: boolean;
+  readonly expiresAtMs: number | null;
+  readonly routes: readonly string[] | null;
+  readonly dns: readonly string[] | null;
+  /** What it calls itself in IKEv2: CN and SAN of its certificate. */
+  readonly localId: string;
+  readonly p12Password: Sealed;
+  readonly tokens: readonly PeerToken[];
+  /** Earlier certificates that were replaced by renewal, not revoked, and have not expired. */
+  readonly renewed: readonly CertificateRef[];
+  /** Certificates that the network must refuse: kept until they expire, for a restore may make the network forget. */
+  readonly revoked: readonly PeerRevocation[];
+  /** When its keys were replaced, newest last: those of the last hour, and maybe more. Absent in records of an older release. */
+  readonly rotatedAtMs?: readonly number[];
+  /** Rises with every change that the network or a file shows. */
+  readonly generation: number;
+  /** The generation that the network is known to have. */
+  readonly told: number;
+  /** The incarnation of the cluster in which it was told; what an earlier one was told, a restore may have undone. */
+  readonly toldIn?: number;
+  /** Why the network refuses it. */
+  readonly problem?: PeerProblem;
+  readonly insertedAtMs: number;
+  readonly updatedAtMs: number;
+}
+
+/**
+ * What stays of a peer until its network has let go of its address, and for a day after, and until its certificates have
+ * expired: its id never comes back.
+ */
+export interface PeerTombstoneRecord {
+  readonly kind: 'peer_tombstone';
+  readonly id: PeerId;
+  readonly tenant: TenantId;
+  /** Null: there never was such a peer, and there shall be none; its reservation lapsed. */
+  readonly network: NetworkName | null;
+  readonly generation: number;
+  readonly told: boolean;
+  /** As in a peer's record. */
+  readonly toldIn?: number;
+  readonly revoked: readonly PeerRevocation[];
+  readonly goneAtMs: number;
+}
+
+/** Answer to `token.resolve`. A token can end at any time: what needs it good asks with it again. */
+export interface PeerGrant {
+  readonly tenant: TenantId;
+  readonly peer: PeerId;
+  readonly scope: TokenScope;
+}
+
+export const standingOf = (
+  { enabled, expiresAtMs }: Pick<PeerRecord, 'enabled' | 'expiresAtMs'>,
+  nowMs: number,
+): PeerStanding => (!enabled ? 'disabled' : expiresAtMs !== null && expiresAtMs <= nowMs ? 'expired' : 'active');
+
+/** Where a sealed secret stands; the text is authenticated with it, so that no secret can be put in another's place. */
+export type SecretPlace =
+  | {
+      readonly of: 'peer';
+      readonly tenant: TenantId;
+      readonly peer: PeerId;
+      readonly field: 'wireguard' | 'preshared' | 'certificate' | 'password';
+    }
+  | { readonly of: 'network'; readonly network: NetworkName; readonly field: 'wireguard' | 'ca' | 'server' };
+
+/** A secret that is still sealed under another key than the current one. */
+export interface StaleSecret {
+  readonly place: SecretPlace;
+  readonly sealed: Sealed;
+}

@@ -1,0 +1,67 @@
+/**
+ * Every bucket and stream, what is in it, and its one writing role (invariant A2). The owner of a partition is the actors
+ * process whose epoch is in the bucket; `gateway` writes nothing (A1, held by its NATS user), hosts write only log blocks (A7).
+ */
+import type { ContainerId, HostKey, MemberId, NetworkName, PeerId, TenantId } from '../ids.ts';
+
+export const buckets = {
+  cluster: {
+    bucket: 'cluster',
+    writer: 'actors (once, by create); a restore, while none runs',
+    keys: { cluster: 'cluster id, number of partitions, format version' },
+  },
+  members: {
+    bucket: 'members',
+    writer: 'the member itself; any other, once, to declare it dead',
+    keys: { 'member.<id>': 'an actors process: its lease, renewed by compare-and-set, and the partitions that it has' },
+  },
+  state: {
+    bucket: (partition: number) => `state-${partition}`,
+    writer: 'owner of the partition',
+    keys: {
+      epoch: 'who owns the partition; every other write is fenced by the revision of this key',
+      checkpoint: 'number of the last journal entry whose values are in their own keys',
+      digest: 'count and sum of the records at the checkpoint; a load that reads others is refused',
+      clock: 'time by which the partition deletes; the next owner goes on from it',
+      'journal.<slot>': 'ring of commits; slot = entry number mod journalSlots',
+      'tenant.<tenant>': 'settings of a tenant: regions, caps, revocations',
+      'container.<tenant>.<id>': 'a container, or the tombstone of one',
+      'host.<key>': 'a fleet host: region, capacity, cordon, session',
+      'revoked_key.<public key>': 'a key of a host that was removed; the NATS servers refuse its credentials',
+      'peer.<tenant>.<id>': 'a VPN peer, or the tombstone of one',
+      'network.<name>': 'a VPN network: settings, certificate authority, keys of its server',
+      'lease.<name>.<index>': 'an address of a network that is reserved or lent',
+      'revoked.<name>.<serial>': 'a certificate of a network that is refused',
+      'events.<entry>': 'events of entries at or below the mark that the stream EVENTS has not taken yet',
+      'ops.<entry>': 'outcomes of the operations of a checkpoint, dropped by their TTL',
+    },
+  },
+} as const;
+
+/** A KV bucket in JetStream (NATS ADR-8): the stream that holds it, and what the subjects of its keys begin with. */
+export const bucketStream = (bucket: string): string => `KV_${bucket}`;
+export const bucketPrefix = (bucket: string): string => `$KV.${bucket}.`;
+
+export const streams = {
+  logs: { name: 'LOGS', subjects: ['host.*.log.>'], writer: 'the host named in the subject' },
+  events: { name: 'EVENTS', subjects: ['event.>'], writer: 'owner of the tenant’s partition (checkpointer)' },
+} as const;
+
+export const keys = {
+  member: (member: MemberId) => `member.${member}`,
+  epoch: 'epoch',
+  checkpoint: 'checkpoint',
+  digest: 'digest',
+  clock: 'clock',
+  journal: (slot: number) => `journal.${slot}`,
+  tenant: (tenant: TenantId) => `tenant.${tenant}`,
+  container: (tenant: TenantId, id: ContainerId) => `container.${tenant}.${id}`,
+  host: (host: HostKey) => `host.${host}`,
+  revokedKey: (publicKey: string) => `revoked_key.${publicKey}`,
+  peer: (tenant: TenantId, id: PeerId) => `peer.${tenant}.${id}`,
+  network: (network: NetworkName) => `network.${network}`,
+  lease: (network: NetworkName, index: number) => `lease.${network}.${index}`,
+  revoked: (network: NetworkName, serial: string) => `revoked.${network}.${serial}`,
+  events: (entry: number) => `events.${entry}`,
+  operations: (entry: number) => `ops.${entry}`,
+} as const;

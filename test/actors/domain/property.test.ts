@@ -1,0 +1,356 @@
+/**
+ * Whatever is asked, reported, swept or lost, in any order: the invariants of a partition's state hold after every step,
+ * and sweeping comes to rest. Decisions are pure, so a step is a function call; fast-check shrinks what fails.
+ */
+import fc from 'fast-check';
+import t from 'tap';
+import { decideWrite } from '../../../actors/domain/decide.ts';
+import { desiredOf } from '../../../actors/domain/desired.ts';
+import { observe } from '../../../actors/domain/container/observe.ts';
+import { Fleet } from '../../../actors/endpoints/host-directory.ts';
+import { directoryEntry } from '../../../actors/domain/host/decide.ts';
+import { PartitionState, amountsOf } from '../../../actors/domain/state.ts';
+import { expired, sweep } from '../../../actors/domain/sweep.ts';
+import { regionCaps } from '../../../actors/domain/tenant/quota.ts';
+import { capsOf } from '../../../schemas/api/tenant.ts';
+import { isEmpty, type Changes, type TurnContext } from '../../../actors/domain/turn.ts';
+import type { Clock } from '../../../lib/clock.ts';
+import { quotaDimensions } from '../../../schemas/errors.ts';
+import type { ContainerRecord, ContainerStatus, ObservationOrder } from '../../../schemas/api/container.ts';
+import type { HostRecord } from '../../../schemas/api/host.ts';
+import type { ContainerId, HostKey, Region, TenantId } from '../../../schemas/ids.ts';
+import type { WriteAsk } from '../../../schemas/wire/messages.ts';
+import { containerId, operation, specOf } from '../support.ts';
+import { apply, h1, h2, h3, hostRecord, observation } from '../support/records.ts';
+
+const tenants = ['acme', 'bolt'] as TenantId[];
+const hosts = [h1, h2, h3];
+const regions = ['default', 'eu'] as Region[];
+const regionOf = (host: HostKey): Region => (host === h3 ? 'eu' : 'default') as Region;
+const small = { cpu_millis: 300, mem_bytes: 64 * 1024 ** 2, containers: 3 };
+
+type Step =
+  | { do: 'create'; tenant: number; name: number; host: number | null; cpu: string; key: number | null }
+  | { do: 'start' | 'stop' | 'delete' | 'operate'; which: number }
+  | { do: 'report'; which: number; host: number; back: number; session: number; seq: number; status: string }
+  | { do: 'host'; host: number; to: 'up' | 'lost' | 'removed' | 'cordoned' | 'draining' }
+  | { do: 'caps'; tenant: number; containers: number | null; eu: number | null; regions: number }
+  | { do: 'sweep' | 'pass' };
+
+const index = fc.nat({ max: 20 });
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      do: fc.constant('create' as const),
+      tenant: fc.nat({ max: 1 }),
+      name: fc.nat({ max: 5 }),
+      host: fc.option(fc.nat({ max: 2 }), { freq: 3 }),
+      cpu: fc.constantFrom('0.1', '0.2', '0.5'),
+      key: fc.option(fc.nat({ max: 2 }), { freq: 2 }),
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constantFrom('start' as const, 'stop' as const, 'delete' as const, 'operate' as const),
+      which: index,
+    }),
+  },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      do: fc.constant('report' as const),
+      which: index,
+      host: fc.nat({ max: 2 }),
+      back: fc.constantFrom(0, 0, 0, 1, -1),
+      session: fc.nat({ max: 3 }),
+      seq: fc.nat({ max: 5 }),
+      status: fc.constantFrom('running', 'failed', 'stopped', 'backoff', 'lost', 'gone', 'gone', 'rejected'),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant('host' as const),
+      host: fc.nat({ max: 2 }),
+      to: fc.constantFrom(
+        'up' as const,
+        'up' as const,
+        'lost' as const,
+        'removed' as const,
+        'cordoned' as const,
+        'draining' as const,
+      ),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant('caps' as const),
+      tenant: fc.nat({ max: 1 }),
+      containers: fc.option(fc.nat({ max: 6 })),
+      eu: fc.option(fc.nat({ max: 2 })),
+      regions: fc.nat({ max: 2 }),
+    }),
+  },
+  { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('sweep' as const, 'pass' as const) }) },
+);
+
+function createWorld() {
+  let nowMs = 1_000_000;
+  const clock: Clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
+  const fleet = new Fleet({ clock, partitions: 1, hostUnknownMs: 10 ** 12 });
+  const state = new PartitionState(fleet);
+  const entries = new Map<HostKey, HostRecord>(
+    hosts.map((key) => [key, hostRecord(key, { region: regionOf(key), capacity: small })]),
+  );
+  let revision = 0;
+  const tell = (): void => {
+    fleet.learn({
+      partition: 0,
+      epoch: 1,
+      revision: ++revision,
+      full: true,
+      entries: [...entries.values()].map(directoryEntry),
+      removed: [],
+      unreadable: [],
+    });
+  };
+  tell();
+  const context = (): TurnContext => ({ nowMs, expiryMs: nowMs, fleet, requestId: null });
+  const all = (): ContainerRecord[] => [...state.tenants()].flatMap(({ containers }) => [...containers.values()]);
+
+  const write = (ask: Record<string, unknown>) => {
+    const turn = decideWrite(
+      state,
+      { rid: 'r', budgetMs: 1, op: operation(), ...ask } as unknown as WriteAsk,
+      context(),
+      undefined,
+    );
+    apply(state, turn.changes);
+    return turn;
+  };
+
+  function sweepAll(): number {
+    let changed = 0;
+    const silence = { silentMs: () => 0, regionIsSilent: () => false, hostLostMs: 1 };
+    const onFault = (_: ContainerRecord, error: unknown): never => {
+      throw error;
+    };
+    for (const changes of sweep(state, { ...context(), ...silence, onFault })) {
+      if (isEmpty(changes)) continue;
+      changed++;
+      apply(state, changes);
+      checkCapsOf(changes);
+    }
+    const old = expired(state, nowMs);
+    apply(state, old);
+    return changed + old.deletes.length;
+  }
+
+  /** What was just placed in a region is within its caps. */
+  function checkCapsOf({ records }: Changes): void {
+    for (const record of records) {
+      if (record.kind !== 'container' || record.placement.phase !== 'placed') continue;
+      const tenant = state.tenant(record.tenant);
+      const before = lastRegion.get(record.id);
+      if (before === record.placement.region) continue;
+      const caps = regionCaps(tenant.record, record.placement.region);
+      const usage = tenant.usage(record.placement.region);
+      for (const dimension of quotaDimensions) {
+        const cap = caps[dimension];
+        if (cap !== null && usage[dimension] > cap) throw new Error(`${dimension} of ${record.placement.region} over`);
+      }
+    }
+  }
+  const lastRegion = new Map<ContainerId, Region>();
+
+  function take(next: Step): void {
+    const which = 'which' in next ? all()[next.which % Math.max(1, all().length)] : undefined;
+    switch (next.do) {
+      case 'create': {
+        const tenant = tenants[next.tenant] as TenantId;
+        const idempotency = next.key === null ? null : { key: `k${next.key}`, bodyHash: String(next.name) };
+        const host = next.host === null ? null : (hosts[next.host] as HostKey);
+        const spec = specOf(`c${next.name}`, { cpu_limit: next.cpu, host_key: host });
+        const turn = write({ type: 'container.create', tenant, id: containerId(), spec, idempotency });
+        if (isEmpty(turn.changes)) return;
+        const { record, usage } = state.tenant(tenant);
+        const used = state.tenant(tenant).usage('*');
+        for (const dimension of quotaDimensions) {
+          const cap = capsOf(record.caps)[dimension];
+          if (cap !== null && used[dimension] > cap) throw new Error(`${dimension} over: ${usage.name}`);
+        }
+        checkCapsOf(turn.changes);
+        return;
+      }
+      case 'start':
+      case 'stop':
+      case 'delete':
+      case 'operate':
+        if (which === undefined) return;
+        checkCapsOf(
+          write({
+            type: `container.${next.do}`,
+            tenant: which.tenant,
+            id: which.id,
+            fields: { pull_policy: 'always' },
+          }).changes,
+        );
+        return;
+      case 'report': {
+        if (which === undefined) return;
+        const isGone = next.status === 'gone' || next.status === 'rejected';
+        const seen = next.status === 'rejected' ? observation('failed', { reason: 'rejected' }) : undefined;
+        const item = {
+          tenant: which.tenant,
+          id: which.id,
+          generation: Math.max(0, which.generation - next.back),
+          seq: next.seq,
+          gone: isGone,
+          observation: seen ?? observation((isGone ? 'stopped' : next.status) as ContainerStatus),
+        };
+        const changes = observe(state, hosts[next.host] as HostKey, next.session, item, context());
+        apply(state, changes);
+        checkCapsOf(changes);
+        return;
+      }
+      case 'host': {
+        const key = hosts[next.host] as HostKey;
+        if (next.to === 'removed') entries.delete(key);
+        else {
+          entries.set(
+            key,
+            hostRecord(key, {
+              region: regionOf(key),
+              capacity: small,
+              lostSinceMs: next.to === 'lost' ? 1 : null,
+              cordoned: next.to === 'cordoned' || next.to === 'draining',
+              draining: next.to === 'draining',
+            }),
+          );
+        }
+        tell();
+        return;
+      }
+      case 'caps':
+        write({
+          type: 'tenant.put',
+          tenant: tenants[next.tenant],
+          settings: {
+            regions: regions.slice(next.regions % 2, 2),
+            caps: { containers: next.containers },
+            region_caps: { eu: { containers: next.eu } },
+          },
+        });
+        return;
+      case 'sweep':
+        sweepAll();
+        return;
+      case 'pass':
+        nowMs += 200_000;
+        return;
+    }
+  }
+
+  const orders = new Map<ContainerId, ObservationOrder & { readonly wanted: number }>();
+  const isBack = (order: ObservationOrder, before: ObservationOrder): boolean =>
+    order.generation !== before.generation
+      ? order.generation < before.generation
+      : order.session !== before.session
+        ? order.session < before.session
+        : order.seq < before.seq;
+
+  function check(): void {
+    const fail = (what: string): never => {
+      throw new Error(what);
+    };
+    const used = new Map<HostKey, { cpu: number; mem: number; containers: number }>();
+    for (const tenant of state.tenants()) {
+      const names = new Set<string>();
+      const sums = new Map<string, [number, number, number]>();
+      let lastOrder = '';
+      for (const record of tenant.containers.values()) {
+        const { cpuMillis, memBytes } = amountsOf(record);
+        const { placement } = record;
+        for (const region of ['*', ...(placement.phase === 'placed' ? [placement.region] : [])]) {
+          const [count, cpu, mem] = sums.get(region) ?? [0, 0, 0];
+          sums.set(region, [count + 1, cpu + cpuMillis, mem + memBytes]);
+        }
+        if (names.has(record.spec.name)) fail(`two named ${record.spec.name}`);
+        names.add(record.spec.name);
+        if (tenant.names.get(record.spec.name) !== record.id) fail(`the name ${record.spec.name} is not its own`);
+        const order = `${String(record.insertedAtMs).padStart(15, '0')} ${record.id}`;
+        if (order <= lastOrder) fail('the list is out of order');
+        lastOrder = order;
+
+        const before = orders.get(record.id);
+        if (before !== undefined && isBack(record.observedOrder, before)) fail('an observation went back');
+        if (before !== undefined && record.generation < before.wanted) fail('the generation went back');
+        orders.set(record.id, { ...record.observedOrder, wanted: record.generation });
+
+        const desiredOn = hosts.filter((host) =>
+          [...desiredOf(state.placedOn(host).values())].some(({ id }) => id === record.id),
+        );
+        const expected = placement.phase === 'placed' ? [placement.host] : [];
+        if (desiredOn.join() !== expected.join()) fail(`desired on ${desiredOn.join()}, placed on ${expected.join()}`);
+        if (placement.phase === 'placed') {
+          lastRegion.set(record.id, placement.region);
+          const sum = used.get(placement.host) ?? { cpu: 0, mem: 0, containers: 0 };
+          used.set(placement.host, {
+            cpu: sum.cpu + cpuMillis,
+            mem: sum.mem + memBytes,
+            containers: sum.containers + 1,
+          });
+        } else lastRegion.delete(record.id);
+        if (tenant.tombstones.has(record.id)) fail('alive and gone');
+      }
+      if (names.size !== tenant.names.size) fail('a name is held by nobody');
+      for (const region of ['*', ...regions]) {
+        const [containers, cpu, mem] = sums.get(region) ?? [0, 0, 0];
+        const usage = tenant.usage(region);
+        if (usage.containers !== containers || usage.cpu_millis !== cpu || usage.mem_bytes !== mem) {
+          fail(`usage of ${region}: ${JSON.stringify(usage)}`);
+        }
+      }
+      for (const [key, id] of tenant.idempotency) {
+        const holder = tenant.containers.get(id) ?? tenant.tombstones.get(id);
+        if (holder?.idempotency?.key !== key) fail(`the key ${key} is held by ${id}`);
+      }
+    }
+    for (const host of hosts) {
+      const sum = used.get(host) ?? { cpu: 0, mem: 0, containers: 0 };
+      const told = fleet.host(host)?.used;
+      if (told === undefined) continue;
+      if (told.cpu_millis !== sum.cpu || told.mem_bytes !== sum.mem || told.containers !== sum.containers) {
+        fail(`the ledger of ${host}: ${JSON.stringify(told)}`);
+      }
+    }
+    const waiting = all().filter(({ placement }) => placement.phase === 'unplaced').length;
+    if ([...state.unplaced()].length !== waiting) fail('what is unplaced');
+  }
+
+  return { take, check, sweepAll, all };
+}
+
+t.test('any order of asks, reports, sweeps and losses keeps the invariants, and comes to rest', (t) => {
+  fc.assert(
+    fc.property(fc.array(step, { minLength: 5, maxLength: 80, size: 'max' }), (steps) => {
+      const world = createWorld();
+      for (const next of steps) {
+        world.take(next);
+        world.check();
+      }
+      const bound = world.all().length + 2;
+      let sweeps = 0;
+      while (world.sweepAll() > 0) {
+        world.check();
+        if (++sweeps > bound) throw new Error('sweeping does not come to rest');
+      }
+    }),
+    { numRuns: 1000 },
+  );
+  t.pass('1000 walks');
+  t.end();
+});

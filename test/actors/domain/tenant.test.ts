@@ -1,0 +1,133 @@
+/** A damaged tenant record fails closed; revocations are told in pages, and what changed alone. */
+import t from 'tap';
+import type { PartitionState } from '../../../actors/domain/state.ts';
+import type { RevocationPage } from '../../../gateway/auth/revocations.ts';
+import { keys } from '../../../schemas/records/buckets.ts';
+import type { TenantId } from '../../../schemas/ids.ts';
+import { defaultCaps, limits } from '../../../schemas/limits.ts';
+import { capsOf, defaultTenant, type Revocation, type TenantRecord } from '../../../schemas/api/tenant.ts';
+import { tenantId } from '../support.ts';
+import { acme, stateOf } from '../support/records.ts';
+import { read, write } from '../support/vpn.ts';
+
+const message = 'the record of this tenant is damaged; contact support with the request id';
+const revocationOf = (tenant: TenantId, n: number, more: Partial<Revocation> = {}): Revocation => ({
+  tenant,
+  match: { by: 'jti', value: `token ${n}`.padEnd(200, '.') },
+  issuedUntilS: 1000,
+  untilMs: 10 ** 12,
+  ...more,
+});
+const withRevocations = (tenant: TenantId, count: number): TenantRecord => ({
+  ...defaultTenant(tenant),
+  revocations: Array.from({ length: count }, (_, n) => revocationOf(tenant, n)),
+});
+const page = (state: PartitionState, after: string | null): RevocationPage =>
+  read(state, { type: 'revocation.list', partition: 0, after }).body as RevocationPage;
+function all(state: PartitionState, after: string | null = null): RevocationPage[] {
+  const pages = [page(state, after)];
+  for (let last = pages.at(-1); last?.more === true; last = pages.at(-1)) pages.push(page(state, last.next));
+  return pages;
+}
+
+t.test('a damaged tenant record is not read, and nothing overwrites it', (t) => {
+  const state = stateOf();
+  state.quarantine(keys.tenant(acme));
+  const of = { tenant: acme };
+  const revocation = revocationOf(acme, 1);
+  const asks = {
+    get: () => read(state, { type: 'tenant.get', ...of }),
+    quota: () => read(state, { type: 'tenant.quota', region: '*', ...of }),
+    revoke: () => write(state, { type: 'tenant.revoke', revocation, ...of }),
+  };
+  for (const [name, ask] of Object.entries(asks)) t.match(ask(), { code: 'internal', body: { message } }, name);
+  t.equal(write(state, { type: 'tenant.put', settings: {}, ...of }).code, 'conflict', 'a put that asks for no repair');
+  t.ok(state.tenant(acme).settingsDamaged);
+  t.same(page(state, null).unreadable, [acme]);
+  t.end();
+});
+
+t.test('an operator repairs it, and every token issued until then is revoked', (t) => {
+  const state = stateOf();
+  state.quarantine(keys.tenant(acme));
+  const { next } = page(state, null);
+  const repair = revocationOf(acme, 1, { match: { by: 'tenant' } });
+  t.equal(write(state, { type: 'tenant.put', tenant: acme, settings: {}, repair }).code, 'ok');
+  t.notOk(state.tenant(acme).settingsDamaged);
+  t.match(page(state, next), { data: [{ match: { by: 'tenant' } }], unreadable: [], whole: false });
+  t.equal(read(state, { type: 'tenant.get', tenant: acme }).code, 'ok');
+  t.end();
+});
+
+t.test('revocations: pages that fit a message, then what changed alone', (t) => {
+  const names = Array.from({ length: 20 }, (_, n) => tenantId(`t${n}`));
+  const state = stateOf(...names.map((name) => withRevocations(name, 900)));
+  state.quarantine(keys.tenant(acme));
+  const pages = all(state);
+  t.ok(pages.length > 5);
+  for (const each of pages) t.ok(JSON.stringify(each).length <= limits.answerPartBytes);
+  t.same(
+    pages.map(({ whole }) => whole),
+    pages.map((_, n) => n === 0),
+    'the first begins anew',
+  );
+  t.equal(
+    new Set(pages.flatMap(({ data }) => data.map((one) => `${one.tenant} ${JSON.stringify(one.match)}`))).size,
+    18000,
+  );
+  t.same(
+    pages.flatMap(({ unreadable }) => unreadable),
+    [acme],
+  );
+
+  const after = pages.at(-1)?.next ?? null;
+  t.match(page(state, after), { data: { length: 0 }, unreadable: [], whole: false, more: false, next: after });
+  const one = tenantId('one');
+  write(state, { type: 'tenant.revoke', tenant: one, revocation: revocationOf(one, 1) });
+  write(state, { type: 'tenant.put', tenant: tenantId('t3'), settings: { caps: { containers: 1 } } });
+  t.same(
+    page(state, after).data.map(({ tenant }) => tenant),
+    [one],
+    'other settings are no news',
+  );
+  t.match(page(state, '7.3'), { whole: true }, 'a cursor of another memory counts nothing');
+  t.match(page(state, 'nonsense'), { whole: true });
+  t.end();
+});
+
+t.test('caps that a record of an older release lacks are what its containers can use', (t) => {
+  const old = { containers: 500, cpu_millis: null, mem_bytes: null, vpn_peers: 10 };
+  const derived = (containers: number, deletes_per_hour: number) => ({
+    ports: containers * limits.ports,
+    disk_bytes: containers * limits.containerDiskBytes,
+    deletes_per_hour,
+  });
+  t.same(capsOf(old), { ...old, ...derived(500, 5000) });
+  t.same(capsOf({ containers: 100 }), { ...defaultCaps, containers: 100, ...derived(100, 1500) });
+  t.same(capsOf({ ...old, deletes_per_hour: null }), { ...old, ...derived(500, 0), deletes_per_hour: null });
+  const uncapped = { ...old, containers: null };
+  t.same(capsOf(uncapped), { ...uncapped, ports: null, disk_bytes: null, deletes_per_hour: 5000 });
+  t.same(capsOf(defaultTenant(acme).caps), { ...defaultCaps, ...derived(20, 300) });
+  t.end();
+});
+
+t.test('only what was set is stored, so that the rest follows from it', (t) => {
+  const state = stateOf();
+  const put = (caps: object) => {
+    const { reply } = write(state, { type: 'tenant.put', tenant: acme, settings: { caps } });
+    return (JSON.parse(reply.body) as { data: { caps: object } }).data.caps;
+  };
+  t.match(put({ containers: 30 }), { containers: 30, ports: 30 * limits.ports, vpn_peers: 10 });
+  t.same(state.tenant(acme).record.caps, { containers: 30 });
+  put({ ports: 7 });
+  t.same(state.tenant(acme).record.caps, { ports: 7 });
+  t.match(capsOf(state.tenant(acme).record.caps), { containers: 20, ports: 7, deletes_per_hour: 300 });
+  t.end();
+});
+
+t.test('the largest tenant fits a page', (t) => {
+  const record = withRevocations(acme, limits.revocationsPerTenant);
+  t.ok(JSON.stringify(record).length <= limits.recordBytes);
+  t.equal(page(stateOf(record), null).data.length, limits.revocationsPerTenant);
+  t.end();
+});

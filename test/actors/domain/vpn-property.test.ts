@@ -1,0 +1,350 @@
+/**
+ * A tenant's partition and a network's, between them messages that are lost, doubled and as late as they like, gateways
+ * that stop anywhere, owners that start anew. At every step: no address without its peer's claim to it, none twice, no
+ * cap exceeded. At rest: each peer has its lease as it is now, there is no other, and every revoked serial is listed.
+ */
+import fc from 'fast-check';
+import t from 'tap';
+import { decideWrite } from '../../../actors/domain/decide.ts';
+import { askOf, errandsOf, outcomeOf, type Errand } from '../../../actors/outbox/outbox.ts';
+import { toldOf } from '../../../actors/domain/peer/view.ts';
+import { PartitionState, recordKey, type StateRecord } from '../../../actors/domain/state.ts';
+import { expiredOfVpn } from '../../../actors/domain/sweep.ts';
+import { isSuccess, type Changes, type Turn } from '../../../actors/domain/turn.ts';
+import type { PeerId, TenantId } from '../../../schemas/ids.ts';
+import { limits } from '../../../schemas/limits.ts';
+import type { WriteAsk } from '../../../schemas/wire/messages.ts';
+import type { Reservation, RevocationEntry } from '../../../schemas/api/network.ts';
+import type { PeerRecord } from '../../../schemas/api/peer.ts';
+import { operation, tenantId } from '../support.ts';
+import { contextOf, fleetOf, noLedger } from '../support/records.ts';
+import { certificate, dataOf, home, keysOf, madePeer, networkRecord, peerId, read } from '../support/vpn.ts';
+
+const tenants = [tenantId('acme'), tenantId('bolt')];
+const cap = 3;
+const addresses = 5;
+
+type Side = 'tenants' | 'network';
+const sides = ['tenants', 'network'] as const;
+
+/** On its way. `then`: what its sender does when it is answered, if it is still there to hear it. */
+interface Message {
+  readonly to: Side;
+  readonly ask: WriteAsk;
+  readonly then: (turn: Turn) => void;
+}
+
+type Step =
+  | { do: 'create'; tenant: number; name: number }
+  | { do: 'disable' | 'enable' | 'rotate' | 'certify' | 'remove' | 'rename'; which: number }
+  | { do: 'deliver' | 'lose' | 'double' | 'answer'; which: number }
+  | { do: 'errand'; side: number; which: number }
+  | { do: 'restart'; side: number }
+  | { do: 'pass' };
+
+const which = fc.nat({ max: 30 });
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 5,
+    arbitrary: fc.record({ do: fc.constant('create' as const), tenant: fc.nat({ max: 1 }), name: fc.nat({ max: 6 }) }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constantFrom(
+        'disable' as const,
+        'enable' as const,
+        'rotate' as const,
+        'certify' as const,
+        'remove' as const,
+        'remove' as const,
+        'rename' as const,
+      ),
+      which,
+    }),
+  },
+  {
+    weight: 16,
+    arbitrary: fc.record({
+      do: fc.constantFrom(
+        'deliver' as const,
+        'deliver' as const,
+        'deliver' as const,
+        'answer' as const,
+        'answer' as const,
+        'lose' as const,
+        'double' as const,
+      ),
+      which,
+    }),
+  },
+  { weight: 7, arbitrary: fc.record({ do: fc.constant('errand' as const), side: fc.nat({ max: 1 }), which }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('restart' as const), side: fc.nat({ max: 1 }) }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('pass' as const) }) },
+);
+
+function createWorld() {
+  let nowMs = 1_000_000;
+  const stored = { tenants: new Map<string, StateRecord>(), network: new Map<string, StateRecord>() };
+  const states = { tenants: new PartitionState(noLedger), network: new PartitionState(noLedger) };
+  let messages: Message[] = [];
+  const answers: (() => void)[] = [];
+  /** Every serial that a peer's removal or rotation took out of use. */
+  const revoked = new Set<string>();
+
+  function apply(side: Side, { records, deletes }: Changes): void {
+    for (const record of records) {
+      states[side].put(record);
+      stored[side].set(recordKey(record), record);
+    }
+    for (const key of deletes) {
+      states[side].delete(key);
+      stored[side].delete(key);
+    }
+  }
+
+  const take = (side: Side, ask: WriteAsk): Turn => {
+    const turn = decideWrite(states[side], ask, contextOf(fleetOf(), nowMs), undefined);
+    apply(side, turn.changes);
+    return turn;
+  };
+  const whole = (ask: Record<string, unknown>) =>
+    ({ rid: 'r', budgetMs: 1, op: operation(), ...ask }) as unknown as WriteAsk;
+  const send = (to: Side, ask: Record<string, unknown>, then: Message['then'] = () => {}): void => {
+    messages.push({ to, ask: whole(ask), then });
+  };
+
+  apply('network', { records: [networkRecord({ ipv4_pool: '10.86.0.0/29' })], deletes: [], events: [], effects: [] });
+  for (const tenant of tenants)
+    take('tenants', whole({ type: 'tenant.put', tenant, settings: { caps: { vpn_peers: cap } } }));
+
+  const live = (): PeerRecord[] =>
+    tenants.flatMap((tenant) => [...states.tenants.tenant(tenant).peers.records.values()]);
+
+  /** A gateway's request: it may be lost at any of its steps, and each of its messages may come twice. */
+  function create(tenant: TenantId, name: string): void {
+    const peer: PeerId = peerId();
+    const by = { tenant, peer };
+    send('network', { type: 'network.reserve', network: home, by }, (reserved) => {
+      if (!isSuccess(reserved.reply)) return;
+      const { index } = (JSON.parse(reserved.reply.body) as { data: Reservation }).data;
+      send('tenants', { type: 'peer.create', tenant, peer, made: madePeer(name, index) }, (created) => {
+        if (!isSuccess(created.reply)) send('network', { type: 'network.release', network: home, by });
+      });
+    });
+  }
+
+  function errand(side: Side, found: Errand): void {
+    const { ask } = askOf(found);
+    const to = side === 'tenants' ? 'network' : 'tenants';
+    messages.push({
+      to,
+      ask,
+      then: ({ reply }) => {
+        const outcome = outcomeOf(found, reply);
+        if (outcome !== undefined) apply(side, outcome(states[side], { nowMs }));
+      },
+    });
+  }
+
+  const deliver = ({ to, ask, then }: Message): void => {
+    const turn = take(to, ask);
+    answers.push(() => then(turn));
+  };
+
+  function change(
+    next: Extract<Step, { do: 'disable' | 'enable' | 'rotate' | 'certify' | 'remove' | 'rename' }>,
+  ): void {
+    const all = live();
+    const record = all[next.which % Math.max(1, all.length)];
+    if (record === undefined) return;
+    const peer = { tenant: record.tenant, peer: record.id };
+    const { serial } = record.certificate;
+    const serials = [serial, ...record.renewed.map((ref) => ref.serial)];
+    switch (next.do) {
+      case 'disable':
+      case 'enable':
+        take('tenants', whole({ type: 'peer.update', ...peer, update: { enabled: next.do === 'enable' } }));
+        return;
+      case 'rename':
+        take('tenants', whole({ type: 'peer.update', ...peer, update: { name: `r${next.which}` } }));
+        return;
+      case 'rotate':
+        take('tenants', whole({ type: 'peer.rotate', ...peer, replaces: serial, keys: keysOf() }));
+        for (const each of serials) revoked.add(each);
+        return;
+      case 'certify':
+        take('tenants', whole({ type: 'peer.certify', ...peer, replaces: serial, certificate: certificate() }));
+        return;
+      case 'remove':
+        take('tenants', whole({ type: 'peer.remove', ...peer }));
+        for (const each of serials) revoked.add(each);
+        return;
+    }
+  }
+
+  function restart(side: Side): void {
+    const records = [...stored[side].values()];
+    const state = (states[side] = new PartitionState(noLedger));
+    for (const record of records) state.put(record);
+    // What the process before had asked is heard by nobody; what it had sent is on its way all the same.
+    messages = messages.map((message) => (message.to === side ? message : { ...message, then: () => {} }));
+  }
+
+  function walk(next: Step): void {
+    switch (next.do) {
+      case 'create':
+        create(tenants[next.tenant] as TenantId, `p${next.name}`);
+        return;
+      case 'deliver': {
+        const [message] = messages.splice(next.which % Math.max(1, messages.length), 1);
+        if (message !== undefined) deliver(message);
+        return;
+      }
+      case 'double': {
+        const message = messages[next.which % Math.max(1, messages.length)];
+        if (message !== undefined) deliver(message);
+        return;
+      }
+      case 'lose':
+        messages.splice(next.which % Math.max(1, messages.length), 1);
+        return;
+      case 'answer': {
+        const [answer] = answers.splice(next.which % Math.max(1, answers.length), 1);
+        answer?.();
+        return;
+      }
+      case 'errand': {
+        const side = sides[next.side] as Side;
+        const all = [...errandsOf(states[side], nowMs)];
+        const found = all[next.which % Math.max(1, all.length)];
+        if (found !== undefined) errand(side, found);
+        return;
+      }
+      case 'restart':
+        restart(sides[next.side] as Side);
+        return;
+      case 'pass':
+        nowMs += limits.reservationTtlMs / 2 + 1;
+        return;
+      default:
+        change(next);
+        return;
+    }
+  }
+
+  const fail = (what: string): never => {
+    throw new Error(what);
+  };
+
+  function check(): void {
+    const network = states.network.vpn.network(home);
+    if (network.lent > addresses) fail('more addresses than there are');
+    const indexes = new Set<number>();
+    for (const record of live()) {
+      if (indexes.has(record.index)) fail(`address ${record.index} is lent twice`);
+      indexes.add(record.index);
+      const lease = network.lease(record.index);
+      if (lease?.peer !== record.id) fail(`address ${record.index} is its peer's no more`);
+      if (lease?.state.phase === 'held' && lease.state.generation > record.generation) fail('a generation to come');
+    }
+    for (const tenant of tenants) {
+      const { peers } = states.tenants.tenant(tenant);
+      if (peers.records.size > cap) fail('over the cap');
+      if (states.tenants.tenant(tenant).usage('*').vpn_peers !== peers.records.size) fail('miscounted');
+      if (peers.names.size !== peers.records.size) fail('a name is held twice, or by nobody');
+    }
+  }
+
+  /** From now on nothing is lost. */
+  function settle(): void {
+    for (let round = 0; round < 20; round++) {
+      for (const side of sides) {
+        for (const found of [...errandsOf(states[side], nowMs)]) {
+          errand(side, found);
+          const message = messages.pop();
+          if (message !== undefined) message.then(take(message.to, message.ask));
+          check();
+        }
+      }
+      nowMs += limits.reservationTtlMs;
+    }
+    const left = sides.flatMap((side) => [...errandsOf(states[side], nowMs)]);
+    if (left.length > 0) fail(`it does not come to rest: ${left.map(({ about }) => about).join()}`);
+  }
+
+  function checkRest(): void {
+    const network = states.network.vpn.network(home);
+    const all = live();
+    for (const record of all) {
+      const { there, index, revoked: refused, ...told } = { index: 0, ...toldOf(record, 0) };
+      const lease = network.lease(record.index);
+      if (!there || refused.length > 0 || record.told !== record.generation) fail('not told');
+      if (JSON.stringify(lease?.state) !== JSON.stringify({ phase: 'held', ...told })) fail(`lease ${index} is of old`);
+    }
+    if (network.lent !== all.length) fail(`${network.lent} addresses lent to ${all.length} peers`);
+    const entries = dataOf<RevocationEntry[]>(
+      read(states.network, { type: 'network.revocations', network: home, after: '' }, nowMs),
+    );
+    const listed = new Map(entries.map(({ serial, reason }) => [serial, reason]));
+    for (const serial of revoked)
+      if ((listed.get(serial) ?? 'certificateHold') === 'certificateHold') fail('not revoked');
+    const paused = all
+      .filter(({ enabled }) => !enabled)
+      .flatMap(({ certificate, renewed }) => [certificate, ...renewed]);
+    if (listed.size !== revoked.size + paused.length) fail(`${listed.size} serials are listed`);
+    for (const { serial } of paused) if (listed.get(serial) !== 'certificateHold') fail('a disabled peer is let in');
+  }
+
+  /** What was still on its way comes when all is at rest, and in any order. */
+  function comeLate(): void {
+    const late = messages.reverse();
+    messages = [];
+    for (const message of late) {
+      take(message.to, message.ask);
+      check();
+    }
+  }
+
+  function expire(): number {
+    nowMs += limits.peerTombstoneTtlMs + 1;
+    let deleted = 0;
+    for (const side of sides) {
+      const changes = expiredOfVpn(states[side], nowMs);
+      apply(side, changes);
+      deleted += changes.deletes.length;
+    }
+    return deleted;
+  }
+  /** Those that revoke something stay until the certificates have expired. */
+  const buried = (): number =>
+    [...states.tenants.vpn.tombstones()].filter(({ revoked }) => revoked.length === 0).length;
+
+  return { walk, check, settle, checkRest, comeLate, expire, buried, restart };
+}
+
+t.test('whatever is lost, doubled or late: no address twice, none for ever, no certificate unrefused', (t) => {
+  fc.assert(
+    fc.property(fc.array(step, { minLength: 10, maxLength: 120, size: 'max' }), (steps) => {
+      const world = createWorld();
+      for (const next of steps) {
+        world.walk(next);
+        world.check();
+      }
+      world.settle();
+      world.checkRest();
+      world.comeLate();
+      world.settle();
+      world.checkRest();
+      for (const side of sides) world.restart(side);
+      world.check();
+      world.checkRest();
+      world.expire();
+      if (world.buried() > 0) throw new Error('tombstones of what never was, for ever');
+      world.checkRest();
+    }),
+    { numRuns: 1500 },
+  );
+  t.pass('1500 walks');
+  t.end();
+});

@@ -1,0 +1,143 @@
+/**
+ * Two partitions over stores whose acknowledgements get lost and whose writes land late, the errands between them, and
+ * requests that stop anywhere. A run that fails names its seed.
+ */
+import t from 'tap';
+import { createErrands } from '../../../actors/outbox/outbox.ts';
+import type { PartitionClient } from '../../../lib/rpc/partition-client.ts';
+import type { Partition } from '../../../actors/runtime/partition.ts';
+import { sleep } from '../../../lib/backoff.ts';
+import { systemClock, type Clock } from '../../../lib/clock.ts';
+import { createSlices } from '../../../lib/slices.ts';
+import type { PeerId } from '../../../schemas/ids.ts';
+import { limits } from '../../../schemas/limits.ts';
+import type { Answer } from '../../../schemas/wire/messages.ts';
+import type { Reservation } from '../../../schemas/api/network.ts';
+import { partitionOf } from '../../../schemas/wire/subjects.ts';
+import { operation, quietLog, tenantId } from '../support.ts';
+import { MemoryBucket, createMemorySink, createMemoryStore, stormy, type Network } from '../support/memory-store.ts';
+import { createPartition, writeOf, type Answered, type LooseWrite } from '../support/partition.ts';
+import { createRandom } from '../support/random.ts';
+import { home, madeNetwork, madePeer, peerId } from '../support/vpn.ts';
+
+const here = partitionOf(home, 2);
+const tenant = tenantId(['a', 'b', 'c'].find((name) => partitionOf(name, 2) !== here) ?? 'a');
+
+async function run(seed: number): Promise<string[]> {
+  const random = createRandom(seed);
+  let [isCalm, aheadMs] = [false, 0];
+  const clock: Clock = {
+    nowMs: () => systemClock.nowMs() + aheadMs,
+    monotonicMs: () => systemClock.monotonicMs() + aheadMs,
+  };
+  const storm = stormy(random);
+  const network: Network = { ...storm, fate: () => (isCalm ? 'done' : storm.fate()) };
+  const client: PartitionClient = {
+    ask: async (to, asks) => {
+      const answers = new Map<number, Answer>();
+      for (const [index, ask] of asks.entries()) {
+        if (!isCalm && random.once(4)) continue;
+        const answer = await writeOf(partitionAt(to), ask as LooseWrite, 300).catch(() => undefined);
+        if (answer !== undefined && (isCalm || !random.once(4))) answers.set(index, { index, ...answer });
+      }
+      return answers;
+    },
+    stop: () => {},
+  };
+  const errands = createErrands({ client, partitions: 2, clock, slices: createSlices(systemClock), log: quietLog });
+  const partitions = [0, 1].map((number) =>
+    createPartition(
+      {
+        number,
+        store: createMemoryStore(new MemoryBucket(), network),
+        events: createMemorySink([]),
+        onEffects: (partition, effects) => {
+          for (const { kind } of effects) if (kind === 'errand') errands.look(partition);
+        },
+      },
+      clock,
+    ),
+  );
+  const partitionAt = (number: number): Partition => {
+    const partition = partitions[number];
+    if (partition === undefined) throw new Error(`partition ${number}`);
+    return partition;
+  };
+  const [lender, owner] = [partitionAt(here), partitionAt(1 - here)];
+  await Promise.all(partitions.map(async (partition) => partition.start()));
+  const isSuccess = ({ code }: Answered): boolean => code === 'ok' || code === 'created' || code === 'no_content';
+  /** As a gateway: until there is an answer, under one operation id; or never again. */
+  async function ask(partition: Partition, write: LooseWrite): Promise<Answered | undefined> {
+    for (let attempt = 0; attempt < 40; attempt++) {
+      if (!isCalm && random.once(20)) return undefined;
+      const answer = await writeOf(partition, write, 200).catch(() => undefined);
+      if (answer !== undefined && answer.code !== 'unavailable') return answer;
+    }
+    return undefined;
+  }
+
+  const made = madeNetwork({ ipv4_pool: '10.86.0.0/28' });
+  while ((await ask(lender, { type: 'network.create', network: home, made, op: operation() }))?.code !== 'created');
+
+  const acknowledged = new Set<PeerId>();
+  async function request(number: number): Promise<void> {
+    const peer = peerId();
+    const by = { tenant, peer };
+    const reserved = await ask(lender, { type: 'network.reserve', network: home, by, op: operation() });
+    if (reserved === undefined || !isSuccess(reserved) || random.once(5)) return;
+    const { index } = (JSON.parse(reserved.body) as { data: Reservation }).data;
+    const created = await ask(owner, {
+      type: 'peer.create',
+      ...by,
+      made: madePeer(`p${number}`, index),
+      op: operation(),
+    });
+    if (created === undefined) return;
+    if (!isSuccess(created)) {
+      await ask(lender, { type: 'network.release', network: home, by, op: operation() });
+      return;
+    }
+    acknowledged.add(peer);
+    if (random.once(2)) {
+      await ask(owner, { type: 'peer.update', ...by, update: { enabled: false }, op: operation() });
+    }
+    if (!random.once(2)) return;
+    // Whether it is gone is not known where nobody answered.
+    acknowledged.delete(peer);
+    await ask(owner, { type: 'peer.remove', ...by, op: operation() });
+  }
+  await Promise.all(Array.from({ length: 24 }, async (_, number) => request(number)));
+
+  isCalm = true;
+  const faults: string[] = [];
+  const isAtRest = (): boolean => {
+    const known = lender.view.vpn.network(home);
+    const { records } = owner.view.tenant(tenant).peers;
+    return [...owner.view.vpn.untold()].length === 0 && known.lent === records.size;
+  };
+  for (let round = 0; round < 200 && !isAtRest(); round++) {
+    aheadMs += limits.reservationTtlMs;
+    for (const partition of partitions) errands.look(partition);
+    await sleep(5);
+  }
+  const known = lender.view.vpn.network(home);
+  const { records } = owner.view.tenant(tenant).peers;
+  if (!isAtRest()) faults.push(`${known.lent} addresses are lent to ${records.size} peers`);
+  for (const { id, index, enabled } of records.values()) {
+    const lease = known.lease(index);
+    if (lease?.peer !== id || lease.state.phase !== 'held') faults.push(`address ${index} is not its peer’s`);
+    else if (lease.state.enabled !== enabled) faults.push(`lease ${index} is of old`);
+  }
+  for (const peer of acknowledged) if (!records.has(peer)) faults.push(`${peer} was acknowledged`);
+  if (records.size > 10) faults.push('over the cap');
+  errands.stop();
+  await Promise.all(partitions.map(async (partition) => partition.release()));
+  return faults.map((fault) => `seed ${seed}: ${fault}`);
+}
+
+t.test(
+  'storms over both stores and all errands: what was acknowledged is there, and every address is somebody’s',
+  async (t) => {
+    for (let seed = 1; seed <= 20; seed++) t.same(await run(seed), [], `seed ${seed}`);
+  },
+);

@@ -1,0 +1,27 @@
+/** Moving one's own epoch when it is read from a leader that is cut off. */
+import t from 'tap';
+import { moveEpoch, type EpochRecord } from '../../../actors/runtime/epoch.ts';
+import type { MemberId } from '../../../schemas/ids.ts';
+import { MemoryBucket, createMemoryStore } from '../support/memory-store.ts';
+
+t.test('what was there before one’s own epoch is no reason to take it for lost', async (t) => {
+  const bucket = new MemoryBucket();
+  const store = createMemoryStore(bucket);
+  const past = { revision: bucket.takeEpoch('a former owner', 0) ?? 0, value: 'a former owner' };
+  const epoch = bucket.takeEpoch('own', past.revision) ?? 0;
+  let reads = 0;
+  const failures: unknown[] = [];
+  const record: EpochRecord = { token: 'next', owner: 'm1' as MemberId, takenAtMs: 0, released: false };
+  const moved = await moveEpoch(
+    { ...store, readEpoch: () => (reads++ === 0 ? Promise.resolve(past) : store.readEpoch()) },
+    record,
+    {
+      from: { epoch },
+      signal: AbortSignal.timeout(10_000),
+      onFailure: (error) => failures.push(error),
+    },
+  );
+  t.same(moved, { kind: 'moved', epoch: bucket.epoch });
+  t.equal(failures.length, 1);
+  t.ok(bucket.epoch > epoch);
+});

@@ -1,0 +1,195 @@
+/** Events while the stream EVENTS is away: writes go on, nothing is lost, and what waits is bounded. */
+import t from 'tap';
+import { throttleMs } from '../../../actors/runtime/commits.ts';
+import { Outbox, type EntryEvents, type OutboxOptions } from '../../../actors/runtime/event-outbox.ts';
+import type { EventSink } from '../../../actors/runtime/store.ts';
+import { sleep } from '../../../lib/backoff.ts';
+import { systemClock } from '../../../lib/clock.ts';
+import { runAtOnce } from '../../../lib/slices.ts';
+import { compareEvents, type Event } from '../../../schemas/api/event.ts';
+import { limits } from '../../../schemas/limits.ts';
+import type { RecentEvents } from '../../../schemas/wire/messages.ts';
+import { containerId, operation, specOf, tenantId } from '../support.ts';
+import { createPartition, readOf, writeOf } from '../support/partition.ts';
+import { createMemorySink, createMemoryStore, MemoryBucket, type Told } from '../support/memory-store.ts';
+
+const tenant = tenantId('acme');
+
+/** A stream that takes events while the test says so. */
+function switchable() {
+  const told: Told[] = [];
+  const sink = createMemorySink(told);
+  const state = { isAway: false };
+  const events: EventSink = {
+    publish: (messages) => (state.isAway ? Promise.reject(new Error('no stream')) : sink.publish(messages)),
+  };
+  const ids = (): string[] => told.flatMap(({ payload }) => (JSON.parse(payload) as Event[]).map(({ id }) => id));
+  return { events, ids, state };
+}
+
+async function until(what: string, check: () => boolean): Promise<void> {
+  for (let tries = 0; !check(); tries++) {
+    if (tries > 6000) throw new Error(`${what}: never`);
+    await sleep(10);
+  }
+}
+
+t.test(
+  'an outage of the stream is no outage of writes, and what was parked is published by the next owner',
+  async (t) => {
+    const bucket = new MemoryBucket();
+    const stream = switchable();
+    const parked = (): string[] =>
+      bucket.values().flatMap(({ key, value }) => (key.startsWith('events.') && value !== null ? [key] : []));
+    const first = createPartition({ store: createMemoryStore(bucket), events: stream.events });
+    await first.start();
+    stream.state.isAway = true;
+    const id = containerId();
+    const create = { type: 'container.create', tenant, id, spec: specOf('web'), idempotency: null } as const;
+    t.equal((await writeOf(first, { ...create, op: operation() })).code, 'created');
+    const writes = limits.journalSlots + 200;
+    for (let write = 0; write < writes; write++) {
+      const type = write % 2 === 0 ? 'container.stop' : 'container.start';
+      const { code } = await writeOf(first, { type, tenant, id, op: operation() });
+      if (code !== 'ok') return t.equal(code, 'ok', `write ${write}`);
+    }
+    await first.checkpointed();
+    t.ok(parked().length > 1, 'events wait in the bucket');
+    t.same(stream.ids(), []);
+    const last = async (partition: typeof first): Promise<string | undefined> => {
+      const ask = { type: 'event.recent', tenant, container: null, from: { before: null }, limit: 1 } as const;
+      const { body } = await readOf(partition, ask);
+      return (JSON.parse(body) as { data: RecentEvents }).data.events[0]?.id;
+    };
+    const newest = await last(first);
+    first.drop();
+
+    const next = createPartition({ store: createMemoryStore(bucket), events: stream.events });
+    t.teardown(() => next.release());
+    await next.start();
+    t.equal(await last(next), newest, 'the next owner knows them');
+    // Nothing is written any more: what waits is published by itself.
+    stream.state.isAway = false;
+    await until('published', () => new Set(stream.ids()).size >= writes + 1);
+    const ids = stream.ids();
+    t.same(ids, ids.toSorted(compareEvents), 'in their order');
+    await until('nothing waits any more', () => parked().length === 0);
+    return undefined;
+  },
+);
+
+t.test('what waits is bounded, and room comes with the stream', async (t) => {
+  const stream = switchable();
+  stream.state.isAway = true;
+  const empty = { last: 0, mark: 0, pending: [], checkpointed: [], parked: [] };
+  const options: OutboxOptions = { sink: stream.events, clock: systemClock, onFailure: () => {}, ...empty };
+  const outbox = runAtOnce(Outbox.opening(options));
+  t.teardown(() => outbox.stop());
+  const entry = (number: number): EntryEvents => ({
+    number,
+    events: Array.from({ length: 100 }, (_, index) => ({
+      subject: 'event.acme.a',
+      event: { id: `0-${number}-${index}`, message: null } as Event,
+    })),
+  });
+  const kept = new Map<string, string>();
+  const park = (number: number): boolean => {
+    const writes = outbox.park(number);
+    for (const { key, value } of writes ?? []) {
+      if (value === null) kept.delete(key);
+      else kept.set(key, value);
+    }
+    return writes !== undefined;
+  };
+  let number = 0;
+  do outbox.offer(entry(++number));
+  while (park(number) && number < 1000);
+  t.ok(outbox.isFull);
+  t.ok(number > 100 && number < 1000, `after ${number} entries`);
+  t.ok(Math.max(...[...kept.values()].map(({ length }) => length)) < 1024 * 1024, 'a key fits a message');
+  t.equal(outbox.parkedEvents, (number - 1) * 100);
+  t.notOk(outbox.hasFreed);
+  stream.state.isAway = false;
+  let isFreed = false;
+  outbox.onFreed(() => (isFreed = true));
+  while (outbox.publishedTo < number) await outbox.publishTo(number, 100);
+  t.ok(isFreed && outbox.hasFreed);
+  t.ok(park(number));
+  t.notOk(outbox.isFull);
+  t.equal(kept.size, 0);
+  t.equal(outbox.parkedEvents, 0);
+  t.equal(new Set(stream.ids()).size, number * 100);
+});
+
+t.test('what is wanted while a publication ends is published, at whichever moment that is', async (t) => {
+  const entry = (number: number): EntryEvents => ({
+    number,
+    events: [{ subject: 'event.acme.a', event: { id: `0-${number}-0`, message: null } as Event }],
+  });
+  const empty = { last: 0, mark: 0, pending: [], checkpointed: [], parked: [] };
+  /** From the acknowledgement of the first on, in turns of the microtask queue. */
+  for (let turns = 0; turns < 20; turns++) {
+    let acknowledge = (): void => {};
+    let publications = 0;
+    const sink: EventSink = {
+      publish: () => (++publications === 1 ? new Promise((resolve) => (acknowledge = resolve)) : Promise.resolve()),
+    };
+    const outbox = runAtOnce(Outbox.opening({ sink, clock: systemClock, onFailure: () => {}, ...empty }));
+    // It has looked, and nothing was there.
+    await sleep(0);
+    outbox.offer(entry(1));
+    outbox.offer(entry(2));
+    void outbox.publishTo(1, 60_000);
+    acknowledge();
+    for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+    await outbox.publishTo(2, 5_000);
+    t.equal(outbox.publishedTo, 2, `wanted ${turns} turns after it`);
+    await outbox.stop();
+  }
+});
+
+t.test('a page of recent events is bounded, and the pages are all', (t) => {
+  const events = Array.from({ length: 1200 }, (_, index) => ({
+    subject: `event.acme.${index % 2 === 0 ? 'a' : 'b'}`,
+    event: { id: `0-1-${index}`, container_id: index % 2 === 0 ? 'a' : 'b', message: 'x'.repeat(1000) } as Event,
+  }));
+  const pending = [{ number: 1, events }];
+  const empty = { last: 1, mark: 0, pending, checkpointed: [], parked: [] };
+  const { events: sink } = switchable();
+  const outbox = runAtOnce(Outbox.opening({ sink, clock: systemClock, onFailure: () => {}, ...empty }));
+  const scope = { tenant, container: null, limit: 5000 };
+  const ids: string[] = [];
+  for (let more = true; more;) {
+    const page = outbox.recent({ ...scope, from: { after: ids.at(-1) ?? '' } });
+    t.ok(JSON.stringify(page.events).length <= limits.recentEventsBytes + 1000);
+    ids.push(...page.events.map(({ id }) => id));
+    ({ more } = page);
+  }
+  t.same(
+    ids,
+    events.map(({ event }) => event.id),
+  );
+  const ofOne = outbox.recent({
+    ...scope,
+    container: events[1]?.event.container_id ?? null,
+    from: { before: '0-1-6' },
+    limit: 2,
+  });
+  t.same(
+    ofOne.events.map(({ id }) => id),
+    ['0-1-3', '0-1-5'],
+  );
+  t.match(ofOne, { more: true, last: 1 });
+  t.same(outbox.recent({ ...scope, tenant: tenantId('rival'), from: { before: null } }).events, []);
+  t.end();
+});
+
+t.test('a ring that fills slows commits down before it refuses them', (t) => {
+  const slots = limits.journalSlots;
+  t.equal(throttleMs(0), 0);
+  t.equal(throttleMs(slots / 2), 0);
+  t.equal(throttleMs(slots * 0.75), limits.journalThrottleMs / 4);
+  t.equal(throttleMs(slots), limits.journalThrottleMs);
+  t.equal(throttleMs(slots * 2), limits.journalThrottleMs);
+  t.end();
+});

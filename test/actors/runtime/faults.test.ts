@@ -1,0 +1,302 @@
+/**
+ * The partition runtime under faults of its store: the store is the real one, with acknowledgements lost, puts held back
+ * and processes gone at the worst moment.
+ */
+import { randomUUID } from 'node:crypto';
+import t, { type Test } from 'tap';
+import { Registry } from 'prom-client';
+import { Fleet } from '../../../actors/endpoints/host-directory.ts';
+import { createObserver } from '../../../actors/metrics.ts';
+import { encodeValue } from '../../../actors/runtime/codec.ts';
+import { createEventSink, createJetStreamStore } from '../../../actors/runtime/jetstream-store.ts';
+import { Partition } from '../../../actors/runtime/partition.ts';
+import type { Store, WriteOutcome } from '../../../actors/runtime/store.ts';
+import { sleep, within } from '../../../lib/backoff.ts';
+import { createSlices } from '../../../lib/slices.ts';
+import { systemClock } from '../../../lib/clock.ts';
+import { readStream } from '../../../lib/nats/direct-reads.ts';
+import { buckets, keys, streams } from '../../../schemas/records/buckets.ts';
+import type { Container } from '../../../schemas/api/container.ts';
+import type { Event } from '../../../schemas/api/event.ts';
+import type { ContainerId } from '../../../schemas/ids.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { notOwner, type AnswerCode, type ReadAsk, type WriteAsk } from '../../../schemas/wire/messages.ts';
+import { subjects } from '../../../schemas/wire/subjects.ts';
+import { containerId, endless, operation, quietLog, specOf, startCluster, tenantId, type Ground } from '../support.ts';
+
+const tenant = tenantId('acme');
+const partitionNumber = 0;
+const bucket = buckets.state.bucket(partitionNumber);
+
+const realStore = ({ nc }: Ground): Store => createJetStreamStore(nc, bucket, randomUUID);
+
+function partitionOn(ground: Ground, store: Store) {
+  const fleet = new Fleet({ clock: systemClock, partitions: 1, hostUnknownMs: 60_000 });
+  const lost: number[] = [];
+  const loads: string[] = [];
+  const registry = new Registry();
+  const observer = createObserver(registry);
+  const partition = new Partition({
+    number: partitionNumber,
+    incarnation: 0,
+    lease: endless,
+    mayTake: async () => Promise.resolve(true),
+    store,
+    events: createEventSink(ground.nc, randomUUID),
+    fleet,
+    ledger: fleet,
+    clock: systemClock,
+    slices: createSlices(systemClock),
+    log: quietLog,
+    newToken: randomUUID,
+    onEffects: () => {},
+    onLoaded: () => {},
+    onUnloadable: () => {},
+    onLost: ({ number }) => lost.push(number),
+    observer: { ...observer, reload: (cause) => loads.push(cause) },
+  });
+  const refusesWrites = async (): Promise<boolean> =>
+    /^longshore_actors_writes_refused\{partition="0"\} 1$/m.test(await registry.metrics());
+  return { partition, lost, loads, refusesWrites };
+}
+
+interface Answered {
+  readonly code: AnswerCode;
+  readonly body: string;
+}
+
+type Loose<T> = T extends { rid: string } ? Omit<T, 'rid' | 'budgetMs'> : never;
+
+const read = async (partition: Partition, ask: Loose<ReadAsk>): Promise<Answered> =>
+  within(
+    new Promise((resolve) =>
+      partition.read({ rid: 'r', budgetMs: 10_000, ...ask }, (code, body) => resolve({ code, body })),
+    ),
+    10_000,
+    ask.type,
+  );
+
+const write = async (partition: Partition, ask: Loose<WriteAsk>): Promise<Answered> =>
+  within(
+    new Promise((resolve) =>
+      partition.write({ rid: 'r', budgetMs: 10_000, ...ask }, undefined, (code, body) => resolve({ code, body })),
+    ),
+    10_000,
+    ask.type,
+  );
+
+const createAsk = (name: string, id: ContainerId = containerId()) =>
+  ({ type: 'container.create', tenant, id, op: operation(), spec: specOf(name), idempotency: null }) as const;
+
+async function names(partition: Partition): Promise<string[]> {
+  const { body } = await read(partition, { type: 'container.list', tenant, limit: 100, before: null });
+  return (JSON.parse(body) as { data: Container[] }).data.map(({ name }) => name).sort();
+}
+
+/** A second process on the same bucket, after the first has gone without a word. */
+async function reopened(t: Test, ground: Ground) {
+  const { partition } = partitionOn(ground, realStore(ground));
+  t.teardown(() => partition.release());
+  await partition.start();
+  return partition;
+}
+
+t.test('an acknowledgement that is lost: the write is answered, and was done once', async (t) => {
+  const ground = await startCluster(t, 1);
+  const real = realStore(ground);
+  let losing = false;
+  const { partition, loads } = partitionOn(ground, {
+    ...real,
+    put: async (entry, epoch) => {
+      const outcome = await real.put(entry, epoch);
+      if (!losing) return outcome;
+      losing = false;
+      return { kind: 'unknown', cause: new Error('lost') };
+    },
+  });
+  t.teardown(() => partition.release());
+  await partition.start();
+  await write(partition, createAsk('before'));
+  losing = true;
+  const answers = await Promise.all(['a', 'b', 'c'].map(async (name) => write(partition, createAsk(name))));
+  t.ok(answers.every(({ code }) => code === 'created'));
+  t.same(await names(partition), ['a', 'b', 'before', 'c']);
+  t.same(loads, ['start', 'unknown_outcome']);
+});
+
+t.test('a put that lands after its outcome was given up is refused by the server', async (t) => {
+  const ground = await startCluster(t, 1);
+  const real = realStore(ground);
+  let holding = false;
+  let land: () => Promise<WriteOutcome> = async () => Promise.reject(new Error('nothing was held'));
+  const { partition } = partitionOn(ground, {
+    ...real,
+    put: async (entry, epoch) => {
+      if (!holding) return real.put(entry, epoch);
+      holding = false;
+      land = async () => real.put(entry, epoch);
+      return { kind: 'unknown', cause: new Error('given up') };
+    },
+  });
+  t.teardown(() => partition.release());
+  await partition.start();
+  holding = true;
+  t.equal((await write(partition, createAsk('late'))).code, 'created');
+  t.equal((await write(partition, createAsk('after'))).code, 'created');
+  t.match(await land(), { kind: 'fenced' });
+  t.same(await names(await reopened(t, ground)), ['after', 'late']);
+});
+
+t.test(
+  'a crash before the checkpoint: the journal has everything, and events are told once by their ids',
+  async (t) => {
+    const ground = await startCluster(t, 1);
+    const real = realStore(ground);
+    const { partition } = partitionOn(ground, { ...real, putBatch: async () => new Promise<WriteOutcome>(() => {}) });
+    await partition.start();
+    const creates = ['a', 'b', 'c'].map((name) => createAsk(name));
+    for (const create of creates) await write(partition, create);
+    await write(partition, { type: 'container.delete', tenant, id: creates[0]?.id as ContainerId, op: operation() });
+    const before = new Map((await real.load(partition.epoch)).map(({ key, value }) => [key, value]));
+    t.notOk(before.has(keys.checkpoint), 'nothing was checkpointed');
+
+    const next = await reopened(t, ground);
+    t.same(await names(next), ['b', 'c'], 'deleted, then loaded: it stays deleted');
+    for (const create of creates.slice(1)) t.equal((await write(next, create)).code, 'created');
+    await next.checkpointed();
+    const after = new Map((await real.load(next.epoch)).map(({ key, value }) => [key, value]));
+    t.ok(after.has(keys.checkpoint));
+    t.ok(after.has(keys.container(tenant, creates[1]?.id as ContainerId)));
+
+    const told: Event[] = [];
+    const everything = {
+      stream: streams.events.name,
+      filter: subjects.eventsOfTenant(tenant),
+      from: { seq: 1 },
+      batchMessages: 100,
+      batchBytes: 1024 * 1024,
+      timeoutMs: 5000,
+    };
+    for await (const { data } of readStream(ground.nc, everything)) {
+      told.push(...(JSON.parse(Buffer.from(data).toString()) as Event[]));
+    }
+    const distinct = new Map(told.map((event) => [event.id, event]));
+    t.ok(told.length > distinct.size, 'they were published twice');
+    t.same([...distinct.values()].map(({ type, name }) => `${type} ${name}`).sort(), [
+      'created a',
+      'created b',
+      'created c',
+      'delete_requested a',
+      'removed a',
+    ]);
+  },
+);
+
+t.test('another process takes the partition: the first commits nothing more, and says that it lost it', async (t) => {
+  const ground = await startCluster(t, 1);
+  const { partition, lost } = partitionOn(ground, realStore(ground));
+  await partition.start();
+  await write(partition, createAsk('mine'));
+  const next = await reopened(t, ground);
+  t.equal((await write(partition, createAsk('stolen'))).code, notOwner);
+  t.same(lost, [partitionNumber]);
+  t.notOk(partition.isServing);
+  t.same(await names(next), ['mine']);
+});
+
+t.test('a damaged record is quarantined by its name, counted, and the rest serves', async (t) => {
+  const ground = await startCluster(t, 1);
+  const { partition } = partitionOn(ground, realStore(ground));
+  await partition.start();
+  const [good, bad] = [createAsk('good'), createAsk('bad')];
+  await write(partition, good);
+  await write(partition, bad);
+  await partition.checkpointed();
+  const subject = `$KV.${bucket}.${keys.container(tenant, bad.id)}`;
+  const intact = encodeValue({ kind: 'container' });
+  await ground.nc.request(subject, intact.replace('container', 'cantainer'));
+
+  const next = await reopened(t, ground);
+  t.same(await names(next), ['good']);
+  t.equal((await read(next, { type: 'container.get', tenant, id: bad.id })).code, 'internal', 'not “not found”');
+  t.same([...next.view.damagedContainers()], [bad.id], 'every host leaves it as it is');
+  const { body } = await read(next, { type: 'tenant.quota', tenant, region: '*' });
+  t.equal((JSON.parse(body) as { data: { usage: { containers: number } } }).data.usage.containers, 2);
+});
+
+t.test('a journal with a gap is not served', async (t) => {
+  const ground = await startCluster(t, 1);
+  const real = realStore(ground);
+  const { partition } = partitionOn(ground, { ...real, putBatch: async () => new Promise<WriteOutcome>(() => {}) });
+  await partition.start();
+  for (const name of ['a', 'b', 'c']) await write(partition, createAsk(name));
+  await ground.nc.request(`$KV.${bucket}.${keys.journal(2)}`, 'bit rot');
+  const { partition: next } = partitionOn(ground, real);
+  void next.start();
+  t.teardown(() => next.release());
+  await sleep(500);
+  t.notOk(next.isServing);
+});
+
+t.test('a full journal refuses writes, serves reads, and takes writes again', async (t) => {
+  const ground = await startCluster(t, 1);
+  const real = realStore(ground);
+  let release = (): void => {};
+  const gate = new Promise<void>((resolve) => (release = resolve));
+  const { partition, refusesWrites } = partitionOn(ground, {
+    ...real,
+    putBatch: async (writes, epoch) => {
+      await gate;
+      return real.putBatch(writes, epoch);
+    },
+  });
+  t.teardown(() => partition.release());
+  await partition.start();
+  await write(partition, createAsk('a'));
+  t.notOk(await refusesWrites());
+  let refused: Answered | undefined;
+  for (let commits = 0; commits < limits.journalSlots + 10 && refused === undefined; commits++) {
+    const settings = { regions: [`r${commits}`] } as unknown as Extract<WriteAsk, { type: 'tenant.put' }>['settings'];
+    const answer = await write(partition, { type: 'tenant.put', tenant, settings, op: operation() });
+    if (answer.code !== 'ok') refused = answer;
+  }
+  t.equal(refused?.code, 'unavailable');
+  t.ok(await refusesWrites(), 'the metric says so');
+  t.same(await names(partition), ['a']);
+  release();
+  await partition.checkpointed();
+  t.notOk(await refusesWrites(), 'and that it is over, before anybody writes');
+  t.equal((await write(partition, createAsk('b'))).code, 'created');
+  t.same(await names(await reopened(t, ground)), ['a', 'b']);
+});
+
+t.test('events of one partition that can not be stored keep nobody else’s from it', async (t) => {
+  const ground = await startCluster(t, 1);
+  const sink = createEventSink(ground.nc, randomUUID);
+  const event = (container: string, id: string) => ({
+    subject: subjects.event(tenant, container as ContainerId),
+    payload: JSON.stringify([{ id }]),
+  });
+  // The first goes by itself; the others wait for it, and share a batch.
+  const outcomes = await Promise.allSettled([
+    sink.publish([event('a', '0-1-0')]),
+    sink.publish([event('b', '0-1-1'), event('b', '0-1-2')]),
+    sink.publish([{ ...event('c', '0-1-3'), subject: 'of.no.stream' }]),
+    sink.publish([event('d', '0-1-4')]),
+  ]);
+  t.same(
+    outcomes.map(({ status }) => status),
+    ['fulfilled', 'fulfilled', 'rejected', 'fulfilled'],
+  );
+  const stored: string[] = [];
+  const all = { stream: streams.events.name, filter: 'event.>', from: { seq: 1 } } as const;
+  for await (const { data } of readStream(ground.nc, {
+    ...all,
+    batchMessages: 100,
+    batchBytes: 1024 * 1024,
+    timeoutMs: 5000,
+  })) {
+    stored.push(...(JSON.parse(Buffer.from(data).toString()) as { id: string }[]).map(({ id }) => id));
+  }
+  t.same(stored.toSorted(), ['0-1-0', '0-1-1', '0-1-2', '0-1-4']);
+});

@@ -1,0 +1,284 @@
+/** Loads in slices, loads that fail, and who takes a partition that one process can't load. */
+import { randomUUID } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { headers, type Msg, type NatsConnection } from '@nats-io/transport-node';
+import { Registry } from 'prom-client';
+import t from 'tap';
+import { observeKeeper } from '../../../actors/metrics.ts';
+import { memberFor } from '../../../actors/membership/spread.ts';
+import { encodeValue } from '../../../actors/runtime/codec.ts';
+import { createJetStreamStore } from '../../../actors/runtime/jetstream-store.ts';
+import type { StoredValue } from '../../../actors/runtime/store.ts';
+import { recordKey } from '../../../actors/domain/state.ts';
+import { sweep } from '../../../actors/domain/sweep.ts';
+import { sleep } from '../../../lib/backoff.ts';
+import { systemClock } from '../../../lib/clock.ts';
+import { createSlices } from '../../../lib/slices.ts';
+import { bucketPrefix, buckets, keys } from '../../../schemas/records/buckets.ts';
+import type { ContainerId, TenantId } from '../../../schemas/ids.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { recordingLog } from '../../gateway/support.ts';
+import {
+  containerId,
+  controlPlane,
+  createAsker,
+  operation,
+  ownerOn,
+  specOf,
+  startCluster,
+  tenantId,
+  type Ground,
+} from '../support.ts';
+import { storeWith } from '../support/memory-store.ts';
+import { createPartition, quietObserver } from '../support/partition.ts';
+import { acme, container, contextOf, fleetOf, noLedger, stateOf, unplaced } from '../support/records.ts';
+
+const deadlineMs = 90_000;
+const bucket = buckets.state.bucket(0);
+
+async function until(what: string, condition: () => Promise<boolean> | boolean): Promise<void> {
+  const endMs = performance.now() + deadlineMs;
+  while (!(await condition())) {
+    if (performance.now() > endMs) throw new Error(`${what}: not within ${deadlineMs} ms`);
+    await sleep(50);
+  }
+}
+
+const storeOf = ({ nc }: Ground) => createJetStreamStore(nc, bucket, randomUUID);
+
+async function isAnswered(nc: NatsConnection, tenant: TenantId): Promise<boolean> {
+  try {
+    const { code } = await createAsker(nc, 1)({ type: 'container.list', tenant, limit: 1, before: null });
+    return code === 'ok';
+  } catch {
+    return false;
+  }
+}
+
+t.test(
+  'a load of 100,000 containers, and the turns that waited for it, end in slices',
+  { timeout: 600_000 },
+  async (t) => {
+    const count = 100_000;
+    const record = container({ placement: unplaced });
+    const values = Array.from({ length: count }, (_, index): StoredValue => {
+      const one = {
+        ...record,
+        id: containerId(),
+        spec: { ...record.spec, name: `c${index}` },
+        insertedAtMs: index % 977,
+      };
+      return { key: recordKey(one), value: encodeValue(one), revision: index + 1 };
+    });
+    // Each look at the clock costs a tenth of a millisecond: a slice has so many steps.
+    let [looks, looksOfTurn, most] = [0, 0, 0];
+    const slices = createSlices({
+      monotonicMs: () => {
+        most = Math.max(most, ++looksOfTurn);
+        return ++looks / 10;
+      },
+    });
+    let longest = 0;
+    const partition = createPartition({
+      slices,
+      store: storeWith(values),
+      events: { publish: async () => Promise.resolve() },
+      observer: { ...quietObserver, worked: (_, seconds) => (longest = Math.max(longest, seconds)) },
+    });
+    const codes: string[] = [];
+    const ask = { type: 'container.get', tenant: acme, id: containerId(), rid: 'r', budgetMs: deadlineMs } as const;
+    for (let index = 0; index < 1000; index++) partition.read(ask, (code) => codes.push(code));
+    let isDone = false;
+    const loaded = partition.start().then(() => (isDone = true));
+    while (!isDone) {
+      await nextTurn();
+      looksOfTurn = 0;
+    }
+    await loaded;
+    t.ok(partition.isServing);
+    t.equal(partition.view.tenant(acme).containers.size, count);
+    t.ok(most <= 2 * (limits.sliceMs * 10 + 2), `${most} steps in one turn`);
+    t.ok(looks > 2 * count, 'every record is a step, when it is decoded and when it is taken in');
+    await until('answered', () => codes.length === 1000);
+    t.ok(codes.every((code) => code === 'not_found'));
+    t.comment(`longest turn: ${Math.round(longest * 1000)} ms`);
+  },
+);
+
+t.test('a sweep of 100,000 containers that find no host can be cut into slices', (t) => {
+  const count = 100_000;
+  const record = container({ placement: unplaced });
+  const state = stateOf(
+    ...Array.from({ length: count }, (_, index) => ({
+      ...record,
+      id: containerId(),
+      spec: { ...record.spec, name: `c${index}` },
+    })),
+  );
+  const context = {
+    ...contextOf(fleetOf()),
+    silentMs: () => 0,
+    regionIsSilent: () => false,
+    hostLostMs: 1,
+    onFault: () => t.fail(),
+  };
+  const steps = [...sweep(state, context)].length;
+  t.ok(steps >= count / 100, `${steps} steps`);
+  t.end();
+});
+
+/** A partition with containers, checkpointed. */
+async function filled(ground: Ground, names: readonly string[]): Promise<{ tenant: TenantId; ids: ContainerId[] }> {
+  const owner = ownerOn(ground, ground.nc);
+  await owner.start();
+  const ask = createAsker(ground.nc, 1);
+  const tenant = tenantId('acme');
+  const ids: ContainerId[] = [];
+  for (const name of names) {
+    const id = containerId();
+    ids.push(id);
+    const create = {
+      type: 'container.create',
+      tenant,
+      id,
+      op: operation(),
+      spec: specOf(name),
+      idempotency: null,
+    } as const;
+    const { code } = await ask(create);
+    if (code !== 'created') throw new Error(`${name}: ${code}`);
+  }
+  const [partition] = [...owner.keeper.serving()];
+  await partition?.checkpointed();
+  await owner.stop();
+  return { tenant, ids };
+}
+
+/** As a replica answers that has lost a message: it is not there, and nothing says that it was. */
+function withoutMessage(nc: NatsConnection, subject: string): NatsConnection {
+  const subscribe: NatsConnection['subscribe'] = (pattern, options = {}) => {
+    let before: string | undefined;
+    const { callback } = options;
+    return nc.subscribe(pattern, {
+      ...options,
+      ...(callback === undefined
+        ? {}
+        : {
+            callback: (error: Error | null, message: Msg) => {
+              const head = message.headers;
+              if (head?.get('Nats-Subject') === subject) {
+                before = head.get('Nats-Last-Sequence');
+                return;
+              }
+              if (before !== undefined) head?.set('Nats-Last-Sequence', before);
+              before = undefined;
+              void callback(error, message);
+            },
+          }),
+    });
+  };
+  return new Proxy(nc, {
+    get: (target, name) => {
+      if (name === 'subscribe') return subscribe;
+      const value: unknown = Reflect.get(target, name);
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  });
+}
+
+t.test(
+  'who can not load a partition releases it, and another that can has it from then on',
+  { timeout: 600_000 },
+  async (t) => {
+    const ground = await startCluster(t, 1);
+    const { tenant, ids } = await filled(ground, ['a', 'b', 'c']);
+    const lost = `${bucketPrefix(bucket)}${keys.container(tenant, ids[1] ?? containerId())}`;
+    const log = recordingLog();
+    const ncs = await Promise.all([controlPlane(ground.nats), controlPlane(ground.nats)]);
+    const [first, second] = ncs;
+    t.teardown(async () => Promise.all(ncs.map(async (nc) => nc.close())));
+    // The one that should have the partition is the one that can't load it.
+    const [low, high] = ['m-0', 'm-1'];
+    const preferred = memberFor(0, [low, high] as never);
+    const named = (id: string) => {
+      let tokens = 0;
+      return () => (tokens++ === 0 ? id : randomUUID());
+    };
+    const bad = ownerOn(ground, withoutMessage(first, lost), { log, newToken: named(String(preferred)) });
+    const good = ownerOn(ground, second, { newToken: named(preferred === low ? high : low) });
+    t.teardown(async () => Promise.all([bad.stop(), good.stop()]));
+    const starting = bad.start();
+    await until('given up', () => log.events.some(({ event }) => event === 'load_given_up'));
+    const why = String(log.events.find(({ event }) => event === 'load_given_up')?.fields['why']);
+    t.match(why, /3 records .* and 2 records .* were read.*A partition refuses to load/);
+    t.match(bad.keeper.fault(), /this process can't load partition 0: records are missing/);
+    await Promise.all([starting, good.start()]);
+    await until('served', () => good.serving() === 1);
+    t.ok(await isAnswered(ground.nc, tenant));
+    const { revision } = await storeOf(ground).readEpoch();
+    // Longer than the first rest: it would have been given back by now.
+    await sleep(limits.loadRestMinMs + 4 * limits.memberSettledMs);
+    t.equal((await storeOf(ground).readEpoch()).revision, revision, 'it is not handed to and fro');
+    t.equal(good.serving(), 1);
+    t.equal(bad.keeper.fault(), undefined, 'every partition has an owner');
+  },
+);
+
+t.test(
+  'records that are gone from every replica: refused until an operator overrides, loudly',
+  { timeout: 600_000 },
+  async (t) => {
+    const ground = await startCluster(t, 1);
+    const { tenant, ids } = await filled(ground, ['a', 'b']);
+    const lost = `${bucketPrefix(bucket)}${keys.container(tenant, ids[0] ?? containerId())}`;
+    const log = recordingLog();
+    const owner = ownerOn(ground, withoutMessage(ground.nc, lost), { log });
+    t.teardown(() => owner.stop());
+    void owner.start();
+    await until('given up', () => log.events.some(({ event }) => event === 'load_given_up'));
+    t.equal(owner.serving(), 0);
+    const registry = new Registry();
+    observeKeeper(registry, owner.keeper);
+    const unserved = async () =>
+      (await registry.getSingleMetric('longshore_actors_partitions_unserved')?.get())?.values;
+    t.match(await unserved(), [{ value: 1 }], 'an alert rests on this');
+    t.match(owner.keeper.fault(), /1 of 1 partitions have no owner; this process can't load partition 0: records/);
+    // docs/runbook.md: `kv del`.
+    const deletion = headers();
+    deletion.set('KV-Operation', 'DEL');
+    await ground.nc.request(`${bucketPrefix(bucket)}${keys.digest}`, '', { headers: deletion, timeout: 5000 });
+    await until('served', () => owner.serving() === 1);
+    t.match(log.events.find(({ event }) => event === 'records_not_verified')?.fields, {
+      why: 'overridden',
+      partition: 0,
+    });
+    t.match(await unserved(), [{ value: 0 }]);
+  },
+);
+
+t.test('a record that the state can not take harms itself alone', async (t) => {
+  const [good, bad] = [
+    container({}, 'good'),
+    container({ placement: { ...container().placement, host: 'bad' } as never }, 'bad'),
+  ];
+  const values = [good, bad].map((record, index) => ({
+    key: recordKey(record),
+    value: encodeValue(record),
+    revision: index + 1,
+  }));
+  const partition = createPartition({
+    store: storeWith(values),
+    events: { publish: async () => Promise.resolve() },
+    ledger: {
+      ...noLedger,
+      add: (host) => {
+        if (host === 'bad') throw new Error('a bug of ours');
+      },
+    },
+    clock: systemClock,
+  });
+  await partition.start();
+  t.ok(partition.isServing);
+  t.same([...partition.view.damagedContainers()], [bad.id]);
+  t.same([...partition.view.tenant(acme).containers.keys()], [good.id]);
+});

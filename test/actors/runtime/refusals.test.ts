@@ -1,0 +1,77 @@
+/** A write that was refused, or changed nothing, is not done later: a copy of its message may come late. */
+import t, { type Test } from 'tap';
+import { Operations } from '../../../actors/runtime/operations.ts';
+import type { Partition } from '../../../actors/runtime/partition.ts';
+import type { OperationId } from '../../../schemas/ids.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { containerId, operation, specOf } from '../support.ts';
+import { MemoryBucket, createMemorySink, createMemoryStore } from '../support/memory-store.ts';
+import { createPartition, writeOf } from '../support/partition.ts';
+import { acme } from '../support/records.ts';
+import { home, madeNetwork, peerId } from '../support/vpn.ts';
+
+async function serving(t: Test): Promise<Partition> {
+  const store = createMemoryStore(new MemoryBucket());
+  const partition = createPartition({ store, events: createMemorySink([]) });
+  await partition.start();
+  t.teardown(() => partition.release());
+  return partition;
+}
+const create = (op: OperationId, id = containerId()) =>
+  ({ type: 'container.create', tenant: acme, id, spec: specOf('web'), idempotency: null, op }) as const;
+
+t.test('a create whose name was taken, again when it is free', async (t) => {
+  const partition = await serving(t);
+  const first = create(operation());
+  t.equal((await writeOf(partition, first)).code, 'created');
+  const late = create(operation());
+  const refusal = await writeOf(partition, late);
+  t.equal(refusal.code, 'invalid');
+  await writeOf(partition, { type: 'container.delete', tenant: acme, id: first.id, op: operation() });
+  t.notOk(partition.view.tenant(acme).names.has('web'), 'the name is free');
+  t.same(await writeOf(partition, late), refusal, 'the same message again');
+  t.equal(partition.view.tenant(acme).containers.has(late.id), false);
+  t.equal((await writeOf(partition, create(operation()))).code, 'created', 'another request');
+});
+
+t.test('a start of what runs, again when it was stopped', async (t) => {
+  const partition = await serving(t);
+  const { id, ...first } = create(operation());
+  await writeOf(partition, { ...first, id });
+  const write = (type: 'container.start' | 'container.stop', op = operation()) =>
+    writeOf(partition, { type, tenant: acme, id, op });
+  const desired = () => partition.view.tenant(acme).containers.get(id)?.desired;
+  const late = operation();
+  t.equal((await write('container.start', late)).code, 'ok', 'it changed nothing');
+  await write('container.stop');
+  t.match(await write('container.start', late), { code: 'ok' }, 'the same message again');
+  t.equal(desired(), 'stopped', 'does not start it');
+  await write('container.start');
+  t.equal(desired(), 'running', 'another request does');
+});
+
+t.test('what one partition says to another is heard as often as it comes', async (t) => {
+  const partition = await serving(t);
+  const by = { tenant: acme, peer: peerId() };
+  const told = { there: false, generation: 1, revoked: [] } as const;
+  const ask = { type: 'network.learn', network: home, by, told, op: operation() } as const;
+  t.equal((await writeOf(partition, ask)).code, 'not_found');
+  await writeOf(partition, { type: 'network.create', network: home, made: madeNetwork(), op: operation() });
+  t.equal((await writeOf(partition, ask)).code, 'ok');
+});
+
+t.test('refusals are bounded by count and by time', (t) => {
+  const operations = new Operations();
+  const record = (n: number) => ({
+    op: `op-${n}` as OperationId,
+    atMs: 0,
+    code: 'conflict' as const,
+    answer: { kind: 'body', body: '' } as const,
+  });
+  for (let n = 0; n <= limits.unchangedKept; n++) operations.addUnchanged({ record: record(n), commit: 0 });
+  t.equal(operations.get('op-0' as OperationId), undefined, 'the oldest');
+  t.ok(operations.get('op-1' as OperationId));
+  for (let ms = 0; ms <= limits.operationTtlMs + 1000; ms += 1000) operations.expire(ms);
+  t.equal(operations.get('op-1' as OperationId), undefined);
+  t.end();
+});

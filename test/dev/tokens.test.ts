@@ -1,0 +1,46 @@
+import t from 'tap';
+import { readFileSync, statSync } from 'node:fs';
+import { createLocalJWKSet, decodeProtectedHeader, jwtVerify, type JSONWebKeySet } from 'jose';
+import { devAudience, devIssuer, mintDevTokens, prepareTokenIssuer } from '../../dev/tokens.ts';
+import { temporaryFolder } from '../support/folder.ts';
+
+const keySet = (file: string): JSONWebKeySet => JSON.parse(readFileSync(file, 'utf8')) as JSONWebKeySet;
+const expected = { issuer: devIssuer, audience: devAudience, algorithms: ['EdDSA'] };
+
+t.test('tokens verify against the JWKS and name tenant and scope', async (t) => {
+  const issuer = await prepareTokenIssuer(temporaryFolder(t));
+  const keys = createLocalJWKSet(keySet(issuer.jwksFile));
+  const { tenants, operator } = await mintDevTokens(issuer);
+  const demo = (await jwtVerify(tenants.demo.token, keys, expected)).payload;
+  t.match(demo, { tenant_id: 'demo', sub: 'demo-user' });
+  t.equal(demo['scope'], undefined);
+  t.ok(demo.jti && demo.exp);
+  t.equal((await jwtVerify(tenants.other.token, keys, expected)).payload['tenant_id'], 'other');
+  const operatorClaims = (await jwtVerify(operator.token, keys, expected)).payload;
+  t.equal(operatorClaims['scope'], 'operator');
+  t.equal(operatorClaims['tenant_id'], 'operator');
+  const without = await issuer.mint({ subject: 's', lifetimeS: 60 });
+  t.equal((await jwtVerify(without, keys, expected)).payload['tenant_id'], undefined);
+  t.equal(decodeProtectedHeader(operator.token).kid, keySet(issuer.jwksFile).keys[0]?.kid);
+});
+
+t.test('the key is made once, kept, and its private half is in a file of ours alone', async (t) => {
+  const folder = temporaryFolder(t);
+  const first = await prepareTokenIssuer(folder);
+  const before = keySet(first.jwksFile);
+  const token = await first.mint({ tenant: 'demo', subject: 's', lifetimeS: 60 });
+  const second = await prepareTokenIssuer(folder);
+  t.same(keySet(second.jwksFile), before);
+  await jwtVerify(token, createLocalJWKSet(keySet(second.jwksFile)), expected);
+  t.notMatch(readFileSync(second.jwksFile, 'utf8'), /"d":/);
+  t.equal(statSync(`${folder}/private.jwk`).mode & 0o777, 0o600);
+});
+
+t.test('an expired or foreign token can be made for tests, and does not verify', async (t) => {
+  const issuer = await prepareTokenIssuer(temporaryFolder(t));
+  const keys = createLocalJWKSet(keySet(issuer.jwksFile));
+  const claims = { tenant: 'demo', subject: 's', lifetimeS: 60 };
+  await t.rejects(jwtVerify(await issuer.mint({ ...claims, lifetimeS: -60 }), keys, expected), /exp/);
+  await t.rejects(jwtVerify(await issuer.mint({ ...claims, issuer: 'x' }), keys, expected), /iss/);
+  await t.rejects(jwtVerify(await issuer.mint({ ...claims, audience: 'x' }), keys, expected), /aud/);
+});

@@ -1,0 +1,249 @@
+import fc from 'fast-check';
+import t from 'tap';
+import { canonicalSpec, validateCreate } from '../../../gateway/compute/create-body.ts';
+import type { ContainerSpec } from '../../../schemas/api/container.ts';
+
+const hex = (length: number): string => 'a'.repeat(length);
+const keysOf = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`K${at}`, 'v']));
+const portFault = 'must be integers from 1 to 65535, or strings like "53/udp"';
+const host = 'is not a host in an allocated region';
+const KiB = 1024;
+
+/** A field's value in a body that is right otherwise, and the faults it must have; none where it is right. */
+const table: readonly (readonly [field: string, value: unknown, faults: readonly string[]])[] = [
+  ['name', 'web', []],
+  ['name', 'A.b_c-1', []],
+  ['name', 'a'.repeat(63), []],
+  ['name', undefined, ["can't be blank"]],
+  ['name', null, ["can't be blank"]],
+  ['name', '', ["can't be blank"]],
+  ['name', '  ', ["can't be blank"]],
+  ['name', 7, ['must be a string']],
+  ['name', {}, ['must be a string']],
+  ['name', 'a'.repeat(64), ['must be at most 63 characters']],
+  ['name', '-web', ['has invalid format']],
+  ['name', 'we b', ['has invalid format']],
+  ['name', 'web\n', ['has invalid format']],
+  ['name', 'wéb', ['has invalid format']],
+
+  ['host_key', null, []],
+  ['host_key', 'host-1', []],
+  ['host_key', 7, ['must be a string']],
+  ['host_key', '', [host]],
+  ['host_key', 'Host_1', [host]],
+  ['host_key', 'h.>', [host]],
+  ['host_key', 'h'.repeat(64), [host]],
+
+  ['registry', null, []],
+  ['registry', 'docker.io', []],
+  ['registry', 'localhost:5000', []],
+  ['registry', '[::1]:5000', []],
+  ['registry', 'ghcr.io/', ['has invalid format']],
+  ['registry', '', ['has invalid format']],
+  ['registry', 'a:99999', ['has invalid format']],
+  ['registry', 'a:0', ['has invalid format']],
+  ['registry', 'http://a', ['has invalid format']],
+  ['registry', `${'a'.repeat(256)}`, ['must be at most 255 characters']],
+  ['registry', 1, ['must be a string']],
+
+  ['repository', null, []],
+  ['repository', 'library/nginx', []],
+  ['repository', 'a__b/c-d.e', []],
+  ['repository', '', ['has invalid format']],
+  ['repository', 'Nginx', ['has invalid format']],
+  ['repository', 'a//b', ['has invalid format']],
+  ['repository', '../etc', ['has invalid format']],
+  ['repository', 'a:b', ['has invalid format']],
+  ['repository', 'a'.repeat(256), ['must be at most 255 characters']],
+
+  ['tag', null, []],
+  ['tag', 'v1.2_3-x', []],
+  ['tag', '', ['has invalid format']],
+  ['tag', '.x', ['has invalid format']],
+  ['tag', 'a'.repeat(128), []],
+  ['tag', 'a'.repeat(129), ['must be at most 128 characters']],
+  ['tag', [], ['must be a string']],
+
+  ['digest', null, []],
+  ['digest', `sha256:${hex(64)}`, []],
+  ['digest', `sha512:${hex(128)}`, []],
+  ['digest', `sha256:${hex(63)}`, ['has invalid format']],
+  ['digest', `sha256:${'A'.repeat(64)}`, ['has invalid format']],
+  ['digest', `md5:${hex(32)}`, ['has invalid format']],
+
+  ['env', null, []],
+  ['env', {}, []],
+  ['env', { A: '', _b: 'x', 'a.b-c': '1' }, []],
+  ['env', keysOf(200), []],
+  ['env', keysOf(201), ['must be at most 200 keys']],
+  ['env', [], ['must be a map of strings']],
+  ['env', 'A=b', ['must be a map of strings']],
+  ['env', { '1A': 'x' }, ['has a key with invalid format']],
+  ['env', { '': 'x' }, ['has a key with invalid format']],
+  ['env', { 'A=B': 'x' }, ['has a key with invalid format']],
+  ['env', { ['A'.repeat(129)]: 'x' }, ['has a key with invalid format']],
+  ['env', { A: 1, B: null, C: {} }, ['values must be strings']],
+  ['env', { A: 'a\0b' }, ["values can't contain NUL"]],
+  ['env', { A: '\ud800' }, ['values must be valid Unicode']],
+  ['env', { A: '😀\n\t' }, []],
+  ['env', { A: 'a'.repeat(32 * KiB) }, []],
+  ['env', { A: 'a'.repeat(32 * KiB + 1) }, ['values must be at most 32768 bytes']],
+  ['env', { A: 'é'.repeat(16 * KiB + 1) }, ['values must be at most 32768 bytes']],
+  ['env', { A: 'a'.repeat(32 * KiB), B: 'b'.repeat(32 * KiB) }, []],
+  ['env', { A: 'a'.repeat(32 * KiB), B: 'b'.repeat(32 * KiB), C: 'c' }, ['must be at most 65536 bytes in all']],
+  ['env', { '1': 1, B: '\0' }, ['has a key with invalid format', 'values must be strings', "values can't contain NUL"]],
+
+  ['ports', null, []],
+  ['ports', [], []],
+  ['ports', [80, '443/tcp', '53/udp', '53/tcp', 65535, '8080'], []],
+  ['ports', Array.from({ length: 50 }, (_, at) => at + 1), []],
+  ['ports', Array.from({ length: 51 }, (_, at) => at + 1), ['must be at most 50 ports']],
+  ['ports', '80', ['must be a list']],
+  ['ports', { '80': 8080 }, ['host bindings are not allowed']],
+  ['ports', ['8080:80'], ['host bindings are not allowed']],
+  ['ports', ['127.0.0.1:8080:80/tcp'], ['host bindings are not allowed']],
+  ['ports', [{ host: 80, container: 80 }], ['host bindings are not allowed']],
+  ['ports', [{}, '1:2', '8080:80'], ['host bindings are not allowed']],
+  ['ports', [80, 80], ['must be distinct']],
+  ['ports', [80, '80/tcp'], ['must be distinct']],
+  ['ports', ['80', '80/tcp'], ['must be distinct']],
+  ['ports', ['80/udp', 80], []],
+  ['ports', [0], [portFault]],
+  ['ports', [65536], [portFault]],
+  ['ports', [-1], [portFault]],
+  ['ports', [1.5], [portFault]],
+  ['ports', [1e21], [portFault]],
+  ['ports', [null], [portFault]],
+  ['ports', [true], [portFault]],
+  ['ports', [[80]], [portFault]],
+  ['ports', ['65536/tcp'], [portFault]],
+  ['ports', ['080'], [portFault]],
+  ['ports', ['80/sctp'], [portFault]],
+  ['ports', ['80-90'], [portFault]],
+  ['ports', ['80/tcp\n'], [portFault]],
+  ['ports', [0, '1:2', 80, 80], [portFault, 'host bindings are not allowed', 'must be distinct']],
+
+  ['cpu_limit', null, []],
+  ['cpu_limit', '0.5', []],
+  ['cpu_limit', '999.999', []],
+  ['cpu_limit', '0.0', ['must be greater than 0']],
+  ['cpu_limit', '000.000', ['must be greater than 0']],
+  ['cpu_limit', 0.5, ['must be a string']],
+  ['cpu_limit', '1', ['has invalid format']],
+  ['cpu_limit', '1.', ['has invalid format']],
+  ['cpu_limit', '-1.0', ['has invalid format']],
+  ['cpu_limit', '1.0000', ['has invalid format']],
+  ['cpu_limit', '1e1', ['has invalid format']],
+
+  ['mem_limit', null, []],
+  ['mem_limit', '6m', []],
+  ['mem_limit', '6M', []],
+  ['mem_limit', '16384g', []],
+  ['mem_limit', '6291456', []],
+  ['mem_limit', '6291455', ['must be between 6m and 16384g']],
+  ['mem_limit', '5m', ['must be between 6m and 16384g']],
+  ['mem_limit', '16385g', ['must be between 6m and 16384g']],
+  ['mem_limit', '9'.repeat(31), ['must be between 6m and 16384g']],
+  ['mem_limit', '9'.repeat(400), ['has invalid format']],
+  ['mem_limit', '0m', ['has invalid format']],
+  ['mem_limit', '256mb', ['has invalid format']],
+  ['mem_limit', '1.5g', ['has invalid format']],
+  ['mem_limit', 256, ['must be a string']],
+];
+
+for (const [field, value, faults] of table) {
+  const body: Record<string, unknown> = { name: 'web', [field]: value };
+  const valid = validateCreate(JSON.parse(JSON.stringify(body)));
+  const said = JSON.stringify(value)?.slice(0, 60) ?? 'absent';
+  t.same(valid.ok ? {} : valid.faults, faults.length === 0 ? {} : { [field]: faults }, `${field}: ${said}`);
+}
+
+const specOf = (body: unknown): ContainerSpec => {
+  const valid = validateCreate(body);
+  if (!valid.ok) throw new Error(JSON.stringify(valid.faults));
+  return valid.value;
+};
+
+t.test('a body that is no object', async (t) => {
+  for (const body of [null, [], 'x', 7, true]) {
+    t.same(validateCreate(body), { ok: false, faults: { _: ['must be an object'] } });
+  }
+});
+
+t.test('all faults at once, each under its own field', async (t) => {
+  const valid = validateCreate({
+    name: '',
+    host_key: 1,
+    registry: '!',
+    repository: '!',
+    tag: '!',
+    digest: '!',
+    env: 1,
+    ports: 1,
+    cpu_limit: '!',
+    mem_limit: '!',
+  });
+  t.equal(valid.ok, false);
+  if (!valid.ok) t.equal(Object.keys(valid.faults).length, 10);
+});
+
+t.test('defaults', async (t) => {
+  t.same(specOf({ name: 'web' }), {
+    name: 'web',
+    host_key: null,
+    registry: 'docker.io',
+    repository: null,
+    tag: 'latest',
+    digest: null,
+    pull_policy: 'always',
+    ports: [],
+    env: {},
+    cpu_limit: '0.5',
+    mem_limit: '256m',
+  });
+});
+
+t.test('pull policy: what may move is asked for, what is named exactly is not', async (t) => {
+  const digest = `sha256:${hex(64)}`;
+  t.match(specOf({ name: 'w', tag: 'latest' }), { pull_policy: 'always' });
+  t.match(specOf({ name: 'w', tag: '1' }), { pull_policy: 'if_not_present' });
+  t.match(specOf({ name: 'w', digest }), { pull_policy: 'if_not_present', tag: null, digest });
+  t.match(specOf({ name: 'w', digest, tag: 'latest' }), { pull_policy: 'if_not_present', tag: 'latest' });
+  t.match(specOf({ name: 'w', pull_policy: 'never' }), { pull_policy: 'always' });
+});
+
+t.test('every other key is ignored, whatever its value; keys of Object.prototype harm nothing', async (t) => {
+  const plain = specOf({ name: 'web' });
+  const odd = JSON.parse(
+    '{"name":"web","status":7,"tenant_id":{},"id":[],"__proto__":{"registry":"!"},"constructor":1,"toString":null}',
+  ) as unknown;
+  t.same(specOf(odd), plain);
+  t.same(specOf(JSON.parse('{"name":"other","name":"web"}')), plain, 'the last of two equal keys counts');
+  const env = JSON.parse('{"name":"web","env":{"__proto__":"a","constructor":"b"}}') as unknown;
+  t.equal(JSON.stringify(specOf(env).env), '{"__proto__":"a","constructor":"b"}');
+});
+
+t.test('the canonical form of a spec is blind to how it was written', async (t) => {
+  const one = specOf({ name: 'w', env: { A: '1', B: '2' }, tag: null });
+  const other = specOf({ env: { B: '2', A: '1' }, name: 'w', tag: 'latest', status: 'x' });
+  t.equal(canonicalSpec(one), canonicalSpec(other));
+  t.not(canonicalSpec(one), canonicalSpec(specOf({ name: 'w', env: { A: '1', B: '3' } })));
+});
+
+t.test('any JSON: a spec of eleven fields, or faults with words', async (t) => {
+  const fieldNames = table.map(([field]) => field);
+  const likely = fc.dictionary(fc.constantFrom(...fieldNames, '__proto__', 'x'), fc.jsonValue());
+  fc.assert(
+    fc.property(fc.oneof(fc.jsonValue(), likely), (body) => {
+      const valid = validateCreate(JSON.parse(JSON.stringify(body)));
+      if (valid.ok) {
+        t.equal(Object.keys(valid.value).length, 11);
+        // What was accepted is accepted again as it was filled in.
+        t.same(validateCreate(JSON.parse(JSON.stringify(valid.value))), valid);
+        return;
+      }
+      for (const messages of Object.values(valid.faults)) if (messages.length === 0) throw new Error('no words');
+    }),
+    { numRuns: 2000 },
+  );
+});

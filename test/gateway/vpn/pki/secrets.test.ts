@@ -1,0 +1,115 @@
+/** What is drawn at random is of the right form, and evenly drawn. */
+import { spawnSync } from 'node:child_process';
+import { createHash, createPrivateKey, createPublicKey } from 'node:crypto';
+import t from 'tap';
+import { toolHere } from '../../../../dev/fetch/tools.ts';
+import {
+  hashOfToken,
+  newPassword,
+  newPresharedKey,
+  newSerial,
+  newToken,
+  newWireguardKeys,
+  parseToken,
+  passwordAlphabet,
+} from '../../../../gateway/vpn/pki/secrets.ts';
+import { skipWithoutTools } from '../../../support/tools.ts';
+
+/** RFC 8410 section 7: a raw X25519 key in PKCS#8. */
+const pkcs8Head = Buffer.from('302e020100300506032b656e04220420', 'hex');
+
+t.test('two hundred WireGuard pairs', (t) => {
+  const pairs = Array.from({ length: 200 }, newWireguardKeys);
+  for (const { publicKey, privateKey } of pairs) {
+    const raw = Buffer.from(privateKey, 'base64');
+    if (raw.length !== 32 || raw.toString('base64') !== privateKey) t.fail('not 32 bytes in base64');
+    const [first = 0, last = 0] = [raw[0], raw[31]];
+    if ((first & 7) !== 0 || (last & 0xc0) !== 0x40) t.fail('not clamped');
+    const key = createPrivateKey({ key: Buffer.concat([pkcs8Head, raw]), format: 'der', type: 'pkcs8' });
+    const derived = createPublicKey(key).export({ type: 'spki', format: 'der' }).subarray(-32).toString('base64');
+    if (derived !== publicKey) t.fail(`the public key is ${publicKey}, derived is ${derived}`);
+  }
+  t.equal(new Set(pairs.map(({ privateKey }) => privateKey)).size, 200);
+  t.end();
+});
+
+t.test('wg derives the same public keys', { skip: await skipWithoutTools('wg') }, async (t) => {
+  const { path, env } = await toolHere('wg');
+  for (const { publicKey, privateKey } of Array.from({ length: 20 }, newWireguardKeys)) {
+    t.equal(spawnSync(path, ['pubkey'], { env, input: privateKey, encoding: 'utf8' }).stdout.trim(), publicKey);
+  }
+});
+
+t.test('preshared keys are 32 bytes', (t) => {
+  const keys = Array.from({ length: 50 }, newPresharedKey);
+  t.ok(keys.every((key) => Buffer.from(key, 'base64').length === 32 && /^[A-Za-z0-9+/]{43}=$/.test(key)));
+  t.equal(new Set(keys).size, 50);
+  t.end();
+});
+
+t.test('passwords', (t) => {
+  t.equal(new Set(passwordAlphabet).size, passwordAlphabet.length);
+  t.notMatch(passwordAlphabet, /[0O1lIo|]|[^A-Za-z0-9]/, 'nothing that can be taken for something else');
+  const passwords = Array.from({ length: 3000 }, newPassword);
+  t.ok(passwords.every((password) => password.length === 18));
+  const counts = new Map<string, number>();
+  for (const letter of passwords.join('')) counts.set(letter, (counts.get(letter) ?? 0) + 1);
+  t.same([...counts.keys()].sort(), [...passwordAlphabet].sort(), 'of these letters and of all of them');
+  // 54,000 letters: 964 of each, with a standard deviation of 31. Modulo of a byte would give some 844 and others 1,055.
+  const [least, most] = [Math.min(...counts.values()), Math.max(...counts.values())];
+  t.ok(least > 964 - 6 * 31 && most < 964 + 6 * 31, `${least} to ${most}`);
+  t.ok(Math.log2(passwordAlphabet.length) * 18 > 100, 'over 100 bits');
+  t.end();
+});
+
+t.test('tokens', (t) => {
+  for (const [scope, partition, form] of [
+    ['download', 0, /^lsd_0_[A-Za-z0-9_-]{43}$/],
+    ['pac', 15, /^lsp_15_[A-Za-z0-9_-]{43}$/],
+  ] as const) {
+    const { text, hash } = newToken(scope, partition);
+    t.match(text, form);
+    t.same(parseToken(text), { scope, partition });
+    t.equal(hash, createHash('sha256').update(text).digest('hex'));
+    t.equal(hashOfToken(text), hash);
+    t.not(newToken(scope, partition).text, text);
+  }
+  const good = newToken('download', 3).text;
+  const random = good.slice(-43);
+  for (const bad of [
+    '',
+    random,
+    good.slice(0, -1),
+    `${good}A`,
+    `${good}\n`,
+    ` ${good}`,
+    `lsx_3_${random}`,
+    `lsd_03_${random}`,
+    `lsd_-1_${random}`,
+    `lsd_10000_${random}`,
+    `lsd__${random}`,
+    `LSD_3_${random}`,
+    good.replace(/.$/, '='),
+  ]) {
+    t.equal(parseToken(bad), undefined, JSON.stringify(bad));
+  }
+  t.end();
+});
+
+t.test('serial numbers are positive and have no byte to spare', (t) => {
+  const serials = Array.from({ length: 2000 }, () => newSerial());
+  t.ok(serials.every((serial) => /^(?!00)[0-7][0-9a-f]{31}$/.test(serial)));
+  t.equal(new Set(serials).size, 2000);
+  const drawn = [0x80, 0xff, 0x00, 0x01].map((first) => Buffer.from([first, ...Array<number>(15).fill(0xee)]));
+  t.equal(
+    newSerial(() => drawn.shift() ?? Buffer.alloc(0)),
+    `01${'ee'.repeat(15)}`,
+    'negative ones and leading zeros are drawn again',
+  );
+  const highest = Buffer.from([0x7f, ...Array<number>(15).fill(0xff)]);
+  t.equal(
+    newSerial(() => highest),
+    `7f${'ff'.repeat(15)}`,
+  );
+  t.end();
+});

@@ -1,0 +1,108 @@
+/** The rules for the VPN server: what they say, and that nft takes them. Packets meet them in test/attacks/vpn-tenants. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { run } from '../../../../dev/process/run.ts';
+import { toolHere } from '../../../../dev/fetch/tools.ts';
+import { serverNftables, type FilteredPeer } from '../../../../gateway/vpn/render/nftables.ts';
+import type { TenantId } from '../../../../schemas/ids.ts';
+import type { NetworkSettings } from '../../../../schemas/api/network.ts';
+import { temporaryFolder } from '../../../support/folder.ts';
+import { skipWithoutTools } from '../../../support/tools.ts';
+import { networkWith } from '../support.ts';
+
+const peer = (tenant: string, index: number): FilteredPeer => ({
+  tenant: tenant as TenantId,
+  ipv4: `10.86.0.${index}`,
+  ipv6: `fd00:86::${index.toString(16)}`,
+});
+const [a1, a2, b1] = [peer('acme', 2), peer('acme', 5), peer('bolt', 3)];
+
+/** The elements of a set or map of the file. */
+function elementsOf(text: string, name: string): string[] {
+  const [, whole = ''] = new RegExp(`(?:set|map) ${name} \\{([^}]*)`).exec(text) ?? [];
+  const [, body = ''] = whole.split('elements = {');
+  return body
+    .split(',')
+    .map((element) => element.trim())
+    .filter((element) => element !== '');
+}
+
+t.test('each peer is of one tenant, whatever the order they come in', (t) => {
+  const text = serverNftables(networkWith(), [a1, b1, a2]);
+  t.same(elementsOf(text, 'peers4'), ['10.86.0.2', '10.86.0.3', '10.86.0.5']);
+  t.same(elementsOf(text, 'tenant_of4'), ['10.86.0.2 : 1', '10.86.0.3 : 2', '10.86.0.5 : 1']);
+  t.same(elementsOf(text, 'members6'), ['fd00:86::2 . 1', 'fd00:86::3 . 2', 'fd00:86::5 . 1']);
+  t.match(text, '# mark 1: acme\n# mark 2: bolt\n');
+  t.match(text, 'table inet longshore-demo\ndelete table inet longshore-demo\ntable inet longshore-demo {\n');
+  t.end();
+});
+
+t.test('what routes open', (t) => {
+  const cases: readonly [of: string, settings: Partial<NetworkSettings>, routes: string[], named: string[]][] = [
+    ['everything: nothing private', { routes: ['0.0.0.0/0', '::/0'] }, ['0.0.0.0/0'], []],
+    ['a private range by name', { routes: ['0.0.0.0/0', '192.168.7.0/24'] }, ['0.0.0.0/0'], ['192.168.7.0/24']],
+    ['a range as it is reserved', { routes: ['10.0.0.0/8'] }, ['10.0.0.0/8'], ['10.0.0.0/8']],
+    ['one in another', { routes: ['10.1.0.0/16', '10.1.2.0/24'] }, ['10.1.0.0/16'], ['10.1.0.0/16']],
+    ['half of everything', { routes: ['0.0.0.0/1'] }, ['0.0.0.0/1'], []],
+    ['a public range', { routes: ['203.0.113.0/24'] }, ['203.0.113.0/24'], []],
+    ['none of this family', { routes: ['fd00:99::/64'] }, [], []],
+  ];
+  for (const [of, settings, routes, named] of cases) {
+    const text = serverNftables(networkWith(settings), [a1]);
+    t.same(elementsOf(text, 'routes4'), routes, of);
+    t.same(elementsOf(text, 'named4'), named, of);
+  }
+  t.end();
+});
+
+t.test('resolvers and a proxy that is an address', (t) => {
+  const text = serverNftables(
+    networkWith({
+      dns: ['10.86.0.1', 'fd00:86::1'],
+      proxy: { type: 'PROXY', host: '10.9.9.9', port: 3128, domains: [], exclude: [], direct_fallback: false },
+    }),
+    [],
+  );
+  t.equal(text.split('ip daddr { 10.86.0.1 } meta l4proto { tcp, udp } th dport { 53, 853 } accept').length, 3);
+  t.equal(text.split('ip6 daddr { fd00:86::1 }').length, 3);
+  t.equal(text.split('ip daddr 10.9.9.9 tcp dport 3128 accept').length, 3);
+  t.notMatch(text, 'elements = {\n\n', 'no empty list');
+  t.end();
+});
+
+t.test('a record that is not what it should be makes no file', (t) => {
+  const evil = 'x } ; chain' as TenantId;
+  t.throws(() => serverNftables(networkWith(), [{ ...a1, tenant: evil }]), /unfit tenant/);
+  t.throws(() => serverNftables(networkWith(), [{ ...a1, ipv4: '10.86.0.2 }' }]), /unfit address/);
+  t.throws(() => serverNftables(networkWith({}, 'a b'), []), /unfit network name/);
+  t.end();
+});
+
+t.test('nft takes them, also of a full pool', { skip: await skipWithoutTools('nft') }, async (t) => {
+  const { path, env } = await toolHere('nft');
+  const folder = temporaryFolder(t);
+  const full = Array.from({ length: 4000 }, (_, index): FilteredPeer => ({
+    tenant: `tenant-${index % 700}` as TenantId,
+    ipv4: `10.${100 + (index >> 16)}.${(index >> 8) & 255}.${index & 255}`,
+    ipv6: null,
+  }));
+  for (const [of, text] of [
+    ['no peers', serverNftables(networkWith(), [])],
+    ['IPv4 alone', serverNftables(networkWith({ ipv6_pool: null }), [a1, b1])],
+    [
+      'both families',
+      serverNftables(networkWith({ routes: ['0.0.0.0/0', '::/0', 'fd00::/8', '10.0.0.0/8'] }), [a1, b1]),
+    ],
+    ['a name with a hyphen', serverNftables(networkWith({}, '0-my-net'), [a1])],
+    ['thousands', serverNftables(networkWith({ ipv4_pool: '10.100.0.0/16', ipv6_pool: null }), full)],
+  ] as const) {
+    const file = join(folder, 'nftables.conf');
+    writeFileSync(file, text);
+    // Twice: it replaces what it made.
+    const command = ['--net', '--', 'sh', '-c', '"$0" -f "$1" && "$0" -f "$1" && "$0" -t list ruleset', path, file];
+    const ran = await run('unshare', command, { env, deadlineMs: 60_000 });
+    t.equal(ran.code, 0, `${of}: ${ran.stderr}`);
+    t.equal(ran.stdout.split('chain forward').length, 2, of);
+  }
+});

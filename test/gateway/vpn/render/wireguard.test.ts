@@ -1,0 +1,110 @@
+import t from 'tap';
+import { clientConf, serverConf } from '../../../../gateway/vpn/render/wireguard.ts';
+import { Unfit } from '../../../../gateway/vpn/render/fit.ts';
+import { keys, label, nasty, networkWith, subjectWith } from '../support.ts';
+
+type Section = readonly [name: string, keys: ReadonlyMap<string, string>];
+
+const known: Readonly<Record<string, readonly string[]>> = {
+  Interface: ['PrivateKey', 'ListenPort', 'Address', 'DNS', 'MTU'],
+  Peer: ['PublicKey', 'PresharedKey', 'AllowedIPs', 'Endpoint', 'PersistentKeepalive'],
+};
+
+/** As strict as the apps of Apple's platforms: a key that is not known, or comes twice, fails; a comment does here as well. */
+function parse(conf: string): Section[] {
+  const sections: [string, Map<string, string>][] = [];
+  for (const line of conf.split('\n')) {
+    if (line === '') continue;
+    const section = /^\[(\w+)\]$/.exec(line)?.[1];
+    if (section !== undefined) {
+      sections.push([section, new Map()]);
+      continue;
+    }
+    const [, key = '', value = ''] = /^(\w+) = ([!-~]+(?: [!-~]+)*)$/.exec(line) ?? [];
+    const [name, content] = sections.at(-1) ?? ['', new Map<string, string>()];
+    if (!known[name]?.includes(key) || value.includes('#')) throw new Error(`[${name}] ${JSON.stringify(line)}`);
+    if (content.has(key)) throw new Error(`twice: ${key}`);
+    content.set(key, value);
+  }
+  return sections;
+}
+
+const asObject = (sections: readonly Section[]) =>
+  sections.map(([name, content]) => [name, Object.fromEntries(content)]);
+
+t.test('a client’s configuration has the keys that every client takes', (t) => {
+  t.same(asObject(parse(clientConf(subjectWith(), keys))), [
+    [
+      'Interface',
+      {
+        PrivateKey: keys.privateKey,
+        Address: '10.86.0.2/32, fd00:86::2/128',
+        DNS: '10.86.0.1, fd00:86::1',
+        MTU: '1380',
+      },
+    ],
+    [
+      'Peer',
+      {
+        PublicKey: keys.publicKey,
+        PresharedKey: keys.presharedKey,
+        AllowedIPs: '0.0.0.0/0, ::/0',
+        Endpoint: 'vpn.example.com:51820',
+        PersistentKeepalive: '25',
+      },
+    ],
+  ]);
+  t.end();
+});
+
+t.test('what the network leaves out, the configuration leaves out; a peer’s own routes and DNS count', (t) => {
+  const one = (peer: Parameters<typeof subjectWith>[0], network: Parameters<typeof subjectWith>[1]) =>
+    Object.assign({}, ...asObject(parse(clientConf(subjectWith(peer, network), keys))).map(([, content]) => content));
+  const bare = one({ ipv6: null }, { ipv6_pool: null, dns: [], mtu: null });
+  t.equal(bare.Address, '10.86.0.2/32');
+  t.notOk('DNS' in bare);
+  t.notOk('MTU' in bare);
+  t.equal(one({ routes: ['192.0.2.0/24'], dns: ['9.9.9.9'] }, {}).AllowedIPs, '192.0.2.0/24');
+  t.equal(one({ routes: ['192.0.2.0/24'], dns: ['9.9.9.9'] }, {}).DNS, '9.9.9.9');
+  t.notOk('DNS' in one({ dns: [] }, {}), 'none at all is a choice, too');
+  t.equal(one({}, { endpoint: '2001:DB8::1', wireguard_port: 1 }).Endpoint, '[2001:db8::1]:1');
+  t.equal(one({}, { endpoint: '192.0.2.1' }).Endpoint, '192.0.2.1:51820');
+  t.end();
+});
+
+t.test('the server’s configuration has each peer at its addresses', (t) => {
+  const { privateKey, publicKey, presharedKey } = keys;
+  const peers = [
+    { publicKey, presharedKey, ipv4: '10.86.0.2', ipv6: 'fd00:86::2' },
+    { publicKey, presharedKey, ipv4: '10.86.0.3', ipv6: null },
+  ];
+  t.same(asObject(parse(serverConf(networkWith(), privateKey, peers))), [
+    ['Interface', { PrivateKey: privateKey, Address: '10.86.0.1/24, fd00:86::1/64', ListenPort: '51820', MTU: '1380' }],
+    ['Peer', { PublicKey: publicKey, PresharedKey: presharedKey, AllowedIPs: '10.86.0.2/32, fd00:86::2/128' }],
+    ['Peer', { PublicKey: publicKey, PresharedKey: presharedKey, AllowedIPs: '10.86.0.3/32' }],
+  ]);
+  const plain = networkWith({ ipv6_pool: null, mtu: null, ipv4_pool: '10.0.0.0/16' });
+  t.same(asObject(parse(serverConf(plain, privateKey, []))), [
+    ['Interface', { PrivateKey: privateKey, Address: '10.0.0.1/16', ListenPort: '51820' }],
+  ]);
+  t.end();
+});
+
+t.test('no name is in it, and no value but keys, addresses and numbers', (t) => {
+  const plain = clientConf(subjectWith(), keys);
+  for (const text of nasty) {
+    t.equal(clientConf(subjectWith({ name: text }), keys), plain, label(text));
+    t.throws(() => clientConf(subjectWith(), { ...keys, privateKey: text }), Unfit);
+    t.throws(() => clientConf(subjectWith(), { ...keys, presharedKey: `${keys.presharedKey}${text}` }), Unfit);
+    t.throws(() => serverConf(networkWith(), text, []), Unfit);
+    const peer = { ...keys, ipv4: '10.86.0.2', ipv6: null };
+    t.throws(() => serverConf(networkWith(), keys.privateKey, [{ ...peer, publicKey: text }]), Unfit);
+    t.throws(() => serverConf(networkWith(), keys.privateKey, [{ ...peer, ipv4: `10.86.0.2${text}` }]), Unfit);
+    t.throws(() => serverConf(networkWith({ ipv4_pool: `10.86.0.0/24${text}` }), keys.privateKey, []), Unfit);
+  }
+  // 43 characters hold two bits more than 32 bytes: `wg` refuses a key that sets them.
+  t.throws(() => clientConf(subjectWith(), { ...keys, privateKey: keys.privateKey.replace('k=', 'l=') }), Unfit);
+  t.throws(() => clientConf(subjectWith({}, { wireguard_port: 0 }), keys), Unfit);
+  t.throws(() => clientConf(subjectWith({}, { mtu: 1.5 }), keys), Unfit);
+  t.end();
+});

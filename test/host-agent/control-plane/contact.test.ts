@@ -1,0 +1,281 @@
+/** How long containers run without the control plane, over restarts of the agent, and what the control plane counts on. */
+import t, { type Test } from 'tap';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import * as host from '../../../actors/domain/host/decide.ts';
+import {
+  footingOf,
+  loadContact,
+  stopAllMs,
+  stoppedAfterMs,
+  strictest,
+} from '../../../host-agent/control-plane/contact.ts';
+import { createFaults } from '../../../host-agent/faults.ts';
+import { systemMachineTime } from '../../../host-agent/machine-time.ts';
+import { createStateDisk } from '../../../host-agent/disk/state-disk.ts';
+import { systemClock } from '../../../lib/clock.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { quietLog } from '../../actors/support.ts';
+import { contextOf, fleetOf, h1, hostRecord } from '../../actors/support/records.ts';
+import { temporaryFolder } from '../../support/folder.ts';
+import { startControlPlane } from '../support/control-plane.ts';
+import { eventually } from '../support/eventually.ts';
+import { startFakeEngine } from '../support/fake-engine.ts';
+import { startLocalAgent } from '../support/in-process.ts';
+
+const minute = 60_000;
+
+for (const [name, silentMs, ranMs, allowedMs, expected] of [
+  ['contact in time', minute, 10 * minute, minute, 'in_touch'],
+  ['silent for longer', minute + 1, 10 * minute, minute, 'cut_off'],
+  ['started too late to prove it', 9 * minute, 0, minute, 'waiting'],
+  ['nothing to prove it with', undefined, 0, minute, 'waiting'],
+  ['nothing to prove it with, and no contact since', undefined, limits.firstContactMs, minute, 'cut_off'],
+  ['never stopped for silence', undefined, 10 * minute, 0, 'in_touch'],
+] as const) {
+  t.test(`footing: ${name} → ${expected}`, (t) => {
+    t.equal(footingOf({ silentMs, ranMs, allowedMs }), expected);
+    t.end();
+  });
+}
+
+for (const [toldMs, setMs, expected] of [
+  [0, 0, 0],
+  [60, 90, 60],
+  [90, 60, 60],
+  [60, 0, 60],
+  [0, 60, 60],
+] as const) {
+  t.test(`the control plane was told ${toldMs}, ${setMs} is set → ${expected}`, (t) => {
+    t.equal(strictest(toldMs, setMs), expected);
+    t.end();
+  });
+}
+
+t.test('a fenced host is settled only after its agent has stopped everything, however often that was started', (t) => {
+  const ms = (max: number) => fc.integer({ min: 0, max });
+  fc.assert(
+    fc.property(
+      fc.record({
+        allowedMs: fc.integer({ min: 1, max: 10 * minute }),
+        lookMs: fc.integer({ min: 1, max: minute }),
+        graceMs: ms(minute),
+        containers: ms(1000),
+        /** Starts of the agent before the last one, and whether the last one can read what was kept. */
+        startedAtMs: ms(10 * minute),
+        isKnown: fc.boolean(),
+        fencedAtMs: ms(20 * minute),
+      }),
+      ({ allowedMs, lookMs, graceMs, containers, startedAtMs, isKnown, fencedAtMs }) => {
+        const settings = { STOP_ON_DISCONNECT_MS: allowedMs, BEAT_INTERVAL_MS: lookMs, STOP_GRACE_MS: graceMs };
+        const stopsAfterMs = stoppedAfterMs(settings, containers);
+        // The control plane heard it last at 0; it was started (again) before its containers had to stop.
+        const lastStartMs = Math.min(startedAtMs, allowedMs);
+        let nowMs = lastStartMs;
+        const isCutOff = () => {
+          const silentMs = isKnown ? nowMs : undefined;
+          return footingOf({ silentMs, ranMs: nowMs - lastStartMs, allowedMs }) === 'cut_off';
+        };
+        while (!isCutOff()) nowMs += lookMs;
+        const stoppedMs = nowMs + stopAllMs(settings, containers);
+        const silence = { silentMs: () => stoppedMs, regionIsSilent: () => false, hostLostMs: 1 };
+        const record = hostRecord(h1, { fencedAtMs: Math.min(fencedAtMs, stoppedMs), stopsAfterMs });
+        const atTheLastStop = host.observeSilence(record, { ...contextOf(fleetOf(), stoppedMs), ...silence });
+        return stopsAfterMs !== null && stoppedMs <= stopsAfterMs && atTheLastStop.deletes.length === 0;
+      },
+    ),
+    { numRuns: 2000 },
+  );
+  t.equal(stoppedAfterMs({ STOP_ON_DISCONNECT_MS: 0, BEAT_INTERVAL_MS: 1, STOP_GRACE_MS: 1 }, 1), null);
+  t.end();
+});
+
+/** A machine's time that passes only when it is told to. */
+function machine(boot = 'boot 1', startMs = 1_000_000) {
+  let nowMs = startMs;
+  return { boot, nowMs: () => nowMs, pass: (ms: number) => void (nowMs += ms) };
+}
+const lastContactMs = (stateDir: string): number =>
+  (JSON.parse(readFileSync(join(stateDir, 'contact.json'), 'utf8')) as { atMs: number }).atMs;
+const diskOf = () => createStateDisk(createFaults(quietLog), { minMs: 1, maxMs: 1 }, quietLog);
+
+t.test('the last contact is kept over a restart, in one boot of the machine', async (t) => {
+  const stateDir = temporaryFolder(t);
+  const time = machine();
+  const start = (more = time, setMs = minute) => loadContact(stateDir, setMs, more, diskOf(), quietLog);
+  const first = await start();
+  t.equal(first.silence().silentMs, undefined, 'nothing is known');
+  first.heard();
+  t.equal(first.silence().silentMs, undefined, 'a session alone does not say what was moved meanwhile');
+  first.greeted();
+  first.synced();
+  time.pass(10_000);
+  first.heard();
+  await first.flush();
+
+  time.pass(40_000);
+  t.equal((await start()).silence().silentMs, 40_000);
+  t.equal(
+    (await start(machine('boot 2', 9_000_000))).silence().silentMs,
+    undefined,
+    'the machine was off for who knows how long',
+  );
+  t.equal((await start(machine('boot 1', 1))).silence().silentMs, undefined, 'the contact lies ahead');
+  t.equal((await start(time, 0)).silence().allowedMs, minute, 'the control plane counts on what it was told');
+  t.equal((await start(time, 2 * minute)).silence().allowedMs, minute);
+  t.equal((await start(time, minute / 2)).silence().allowedMs, minute / 2);
+
+  const longer = await start(time, 2 * minute);
+  longer.greeted();
+  longer.synced();
+  t.equal(longer.silence().allowedMs, 2 * minute, 'it was told');
+  await longer.flush();
+  time.pass(2 * minute + 1);
+  t.equal(footingOf((await start(time, 2 * minute)).silence()), 'waiting');
+
+  const off = await start(time, 0);
+  off.greeted();
+  await off.flush();
+  t.equal((await start(time, 0)).silence().allowedMs, 0);
+
+  writeFileSync(join(stateDir, 'contact.json'), 'damaged');
+  t.equal((await start()).silence().silentMs, undefined);
+  t.ok(existsSync(join(stateDir, 'contact.json.unreadable')));
+});
+
+t.test('a contact that is written while the agent runs', async (t) => {
+  const stateDir = temporaryFolder(t);
+  const time = machine();
+  const contact = await loadContact(stateDir, 80, time, diskOf(), quietLog);
+  contact.greeted();
+  contact.synced();
+  // No flush: the agent may be killed.
+  await eventually(
+    () => existsSync(join(stateDir, 'contact.json')) && lastContactMs(stateDir) === time.nowMs(),
+    () => 'the contact on disk',
+  );
+  time.pass(50);
+  contact.heard();
+  await eventually(
+    () => lastContactMs(stateDir) === time.nowMs(),
+    () => 'the newer contact on disk',
+  );
+});
+
+t.test('the time of this machine goes on, and names the boot where it can', (t) => {
+  const time = systemMachineTime(systemClock);
+  const before = time.nowMs();
+  t.ok(time.nowMs() >= before);
+  if (process.platform === 'linux') t.match(time.boot, /^[0-9a-f-]{36}$/);
+  t.end();
+});
+
+const allowedMs = 10 * minute;
+
+/** An agent that runs one container, and whose machine's time the test holds. */
+async function startGround(t: Test) {
+  const dir = temporaryFolder(t);
+  const controlPlane = await startControlPlane(t, join(dir, 'nats'));
+  const engine = await startFakeEngine(t);
+  const stateDir = join(dir, 'agent');
+  const time = machine();
+  const start = (machineTime = time) =>
+    startLocalAgent(t, {
+      dockerHost: engine.host,
+      stateDir,
+      controlPlane,
+      clock: systemClock,
+      machineTime,
+      env: { STOP_ON_DISCONNECT_MS: String(allowedMs) },
+    });
+  const first = await start();
+  const { id } = controlPlane.desire({ registry: 'registry.example', repository: 'web' });
+  await controlPlane.reported(id, ({ observation }) => observation.status === 'running');
+  const status = () => [...engine.containers.values()].map(({ status }) => status).join();
+  const starts = () => engine.calls().filter(({ path }) => path.endsWith('/start')).length;
+  const becomes = (wanted: string) =>
+    eventually(
+      () => status() === wanted,
+      () => `${wanted}, not ${status()}`,
+    );
+  return { controlPlane, engine, stateDir, time, start, first, id, status, starts, becomes };
+}
+type Local = Awaited<ReturnType<typeof startLocalAgent>>;
+const logged = (agent: Local, event: string) =>
+  eventually(
+    () => agent.entries.find((entry) => entry.event === event),
+    () => `event ${event}`,
+  );
+
+t.test('an agent that restarts while it is cut off stops its containers by the original deadline', async (t) => {
+  const { controlPlane, stateDir, time, start, first, starts, status, becomes } = await startGround(t);
+  time.pass(0.7 * allowedMs);
+  controlPlane.goAway();
+  await first.stop();
+  // An answer that was on its way when the control plane went away counts.
+  const deadlineMs = lastContactMs(stateDir) + allowedMs;
+  time.pass(deadlineMs - limits.firstContactMs - time.nowMs());
+  const second = await start();
+  t.equal(status(), 'running', 'an agent that ends, and starts, stops nothing');
+  time.pass(limits.firstContactMs + 1);
+  await becomes('exited');
+  t.match(await logged(second, 'isolated'), { level: 'warn' });
+
+  await second.stop();
+  const third = await start();
+  await logged(third, 'contact_awaited');
+  time.pass(limits.firstContactMs);
+  await logged(third, 'isolated');
+  t.same([status(), starts()], ['exited', 1], 'an agent that starts after the deadline starts nothing');
+  await controlPlane.comeBack();
+  await becomes('running');
+  await third.stop();
+});
+
+t.test('an agent that was away for long, and reaches the control plane, stops nothing', async (t) => {
+  const { engine, time, start, first, status } = await startGround(t);
+  await first.stop();
+  time.pass(100 * allowedMs);
+  const second = await start();
+  await logged(second, 'isolation_ended');
+  t.equal(status(), 'running');
+  t.equal(engine.calls().filter(({ path }) => path.endsWith('/stop')).length, 0);
+  await second.stop();
+});
+
+t.test('an agent that starts cut off, and cannot know since when, stops its containers', async (t) => {
+  const { controlPlane, stateDir, time, start, first, becomes } = await startGround(t);
+  controlPlane.goAway();
+  await first.stop();
+  writeFileSync(join(stateDir, 'contact.json'), 'damaged');
+  const second = await start();
+  await logged(second, 'contact_awaited');
+  time.pass(limits.firstContactMs);
+  await becomes('exited');
+  await second.stop();
+});
+
+t.test('after a boot of the machine nothing starts before the control plane has answered', async (t) => {
+  const { controlPlane, engine, start, first, starts, status, becomes } = await startGround(t);
+  controlPlane.goAway();
+  await first.stop();
+  for (const container of engine.containers.values()) Object.assign(container, { status: 'exited' });
+  const time = machine('boot 2', 1000);
+  const second = await start(time);
+  await logged(second, 'contact_awaited');
+  time.pass(limits.firstContactMs);
+  await logged(second, 'isolated');
+  t.same([status(), starts()], ['exited', 1]);
+  await controlPlane.comeBack();
+  await becomes('running');
+  await second.stop();
+});
+
+t.test('an agent that is stopped says that nobody stops its containers from now on', async (t) => {
+  const { controlPlane, first, status } = await startGround(t);
+  t.ok(controlPlane.hellos().every(({ stops_after_ms: told }) => (told ?? 0) > allowedMs));
+  await first.stop();
+  t.equal(controlPlane.hellos().at(-1)?.stops_after_ms, null);
+  t.equal(status(), 'running');
+});

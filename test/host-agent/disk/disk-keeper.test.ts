@@ -1,0 +1,242 @@
+/** Containers that are slow to measure, and a disk that fills meanwhile: on a fake engine, by a clock that is set. */
+import { tmpdir } from 'node:os';
+import type { ServerResponse } from 'node:http';
+import { setImmediate } from 'node:timers/promises';
+import t, { type Test } from 'tap';
+import { createDiskKeeper } from '../../../host-agent/disk/disk-keeper.ts';
+import type { DiskUse } from '../../../host-agent/disk/disk-plan.ts';
+import { createDiskWatch } from '../../../host-agent/disk-watch.ts';
+import { createEngine } from '../../../host-agent/docker/engine.ts';
+import {
+  createTransport,
+  parseEngineAddress,
+  type EngineAddress,
+  type Transport,
+} from '../../../host-agent/docker/transport.ts';
+import { createFaults } from '../../../host-agent/faults.ts';
+import { labels } from '../../../host-agent/reconcile/observed.ts';
+import { createLog } from '../../../lib/log.ts';
+import type { HostKey } from '../../../schemas/ids.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { eventually } from '../support/eventually.ts';
+import { json, startFakeEngine, type FakeCall, type FakeContainer } from '../support/fake-engine.ts';
+
+const owner = { cluster: 'c1', host: 'h1' as HostKey };
+const intervalMs = 30_000;
+const limitBytes = 100;
+
+const isMeasurement = ({ path, query }: FakeCall): boolean => path.endsWith('/json') && query.get('size') === '1';
+
+/** What a container's measurement says: bytes, or nothing before the test answers it, or before its deadline. */
+type Size = number | 'held' | 'late';
+
+const lateMs = 200;
+
+async function start(t: Test) {
+  const fake = await startFakeEngine(t);
+  const sizes = new Map<string, Size>();
+  const held = new Map<string, ServerResponse>();
+  const measured: string[] = [];
+  fake.intercept((call, response) => {
+    const { container } = call;
+    if (container === undefined || !isMeasurement(call)) return undefined;
+    measured.push(container.name);
+    const size = sizes.get(container.name) ?? 0;
+    if (typeof size === 'number') return json(response, 200, { SizeRw: size, Mounts: [] });
+    if (size === 'held') held.set(container.name, response);
+    return 'hang';
+  });
+  const add = (name: string, tenant: string, size: Size, status: FakeContainer['status'] = 'running'): string => {
+    const id = `0190a000-0000-7000-8000-${String(fake.containers.size).padStart(12, '0')}`;
+    const marks = { [labels.cluster]: owner.cluster, [labels.host]: owner.host };
+    fake.containers.set(name, {
+      id: name,
+      name,
+      labels: { ...marks, [labels.tenant]: tenant, [labels.container]: id },
+      image: '',
+      status,
+      startedAt: '',
+      finishedAt: '',
+    });
+    sizes.set(name, size);
+    return id;
+  };
+
+  const tcp = createTransport(parseEngineAddress(fake.host) as EngineAddress, () => undefined);
+  let underWay = 0;
+  const transport: Transport = {
+    ...tcp,
+    call: (call) => {
+      if (call.name !== 'container size') return tcp.call(call);
+      underWay += 1;
+      const isLate = [...sizes].some(([name, size]) => size === 'late' && call.path.includes(`/${name}/`));
+      return tcp.call(isLate ? { ...call, deadlineMs: lateMs } : call).finally(() => (underWay -= 1));
+    },
+  };
+  const engine = createEngine(transport);
+  const clock = { nowMs: 1_000_000 };
+  const pressure = { isPressed: false, atMs: 0 };
+  const evicted: DiskUse[] = [];
+  const log = createLog('test', 'silent');
+  const faults = createFaults(log);
+  const keeper = createDiskKeeper({
+    engine,
+    owner,
+    isEngineUp: () => true,
+    pressure: () => pressure,
+    limitOf: () => ({ bytes: limitBytes, isEnforced: true }),
+    evict: (use) => {
+      if (evicted.some(({ dockerId }) => dockerId === use.dockerId)) return false;
+      evicted.push(use);
+      return true;
+    },
+    settings: { DISK_INTERVAL_MS: intervalMs },
+    faults,
+    metrics: { diskEviction: () => undefined },
+    steadyMs: () => clock.nowMs,
+    log,
+  });
+  const ending = new AbortController();
+  t.teardown(() => {
+    ending.abort();
+    engine.close();
+  });
+  return {
+    fake,
+    clock,
+    pressure,
+    keeper,
+    measured,
+    add,
+    look: () => keeper.look(ending.signal),
+    until: (isSo: () => boolean, what: string) =>
+      eventually(
+        () => isSo() || undefined,
+        () => what,
+      ),
+    /** So many measurements are under way, and the keeper knows of the end of all others. */
+    underWay: async (count: number) => {
+      await eventually(
+        () => underWay === count || undefined,
+        () => `${count} measurements`,
+      );
+      await setImmediate();
+    },
+    answer: (name: string, bytes: number) => json(held.get(name) as ServerResponse, 200, { SizeRw: bytes, Mounts: [] }),
+    isHeld: (name: string) => held.has(name),
+    evicted: () => evicted.map(({ dockerId }) => dockerId),
+    fault: () => faults.list().find(({ kind }) => kind === 'disk_unmeasured')?.message,
+  };
+}
+
+t.test('a tenant whose containers are slow to measure delays its own alone', async (t) => {
+  const { add, look, until, evicted, measured, fake } = await start(t);
+  for (const name of ['slow-1', 'slow-2', 'slow-3']) add(name, 'slow', 'held');
+  add('small', 'acme', limitBytes);
+  add('large', 'acme', limitBytes + 1);
+  add('other', 'globex', limitBytes + 1);
+  await look();
+  await until(() => evicted().length === 2, 'evictions while others are being measured');
+  t.same(evicted().toSorted(), ['large', 'other'], 'what is over its limit goes at once');
+  t.equal(fake.hanging().length, 1, 'one measurement of a tenant at a time');
+  t.ok(measured.includes('small'));
+});
+
+t.test('what is slow to measure is measured less often, and all others at their pace', async (t) => {
+  const { add, look, until, underWay, measured, answer, isHeld, clock } = await start(t);
+  const counts = () => ['slow', 'quick'].map((name) => measured.filter((each) => each === name).length);
+  add('slow', 'slow', 'held');
+  add('quick', 'acme', 0);
+  await look();
+  await until(() => isHeld('slow') && measured.includes('quick'), 'both measurements');
+  await underWay(1);
+  clock.nowMs += 10_000;
+  answer('slow', 0);
+  await underWay(0);
+  const rounds: number[][] = [];
+  for (const [begun, stillUnderWay] of [
+    [3, 0],
+    [4, 0],
+    [6, 1],
+  ] as const) {
+    clock.nowMs += intervalMs;
+    await look();
+    await until(() => measured.length >= begun, `${begun} measurements in all`);
+    await underWay(stillUnderWay);
+    rounds.push(counts());
+  }
+  // It took ten seconds: it rests for ninety.
+  t.same(rounds, [
+    [1, 2],
+    [1, 3],
+    [2, 4],
+  ]);
+});
+
+t.test('what has exited is measured too', async (t) => {
+  const { add, look, until, evicted } = await start(t);
+  add('exited', 'acme', limitBytes + 1, 'exited');
+  add('running', 'acme', limitBytes + 1);
+  await look();
+  await until(() => evicted().includes('running'), 'the eviction of the last');
+  t.same(evicted(), ['exited', 'running']);
+});
+
+t.test('what cannot be measured in time is a fault at once, and goes under pressure, one at a time', async (t) => {
+  const { add, look, until, evicted, fault, keeper, pressure, clock, fake } = await start(t);
+  const ids = [add('late-1', 'acme', 'late'), add('late-2', 'globex', 'late')];
+  add('small', 'acme', limitBytes);
+  await look();
+  await until(() => keeper.unknown() === 2, 'both late');
+  for (const id of ids) t.match(fault(), id, 'named');
+  t.same(evicted(), [], 'no pressure, no eviction');
+  Object.assign(pressure, { isPressed: true, atMs: clock.nowMs });
+  await look();
+  t.equal(evicted().length, 1);
+  await look();
+  t.equal(evicted().length, 1, 'the removal of the first is awaited');
+  fake.containers.delete(String(evicted()[0]));
+  clock.nowMs += 1;
+  await look();
+  t.equal(evicted().length, 1, 'and what it frees');
+  pressure.atMs = clock.nowMs + 1;
+  await look();
+  t.same(evicted().toSorted(), ['late-1', 'late-2'], 'the next, for the disk is still full');
+  fake.containers.delete('late-1');
+  fake.containers.delete('late-2');
+  await look();
+  t.equal(fault(), undefined);
+  t.notOk(evicted().includes('small'), 'what keeps to its limit stays');
+});
+
+t.test('the fill of the disk is seen while a collection of images hangs', async (t) => {
+  const log = createLog('test', 'silent');
+  const faults = createFaults(log);
+  let collections = 0;
+  const watch = createDiskWatch({
+    isEngineUp: () => true,
+    rootDir: tmpdir,
+    images: {
+      collect: () => {
+        collections += 1;
+        return new Promise(() => undefined);
+      },
+    },
+    settings: {
+      DISK_INTERVAL_MS: intervalMs,
+      DISK_PRESSURE_PERCENT: 0,
+      IMAGES_HIGH_PERCENT: 0,
+      IMAGES_LOW_PERCENT: 0,
+    },
+    faults,
+    steadyMs: () => 5,
+    log,
+  });
+  t.equal(watch.usedPercent(), null);
+  for (let looks = 0; looks < 3; looks += 1) await watch.look();
+  t.same(watch.pressure(), { isPressed: true, atMs: 5 });
+  t.ok(Number(watch.usedPercent()) >= 0);
+  t.match(faults.list(), [{ kind: 'disk_pressure' }]);
+  t.equal(collections, 1, 'one collection at a time');
+  t.ok(limits.diskLookMs <= intervalMs);
+});

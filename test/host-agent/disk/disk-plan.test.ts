@@ -1,0 +1,222 @@
+import t from 'tap';
+import {
+  attempted,
+  diskLimitOf,
+  dueAtMs,
+  evictionsOf,
+  evictionWords,
+  fillOf,
+  isAwaited,
+  isPressed,
+  isUnknown,
+  nextToMeasure,
+  restMs,
+  spentMs,
+  unmeasuredWords,
+  untried,
+  useOf,
+  type DiskUse,
+  type Measured,
+  type MeasuredVolumes,
+  type Turn,
+} from '../../../host-agent/disk/disk-plan.ts';
+import type { ContainerId } from '../../../schemas/ids.ts';
+import { limits } from '../../../schemas/limits.ts';
+
+const use = (name: string, usedBytes: number | null, isEnforced = true): DiskUse => ({
+  id: name as ContainerId,
+  dockerId: name,
+  usedBytes,
+  limitBytes: 100,
+  isEnforced,
+});
+const old = (name: string, usedBytes: number | null) => use(name, usedBytes, false);
+
+for (const [name, uses, over, underPressure] of [
+  ['at its limit → stays', [use('a', 100)], [], []],
+  ['over it → goes', [use('a', 101), use('b', 99)], ['a'], []],
+  ['several → the largest first', [use('a', 101), use('b', 300), use('c', 200)], ['b', 'c', 'a'], []],
+  [
+    'without an enforced limit → under pressure alone, the largest first',
+    [old('a', 200), old('b', 900)],
+    [],
+    ['b', 'a'],
+  ],
+  ['pressure evicts nobody who keeps to the limit', [use('a', 100), old('b', 100)], [], []],
+  ['unmeasurable → under pressure alone, before all others', [old('a', 900), use('b', null)], [], ['b', 'a']],
+  ['unmeasurable without an enforced limit → likewise', [old('a', null), use('b', 101)], ['b'], ['a']],
+] as const) {
+  t.test(name, (t) => {
+    const evictions = evictionsOf(uses);
+    t.same(
+      evictions.over.map(({ dockerId }) => dockerId),
+      over,
+    );
+    t.same(
+      evictions.underPressure.map(({ dockerId }) => dockerId),
+      underPressure,
+    );
+    t.end();
+  });
+}
+
+const container = (dockerId: string, changes: Partial<Measured> = {}): Measured => ({
+  id: dockerId as ContainerId,
+  dockerId,
+  tenant: 'acme',
+  written: null,
+  attempts: untried,
+  ...changes,
+});
+const written = (layerBytes: number, ...volumes: string[]) => ({ layerBytes, volumes });
+const endedAt = (endedAtMs: number, tookMs = 0) => attempted(untried, 'measured', endedAtMs - tookMs, endedAtMs);
+const turn = (changes: Partial<Turn> = {}): Turn => ({
+  nowMs: 100_000,
+  intervalMs: 30_000,
+  isPressed: false,
+  busy: new Set(),
+  spentMs: () => 0,
+  ...changes,
+});
+const slow = { spentMs: (tenant: string) => (tenant === 'slow' ? 60_000 : 5) };
+
+for (const [name, containers, changes, expected] of [
+  ['what was never measured is due', [container('a')], {}, 'a'],
+  ['what was measured a moment ago is not', [container('a', { attempts: endedAt(90_000) })], {}, undefined],
+  ['what took long is due later', [container('a', { attempts: endedAt(60_000, 10_000) })], {}, undefined],
+  [
+    'and delays no other',
+    [container('a', { attempts: endedAt(60_000, 10_000) }), container('b', { attempts: endedAt(60_000) })],
+    {},
+    'b',
+  ],
+  [
+    'the longest due first',
+    [container('a', { attempts: endedAt(2000) }), container('b', { attempts: endedAt(1000) })],
+    {},
+    'b',
+  ],
+  ['one of a tenant at a time', [container('a')], { busy: new Set(['acme']) }, undefined],
+  ['the tenant that took least first', [container('a', { tenant: 'slow' }), container('b')], slow, 'b'],
+  [
+    'also when its own are due for longer',
+    [container('a', { tenant: 'slow' }), container('b', { attempts: endedAt(60_000) })],
+    slow,
+    'b',
+  ],
+  [
+    'under pressure the largest first',
+    [
+      container('a', { written: written(1), attempts: endedAt(1000) }),
+      container('b', { written: written(2), attempts: endedAt(2000) }),
+    ],
+    { isPressed: true },
+    'b',
+  ],
+  [
+    'and before it what is not known',
+    [container('a', { written: written(1), attempts: endedAt(1000) }), container('b')],
+    { isPressed: true },
+    'b',
+  ],
+] as const) {
+  t.test(name, (t) => {
+    t.equal(nextToMeasure(containers, turn(changes))?.dockerId, expected);
+    t.end();
+  });
+}
+
+t.test('time spent on a tenant is forgotten by halves', (t) => {
+  t.equal(spentMs({ ms: 800, atMs: 0 }, 0), 800);
+  t.equal(spentMs({ ms: 800, atMs: 0 }, 2 * limits.diskIntervalMs), 200);
+  t.end();
+});
+
+t.test('attempts: late says it at once, a refusal when it is repeated', (t) => {
+  const failed = attempted(untried, 'failed', 0, 1);
+  t.notOk(isUnknown(untried));
+  t.notOk(isUnknown(failed));
+  t.ok(isUnknown(attempted(attempted(failed, 'failed', 1, 2), 'failed', 2, 3)));
+  const late = attempted(untried, 'late', 0, 60_000);
+  t.ok(isUnknown(late));
+  t.equal(dueAtMs(late, 30_000), 600_000);
+  t.notOk(isUnknown(attempted(late, 'measured', 0, 1)), 'measured again');
+  t.end();
+});
+
+t.test('the use of a container', (t) => {
+  const volumes = (bytes: Record<string, number>, outcome: 'measured' | 'late' | 'failed'): MeasuredVolumes => ({
+    bytes: new Map(Object.entries(bytes)),
+    attempts: attempted(untried, outcome, 0, 1),
+  });
+  const limit = { bytes: 100, isEnforced: true };
+  const used = (given: Partial<Measured>, of: MeasuredVolumes) => useOf(container('a', given), of, limit)?.usedBytes;
+  const v5 = volumes({ v: 5 }, 'measured');
+  t.equal(used({}, v5), undefined, 'not known yet');
+  t.equal(used({ written: written(2, 'v') }, v5), 7, 'its layer and its volumes');
+  t.equal(used({ written: written(2, 'v'), attempts: attempted(untried, 'late', 0, 1) }, v5), null, 'not in time');
+  t.equal(used({ written: written(2, 'v'), attempts: attempted(untried, 'failed', 0, 1) }, v5), 7, 'as it was');
+  t.equal(used({ written: written(2, 'w') }, v5), 2, 'a volume that is not measured yet');
+  t.equal(
+    used({ written: written(2, 'w') }, volumes({ v: 5 }, 'late')),
+    null,
+    'a volume that was never measured in time',
+  );
+  t.equal(used({ written: written(2, 'v') }, volumes({ v: 5 }, 'late')), 7, 'another’s volume takes long');
+  t.end();
+});
+
+t.test('an eviction under pressure is awaited: its removal, and a look at the disk after it', (t) => {
+  const relief = { dockerId: 'a', atMs: 1000, goneAtMs: null };
+  const seenAt = (atMs: number) => ({ isPressed: true, atMs });
+  t.ok(isAwaited(relief, seenAt(2000), 2000));
+  t.notOk(isAwaited(relief, seenAt(2000), 1000 + limits.diskReliefMs), 'not for ever');
+  t.ok(isAwaited({ ...relief, goneAtMs: 3000 }, seenAt(2000), 3000));
+  t.notOk(isAwaited({ ...relief, goneAtMs: 3000 }, seenAt(3001), 3001));
+  t.end();
+});
+
+t.test('the fault of the host names containers, within its length', (t) => {
+  const none: MeasuredVolumes = { bytes: new Map(), attempts: untried };
+  const ids = Array.from(
+    { length: 500 },
+    (_, n) => `0190a000-0000-7000-8000-${String(n).padStart(12, '0')}` as ContainerId,
+  );
+  t.equal(unmeasuredWords([], none), undefined);
+  t.match(unmeasuredWords(ids.slice(0, 1), none), ids[0]);
+  const many = unmeasuredWords(ids, none) ?? '';
+  t.ok(many.length <= limits.hostFaultChars, `${many.length} characters`);
+  t.match(many, /000000000002 and 497 more;/);
+  t.match(unmeasuredWords([], { ...none, attempts: attempted(untried, 'late', 0, 1) }), /volumes/);
+  t.end();
+});
+
+t.test('how full a file system is', (t) => {
+  t.equal(fillOf({ blocks: 200, bavail: 50, files: 100, ffree: 90 }).usedPercent, 75);
+  t.equal(fillOf({ blocks: 200, bavail: 150, files: 100, ffree: 5 }).usedPercent, 95, 'inodes count');
+  t.equal(fillOf({ blocks: 200, bavail: 150, files: 0, ffree: 0 }).usedPercent, 25, 'where there are any');
+  t.end();
+});
+
+t.test('pressure does not flap', (t) => {
+  t.notOk(isPressed({ usedPercent: 89 }, false, 90));
+  t.ok(isPressed({ usedPercent: 90 }, false, 90));
+  t.ok(isPressed({ usedPercent: 89 }, true, 90));
+  t.notOk(isPressed({ usedPercent: 89 - limits.diskReliefPercent }, true, 90));
+  t.end();
+});
+
+t.test('a slow measurement is repeated less often', (t) => {
+  t.equal(restMs(10, 30_000), 30_000);
+  t.equal(restMs(60_000, 30_000), 540_000);
+  t.end();
+});
+
+t.test('a container’s limit is the lesser of what was declared and what the host allows', (t) => {
+  t.same(diskLimitOf({ disk_bytes: 50 }, 100), { bytes: 50, isEnforced: true });
+  t.same(diskLimitOf({ disk_bytes: 500 }, 100), { bytes: 100, isEnforced: true });
+  t.same(diskLimitOf({}, 100), { bytes: 100, isEnforced: false }, 'declared before there were limits');
+  t.match(evictionWords({ usedBytes: 3 * 1024 ** 2, limitBytes: 2 ** 20 }), /wrote 3 MiB.*limit is 1 MiB/);
+  t.match(evictionWords({ usedBytes: null, limitBytes: 2 ** 20 }), /could not be measured in 60 s.*limit of 1 MiB/);
+  t.end();
+});

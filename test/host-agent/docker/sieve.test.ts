@@ -1,0 +1,95 @@
+/** The engine's answers, cut down to what the agent reads of them while they arrive. */
+import t from 'tap';
+import fc from 'fast-check';
+import { Sieve, type Shape } from '../../../host-agent/docker/sieve.ts';
+
+function sieved(shape: Shape, text: string, sizes: readonly number[] = [], maxBytes = 1_000_000): unknown[] {
+  const sieve = new Sieve(shape, maxBytes);
+  const bytes = Buffer.from(text);
+  const documents: Buffer[] = [];
+  let from = 0;
+  for (const size of [...sizes, bytes.length]) {
+    documents.push(...sieve.push(bytes.subarray(from, from + size)));
+    from += size;
+  }
+  documents.push(...sieve.end());
+  return documents.map((document) => JSON.parse(document.toString()) as unknown);
+}
+
+/** What a sieve has to give, by way of the whole value. */
+function kept(shape: Shape | undefined, value: unknown): unknown {
+  if (shape === undefined || shape === true || value === null || typeof value !== 'object') return value;
+  if (Array.isArray(value)) return Array.isArray(shape) ? value.map((each) => kept(shape[0] as Shape, each)) : [];
+  if (Array.isArray(shape)) return {};
+  const members = Object.entries(value).filter(([name]) => Object.hasOwn(shape, name));
+  return Object.fromEntries(members.map(([name, each]) => [name, kept((shape as Record<string, Shape>)[name], each)]));
+}
+
+for (const [name, shape, text, expected] of [
+  ['members that are named', { a: true }, '{"b":[1,{"a":2}],"a":{"x":[1]},"c":"}"}', [{ a: { x: [1] } }]],
+  ['of each element', [{ a: true }], '[{"a":1,"b":2},{"b":3},{"a":null}]', [[{ a: 1 }, {}, { a: null }]]],
+  ['of a member of a member', { a: { b: true } }, '{"a":{"c":1,"b":"\\u0041"},"b":2}', [{ a: { b: 'A' } }]],
+  ['a document a line', { a: true }, '{"a":1}\n{"b":1}\r\n{"a":[]}\n', [{ a: 1 }, {}, { a: [] }]],
+  ['quotes and backslashes', { a: true }, '{"x\\"a":1,"y":"\\\\","a":"\\\\\\"","z":"\\\\\\\\"}', [{ a: '\\"' }]],
+  ['a name that is written with escapes', { a: true }, '{"\\u0061":1}', [{ a: 1 }]],
+  ['a null where an object may be', { a: { b: true } }, '{"a":null}', [{ a: null }]],
+  ['null', [true], 'null', [null]],
+  ['nothing', [true], '', []],
+] as const) {
+  t.test(name, (t) => {
+    t.same(sieved(shape, text), expected);
+    t.end();
+  });
+}
+
+t.test('property: the same as to parse all and drop the rest, wherever the text is cut', (t) => {
+  const name = fc.constantFrom('a', 'b', 'c', '"', '\\', 'ü', '');
+  const { value } = fc.letrec((tie) => ({
+    value: fc.oneof(
+      { maxDepth: 5 },
+      fc.constantFrom<unknown>(null, true, 0, -1.5e3),
+      fc.string({ unit: 'binary' }),
+      fc.constantFrom('\\', '\\\\', '"\\', '{}[],:"'),
+      fc.array(tie('value'), { maxLength: 4 }),
+      fc.dictionary(name, tie('value'), { maxKeys: 4 }),
+    ),
+  }));
+  const { shape } = fc.letrec<{ shape: Shape }>((tie) => ({
+    shape: fc.oneof(
+      { maxDepth: 4 },
+      fc.constant<Shape>(true),
+      tie('shape').map((each): Shape => [each]),
+      fc.dictionary(name, tie('shape'), { maxKeys: 4 }),
+    ),
+  }));
+  const document = fc.oneof(fc.array(value, { maxLength: 4 }), fc.dictionary(name, value, { maxKeys: 5 }));
+  const spaced = fc.constantFrom(undefined, 1);
+  const sizes = fc.array(fc.integer({ min: 1, max: 7 }), { maxLength: 60 });
+  fc.assert(
+    fc.property(document, shape, spaced, sizes, (all, keep, space, cuts) => {
+      const [first, ...more] = sieved(keep, JSON.stringify(all, null, space), cuts);
+      // As JSON: the sieve keeps the text of a number, and a name twice where it was there twice.
+      t.same(first, JSON.parse(JSON.stringify(kept(keep, all))));
+      t.equal(more.length, 0);
+    }),
+    { numRuns: 500 },
+  );
+  t.end();
+});
+
+t.test('what is kept is bounded, what is skipped is not held', (t) => {
+  const text = JSON.stringify([{ big: 'x'.repeat(100_000), a: 'y'.repeat(100) }]);
+  t.same(sieved([{ a: true }], text, [], 200), [[{ a: 'y'.repeat(100) }]]);
+  t.throws(() => sieved([{ a: true }], text, [], 100), { message: /more than 100 bytes/ });
+  t.throws(() => sieved([{ big: true }], text, [], 200), { message: /more than 200 bytes/ });
+  t.same(sieved({ a: true }, `{"${'n'.repeat(100_000)}":1,"a":2}`, [], 200), [{ a: 2 }]);
+  const named = `{"a":{"${'n'.repeat(300)}":1},"b":2}`;
+  t.same(sieved({ a: true }, named, [150], 400), [{ a: { ['n'.repeat(300)]: 1 } }], 'a name is kept up to the bound');
+  t.throws(() => sieved({ a: true }, named, [150], 250), { message: /more than 250 bytes/ });
+  t.end();
+});
+
+t.test('a text that is cut off, or no JSON at all', (t) => {
+  for (const text of ['[{"a":1}', '{"a":"', '{"x":[', ']', '{"a":1}}']) t.throws(() => sieved({ a: true }, text), text);
+  t.end();
+});

@@ -1,0 +1,131 @@
+/** The engine's far end, faked by speaking its protocol: what a real one does only on a bad day. */
+import t, { type Test } from 'tap';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createEngine, type Engine } from '../../../host-agent/docker/engine.ts';
+import { EngineError, isOutage } from '../../../host-agent/docker/errors.ts';
+import { createTransport } from '../../../host-agent/docker/transport.ts';
+
+type Handler = (path: string, response: ServerResponse, request: IncomingMessage) => void;
+
+const version = (api: string, min = '1.24') => JSON.stringify({ Version: '99.1', ApiVersion: api, MinAPIVersion: min });
+
+async function fakeEngine(t: Test, handle: Handler): Promise<Engine> {
+  const server = createServer((request, response) => handle(request.url ?? '', response, request));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const engine = createEngine(createTransport({ kind: 'tcp', host: '127.0.0.1', port }, () => undefined));
+  t.teardown(() => {
+    engine.close();
+    server.closeAllConnections();
+    server.close();
+  });
+  return engine;
+}
+
+const faultOf = async (work: Promise<unknown>): Promise<EngineError> => {
+  try {
+    await work;
+  } catch (error) {
+    if (error instanceof EngineError) return error;
+    throw error;
+  }
+  throw new Error('it did not fail');
+};
+
+for (const [name, api, min, spoken] of [
+  ['an old engine → its own version', '1.41', '1.12', '1.41'],
+  ['a newer engine than the agent knows → the newest the agent knows', '1.99', '1.44', '1.51'],
+] as const) {
+  t.test(name, async (t) => {
+    const paths: string[] = [];
+    const engine = await fakeEngine(t, (path, response) => {
+      paths.push(path);
+      response.end(path === '/version' ? version(api, min) : '[]');
+    });
+    t.same(await engine.list({ a: 'b' }), []);
+    t.match(paths, ['/version', new RegExp(`^/v${spoken.replace('.', '\\.')}/containers/json`)]);
+  });
+}
+
+for (const [name, api, min] of [
+  ['an engine that is too old is refused', '1.40', '1.12'],
+  ['an engine that is too new is refused', '1.99', '1.60'],
+] as const) {
+  t.test(name, async (t) => {
+    const engine = await fakeEngine(t, (_, response) => response.end(version(api, min)));
+    const error = await faultOf(engine.probe(5000));
+    t.match(error, { fault: { kind: 'malformed' }, detail: /engine speaks API/ });
+  });
+}
+
+t.test('an engine that says nothing → ends by its deadline', async (t) => {
+  const engine = await fakeEngine(t, () => undefined);
+  const error = await faultOf(engine.probe(100));
+  t.match(error.fault, { kind: 'deadline', ms: 100 });
+  t.equal(isOutage(error), true);
+});
+
+t.test('an engine that stops in the middle of an answer', async (t) => {
+  const engine = await fakeEngine(t, (_, response, request) => {
+    response.writeHead(200, { 'content-length': '1000' });
+    response.write('{"Vers');
+    setTimeout(() => request.socket.destroy(), 50);
+  });
+  t.match((await faultOf(engine.probe(5000))).fault, { kind: 'unreachable' });
+});
+
+t.test('answers that are none of the API', async (t) => {
+  const engine = await fakeEngine(t, (path, response) =>
+    response.end(path === '/version' ? version('1.41') : '{"x":1}'),
+  );
+  t.match((await faultOf(engine.list({}))).fault, { kind: 'malformed' });
+});
+
+t.test('a list is read whatever its containers carry; an answer that keeps too much fails alone', async (t) => {
+  const label = 'x'.repeat(1024 * 1024);
+  const summary = (id: string, more: object) =>
+    JSON.stringify({ Id: id, Command: label, Labels: { flood: label, ...more }, State: 'running', Status: 'Up' });
+  const engine = await fakeEngine(t, (path, response) => {
+    if (path === '/version') response.end(version('1.41'));
+    else if (path.includes('/containers/json')) {
+      response.write('[');
+      for (let index = 0; index < 20; index += 1) response.write(`${summary(`c${index}`, {})},`);
+      response.end(`${summary('last', { 'longshore.host': 'h1' })}]`);
+    } else response.end(`{"Id":"sha256:x","Config":{"Labels":{"a":"${label}${label}"}}}`);
+  });
+  const listed = await engine.list({});
+  t.equal(listed.length, 21);
+  t.same(listed.at(-1), { Id: 'last', Labels: { 'longshore.host': 'h1' }, State: 'running', Status: 'Up' });
+  t.match((await faultOf(engine.imageDetails('x'))).fault, { kind: 'oversized' });
+  t.equal(await engine.imageId('x'), 'sha256:x');
+});
+
+t.test('a refusal in the engine’s words, and in a proxy’s', async (t) => {
+  const engine = await fakeEngine(t, (path, response) => {
+    if (path === '/version') response.end(version('1.41'));
+    else if (path.includes('/json')) response.writeHead(500).end('{"message":"driver failed"}');
+    else response.writeHead(502).end('<html>Bad Gateway</html>');
+  });
+  t.match(await faultOf(engine.inspect('x')), { detail: 'driver failed', fault: { kind: 'refused', status: 500 } });
+  t.match(await faultOf(engine.start('x')), { detail: /Bad Gateway/, fault: { status: 502 } });
+});
+
+t.test('a pull: an error in the stream is an error, though its status was 200', async (t) => {
+  const engine = await fakeEngine(t, (path, response) => {
+    if (path === '/version') response.end(version('1.41'));
+    else response.end('{"status":"Pulling"}\r\n{"errorDetail":{"message":"denied"},"error":"denied"}\r\n');
+  });
+  t.match(await faultOf(engine.pull('a/b:1', new AbortController().signal)), { detail: 'denied' });
+});
+
+t.test('a pull that is given up ends at once', async (t) => {
+  const engine = await fakeEngine(t, (path, response) => {
+    if (path === '/version') response.end(version('1.41'));
+    else response.write('{"status":"Pulling"}\r\n');
+  });
+  const controller = new AbortController();
+  const pulling = faultOf(engine.pull('a/b:1', controller.signal));
+  setTimeout(() => controller.abort(), 100);
+  t.match((await pulling).fault, { kind: 'aborted' });
+});

@@ -1,0 +1,40 @@
+import t from 'tap';
+import type { ImageDetails } from '../../../host-agent/docker/answers.ts';
+import { imageFault, labelNames } from '../../../host-agent/images/image-check.ts';
+import { limits } from '../../../schemas/limits.ts';
+
+const { imageCommandBytes, imageLabelBytes, imageLabelNameBytes, imagePorts, imageVolumes } = limits;
+const members = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`/v${index}`, {}]));
+
+const cases: readonly [
+  name: string,
+  Config: Exclude<ImageDetails['Config'], undefined>,
+  expected: RegExp | undefined,
+][] = [
+  ['no configuration', null, undefined],
+  ['nothing but nulls', { Labels: null, Entrypoint: null, Cmd: null, ExposedPorts: null, Volumes: null }, undefined],
+  ['labels up to the limit', { Labels: { ab: 'x'.repeat(imageLabelBytes - 2) } }, undefined],
+  ['labels beyond', { Labels: { ab: 'x'.repeat(imageLabelBytes - 1) } }, /labels take \d+ bytes/],
+  ['counted in bytes', { Labels: { ab: 'ü'.repeat(imageLabelBytes / 2) } }, /labels take \d+ bytes/],
+  ['names of labels beyond', { Labels: { ['n'.repeat(imageLabelNameBytes + 1)]: '' } }, /names of labels take/],
+  ['a command up to the limit', { Entrypoint: ['a'], Cmd: ['x'.repeat(imageCommandBytes - 1)] }, undefined],
+  ['a command beyond', { Entrypoint: ['a'], Cmd: ['x'.repeat(imageCommandBytes)] }, /entrypoint and command take/],
+  ['ports up to the limit', { ExposedPorts: members(imagePorts) }, undefined],
+  ['ports beyond', { ExposedPorts: members(imagePorts + 1) }, /EXPOSE names 257 ports/],
+  ['volumes up to the limit', { Volumes: members(imageVolumes) }, undefined],
+  ['volumes beyond', { Volumes: members(imageVolumes + 1) }, /VOLUME names 17 volumes/],
+];
+for (const [name, Config, expected] of cases) {
+  t.test(`an image with ${name}`, (t) => {
+    const fault = imageFault({ Id: 'sha256:one', Config });
+    if (expected === undefined) t.equal(fault, undefined);
+    else t.match(fault, expected);
+    t.end();
+  });
+}
+
+t.test('the names of its labels', (t) => {
+  t.same(labelNames({ Id: 'x', Config: { Labels: { a: '1', b: '' } } }), ['a', 'b']);
+  t.same(labelNames({ Id: 'x' }), []);
+  t.end();
+});

@@ -1,0 +1,123 @@
+import t from 'tap';
+import { describe, describeAway } from '../../../host-agent/reconcile/describe.ts';
+import type { Memory, Why } from '../../../host-agent/reconcile/restart-state.ts';
+import { absent, type Observed } from '../../../host-agent/reconcile/observed.ts';
+import type { Wanted } from '../../../host-agent/workload/wanted.ts';
+import { timestamp } from '../../../lib/clock.ts';
+import { created, down, image, memory, nowMs, reference, seen, up, wanted } from '../support/decisions.ts';
+
+const running = wanted('running');
+const why: Why = { reason: 'image_pull', message: 'connection refused', exitCode: null };
+const crashed: Why = { reason: 'crash_loop', message: 'exited with code 3, 3 times in a row', exitCode: 3 };
+const full: Why = { reason: 'disk_limit', message: 'it wrote too much', exitCode: null };
+const rejected: Why = { reason: 'rejected', message: 'does not fit', exitCode: null };
+const pulling = { kind: 'pull', generation: 3, reference } as const;
+const stopping = { kind: 'stop', generation: 3, dockerId: 'd1' } as const;
+const waiting = { phase: 'waiting', untilMs: nowMs + 1000 } as const;
+
+const table: readonly [string, Wanted, Observed, Partial<Memory>, object][] = [
+  ['taken up → pending', running, absent, {}, { status: 'pending', reason: null }],
+  ['pull under way → pulling', running, absent, { operation: pulling }, { status: 'pulling', reason: null }],
+  [
+    'pull again after a failure → pulling, still explained',
+    running,
+    absent,
+    { operation: pulling, why },
+    { status: 'pulling', reason: 'image_pull' },
+  ],
+  [
+    'pull failed → backoff, explained',
+    running,
+    absent,
+    { attempt: waiting, why },
+    { status: 'backoff', reason: 'image_pull', message: 'connection refused', next_retry_at: timestamp(nowMs + 1000) },
+  ],
+  ['image there → starting', running, absent, { image }, { status: 'starting' }],
+  ['created → starting', running, seen(created), {}, { status: 'starting' }],
+  [
+    'up → running',
+    running,
+    seen(up),
+    { restarts: 2 },
+    { status: 'running', reason: null, restart_count: 2, started_at: timestamp(nowMs - 60_000) },
+  ],
+  ['up, health check not done → starting', running, seen({ ...up, health: 'starting' }), {}, { status: 'starting' }],
+  [
+    'up, health check fails → running, unhealthy',
+    running,
+    seen({ ...up, health: 'unhealthy' }),
+    {},
+    { status: 'running', reason: 'unhealthy' },
+  ],
+  [
+    'crashed → backoff with its exit code',
+    running,
+    seen(down()),
+    { attempt: waiting, why: crashed },
+    { status: 'backoff', reason: 'crash_loop', exit_code: 3 },
+  ],
+  [
+    'failed → failed, explained',
+    running,
+    absent,
+    { attempt: { phase: 'failed' }, why },
+    { status: 'failed', reason: 'image_pull' },
+  ],
+  ['replaced → stopping', running, seen(up), { operation: stopping }, { status: 'stopping' }],
+  ['asked to stop → stopping', wanted('stopped'), seen(up), {}, { status: 'stopping' }],
+  [
+    'stopped → stopped with its exit code',
+    wanted('stopped'),
+    seen(down({ exitCode: 143 })),
+    {},
+    { status: 'stopped', exit_code: 143, reason: null },
+  ],
+  ['stopped before it ever ran → stopped', wanted('stopped'), absent, {}, { status: 'stopped', exit_code: null }],
+  [
+    'stopped, and evicted → stopped, explained',
+    wanted('stopped'),
+    absent,
+    { why: full },
+    { status: 'stopped', reason: 'disk_limit', message: 'it wrote too much' },
+  ],
+  ['stopped after a failure → stopped', wanted('stopped'), absent, { why }, { status: 'stopped', reason: null }],
+  ['asked to go → removing', wanted('removed'), seen(down()), {}, { status: 'removing' }],
+];
+
+for (const [name, want, observed, changes, observation] of table) {
+  t.test(name, (t) => {
+    t.match(describe(want, observed, memory(changes)), { gone: false, observation });
+    t.end();
+  });
+}
+
+t.test('gone: removed as asked, or refused', (t) => {
+  t.match(describe(wanted('removed'), absent, memory()), { gone: true });
+  t.match(describe(running, absent, memory({ attempt: { phase: 'failed' }, why: rejected })), {
+    gone: true,
+    observation: { status: 'failed', reason: 'rejected' },
+  });
+  t.end();
+});
+
+t.test('nobody asks about orphans and what is left alone', (t) => {
+  t.equal(describe({ want: 'nothing' }, seen(up), memory()), undefined);
+  t.equal(describe({ want: 'untouched' }, seen(up), memory()), undefined);
+  t.end();
+});
+
+t.test('engine away: the last status stands, a reason that explains stands', (t) => {
+  const wasUp = describe(running, seen(up), memory());
+  const wasBackoff = describe(running, seen(down()), memory({ attempt: waiting, why: crashed }));
+  t.match(describeAway(wasUp, nowMs), { observation: { status: 'running', reason: 'engine_unavailable' } });
+  t.match(describeAway(wasBackoff, nowMs), { observation: { status: 'backoff', reason: 'crash_loop' } });
+  t.match(describeAway(undefined, nowMs), { observation: { status: 'pending', reason: 'engine_unavailable' } });
+  t.end();
+});
+
+t.test('a long message is cut to what a report takes', (t) => {
+  const long = { reason: 'start_failed', message: 'x'.repeat(5000), exitCode: null } as const;
+  const description = describe(running, absent, memory({ attempt: { phase: 'failed' }, why: long }));
+  t.equal(description?.observation.message?.length, 1024);
+  t.end();
+});

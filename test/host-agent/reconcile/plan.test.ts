@@ -1,0 +1,149 @@
+import t from 'tap';
+import type { Memory } from '../../../host-agent/reconcile/restart-state.ts';
+import { absent, type Observed } from '../../../host-agent/reconcile/observed.ts';
+import { plan, type Step } from '../../../host-agent/reconcile/plan.ts';
+import type { Wanted } from '../../../host-agent/workload/wanted.ts';
+import {
+  created,
+  down,
+  found,
+  image,
+  memory,
+  nowMs,
+  paused,
+  reference,
+  seen,
+  up,
+  wanted,
+} from '../support/decisions.ts';
+
+const evicted = {
+  dockerId: 'd1',
+  why: { reason: 'disk_limit', message: 'it wrote too much', exitCode: null },
+} as const;
+const running = wanted('running');
+const stopped = wanted('stopped');
+const isolated: Wanted = { ...wanted('running'), want: 'stopped' } as Wanted;
+const removed = wanted('removed');
+const always = wanted('running', { pull_policy: 'always' });
+const orphan: Wanted = { want: 'nothing' };
+const untouched: Wanted = { want: 'untouched' };
+
+const none: Step = { kind: 'none' };
+const pull: Step = { kind: 'pull', reference, policy: 'if_not_present' };
+const create: Step = { kind: 'create', reference, imageId: 'sha256:one' };
+const start = (changes: Partial<Extract<Step, { kind: 'start' }>> = {}): Step => ({
+  kind: 'start',
+  dockerId: 'd1',
+  prepare: false,
+  again: false,
+  ...changes,
+});
+const stop: Step = { kind: 'stop', dockerId: 'd1' };
+const drain: Step = { kind: 'drain', dockerId: 'd1' };
+const remove: Step = { kind: 'remove', dockerId: 'd1' };
+const unpause: Step = { kind: 'unpause', dockerId: 'd1' };
+const fails = (reason: string): object => ({ kind: 'fail', why: { reason } });
+
+const pulling: Partial<Memory> = { operation: { kind: 'pull', generation: 3, reference } };
+const stopping: Partial<Memory> = { operation: { kind: 'stop', generation: 3, dockerId: 'd1' } };
+const waiting = (ms: number): Partial<Memory> => ({ attempt: { phase: 'waiting', untilMs: nowMs + ms }, failures: 1 });
+const failed: Partial<Memory> = { attempt: { phase: 'failed' } };
+
+const table: readonly [string, Wanted, Observed, Partial<Memory>, object][] = [
+  // From nothing to running
+  ['declared, image not looked for → pull', running, absent, {}, pull],
+  ['image present → create', running, absent, { image }, create],
+  ['image of another tag present → pull', running, absent, { image: { ...image, reference: 'other:1' } }, pull],
+  ['image present, a newer one is to be looked for → pull', running, absent, { image, pullDue: true }, pull],
+  ['created → prepare and start', running, seen(created), {}, start({ prepare: true })],
+  ['up → none', running, seen(up), {}, none],
+  ['up with its health check failing → none', running, seen({ ...up, health: 'unhealthy' }), {}, none],
+  ['paused by hand → unpause', running, seen(paused), {}, unpause],
+
+  // What can't run
+  ['no repository → fail', wanted('running', { repository: null }), absent, {}, fails('image_missing')],
+  ['malformed tag → fail', wanted('running', { tag: 'a b' }), absent, {}, fails('image_invalid')],
+  ['malformed digest → fail', wanted('running', { digest: 'sha256:1' }), absent, {}, fails('image_invalid')],
+  ['not admitted → fail', wanted('running', {}, false), absent, {}, fails('rejected')],
+  ['not admitted but here → stays up', wanted('running', {}, false), seen(up), {}, none],
+  ['failed → none', running, absent, failed, none],
+  ['failed with an exited container → none', running, seen(down()), failed, none],
+
+  // Crashes
+  ['exited, back-off over → start again', running, seen(down()), { failures: 1 }, start({ again: true })],
+  ['exited, in back-off → wait', running, seen(down()), waiting(500), { kind: 'wait', untilMs: nowMs + 500 }],
+  ['back-off just over → start', running, seen(down()), waiting(0), start({ again: true })],
+  ['pull failed, in back-off → wait', running, absent, waiting(500), { kind: 'wait', untilMs: nowMs + 500 }],
+  ['dead in the engine → remove', running, seen({ phase: 'dead' }), {}, remove],
+
+  // Work in flight
+  ['pulling → none', running, absent, pulling, none],
+  ['deleted while pulling → cancel the pull', removed, absent, pulling, { kind: 'cancel_pull' }],
+  ['stopped while pulling → cancel the pull', stopped, absent, pulling, { kind: 'cancel_pull' }],
+  ['started while stopping → none until it is down', running, seen(up), stopping, none],
+  ['deleted while stopping → none until it is down', removed, seen(up), stopping, none],
+
+  // Not this container
+  ['other placement, up → stop', running, seen(up, { placement: 7 }), {}, stop],
+  ['other placement, down → drain', running, seen(down(), { placement: 7 }), {}, drain],
+  ['other placement, drained → remove', running, seen(down(), { placement: 7 }), { drained: 'd1' }, remove],
+  ['other placement, never ran → remove', running, seen(created, { placement: 7 }), {}, remove],
+  ['other spec, up → stop', running, seen(up, { spec: 'x' }), {}, stop],
+  ['other spec, paused → unpause before the stop', running, seen(paused, { spec: 'x' }), {}, unpause],
+
+  // Written too much
+  ['evicted, up → stop', running, seen(up), { evicted }, stop],
+  ['evicted, down → drain', running, seen(down()), { evicted }, drain],
+  ['evicted, drained → remove', running, seen(down()), { evicted, drained: 'd1' }, remove],
+  ['another was evicted → stays', running, seen(up, { dockerId: 'd2' }), { evicted }, none],
+  ['evicted and stopped → drain', stopped, seen(down()), { evicted }, drain],
+  ['evicted and stopped, drained → remove', stopped, seen(down()), { evicted, drained: 'd1' }, remove],
+  ['evicted on an isolated host → stays', isolated, seen(down()), { evicted }, none],
+
+  // pull_policy always
+  ['always: start pressed → pull first', always, seen(down()), { pullDue: true }, { ...pull, policy: 'always' }],
+  ['always: same image → start', always, seen(down()), { image }, start()],
+  ['always: newer image → drain the old', always, seen(down()), { image: { ...image, id: 'sha256:two' } }, drain],
+  ['always: crashed → start without a pull', always, seen(down()), { failures: 1 }, start({ again: true })],
+
+  // Stop
+  ['stop, up → stop', stopped, seen(up), {}, stop],
+  ['stop, paused → unpause', stopped, seen(paused), {}, unpause],
+  ['stop, down → none', stopped, seen(down()), {}, none],
+  ['stop, never ran → none', stopped, seen(created), {}, none],
+  ['stop, absent → none', stopped, absent, {}, none],
+  ['stop, other placement down → left until it starts', stopped, seen(down(), { placement: 7 }), {}, none],
+  ['stop failed a moment ago → wait', stopped, seen(up), waiting(500), { kind: 'wait', untilMs: nowMs + 500 }],
+
+  // Removal
+  ['delete, up → stop', removed, seen(up), {}, stop],
+  ['delete, down → drain', removed, seen(down()), {}, drain],
+  ['delete, another was drained → drain', removed, seen(down()), { drained: 'd0' }, drain],
+  ['delete, drained → remove', removed, seen(down()), { drained: 'd1' }, remove],
+  ['delete, never ran → remove', removed, seen(created), {}, remove],
+  ['delete, engine removes it → look later', removed, seen({ phase: 'removing' }), {}, { kind: 'wait' }],
+  ['delete, absent → none', removed, absent, {}, none],
+  ['delete of what failed → goes all the same', removed, seen(created), failed, remove],
+
+  // Orphans and what is left alone
+  ['orphan, up → stop', orphan, seen(up), {}, stop],
+  ['orphan, drained → remove', orphan, seen(down()), { drained: 'd1' }, remove],
+  ['orphan, absent → none', orphan, absent, {}, none],
+  ['untouched, up → none', untouched, seen(up), {}, none],
+  ['untouched, down → none', untouched, seen(down()), {}, none],
+  [
+    'a second with the same id, up → stop that one',
+    running,
+    seen(up, {}, [found(up, { dockerId: 'd2' })]),
+    {},
+    { kind: 'stop', dockerId: 'd2' },
+  ],
+];
+
+for (const [name, want, observed, changes, step] of table) {
+  t.test(name, (t) => {
+    t.match(plan(want, observed, memory(changes), nowMs), step);
+    t.end();
+  });
+}

@@ -1,0 +1,137 @@
+import t from 'tap';
+import { defaultCapabilities, parseCapabilities } from '../../../host-agent/reconcile/confinement.ts';
+import { createBody, referenceOf, specHash } from '../../../host-agent/reconcile/spec.ts';
+import { tarOf } from '../../../host-agent/reconcile/config-files.ts';
+import { parseEngineAddress } from '../../../host-agent/docker/transport.ts';
+import { compareApi } from '../../../host-agent/docker/engine.ts';
+import { extract } from 'tar-stream';
+import { container, owner } from '../support/decisions.ts';
+
+const digest = `sha256:${'a'.repeat(64)}`;
+
+for (const [name, changes, reference] of [
+  ['registry, repository and tag', {}, 'docker.io/longshore/web:1'],
+  ['a digest wins over a tag', { digest }, `docker.io/longshore/web@${digest}`],
+  ['a digest alone', { digest, tag: null }, `docker.io/longshore/web@${digest}`],
+  ['a port in the registry', { registry: '127.0.0.1:5000' }, '127.0.0.1:5000/longshore/web:1'],
+  ['no tag', { tag: null }, 'docker.io/longshore/web:latest'],
+] as const) {
+  t.test(`reference: ${name}`, (t) => {
+    t.match(referenceOf(container(changes)), { kind: 'image', reference });
+    t.end();
+  });
+}
+
+t.test('what would lead out of the path of a call is no reference', (t) => {
+  for (const changes of [
+    { repository: '../../containers' },
+    { tag: '1/../x' },
+    { registry: 'a/b' },
+    { digest: 'sha256:..' },
+  ]) {
+    t.match(referenceOf(container(changes)), { kind: 'invalid' });
+  }
+  t.end();
+});
+
+t.test('the hash of a spec: changes with what a running container can’t change, and with nothing else', (t) => {
+  const base = specHash(container());
+  const env = { A: '1', B: '2' };
+  t.equal(specHash(container({ env })), specHash(container({ env: { B: '2', A: '1' } })), 'order of keys');
+  t.equal(specHash(container({ ports: [80] })), specHash(container({ ports: ['80/tcp'] })), 'spelling of a port');
+  for (const changes of [
+    { generation: 9 },
+    { placement: 9 },
+    { desired: 'stopped' },
+    { name: 'x' },
+    { pull_policy: 'always' },
+  ] as const) {
+    t.equal(specHash(container(changes)), base, JSON.stringify(changes));
+  }
+  for (const changes of [
+    { tag: '2' },
+    { digest },
+    { env: { A: '2' } },
+    { ports: [81] },
+    { ports: ['80/udp'] },
+    { cpu_millis: 1 },
+    { mem_bytes: 1 },
+    { secret_refs: [{ env: 'A', secret: 'a' }] },
+    { config_files: [{ path: '/a', content: 'b' }] },
+  ]) {
+    t.not(specHash(container(changes)), base, JSON.stringify(changes));
+  }
+  t.end();
+});
+
+t.test('what the engine is asked to make', (t) => {
+  const desired = container({ ports: [8080, '53/udp'], env: { A: '1' }, cpu_millis: 9000 });
+  const image = { reference: 'x:1', imageId: 'sha256:one', imageLabels: ['note', 'longshore.tenant'] };
+  const making = {
+    owner,
+    ...image,
+    publishAddress: '192.0.2.7',
+    hostCpuMillis: 2000,
+    capabilities: defaultCapabilities,
+    diskBytes: 7,
+  };
+  const body = createBody({ ...making, container: desired, secrets: { PASSWORD: 'hunter2' } });
+  t.match(body, {
+    Image: 'sha256:one',
+    Labels: { note: '', 'longshore.tenant': 'acme', 'longshore.reference': 'x:1' },
+    Env: ['A=1', 'PASSWORD=hunter2'],
+    ExposedPorts: { '8080/tcp': {}, '53/udp': {} },
+    HostConfig: {
+      NanoCpus: 2_000_000_000,
+      RestartPolicy: { Name: 'no' },
+      SecurityOpt: ['no-new-privileges'],
+      StorageOpt: { size: '7' },
+      CapDrop: ['ALL'],
+      CapAdd: ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'KILL', 'NET_BIND_SERVICE', 'SETGID', 'SETUID'],
+      Ulimits: [{ Name: 'core', Soft: 0, Hard: 0 }],
+      PortBindings: { '8080/tcp': [{ HostIp: '192.0.2.7', HostPort: '' }], '53/udp': [{ HostIp: '192.0.2.7' }] },
+      LogConfig: { Type: 'json-file', Config: { 'max-size': '10m', 'max-file': '3' } },
+    },
+  });
+  const { Labels } = body as { Labels: Record<string, string> };
+  t.notMatch(JSON.stringify(Labels), 'hunter2');
+  t.match(createBody({ ...making, container: container({ cpu_millis: 1 }), secrets: {} }), {
+    HostConfig: { NanoCpus: 10_000_000 },
+  });
+  t.end();
+});
+
+t.test('capabilities that an operator gives', (t) => {
+  t.same(parseCapabilities('none'), []);
+  t.same(parseCapabilities('chown, CAP_KILL,KILL'), ['CHOWN', 'KILL']);
+  for (const text of ['NET_RAW', 'CHOWN,SYS_ADMIN', 'ALL', ',', 'CHOWN,none'])
+    t.equal(parseCapabilities(text), undefined, text);
+  t.end();
+});
+
+t.test('config files as a tar', async (t) => {
+  const files: Record<string, unknown> = {};
+  const unpack = extract();
+  unpack.end(
+    await tarOf([
+      { path: '/etc/app/a.conf', content: 'ü' },
+      { path: '/run.sh', content: 'x', mode: 0o755 },
+    ]),
+  );
+  for await (const entry of unpack) {
+    const chunks: Buffer[] = [];
+    for await (const chunk of entry as AsyncIterable<Buffer>) chunks.push(chunk);
+    files[entry.header.name] = [entry.header.mode, Buffer.concat(chunks).toString()];
+  }
+  t.same(files, { 'etc/app/a.conf': [0o444, 'ü'], 'run.sh': [0o755, 'x'] });
+});
+
+t.test('addresses of engines, and versions of their API', (t) => {
+  t.same(parseEngineAddress('unix:///run/docker.sock'), { kind: 'unix', socketPath: '/run/docker.sock' });
+  t.same(parseEngineAddress('tcp://[::1]:2375'), { kind: 'tcp', host: '::1', port: 2375 });
+  t.equal(parseEngineAddress('ssh://host'), undefined);
+  t.ok(compareApi('1.9', '1.41') < 0);
+  t.ok(compareApi('1.51', '1.41') > 0);
+  t.equal(compareApi('1.41', '1.41'), 0);
+  t.end();
+});

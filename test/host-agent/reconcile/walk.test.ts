@@ -1,0 +1,258 @@
+/**
+ * From any (desired, observed, memory) the loop of remember, plan, carry out and settle ends in "nothing to do", in a
+ * bounded number of steps, with the engine as it is desired. The engine here is the plainest model of Docker; what it
+ * answers, and when wishes change, comes from the seed.
+ */
+import fc from 'fast-check';
+import t from 'tap';
+import { describe } from '../../../host-agent/reconcile/describe.ts';
+import {
+  endOperation,
+  remember,
+  settle,
+  type Memory,
+  type Operation,
+  type Outcome,
+} from '../../../host-agent/reconcile/restart-state.ts';
+import { absent, observedFrom, type EngineState, type Found } from '../../../host-agent/reconcile/observed.ts';
+import { plan, type Step } from '../../../host-agent/reconcile/plan.ts';
+import { specHash } from '../../../host-agent/reconcile/spec.ts';
+import type { Wanted } from '../../../host-agent/workload/wanted.ts';
+import { container, found, image, memory, nowMs, reference, wanted } from '../support/decisions.ts';
+
+const bounds = { minMs: 1000, maxMs: 60_000 };
+const maxSteps = 100;
+
+const anyState: fc.Arbitrary<EngineState> = fc.oneof(
+  fc.constant<EngineState>({ phase: 'created' }),
+  fc.constant<EngineState>({ phase: 'dead' }),
+  fc.constant<EngineState>({ phase: 'removing' }),
+  fc.record({ run: fc.constantFrom('a', 'b') }).map(({ run }): EngineState => ({ phase: 'paused', run })),
+  fc
+    .record({ run: fc.constantFrom('a', 'b'), health: fc.constantFrom('none', 'starting', 'healthy', 'unhealthy') })
+    .map(({ run, health }): EngineState => ({ phase: 'running', run, startedAtMs: nowMs, health, addresses: [] })),
+  fc
+    .record({
+      run: fc.constantFrom('a', 'b'),
+      exitCode: fc.integer({ min: 0, max: 255 }),
+      oomKilled: fc.boolean(),
+      upMs: fc.nat(1_000_000),
+      endedAtMs: fc.nat(1_000_000),
+    })
+    .map(({ run, ...exit }): EngineState => ({ phase: 'exited', run, exit: { ...exit, error: '' } })),
+);
+
+const anyFound: fc.Arbitrary<Found> = fc
+  .record({
+    dockerId: fc.constantFrom('d1', 'd2', 'd3'),
+    placement: fc.constantFrom(1, 2),
+    spec: fc.constantFrom(specHash(container()), 'other'),
+    imageId: fc.constantFrom('sha256:one', 'sha256:two'),
+    state: anyState,
+  })
+  .map(({ state, ...changes }) => found(state, changes));
+
+const anyWanted: fc.Arbitrary<Wanted> = fc.oneof(
+  fc.constant<Wanted>({ want: 'nothing' }),
+  fc.constant<Wanted>({ want: 'untouched' }),
+  fc
+    .record({
+      want: fc.constantFrom('running', 'stopped', 'removed'),
+      generation: fc.integer({ min: 1, max: 4 }),
+      pull_policy: fc.constantFrom('if_not_present', 'always', 'never'),
+      repository: fc.constantFrom('longshore/web', null),
+      admitted: fc.boolean(),
+    })
+    .map(({ want, admitted, ...changes }) => wanted(want, changes, admitted)),
+);
+
+const anyMemory: fc.Arbitrary<Memory> = fc
+  .record({
+    generation: fc.integer({ min: -1, max: 4 }),
+    want: fc.constantFrom('running', 'stopped', 'removed', 'nothing', 'untouched'),
+    attempt: fc.oneof(
+      fc.constant({ phase: 'clear' } as const),
+      fc.constant({ phase: 'failed' } as const),
+      fc.integer({ min: -100_000, max: 10_000_000 }).map((ms) => ({ phase: 'waiting', untilMs: nowMs + ms }) as const),
+    ),
+    failures: fc.nat(40),
+    countedRun: fc.constantFrom(null, 'a', 'b'),
+    pullDue: fc.boolean(),
+    image: fc.constantFrom(null, image, { reference: 'other:1', id: 'sha256:x' }),
+    drained: fc.constantFrom(null, 'd1', 'd2'),
+  })
+  .map((changes) => memory(changes));
+
+/** What the engine does with a step: mostly well, sometimes not. */
+type Luck = 'well' | 'retry' | 'failed' | 'outage' | 'changed' | 'crash';
+const anyLuck: fc.Arbitrary<Luck> = fc.oneof(
+  { weight: 6, arbitrary: fc.constant<Luck>('well') },
+  { weight: 1, arbitrary: fc.constantFrom<Luck>('retry', 'failed', 'outage', 'changed', 'crash') },
+);
+
+const why = { reason: 'start_failed', message: 'bad luck', exitCode: null } as const;
+
+interface World {
+  engine: Found[];
+  memory: Memory;
+  atMs: number;
+  made: number;
+}
+
+/** Acts on the model of the engine, and says what came of it. */
+function act(world: World, step: Step, luck: Luck): Outcome {
+  switch (luck) {
+    case 'retry':
+      return { kind: 'retry', why };
+    case 'failed':
+      return step.kind === 'pull' || step.kind === 'create' ? { kind: 'failed', why } : { kind: 'retry', why };
+    case 'outage':
+      // The call was lost; whether the engine did the work is anybody's guess: here it did.
+      apply(world, step, luck);
+      return { kind: 'outage' };
+    case 'changed':
+      return { kind: 'changed' };
+    case 'well':
+    case 'crash':
+      apply(world, step, luck);
+      return step.kind === 'pull' ? { kind: 'done', imageId: 'sha256:one' } : { kind: 'done' };
+  }
+}
+
+function apply(world: World, step: Step, luck: Luck): void {
+  const change = (dockerId: string, state: EngineState): void => {
+    world.engine = world.engine.map((each) => (each.dockerId === dockerId ? { ...each, state } : each));
+  };
+  const run = `run ${world.made++}`;
+  const exited: EngineState = {
+    phase: 'exited',
+    run,
+    exit: { exitCode: 1, oomKilled: false, upMs: 10, endedAtMs: world.atMs, error: '' },
+  };
+  switch (step.kind) {
+    case 'create':
+      if (world.engine.length > 0) throw new Error('a second container beside the first');
+      world.engine = [found({ phase: 'created' }, { dockerId: `made ${run}`, imageId: step.imageId })];
+      return;
+    case 'start':
+    case 'unpause':
+      change(
+        step.dockerId,
+        luck === 'crash' ? exited : { phase: 'running', run, startedAtMs: world.atMs, health: 'none', addresses: [] },
+      );
+      return;
+    case 'stop':
+      change(step.dockerId, exited);
+      return;
+    case 'remove':
+      world.engine = world.engine.filter(({ dockerId }) => dockerId !== step.dockerId);
+      return;
+    case 'pull':
+    case 'drain':
+    case 'cancel_pull':
+    case 'none':
+    case 'wait':
+    case 'fail':
+      return;
+  }
+}
+
+const isLong = (step: Step): step is Extract<Step, { kind: 'pull' | 'stop' | 'drain' }> =>
+  step.kind === 'pull' || step.kind === 'stop' || step.kind === 'drain';
+
+/** One look, as the reconciler makes it. Answers the step. */
+function turn(world: World, want: Wanted, luck: Luck): Step {
+  const observed = observedFrom(world.engine);
+  world.memory = remember(world.memory, want, observed, world.atMs, bounds, 0);
+  describe(want, observed, world.memory);
+  const step = plan(want, observed, world.memory, world.atMs);
+  switch (step.kind) {
+    case 'none':
+      return step;
+    case 'wait':
+      world.atMs = step.untilMs;
+      // The engine ends its own removals.
+      world.engine = world.engine.filter(({ state }) => state.phase !== 'removing');
+      return step;
+    case 'fail':
+      world.memory = settle(world.memory, step, { kind: 'failed', why: step.why }, world.atMs, bounds);
+      return step;
+    default: {
+      if (!isLong(step)) {
+        world.memory = settle(world.memory, step, act(world, step, luck), world.atMs, bounds);
+        return step;
+      }
+      const operation: Operation =
+        step.kind === 'pull'
+          ? { kind: 'pull', generation: world.memory.generation, reference }
+          : { kind: step.kind, generation: world.memory.generation, dockerId: step.dockerId };
+      world.memory = settle(world.memory, step, { kind: 'begun', operation }, world.atMs, bounds);
+      world.memory = endOperation(world.memory, step, act(world, step, luck), world.atMs, bounds);
+      return step;
+    }
+  }
+}
+
+function settled(world: World, want: Wanted): Step[] {
+  const steps: Step[] = [];
+  while (steps.length < maxSteps) {
+    const step = turn(world, want, 'well');
+    steps.push(step);
+    if (step.kind === 'none') return steps;
+  }
+  throw new Error(
+    `no end after ${maxSteps} steps: ${steps
+      .slice(-8)
+      .map(({ kind }) => kind)
+      .join(' ')}`,
+  );
+}
+
+const seed = Number(process.env['LONGSHORE_TEST_SEED'] ?? 20_260_102);
+
+t.test('every walk ends in nothing to do, and in what is desired', (t) => {
+  t.comment(`seed ${seed}`);
+  const distinct = fc.uniqueArray(anyFound, { maxLength: 3, selector: ({ dockerId }) => dockerId });
+  const wishes = fc.array(fc.tuple(anyWanted, fc.array(anyLuck, { maxLength: 12 })), { maxLength: 4 });
+  fc.assert(
+    fc.property(distinct, anyMemory, wishes, anyWanted, (engine, remembered, before, last) => {
+      const world: World = { engine: [...engine], memory: remembered, atMs: nowMs, made: 0 };
+      for (const [want, lucks] of before) for (const luck of lucks) turn(world, want, luck);
+      settled(world, last);
+      check(world, last);
+    }),
+    { numRuns: 5000, seed },
+  );
+  t.end();
+});
+
+function check(world: World, want: Wanted): void {
+  const observed = observedFrom(world.engine);
+  const phase = observed.kind === 'present' ? observed.found.state.phase : 'absent';
+  const hasFailed = world.memory.attempt.phase === 'failed';
+  const verdict = ((): boolean => {
+    switch (want.want) {
+      case 'running':
+        return phase === 'running' || hasFailed;
+      case 'stopped':
+        return phase !== 'running' && phase !== 'paused';
+      case 'removed':
+      case 'nothing':
+        return observed === absent;
+      case 'untouched':
+        return true;
+    }
+  })();
+  if (!verdict) throw new Error(`wanted ${want.want}, ended ${phase}`);
+}
+
+t.test('what is left alone is left alone, whatever is seen and remembered', (t) => {
+  fc.assert(
+    fc.property(anyFound, anyMemory, (each, remembered) => {
+      const world: World = { engine: [each], memory: remembered, atMs: nowMs, made: 0 };
+      return turn(world, { want: 'untouched' }, 'well').kind === 'none' && world.engine[0] === each;
+    }),
+    { numRuns: 1000, seed },
+  );
+  t.end();
+});

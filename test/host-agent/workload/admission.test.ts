@@ -1,0 +1,67 @@
+import t from 'tap';
+import { admit } from '../../../host-agent/workload/admission.ts';
+import { capacityOf } from '../../../host-agent/workload/capacity.ts';
+import type { ContainerId } from '../../../schemas/ids.ts';
+import type { DesiredContainer } from '../../../schemas/wire/messages.ts';
+import { container } from '../support/decisions.ts';
+
+const capacity = { cpu_millis: 1000, mem_bytes: 1000, containers: 3 };
+const one = (name: string, changes: Partial<DesiredContainer> = {}): DesiredContainer =>
+  container({ id: name as ContainerId, cpu_millis: 400, mem_bytes: 100, ...changes });
+const admitted = (containers: DesiredContainer[], present: string[] = []): string[] =>
+  [...admit(containers, (id) => present.includes(id), capacity).admitted].sort();
+
+t.test('first placed, first served', (t) => {
+  const containers = [one('c', { placement: 3 }), one('a', { placement: 1 }), one('b', { placement: 2 })];
+  t.same(admitted(containers), ['a', 'b']);
+  t.end();
+});
+
+t.test('who is here keeps its place, even beyond the capacity', (t) => {
+  const containers = [one('a', { placement: 1 }), one('b', { placement: 2 }), one('c', { placement: 3 })];
+  t.same(admitted(containers, ['b', 'c']), ['b', 'c']);
+  t.same(admitted(containers, ['a', 'b', 'c']), ['a', 'b', 'c']);
+  t.end();
+});
+
+for (const [name, changes] of [
+  ['cpu', { cpu_millis: 601 }],
+  ['memory', { mem_bytes: 901 }],
+] as const) {
+  t.test(`too much ${name} for what is left → refused, and the next may fit`, (t) => {
+    t.same(admitted([one('a'), one('b', { placement: 2, ...changes }), one('c', { placement: 3 })]), ['a', 'c']);
+    t.end();
+  });
+}
+
+t.test('as many containers as the host takes', (t) => {
+  const small = ['a', 'b', 'c', 'd'].map((name) => one(name, { cpu_millis: 1 }));
+  t.same(admitted(small), ['a', 'b', 'c']);
+  t.end();
+});
+
+t.test('a stopped container holds its place; a removed one only while it is here', (t) => {
+  const others = [one('b', { placement: 2 }), one('c', { placement: 3 })];
+  t.same(admitted([one('a', { desired: 'stopped' }), ...others]), ['a', 'b']);
+  t.same(admitted([one('a', { desired: 'removed' }), ...others]), ['b', 'c']);
+  t.same(admitted([one('a', { desired: 'removed' }), ...others], ['a']), ['a', 'b']);
+  t.end();
+});
+
+t.test('used is the sum of what was admitted', (t) => {
+  const { used } = admit([one('a'), one('b'), one('c')], () => false, capacity);
+  t.same(used, { cpu_millis: 800, mem_bytes: 200, containers: 2 });
+  t.end();
+});
+
+t.test('capacity: settings over the machine', (t) => {
+  const given = { CAPACITY_CPU_MILLIS: 0, CAPACITY_MEM_BYTES: 0, CAPACITY_CONTAINERS: 500, CPU_OVERCOMMIT: 4 };
+  const machine = { cores: 2, memBytes: 1000 };
+  t.same(capacityOf(given, machine), { cpu_millis: 8000, mem_bytes: 900, containers: 500 });
+  t.same(capacityOf({ ...given, CAPACITY_CPU_MILLIS: 1500, CAPACITY_MEM_BYTES: 77 }, machine), {
+    cpu_millis: 1500,
+    mem_bytes: 77,
+    containers: 500,
+  });
+  t.end();
+});

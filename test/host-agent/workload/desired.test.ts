@@ -1,0 +1,132 @@
+import t from 'tap';
+import {
+  accept,
+  Assembly,
+  containersOf,
+  emptyDesired,
+  heldIdsOf,
+  isComplete,
+  isConfirmed,
+  isOfVersionHeld,
+  refuse,
+  type DesiredSet,
+  type PartitionAnswer,
+} from '../../../host-agent/workload/desired.ts';
+import type { SyncAnswer } from '../../../schemas/wire/messages.ts';
+import { container, id } from '../support/decisions.ts';
+
+const answer = (changes: Partial<SyncAnswer> = {}): SyncAnswer => ({
+  v: 1,
+  cluster: 'c1',
+  partitions: 2,
+  partition: 0,
+  epoch: 1,
+  revision: 1,
+  part: 0,
+  parts: 1,
+  same: false,
+  containers: [],
+  hold: [],
+  orphan_word: null,
+  draining: null,
+  ...changes,
+});
+const whole = (changes: Partial<SyncAnswer> = {}): PartitionAnswer => {
+  const assembled = new Assembly().add(answer(changes));
+  if (assembled === undefined) throw new Error('not whole');
+  return assembled;
+};
+const take = (desired: DesiredSet, changes: Partial<SyncAnswer> = {}, held = desired.sets): DesiredSet =>
+  accept(desired, 2, whole(changes), held);
+const empty = emptyDesired('c1');
+
+t.test('complete when every partition has answered', (t) => {
+  const half = take(empty, { partition: 0 });
+  t.equal(isComplete(half), false);
+  const full = take(half, { partition: 1 });
+  t.equal(isComplete(full), true);
+  t.equal(isConfirmed(full), true);
+  t.end();
+});
+
+t.test('a set from disk is complete, and confirmed only by the owners', (t) => {
+  const full = take(take(empty, { partition: 0 }), { partition: 1 });
+  const fromDisk = { ...full, heard: new Set<number>() };
+  t.equal(isComplete(fromDisk), true);
+  t.equal(isConfirmed(fromDisk), false);
+  const half = take(fromDisk, { partition: 0, same: true });
+  t.equal(isConfirmed(half), false);
+  t.equal(isConfirmed(take(half, { partition: 1, same: true })), true);
+  t.end();
+});
+
+for (const [name, changes, taken] of [
+  ['newer revision → taken', { revision: 6 }, true],
+  ['newer epoch with a lower revision → taken', { epoch: 3, revision: 1 }, true],
+  ['older revision → dropped', { revision: 4 }, false],
+  ['older epoch with a higher revision → dropped', { epoch: 1, revision: 9 }, false],
+  ['equal → dropped', { revision: 5 }, false],
+] as const) {
+  t.test(name, (t) => {
+    const held = take(empty, { epoch: 2, revision: 5 });
+    const next = take(held, { epoch: 2, containers: [container()], ...changes });
+    t.equal(containersOf(next).length, taken ? 1 : 0);
+    t.end();
+  });
+}
+
+t.test('"same" stands only for what was held when the question was asked', (t) => {
+  const asked = take(empty, { revision: 1 });
+  const since = take(asked, { revision: 2, containers: [container()] });
+  t.equal(take(since, { same: true, epoch: 9, revision: 9 }, asked.sets), since, 'something newer came meanwhile');
+  t.match(take(since, { same: true, epoch: 9, revision: 9 }).sets.get(0), { epoch: 9, revision: 9 });
+  t.equal(containersOf(take(since, { same: true, epoch: 9, revision: 9 })).length, 1, 'and keeps the containers');
+  t.equal(take(empty, { same: true }), empty, 'of nothing');
+  t.end();
+});
+
+t.test('parts make a whole in any order, and only with their own kind', (t) => {
+  const assembly = new Assembly();
+  const second = container({ name: 'second' });
+  t.equal(assembly.add(answer({ part: 1, parts: 2, containers: [second] })), undefined);
+  t.equal(assembly.add(answer({ part: 0, parts: 2, revision: 2 })), undefined, 'another revision');
+  t.equal(assembly.add(answer({ part: 1, parts: 2, containers: [second] })), undefined, 'the same part again');
+  const all = assembly.add(answer({ part: 0, parts: 2, containers: [container()], hold: [id] }));
+  t.match(all, { kind: 'set', set: { containers: [{ name: 'web' }, { name: 'second' }], hold: [id] } });
+  t.end();
+});
+
+t.test('another cluster, or one that was initialised anew, is refused', (t) => {
+  const held = take(empty);
+  t.match(refuse(held, answer({ cluster: 'c2' })), { kind: 'foreign_cluster' });
+  t.match(refuse(held, answer({ partitions: 4 })), { kind: 'other_partitions' });
+  t.match(refuse(held, answer({ partition: 2 })), { kind: 'other_partitions' });
+  t.equal(refuse(held, answer()), undefined);
+  t.end();
+});
+
+t.test('damaged records are told apart', (t) => {
+  t.same(heldIdsOf(take(empty, { hold: [id] })), [id]);
+  t.end();
+});
+
+t.test('a verdict counts beside the version that it was given with, and no other', (t) => {
+  const desired = take(empty, { epoch: 2, revision: 5 });
+  for (const same of [true, false]) {
+    t.equal(isOfVersionHeld(desired, whole({ same, epoch: 2, revision: 5 })), true);
+    t.equal(isOfVersionHeld(desired, whole({ same, epoch: 2, revision: 4 })), false, 'late');
+    t.equal(isOfVersionHeld(desired, whole({ same, epoch: 1, revision: 5 })), false, 'of a former owner');
+    t.equal(isOfVersionHeld(desired, whole({ same, epoch: 2, revision: 6 })), false, 'of a set that was not taken in');
+  }
+  t.equal(isOfVersionHeld(empty, whole()), false);
+  t.end();
+});
+
+t.test('what is given away comes with the answer, in whichever of its parts', (t) => {
+  const gone = [{ id, placement: 3 }];
+  t.same(whole({ same: true, gone }), { kind: 'same', partition: 0, epoch: 1, revision: 1, gone });
+  const assembly = new Assembly();
+  assembly.add(answer({ part: 0, parts: 2, gone }));
+  t.match(assembly.add(answer({ part: 1, parts: 2 })), { kind: 'set', gone });
+  t.end();
+});

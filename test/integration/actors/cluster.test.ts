@@ -1,0 +1,82 @@
+/** Which cluster a process works on: it makes one, joins the one that is there, and refuses what is not its own. */
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import t, { type Test } from 'tap';
+import { joinCluster } from '../../../actors/cluster.ts';
+import { startNats, type Nats } from '../../../dev/servers/nats.ts';
+import { temporaryFolder } from '../../support/folder.ts';
+import { controlPlane, spawnActors } from '../../actors/support.ts';
+
+const partitions = 4;
+
+async function start(t: Test) {
+  const dir = temporaryFolder(t);
+  const nats = await startNats({ dir });
+  t.teardown(() => nats.stop());
+  const nc = await controlPlane(nats);
+  t.teardown(() => nc.close());
+  const join = async (expectedId?: string, count = partitions) =>
+    joinCluster(nc, { partitions: count, replicas: 1, newId: randomUUID, expectedId });
+  return { dir, nats, join };
+}
+
+/** The program; its log events as they come. */
+function startProgram(t: Test, nats: Nats, env: NodeJS.ProcessEnv = {}) {
+  const child = spawnActors(nats, partitions, { env, stdio: ['ignore', 'ignore', 'pipe'] });
+  const { stderr } = child;
+  if (stderr === null) throw new Error('a pipe was asked for');
+  const exited = once(child, 'exit');
+  t.teardown(async () => {
+    child.kill('SIGKILL');
+    await exited;
+  });
+  const lines: string[] = [];
+  const serving = new Promise<void>((resolve) => {
+    createInterface({ input: stderr }).on('line', (line) => {
+      lines.push(line);
+      if (line.includes('"event":"serving"')) resolve();
+    });
+  });
+  return { lines, serving, exitCode: exited.then(([code]) => code as number | null) };
+}
+
+t.test('the first makes the cluster, all others join it', async (t) => {
+  const { join } = await start(t);
+  const made = await Promise.all([join(), join(), join()]);
+  t.equal(new Set(made.map(({ id }) => id)).size, 1);
+  t.match(await join(made[0]?.id), { id: made[0]?.id, partitions });
+  await t.rejects(join(undefined, 8), { name: 'ClusterError', message: /has 4 partitions.*PARTITIONS says 8/ });
+  await t.rejects(join('another'), { name: 'ClusterError', message: /is .*; CLUSTER_ID says another/ });
+});
+
+t.test('who knows which cluster must be there makes no other', async (t) => {
+  const { join } = await start(t);
+  await t.rejects(join('mine'), {
+    name: 'ClusterError',
+    message: 'there is no cluster on these servers; CLUSTER_ID says mine',
+  });
+  const { id } = await join();
+  t.not(id, 'mine');
+});
+
+t.test('a program that is told of another cluster ends, and says why', async (t) => {
+  const { nats, join } = await start(t);
+  await join();
+  const { lines, exitCode } = startProgram(t, nats, { CLUSTER_ID: 'another' });
+  t.equal(await exitCode, 1);
+  t.match(lines.join('\n'), /"event":"start_failed".*CLUSTER_ID says another/);
+});
+
+t.test('a server that lost its state is not the cluster any more: whoever joined it ends', async (t) => {
+  const { dir, nats } = await start(t);
+  const { lines, serving, exitCode } = startProgram(t, nats);
+  await serving;
+  await nats.kill9();
+  rmSync(join(dir, 'jetstream'), { recursive: true });
+  await nats.restart();
+  t.equal(await exitCode, 1);
+  t.match(lines.join('\n'), /"event":"wrong_cluster".*and now there is none/);
+});

@@ -1,0 +1,414 @@
+/** Several actors processes on one nats-server: who has which partition, and what becomes of it when one goes. */
+import { randomUUID } from 'node:crypto';
+import type { NatsConnection } from '@nats-io/transport-node';
+import t, { type Test } from 'tap';
+import type { Owner } from '../../../actors/owner.ts';
+import { createJetStreamMemberStore } from '../../../actors/membership/jetstream-member-store.ts';
+import type { MemberStore } from '../../../actors/membership/member-store.ts';
+import { Membership } from '../../../actors/membership/membership.ts';
+import { memberFor } from '../../../actors/membership/spread.ts';
+import { decodeValue } from '../../../actors/runtime/codec.ts';
+import type { EpochRecord } from '../../../actors/runtime/epoch.ts';
+import { createJetStreamStore } from '../../../actors/runtime/jetstream-store.ts';
+import { sleep } from '../../../lib/backoff.ts';
+import { systemClock, type Clock } from '../../../lib/clock.ts';
+import { buckets } from '../../../schemas/records/buckets.ts';
+import type { Container } from '../../../schemas/api/container.ts';
+import type { MemberId } from '../../../schemas/ids.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { decodeAnswers, encodeAsks, type WriteAsk } from '../../../schemas/wire/messages.ts';
+import { partitionOf, subjects } from '../../../schemas/wire/subjects.ts';
+import {
+  containerId,
+  controlPlane,
+  operation,
+  ownerOn,
+  quietLog,
+  specOf,
+  startCluster,
+  tenantId,
+  type Ground,
+} from '../../actors/support.ts';
+
+const partitions = 8;
+
+interface Process {
+  readonly owner: Owner;
+  readonly nc: NatsConnection;
+}
+
+async function startProcess(t: Test, ground: Ground, more: Parameters<typeof ownerOn>[2] = {}): Promise<Process> {
+  const nc = await controlPlane(ground.nats);
+  const owner = ownerOn(ground, nc, more);
+  await owner.start();
+  t.teardown(async () => {
+    if (!nc.isClosed()) await owner.stop();
+    await nc.close();
+  });
+  return { owner, nc };
+}
+
+const numbersOf = ({ owner }: Process): number[] => [...owner.keeper.serving()].map(({ number }) => number);
+
+async function until(what: string, check: () => boolean, withinMs = 60_000): Promise<number> {
+  const startMs = performance.now();
+  while (!check()) {
+    if (performance.now() - startMs > withinMs) throw new Error(`not within ${withinMs} ms: ${what}`);
+    await sleep(10);
+  }
+  return performance.now() - startMs;
+}
+
+/** Asks as a gateway does: whoever refuses, or is not there, is asked again, under the same operation id. */
+async function insist(
+  nc: NatsConnection,
+  ask: Record<string, unknown> & { tenant: string },
+): Promise<{ code: string; body: string }> {
+  const subject = subjects.partition(partitionOf(ask.tenant, partitions));
+  const payload = encodeAsks([JSON.stringify({ rid: randomUUID(), budgetMs: 8000, ...ask })]);
+  const endMs = performance.now() + 8000;
+  while (performance.now() < endMs) {
+    const message = await nc.request(subject, payload, { timeout: 1000 }).catch(() => undefined);
+    const [answer] = message === undefined ? [] : decodeAnswers(message.string());
+    if (answer !== undefined && answer.code !== 'not_owner') return answer;
+    await sleep(10);
+  }
+  throw new Error(`${String(ask['type'])}: never answered`);
+}
+
+const create = (tenant: string, name: string) => ({
+  type: 'container.create',
+  tenant,
+  id: containerId(),
+  op: operation(),
+  spec: specOf(name),
+  idempotency: null,
+});
+
+t.test('rendezvous: everybody agrees, and only what has to move moves', (t) => {
+  const members = Array.from({ length: 5 }, (_, index) => `m${index}` as MemberId);
+  const all = Array.from({ length: 256 }, (_, partition) => partition);
+  const before = all.map((partition) => memberFor(partition, members));
+  t.same(
+    all.map((partition) => memberFor(partition, members.toReversed())),
+    before,
+  );
+  for (const member of members) {
+    const share = before.filter((owner) => owner === member).length;
+    t.ok(share > 25 && share < 80, `${member} has ${share} of 256`);
+  }
+  const without = members.slice(1);
+  for (const [partition, owner] of before.entries()) {
+    if (owner !== members[0]) t.equal(memberFor(partition, without), owner);
+  }
+  t.equal(memberFor(0, []), undefined);
+  t.end();
+});
+
+t.test('a second process gets its share, a third too, and what one leaves the others take', async (t) => {
+  const ground = await startCluster(t, partitions);
+  const first = await startProcess(t, ground);
+  t.equal(first.owner.serving(), partitions, 'alone, it has all');
+  const second = await startProcess(t, ground);
+  const third = await startProcess(t, ground);
+  const all = [first, second, third];
+  const isSpread = (): boolean => {
+    const members = all.map(({ owner }) => owner.keeper.membership.id);
+    return all.every(({ owner }) =>
+      Array.from({ length: partitions }, (_, number) => number).every(
+        (number) =>
+          (memberFor(number, members) === owner.keeper.membership.id) ===
+          numbersOf({ owner } as Process).includes(number),
+      ),
+    );
+  };
+  await until('each has what is its own', isSpread);
+  await second.owner.stop();
+  await second.nc.close();
+  const tookMs = await until('all is served', () => numbersOf(first).length + numbersOf(third).length === partitions);
+  t.comment(`within ${Math.round(tookMs)} ms of a clean stop`);
+  t.same(
+    [...numbersOf(first), ...numbersOf(third)].sort((a, b) => a - b),
+    [...Array(partitions).keys()],
+  );
+});
+
+t.test('processes come and go under load: no request fails, and none is done twice', async (t) => {
+  const ground = await startCluster(t, partitions);
+  let current = await startProcess(t, ground);
+  const ending = new AbortController();
+  const names = new Map<string, string>();
+  const worstMs: number[] = [];
+  const client = async (tenant: string): Promise<void> => {
+    let last = performance.now();
+    for (let index = 0; !ending.signal.aborted; index++) {
+      const ask = create(tenant, `c${index}`);
+      const answer = await insist(ground.nc, ask);
+      // Caps are the default: what is one too many is refused, and that is an answer.
+      t.match(answer.code, /^(created|over_quota)$/);
+      if (answer.code === 'created') names.set(`${tenant}/${ask.id}`, `c${index}`);
+      const read = await insist(ground.nc, { type: 'container.list', tenant, limit: 100, before: null });
+      const listed = (JSON.parse(read.body) as { data: Container[] }).data.map(({ id }) => `${tenant}/${id}`);
+      const known = [...names.keys()].filter((key) => key.startsWith(`${tenant}/`));
+      if (known.some((key) => !listed.includes(key))) t.fail(`${tenant}: a list lacks what was created`);
+      if (listed.length > known.length) t.fail(`${tenant}: a list has what was not created`);
+      worstMs.push(performance.now() - last);
+      last = performance.now();
+      await sleep(5);
+    }
+  };
+  const tenants = Array.from({ length: 6 }, (_, index) => `t${index}`);
+  const working = Promise.all(tenants.map(client));
+  for (let round = 0; round < 2; round++) {
+    const next = await startProcess(t, ground);
+    await sleep(1200);
+    await current.owner.stop();
+    await current.nc.close();
+    current = next;
+  }
+  ending.abort();
+  await working;
+  t.comment(`slowest of ${worstMs.length} rounds: ${Math.round(Math.max(...worstMs))} ms`);
+  t.ok(names.size >= 20 * tenants.length);
+});
+
+t.test('a process that falls silent is taken over; when it is back it answers nothing from before', async (t) => {
+  const ground = await startCluster(t, partitions);
+  // Frozen: its messages do not leave, and its clock runs on.
+  const frozen = await startProcess(t, ground);
+  const other = await startProcess(t, ground);
+  await until(
+    'both have some',
+    () =>
+      numbersOf(frozen).length > 0 &&
+      numbersOf(other).length > 0 &&
+      numbersOf(frozen).length + numbersOf(other).length === partitions,
+  );
+  const [number] = numbersOf(frozen);
+  const [partition] = [...frozen.owner.keeper.serving()];
+  if (partition === undefined || number === undefined) return t.fail();
+  const tenant =
+    Array.from({ length: 100 }, (_, index) => `t${index}`).find((name) => partitionOf(name, partitions) === number) ??
+    '';
+  const publish = frozen.nc.publish.bind(frozen.nc);
+  const request = frozen.nc.request.bind(frozen.nc);
+  frozen.nc.publish = () => {};
+  frozen.nc.request = async () => Promise.reject(new Error('frozen'));
+  const before = other.owner.serving();
+  let isEarly = false;
+  await until('the other has all', () => {
+    // The last renewal may lie well before the moment of freezing: only the lease itself says when it is over.
+    if (other.owner.serving() > before && frozen.owner.keeper.membership.lease().isValid()) isEarly = true;
+    return other.owner.serving() === partitions;
+  });
+  t.notOk(isEarly, 'not before its lease was over');
+  t.equal((await insist(ground.nc, create(tenant, 'new'))).code, 'created');
+
+  const answers: string[] = [];
+  partition.read(
+    { type: 'container.list', tenant: tenantId(tenant), limit: 10, before: null, rid: 'r', budgetMs: 5000 },
+    (code) => answers.push(code),
+  );
+  await sleep(300);
+  t.same(answers, [], 'a lapsed lease answers no read');
+  frozen.nc.publish = publish;
+  frozen.nc.request = request;
+  await until('it has found out', () => answers.length > 0);
+  t.same(answers, ['not_owner']);
+  await until('it comes back, as another member', () => frozen.owner.serving() > 0);
+});
+
+t.test('what waited for a lapsed lease is answered when it is renewed', async (t) => {
+  const ground = await startCluster(t, partitions);
+  const { owner, nc } = await startProcess(t, ground);
+  const [partition] = [...owner.keeper.serving()];
+  if (partition === undefined) return t.fail();
+  const { epoch } = partition;
+  const request = nc.request.bind(nc);
+  nc.request = async () => Promise.reject(new Error('no leader'));
+  await until('it lapses', () => !owner.keeper.membership.lease().isValid());
+  const answered: string[] = [];
+  partition.read(
+    { type: 'host.list', partition: partition.number, limit: 1, after: '', rid: 'r', budgetMs: 5000 },
+    (code) => answered.push(code),
+  );
+  await sleep(2 * limits.leaseUnchangedMs);
+  t.same(answered, []);
+  nc.request = request;
+  await until('answered', () => answered.length > 0);
+  t.same(answered, ['ok']);
+  t.equal(partition.epoch, epoch, 'nothing had to be loaded again');
+});
+
+/** Members over one store, each with a clock of its own that a test may stop. */
+function member(store: MemberStore, clock: Clock = systemClock) {
+  const events: string[] = [];
+  const membership = new Membership({
+    store,
+    clock,
+    log: quietLog,
+    newId: () => randomUUID() as MemberId,
+    held: () => [],
+    refused: () => [],
+    onRenewed: () => events.push('renewed'),
+    onRevoked: () => events.push('revoked'),
+    onLooked: () => {},
+  });
+  return { membership, events };
+}
+
+t.test('a renewal whose acknowledgement was lost is found, and counts for nothing', async (t) => {
+  const { nc } = await startCluster(t, 1);
+  const real = createJetStreamMemberStore(nc);
+  let lose = false;
+  const { membership, events } = member({
+    ...real,
+    replace: async (...args) => {
+      const revision = await real.replace(...args);
+      if (!lose) return revision;
+      lose = false;
+      throw new Error('lost');
+    },
+  });
+  await membership.start();
+  t.teardown(() => membership.stop());
+  const { id } = membership;
+  lose = true;
+  await sleep(4 * limits.leaseRenewMs);
+  t.ok(membership.lease().isValid());
+  t.equal(membership.id, id);
+  t.notOk(events.includes('revoked'));
+});
+
+t.test('whether a member is dead: by its record, or because it can’t come any more', async (t) => {
+  const { nc } = await startCluster(t, 1);
+  const store = createJetStreamMemberStore(nc);
+  const [one, other] = [member(store).membership, member(store)];
+  await one.start();
+  t.teardown(() => one.stop());
+  t.equal(await one.isDead('never-there' as MemberId), true);
+  t.equal(await one.isDead('never-there' as MemberId), true, 'and stays so');
+  await other.membership.start();
+  t.equal(await one.isDead(other.membership.id), false);
+  const { id } = other.membership;
+  const lease = other.membership.lease();
+  await other.membership.stop();
+  t.equal(await one.isDead(id), true);
+  t.notOk(lease.isValid());
+});
+
+t.test('while nobody can renew, nobody is declared dead', async (t) => {
+  const { nc } = await startCluster(t, 1);
+  const real = createJetStreamMemberStore(nc);
+  let isAway = false;
+  const store: MemberStore = {
+    list: real.list,
+    read: real.read,
+    replace: async (...args) => (isAway ? Promise.reject(new Error('no leader')) : real.replace(...args)),
+  };
+  const members = [member(store), member(store), member(store)];
+  await Promise.all(members.map(async ({ membership }) => membership.start()));
+  t.teardown(async () => void (await Promise.all(members.map(async ({ membership }) => membership.stop()))));
+  const ids = members.map(({ membership }) => membership.id);
+  isAway = true;
+  await sleep(3 * limits.leaseUnchangedMs);
+  t.notOk(members.some(({ membership }) => membership.lease().isValid()));
+  isAway = false;
+  await until('all leases are good again', () => members.every(({ membership }) => membership.lease().isValid()));
+  await sleep(2 * limits.leaseUnchangedMs);
+  t.same(
+    members.map(({ membership }) => membership.id),
+    ids,
+  );
+});
+
+function gate(): { readonly opened: Promise<void>; readonly open: () => void } {
+  let open = (): void => {};
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  return { opened, open: () => open() };
+}
+
+t.test('a look that nobody answers holds up no renewal', async (t) => {
+  const { nc } = await startCluster(t, 1);
+  const real = createJetStreamMemberStore(nc);
+  const answers = gate();
+  let isHeldUp = false;
+  const { membership, events } = member({
+    ...real,
+    list: async () => {
+      if (isHeldUp) await answers.opened;
+      return real.list();
+    },
+  });
+  await membership.start();
+  t.teardown(() => membership.stop());
+  isHeldUp = true;
+  const renewed = events.length;
+  await until('renewed', () => events.length >= renewed + 5);
+  answers.open();
+});
+
+/** Holds up journal entries, from now until they are let go. */
+function holdCommits(nc: NatsConnection): () => void {
+  const request = nc.request.bind(nc);
+  const commits = gate();
+  nc.request = async (subject, ...more) => {
+    if (subject.includes('.journal.')) await commits.opened;
+    return request(subject, ...more);
+  };
+  return commits.open;
+}
+
+async function epochsOf({ nc }: Ground): Promise<EpochRecord[]> {
+  const records: EpochRecord[] = [];
+  for (let partition = 0; partition < partitions; partition++) {
+    const { bucket } = buckets.state;
+    const { value } = await createJetStreamStore(nc, bucket(partition), randomUUID).readEpoch();
+    const decoded = decodeValue<EpochRecord>(value ?? '');
+    if (decoded.ok) records.push(decoded.value);
+  }
+  return records;
+}
+
+t.test('a process that stops while it gives a partition away answers what it had taken on', async (t) => {
+  const ground = await startCluster(t, partitions);
+  const { owner, nc } = await startProcess(t, ground);
+  const letGo = holdCommits(nc);
+  const answers: string[] = [];
+  for (const partition of owner.keeper.serving()) {
+    const ask = { ...create('acme', 'one'), rid: 'r', budgetMs: 8000 } as WriteAsk;
+    partition.write(ask, undefined, (code) => answers.push(code));
+  }
+  // It takes none: all that is released stays so.
+  const other = member(createJetStreamMemberStore(ground.nc)).membership;
+  await other.start();
+  t.teardown(() => other.stop());
+  await until('one is being given away', () => owner.serving() < partitions);
+  const stopping = owner.stop();
+  await until('all are', () => owner.serving() === 0);
+  t.same(answers, [], 'nobody is refused');
+  letGo();
+  await stopping;
+  t.same(answers, Array(partitions).fill('created'));
+  t.same(
+    (await epochsOf(ground)).map(({ released }) => released),
+    Array(partitions).fill(true),
+  );
+});
+
+t.test('a process whose cluster is another gives nothing away, and answers nothing', async (t) => {
+  const ground = await startCluster(t, partitions);
+  const { owner, nc } = await startProcess(t, ground);
+  const before = await epochsOf(ground);
+  const [partition] = [...owner.keeper.serving()];
+  owner.drop();
+  t.equal(owner.serving(), 0);
+  const answered: string[] = [];
+  partition?.read({ type: 'host.list', partition: 0, limit: 1, after: '', rid: 'r', budgetMs: 5000 }, (code) =>
+    answered.push(code),
+  );
+  t.same(answered, ['not_owner']);
+  await owner.stop();
+  await nc.close();
+  t.same(await epochsOf(ground), before);
+});

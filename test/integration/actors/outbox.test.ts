@@ -1,0 +1,497 @@
+/** The VPN's records over the partition runtime, and the errands between partitions, on a real nats-server at the end. */
+import t, { type Test } from 'tap';
+import { askOf, batchesOf, createErrands, errandsOf, outcomeOf } from '../../../actors/outbox/outbox.ts';
+import type { PartitionClient } from '../../../lib/rpc/partition-client.ts';
+import type { Partition } from '../../../actors/runtime/partition.ts';
+import type { Store, WriteOutcome } from '../../../actors/runtime/store.ts';
+import { sleep } from '../../../lib/backoff.ts';
+import { systemClock, type Clock } from '../../../lib/clock.ts';
+import { keys } from '../../../schemas/records/buckets.ts';
+import type { NetworkName, TenantId } from '../../../schemas/ids.ts';
+import { createSlices } from '../../../lib/slices.ts';
+import { limits } from '../../../schemas/limits.ts';
+import type { Ask } from '../../../schemas/wire/messages.ts';
+import type { LeaseRecord, NetworkView, Reservation, RevocationEntry } from '../../../schemas/api/network.ts';
+import type { PeerRecord, PeerTombstoneRecord, PeerView } from '../../../schemas/api/peer.ts';
+import { partitionOf } from '../../../schemas/wire/subjects.ts';
+import {
+  controlPlane,
+  createAsker,
+  operation,
+  ownerOn,
+  quietLog,
+  startCluster,
+  tenantId,
+  type Ground,
+} from '../../actors/support.ts';
+import { MemoryBucket, createMemorySink, createMemoryStore } from '../../actors/support/memory-store.ts';
+import { createPartition, readOf, writeOf, type Answered } from '../../actors/support/partition.ts';
+import { acme, stateOf } from '../../actors/support/records.ts';
+import {
+  farMs,
+  heldOf,
+  home,
+  keysOf,
+  leaseOf,
+  madeNetwork,
+  madePeer,
+  networkRecord,
+  peerId,
+  peerRecord,
+  token,
+} from '../../actors/support/vpn.ts';
+
+const dataOf = <T>({ body }: { readonly body: string }): T => (JSON.parse(body) as { data: T }).data;
+
+// One partition, in memory
+
+async function serving(t: Test, bucket: MemoryBucket, store: Store = createMemoryStore(bucket)): Promise<Partition> {
+  const partition = createPartition({ store, events: createMemorySink([]) });
+  await partition.start();
+  t.teardown(() => partition.release());
+  return partition;
+}
+
+const reserve = async (partition: Partition, peer = peerId()): Promise<Answered> =>
+  writeOf(partition, { type: 'network.reserve', network: home, by: { tenant: acme, peer }, op: operation() });
+
+const createNetwork = async (partition: Partition, pool = '10.86.0.0/24'): Promise<void> => {
+  const made = madeNetwork({ ipv4_pool: pool });
+  await writeOf(partition, { type: 'network.create', network: home, made, op: operation() });
+};
+
+/** Everything of the VPN that there is in a partition, by what it is called. */
+function dump({ view }: Partition) {
+  const network = view.vpn.network(home);
+  const { peers } = view.tenant(acme);
+  return {
+    network: network.record,
+    lent: network.lent,
+    leases: [...network.leases(0)],
+    reservations: [...network.reservations()].map(({ index }) => index).sort(),
+    refused: [...network.refusable().serials],
+    peers: [...peers.records.values()],
+    names: [...peers.names.keys()].sort(),
+    tombstones: [...peers.tombstones.values()],
+    untold: [...view.vpn.untold()].map(({ id }) => id).sort(),
+    usage: view.tenant(acme).usage('*'),
+    byToken: view.vpn.peerOfToken('hash')?.id,
+  };
+}
+
+async function fill(partition: Partition): Promise<void> {
+  await createNetwork(partition);
+  for (const name of ['stays', 'goes', 'changes']) {
+    const peer = peerId();
+    const of = { tenant: acme, peer };
+    const { index } = dataOf<Reservation>(await reserve(partition, peer));
+    const tokens = name === 'stays' ? [token('hash')] : [];
+    await writeOf(partition, { type: 'peer.create', ...of, made: madePeer(name, index, { tokens }), op: operation() });
+    const record = partition.view.tenant(acme).peers.records.get(peer);
+    if (record === undefined) throw new Error(name);
+    const { serial } = record.certificate;
+    if (name === 'goes') await writeOf(partition, { type: 'peer.remove', ...of, op: operation() });
+    if (name === 'changes') {
+      await writeOf(partition, { type: 'peer.rotate', ...of, replaces: serial, keys: keysOf(), op: operation() });
+    }
+    const [untold] = [...partition.view.vpn.untold()].filter(({ id }) => id === peer);
+    for (const errand of errandsOf(partition.view, 0)) {
+      if (errand.kind !== 'tell' || errand.record !== untold || name === 'stays') continue;
+      const { ask } = askOf(errand);
+      const answer = await writeOf(partition, ask);
+      const outcome = outcomeOf(errand, answer);
+      if (outcome !== undefined) partition.change('errand', (state, context) => [outcome(state, context)]);
+    }
+  }
+  await reserve(partition);
+  await writeOf(partition, { type: 'peer.forgo', tenant: acme, peer: peerId(), op: operation() });
+}
+
+t.test('all is there again, from the journal and from the keys', async (t) => {
+  const bucket = new MemoryBucket();
+  const first = await serving(t, bucket);
+  await fill(first);
+  const before = dump(first);
+  t.equal(before.lent, 3);
+  t.equal(before.peers.length, 2);
+  t.equal(before.tombstones.length, 2);
+  t.equal(before.refused.length, 2);
+  t.equal(before.untold.length, 1);
+  t.equal(before.usage.vpn_peers, 2);
+  t.ok(before.byToken);
+  t.same(dump(await serving(t, bucket)), before, 'with entries above the mark');
+
+  const third = await serving(t, bucket);
+  await third.checkpointed();
+  for (const { key } of bucket.values()) if (key.startsWith('journal.')) bucket.lose(key);
+  for (const key of [keys.checkpoint, keys.digest]) bucket.set(key, null);
+  t.same(dump(await serving(t, bucket)), before, 'from the keys alone');
+});
+
+t.test('a damaged record takes nothing with it, and keeps its own place', async (t) => {
+  const damage = async (key: (of: ReturnType<typeof dump>) => string): Promise<Partition> => {
+    const bucket = new MemoryBucket();
+    const whole = await serving(t, bucket);
+    await fill(whole);
+    await whole.checkpointed();
+    const found = key(dump(whole));
+    t.ok(bucket.get(found), found);
+    for (const { key: name } of bucket.values()) if (name.startsWith('journal.')) bucket.lose(name);
+    for (const name of [keys.checkpoint, keys.digest]) bucket.set(name, null);
+    bucket.set(found, 'rot');
+    return serving(t, bucket);
+  };
+  const peer = await damage(({ peers }) => keys.peer(acme, (peers[0] as PeerRecord).id));
+  const state = dump(peer);
+  t.equal(state.usage.vpn_peers, 2);
+  t.equal(state.peers.length, 1);
+  const [damaged] = peer.view.tenant(acme).peers.damaged;
+  t.equal((await readOf(peer, { type: 'peer.get', tenant: acme, peer: damaged ?? peerId() })).code, 'internal');
+
+  const lease = await damage(() => keys.lease(home, 2));
+  t.equal(lease.view.vpn.network(home).lent, 3);
+  t.equal(lease.view.vpn.network(home).lease(2), undefined);
+  t.not(dataOf<Reservation>(await reserve(lease)).index, 2);
+
+  const revoked = await damage(({ refused }) => keys.revoked(home, refused[0] ?? ''));
+  const listed = await readOf(revoked, { type: 'network.revocations', network: home, after: '' });
+  t.equal(dataOf<RevocationEntry[]>(listed).length, 2);
+
+  const network = await damage(() => keys.network(home));
+  t.equal((await readOf(network, { type: 'network.material', network: home })).code, 'internal');
+  t.equal((await reserve(network)).code, 'internal');
+});
+
+t.test('two hundred at once: an address for each, and for each its own', async (t) => {
+  const partition = await serving(t, new MemoryBucket());
+  await createNetwork(partition);
+  const answers = await Promise.all(Array.from({ length: 260 }, async () => reserve(partition)));
+  const lent = answers.filter(({ code }) => code === 'ok').map((answer) => dataOf<Reservation>(answer).index);
+  t.equal(lent.length, 253);
+  t.equal(new Set(lent).size, 253);
+  t.ok(answers.every(({ code }) => code === 'ok' || code === 'conflict'));
+});
+
+/** A store whose puts wait while the gate is shut. */
+function gated() {
+  const store = createMemoryStore(new MemoryBucket());
+  let opened: Promise<WriteOutcome | undefined> = Promise.resolve(undefined);
+  let open = (): void => {};
+  return {
+    store: { ...store, put: async (write, epoch) => (await opened) ?? store.put(write, epoch) } satisfies Store,
+    shut: () => void (opened = new Promise((resolve) => (open = () => resolve(undefined)))),
+    open: () => {
+      opened = Promise.resolve(undefined);
+      open();
+    },
+  };
+}
+
+const isPending = async (answer: Promise<Answered>): Promise<boolean> =>
+  Promise.race([answer.then(() => false), sleep(20).then(() => true)]);
+
+t.test('what is not committed is neither answered nor told', async (t) => {
+  const gate = gated();
+  const partition = await serving(t, new MemoryBucket(), gate.store);
+  await createNetwork(partition);
+  const other = 'other' as NetworkName;
+  await writeOf(partition, { type: 'network.create', network: other, made: madeNetwork(), op: operation() });
+  const asked: Ask[] = [];
+  const client: PartitionClient = {
+    ask: async (_, asks) => {
+      asked.push(...asks);
+      return new Map();
+    },
+    stop: () => {},
+  };
+  const errands = createErrands({
+    client,
+    partitions: 1,
+    clock: systemClock,
+    slices: createSlices(systemClock),
+    log: quietLog,
+  });
+  gate.shut();
+  const peer = peerId();
+  const waiting = {
+    'a reservation': reserve(partition, peer),
+    'the same again': reserve(partition, peer),
+    'the network, which counts it': readOf(partition, { type: 'network.get', network: home }),
+    'a peer': writeOf(partition, { type: 'peer.create', tenant: acme, peer, made: madePeer('a', 2), op: operation() }),
+    'the list with it': readOf(partition, { type: 'peer.list', tenant: acme, limit: 9, before: null }),
+    'its name': readOf(partition, { type: 'peer.check', tenant: acme, name: 'a' }),
+  };
+  errands.look(partition);
+  for (const [what, answer] of Object.entries(waiting)) t.ok(await isPending(answer), what);
+  t.same(asked, [], 'its network');
+  t.equal((await readOf(partition, { type: 'network.get', network: other })).code, 'ok', 'another network');
+  gate.open();
+  for (const answer of Object.values(waiting)) await answer;
+  t.match(asked, [{ type: 'network.learn', by: { peer }, told: { there: true, generation: 1 } }]);
+});
+
+t.test('one errand for a peer at a time, so many at once, again later where one fails, none for ever', async (t) => {
+  let ms = 1_000_000;
+  const clock: Clock = { nowMs: () => ms, monotonicMs: () => ms };
+  const partition = createPartition(
+    { store: createMemoryStore(new MemoryBucket()), events: createMemorySink([]) },
+    clock,
+  );
+  await partition.start();
+  t.teardown(() => partition.release());
+  const count = limits.errandsPerSweep + 20;
+  await writeOf(partition, {
+    type: 'tenant.put',
+    tenant: acme,
+    settings: { caps: { vpn_peers: null } },
+    op: operation(),
+  });
+  for (let index = 0; index < count; index++) {
+    const made = madePeer(`p${index}`, index + 2);
+    await writeOf(partition, { type: 'peer.create', tenant: acme, peer: peerId(), made, op: operation() });
+  }
+  const rounds: { asks: readonly Ask[]; answer: (code: 'ok' | 'conflict' | undefined) => void }[] = [];
+  const client: PartitionClient = {
+    ask: async (_, asks) =>
+      new Promise((resolve) =>
+        rounds.push({
+          asks,
+          answer: (code) =>
+            resolve(new Map(code === undefined ? [] : asks.map((_, index) => [index, { index, code, body: '{}' }]))),
+        }),
+      ),
+    stop: () => {},
+  };
+  const errands = createErrands({ client, partitions: 1, clock, slices: createSlices(systemClock), log: quietLog });
+  const untold = (): number => [...partition.view.vpn.untold()].length;
+  const settled = async (): Promise<void> => sleep(20);
+  const next = async (): Promise<void> =>
+    void (await until(
+      async () => Promise.resolve(rounds.length),
+      (length) => length > 0,
+    ));
+
+  errands.look(partition);
+  errands.look(partition);
+  await next();
+  t.same(
+    rounds.map(({ asks }) => asks.length),
+    [limits.errandsPerSweep],
+    'each is under way once',
+  );
+  rounds.shift()?.answer('ok');
+  await next();
+  t.equal(untold(), 20);
+  t.same(
+    rounds.map(({ asks }) => asks.length),
+    [20],
+    'the others follow',
+  );
+  rounds.shift()?.answer(undefined);
+  await settled();
+  errands.look(partition);
+  await settled();
+  t.same(rounds, [], 'nobody answered: not at once again');
+  ms += limits.retryMinMs + 1;
+  errands.look(partition);
+  await next();
+  t.same(
+    rounds.map(({ asks }) => asks.length),
+    [20],
+  );
+  rounds.shift()?.answer('conflict');
+  await settled();
+  ms += limits.retryMinMs + 1;
+  errands.look(partition);
+  await settled();
+  t.same(rounds, [], 'and later each time');
+  ms += limits.retryMaxMs;
+  errands.look(partition);
+  await next();
+  rounds.shift()?.answer('ok');
+  await until(
+    async () => Promise.resolve(untold()),
+    (count) => count === 0,
+  );
+  errands.look(partition);
+  t.same(rounds, []);
+});
+
+t.test('what is asked of whom, and what the answers change', (t) => {
+  const [peer, told] = [peerRecord({ told: 0 }), peerRecord()];
+  const gone: PeerTombstoneRecord = {
+    kind: 'peer_tombstone',
+    id: peerId(),
+    tenant: acme,
+    network: home,
+    generation: 4,
+    told: false,
+    revoked: [],
+    goneAtMs: 1,
+  };
+  const old = leaseOf(5, acme, peerId(), { phase: 'reserved', atMs: 1000 });
+  const young = leaseOf(6, acme, peerId(), { phase: 'reserved', atMs: 1001 });
+  const state = stateOf(networkRecord(), peer, told, gone, old, young, heldOf(told));
+  const found = [...errandsOf(state, 1000 + limits.reservationTtlMs)];
+  t.match(found, [
+    { kind: 'tell', record: { id: peer.id } },
+    { kind: 'tell', record: { id: gone.id } },
+    { kind: 'forgo', lease: { index: 5 } },
+  ]);
+  t.equal(found.length, 3);
+  const asks = batchesOf(found, 16).flatMap((batch) => batch.asks.map((ask) => [batch.to, ask.type, ask.op]));
+  t.same(asks, [
+    [partitionOf(home, 16), 'network.learn', `tell-${peer.id}-1`],
+    [partitionOf(home, 16), 'network.learn', `tell-${gone.id}-4`],
+    [partitionOf(acme, 16), 'peer.forgo', `forgo-${old.peer}-home`],
+  ]);
+  const [tellOfPeer, tellOfGone, forgo] = found as [(typeof found)[0], (typeof found)[0], (typeof found)[0]];
+  const cases = [
+    ['told', tellOfPeer, { code: 'ok', body: '{"data":null}' }, [{ told: 1 }], []],
+    ['told of one that is gone', tellOfGone, { code: 'ok', body: '{"data":{"problem":null}}' }, [{ told: true }], []],
+    ['the network is gone', tellOfPeer, { code: 'not_found', body: '' }, [{ told: 0, problem: 'network' }], []],
+    ['gone as its network', tellOfGone, { code: 'not_found', body: '' }, [{ told: true }], []],
+    ['its address', tellOfPeer, { code: 'ok', body: '{"data":{"problem":"address"}}' }, [{ problem: 'address' }], []],
+    ['refused', tellOfPeer, { code: 'conflict', body: '' }, undefined, []],
+    ['damaged', tellOfGone, { code: 'internal', body: '' }, undefined, []],
+    ['not there', forgo, { code: 'ok', body: '{"data":{"there":false}}' }, [], [keys.lease(home, 5)]],
+    ['there', forgo, { code: 'ok', body: '{"data":{"there":true}}' }, undefined, []],
+    ['unknown', forgo, { code: 'internal', body: '{"error":"internal"}' }, undefined, []],
+  ] as const;
+  for (const [what, errand, answer, records, deletes] of cases) {
+    const changes = outcomeOf(errand, answer)?.(state, { nowMs: 1 });
+    if (records === undefined) t.equal(changes, undefined, what);
+    else {
+      t.match(changes?.records, records, what);
+      t.same(changes?.deletes, deletes, what);
+    }
+  }
+  const revoked = Array.from({ length: 2500 }, (_, index) => {
+    return { serial: String(index).padStart(40, 'f'), notAfterMs: farMs, atMs: 1, reason: 'superseded' as const };
+  });
+  const large = Array.from({ length: 6 }, (_, index) => peerRecord({ told: 0, revoked }, `p${index}`));
+  const batches = batchesOf([...errandsOf(stateOf(...large), 0)], 1);
+  t.ok(batches.length > 1, 'a message holds so much');
+  t.equal(batches.flatMap(({ asks: each }) => each).length, 6);
+  t.end();
+});
+
+// Two partitions, an owner, a nats-server
+
+const partitions = 4;
+/** A tenant whose partition is not that of the network. */
+const tenant: TenantId = tenantId(
+  ['a', 'b', 'c', 'd', 'e'].find((name) => partitionOf(name, partitions) !== partitionOf(home, partitions)) ?? 'a',
+);
+
+async function startOwner(t: Test, ground: Ground, clock: Clock) {
+  const nc = await controlPlane(ground.nats);
+  t.teardown(() => nc.close());
+  const owner = ownerOn(ground, nc, { clock });
+  await owner.start();
+  return owner;
+}
+
+/** Asks until it is so; the file's own time limit ends what never is. */
+async function until<T>(ask: () => Promise<T>, isSo: (value: T) => boolean): Promise<T> {
+  for (;;) {
+    const value = await ask();
+    if (isSo(value)) return value;
+    await sleep(20);
+  }
+}
+
+t.test(
+  'a peer and its network in two partitions: lent, held, changed, given back; a crash between the steps',
+  async (t) => {
+    const ground = await startCluster(t, partitions);
+    let aheadMs = 0;
+    const clock: Clock = { nowMs: () => Date.now() + aheadMs, monotonicMs: () => systemClock.monotonicMs() };
+    const owner = await startOwner(t, ground, clock);
+    t.not(partitionOf(tenant, partitions), partitionOf(home, partitions));
+    const ask = createAsker(ground.nc, partitions);
+    const created = await ask({ type: 'network.create', network: home, made: madeNetwork(), op: operation() });
+    t.equal(created.code, 'created');
+    const leases = async () => dataOf<LeaseRecord[]>(await ask({ type: 'network.leases', network: home, after: 0 }));
+    const refused = async () =>
+      dataOf<RevocationEntry[]>(await ask({ type: 'network.revocations', network: home, after: '' }));
+    const lent = async () => dataOf<NetworkView>(await ask({ type: 'network.get', network: home })).addresses.lent;
+
+    const peer = peerId();
+    const of = { tenant, peer };
+    const reserved = await ask({ type: 'network.reserve', network: home, by: of, op: operation() });
+    const { index } = dataOf<Reservation>(reserved);
+    t.same(await leases(), []);
+    const made = madePeer('phone', index);
+    t.equal((await ask({ type: 'peer.create', ...of, made, op: operation() })).code, 'created');
+    const [held] = await until(leases, (all) => all.length > 0);
+    t.match(held, { peer, tenant, index, state: { phase: 'held', generation: 1, enabled: true } });
+
+    const { serial } = made.certificate;
+    await ask({ type: 'peer.update', ...of, update: { enabled: false }, op: operation() });
+    const [hold] = await until(refused, (all) => all.length > 0);
+    t.match(hold, { serial, reason: 'certificateHold' });
+    await ask({ type: 'peer.update', ...of, update: { enabled: true }, op: operation() });
+    await until(refused, (all) => all.length === 0);
+
+    const next = keysOf();
+    await ask({ type: 'peer.rotate', ...of, replaces: serial, keys: next, op: operation() });
+    t.match(await until(refused, (all) => all.length > 0), [{ serial, reason: 'superseded' }]);
+    const [rotated] = await until(leases, ([lease]) => lease?.state.phase === 'held' && lease.state.generation === 4);
+    t.match(rotated?.state, { certificates: [{ serial: next.certificate.serial }] });
+
+    t.equal((await ask({ type: 'peer.remove', ...of, op: operation() })).code, 'no_content');
+    t.equal((await ask({ type: 'peer.get', ...of })).code, 'not_found');
+    await until(lent, (count) => count === 0);
+    t.same(
+      (await refused()).map((entry) => [entry.serial, entry.reason]),
+      [
+        [serial, 'superseded'],
+        [next.certificate.serial, 'cessationOfOperation'],
+      ].sort(([one = ''], [other = '']) => (one < other ? -1 : 1)),
+    );
+
+    const crashed = { tenant, peer: peerId() };
+    await ask({ type: 'network.reserve', network: home, by: crashed, op: operation() });
+    const given = { tenant, peer: peerId() };
+    await ask({ type: 'network.reserve', network: home, by: given, op: operation() });
+    t.equal((await ask({ type: 'network.release', network: home, by: given, op: operation() })).code, 'ok');
+    await until(lent, (count) => count === 1);
+    await owner.stop();
+
+    aheadMs = limits.reservationTtlMs;
+    const second = await startOwner(t, ground, clock);
+    t.teardown(() => second.stop());
+    await until(lent, (count) => count === 0);
+    const late = await ask({ type: 'peer.create', ...crashed, made: madePeer('late', 3), op: operation() });
+    t.equal(late.code, 'conflict', 'its create comes late');
+    t.same(dataOf<PeerView[]>(await ask({ type: 'peer.list', tenant, limit: 9, before: null })), []);
+  },
+);
+
+t.test('two hundred peers of many tenants at once: an address for each, and all are held', async (t) => {
+  const ground = await startCluster(t, partitions);
+  const owner = await startOwner(t, ground, systemClock);
+  t.teardown(() => owner.stop());
+  const ask = createAsker(ground.nc, partitions);
+  await ask({ type: 'network.create', network: home, made: madeNetwork(), op: operation() });
+  const indexes = await Promise.all(
+    Array.from({ length: 200 }, async (_, number) => {
+      const of = { tenant: tenantId(`t${number % 25}`), peer: peerId() };
+      const reserved = await ask({ type: 'network.reserve', network: home, by: of, op: operation() });
+      const { index } = dataOf<Reservation>(reserved);
+      const created = await ask({ type: 'peer.create', ...of, made: madePeer(`p${number}`, index), op: operation() });
+      t.equal(created.code, 'created');
+      return index;
+    }),
+  );
+  t.equal(new Set(indexes).size, 200);
+  const held = await until(
+    async () => dataOf<LeaseRecord[]>(await ask({ type: 'network.leases', network: home, after: 0 })),
+    (all) => all.length === 200,
+  );
+  t.same(
+    held.map(({ index }) => index),
+    [...indexes].sort((one, other) => one - other),
+  );
+});

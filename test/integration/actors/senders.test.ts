@@ -1,0 +1,106 @@
+/** Whose messages are answered where it is not known, or not yet, which key is enrolled for a host. */
+import t, { type Test } from 'tap';
+import { HostDirectory } from '../../../actors/endpoints/directory.ts';
+import { Fleet } from '../../../actors/endpoints/host-directory.ts';
+import { serveHosts } from '../../../actors/endpoints/hosts.ts';
+import { encodeValue } from '../../../actors/runtime/codec.ts';
+import { startNats } from '../../../dev/servers/nats.ts';
+import { systemClock } from '../../../lib/clock.ts';
+import { createSlices } from '../../../lib/slices.ts';
+import { keys } from '../../../schemas/records/buckets.ts';
+import type { RevokedKeyRecord } from '../../../schemas/api/host.ts';
+import type { SyncAnswer } from '../../../schemas/wire/messages.ts';
+import { subjects, type Sender } from '../../../schemas/wire/subjects.ts';
+import { temporaryFolder } from '../../support/folder.ts';
+import { agentOf, controlPlane, hostKey, quietLog } from '../../actors/support.ts';
+import { MemoryBucket, createMemorySink, createMemoryStore } from '../../actors/support/memory-store.ts';
+import { createPartition } from '../../actors/support/partition.ts';
+import { none, roomy } from '../../actors/support/records.ts';
+
+const damaged = hostKey('h1');
+
+/** A process that owns two partitions, with a damaged record of the host in the one that the host is at home in. */
+async function serving(t: Test) {
+  const nats = await startNats({ dir: temporaryFolder(t) });
+  t.teardown(() => nats.stop());
+  const nc = await controlPlane(nats);
+  t.teardown(() => nc.close());
+  const owned = await Promise.all(
+    [0, 1].map(async (number) => {
+      const bucket = new MemoryBucket();
+      bucket.set(keys.host(damaged), 'damaged');
+      const revoked: RevokedKeyRecord = { kind: 'revoked_key', publicKey: 'UB', host: damaged, atMs: 1 };
+      bucket.set(keys.revokedKey(revoked.publicKey), encodeValue(revoked));
+      const partition = createPartition({ number, store: createMemoryStore(bucket), events: createMemorySink([]) });
+      await partition.start();
+      t.teardown(() => partition.release());
+      return partition;
+    }),
+  );
+  const fleet = new Fleet({ clock: systemClock, partitions: 2, hostUnknownMs: 60_000 });
+  const refused: string[] = [];
+  serveHosts({
+    nc,
+    cluster: { id: 'c', partitions: 2, format: 1 },
+    owned: () => owned,
+    fleet,
+    slices: createSlices(systemClock),
+    log: quietLog,
+    refusals: quietLog,
+    onRefused: (kind, { host }) => void refused.push(`${kind} of ${host}`),
+    signJwt: async () => Promise.resolve(''),
+  });
+  /** Every message but a report; what was answered to the sync. */
+  const speak = async (sender: Sender, held: Record<string, [number, number]> = {}): Promise<SyncAnswer[]> => {
+    const beat = { v: 1, session: 1, used: none, engine: 'test', orphans_held: 0 };
+    nc.publish(subjects.hostBeat(sender), JSON.stringify(beat));
+    const answers: SyncAnswer[] = [];
+    const inbox = nc.subscribe('_INBOX.senders.*', { callback: (_, each) => void answers.push(each.json()) });
+    nc.publish(subjects.hostSync(sender), JSON.stringify({ v: 1, held }), { reply: '_INBOX.senders.sync' });
+    // All is asked and answered in order: the hello last.
+    const hello = JSON.stringify({ v: 1, agent_version: '0', capacity: roomy });
+    t.match((await nc.request(subjects.hostHello(sender), hello, { timeout: 10_000 })).json(), { ok: false });
+    inbox.unsubscribe();
+    return answers;
+  };
+  const learn = (): void => {
+    for (const [partition, { view }] of owned.entries()) {
+      const directory = new HostDirectory();
+      directory.load(view);
+      fleet.learn(directory.whole({ partition, epoch: 1, revision: 1 }));
+    }
+  };
+  return { speak, learn, refused };
+}
+
+t.test('whose key is known, and whose is not', async (t) => {
+  const { speak, learn, refused } = await serving(t);
+  const stranger = agentOf(hostKey('h2'));
+
+  t.same(await speak(stranger), [], 'where the owners have not told of their hosts');
+  t.same(refused, [], 'nobody is taken for an intruder');
+
+  learn();
+  t.same(await speak(stranger), []);
+  t.same(refused, ['beat of h2', 'sync of h2', 'sync of h2', 'hello of h2'], 'afterwards he is');
+
+  refused.length = 0;
+  const held: Record<string, [number, number]> = { 0: [3, 7], 1: [4, 9] };
+  for (const sender of [agentOf(damaged), { host: damaged, user: undefined }]) {
+    const answers = await speak(sender, held);
+    t.match(
+      answers.sort((one, other) => one.partition - other.partition),
+      [
+        { partition: 0, same: true, epoch: 3, revision: 7, containers: [], hold: [] },
+        { partition: 1, same: true, epoch: 4, revision: 9, containers: [], hold: [] },
+      ],
+      'a host whose record is damaged keeps what it runs, of the version that it holds',
+    );
+    t.notOk(
+      answers.some(({ fenced }) => fenced),
+      'whichever keys it had before',
+    );
+  }
+  t.same(await speak(agentOf(damaged), {}), [], 'and is told nothing of what it should run');
+  t.same(refused, []);
+});

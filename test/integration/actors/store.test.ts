@@ -1,0 +1,102 @@
+/** What the runtime builds on, tried on the real server: the fence, atomic batches, TTLs, and loads. */
+import { randomUUID } from 'node:crypto';
+import { headers } from '@nats-io/transport-node';
+import t from 'tap';
+import { createJetStreamStore } from '../../../actors/runtime/jetstream-store.ts';
+import { moveEpoch } from '../../../actors/runtime/epoch.ts';
+import type { Store } from '../../../actors/runtime/store.ts';
+import { readBatch } from '../../../lib/nats/direct-reads.ts';
+import type { MemberId } from '../../../schemas/ids.ts';
+import { buckets } from '../../../schemas/records/buckets.ts';
+import { startCluster } from '../../actors/support.ts';
+
+const take = async (store: Store, from?: number) =>
+  moveEpoch(
+    store,
+    { token: randomUUID(), owner: 'test' as MemberId, takenAtMs: 0 },
+    {
+      from: from === undefined ? { mayTake: async () => Promise.resolve(true) } : { epoch: from },
+      signal: AbortSignal.timeout(5000),
+      onFailure: (error) => t.fail(String(error)),
+    },
+  );
+
+t.test('a partition’s bucket', async (t) => {
+  const { nc } = await startCluster(t, 4);
+  const storeOf = (partition: number) => createJetStreamStore(nc, buckets.state.bucket(partition), randomUUID);
+
+  t.test('writes of a former epoch are refused, alone and in batches', async (t) => {
+    const store = storeOf(0);
+    const first = await take(store);
+    const second = await take(store);
+    t.equal(first.kind, 'moved');
+    t.equal(second.kind, 'moved');
+    if (first.kind !== 'moved' || second.kind !== 'moved') return;
+    t.match(await store.put({ key: 'journal.1', value: 'late' }, first.epoch), { kind: 'fenced' });
+    const batch = [
+      { key: 'tenant.a', value: 'late' },
+      { key: 'tenant.b', value: 'late' },
+    ];
+    t.match(await store.putBatch(batch, first.epoch), { kind: 'fenced' });
+    t.match(await store.put({ key: 'journal.1', value: 'mine' }, second.epoch), { kind: 'written' });
+    const values = new Map((await store.load(second.epoch)).map(({ key, value }) => [key, value]));
+    t.equal(values.get('journal.1'), 'mine');
+    t.notOk(values.has('tenant.a'));
+  });
+
+  t.test('a batch is written whole, deletions and outcomes with a TTL included', async (t) => {
+    const store = storeOf(1);
+    const taken = await take(store);
+    if (taken.kind !== 'moved') return t.fail();
+    const many = Array.from({ length: 64 }, (_, index) => ({ key: `container.t.${index}`, value: `v${index}` }));
+    t.match(await store.putBatch(many, taken.epoch), { kind: 'written' });
+    const next = [
+      { key: 'container.t.0', value: null },
+      { key: 'ops.1', value: 'outcomes', ttlMs: 1000 },
+      { key: 'checkpoint', value: '1' },
+    ];
+    t.match(await store.putBatch(next, taken.epoch), { kind: 'written' });
+    const values = new Map((await store.load(taken.epoch)).map(({ key, value }) => [key, value]));
+    t.equal(values.get('container.t.0'), null, 'a delete marker');
+    t.equal(values.get('container.t.63'), 'v63');
+    t.equal(values.get('checkpoint'), '1');
+    const isGone = async () =>
+      !(await store.load(taken.epoch)).some(({ key, value }) => key === 'ops.1' && value !== null);
+    for (let tries = 0; tries < 100 && !(await isGone()); tries++) await new Promise((done) => setTimeout(done, 100));
+    t.ok(await isGone(), 'the outcome has gone by itself');
+  });
+
+  t.test('an epoch is moved from the one that was seen, or not at all', async (t) => {
+    const store = storeOf(2);
+    const mine = await take(store);
+    if (mine.kind !== 'moved') return t.fail();
+    t.match(await take(store, mine.epoch), { kind: 'moved' });
+    t.match(await take(store, mine.epoch), { kind: 'refused' });
+  });
+
+  t.test('a load through an epoch that has moved is refused', async (t) => {
+    const store = storeOf(3);
+    const first = await take(store);
+    await take(store);
+    if (first.kind !== 'moved') return t.fail();
+    await t.rejects(store.load(first.epoch), { name: 'StoreError' });
+  });
+});
+
+t.test('a page that nobody answers is asked for again, so often and no oftener', async (t) => {
+  const { nc } = await startCluster(t, 1);
+  let asked = 0;
+  // In the place of replicas: the first two are away.
+  nc.subscribe('$JS.API.DIRECT.GET.PAGES', {
+    callback: (_error, message) => {
+      if (++asked % 3 !== 0) return;
+      const head = headers(404, 'nothing');
+      message.respond('', { headers: head });
+    },
+  });
+  const read = { stream: 'PAGES', filter: '>', from: { seq: 1 }, batchMessages: 1, batchBytes: 1000, timeoutMs: 100 };
+  t.same(await readBatch(nc, { ...read, attempts: 3 }), { messages: [], pending: 0 });
+  t.equal(asked, 3);
+  await t.rejects(readBatch(nc, { ...read, attempts: 2 }), { name: 'DeadlineError' });
+  t.equal(asked, 5);
+});

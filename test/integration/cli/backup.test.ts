@@ -1,0 +1,478 @@
+/** Backup and restore on a real server: streams as they were, and refusals that leave everything as it was. */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { headers, type NatsConnection } from '@nats-io/transport-node';
+import { jetstreamManager } from '@nats-io/jetstream';
+import t, { type Test } from 'tap';
+import { joinCluster } from '../../../actors/cluster.ts';
+import { compareAndSet } from '../../../lib/nats/kv-keys.ts';
+import { encodeEntry, encodeValue } from '../../../actors/runtime/codec.ts';
+import { backUpCluster } from '../../../cli/backup/cluster.ts';
+import { readBackup, savedStreams, type Manifest } from '../../../cli/backup/folder.ts';
+import { api, restoreStream, saveStream, streamInfo } from '../../../cli/backup/stream.ts';
+import { startNatsCluster } from '../../../dev/servers/nats-cluster.ts';
+import { startNats, type Nats } from '../../../dev/servers/nats.ts';
+import { repositoryRoot } from '../../../dev/paths.ts';
+import { restoreCluster, type Restored, type RestoreOptions } from '../../../cli/restore/cluster.ts';
+import { run } from '../../../dev/process/run.ts';
+import { sleep } from '../../../lib/backoff.ts';
+import { systemClock } from '../../../lib/clock.ts';
+import { buckets, keys } from '../../../schemas/records/buckets.ts';
+import { restoredCluster, toldEpoch, type Cluster } from '../../../schemas/records/cluster.ts';
+import { subjects } from '../../../schemas/wire/subjects.ts';
+import { controlPlane } from '../../actors/support.ts';
+import { skipWithoutPrivateEngine } from '../../support/servers.ts';
+import { temporaryFolder } from '../../support/folder.ts';
+import { connectTo } from '../../e2e/rig.ts';
+
+const natsFolder = temporaryFolder(t);
+const nats = await startNats({ dir: natsFolder });
+t.teardown(() => nats.stop());
+const nc = await controlPlane(nats);
+t.teardown(() => nc.close());
+
+const dayMs = 24 * 3600 * 1000;
+const partitions = 2;
+const stateKey = (partition: number, key: string): string => `$KV.${buckets.state.bucket(partition)}.${key}`;
+
+async function put(subject: string, value: string, head: Record<string, string> = {}): Promise<number> {
+  const given = headers();
+  for (const [name, text] of Object.entries(head)) given.set(name, text);
+  const ack = (await nc.request(subject, value, { headers: given, timeout: 5000 })).json<{
+    seq?: number;
+    error?: object;
+  }>();
+  if (ack.seq === undefined) throw new Error(`${subject}: ${JSON.stringify(ack.error)}`);
+  return ack.seq;
+}
+
+interface Stored {
+  readonly subject: string;
+  readonly seq: number;
+  readonly data?: string;
+  readonly hdrs?: string;
+  readonly time: string;
+}
+
+/** Every message of a stream, as the server has it. */
+async function contentOf(name: string): Promise<Stored[]> {
+  const info = await streamInfo(nc, name);
+  const messages: Stored[] = [];
+  for (let seq = info?.state.first_seq ?? 1; seq <= (info?.state.last_seq ?? 0); seq++) {
+    const found = await api<{ message: Stored }>(nc, `STREAM.MSG.GET.${name}`, { seq }).catch(() => undefined);
+    if (found !== undefined) messages.push(found.message);
+  }
+  return messages;
+}
+
+const entry = (number: number, key: string): string =>
+  encodeEntry({ number, changes: [[key, encodeValue({ n: number })]], operations: [], events: [] });
+
+async function destroy(connection: NatsConnection = nc): Promise<void> {
+  const jsm = await jetstreamManager(connection);
+  for await (const name of jsm.streams.names()) await jsm.streams.delete(name);
+  if (connection === nc) await removedFromDisk();
+}
+
+/**
+ * A server that deletes a stream renames its folder to `.<stream>`, answers, and removes it afterwards (nats-server 2.15). A
+ * stream of that name that is made and deleted again before the end of that may not be made a third time.
+ */
+async function removedFromDisk(): Promise<void> {
+  const accounts = join(natsFolder, 'jetstream', 'jetstream');
+  const leftovers = (): string[] =>
+    namesIn(accounts).flatMap((account) =>
+      namesIn(join(accounts, account, 'streams')).filter((name) => name.startsWith('.')),
+    );
+  const deadlineMs = performance.now() + 60_000;
+  while (leftovers().length > 0) {
+    if (performance.now() > deadlineMs) throw new Error(`still on the disk: ${leftovers().join()}`);
+    await sleep(10);
+  }
+}
+
+/** Of a folder that may be removed at any time. */
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+/** A cluster of two partitions, of which the first was owned and has two entries in its journal. */
+async function freshCluster(): Promise<Cluster> {
+  await destroy();
+  const cluster = await joinCluster(nc, { partitions, replicas: 1, newId: randomUUID });
+  await put(stateKey(0, keys.epoch), encodeValue({ token: 'a', owner: 'former', takenAtMs: 1 }));
+  await put(stateKey(0, keys.journal(1)), entry(1, 'tenant.acme'));
+  await put('event.acme.c', JSON.stringify([{ id: '0-1-0' }]));
+  await put(stateKey(0, keys.journal(2)), entry(2, 'tenant.acme'));
+  await put('event.acme.c', JSON.stringify([{ id: '0-2-0' }]));
+  await put('host.h1.log.acme.c', 'a line');
+  return cluster;
+}
+
+const backUp = (folder: string, onSaved: () => void = () => {}): Promise<Manifest> =>
+  backUpCluster(nc, { folder, withLogs: true, clock: systemClock, onSaved });
+
+const restore = (folder: string, more: Partial<RestoreOptions> = {}): Promise<Restored> =>
+  restoreCluster(nc, {
+    folder,
+    replace: false,
+    replicas: undefined,
+    clock: systemClock,
+    onChecked: () => {},
+    onRestored: () => {},
+    ...more,
+  });
+
+const join2 = (): Promise<Cluster> => joinCluster(nc, { partitions, replicas: 1, newId: randomUUID });
+const newFolder = (t: Test): string => join(temporaryFolder(t), 'backup');
+
+t.test('a stream comes back with sequences, headers, deletions and TTLs', async (t) => {
+  const path = join(temporaryFolder(t), 'stream');
+  await api(nc, 'STREAM.CREATE.S', {
+    name: 'S',
+    subjects: ['s.>'],
+    storage: 'file',
+    num_replicas: 1,
+    max_msgs_per_subject: 1,
+    allow_msg_ttl: true,
+    allow_direct: true,
+  });
+  t.teardown(() => api(nc, 'STREAM.DELETE.S'));
+  for (let index = 0; index < 400; index++) await put(`s.${index % 300}`, `${index} `.repeat(2000));
+  const short = await put('s.short', 'gone soon', { 'Nats-TTL': '20s' });
+  const long = await put('s.long', 'stays', { 'Nats-TTL': '1h', 'X-Header': 'kept' });
+  await put('s.7', '', { 'KV-Operation': 'DEL' });
+  await api(nc, 'STREAM.MSG.DELETE.S', { seq: 250, no_erase: true });
+  const before = await contentOf('S');
+
+  const saved = await saveStream(nc, 'S', path);
+  await put('s.later', 'after the moment of the snapshot');
+  await api(nc, 'STREAM.DELETE.S');
+  const state = await restoreStream(nc, saved, path);
+  t.equal(state.last_seq, saved.state.last_seq);
+  const after = await contentOf('S');
+  t.same(after, before);
+  t.notOk(after.some(({ seq }) => seq === 250));
+  t.ok(after.some(({ seq }) => seq === short));
+  // Its time goes on. The test ends by its timeout if it does not.
+  let kept = after;
+  while (kept.some(({ seq }) => seq === short)) {
+    await sleep(500);
+    kept = await contentOf('S');
+  }
+  t.ok(kept.some(({ seq }) => seq === long));
+  t.equal(await put('s.next', 'x'), saved.state.last_seq + 1, 'and the stream goes on where it was');
+});
+
+t.test('a stream that is written to is saved as it was at one moment', async (t) => {
+  const path = join(temporaryFolder(t), 'stream');
+  await api(nc, 'STREAM.CREATE.W', { name: 'W', subjects: ['w'], storage: 'file', num_replicas: 1 });
+  t.teardown(() => api(nc, 'STREAM.DELETE.W'));
+  let isWriting = true;
+  let written = 0;
+  const writing = (async () => {
+    while (isWriting) written = await put('w', `${written + 1} `.repeat(500));
+  })();
+  while (written < 200) await sleep(10);
+  const known = written;
+  const saved = await saveStream(nc, 'W', path);
+  isWriting = false;
+  await writing;
+  t.ok(saved.state.last_seq >= known, 'what was acknowledged before is in it');
+  await api(nc, 'STREAM.DELETE.W');
+  await restoreStream(nc, saved, path);
+  const numbers = (await contentOf('W')).map(({ data }) => parseInt(Buffer.from(data ?? '', 'base64').toString(), 10));
+  t.same(
+    numbers,
+    Array.from({ length: saved.state.last_seq }, (_, index) => index + 1),
+  );
+});
+
+t.test('a cluster comes back from nothing, and again', async (t) => {
+  const folder = newFolder(t);
+  const cluster = await freshCluster();
+  const before = await contentOf('KV_state-0');
+  const manifest = await backUp(folder);
+  t.same(
+    savedStreams(manifest).map(({ config }) => config.name),
+    ['KV_state-0', 'KV_state-1', 'EVENTS', 'LOGS'],
+  );
+  t.same(readdirSync(folder).sort(), [
+    'EVENTS.snapshot',
+    'KV_state-0.snapshot',
+    'KV_state-1.snapshot',
+    'LOGS.snapshot',
+    'manifest.json',
+  ]);
+  await destroy();
+  const first = await restore(folder);
+  t.match(await join2(), { id: cluster.id, partitions });
+  t.match(first.partitions, [
+    { kind: 'loads', lastEntry: 2 },
+    { kind: 'loads', lastEntry: 0 },
+  ]);
+  const after = await contentOf('KV_state-0');
+  const isEpoch = ({ subject }: Stored): boolean => subject === stateKey(0, keys.epoch);
+  t.same(
+    after.filter((message) => !isEpoch(message)),
+    before.filter((message) => !isEpoch(message)),
+  );
+  const epochs = [before, after].map((content) => content.find(isEpoch));
+  t.equal(epochs[1]?.data, epochs[0]?.data, 'the former owner is still named');
+  t.ok((epochs[1]?.seq ?? 0) > (before.at(-1)?.seq ?? 0), 'and fenced off');
+
+  await destroy();
+  const second = await restore(folder);
+  t.ok((second.cluster.incarnation ?? 0) > (first.cluster.incarnation ?? 0), 'a later incarnation');
+});
+
+t.test('epochs that are told go up, whichever backup is restored after which', (t) => {
+  const fresh: Cluster = { id: 'c', partitions: 1, format: 1, incarnation: 0 };
+  const atMs = Date.parse('2026-06-01');
+  const told: number[] = [toldEpoch(fresh, 0, 5_000_000_000)];
+  const late = restoredCluster(fresh, undefined, [4_000_000_000], atMs);
+  told.push(toldEpoch(late, 0, 4_000_000_001), toldEpoch(late, 0, 4_000_900_000));
+  // An older backup, ten seconds later, from which the incarnation before can't be known.
+  const early = restoredCluster(fresh, undefined, [17], atMs + 10_000);
+  told.push(toldEpoch(early, 0, 18));
+  // Of that, a backup, restored by a machine whose clock is a day behind.
+  const behind = restoredCluster(early, undefined, [17], atMs - dayMs);
+  told.push(toldEpoch(behind, 0, 18));
+  t.same(
+    told,
+    [...told].sort((left, right) => left - right),
+  );
+  t.equal(new Set(told).size, told.length);
+  const last = restoredCluster(fresh, undefined, [0], Date.parse('2100-01-01'));
+  t.ok(Number.isSafeInteger(toldEpoch(last, 0, 2 ** 46)));
+  t.end();
+});
+
+t.test('events that tell of what no partition has are dropped', async (t) => {
+  const folder = newFolder(t);
+  await freshCluster();
+  let saved = 0;
+  // After the first partition was saved, and before the events are.
+  const published: Promise<number>[] = [];
+  await backUp(folder, () => {
+    if (saved++ > 0) return;
+    published.push(put('event.acme.c', JSON.stringify([{ id: '0-3-0' }, { id: '0-3-1' }])));
+    published.push(put('event.acme.c', JSON.stringify([{ id: '0-2-0' }])));
+  });
+  await Promise.all(published);
+  await destroy();
+  t.equal((await restore(folder)).eventsDropped, 1);
+  const ids = (await contentOf('EVENTS')).map(({ data }) => Buffer.from(data ?? '', 'base64').toString());
+  t.same(ids, ['[{"id":"0-1-0"}]', '[{"id":"0-2-0"}]', '[{"id":"0-2-0"}]']);
+});
+
+t.test('what is there is not touched without a word', async (t) => {
+  const folder = newFolder(t);
+  await freshCluster();
+  await backUp(folder);
+  await put(stateKey(1, 'tenant.later'), 'made after the backup');
+  const before = await contentOf('KV_state-1');
+  await t.rejects(restore(folder), { message: /KV_cluster.*KV_state-0.*--replace|--replace.*KV_cluster.*KV_state-0/ });
+  t.same(await contentOf('KV_state-1'), before);
+  await restore(folder, { replace: true });
+  t.same(await contentOf('KV_state-1'), []);
+  t.match(await join2(), { partitions });
+});
+
+t.test('partitions of another number of them do not stay', async (t) => {
+  const folder = newFolder(t);
+  await freshCluster();
+  await backUp(folder);
+  await destroy();
+  await joinCluster(nc, { partitions: 4, replicas: 1, newId: randomUUID });
+  await restore(folder, { replace: true });
+  t.equal(await streamInfo(nc, 'KV_state-3'), undefined);
+});
+
+t.test('nothing is restored under a process that lives', async (t) => {
+  const folder = newFolder(t);
+  await freshCluster();
+  await backUp(folder);
+  const before = await contentOf('KV_state-0');
+
+  t.test('one that is connected', async (t) => {
+    const other = await controlPlane(nats);
+    t.teardown(() => other.close());
+    other.subscribe(subjects.directoryRefresh, { callback: () => {} });
+    await other.flush();
+    await t.rejects(restore(folder, { replace: true }), { message: /an actors process is running/ });
+  });
+
+  t.test('one that renews its lease', async (t) => {
+    const renewing = setInterval(() => nc.publish(`$KV.${buckets.members.bucket}.member.m`, 'live'), 250);
+    t.teardown(() => clearInterval(renewing));
+    await t.rejects(restore(folder, { replace: true }), { message: /renews its lease/ });
+  });
+
+  t.same(await contentOf('KV_state-0'), before);
+});
+
+t.test('a backup that is not as it was written is refused before anything is touched', async (t) => {
+  const damage: Record<string, { readonly how: (folder: string) => void; readonly message: RegExp }> = {
+    'a truncated file': {
+      how: (folder) => truncateSync(join(folder, 'KV_state-0.snapshot'), 100),
+      message: /KV_state-0.snapshot has 100 bytes/,
+    },
+    'a flipped bit': {
+      how: (folder) => {
+        const path = join(folder, 'EVENTS.snapshot');
+        const bytes = readFileSync(path);
+        bytes[20] = (bytes[20] ?? 0) ^ 1;
+        writeFileSync(path, bytes);
+      },
+      message: /EVENTS.snapshot is damaged/,
+    },
+    'a manifest of another format': {
+      how: (folder) => {
+        const path = join(folder, 'manifest.json');
+        writeFileSync(path, readFileSync(path, 'utf8').replace('"format": 1', '"format": 2'));
+      },
+      message: /of format 2; known is 1/,
+    },
+    'a manifest that names a file elsewhere': {
+      how: (folder) => {
+        const path = join(folder, 'manifest.json');
+        writeFileSync(path, readFileSync(path, 'utf8').replace('"LOGS.snapshot"', '"../LOGS.snapshot"'));
+      },
+      message: /manifest.json can't be read/,
+    },
+    'no manifest': {
+      how: (folder) => truncateSync(join(folder, 'manifest.json'), 0),
+      message: /manifest.json can't be read/,
+    },
+  };
+  for (const [what, { how, message }] of Object.entries(damage)) {
+    const folder = newFolder(t);
+    await freshCluster();
+    await backUp(folder);
+    how(folder);
+    await t.rejects(restore(folder, { replace: true }), { message }, what);
+    t.match(await contentOf('KV_state-0'), { length: 3 }, what);
+  }
+});
+
+t.test('a restore that was broken off', async (t) => {
+  const folder = newFolder(t);
+  await freshCluster();
+  await backUp(folder);
+  await destroy();
+  let restored = 0;
+  const breaking = restore(folder, {
+    onRestored: () => {
+      if (++restored === 2) throw new Error('the power went');
+    },
+  });
+  await t.rejects(breaking, { message: 'the power went' });
+  await t.rejects(join2(), { message: /is being restored/ }, 'nobody takes the half for a cluster');
+  await t.rejects(backUp(newFolder(t)), { message: /is being restored/ });
+  await restore(folder);
+  t.match(await join2(), { partitions });
+  t.match(await contentOf('KV_state-0'), { length: 3 });
+});
+
+t.test('of two restores at a time one is refused', async (t) => {
+  const folder = newFolder(t);
+  await freshCluster();
+  await backUp(folder);
+  await destroy();
+  let secondEnds: Promise<unknown> = Promise.resolve();
+  const isSlow = new Promise<void>((resolve) => {
+    secondEnds = restore(folder, {
+      onChecked: () => resolve(),
+    }).catch((error: unknown) => error);
+  });
+  const first = restore(folder).catch((error: unknown) => error);
+  await isSlow;
+  const outcomes = await Promise.all([first, secondEnds]);
+  const refused = outcomes.filter((outcome) => outcome instanceof Error);
+  t.equal(refused.length, 1, String(refused));
+  t.match(await join2(), { partitions });
+});
+
+t.test('a backup is there whole or not at all', async (t) => {
+  await freshCluster();
+  const parent = temporaryFolder(t);
+
+  t.test('a folder with something in it is left as it is', async (t) => {
+    const folder = join(parent, 'full');
+    await backUp(folder);
+    const before = readFileSync(join(folder, 'manifest.json'), 'utf8');
+    await t.rejects(backUp(folder), { message: /is not empty/ });
+    t.equal(readFileSync(join(folder, 'manifest.json'), 'utf8'), before);
+  });
+
+  t.test('where nothing can be written', async (t) => {
+    const file = join(parent, 'file');
+    writeFileSync(file, '');
+    await t.rejects(backUp(join(file, 'backup')), { message: /ENOTDIR/ });
+  });
+
+  t.test(
+    'where the disk is full',
+    { skip: skipWithoutPrivateEngine && 'a small disk needs Linux and root' },
+    async (t) => {
+      const disk = temporaryFolder(t);
+      t.match(await run('mount', ['-t', 'tmpfs', '-o', 'size=256k', 'none', disk], { deadlineMs: 5_000 }), { code: 0 });
+      t.teardown(() => run('umount', [disk], { deadlineMs: 5_000 }));
+      for (let index = 0; index < 40; index++) {
+        await put(stateKey(1, `tenant.t${index}`), randomBytes(15_000).toString('base64'));
+      }
+      await t.rejects(backUp(join(disk, 'backup')), { message: /KV_state-1\.snapshot: ENOSPC/ });
+      t.same(readdirSync(disk), [], 'nothing is left');
+    },
+  );
+});
+
+const program = ({ url, credsFile }: Nats, name: string, args: readonly string[]) =>
+  run(process.execPath, [join(repositoryRoot, 'dist', 'deploy', name), ...args], {
+    deadlineMs: 60_000,
+    env: { PATH: process.env['PATH'], NATS_URLS: url, NATS_CREDS_FILE: credsFile },
+  });
+
+t.test('the programs, as an operator runs them', async (t) => {
+  await freshCluster();
+  const folder = newFolder(t);
+  const backup = await program(nats, 'backup.js', [folder, '--without-logs']);
+  t.match(backup, { code: 0, stdout: /LOGS: left out/ });
+  t.notOk(existsSync(join(folder, 'LOGS.snapshot')));
+  t.equal((await readBackup(folder)).logs, undefined);
+  const refused = await program(nats, 'restore.js', [folder]);
+  t.match(refused, { code: 1, stdout: /not restored: .*--replace/ });
+  const restored = await program(nats, 'restore.js', [folder, '--replace', '--replicas', '1']);
+  t.match(restored, { code: 0, stdout: /is back/ });
+  t.match(await contentOf('LOGS'), { length: 1 }, 'what the backup does not bring stays');
+  t.match(await program(nats, 'restore.js', [folder, '--replicas', '2']), { code: 2, stdout: /usage/ });
+  const absent = await program({ ...nats, url: 'nats://127.0.0.1:1' }, 'backup.js', [`${folder}-2`]);
+  t.match(absent, { code: 1, stdout: /no backup: NATS at nats:\/\/127.0.0.1:1/ });
+});
+
+t.test('on three servers: back with three replicas, and with one', async (t) => {
+  const folder = newFolder(t);
+  const three = await startNatsCluster({ dir: temporaryFolder(t) });
+  t.teardown(() => three.stop());
+  const cp = await connectTo(three);
+  t.teardown(() => cp.close());
+  const cluster = await joinCluster(cp, { partitions, replicas: 3, newId: randomUUID });
+  const epoch = encodeValue({ token: 'a', owner: 'former', takenAtMs: 1 });
+  await compareAndSet(cp, stateKey(1, keys.epoch), epoch, 0, { timeoutMs: 5_000 });
+  await compareAndSet(cp, stateKey(1, keys.journal(1)), entry(1, 'tenant.acme'), 0, { timeoutMs: 5_000 });
+  const options = { folder, withLogs: true, replace: true, clock: systemClock, onSaved: () => {} };
+  await backUpCluster(cp, options);
+  for (const replicas of [undefined, 1]) {
+    const restored = await restoreCluster(cp, { ...options, replicas, onChecked: () => {}, onRestored: () => {} });
+    t.equal(restored.cluster.id, cluster.id);
+    t.match(restored.partitions, [{}, { kind: 'loads', lastEntry: 1 }]);
+    t.match(await streamInfo(cp, 'KV_state-1'), { config: { num_replicas: replicas ?? 3 } });
+  }
+});

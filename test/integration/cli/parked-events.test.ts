@@ -1,0 +1,85 @@
+/** Events that wait in the bucket for the stream EVENTS when a backup is made, on a real server. */
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import t from 'tap';
+import { joinCluster } from '../../../actors/cluster.ts';
+import { createJetStreamStore } from '../../../actors/runtime/jetstream-store.ts';
+import { backUpCluster } from '../../../cli/backup/cluster.ts';
+import { api, streamInfo } from '../../../cli/backup/stream.ts';
+import { restoreCluster } from '../../../cli/restore/cluster.ts';
+import { sleep } from '../../../lib/backoff.ts';
+import { systemClock } from '../../../lib/clock.ts';
+import { buckets, streams } from '../../../schemas/records/buckets.ts';
+import type { Event } from '../../../schemas/api/event.ts';
+import { containerId, createAsker, operation, ownerOn, specOf, startCluster, tenantId } from '../../actors/support.ts';
+import { temporaryFolder } from '../../support/folder.ts';
+
+const { name: eventStream, subjects: eventSubjects } = streams.events;
+
+async function until(what: string, check: () => Promise<boolean>): Promise<void> {
+  for (let tries = 0; !(await check()); tries++) {
+    if (tries > 600) throw new Error(`${what}: never`);
+    await sleep(100);
+  }
+}
+
+t.test('what was parked when the backup was made comes out once after the restore', { timeout: 600_000 }, async (t) => {
+  const ground = await startCluster(t, 1);
+  const { nc } = ground;
+  const ask = createAsker(nc, 1);
+  const tenant = tenantId('acme');
+  const id = containerId();
+  const listenOn = async (subjects: readonly string[]): Promise<void> => {
+    const info = await streamInfo(nc, eventStream);
+    await api(nc, `STREAM.UPDATE.${eventStream}`, { ...info?.config, subjects });
+  };
+  const parked = async (): Promise<number> => {
+    const store = createJetStreamStore(nc, buckets.state.bucket(0), randomUUID);
+    const { revision } = await store.readEpoch();
+    return (await store.load(revision)).filter(({ key, value }) => key.startsWith('events.') && value !== null).length;
+  };
+  const told = async (): Promise<Event[]> => {
+    const { state } = (await streamInfo(nc, eventStream)) ?? {};
+    const events: Event[] = [];
+    for (let seq = Math.max(1, state?.first_seq ?? 1); seq <= (state?.last_seq ?? 0); seq++) {
+      const { message } = await api<{ message: { data: string } }>(nc, `STREAM.MSG.GET.${eventStream}`, { seq });
+      events.push(...(JSON.parse(Buffer.from(message.data, 'base64').toString()) as Event[]));
+    }
+    return events;
+  };
+
+  const first = ownerOn(ground, nc);
+  await first.start();
+  // The stream takes no events: nobody takes what is published on their subjects.
+  await listenOn(['nothing.>']);
+  const ofContainer = { tenant, id };
+  const created = await ask({
+    type: 'container.create',
+    op: operation(),
+    spec: specOf('web'),
+    idempotency: null,
+    ...ofContainer,
+  });
+  t.equal(created.code, 'created');
+  for (const type of ['container.stop', 'container.start', 'container.stop'] as const)
+    t.equal((await ask({ type, op: operation(), ...ofContainer })).code, 'ok');
+  await until('parked', async () => (await parked()) > 0);
+  t.same(await told(), []);
+  const recent = await ask({ type: 'event.recent', tenant, container: null, from: { before: null }, limit: 100 });
+  const expected = (recent.json as { data: { events: Event[] } }).data.events.map(({ id }) => id);
+  t.ok(expected.length >= 4, `${expected.length} events wait`);
+
+  const folder = join(temporaryFolder(t), 'backup');
+  await backUpCluster(nc, { folder, withLogs: true, clock: systemClock, onSaved: () => {} });
+  await first.stop();
+  const options = { folder, replace: true, replicas: undefined, clock: systemClock };
+  await restoreCluster(nc, { ...options, onChecked: () => {}, onRestored: () => {} });
+  t.ok((await parked()) > 0, 'they came back with the bucket');
+  await listenOn(eventSubjects);
+  const cluster = await joinCluster(nc, { partitions: 1, replicas: 1, newId: randomUUID });
+  const second = ownerOn({ ...ground, cluster }, nc);
+  t.teardown(() => second.stop());
+  await second.start();
+  await until('published', async () => (await parked()) === 0);
+  t.same((await told()).map(({ id }) => id).sort(), [...expected].sort(), 'each once');
+});

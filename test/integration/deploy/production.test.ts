@@ -1,0 +1,120 @@
+/** The files for a cluster of one's own: each is put to the program that is to read it. */
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import t from 'tap';
+import { accountsConfiguration } from '../../../dev/servers/nats.ts';
+import { makeNatsCertificates } from '../../../dev/servers/nats-certificates.ts';
+import { prepareNatsIdentity } from '../../../cli/keys/nats-identity.ts';
+import { programSettings } from '../../../dev/docs/pages.ts';
+import { anchorsOf } from '../../../dev/docs/markdown.ts';
+import { repositoryRoot } from '../../../dev/paths.ts';
+import { run } from '../../../dev/process/run.ts';
+import { executablesOf, toolHere } from '../../../dev/fetch/tools.ts';
+import { readSettings } from '../../../lib/config.ts';
+
+const deadlineMs = 60_000;
+const file = (...path: string[]): string => join(repositoryRoot, 'deploy', ...path);
+const read = (...path: string[]): string => readFileSync(file(...path), 'utf8');
+
+t.test('Prometheus takes its configuration and the alerts', async (t) => {
+  const promtool = await toolHere('promtool');
+  for (const [what, path] of [
+    ['config', 'prometheus.yml'],
+    ['rules', 'alerts.yml'],
+  ] as const) {
+    // The file with the token is not here.
+    const options = what === 'config' ? ['--syntax-only'] : [];
+    const args = ['check', what, ...options, file('prometheus', path)];
+    const ran = await run(promtool.path, args, { deadlineMs, env: promtool.env });
+    t.equal(ran.code, 0, `${path}: ${ran.stdout}${ran.stderr}`);
+  }
+});
+
+t.test('each alert names a part of the runbook', async (t) => {
+  const anchors = anchorsOf(readFileSync(join(repositoryRoot, 'docs/runbook.md'), 'utf8'));
+  const rules = read('prometheus', 'alerts.yml');
+  const named = [...rules.matchAll(/runbook: docs\/runbook\.md#(\S+)/g)].map(([, anchor = '']) => anchor);
+  t.equal(named.length, [...rules.matchAll(/- alert: /g)].length);
+  t.same(
+    named.filter((anchor) => !anchors.has(anchor)),
+    [],
+  );
+});
+
+t.test('nats-server takes its configuration, with the accounts', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'longshore-production-'));
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  const identity = await prepareNatsIdentity(join(folder, 'keys'));
+  writeFileSync(join(folder, 'accounts.conf'), accountsConfiguration(identity, join(folder, 'accounts')).join('\n'));
+  const { routesCaFile, servers } = await makeNatsCertificates(folder, [{ name: 'n1', address: 'n1.example.net' }]);
+  const { certFile, keyFile, route } = servers[0]!;
+  // Folders are the operator's; the rest is as it stands there.
+  const text = read('nats', 'nats-server.conf')
+    .replaceAll('/etc/nats/n1.pem', certFile)
+    .replaceAll('/etc/nats/n1.key', keyFile)
+    .replaceAll('/etc/nats/n1-route.pem', route.certFile)
+    .replaceAll('/etc/nats/n1-route.key', route.keyFile)
+    .replace('/etc/nats/routes-ca.pem', routesCaFile)
+    .replace('/var/lib/nats', join(folder, 'jetstream'));
+  t.notMatch(text, '/etc/nats');
+  const path = join(folder, 'nats-server.conf');
+  writeFileSync(path, text);
+  const server = await toolHere('nats-server');
+  const ran = await run(server.path, ['-t', '--config', path], { deadlineMs, env: server.env });
+  t.equal(ran.code, 0, ran.stdout + ran.stderr);
+  t.match(ran.stdout + ran.stderr, /is valid/);
+});
+
+/** KEY=value lines, as systemd reads them; comments and empty lines are none. */
+const environmentOf = (text: string): Record<string, string> =>
+  Object.fromEntries(
+    text
+      .split('\n')
+      .filter((line) => line !== '' && !line.startsWith('#'))
+      .map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
+  );
+
+const units = readdirSync(file('systemd')).filter((name) => name.endsWith('.service'));
+
+t.test('the environment files hold settings that there are, with values that are taken', async (t) => {
+  for (const [program, settings] of Object.entries(programSettings)) {
+    const environment = environmentOf(read('systemd', `${program}.env`));
+    t.same(
+      Object.keys(environment).filter((name) => !Object.hasOwn(settings, name)),
+      [],
+      program,
+    );
+    t.doesNotThrow(() => readSettings(settings, environment), program);
+  }
+});
+
+t.test('a unit for each program', async (t) => {
+  t.same(
+    units.map((unit) => basename(unit, '.service').replace('longshore-', '')).sort(),
+    Object.keys(programSettings).sort(),
+  );
+  for (const unit of units) {
+    const program = basename(unit, '.service').replace('longshore-', '');
+    const text = read('systemd', unit);
+    t.match(text, `EnvironmentFile=/etc/longshore/${program}.env`);
+    t.match(text, `ExecStart=/usr/bin/node --enable-source-maps /opt/longshore/dist/${program}/main.js`);
+  }
+});
+
+const [analyze] = executablesOf(['systemd-analyze'], process.env);
+
+t.test('systemd takes the units', { skip: analyze === undefined ? 'there is no systemd here' : false }, async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'longshore-units-'));
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  const paths = units.map((unit) => {
+    const path = join(folder, unit);
+    // What is to be run is not here; systemd would tell of nothing else.
+    writeFileSync(path, read('systemd', unit).replace('ExecStart=/usr/bin/node', `ExecStart=${process.execPath}`));
+    return path;
+  });
+  const ran = await run(analyze ?? '', ['verify', '--man=no', ...paths], { deadlineMs, env: process.env });
+  // Of units that ours are ordered after, this machine may have none, or others' faults.
+  const faults = (ran.stdout + ran.stderr).split('\n').filter((line) => line.includes(folder));
+  t.same(faults, []);
+});

@@ -1,0 +1,117 @@
+/** The pause before the next start, and a real process that is kept running. */
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { startRestartable, startServer } from '../../../dev/process/process.ts';
+import { nextStart, steadyMs } from '../../../dev/restarts.ts';
+import { Supervisor } from '../../../dev/supervisor.ts';
+import { sleep } from '../../../lib/backoff.ts';
+import { temporaryFolder } from '../../support/folder.ts';
+
+t.test('the pause before the next start', async (t) => {
+  const rows = [
+    { ends: 0, ranMs: 0, next: { ends: 1, pauseMs: 200 } },
+    { ends: 1, ranMs: 10, next: { ends: 2, pauseMs: 400 } },
+    { ends: 2, ranMs: steadyMs - 1, next: { ends: 3, pauseMs: 800 } },
+    { ends: 20, ranMs: 0, next: { ends: 21, pauseMs: 30_000 } },
+    { ends: 20, ranMs: steadyMs, next: { ends: 1, pauseMs: 200 } },
+  ];
+  for (const { ends, ranMs, next } of rows) {
+    t.same(nextStart(ends, ranMs), next, `${ends} ends before, ran ${ranMs} ms`);
+  }
+});
+
+async function until(what: string, check: () => boolean): Promise<void> {
+  const endMs = performance.now() + 60_000;
+  while (!check()) {
+    if (performance.now() > endMs) throw new Error(`not in time: ${what}`);
+    await sleep(20);
+  }
+}
+
+/** A process that is ready at once, and ends with code 3 where the file `ends` is there. */
+const programOf = (folder: string) => {
+  const ends = join(folder, 'ends');
+  return {
+    ends,
+    launch: (signal?: AbortSignal) =>
+      startServer({
+        name: 'program',
+        command: '/bin/sh',
+        args: ['-c', `trap 'exit 0' TERM; if [ -e '${ends}' ]; then exit 3; fi; while :; do sleep 1 & wait; done`],
+        env: process.env,
+        cwd: folder,
+        logFile: join(folder, 'program.log'),
+        ready: async () => Promise.resolve(!existsSync(ends)),
+        readyDeadlineMs: 30_000,
+        stopGraceMs: 5_000,
+        ...(signal === undefined ? {} : { signal }),
+      }),
+  };
+};
+
+t.test('one that is killed runs again, one that keeps ending is tried again and told of', async (t) => {
+  const { ends, launch } = programOf(temporaryFolder(t));
+  const said: string[] = [];
+  const part = await startRestartable(launch);
+  const supervisor = new Supervisor({ say: (text) => said.push(text), nowMs: () => 0 });
+  t.teardown(async () => {
+    await supervisor.stop();
+    await part.stop();
+  });
+  supervisor.watch('program', part);
+  const { pid } = part.server();
+  await part.server().kill9();
+  await until('it runs again', () => said.some((line) => line.startsWith('· program runs again')));
+  t.not(part.server().pid, pid);
+  t.match(said[0], /^! program was ended by SIGKILL; starting it again\. Its log: .*program\.log$/);
+
+  writeFileSync(ends, '');
+  await part.server().kill9();
+  await until('a fourth end', () => said.some((line) => line.includes('for the 4th time in a row')));
+  t.match(
+    said.filter((line) => line.startsWith('!')).slice(1),
+    [
+      /^! program was ended by SIGKILL, for the 2nd time in a row; starting it again in 0\.4 s\./,
+      /^! program did not start, for the 3rd time in a row; starting it again in 0\.8 s\.$/,
+      /^! program did not start, for the 4th time in a row; starting it again in 1\.6 s\.$/,
+    ],
+    'with growing pauses',
+  );
+  t.match(
+    said.find((line) => line.startsWith('✗')),
+    /^✗ program: program ended with exit code 3/,
+  );
+  rmSync(ends);
+  await until('it runs', () => said.at(-1)?.startsWith('· program runs again') === true);
+  t.equal(part.server().exit(), undefined);
+});
+
+t.test('a stop calls off a start that is under way', async (t) => {
+  const folder = temporaryFolder(t);
+  const never = join(folder, 'never');
+  let starts = 0;
+  const { launch } = programOf(folder);
+  const part = await startRestartable(async (signal) => {
+    if (starts++ === 0) return launch();
+    return startServer({
+      name: 'program',
+      command: '/bin/sh',
+      args: ['-c', 'echo $$ >started; while :; do sleep 1 & wait; done'],
+      env: process.env,
+      cwd: folder,
+      logFile: join(folder, 'program.log'),
+      ready: async () => Promise.resolve(existsSync(never)),
+      readyDeadlineMs: 600_000,
+      stopGraceMs: 5_000,
+      ...(signal === undefined ? {} : { signal }),
+    });
+  });
+  const supervisor = new Supervisor({ say: () => undefined, nowMs: () => 0 });
+  supervisor.watch('program', part);
+  await part.server().kill9();
+  await until('its successor is under way', () => existsSync(join(folder, 'started')));
+  await supervisor.stop();
+  await part.stop();
+  t.not(part.server().exit(), undefined, 'resolves long before the start would have been given up');
+});

@@ -1,0 +1,51 @@
+/** Which cluster a gateway serves: the one that it is told of, and only for as long as it is that one. */
+import t from 'tap';
+import { serveReads } from '../../../actors/endpoints/reads.ts';
+import { waitForCluster } from '../../../gateway/backend/cluster.ts';
+import { sleep } from '../../../lib/backoff.ts';
+import { clusterSubject, watchCluster } from '../../../lib/nats/cluster-record.ts';
+import type { Log } from '../../../lib/log.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { quietLog, startCluster } from '../../actors/support.ts';
+import { until } from '../../gateway/support.ts';
+
+t.test('another cluster than the one it is told of is waited out, and told of', async (t) => {
+  const { nc, cluster } = await startCluster(t, 2);
+  serveReads(nc, quietLog);
+  const faults: string[] = [];
+  const log: Log = { ...quietLog, error: (event) => faults.push(event) };
+  const enough = new AbortController();
+  const waiting = waitForCluster(nc, { log, expectedId: 'another' }, enough.signal);
+  await until('it is said', () => faults.length > 0);
+  await sleep(2 * limits.clusterPollMs);
+  enough.abort();
+  t.equal(await waiting, undefined);
+  t.same(faults, ['wrong_cluster'], 'once');
+  const signal = AbortSignal.timeout(60_000);
+  t.match(await waitForCluster(nc, { log, expectedId: cluster.id }, signal), cluster);
+  t.match(await waitForCluster(nc, { log, expectedId: undefined }, signal), cluster);
+});
+
+t.test('whoever joined a cluster hears once that it is another, or is being restored', async (t) => {
+  const { nc, cluster } = await startCluster(t, 2);
+  for (const [entry, told] of [
+    [{ ...cluster, incarnation: 7 }, /and now there is .*, incarnation 7/],
+    [{ ...cluster, id: 'another' }, /and now there is another/],
+    [{ restoring: true, renewal: 1 }, /and now it is being restored/],
+  ] as const) {
+    await nc.request(clusterSubject, JSON.stringify(cluster));
+    const heard: string[] = [];
+    const ending = new AbortController();
+    const watching = watchCluster(nc, cluster, ({ message }) => heard.push(message), ending.signal);
+    // As a gateway, while no actors process takes its questions.
+    const hearing = watchCluster(nc, cluster, ({ message }) => heard.push(message), ending.signal, 'read.nobody');
+    await sleep(1500);
+    await nc.request(clusterSubject, JSON.stringify(cluster));
+    t.same(heard, [], 'it is the same');
+    await nc.request(clusterSubject, JSON.stringify(entry));
+    await Promise.all([watching, hearing]);
+    t.equal(heard.length, 2);
+    for (const message of heard) t.match(message, told);
+    ending.abort();
+  }
+});

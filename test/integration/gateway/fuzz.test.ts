@@ -1,0 +1,130 @@
+/**
+ * Requests made at random from the route table: never a 500, only statuses that the table names, JSON of the contract's
+ * shapes, and nothing of another tenant.
+ */
+import fc from 'fast-check';
+import t from 'tap';
+import { v4 as uuid } from 'uuid';
+import { errorStatus, successStatus, type ErrorCode } from '../../../schemas/errors.ts';
+import { authErrors, commonErrors, routes, type Route } from '../../../schemas/routes.ts';
+import { bodies as json } from '../../support/bodies.ts';
+import { engines, memoryOwner, recordingLog, runGateway, serveOwner, startGround } from '../../gateway/support.ts';
+
+const ground = await startGround(t);
+const owner = memoryOwner();
+serveOwner(ground.nc, owner);
+const secret = 'secret-of-the-rival';
+const rivalId = uuid();
+owner.containers.set(`rival ${rivalId}`, { id: rivalId, tenant_id: 'rival', name: secret } as never);
+const tokens = [
+  undefined,
+  await ground.issuer.mint(),
+  await ground.issuer.mint({ tenant_id: 'ops', scope: 'operator' }),
+  await ground.issuer.mint({ exp: 1 }),
+  'x.y.z',
+];
+const [, tenantToken] = tokens;
+
+const odd = fc.oneof(
+  fc.string({ maxLength: 20 }),
+  fc.string({ unit: 'binary', maxLength: 10 }),
+  fc.constantFrom(
+    '..',
+    '.',
+    '%00',
+    '%2f',
+    '%',
+    'quota',
+    'events',
+    '*',
+    '>',
+    'a.b',
+    rivalId,
+    rivalId.toUpperCase(),
+    uuid(),
+  ),
+);
+const requests = fc.record({
+  route: fc.constantFrom<Route>(...routes.filter(({ name }) => name !== 'openapi')),
+  method: fc.option(fc.constantFrom('GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'), { freq: 8 }),
+  parts: fc.array(odd, { minLength: 3, maxLength: 3 }),
+  suffix: fc.option(odd, { freq: 10 }),
+  query: fc.dictionary(fc.constantFrom('limit', 'cursor', 'region', 'status', 'timeout', 'x'), odd),
+  body: fc.oneof(
+    json.map((value) => JSON.stringify(value)),
+    fc.string({ maxLength: 30 }),
+  ),
+  token: fc.constantFrom(...tokens, tenantToken, tenantToken, tenantToken),
+  asCookie: fc.boolean(),
+  contentType: fc.constantFrom('application/json', 'application/json', 'application/json; charset=utf-8', 'text/plain'),
+});
+
+const statusesOf = (route: Route): Set<number> => {
+  const codes: ErrorCode[] = [...route.errors, ...commonErrors, ...(route.access === 'public' ? [] : authErrors)];
+  return new Set([successStatus[route.success], 204, 404, ...codes.map((code) => errorStatus[code])]);
+};
+
+const known = new Set<string>(Object.keys(errorStatus));
+
+/** A segment that names nothing leads to no route: under a guarded prefix that is a 401, of a public route too. */
+const namesNothing = (path: string): boolean => /%(?:00|2f|(?![\da-f]{2}))/i.test(path);
+
+for (const engine of engines) {
+  t.test(`on ${engine}`, async (t) => {
+    const log = recordingLog();
+    const { url } = await runGateway(t, ground, { engine, log });
+    let count = 0;
+    await fc.assert(
+      fc.asyncProperty(requests, async (request) => {
+        const { route, parts, suffix, token, asCookie } = request;
+        const escaped = (part: string): string =>
+          part.startsWith('%') || part.startsWith('.') ? part : encodeURIComponent(part);
+        let at = 0;
+        const path = route.path.replaceAll(/:\w+/g, () => escaped(parts[at++ % 3] || 'x').replaceAll('%EF%BF%BD', 'x'));
+        const query = new URLSearchParams({
+          ...request.query,
+          ...(route.name === 'container.wait' ? { timeout: '1' } : {}),
+        });
+        const method = request.method ?? route.method;
+        const sendsBody = method !== 'GET' && method !== 'HEAD';
+        const response = await fetch(
+          `${url}${path}${suffix === null ? '' : `/${escaped(suffix)}`}?${query.toString()}`,
+          {
+            method,
+            headers: {
+              ...(token === undefined
+                ? {}
+                : asCookie
+                  ? { cookie: `_dro_token=${token}` }
+                  : { authorization: `Bearer ${token}` }),
+              ...(sendsBody ? { 'content-type': request.contentType } : {}),
+            },
+            ...(sendsBody ? { body: request.body } : {}),
+          },
+        );
+        const text = await response.text();
+        count++;
+        const { status } = response;
+        const said = `${method} ${path}: ${status} ${text.slice(0, 200)}`;
+        if (status === 500) throw new Error(`${said} ${JSON.stringify(log.events.at(-1)?.fields)}`);
+        // fetch resolves `.` and `..` before it asks, and then another route answers.
+        const isAsWritten =
+          new URL(path, url).pathname === path && suffix === null && request.method === null && !namesNothing(path);
+        if (isAsWritten && !statusesOf(route).has(status)) throw new Error(said);
+        if (response.headers.get('x-request-id') === null) throw new Error(`${said}: no request id`);
+        if (text.includes(secret)) throw new Error(`${said}: another tenant's`);
+        if (status >= 400 && method !== 'HEAD') {
+          const body = JSON.parse(text) as { error: string; details?: Record<string, unknown[]> };
+          if (!known.has(body.error) || errorStatus[body.error as ErrorCode] !== status) throw new Error(said);
+          if (status === 422 && Object.values(body.details ?? {}).flat().length === 0) throw new Error(said);
+        }
+      }),
+      { numRuns: 1500 },
+    );
+    t.equal(count >= 1500, true);
+    t.same(
+      log.events.filter(({ event }) => event.endsWith('_failed')),
+      [],
+    );
+  });
+}

@@ -1,0 +1,297 @@
+/** How much a tenant and an address may, alone and with other gateways through Redis; and news of revocations. */
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import t from 'tap';
+import { startRedis } from '../../../dev/servers/redis.ts';
+import { Revocations } from '../../../gateway/auth/revocations.ts';
+import { RateLimiter } from '../../../gateway/auth/rate-limits.ts';
+import { sleep } from '../../../lib/backoff.ts';
+import { readClusterEntry } from '../../../lib/nats/cluster-record.ts';
+import type { Clock } from '../../../lib/clock.ts';
+import { isRestoring } from '../../../schemas/records/cluster.ts';
+import type { TenantId } from '../../../schemas/ids.ts';
+import { limits } from '../../../schemas/limits.ts';
+import type { Ask } from '../../../schemas/wire/messages.ts';
+import { partitionOf } from '../../../schemas/wire/subjects.ts';
+import type { Revocation } from '../../../schemas/api/tenant.ts';
+import { temporaryFolder } from '../../support/folder.ts';
+import {
+  memoryOwner,
+  recordingLog,
+  revocationsOf,
+  runGateway,
+  serveOwner,
+  startGround,
+  until,
+  type AnswerOf,
+} from '../../gateway/support.ts';
+import { createKey } from '../../gateway/tokens.ts';
+
+const compute = '/api/v2/compute';
+
+// Before the first test: tap ends a file that has a teardown and nothing to do for a moment.
+const ground = await startGround(t);
+
+t.test('a bucket', async (t) => {
+  let nowMs = 0;
+  const clock: Clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
+  const limiter = new RateLimiter({ perSecond: 10, burst: 3 }, clock, { shared: true });
+  t.same(
+    [1, 2, 3, 4].map(() => limiter.take('a')),
+    [0, 0, 0, 1],
+  );
+  t.equal(limiter.take('b'), 0, 'another key');
+  nowMs += 100;
+  t.equal(limiter.peek('a'), 0);
+  t.same([limiter.take('a'), limiter.take('a')], [0, 1], 'one came back');
+  t.same(
+    [...limiter.tellUntold()],
+    [
+      ['a', 4],
+      ['b', 1],
+    ],
+  );
+  t.same([...limiter.tellUntold()], []);
+  nowMs += 10_000;
+  limiter.charge('a', 2);
+  const twice = (): number[] => [limiter.take('a'), limiter.take('a'), limiter.take('a')];
+  t.same(twice(), [0, 0, 1], 'what others took is gone, but for the share of this gateway');
+  limiter.charge('a', 1000);
+  t.equal(limiter.take('a'), 1);
+  nowMs += 700;
+  t.equal(limiter.take('a'), 0, 'the debt is bounded by one burst');
+  const slow = new RateLimiter({ perSecond: 0.1, burst: 1 }, clock, { shared: false });
+  slow.take('x');
+  t.equal(slow.take('x'), 10, 'in how many seconds');
+  t.equal(slow.peek('nobody'), 0);
+});
+
+const owner = memoryOwner();
+const revocations: Revocation[] = [];
+let revocationsAnswer: ((ask: Extract<Ask, { type: 'revocation.list' }>) => AnswerOf) | undefined;
+serveOwner(ground.nc, (ask) => {
+  if (ask.type === 'revocation.list') {
+    if (revocationsAnswer !== undefined) return revocationsAnswer(ask);
+    return revocationsOf(ask.partition === 0 ? revocations : []);
+  }
+  if (ask.type === 'tenant.revoke') revocations.push(ask.revocation);
+  return owner(ask);
+});
+const get = async (url: string, token: string): Promise<Response> => {
+  const response = await fetch(`${url}${compute}`, { headers: { authorization: `Bearer ${token}` } });
+  await response.text();
+  return response;
+};
+const revoke = async (url: string, tenant: string, body: unknown): Promise<number> => {
+  const response = await fetch(`${url}/api/v2/operator/tenants/${tenant}/revocations`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${await ground.issuer.mint({ tenant_id: 'ops', scope: 'operator' })}`,
+      'content-type': 'application/json',
+    },
+    body: JSON.stringify(body),
+  });
+  await response.text();
+  return response.status;
+};
+
+t.test('a tenant over its rate hears 429, others do not', async (t) => {
+  const env = { RATE_LIMIT_TENANT_PER_SECOND: '1', RATE_LIMIT_TENANT_BURST: '5' };
+  const { url, registry } = await runGateway(t, ground, { env });
+  const token = await ground.issuer.mint();
+  const startMs = performance.now();
+  const responses = await Promise.all(Array.from({ length: 50 }, () => get(url, token)));
+  const refilled = Math.ceil((performance.now() - startMs) / 1000);
+  const refused = responses.filter(({ status }) => status === 429);
+  const served = responses.length - refused.length;
+  t.ok(served >= 5 && served <= 5 + refilled, `${served} served, at most ${refilled} of them refilled`);
+  for (const { headers } of refused) t.equal(headers.get('retry-after'), '1');
+  t.equal((await get(url, await ground.issuer.mint({ tenant_id: 'other' }))).status, 200);
+  t.match(
+    await registry.metrics(),
+    new RegExp(`longshore_gateway_rate_limited_total\\{limit="tenant"\\} ${refused.length}`),
+  );
+});
+
+t.test('an address that fails too often is refused before its tokens are verified', async (t) => {
+  const env = {
+    RATE_LIMIT_AUTH_FAILURES_PER_SECOND: '1',
+    RATE_LIMIT_AUTH_FAILURES_BURST: '3',
+    TRUSTED_PROXIES: '127.0.0.0/8',
+  };
+  const { url } = await runGateway(t, ground, { env });
+  const good = await ground.issuer.mint();
+  t.equal((await get(url, good)).status, 200);
+  const bad = await ground.issuer.mint({}, { key: await createKey('EdDSA', ground.issuer.keys.EdDSA.kid) });
+  const startMs = performance.now();
+  const statuses: number[] = [];
+  while (statuses.at(-1) !== 429 && statuses.length < 60) statuses.push((await get(url, bad)).status);
+  const refilled = Math.ceil((performance.now() - startMs) / 1000);
+  const verified = statuses.slice(0, -1);
+  t.equal(statuses.at(-1), 429);
+  t.ok(verified.every((status) => status === 401));
+  t.ok(verified.length >= 3 && verified.length <= 3 + refilled, `${verified.length} verified`);
+  t.equal((await get(url, good)).status, 200, 'a token that is known to be good goes on');
+  const elsewhere = await fetch(`${url}${compute}`, {
+    headers: { authorization: `Bearer ${bad}`, 'x-forwarded-for': '192.0.2.7' },
+  });
+  t.equal(elsewhere.status, 401, 'another client of the same proxy');
+  t.equal((await fetch(`${url}${compute}`)).status, 401, 'no credentials are never limited');
+});
+
+t.test('without Redis: a revocation holds here at once, and is known after a start', async (t) => {
+  const { url } = await runGateway(t, ground);
+  const token = await ground.issuer.mint({ tenant_id: 'leak', sub: 'mallory' });
+  t.equal((await get(url, token)).status, 200);
+  t.equal(await revoke(url, 'leak', { sub: 'mallory' }), 201);
+  t.equal((await get(url, token)).status, 401);
+  const other = await runGateway(t, ground);
+  t.equal((await get(other.url, token)).status, 401, 'asked of the owners at start');
+});
+
+t.test('until the owners have said what is revoked, no token is served', async (t) => {
+  revocationsAnswer = () => ({ code: 'unavailable', body: '' });
+  const { url } = await runGateway(t, ground, { untilReady: false });
+  const token = await ground.issuer.mint();
+  await until('listening', async () => (await fetch(`${url}/healthz`)).status === 200);
+  const response = await get(url, token);
+  t.equal(response.status, 503);
+  t.ok(response.headers.get('retry-after'));
+  t.equal((await fetch(`${url}/readyz`)).status, 503);
+  t.equal((await get(url, await ground.issuer.mint({ exp: 1 }))).status, 401, 'what needs no one is still refused');
+  revocationsAnswer = () => ({ code: 'ok', body: '{"data":[{"nonsense":1}]}' });
+  t.equal((await get(url, token)).status, 503);
+  revocationsAnswer = undefined;
+  await until('ready', async () => (await fetch(`${url}/readyz`)).status === 200);
+  t.equal((await get(url, token)).status, 200);
+});
+
+t.test('a tenant whose record is damaged is refused, and no other; all pages are asked for', async (t) => {
+  const asked: (string | null)[] = [];
+  let isDamaged = true;
+  revocationsAnswer = ({ partition, after }) => {
+    if (partition !== partitionOf('broken', ground.partitions)) return revocationsOf([]);
+    asked.push(after);
+    const all = isDamaged ? ['broken' as TenantId] : [];
+    if (after === null) return revocationsOf([], { unreadable: all, more: true, next: '7.1' });
+    const late: Revocation = {
+      tenant: 'broken' as TenantId,
+      match: { by: 'jti', value: 'late' },
+      issuedUntilS: 10 ** 10,
+      untilMs: 10 ** 13,
+    };
+    return revocationsOf(isDamaged ? [] : [late], { whole: false, next: '7.2' });
+  };
+  t.teardown(() => (revocationsAnswer = undefined));
+  const log = recordingLog();
+  const { url } = await runGateway(t, ground, { log });
+  t.same([...new Set(asked)].slice(0, 2), [null, '7.1']);
+  t.equal((await get(url, await ground.issuer.mint({ tenant_id: 'whole' }))).status, 200);
+  const response = await fetch(`${url}${compute}`, {
+    headers: { authorization: `Bearer ${await ground.issuer.mint({ tenant_id: 'broken' })}` },
+  });
+  t.equal(response.status, 503);
+  t.match(await response.json(), { error: 'unavailable', message: /the record of this tenant is damaged/ });
+  t.match(
+    log.events.find(({ event }) => event === 'revocations_unreadable'),
+    { fields: { tenant: 'broken' } },
+  );
+  t.equal((await fetch(`${url}/readyz`)).status, 200, 'the gateway is ready');
+
+  isDamaged = false;
+  const other = await runGateway(t, ground);
+  t.equal((await get(other.url, await ground.issuer.mint({ tenant_id: 'broken' }))).status, 200);
+  const late = await ground.issuer.mint({ tenant_id: 'broken', jti: 'late' });
+  t.equal((await get(other.url, late)).status, 401, 'of the second page');
+});
+
+t.test('a tenant with more revocations than are kept is refused, and no other', async (t) => {
+  const tenant = 'noisy' as TenantId;
+  const many = Array.from({ length: limits.revocationsPerTenant * 2 + 1 }, (_, n): Revocation => ({
+    tenant,
+    match: { by: 'jti', value: `token ${n}` },
+    issuedUntilS: 10 ** 10,
+    untilMs: 10 ** 13,
+  }));
+  revocationsAnswer = ({ partition }) =>
+    revocationsOf(partition === partitionOf(tenant, ground.partitions) ? many : []);
+  t.teardown(() => (revocationsAnswer = undefined));
+  const { url, registry } = await runGateway(t, ground);
+  t.equal((await get(url, await ground.issuer.mint({ tenant_id: tenant }))).status, 503);
+  t.equal((await get(url, await ground.issuer.mint({ tenant_id: 'quiet' }))).status, 200);
+  t.match(await registry.metrics(), /longshore_gateway_tenants_refused 1/);
+});
+
+t.test('revocations are bounded by their memory over all tenants', (t) => {
+  const held = new Revocations(10_000);
+  const of = (tenant: string, n: number): Revocation => ({
+    tenant: tenant as TenantId,
+    match: { by: 'sub', value: `${n}` },
+    issuedUntilS: 1,
+    untilMs: 10 ** 13,
+  });
+  let added = 0;
+  while (held.add(of('noisy', added), 0)) added++;
+  t.ok(added > 5 && added < 100, `${added}`);
+  t.notOk(held.add(of('other', 1), 0));
+  t.ok(held.add(of('noisy', 1), 0), 'what is held already needs no room');
+  held.sweep(10 ** 13);
+  t.equal(held.count(), 0);
+  t.ok(held.add(of('other', 1), 0), 'room again');
+  t.ok(held.add({ ...of('other', 1), match: { by: 'tenant' } }, 0));
+  t.equal(held.count(), 1, 'one of the whole tenant takes the place of those that it covers');
+  t.ok(held.add({ ...of('other', 1), match: { by: 'jti', value: 'stolen' } }, 0));
+  t.equal(held.count(), 2, 'one of a token stands beside it: it also refuses what is issued later');
+  t.end();
+});
+
+t.test('with Redis', async (t) => {
+  const folder = join(temporaryFolder(t), 'redis');
+  mkdirSync(folder);
+  const redis = await startRedis({ folder });
+  t.teardown(() => redis.stop());
+  const env = { ...redis.settings, RATE_LIMIT_TENANT_PER_SECOND: '1', RATE_LIMIT_TENANT_BURST: '40' };
+  const log = recordingLog();
+  const one = await runGateway(t, ground, { env, log });
+  const other = await runGateway(t, ground, { env, log });
+  await until('connected', () => log.events.filter(({ event }) => event === 'redis_ready').length === 4);
+
+  const token = await ground.issuer.mint({ tenant_id: 'spread', jti: 'stolen' });
+  t.equal((await get(other.url, token)).status, 200);
+  t.equal(await revoke(one.url, 'spread', { jti: 'stolen' }), 201);
+  await until('heard by the other', async () => (await get(other.url, token)).status === 401);
+
+  const busy = await ground.issuer.mint({ tenant_id: 'busy' });
+  t.equal((await get(other.url, busy)).status, 200);
+  // What others took is the growth of the sum: a gateway has to know one before.
+  const shared = new Redis({
+    port: redis.port,
+    username: 'gateway',
+    password: redis.password,
+    disableClientInfo: true,
+  });
+  t.teardown(() => shared.disconnect());
+  shared.on('error', () => {});
+  const { entry } = await readClusterEntry(ground.nc);
+  const key = `longshore:${entry === undefined || isRestoring(entry) ? '' : entry.id}:rate:busy`;
+  await until('the sum is known', async () => (await shared.incrby(key, 0)) > 0);
+  await until('one gateway refuses', async () => {
+    const responses = await Promise.all(Array.from({ length: 20 }, () => get(one.url, busy)));
+    return responses.some(({ status }) => status === 429);
+  });
+  // Two a second, of which one comes back: its own burst of 40 would last beyond the deadline.
+  const asOther = async (): Promise<boolean> => {
+    await sleep(1000);
+    const responses = await Promise.all([get(other.url, busy), get(other.url, busy)]);
+    return responses.some(({ status }) => status === 429);
+  };
+  await until('what one gateway let through, the other does not', asOther, 25_000);
+
+  await redis.server().kill9();
+  await until('noticed', () => log.events.some(({ event }) => event === 'redis_away'));
+  t.equal((await get(one.url, await ground.issuer.mint({ tenant_id: 'calm' }))).status, 200, 'goes on alone');
+  t.equal(await revoke(one.url, 'calm', {}), 201);
+  await sleep(600);
+  t.ok(log.events.filter(({ event }) => event === 'redis_away').length <= 4, 'said once for each connection');
+});

@@ -1,0 +1,144 @@
+/**
+ * A tenant reads its own events: what an answered request did is in the next list and in a resumed stream, however long the
+ * stream EVENTS takes. A real owner and a real gateway; the stream EVENTS takes nothing until the test lets it.
+ */
+import { jetstreamManager } from '@nats-io/jetstream';
+import { randomUUID } from 'node:crypto';
+import t, { type Test } from 'tap';
+import { joinCluster } from '../../../actors/cluster.ts';
+import { streams } from '../../../schemas/records/buckets.ts';
+import type { Event } from '../../../schemas/api/event.ts';
+import { ownerOn } from '../../actors/support.ts';
+import { controlPlane, runGateway, startGround, until, type Ground } from '../../gateway/support.ts';
+
+const compute = '/api/v2/compute';
+
+async function startOwnerOn(t: Test, ground: Ground) {
+  const cluster = await joinCluster(ground.nc, { partitions: ground.partitions, replicas: 1, newId: randomUUID });
+  const nc = await controlPlane(ground.nats);
+  t.teardown(() => nc.close());
+  const owner = ownerOn({ ...ground, cluster }, nc);
+  let stopping: Promise<void> | undefined;
+  const stop = (): Promise<void> => (stopping ??= owner.stop());
+  // One that was not stopped would keep a test that failed from its end.
+  t.teardown(stop);
+  await owner.start();
+  return { stop };
+}
+
+/** The server has no taker for events while the stream listens elsewhere. */
+async function eventsTaken(ground: Ground, isTaken: boolean): Promise<void> {
+  const jsm = await jetstreamManager(ground.nc);
+  const subjects = isTaken ? [...streams.events.subjects] : ['elsewhere.>'];
+  await jsm.streams.update(streams.events.name, { subjects });
+}
+
+t.test('what was answered is in the events that are read next', async (t) => {
+  const ground = await startGround(t);
+  const owner = await startOwnerOn(t, ground);
+  const gateway = await runGateway(t, ground);
+  const headers = {
+    authorization: `Bearer ${await ground.issuer.mint({ tenant_id: 'acme' })}`,
+    'content-type': 'application/json',
+  };
+  const call = async <T>(method: string, path: string, body?: unknown): Promise<{ status: number; data: T }> => {
+    const response = await fetch(`${gateway.url}${compute}${path}`, {
+      method,
+      headers,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    return { status: response.status, data: ((await response.json()) as { data: T }).data };
+  };
+  const create = async (name: string): Promise<string> => {
+    const spec = { name, image: 'nginx:1', cpu_limit: '0.1', mem_limit: '16m' };
+    const { status, data } = await call<{ id: string }>('POST', '', spec);
+    t.equal(status, 201);
+    return data.id;
+  };
+  const told = async (path: string): Promise<string[]> => {
+    const { status, data } = await call<Event[]>('GET', path);
+    t.equal(status, 200);
+    t.equal(new Set(data.map(({ id }) => id)).size, data.length, 'each once');
+    return data.map(({ type, name }) => `${type} ${name}`);
+  };
+
+  const one = await create('one');
+  await until('published', async () =>
+    (await ground.nc.request('$JS.API.STREAM.INFO.EVENTS', '')).string().includes('"messages":1,'),
+  );
+  await eventsTaken(ground, false);
+  const two = await create('two');
+  t.equal((await call('POST', `/${one}/stop`)).status, 200);
+  t.equal((await call('POST', `/${two}/stop`)).status, 200);
+  const all = ['created one', 'created two', 'stop_requested one', 'stop_requested two'];
+  t.same(await told('/events'), all, 'of all containers');
+  t.same(await told('/events?limit=1'), all.slice(-1), 'the newest');
+  t.same(await told(`/${one}/events`), ['created one', 'stop_requested one'], 'of one');
+
+  const follow = async (lastEventId?: string): Promise<{ id: string; name: string }[]> => {
+    const giveUp = AbortSignal.timeout(60_000);
+    const leave = new AbortController();
+    const resume = lastEventId === undefined ? {} : { 'last-event-id': lastEventId };
+    const response = await fetch(`${gateway.url}${compute}/events?follow=true`, {
+      headers: { ...headers, ...resume },
+      signal: AbortSignal.any([giveUp, leave.signal]),
+    });
+    const frames: { id: string; name: string }[] = [];
+    let text = '';
+    for await (const chunk of response.body ?? []) {
+      text += Buffer.from(chunk as Uint8Array).toString();
+      const found = [...text.matchAll(/id: (\S+)\nevent: event\ndata: (.*)\n\n/g)];
+      frames.splice(
+        0,
+        Infinity,
+        ...found.map(([, id = '', data = '']) => {
+          const event = JSON.parse(data) as Event;
+          return { id, name: `${event.type} ${event.name}` };
+        }),
+      );
+      if (frames.at(-1)?.name === all.at(-1)) break;
+    }
+    leave.abort();
+    return frames;
+  };
+  const frames = await follow();
+  t.same(
+    frames.map(({ name }) => name),
+    all,
+    'a stream shows them',
+  );
+  for (const [index, { id }] of frames.slice(0, -1).entries()) {
+    t.same(
+      (await follow(id)).map(({ name }) => name),
+      all.slice(index + 1),
+      'and a resumed one the rest',
+    );
+  }
+
+  await startOwnerOn(t, ground);
+  await owner.stop();
+  t.same(await told('/events'), all, 'the next owner knows them, too');
+  await eventsTaken(ground, true);
+  await until('published', async () =>
+    /"num_subjects":2/.test((await ground.nc.request('$JS.API.STREAM.INFO.EVENTS', '')).string()),
+  );
+  t.same(await told('/events'), all, 'none twice when they are in the stream');
+  t.same(
+    (await follow(frames[0]?.id)).map(({ name }) => name),
+    all.slice(1),
+    'and a resumed stream goes on',
+  );
+});
+
+t.test('an owner that is away: 503, not a list with a hole in it', async (t) => {
+  const ground = await startGround(t);
+  const owner = await startOwnerOn(t, ground);
+  const gateway = await runGateway(t, ground, { env: { REQUEST_DEADLINE_MS: '5000' } });
+  const headers = { authorization: `Bearer ${await ground.issuer.mint({ tenant_id: 'acme' })}` };
+  const get = () => fetch(`${gateway.url}${compute}/events`, { headers });
+  t.equal((await get()).status, 200);
+  await owner.stop();
+  const away = await get();
+  t.equal(away.status, 503);
+  t.ok(away.headers.get('retry-after'));
+});

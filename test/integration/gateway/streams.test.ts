@@ -1,0 +1,573 @@
+/** Logs, events and waits, read from real streams: newest first, followed, resumed without loss or repetition, ended. */
+import { jetstream, type JetStreamClient } from '@nats-io/jetstream';
+import { connect } from 'node:net';
+import t, { type Test } from 'tap';
+import { v7 as uuidv7 } from 'uuid';
+import { judgeWait } from '../../../gateway/streams/handlers.ts';
+import { entriesAbove, newestOf } from '../../../gateway/streams/logs.ts';
+import {
+  beginning,
+  followedBy,
+  parseFrameId,
+  unseen,
+  withRecent,
+  type PlacedEvent,
+} from '../../../gateway/streams/events.ts';
+import { encodeFrame } from '../../../gateway/streams/sse.ts';
+import type { Container } from '../../../schemas/api/container.ts';
+import { compareEvents, type Event } from '../../../schemas/api/event.ts';
+import type { ContainerId, HostKey, TenantId } from '../../../schemas/ids.ts';
+import { limits } from '../../../schemas/limits.ts';
+import type { LogEntry } from '../../../schemas/api/log.ts';
+import { subjects } from '../../../schemas/wire/subjects.ts';
+import { Registry } from 'prom-client';
+import { createMeters } from '../../../gateway/metrics.ts';
+import { Seats } from '../../../gateway/http/seats.ts';
+import { StreamHost } from '../../../gateway/streams/host.ts';
+import { sleep } from '../../../lib/backoff.ts';
+import { systemClock } from '../../../lib/clock.ts';
+import type { TestIssuer } from '../../gateway/tokens.ts';
+import {
+  engines,
+  okData,
+  memoryOwner,
+  quietLog,
+  refusal,
+  runGateway,
+  serveOwner,
+  startGround,
+  statusEvent,
+  statusView,
+  until,
+} from '../../gateway/support.ts';
+
+const compute = '/api/v2/compute';
+// The engines side by side: most of the time is spent waiting.
+t.jobs = 2;
+const ground = await startGround(t);
+const js: JetStreamClient = jetstream(ground.nc);
+const acme = 'acme' as TenantId;
+
+interface Traced {
+  history: HostKey[];
+  gone: boolean;
+}
+/** What the owner says of containers, as the tests set it. */
+const traces = new Map<string, Traced>();
+const statuses = new Map<string, string>();
+/** How often the status of a container was asked for. */
+const statusAsks = new Map<string, number>();
+const memory = memoryOwner();
+/** What the owner knows of events beyond the stream, by tenant; oldest first. */
+const recents = new Map<TenantId, readonly string[]>();
+const lastEntry = 50;
+serveOwner(ground.nc, (ask) => {
+  if (ask.type === 'container.trace') {
+    const trace = ask.tenant === acme ? traces.get(ask.id) : undefined;
+    return trace === undefined ? refusal('not_found') : okData(trace);
+  }
+  if (ask.type === 'container.status') {
+    const status = statuses.get(ask.id);
+    statusAsks.set(ask.id, (statusAsks.get(ask.id) ?? 0) + 1);
+    return status === undefined ? refusal('not_found') : okData(statusView(ask.id, status));
+  }
+  if (ask.type === 'event.recent') {
+    const { from } = ask;
+    const after = 'after' in from ? from.after : '';
+    const known = (recents.get(ask.tenant) ?? []).filter((id) => compareEvents(id, after) > 0);
+    const ids = 'after' in from ? known.slice(0, ask.limit) : known.slice(-ask.limit);
+    const events = ids.map((id) => statusEvent(id, ask.container ?? anyContainer));
+    return okData({ events, more: ids.length < known.length, last: lastEntry });
+  }
+  return memory(ask);
+});
+const anyContainer = uuidv7() as ContainerId;
+
+const newContainer = (...hosts: string[]): ContainerId => {
+  const id = uuidv7() as ContainerId;
+  traces.set(id, { history: hosts as HostKey[], gone: false });
+  return id;
+};
+
+const entry = (seq: number): LogEntry => ({
+  ts: new Date(seq / 1000).toISOString(),
+  stream: seq % 2 === 0 ? 'stdout' : 'stderr',
+  line: `line ${seq} \u2028 "ü"`,
+  seq,
+});
+
+const publishLines = (id: ContainerId, host: string, seqs: readonly number[], tenant = acme) =>
+  js.publish(subjects.hostLog(host as HostKey, tenant, id), JSON.stringify({ v: 1, lines: seqs.map(entry) }));
+
+const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, at) => from + at);
+
+const publishEvents = (container: ContainerId, ids: readonly string[], tenant = acme) =>
+  js.publish(subjects.event(tenant, container), JSON.stringify(ids.map((id) => statusEvent(id, container))));
+
+interface Frame {
+  readonly id: string;
+  readonly event: string;
+  readonly data: unknown;
+}
+
+/** A client of Server-Sent Events that keeps what came. */
+async function listen(t: Test, url: string, headers: Record<string, string>) {
+  const abort = new AbortController();
+  t.teardown(() => abort.abort());
+  const response = await fetch(url, { headers, signal: abort.signal });
+  const frames: Frame[] = [];
+  const raw = { text: '', ended: false };
+  const read = async (): Promise<void> => {
+    const decoder = new TextDecoder();
+    let rest = '';
+    for await (const chunk of response.body ?? []) {
+      const piece = decoder.decode(chunk as Uint8Array, { stream: true });
+      raw.text += piece;
+      rest += piece;
+      const blocks = rest.split('\n\n');
+      rest = blocks.pop() ?? '';
+      for (const block of blocks) {
+        const field = (name: string): string =>
+          block
+            .split('\n')
+            .find((line) => line.startsWith(`${name}: `))
+            ?.slice(name.length + 2) ?? '';
+        if (field('data') !== '') {
+          frames.push({ id: field('id'), event: field('event'), data: JSON.parse(field('data')) as unknown });
+        }
+      }
+    }
+  };
+  read().then(
+    () => (raw.ended = true),
+    () => (raw.ended = true),
+  );
+  return { response, frames, raw, leave: () => abort.abort() };
+}
+
+const seqsOf = (frames: readonly Frame[]): number[] =>
+  frames.filter(({ event }) => event === 'log').map(({ data }) => (data as LogEntry).seq);
+const idsOf = (frames: readonly Frame[]): string[] =>
+  frames.filter(({ event }) => event === 'event').map(({ data }) => (data as Event).id);
+
+const authorization = async (issuer: TestIssuer, claims = {}) => ({
+  authorization: `Bearer ${await issuer.mint(claims)}`,
+});
+
+for (const engine of engines) {
+  t.test(`on ${engine}`, { buffered: true }, async (t) => {
+    const gateway = await runGateway(t, ground, { engine });
+    const headers = await authorization(ground.issuer);
+    const get = async (path: string): Promise<{ status: number; data: unknown[] }> => {
+      const response = await fetch(`${gateway.url}${compute}${path}`, { headers });
+      const body = (await response.json()) as { data?: unknown[] };
+      return { status: response.status, data: body.data ?? [] };
+    };
+    const logsOf = async (id: string, query = ''): Promise<number[]> =>
+      ((await get(`/${id}/logs${query}`)).data as LogEntry[]).map(({ seq }) => seq);
+
+    await t.test('logs: the newest, oldest first, each once', async (t) => {
+      const id = newContainer('h1', 'h2');
+      t.same(await logsOf(id), []);
+      for (let from = 1000; from < 1600; from += 10) await publishLines(id, 'h1', range(from, from + 9));
+      await publishLines(id, 'h1', range(1590, 1599)); // sent again after a lost acknowledgement
+      await publishLines(id, 'h2', range(1600, 1604));
+      await publishLines(id, 'h3', range(1605, 1609)); // never its host
+      await publishLines(id, 'h2', range(1700, 1704), 'rival' as TenantId);
+      await js.publish(subjects.hostLog('h2' as HostKey, acme, id), 'rubbish');
+      t.same(await logsOf(id), range(1555, 1604));
+      t.same(await logsOf(id, '?limit=3'), range(1602, 1604));
+      t.same(await logsOf(id, '?limit=500'), range(1105, 1604));
+      const [first] = (await get(`/${id}/logs?limit=1`)).data;
+      t.same(first, entry(1604));
+      t.match(await gateway.registry.metrics(), /longshore_gateway_malformed_log_blocks_total [1-9]/);
+
+      traces.set(id, { history: ['h1', 'h2'] as HostKey[], gone: true });
+      t.equal((await logsOf(id)).length, 50, 'readable when it is gone');
+      const rival = await authorization(ground.issuer, { tenant_id: 'rival' });
+      t.equal((await fetch(`${gateway.url}${compute}/${id}/logs`, { headers: rival })).status, 404);
+    });
+
+    await t.test('logs followed: what there is, then what comes; resumed by the last number', async (t) => {
+      const id = newContainer('h1');
+      await publishLines(id, 'h1', range(1, 10));
+      const url = `${gateway.url}${compute}/${id}/logs?follow=true&limit=4`;
+      const first = await listen(t, url, headers);
+      t.equal(first.response.headers.get('content-type'), 'text/event-stream');
+      t.ok(first.response.headers.get('x-request-id'));
+      await until('the tail', () => first.frames.length === 4);
+      await publishLines(id, 'h1', range(11, 12));
+      await until('what came', () => first.frames.length === 6);
+      t.same(seqsOf(first.frames), range(7, 12));
+      t.equal(first.frames.at(-1)?.id, '12');
+      first.leave();
+
+      await publishLines(id, 'h1', range(13, 300));
+      traces.get(id)?.history.push('h2' as HostKey);
+      await publishLines(id, 'h2', range(301, 310));
+      const second = await listen(t, url, { ...headers, 'last-event-id': '12' });
+      await until('the rest', () => second.frames.length >= 298);
+      await publishLines(id, 'h1', range(13, 300)); // a block that was sent again
+      traces.get(id)?.history.push('h3' as HostKey);
+      await publishLines(id, 'h3', [311]);
+      await until('of a host that it has just come to', () => second.frames.length >= 299);
+      t.same(seqsOf(second.frames), range(13, 311), 'none lost, none twice');
+      second.leave();
+    });
+
+    await t.test('logs followed to the end of the container', async (t) => {
+      const id = newContainer('h1');
+      await publishLines(id, 'h1', [1]);
+      const stream = await listen(t, `${gateway.url}${compute}/${id}/logs?follow=true`, headers);
+      await until('the first line', () => stream.frames.length === 1);
+      traces.set(id, { history: ['h1'] as HostKey[], gone: true });
+      await publishLines(id, 'h1', [2]);
+      await until('the end', () => stream.raw.ended);
+      t.match(stream.frames.at(-1), { event: 'end', data: { reason: 'done' } });
+      t.same(seqsOf(stream.frames), [1, 2]);
+    });
+
+    await t.test('events: of one container and of all, newest, each once; followed and resumed', async (t) => {
+      const tenant = `events-${engine}` as TenantId;
+      const ofTenant = await authorization(ground.issuer, { tenant_id: tenant });
+      const [one, other] = [uuidv7() as ContainerId, uuidv7() as ContainerId];
+      const list = async (query = ''): Promise<string[]> => {
+        const response = await fetch(`${gateway.url}${compute}/events${query}`, { headers: ofTenant });
+        return ((await response.json()) as { data: Event[] }).data.map(({ id }) => id);
+      };
+      t.same(await list(), []);
+      await publishEvents(one, ['1-5-0', '1-5-2'], tenant);
+      await publishEvents(other, ['1-5-1'], tenant);
+      await publishEvents(one, ['1-6-0'], tenant);
+      // The checkpointer died before it had moved its mark, and publishes again.
+      await publishEvents(one, ['1-5-0', '1-5-2'], tenant);
+      await publishEvents(other, ['1-5-1'], tenant);
+      await publishEvents(one, ['1-6-0'], tenant);
+      await publishEvents(other, ['1-7-0'], tenant);
+      t.same(await list(), ['1-5-0', '1-5-1', '1-5-2', '1-6-0', '1-7-0'], 'as they happened');
+      t.same(await list('?limit=2'), ['1-6-0', '1-7-0']);
+
+      const url = `${gateway.url}${compute}/events?follow=true&limit=2`;
+      const first = await listen(t, url, ofTenant);
+      await until('the tail', () => first.frames.length === 2);
+      await publishEvents(one, ['1-8-0', '1-8-1'], tenant);
+      await until('what came', () => first.frames.length === 4);
+      const [, , middle] = first.frames;
+      t.match(middle, { event: 'event', data: { id: '1-8-0' } });
+      first.leave();
+
+      await publishEvents(one, ['1-8-0', '1-8-1'], tenant);
+      await publishEvents(one, ['1-9-0'], tenant);
+      const second = await listen(t, url, { ...ofTenant, 'last-event-id': middle?.id ?? '' });
+      await until('the rest', () => second.frames.length === 2);
+      t.same(idsOf(second.frames), ['1-8-1', '1-9-0'], 'from the middle of a message on');
+      second.leave();
+      const strange = await listen(t, url, { ...ofTenant, 'last-event-id': '999999.1-8-1' });
+      await until('as far as the number tells', () => strange.frames.length >= 1);
+      t.same(idsOf(strange.frames).at(-1), '1-9-0');
+      strange.leave();
+      const undone = await listen(t, url, { ...ofTenant, 'last-event-id': '999999.1-80-0' });
+      await until('what there is', () => undone.frames.length >= 6);
+      t.same(idsOf(undone.frames)[0], '1-5-0', 'a restore took back what was given last: from the beginning');
+      undone.leave();
+
+      traces.set(one, { history: [], gone: true });
+      await publishEvents(one, ['1-9-1']);
+      t.same(
+        ((await get(`/${one}/events`)).data as Event[]).map(({ id }) => id),
+        ['1-9-1'],
+        'of its own tenant only',
+      );
+    });
+
+    await t.test('events that the stream does not show yet: listed, followed and resumed, each once', async (t) => {
+      const tenant = `recent-${engine}` as TenantId;
+      const ofTenant = await authorization(ground.issuer, { tenant_id: tenant });
+      const one = uuidv7() as ContainerId;
+      const list = async (query = ''): Promise<string[]> => {
+        const response = await fetch(`${gateway.url}${compute}/events${query}`, { headers: ofTenant });
+        return ((await response.json()) as { data: Event[] }).data.map(({ id }) => id);
+      };
+      await publishEvents(one, ['1-5-0', '1-6-0'], tenant);
+      recents.set(tenant, ['1-6-0', '1-7-0', '1-7-1']);
+      t.same(await list(), ['1-5-0', '1-6-0', '1-7-0', '1-7-1']);
+      t.same(await list('?limit=1'), ['1-7-1']);
+
+      const url = `${gateway.url}${compute}/events?follow=true&limit=3`;
+      const first = await listen(t, url, ofTenant);
+      await until('what the owner knows, too', () => first.frames.length === 3);
+      recents.set(tenant, ['1-7-0', '1-7-1', '1-8-0']);
+      await publishEvents(one, ['1-7-0'], tenant);
+      await until('more of it', () => first.frames.length === 4);
+      await publishEvents(one, ['1-7-1', '1-8-0', '1-9-0'], tenant);
+      await until('what came in the stream', () => first.frames.length === 5);
+      t.same(idsOf(first.frames), ['1-6-0', '1-7-0', '1-7-1', '1-8-0', '1-9-0']);
+      first.leave();
+
+      for (const [index, frame] of first.frames.entries()) {
+        const resumed = await listen(t, url, { ...ofTenant, 'last-event-id': frame.id });
+        recents.set(tenant, ['1-9-0', '1-10-0']);
+        await until('the rest', () => resumed.frames.length >= 5 - index);
+        t.same(idsOf(resumed.frames), [...idsOf(first.frames).slice(index + 1), '1-10-0'], `after ${frame.id}`);
+        resumed.leave();
+      }
+    });
+
+    await t.test('a stream ends with its token', async (t) => {
+      const id = newContainer('h1');
+      const open = async (lifeS: number) =>
+        listen(
+          t,
+          `${gateway.url}${compute}/${id}/logs?follow=true`,
+          await authorization(ground.issuer, { exp: Math.floor(Date.now() / 1000) + lifeS }),
+        );
+      let stream = await open(2);
+      // On a starved machine the token's life may be over before the request arrives.
+      for (let lifeS = 4; stream.response.status === 401 && lifeS <= 32; lifeS *= 2) stream = await open(lifeS);
+      t.equal(stream.response.status, 200);
+      await until('the end', () => stream.raw.ended);
+      t.match(stream.frames.at(-1), { event: 'end', data: { reason: 'unauthenticated' } });
+    });
+
+    await t.test('so many streams for a tenant, and no more', async (t) => {
+      const tenant = `many-${engine}`;
+      const ofTenant = await authorization(ground.issuer, { tenant_id: tenant });
+      const url = `${gateway.url}${compute}/events?follow=true`;
+      const open = await Promise.all(Array.from({ length: limits.streamsPerTenant }, () => listen(t, url, ofTenant)));
+      const refused = await fetch(url, { headers: ofTenant });
+      t.equal(refused.status, 429);
+      t.ok(refused.headers.get('retry-after'));
+      t.same(await refused.json(), {
+        error: 'rate_limited',
+        message: 'too many streams and waits of your tenant are open',
+      });
+      t.match(await gateway.registry.metrics(), /longshore_gateway_open_streams\{route="event.list"\} 32/);
+      for (const { leave } of open) leave();
+      await until('room again', async () => {
+        const response = await fetch(url, { headers: ofTenant });
+        await response.body?.cancel();
+        return response.status === 200;
+      });
+    });
+
+    await t.test('a client that does not read is not written to without bound', async (t) => {
+      const id = newContainer('h1');
+      const block = range(1, 400).map((seq) => ({ ...entry(seq), line: 'x'.repeat(100) }));
+      let publishedBytes = 0;
+      for (let n = 0; n < 300; n++) {
+        const lines = block.map((line) => ({ ...line, seq: n * 1000 + line.seq }));
+        const message = JSON.stringify({ v: 1, lines });
+        publishedBytes += message.length;
+        await js.publish(subjects.hostLog('h1' as HostKey, acme, id), message);
+      }
+      const { hostname, port } = new URL(gateway.url);
+      const { inBytes: before } = gateway.nc.stats();
+      const socket = connect(Number(port), hostname).pause();
+      t.teardown(() => socket.destroy());
+      socket.write(
+        `GET ${compute}/${id}/logs?follow=true HTTP/1.1\r\nHost: ${hostname}\r\n` +
+          `Authorization: ${headers.authorization}\r\nLast-Event-ID: 0\r\n\r\n`,
+      );
+      // What the gateway has read of the stream is in its memory or in the kernel's buffers, which are smaller.
+      const readBytes = (): number => gateway.nc.stats().inBytes - before;
+      await until('the first lines', () => readBytes() > limits.streamBufferBytes / 2);
+      const heldBytes = await settled(readBytes);
+      t.ok(heldBytes < publishedBytes / 2, `it read ${heldBytes} of ${publishedBytes} bytes`);
+      let seen = 0;
+      let rest = '';
+      const decoder = new TextDecoder();
+      for await (const chunk of socket) {
+        const lines = (rest + decoder.decode(chunk as Uint8Array, { stream: true })).split('\n');
+        rest = lines.pop() ?? '';
+        seen += lines.filter((line) => line === 'event: log').length;
+        if (lines.some((line) => line.includes('"seq":299400}'))) break;
+      }
+      t.equal(seen, 300 * 400, 'and loses nothing when it reads on');
+    });
+
+    await t.test('wait', async (t) => {
+      const id = uuidv7() as ContainerId;
+      const wait = async (query: string) => {
+        const response = await fetch(`${gateway.url}${compute}/${id}/wait?${query}`, { headers });
+        return { status: response.status, json: (await response.json()) as { data?: Container; error?: string } };
+      };
+      t.match(await wait('timeout=1'), { status: 404 });
+      statuses.set(id, 'pending');
+      t.match(await wait('status=pending'), { status: 200, json: { data: { status: 'pending' } } });
+      t.match(await wait('status=running&timeout=1'), { status: 504, json: { error: 'timeout' } });
+
+      const askedBefore = statusAsks.get(id) ?? 0;
+      const gone = wait('status=removed&timeout=60');
+      await until('a look', () => (statusAsks.get(id) ?? 0) > askedBefore);
+      statuses.set(id, 'removing');
+      t.match(await wait('status=running'), { status: 409, json: { error: 'conflict' } });
+      statuses.delete(id);
+      t.match(await gone, { status: 200, json: { data: { id, status: 'removing', desired: 'removed' } } });
+      for (const query of ['status=nope', 'timeout=0', 'timeout=301', 'timeout=x']) {
+        statuses.set(id, 'running');
+        memory.containers.set(`acme ${id}`, { id } as unknown as Container);
+        t.match(await wait(query), { status: 422, json: { error: 'invalid' } }, query);
+      }
+    });
+
+    await t.test('bells are heard: nothing else makes a stream or a wait look', async (t) => {
+      const minutes = 60_000;
+      const polls = { streamMs: 10 * minutes, waitMs: 10 * minutes };
+      const deaf = await runGateway(t, ground, { engine, polls });
+
+      const id = newContainer('h1');
+      await publishLines(id, 'h1', [1]);
+      const lines = await listen(t, `${deaf.url}${compute}/${id}/logs?follow=true`, headers);
+      await until('the first line', () => lines.frames.length === 1);
+      // Each is a bell. One look may come before the stream shows the line, so there are several.
+      let seq = 1;
+      await until('a line after a bell', async () => {
+        await publishLines(id, 'h1', [++seq]);
+        return lines.frames.length > 1;
+      });
+      lines.leave();
+
+      const tenant = `bells-${engine}` as TenantId;
+      const ofTenant = await authorization(ground.issuer, { tenant_id: tenant });
+      await publishEvents(id, ['1-1-0'], tenant);
+      const events = await listen(t, `${deaf.url}${compute}/events?follow=true`, ofTenant);
+      await until('the first event', () => events.frames.length === 1);
+      let entryNumber = 1;
+      await until('an event after a bell', async () => {
+        await publishEvents(id, [`1-${++entryNumber}-0`], tenant);
+        return events.frames.length > 1;
+      });
+      events.leave();
+
+      statuses.set(id, 'pending');
+      const waiting = fetch(`${deaf.url}${compute}/${id}/wait?timeout=60`, { headers });
+      await until('a look', () => statusAsks.has(id));
+      statuses.set(id, 'running');
+      ground.nc.publish(subjects.changed(acme, id));
+      t.equal((await waiting).status, 200);
+    });
+  });
+}
+
+/** The value once it has stayed the same for a while. */
+async function settled(read: () => number): Promise<number> {
+  for (let value = read(); ;) {
+    await sleep(500);
+    const now = read();
+    if (now === value) return now;
+    value = now;
+  }
+}
+
+t.test('an address has as many streams as the operator says', async (t) => {
+  const { url } = await runGateway(t, ground, { env: { LIMIT_STREAMS_PER_ADDRESS: '2' } });
+  const open = async (tenant: string) =>
+    listen(t, `${url}${compute}/events?follow=true`, await authorization(ground.issuer, { tenant_id: tenant }));
+  const first = await open('office-1');
+  t.equal(first.response.status, 200);
+  t.equal((await open('office-2')).response.status, 200);
+  const refused = await fetch(`${url}${compute}/events?follow=true`, {
+    headers: await authorization(ground.issuer, { tenant_id: 'office-3' }),
+  });
+  t.equal(refused.status, 429);
+  t.equal(refused.headers.get('retry-after'), '5');
+  t.match(await refused.json(), { error: 'rate_limited', message: /of your address/ });
+  first.leave();
+  await until('room again', async () => (await open('office-3')).response.status === 200);
+});
+
+const neverCalled = (): Promise<never> => Promise.reject(new Error('there was no place'));
+
+t.test('a gateway whose places for streams are all taken is unavailable: that is nobody’s own limit', async (t) => {
+  let rateLimited = 0;
+  const meters = { ...createMeters(new Registry()), rateLimited: () => void rateLimited++ };
+  const host = new StreamHost({
+    places: new Seats({ inAll: 1, perClient: 1, perTenant: 1 }),
+    listen: () => () => {},
+    clock: systemClock,
+    log: quietLog,
+    meters,
+    stillGood: () => true,
+    polls: { streamMs: 1, waitMs: 1 },
+  });
+  const guest = { tenant: acme, client: '192.0.2.1', route: 'event.list', leaveSeat: () => {} };
+  const done = await host.withPlace(guest, () => host.withPlace({ ...guest, client: '192.0.2.2' }, neverCalled));
+  t.match(done, { code: 'unavailable', retryAfterSeconds: 5 });
+  t.equal(rateLimited, 0);
+  t.equal(await host.withPlace(guest, async () => Promise.resolve('streamed')), 'streamed', 'the place is free again');
+});
+
+t.test('pure parts', async (t) => {
+  t.equal(encodeFrame({ id: '7', event: 'log', data: '{}' }), 'id: 7\nevent: log\ndata: {}\n\n');
+  t.same(
+    newestOf([entry(3), entry(1), entry(2), entry(3)], 2).map(({ seq }) => seq),
+    [2, 3],
+  );
+  const message = (lines: unknown) => ({
+    subject: 'host.h1.log.t.c',
+    sequence: 1,
+    operation: '',
+    data: Buffer.from(JSON.stringify({ v: 1, lines })),
+  });
+  let malformed = 0;
+  const above = entriesAbove(
+    [message([entry(1), entry(2)]), message('x'), message([entry(2), entry(4)])],
+    1,
+    () => malformed++,
+  );
+  t.same(
+    above.entries.map(({ seq }) => seq),
+    [2, 4],
+  );
+  t.same([above.lastSeq, malformed], [4, 1]);
+
+  const place = (id: string): PlacedEvent => ({ seq: 1, event: statusEvent(id, uuidv7() as ContainerId) });
+  const first = unseen(['0-1-0', '0-1-1', '0-1-0', 'x', '0-2-0'].map(place), beginning);
+  t.same(
+    first.events.map((placed) => placed.event.id),
+    ['0-1-0', '0-1-1', '0-2-0'],
+  );
+  t.same(
+    unseen(['0-1-0', '0-2-0', '0-2-1'].map(place), first.position).events.map((one) => one.event.id),
+    ['0-2-1'],
+  );
+
+  const ids = ({ events }: { readonly events: readonly PlacedEvent[] }): string[] =>
+    events.map(({ event }) => event.id);
+  const known = ['0-2-0', '0-3-0', '0-10-0'].map((id) => place(id).event);
+  const page = { events: first.events, position: { next: 8, given: '0-2-0' }, more: false };
+  t.same(ids(withRecent(page, known, 3)), ['0-2-0', '0-3-0', '0-10-0']);
+  t.same(withRecent(page, known, 3).position, { next: 8, given: '0-10-0' });
+  t.same(withRecent({ ...page, events: [], position: beginning }, [], 3).position, beginning);
+  const beyond = followedBy(page, { events: known, more: true });
+  t.same(ids(beyond), [...ids(first), '0-3-0', '0-10-0']);
+  t.match(beyond, { more: true, position: { next: 8, given: '0-10-0' } });
+  t.same(
+    followedBy({ ...page, more: true }, { events: known, more: false }),
+    { ...page, more: true },
+    'not before its turn',
+  );
+
+  t.same(parseFrameId('12.0-3-4'), { seq: 12, eventId: '0-3-4' });
+  for (const text of ['', '12', 'x.0-3-4', '12.0-3', '12.0-3-4 ', `${'9'.repeat(16)}.0-3-4`])
+    t.equal(parseFrameId(text), undefined);
+});
+
+t.test('what a look means to who waits', async (t) => {
+  const view = statusView('i', 'pending') as never;
+  const is = (status: string) => okData(statusView('i', status));
+  const told = (wanted: string, outcome: ReturnType<typeof refusal>, last?: never): string => {
+    const step = judgeWait(wanted, outcome, last);
+    return step.kind === 'wait' ? 'wait' : step.outcome.code;
+  };
+  t.equal(told('running', is('running')), 'ok');
+  t.equal(told('running', is('pending')), 'wait');
+  t.equal(told('running', is('failed')), 'wait', 'a start may still make it run');
+  t.equal(told('running', is('removing')), 'conflict');
+  t.equal(told('removing', is('removing')), 'ok');
+  t.equal(told('removed', is('removing')), 'wait');
+  t.equal(told('removed', refusal('not_found')), 'not_found', 'never was, for all we know');
+  t.equal(told('removed', refusal('not_found'), view), 'ok');
+  t.equal(told('running', refusal('not_found'), view), 'not_found');
+  t.equal(told('running', refusal('unavailable'), view), 'wait');
+});

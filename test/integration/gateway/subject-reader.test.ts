@@ -1,0 +1,178 @@
+/** The newest of a subject, on a real server: the same as of a plain read of all, whatever lies between, and cheaply. */
+import { jetstream } from '@nats-io/jetstream';
+import t from 'tap';
+import { v7 as uuidv7 } from 'uuid';
+import { EventReader } from '../../../gateway/streams/events.ts';
+import { LogReader, newestOf } from '../../../gateway/streams/logs.ts';
+import { systemClock } from '../../../lib/clock.ts';
+import { readLast, readStream } from '../../../lib/nats/direct-reads.ts';
+import { streams } from '../../../schemas/records/buckets.ts';
+import type { ContainerId, HostKey, TenantId } from '../../../schemas/ids.ts';
+import { limits } from '../../../schemas/limits.ts';
+import type { LogBlock, LogEntry } from '../../../schemas/api/log.ts';
+import { subjects } from '../../../schemas/wire/subjects.ts';
+import { createRandom } from '../../actors/support/random.ts';
+import { controlPlane, startGround, statusEvent } from '../../gateway/support.ts';
+
+const ground = await startGround(t);
+const js = jetstream(ground.nc);
+const reading = await controlPlane(ground.nats);
+t.teardown(() => reading.close());
+const onMalformed = (): void => void t.fail('a malformed message');
+const logs = new LogReader(Promise.resolve(reading), systemClock, onMalformed);
+const events = new EventReader(Promise.resolve(reading), systemClock, onMalformed);
+const acme = 'acme' as TenantId;
+const host = 'h1' as HostKey;
+const newId = (): ContainerId => uuidv7() as ContainerId;
+const atOnce = 100;
+
+/** Publishes in the order given. */
+async function publish(messages: readonly (readonly [subject: string, text: string])[]): Promise<void> {
+  for (let at = 0; at < messages.length; at += atOnce) {
+    await Promise.all(messages.slice(at, at + atOnce).map(([subject, text]) => js.publish(subject, text)));
+  }
+}
+
+/** Blocks of lines that are numbered on and on from 1. */
+function blocksOf(id: ContainerId, line = 'a line') {
+  let seq = 0;
+  const subject = subjects.hostLog(host, acme, id);
+  const ts = new Date().toISOString();
+  const entry = (): LogEntry => ({ ts, stream: 'stdout', line, seq: ++seq });
+  return (lines: number): [string, string] => [
+    subject,
+    JSON.stringify({ v: 1, lines: Array.from({ length: lines }, entry) } satisfies LogBlock),
+  ];
+}
+
+async function allLines(id: ContainerId): Promise<LogEntry[]> {
+  const bounds = { batchMessages: 1_000, batchBytes: 1024 * 1024, timeoutMs: 5_000 };
+  const filter = subjects.hostLog(host, acme, id);
+  const lines: LogEntry[] = [];
+  for await (const { data } of readStream(ground.nc, {
+    stream: streams.logs.name,
+    filter,
+    from: { seq: 1 },
+    ...bounds,
+  }))
+    lines.push(...(JSON.parse(new TextDecoder().decode(data)) as LogBlock).lines);
+  return lines;
+}
+
+const seqsOf = (entries: readonly LogEntry[]): number[] => entries.map(({ seq }) => seq);
+
+/** Requests and bytes that a read takes. */
+async function costOf(read: () => Promise<unknown>) {
+  const before = { ...reading.stats() };
+  await read();
+  const after = reading.stats();
+  return { requests: after.outMsgs - before.outMsgs, bytes: after.inBytes - before.inBytes };
+}
+
+t.test('the newest lines are those of a plain read of all', async (t) => {
+  const seed = Number(process.env['SEED'] ?? Date.now() % 1_000_000);
+  t.comment(`SEED=${seed}`);
+  const random = createRandom(seed);
+  const container = (most: number) => {
+    const id = newId();
+    return { id, block: blocksOf(id), most };
+  };
+  const containers = [container(1), container(1), container(3), container(20), container(20), container(100)] as const;
+  const messages: [string, string][] = [];
+  for (let burst = 0; burst < 150; burst++) {
+    const { block, most } = random.pick(containers);
+    const length = 1 + random.below(random.pick([2, 10, 60]));
+    for (let n = 0; n < length; n++) messages.push(block(1 + random.below(most)));
+    // An agent whose acknowledgement was lost sends its last block again.
+    const last = messages.at(-1);
+    if (last !== undefined && random.once(4)) messages.push(last);
+  }
+  await publish(messages);
+  for (const { id } of containers) {
+    const all = await allLines(id);
+    for (const limit of [
+      1,
+      2,
+      limits.logsDefault,
+      limits.logsMax,
+      ...Array.from({ length: 6 }, () => 1 + random.below(500)),
+    ]) {
+      const { entries, position } = await logs.newest(acme, id, [host], limit);
+      const wanted = newestOf(all, limit);
+      t.same(seqsOf(entries), seqsOf(wanted), `${limit} of ${all.length}`);
+      const filter = subjects.hostLog(host, acme, id);
+      const last = await readLast(ground.nc, { stream: streams.logs.name, filter, timeoutMs: 5_000 });
+      t.same(position.get(host), { next: (last?.sequence ?? 0) + 1, lastSeq: wanted.at(-1)?.seq ?? -1 });
+    }
+  }
+});
+
+t.test('lines that come while others go are neither lost nor doubled for a follower', async (t) => {
+  const id = newId();
+  const block = blocksOf(id);
+  const other = blocksOf(newId());
+  await publish(Array.from({ length: limits.logBlocksPerContainer }, () => block(3)));
+  const writing = publish(Array.from({ length: 3_000 }, (_, nth) => (nth % 3 === 0 ? other(1) : block(1 + (nth % 3)))));
+  let isWritten = false;
+  const written = writing.then(() => (isWritten = true));
+  for (let reads = 0; reads < 5 || !isWritten; reads++) {
+    const limit = 1 + ((reads * 97) % limits.logsMax);
+    const page = await logs.newest(acme, id, [host], limit);
+    const seen = seqsOf(page.entries);
+    t.equal(seen.length, limit);
+    const next = await logs.after(acme, id, [host], page.position);
+    seen.push(...seqsOf(next.entries));
+    t.same(
+      seen,
+      Array.from({ length: seen.length }, (_, at) => (seen[0] ?? 0) + at),
+    );
+  }
+  await written;
+});
+
+t.test('the cost of a read does not grow with the history', async (t) => {
+  const id = newId();
+  const block = blocksOf(id, 'x'.repeat(40));
+  const blocks = Array.from({ length: limits.logBlocksPerContainer }, () => block(limits.logBlockLines));
+  await publish(blocks);
+  const blockBytes = blocks[0]?.[1].length ?? 0;
+  const full = await costOf(() => logs.newest(acme, id, [host], limits.logsMax));
+  t.equal(full.requests, 1);
+  t.ok(full.bytes < 2 * blockBytes);
+
+  const [busy, quiet] = [newId(), newId()];
+  const [busyBlock, quietBlock, noise] = [blocksOf(busy), blocksOf(quiet), blocksOf(newId())];
+  await publish([
+    ...Array.from({ length: limits.logBlocksPerContainer }, () => busyBlock(1)),
+    // A burst, then a line now and then.
+    ...Array.from({ length: 900 }, () => quietBlock(10)),
+    ...Array.from({ length: 6_000 }, (_, nth) => (nth % 150 === 0 ? quietBlock(1) : noise(1))),
+  ]);
+  const lineBytes = busyBlock(1)[1].length;
+  const small = await costOf(() => logs.newest(acme, busy, [host], limits.logsDefault));
+  t.ok(small.requests <= 20, `${small.requests} requests for blocks of one line`);
+  const most = 6 * limits.logsDefault * 3 * lineBytes;
+  t.ok(small.bytes <= most, `${small.bytes} of at most ${most} bytes`);
+  const mixed = await costOf(() => logs.newest(acme, quiet, [host], limits.logsDefault));
+  t.ok(mixed.requests <= 40, `${mixed.requests} requests where a silence follows a burst`);
+});
+
+t.test('the newest events of a tenant, whose containers each have a subject', async (t) => {
+  const tenant = 'events' as TenantId;
+  const ids = Array.from({ length: 1_300 }, () => newId());
+  await publish(
+    ids.map((id, entry) => [
+      subjects.event(tenant, id),
+      JSON.stringify([0, 1].map((nth) => statusEvent(`0-${entry}-${nth}`, id))),
+    ]),
+  );
+  const all = ids.flatMap((_, entry) => [`0-${entry}-0`, `0-${entry}-1`]);
+  for (const limit of [1, 2, 3, 50, 500]) {
+    const page = await events.newest(subjects.eventsOfTenant(tenant), limit);
+    t.same(
+      page.events.map(({ event }) => event.id),
+      all.slice(-limit),
+    );
+    t.same((await events.after(subjects.eventsOfTenant(tenant), page.position)).events, []);
+  }
+});

@@ -1,0 +1,68 @@
+/** The state folder of an agent, copied to a second machine. */
+import t from 'tap';
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { systemClock } from '../../../lib/clock.ts';
+import { lockHost } from '../../../host-agent/lock.ts';
+import { startControlPlane, host } from '../../host-agent/support/control-plane.ts';
+import { eventually } from '../../host-agent/support/eventually.ts';
+import { startFakeEngine, type FakeEngine } from '../../host-agent/support/fake-engine.ts';
+import { startLocalAgent } from '../../host-agent/support/in-process.ts';
+
+const statuses = ({ containers }: FakeEngine): string[] => [...containers.values()].map(({ status }) => status);
+
+t.test(
+  'two agents with one state folder: the later one works, the earlier one stops and removes nothing',
+  async (t) => {
+    const dir = mkdtempSync(join(tmpdir(), 'longshore-cloned-'));
+    t.teardown(() => rmSync(dir, { recursive: true, force: true }));
+    const controlPlane = await startControlPlane(t, join(dir, 'nats'));
+    const [first, second] = [await startFakeEngine(t), await startFakeEngine(t)];
+    const start = (stateDir: string, engine: FakeEngine) =>
+      startLocalAgent(t, { dockerHost: engine.host, stateDir, controlPlane, clock: systemClock });
+    const errors = ({ entries }: Awaited<ReturnType<typeof start>>) =>
+      entries.filter(({ level }) => level === 'error').map(({ event, kind }) => [event, kind]);
+
+    const original = await start(join(dir, 'a'), first);
+    const { id } = controlPlane.desire({ registry: 'registry.example', repository: 'web' });
+    await controlPlane.reported(id, ({ observation }) => observation.status === 'running');
+    await eventually(
+      () => original.entries.some(({ event }) => event === 'session'),
+      () => 'a session',
+    );
+    cpSync(join(dir, 'a'), join(dir, 'b'), { recursive: true });
+    const clone = await start(join(dir, 'b'), second);
+
+    await eventually(
+      () => statuses(first)[0] === 'exited' && statuses(second)[0] === 'running',
+      () => `one that runs, not ${statuses(first).join()} and ${statuses(second).join()}`,
+    );
+    t.same(errors(original), [['host_fault', 'cloned_state']], 'said once, by the one that stopped');
+    t.same(errors(clone), []);
+    const hellos = controlPlane.hellos().length;
+    const beats = controlPlane.beats().length;
+    await eventually(
+      () => controlPlane.beats().length > beats + 20 && controlPlane.hellos().length > hellos,
+      () => 'more heartbeats, and another attempt of the one that stopped',
+    );
+    t.same([statuses(first), statuses(second)], [['exited'], ['running']], 'they do not fight');
+    t.equal(clone.entries.filter(({ event }) => event === 'session').length, 1, 'the session stays where it is');
+
+    await clone.stop();
+    await eventually(
+      () => statuses(first)[0] === 'running',
+      () => 'the first takes up its work when the other is silent',
+    );
+    t.ok(original.entries.some(({ event, kind }) => event === 'host_fault_over' && kind === 'cloned_state'));
+    await original.stop();
+  },
+);
+
+t.test('one machine has one agent of a host', async (t) => {
+  const owner = { cluster: `cluster of ${process.pid}`, host };
+  const held = await lockHost(owner);
+  if (process.platform === 'linux') await t.rejects(lockHost(owner), /another agent runs as host h1/);
+  await held.stop();
+  await (await lockHost(owner)).stop();
+});

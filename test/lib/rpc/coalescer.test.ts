@@ -1,0 +1,407 @@
+/** Asks to owners over a real nats-server, with the test as the owner: whole, in parts, twice, never, and refused. */
+import { Answers } from '../../../lib/nats/answers.ts';
+import { randomUUID } from 'node:crypto';
+import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
+import t, { type Test } from 'tap';
+import { Coalescer, type Outcome, type Question, type RetryReason } from '../../../lib/rpc/coalescer.ts';
+import { gather, ItemQueue, settle, verdictUnanswered, type Item } from '../../../lib/rpc/lane.ts';
+import { sleep } from '../../../lib/backoff.ts';
+import { systemClock } from '../../../lib/clock.ts';
+import { connectNats, credentialsFile } from '../../../lib/nats/connection.ts';
+import type { ContainerId, OperationId, TenantId } from '../../../schemas/ids.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { decodeAsks, encodeAnswer, notOwner, type Ask } from '../../../schemas/wire/messages.ts';
+import { startNats, type Nats } from '../../../dev/servers/nats.ts';
+import { temporaryFolder } from '../../support/folder.ts';
+import { controlPlane, quietLog, until } from '../../gateway/support.ts';
+
+const tenant = 'acme' as TenantId;
+const readOf = (id: string): Question => ({ type: 'container.get', tenant, id: id as ContainerId, rid: id });
+const writeOf = (id: string): Question => ({
+  type: 'container.start',
+  tenant,
+  id: id as ContainerId,
+  rid: id,
+  op: randomUUID() as string as OperationId,
+});
+const nowMs = (): number => systemClock.monotonicMs();
+
+interface Stage {
+  readonly coalescer: Coalescer;
+  /** The connection of the coalescer. */
+  readonly gateway: NatsConnection;
+  readonly owner: NatsConnection;
+  readonly retries: Map<RetryReason, number>;
+  readonly batches: number[];
+  ask(question: Question, withinMs?: number): Promise<Outcome>;
+  /** Takes every batch from now on: the server knows of it when this resolves. */
+  answerWith(handler: (asks: Ask[], message: Msg) => void): Promise<Subscription>;
+}
+
+async function stage(t: Test, nats: Nats, partitions = 1): Promise<Stage> {
+  const nc = await connectNats(
+    { servers: [nats.url], name: 'gateway', authenticator: credentialsFile(nats.credsFile) },
+    quietLog,
+  );
+  const owner = await controlPlane(nats);
+  const retries = new Map<RetryReason, number>();
+  const batches: number[] = [];
+  const coalescer = new Coalescer(nc, {
+    partitions,
+    requestDeadlineMs: 10_000,
+    clock: systemClock,
+    log: quietLog,
+    answers: new Answers(systemClock),
+    meters: {
+      batch: (_lane, items) => batches.push(items),
+      retry: (reason, items) => retries.set(reason, (retries.get(reason) ?? 0) + items),
+    },
+  });
+  t.teardown(async () => {
+    coalescer.stop();
+    await Promise.all([nc.close(), owner.close()]);
+  });
+  return {
+    coalescer,
+    gateway: nc,
+    owner,
+    retries,
+    batches,
+    ask: (question, withinMs = 60_000) =>
+      coalescer.ask('op' in question ? 'write' : 'read', question, nowMs() + withinMs),
+    answerWith: async (handler) => {
+      const subscription = owner.subscribe('part.*', {
+        callback: (error, message) => {
+          if (error === null) handler(decodeAsks(message.string()), message);
+        },
+      });
+      await owner.flush();
+      return subscription;
+    },
+  };
+}
+
+const echo = (ask: Ask): string => JSON.stringify({ data: 'id' in ask ? ask.id : ask.type });
+const answerAll = (asks: readonly Ask[], message: Msg): void =>
+  void message.respond(asks.map((ask, index) => encodeAnswer({ index, code: 'ok', body: echo(ask) })).join('\n'));
+
+const nats = await startNats({ dir: temporaryFolder(t) });
+t.teardown(() => nats.stop());
+
+t.test('what arrives in one turn goes in one message, two messages at most under way', async (t) => {
+  const { ask, answerWith, batches, retries } = await stage(t, nats);
+  const held: [Ask[], Msg][] = [];
+  let hold = true;
+  await answerWith((asks, message) => (hold ? held.push([asks, message]) : answerAll(asks, message)));
+  const asked: Promise<Outcome>[] = [];
+  for (let turn = 0; turn < 4; turn++) {
+    for (let n = 0; n < 10; n++) asked.push(ask(readOf(`${turn}-${n}`)));
+    await sleep(20);
+  }
+  await until('two messages', () => held.length === 2);
+  // Sent again: the machine was starved for longer than an attempt takes, and the counts are others.
+  const isStarved = (): boolean => retries.has('lost');
+  if (!isStarved()) t.same(batches, [10, 10]);
+  hold = false;
+  for (const [asks, message] of held) answerAll(asks, message);
+  const outcomes = await Promise.all(asked);
+  if (!isStarved()) t.same(batches, [10, 10, 20], 'the rest was gathered meanwhile');
+  t.same(
+    outcomes.map(({ body }) => body),
+    Array.from({ length: 40 }, (_, at) => `{"data":"${Math.floor(at / 10)}-${at % 10}"}`),
+    'each got its own answer',
+  );
+});
+
+t.test('a batch closes at its bounds', async (t) => {
+  const { ask, answerWith, batches } = await stage(t, nats);
+  await answerWith(answerAll);
+  await Promise.all(Array.from({ length: limits.batchItems + 1 }, (_, at) => ask(readOf(String(at)))));
+  // On a starved machine some are sent again, after these.
+  t.same(batches.slice(0, 2), [limits.batchItems, 1]);
+  batches.length = 0;
+  const big = (id: string): Question => ({ ...readOf(id), rid: 'x'.repeat(limits.batchBytes / 2) });
+  await Promise.all([ask(big('a')), ask(big('b')), ask(big('c'))]);
+  t.same(batches.slice(0, 3), [1, 1, 1]);
+});
+
+t.test('answers in parts, in any order, twice, and to nobody', async (t) => {
+  const { ask, answerWith } = await stage(t, nats);
+  await answerWith((asks, message) => {
+    const lines = asks.map((one, index) => encodeAnswer({ index, code: 'ok', body: echo(one) })).toReversed();
+    for (const line of [...lines, ...lines]) message.respond(line);
+    message.respond(encodeAnswer({ index: 99, code: 'ok', body: '' }));
+    message.respond('rubbish');
+  });
+  const outcomes = await Promise.all(['a', 'b', 'c'].map((id) => ask(readOf(id))));
+  t.same(
+    outcomes.map(({ body }) => body),
+    ['{"data":"a"}', '{"data":"b"}', '{"data":"c"}'],
+  );
+});
+
+t.test('a budget rides on each ask, and shrinks', async (t) => {
+  const { ask, answerWith } = await stage(t, nats);
+  const budgets: number[] = [];
+  await answerWith((asks, message) => {
+    budgets.push(...asks.map(({ budgetMs }) => budgetMs));
+    if (budgets.length > 1) answerAll(asks, message);
+  });
+  await ask(readOf('a'), 60_000);
+  const [first = 0, second = 0] = budgets;
+  t.ok(first <= 60_000 && first > 30_000, `${first}`);
+  t.ok(second < first - limits.attemptMs / 2, `${second}`);
+});
+
+t.test('no responders: tried again until there is one; 503 at the deadline', async (t) => {
+  const { ask, answerWith, retries } = await stage(t, nats);
+  for (const question of [readOf('a'), writeOf('a')]) {
+    const startedMs = nowMs();
+    t.match(await ask(question, 300), { code: 'unavailable' });
+    t.ok(nowMs() - startedMs >= 290, 'not before its deadline');
+  }
+  const asked = ask(writeOf('b'));
+  await until('several tries', () => (retries.get('no_responders') ?? 0) > 5);
+  await answerWith(answerAll);
+  t.match(await asked, { code: 'ok' });
+  t.ok((retries.get('no_responders') ?? 0) < 60, 'with a back-off');
+  t.equal(retries.get('lost'), undefined);
+});
+
+const refuseAll = (asks: Ask[], message: Msg): void => {
+  message.respond(asks.map((_, index) => encodeAnswer({ index, code: notOwner, body: '' })).join('\n'));
+};
+
+t.test('of one message some are answered and the others refused: those alone are asked again', async (t) => {
+  const { ask, answerWith } = await stage(t, nats);
+  const seen: string[][] = [];
+  await answerWith((asks, message) => {
+    seen.push(asks.map(({ rid }) => rid));
+    if (seen.length > 1) answerAll(asks, message);
+    else
+      message.respond(
+        `${encodeAnswer({ index: 0, code: 'ok', body: '' })}\n${encodeAnswer({ index: 1, code: notOwner, body: '' })}`,
+      );
+  });
+  t.match(await Promise.all([ask(writeOf('a')), ask(writeOf('b'))]), [{ code: 'ok' }, { code: 'ok' }]);
+  t.same(seen, [['a', 'b'], ['b']]);
+});
+
+t.test('of one message some are refused, and the rest is never answered: nobody knows of any of it', async (t) => {
+  const { ask, answerWith } = await stage(t, nats);
+  const owner = await answerWith((_asks, message) => {
+    message.respond(encodeAnswer({ index: 1, code: notOwner, body: '' }));
+    owner.unsubscribe();
+  });
+  t.match(await Promise.all([ask(writeOf('a'), 3000), ask(writeOf('b'), 3000)]), [
+    { code: 'timeout' },
+    { code: 'timeout' },
+  ]);
+});
+
+t.test('a write that was heard, and can’t be sent again, may have been executed', async (t) => {
+  const { ask, answerWith, gateway } = await stage(t, nats);
+  await answerWith((asks, message) => {
+    gateway.publish = () => {
+      throw new Error('closed');
+    };
+    refuseAll(asks, message);
+  });
+  t.match(await ask(writeOf('a')), { code: 'timeout' });
+  t.match(await ask(writeOf('b')), { code: 'unavailable' }, 'and one that was not was not');
+});
+
+t.test('not_owner: asked again, a write under the same operation id', async (t) => {
+  const { ask, answerWith, retries } = await stage(t, nats);
+  let refusals = 3;
+  const ops = new Set<string>();
+  await answerWith((asks, message) => {
+    for (const one of asks) if ('op' in one) ops.add(one.op);
+    if (refusals-- > 0) refuseAll(asks, message);
+    else answerAll(asks, message);
+  });
+  t.match(await ask(writeOf('a')), { code: 'ok' });
+  t.equal(retries.get('not_owner'), 3);
+  t.equal(ops.size, 1);
+  refusals = Infinity;
+  t.match(await ask(readOf('b'), 300), { code: 'unavailable' }, 'and 503 at the deadline');
+  t.match(await ask(writeOf('c'), 3000), { code: 'timeout' }, 'or 504: somebody else may have heard it');
+});
+
+t.test('two subscribers of which one owns: its answer counts whichever comes first', async (t) => {
+  const { ask, answerWith } = await stage(t, nats);
+  await answerWith(refuseAll);
+  await answerWith((asks, message) => void setTimeout(() => answerAll(asks, message), 30));
+  t.match(await ask(writeOf('a')), { code: 'ok' });
+});
+
+t.test('a write that was sent again is refused by the last answer alone; a read by any', async (t) => {
+  const { ask, answerWith } = await stage(t, nats);
+  const heard: Msg[] = [];
+  await answerWith((_asks, message) => void heard.push(message));
+  const say = (message: Msg | undefined, code: 'conflict' | 'ok'): void =>
+    void message?.respond(encodeAnswer({ index: 0, code, body: '' }));
+  const written = ask(writeOf('a'));
+  await until('sent twice', () => heard.length >= 2);
+  say(heard[0], 'conflict');
+  await sleep(50);
+  say(heard[1], 'ok');
+  t.match(await written, { code: 'ok' });
+
+  heard.length = 0;
+  const refused = ask(writeOf('b'));
+  await until('sent twice', () => heard.length >= 2);
+  say(heard.at(-1), 'conflict');
+  t.match(await refused, { code: 'conflict' });
+
+  heard.length = 0;
+  const read = ask(readOf('c'));
+  await until('sent twice', () => heard.length >= 2);
+  say(heard[0], 'conflict');
+  t.match(await read, { code: 'conflict' });
+});
+
+t.test('a lost answer: sent again under the same operation id', async (t) => {
+  const { ask, answerWith, retries } = await stage(t, nats);
+  const seen: Ask[] = [];
+  let lose = 1;
+  await answerWith((asks, message) => {
+    seen.push(...asks);
+    if (lose-- <= 0) answerAll(asks, message);
+  });
+  t.match(await ask(writeOf('a')), { code: 'ok' });
+  t.equal(seen.length, 2);
+  const [first, second] = seen;
+  t.ok(first !== undefined && second !== undefined && 'op' in first && 'op' in second && first.op === second.op);
+  t.equal(retries.get('lost'), 1);
+});
+
+t.test('an answer that comes after it was given up still counts', async (t) => {
+  const { ask, answerWith, retries } = await stage(t, nats);
+  let held: [Ask[], Msg] | undefined;
+  await answerWith((asks, message) => (held ??= [asks, message]));
+  const asked = ask(writeOf('a'));
+  await until('given up', () => retries.has('lost'));
+  if (held !== undefined) answerAll(...held);
+  t.match(await asked, { code: 'ok' });
+});
+
+t.test('at the deadline: a write that may have been executed is a timeout, a read is unavailable', async (t) => {
+  const { ask, answerWith } = await stage(t, nats);
+  await answerWith(() => {});
+  const [write, read] = await Promise.all([ask(writeOf('a'), 3000), ask(readOf('a'), 3000)]);
+  t.match(write, { code: 'timeout' });
+  t.match(read, { code: 'unavailable' });
+});
+
+t.test('one slow item holds up nobody else', async (t) => {
+  const { ask, answerWith } = await stage(t, nats);
+  let isSlow = true;
+  await answerWith((asks, message) => {
+    asks.forEach((one, index) => {
+      if (isSlow && 'id' in one && one.id === 'slow') return;
+      message.respond(encodeAnswer({ index, code: 'ok', body: echo(one) }));
+    });
+  });
+  let isSettled = false;
+  const slow = ask(writeOf('slow')).finally(() => (isSettled = true));
+  const others = await Promise.all(Array.from({ length: 50 }, (_, at) => ask(writeOf(String(at)))));
+  t.ok(others.every(({ code }) => code === 'ok'));
+  t.notOk(isSettled, 'all before it');
+  isSlow = false;
+  t.match(await slow, { code: 'ok' });
+});
+
+t.test('reads do not wait for writes, nor either for watchers', async (t) => {
+  const { coalescer, answerWith } = await stage(t, nats);
+  await answerWith((asks, message) => {
+    if (asks.every((one) => one.type === 'container.get')) answerAll(asks, message);
+  });
+  for (let n = 0; n < 10; n++) {
+    void coalescer.ask('write', writeOf('w'), nowMs() + 120_000);
+    void coalescer.ask('watch', { ...readOf('x'), type: 'container.status' } as Question, nowMs() + 120_000);
+    await sleep(5);
+  }
+  t.match(await coalescer.ask('read', readOf('r'), nowMs() + 60_000), { code: 'ok' });
+});
+
+t.test('a full queue refuses at once', async (t) => {
+  const { ask, answerWith, coalescer } = await stage(t, nats);
+  await answerWith(() => {});
+  const asked = Array.from({ length: limits.laneQueuedItems + 10 }, (_, at) => ask(readOf(String(at)), 700));
+  t.match(await asked.at(-1), { code: 'unavailable' });
+  t.ok(coalescer.queued('read') > 0);
+  const outcomes = await Promise.all(asked);
+  t.ok(outcomes.every(({ code }) => code === 'unavailable'));
+  t.equal(coalescer.queued('read'), 0);
+});
+
+t.test('the server killed and started again: 503 meanwhile, then everything as before', async (t) => {
+  const own = await startNats({ dir: temporaryFolder(t) });
+  t.teardown(() => own.stop());
+  const { ask, answerWith, coalescer } = await stage(t, own);
+  const executed = new Map<string, number>();
+  let silent = false;
+  await answerWith((asks, message) => {
+    for (const one of asks) if ('op' in one) executed.set(one.op, (executed.get(one.op) ?? 0) + 1);
+    if (!silent) answerAll(asks, message);
+  });
+  t.match(await ask(writeOf('before')), { code: 'ok' });
+
+  // Under way when the server dies: unknown to us, and sent again when it is back.
+  silent = true;
+  const underWay = ask(writeOf('under way'), 300_000);
+  await until('heard', () => executed.size === 2);
+  await own.kill9();
+  await until('noticed', () => !coalescer.connected());
+  t.match(await ask(readOf('a'), 500), { code: 'unavailable' });
+  t.match(await ask(writeOf('b'), 500), { code: 'unavailable' }, 'never sent, so not a timeout');
+  await sleep(limits.natsAwayMs);
+  const atOnce = await Promise.race([ask(readOf('c')), new Promise(setImmediate)]);
+  t.match(atOnce, { code: 'unavailable' }, 'away for long: refused at once, not at its deadline');
+
+  silent = false;
+  await own.restart();
+  await until('back', () => coalescer.connected());
+  t.match(await underWay, { code: 'ok' });
+  t.match(await ask(writeOf('after')), { code: 'ok' });
+});
+
+t.test('what goes into a message, and what is said at the deadline', async (t) => {
+  const itemOf = (question: Question, deadlineMs: number, told: string[]): Item => ({
+    question,
+    deadlineMs,
+    settle: ({ code }) => told.push(code),
+    settled: false,
+    lostAttempts: 0,
+    sentIn: undefined,
+    perhapsExecuted: false,
+  });
+  const queue = new ItemQueue();
+  const told: string[] = [];
+  const expired = itemOf(readOf('a'), 100, told);
+  const settled = itemOf(readOf('b'), 1000, told);
+  const good = itemOf(writeOf('c'), 1000, told);
+  settle(settled, { code: 'ok', body: '' });
+  for (const item of [expired, settled, good]) queue.push(item);
+  const batch = gather(queue, 200);
+  t.same(batch?.items, [good]);
+  t.match(decodeAsks(batch?.payload ?? ''), [{ id: 'c', budgetMs: 800 }]);
+  t.same(told, ['ok', 'unavailable']);
+  t.equal(gather(queue, 200), undefined);
+  settle(settled, { code: 'internal', body: '' });
+  t.equal(told.length, 2, 'the first outcome counts');
+
+  const perhaps = (question: Question): Item => ({ ...itemOf(question, 0, []), perhapsExecuted: true });
+  t.equal(verdictUnanswered(perhaps(writeOf('a'))).code, 'timeout');
+  t.equal(verdictUnanswered(perhaps(readOf('a'))).code, 'unavailable');
+  t.equal(verdictUnanswered(good).code, 'unavailable');
+
+  const long = new ItemQueue();
+  for (let n = 0; n < 5000; n++) long.push(itemOf(readOf(String(n)), 1, []));
+  for (let n = 0; n < 4000; n++) long.shift();
+  long.putBack([good]);
+  t.equal(long.length, 1001);
+  t.equal(long.shift(), good);
+  t.match(long.shift()?.question, { id: '4000' });
+});
