@@ -1,4 +1,7 @@
-/** What a cluster is made of in JetStream: made once, and looked at by every process before it does anything. */
+/**
+ * What a cluster is made of in JetStream: made once, and looked at by every process before it does
+ * anything.
+ */
 import {
   JetStreamApiCodes,
   JetStreamApiError,
@@ -19,10 +22,16 @@ import { limits } from '../schemas/limits.ts';
 
 const millisToNanos = (ms: number): number => ms * 1_000_000;
 
-/** Atomic batches, per-message TTL and a fence by another subject: nats-server 2.12. Older ones ignore them in silence. */
+/**
+ * Atomic batches, per-message TTL and a fence by another subject: nats-server 2.12. Older ones
+ * ignore them in silence.
+ */
 const apiLevelNeeded = 2;
 
-/** A journal entry and a batch of asks fit into it, with what the protocol adds. The server's own default. */
+/**
+ * A journal entry and a batch of asks fit into it, with what the protocol adds. The server's own
+ * default.
+ */
 const payloadNeededBytes = 1024 * 1024;
 
 export class ClusterError extends Error {
@@ -33,8 +42,8 @@ export class ClusterError extends Error {
 }
 
 /**
- * @throws ClusterError where the server is too old, or takes no message as large as ours; another error where JetStream does
- * not answer, or not yet.
+ * @throws ClusterError where the server is too old, or takes no message as large as ours; another
+ * error where JetStream does not answer, or not yet.
  */
 export async function checkServer(nc: NatsConnection): Promise<void> {
   const answer = await nc.request('$JS.API.INFO', '', { timeout: 5000 });
@@ -60,7 +69,10 @@ async function isThere(jsm: JetStreamManager, stream: string): Promise<boolean> 
   }
 }
 
-/** Makes a stream that is not there; one that is there keeps its configuration, which is the operator's to change. */
+/**
+ * Makes a stream that is not there; one that is there keeps its configuration, which is the
+ * operator's to change.
+ */
 async function ensureStream(jsm: JetStreamManager, config: Partial<StreamConfig> & { name: string }): Promise<void> {
   if (!(await isThere(jsm, config.name))) await jsm.streams.add(config);
 }
@@ -110,8 +122,8 @@ async function ensureStreams(jsm: JetStreamManager, partitions: number, replicas
 }
 
 /**
- * Checks the servers and joins the cluster, however long it takes them to be ready: while they choose a leader, or another
- * process makes the streams, they do not answer.
+ * Checks the servers and joins the cluster, however long it takes them to be ready: while they
+ * choose a leader, or another process makes the streams, they do not answer.
  * @throws ClusterError for what waiting does not mend.
  */
 export async function joinWhenReady(nc: NatsConnection, options: JoinOptions, log: Log): Promise<Cluster> {
@@ -141,9 +153,10 @@ export interface JoinOptions {
 }
 
 /**
- * Reads the cluster's record, or initialises a cluster where there is none: of two processes that try, one wins.
- * @throws ClusterError where the cluster has another number of partitions than this process was told, and while it is being
- * restored.
+ * Reads the cluster's record, or initialises a cluster where there is none: of two processes that
+ * try, one wins.
+ * @throws ClusterError where the cluster has another number of partitions than this process was
+ * told, and while it is being restored.
  */
 export async function joinCluster(nc: NatsConnection, options: JoinOptions): Promise<Cluster> {
   const { partitions, replicas, expectedId } = options;

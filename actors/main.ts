@@ -135,7 +135,8 @@ await runProgram(log, async (life) => {
   log.info('listening', { metrics: metrics.url });
 
   life.onStop({ name: 'partitions', deadlineMs: 15_000, stop: () => owner.stop() });
-  // Before the partitions: a partition without an owner holds up `owner.start`, and may be what the scrub has to find.
+  // Before the partitions: a partition without an owner holds up `owner.start`, and may be what the
+  // scrub has to find.
   scrub.start();
   life.onStop({ name: 'scrub', deadlineMs: 5000, stop: () => scrub.stop() });
   budgets.start();

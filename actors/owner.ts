@@ -1,6 +1,6 @@
 /**
- * An actors process: a member that serves the partitions which it has. What it has, the keeper decides; all that happens
- * at intervals happens here.
+ * An actors process: a member that serves the partitions which it has. What it has, the keeper
+ * decides; all that happens at intervals happens here.
  */
 import type { NatsConnection, Subscription } from '@nats-io/transport-node';
 import { sleep } from '../lib/backoff.ts';
@@ -46,7 +46,10 @@ export interface OwnerOptions {
   /** Absent: signs by the wall clock, as NATS checks it. */
   readonly signHostJwt?: typeof signHostJwt;
   readonly hostsNatsUrls: readonly string[];
-  /** Where credentials of hosts are revoked; absent: nowhere, and those of a removed host are good until they expire. */
+  /**
+   * Where credentials of hosts are revoked; absent: nowhere, and those of a removed host are good
+   * until they expire.
+   */
   readonly accounts?: Accounts;
   readonly hostCredentialsTtlMs: number;
   readonly hostUnknownMs: number;
@@ -75,7 +78,9 @@ export interface Owner {
   serving(): number;
   /** Joins the members; resolves when every partition is served, by this process or another. */
   start(): Promise<void>;
-  /** The cluster is another: nothing that was of the one before is committed or answered any more. */
+  /**
+   * The cluster is another: nothing that was of the one before is committed or answered any more.
+   */
   drop(): void;
   /** Answers what has arrived, commits it, gives its partitions away, and goes. */
   stop(): Promise<void>;
@@ -147,14 +152,18 @@ export function createOwner(options: OwnerOptions): Owner {
 
   function tell(message: DirectoryMessage): void {
     fleet.learn(message);
-    // In one go: a change that is told in between would be lost on a process that knows nothing of the others yet.
+    // In one go: a change that is told in between would be lost on a process that knows nothing of
+    // the others yet.
     for (const text of runAtOnce(messagesOf(fleet.dated(message)))) nc.publish(subjects.directory, text);
   }
 
   let isTelling = false;
   let isTellingWanted = false;
 
-  /** A partition is a step. A process that asks meanwhile has not heard the first of them: all are told again. */
+  /**
+   * A partition is a step. A process that asks meanwhile has not heard the first of them: all are
+   * told again.
+   */
   function* tellingAll(): Generator<void, void, void> {
     while (isTellingWanted) {
       isTellingWanted = false;
@@ -220,7 +229,9 @@ export function createOwner(options: OwnerOptions): Owner {
 
   const refusals = sparing(log, limits.refusalLogMs, clock);
 
-  /** Old credentials may be tried as fast as their holder likes: all are counted, a few are logged. */
+  /**
+   * Old credentials may be tried as fast as their holder likes: all are counted, a few are logged.
+   */
   function onRefused(message: HostMessage, { host, user }: Sender): void {
     options.observer.hostRefused(message);
     refusals.warn('host_sender_refused', {
@@ -268,7 +279,10 @@ export function createOwner(options: OwnerOptions): Owner {
     }
   }
 
-  /** In as many turns as it takes: a sweep of a hundred thousand containers would hold up everything else. */
+  /**
+   * In as many turns as it takes: a sweep of a hundred thousand containers would hold up everything
+   * else.
+   */
   async function sweepOne(partition: Partition, regionIsSilent: (host: HostKey) => boolean): Promise<void> {
     if (sweeping.has(partition)) return;
     sweeping.add(partition);
@@ -392,14 +406,19 @@ export function createOwner(options: OwnerOptions): Owner {
     if (!nc.isClosed()) await subscription.drain();
   }
 
-  /** What was loaded may be another's work: all processes hear of its hosts, and its hosts of what they should run. */
+  /**
+   * What was loaded may be another's work: all processes hear of its hosts, and its hosts of what
+   * they should run.
+   */
   function show(partition: Partition, directory: HostDirectory): void {
     directory.load(partition.view);
     tell(directory.whole(versionOf(partition)));
     ringAll(partition);
   }
 
-  /** Bells may have been lost with the owner before: every host of the partition is asked to look. */
+  /**
+   * Bells may have been lost with the owner before: every host of the partition is asked to look.
+   */
   function ringAll(partition: Partition): void {
     for (const host of partition.view.hostsWithContainers()) {
       const bell: Doorbell = { partition: partition.number, rid: null };
@@ -416,7 +435,8 @@ export function createOwner(options: OwnerOptions): Owner {
       void watchConnection();
       nc.publish(subjects.directoryRefresh);
       await keeper.start();
-      // Whoever is told that we serve may ask at once: the server has to know of the subscriptions by then.
+      // Whoever is told that we serve may ask at once: the server has to know of the subscriptions
+      // by then.
       await nc.flush();
     },
     drop: () => keeper.drop(),

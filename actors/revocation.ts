@@ -1,9 +1,10 @@
 /**
- * Revokes the NATS credentials of removed hosts: the account HOSTS names their keys, and every server closes their
- * connections and refuses new ones (ADR 14).
+ * Revokes the NATS credentials of removed hosts: the account HOSTS names their keys, and every
+ * server closes their connections and refuses new ones (ADR 14).
  *
- * Level, not edge: the records name the keys, and what all servers hold is compared with them, once for a new key and at
- * intervals. So a push may be lost, overtaken by that of another process, or undone by an older configuration.
+ * Level, not edge: the records name the keys, and what all servers hold is compared with them, once
+ * for a new key and at intervals. So a push may be lost, overtaken by that of another process, or
+ * undone by an older configuration.
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import { backoffMs, within } from '../lib/backoff.ts';
@@ -120,7 +121,8 @@ export function createRevocation({ accounts, account, ttlMs, clock, log }: Revoc
       if (isStopped) return;
       held = keys;
       failures = 0;
-      // Another process may have read the claims before this push, and push after it what lacks these keys.
+      // Another process may have read the claims before this push, and push after it what lacks
+      // these keys.
       againMs = clock.monotonicMs() + (isPushed ? limits.revocationAskMs : limits.revocationLookMs);
       if (news.length > 0) log.info('host_credentials_revoked', { keys: news.map(([key]) => key) });
     } catch (error) {

@@ -1,4 +1,7 @@
-/** What an actors process is told by its environment; docs/configuration.md describes the same table. */
+/**
+ * What an actors process is told by its environment; docs/configuration.md describes the same
+ * table.
+ */
 import { choice, integer, natsServers, optionalText, text } from '../lib/config.ts';
 import { logLevels } from '../lib/log.ts';
 import { defaultHostCeiling, limits } from '../schemas/limits.ts';

@@ -1,4 +1,7 @@
-/** A closed-loop HTTP load: so many connections, each asking again as soon as it is answered. In the process of the bench. */
+/**
+ * A closed-loop HTTP load: so many connections, each asking again as soon as it is answered. In the
+ * process of the bench.
+ */
 import { Agent, request } from 'node:http';
 import { quantile } from './statistics.ts';
 
@@ -25,7 +28,9 @@ export interface Measured {
 
 const answerDeadlineMs = 60_000;
 
-/** @throws where an answer is no success: a number of failures would be a number of something else. */
+/**
+ * @throws where an answer is no success: a number of failures would be a number of something else.
+ */
 function answered(agent: Agent, baseUrl: string, { method = 'GET', path, token }: Ask): Promise<void> {
   return new Promise((resolve, reject) => {
     const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };

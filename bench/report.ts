@@ -1,4 +1,7 @@
-/** What was measured, into docs/performance.md: between the marks of its section, with the machine and the command. */
+/**
+ * What was measured, into docs/performance.md: between the marks of its section, with the machine
+ * and the command.
+ */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus, release, totalmem } from 'node:os';

@@ -1,6 +1,7 @@
 /**
- * `npm run bench`: Longshore beside what people would use instead, on this machine, with the load generator on it too.
- * Peers are measured in turn, so that what the machine does meanwhile happens to all of them.
+ * `npm run bench`: Longshore beside what people would use instead, on this machine, with the load
+ * generator on it too. Peers are measured in turn, so that what the machine does meanwhile happens
+ * to all of them.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, cpus, totalmem } from 'node:os';

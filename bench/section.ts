@@ -1,4 +1,7 @@
-/** What a section of `npm run bench` is given, and what it gives back: tables to print, and plots for the docs. */
+/**
+ * What a section of `npm run bench` is given, and what it gives back: tables to print, and plots
+ * for the docs.
+ */
 import type { ToolName } from '../dev/fetch/tool-table.ts';
 import type { Tool } from '../dev/fetch/tools.ts';
 
@@ -20,7 +23,9 @@ export interface Table {
   readonly title: string;
   readonly columns: readonly string[];
   readonly rows: readonly (readonly string[])[];
-  /** What a reader must know to believe the figures: versions, settings, where the load came from. */
+  /**
+   * What a reader must know to believe the figures: versions, settings, where the load came from.
+   */
   readonly remarks: readonly string[];
 }
 

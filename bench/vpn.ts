@@ -67,7 +67,8 @@ async function measureStack(stack: Stack, isShort: boolean): Promise<{ lines: Li
     return together(rounds);
   };
 
-  // Code that has not run yet is slow, and so is a machine that makes keys ahead for the next peers.
+  // Code that has not run yet is slow, and so is a machine that makes keys ahead for the next
+  // peers.
   await load({ baseUrl: api.baseUrl, connections, forMs, next: read });
   await sleep(settleMs);
   await measure('API read (quota), alone', read);

@@ -1,4 +1,6 @@
-/** Longshore's HTTP API, as the tooling calls it: the same calls that a tenant or an operator makes. */
+/**
+ * Longshore's HTTP API, as the tooling calls it: the same calls that a tenant or an operator makes.
+ */
 import Type from 'typebox';
 import { sleep } from '../lib/backoff.ts';
 import { decoder } from '../lib/decode.ts';
@@ -118,7 +120,10 @@ export function createApi(baseUrl: string) {
       }
     },
 
-    /** Resolves when the host's agent has reported; rejects after a deadline or when the signal aborts. */
+    /**
+     * Resolves when the host's agent has reported; rejects after a deadline or when the signal
+     * aborts.
+     */
     async hostIsUp(token: string, key: string, signal: AbortSignal): Promise<void> {
       const end = performance.now() + hostDeadlineMs;
       for (;;) {

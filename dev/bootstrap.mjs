@@ -1,6 +1,6 @@
 /**
- * What package.json's scripts call: from a fresh clone to a compiled program, then that program. Plain JavaScript
- * without dependencies, for it runs before there are any.
+ * What package.json's scripts call: from a fresh clone to a compiled program, then that program.
+ * Plain JavaScript without dependencies, for it runs before there are any.
  */
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
@@ -30,8 +30,8 @@ function fail(message) {
 }
 
 /**
- * Runs a command to its end. Signals reach it once: a terminal's Ctrl-C goes to the whole process group, the child
- * included, so only what was sent to this process alone is passed on.
+ * Runs a command to its end. Signals reach it once: a terminal's Ctrl-C goes to the whole process
+ * group, the child included, so only what was sent to this process alone is passed on.
  */
 function run(command, args, options = {}) {
   return new Promise((resolve) => {
@@ -71,7 +71,10 @@ async function step(name, command, args) {
 
 const modifiedMs = (path) => statSync(join(root, path), { throwIfNoEntry: false })?.mtimeMs ?? 0;
 
-/** npm writes its own copy of the lock file when an installation is complete, just before the lock file itself. */
+/**
+ * npm writes its own copy of the lock file when an installation is complete, just before the lock
+ * file itself.
+ */
 const betweenLockFilesMs = 5_000;
 
 async function installDependencies() {

@@ -1,4 +1,6 @@
-/** The VPN network and the peer that `npm start` makes through the API, and what it shows of them. */
+/**
+ * The VPN network and the peer that `npm start` makes through the API, and what it shows of them.
+ */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Type, { type Static } from 'typebox';
@@ -58,15 +60,16 @@ export async function makeDemoNetwork({ api, tokens }: Pick<Stack, 'api' | 'toke
     endpoint: '127.0.0.1',
     ipv4_pool: '10.86.0.0/24',
     ipv6_pool: 'fd86::/64',
-    // No VPN server runs here: whoever brings the demo peer up all the same keeps the way to everything else.
+    // No VPN server runs here: whoever brings the demo peer up all the same keeps the way to
+    // everything else.
     routes: ['10.86.0.0/24', 'fd86::/64'],
     proxy: { host: '127.0.0.1', port: 3128, domains: ['internal'] },
   });
 }
 
 /**
- * The demo peer with its password and tokens. They are shown once, so they are kept beside the stack's other secrets; where
- * they are lost or no longer good, the peer gets new ones.
+ * The demo peer with its password and tokens. They are shown once, so they are kept beside the
+ * stack's other secrets; where they are lost or no longer good, the peer gets new ones.
  */
 export async function keptDemoPeer({ api, tokens }: Stack, folder: string): Promise<DemoPeer> {
   const { token } = tokens.tenants.demo;

@@ -1,4 +1,7 @@
-/** The container that `npm start` declares through the API, as a tenant would, and what it shows of it. */
+/**
+ * The container that `npm start` declares through the API, as a tenant would, and what it shows of
+ * it.
+ */
 import { sleep } from '../lib/backoff.ts';
 import type { Container, ContainerStatusView } from '../schemas/api/container.ts';
 import type { Api } from './api.ts';
@@ -39,7 +42,8 @@ async function pageAnswers({ addresses }: ContainerStatusView): Promise<boolean>
 }
 
 /**
- * Waits until the container runs and serves. One that its tenant has stopped stays so: that is its answer.
+ * Waits until the container runs and serves. One that its tenant has stopped stays so: that is its
+ * answer.
  * @throws where it fails, and after a deadline; the message holds the last status.
  */
 export async function demoSettled(

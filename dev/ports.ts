@@ -28,7 +28,10 @@ export function readPorts(file: string): Partial<Record<PortName, number>> {
   }
 }
 
-/** The ports of the last start where they are free, others in place of those that are taken; written back to the file. */
+/**
+ * The ports of the last start where they are free, others in place of those that are taken; written
+ * back to the file.
+ */
 export async function keptPorts(file: string): Promise<Ports> {
   const last = readPorts(file);
   const chosen: Partial<Record<PortName, number>> = {};

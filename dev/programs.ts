@@ -1,4 +1,7 @@
-/** Longshore's own programs as children: which settings each gets (see the programs' settings.ts), and when it is ready. */
+/**
+ * Longshore's own programs as children: which settings each gets (see the programs' settings.ts),
+ * and when it is ready.
+ */
 import { join } from 'node:path';
 import { repositoryRoot } from './paths.ts';
 import { startServer, type Server } from './process/process.ts';
@@ -17,11 +20,17 @@ export interface Program {
   readonly logFile: string;
   /** Folder of the compiled programs; absent: those of this repository. */
   readonly compiled?: string;
-  /** Command that runs the program, where it is not run as it is: one that enters a network namespace. */
+  /**
+   * Command that runs the program, where it is not run as it is: one that enters a network
+   * namespace.
+   */
   readonly enter?: readonly string[];
 }
 
-/** Nothing of this process's environment but what Node and the system need: a stray setting would be a riddle. */
+/**
+ * Nothing of this process's environment but what Node and the system need: a stray setting would be
+ * a riddle.
+ */
 const inherited = ['PATH', 'HOME', 'TMPDIR', 'LANG', 'LC_ALL', 'TZ', 'NODE_OPTIONS', 'NODE_EXTRA_CA_CERTS'];
 
 export function startProgram(program: Program, env: NodeJS.ProcessEnv, signal?: AbortSignal): Promise<Server> {

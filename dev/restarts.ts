@@ -1,7 +1,9 @@
 /** When something that ended is started again. Pure: the supervisor waits and starts. */
 import { backoffMs } from '../lib/backoff.ts';
 
-/** Something that ran for this long is not one that keeps ending: its next end counts as the first. */
+/**
+ * Something that ran for this long is not one that keeps ending: its next end counts as the first.
+ */
 export const steadyMs = 30_000;
 const pauseBounds = { minMs: 200, maxMs: 30_000 };
 

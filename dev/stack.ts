@@ -1,7 +1,7 @@
 /**
- * The whole of Longshore on one machine: servers and programs, each started when what it stands on is ready, started
- * again when it ends by itself, and stopped in the reverse order. `npm start` runs one; so may an end-to-end test, in a
- * folder of its own.
+ * The whole of Longshore on one machine: servers and programs, each started when what it stands on
+ * is ready, started again when it ends by itself, and stopped in the reverse order. `npm start`
+ * runs one; so may an end-to-end test, in a folder of its own.
  */
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
@@ -91,7 +91,8 @@ async function startParts(
   /** Takes a step, unless the whole was called off meanwhile. */
   const take = async <T>(name: string, work: () => Promise<T>, detail?: (result: T) => string): Promise<T> => {
     signal.throwIfAborted();
-    // Called off, what is half started is nobody's here: it is in the ledger, and ends with this process.
+    // Called off, what is half started is nobody's here: it is in the ledger, and ends with this
+    // process.
     return unlessAborted(step(name, work, detail), signal);
   };
   /** Starts a part, and keeps it running from then on. */
@@ -203,7 +204,8 @@ async function startParts(
   });
   const api = createApi(`http://127.0.0.1:${ports.api}`);
   if (engine === found) {
-    // An agent leaves its containers running, and this engine is not ours to stop; so they are stopped after the agent.
+    // An agent leaves its containers running, and this engine is not ours to stop; so they are
+    // stopped after the agent.
     parts.push({ name: 'containers', stop: () => stopOwnContainers(engine, folders.agent) });
   }
   await program({
@@ -255,7 +257,10 @@ async function removeOwnFirewall(tool: Tool, agentFolder: string): Promise<void>
   if (owner !== undefined) await removeFirewall(tool, firewallTable(owner));
 }
 
-/** Those of this stack's agent, which knows by its identity what it is called; see host-agent/reconcile/observed.ts. */
+/**
+ * Those of this stack's agent, which knows by its identity what it is called; see
+ * host-agent/reconcile/observed.ts.
+ */
 async function stopOwnContainers(engine: Engine, agentFolder: string): Promise<void> {
   const owner = ownerIn(agentFolder);
   if (owner !== undefined) await stopContainers(engine.host, ownerLabels(owner));

@@ -5,8 +5,8 @@ export const say = (text: string): void => void process.stdout.write(`${text}\n`
 export const took = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
 
 /**
- * Runs a step and prints `· name result … 0.4 s`. What it reports meanwhile (a download) is printed at once, since it
- * explains a wait.
+ * Runs a step and prints `· name result … 0.4 s`. What it reports meanwhile (a download) is printed
+ * at once, since it explains a wait.
  */
 export async function step<T>(
   name: string,

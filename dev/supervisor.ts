@@ -1,4 +1,7 @@
-/** Keeps servers running: one that ends is started again, with a growing pause where it keeps ending. */
+/**
+ * Keeps servers running: one that ends is started again, with a growing pause where it keeps
+ * ending.
+ */
 import { sleep } from '../lib/backoff.ts';
 import { describeExit, type Exit, type Restartable } from './process/process.ts';
 import { nextStart } from './restarts.ts';
@@ -27,7 +30,10 @@ export class Supervisor {
     this.#watches.push(this.#keep(name, part));
   }
 
-  /** From now on nothing is started again. Resolves when a start that was under way has been called off. */
+  /**
+   * From now on nothing is started again. Resolves when a start that was under way has been called
+   * off.
+   */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await Promise.all(this.#watches);

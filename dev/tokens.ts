@@ -27,7 +27,10 @@ export interface TokenIssuer {
   mint(claims: TokenClaims): Promise<string>;
 }
 
-/** The key pair of `folder`, made at the first call. `nowMs` is the wall clock that dates the tokens. */
+/**
+ * The key pair of `folder`, made at the first call. `nowMs` is the wall clock that dates the
+ * tokens.
+ */
 export async function prepareTokenIssuer(folder: string, nowMs: () => number = Date.now): Promise<TokenIssuer> {
   const keyFile = join(folder, 'private.jwk');
   const jwksFile = join(folder, 'jwks.json');

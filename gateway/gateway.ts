@@ -68,7 +68,9 @@ export interface Gateway {
   stop(): Promise<void>;
 }
 
-/** A wait may still be answered while others are drained; it is given up a little before they are. */
+/**
+ * A wait may still be answered while others are drained; it is given up a little before they are.
+ */
 const waitsGraceMs = limits.shutdownGraceMs - 2_000;
 
 const publicSeats = (): Seats =>

@@ -202,7 +202,10 @@ export function issuersOf(configuration: GatewayConfiguration): IssuerSetting[] 
 const encodePassword =
   'a user and a password in REDIS_URL must be percent-encoded (%25 for %, %2F for /, %23 for #); REDIS_PASSWORD_FILE holds a password as it is';
 
-/** Undefined: there is none. A fault never shows the URL, which may hold a password. @throws ConfigurationError */
+/**
+ * Undefined: there is none. A fault never shows the URL, which may hold a password. @throws
+ * ConfigurationError
+ */
 export function redisAccessOf(configuration: GatewayConfiguration): RedisAccess | undefined {
   const { REDIS_URL: given, REDIS_CA_FILE: caFile, REDIS_USERNAME: user, REDIS_PASSWORD_FILE: file } = configuration;
   if (given === undefined) return undefined;
@@ -249,7 +252,10 @@ export function vaultKeysOf({ VPN_KEYS: given, VPN_KEYS_FILE: file }: GatewayCon
   return given === undefined ? [] : parseVaultKeys(given);
 }
 
-/** Without a slash at the end. What files could not name is refused here, and not by every file. @throws ConfigurationError */
+/**
+ * Without a slash at the end. What files could not name is refused here, and not by every file.
+ * @throws ConfigurationError
+ */
 export function publicUrlOf({ PUBLIC_URL: url }: Pick<GatewayConfiguration, 'PUBLIC_URL'>): string | undefined {
   if (url === undefined) return undefined;
   const base = URL.canParse(url) ? new URL(url).href.replace(/\/+$/, '') : '';

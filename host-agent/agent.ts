@@ -1,4 +1,6 @@
-/** The agent put together: an identity, an engine, a control plane, and what goes on between them. */
+/**
+ * The agent put together: an identity, an engine, a control plane, and what goes on between them.
+ */
 import { availableParallelism, totalmem } from 'node:os';
 import { jwtAuthenticator, type NatsConnection } from '@nats-io/transport-node';
 import type { Registry } from 'prom-client';
@@ -64,7 +66,10 @@ export interface AgentParts {
   readonly transport?: Transport;
 }
 
-/** Works from the desired set on disk at once; the control plane and the engine may come later, or go. */
+/**
+ * Works from the desired set on disk at once; the control plane and the engine may come later, or
+ * go.
+ */
 export async function startAgent(parts: AgentParts): Promise<void> {
   const { settings, identity, seed, registry, clock, log, life } = parts;
   const { host, cluster } = identity;
@@ -81,7 +86,8 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     log,
   });
   const { sender } = credentials;
-  // Also what was read from there: a disk that takes no writes is known at the start, not at the first need.
+  // Also what was read from there: a disk that takes no writes is known at the start, not at the
+  // first need.
   credentials.keep();
   const owner: Owner = { cluster, host };
   const stateDir = settings.STATE_DIR;
@@ -166,8 +172,9 @@ export async function startAgent(parts: AgentParts): Promise<void> {
       unjudged: () => reconciler.unjudged(),
       verdicts: (named, gone) => reconciler.hearVerdicts(named, gone),
       incarnation: (told) => {
-        // The cluster was restored: what it had acknowledged since the backup is told again, in a session that it knows of.
-        // Before the first answer, too: reports may have been acknowledged by then.
+        // The cluster was restored: what it had acknowledged since the backup is told again, in a
+        // session that it knows of. Before the first answer, too: reports may have been
+        // acknowledged by then.
         if (told > incarnation) control.renewSession();
         incarnation = Math.max(told, incarnation);
       },
@@ -430,7 +437,10 @@ const clonedState =
   'another agent with the identity of this host started later and works: STATE_DIR was copied. The containers here are ' +
   'stopped, and none is removed; enrol this machine under a key of its own';
 
-/** Longer than a log block waits for its acknowledgement, and the control plane and its connection after that. */
+/**
+ * Longer than a log block waits for its acknowledgement, and the control plane and its connection
+ * after that.
+ */
 const agentStopMs = 8000 + 3 * limits.farewellMs;
 
 const engineWord = (monitor: EngineMonitor): string => {
@@ -478,7 +488,8 @@ async function watchContact(
   while (!signal.aborted) {
     const footing = footingOf(contact.silence());
     stand(footing);
-    // A heartbeat's time: no later than the control plane counts on. What waits for contact goes on at once.
+    // A heartbeat's time: no later than the control plane counts on. What waits for contact goes on
+    // at once.
     await (footing === 'in_touch' ? sleep(lookMs, signal) : heard.wait(lookMs, signal));
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Watches how full the disk of the engine is, and has unused images removed where it is too full. A loop of its own, at
- * a fixed pace: nothing that the engine does makes a look wait.
+ * Watches how full the disk of the engine is, and has unused images removed where it is too full. A
+ * loop of its own, at a fixed pace: nothing that the engine does makes a look wait.
  */
 import { statfs } from 'node:fs/promises';
 import { sleep } from '../lib/backoff.ts';
@@ -12,7 +12,10 @@ import type { ImageCollector } from './images/images.ts';
 
 export interface DiskWatchParts {
   readonly isEngineUp: () => boolean;
-  /** Folder of the engine's data on this machine; undefined where it is not known, or is on another machine. */
+  /**
+   * Folder of the engine's data on this machine; undefined where it is not known, or is on another
+   * machine.
+   */
   readonly rootDir: () => string | undefined;
   readonly images: Pick<ImageCollector, 'collect'>;
   readonly settings: {

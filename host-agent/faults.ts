@@ -1,6 +1,6 @@
 /**
- * What is wrong with this host as a whole, as opposed to one container: said once in the log, shown in the metrics, and
- * carried by every heartbeat to the operator until it is over.
+ * What is wrong with this host as a whole, as opposed to one container: said once in the log, shown
+ * in the metrics, and carried by every heartbeat to the operator until it is over.
  */
 import type { Log } from '../lib/log.ts';
 import type { HostFault } from '../schemas/api/host.ts';

@@ -1,6 +1,7 @@
 /**
- * One agent to a state folder, and to a host. On Linux the lock is an abstract socket named after it: the kernel drops it with the
- * process, so that a kill leaves nothing stale. Elsewhere there is no such thing, and no lock.
+ * One agent to a state folder, and to a host. On Linux the lock is an abstract socket named after
+ * it: the kernel drops it with the process, so that a kill leaves nothing stale. Elsewhere there is
+ * no such thing, and no lock.
  */
 import { createHash } from 'node:crypto';
 import { realpathSync } from 'node:fs';
@@ -19,7 +20,10 @@ export class AlreadyRunning extends Error {
 export const lockStateDir = (stateDir: string): Promise<Stoppable> =>
   lock(process.platform === 'linux' ? realpathSync(stateDir) : stateDir, `on ${stateDir}`);
 
-/** A copied state folder on the same machine would have two agents fight over the same containers. @throws AlreadyRunning */
+/**
+ * A copied state folder on the same machine would have two agents fight over the same containers.
+ * @throws AlreadyRunning
+ */
 export const lockHost = ({ cluster, host }: Owner): Promise<Stoppable> =>
   lock(`host ${cluster} ${host}`, `as host ${host}, on another state folder`);
 

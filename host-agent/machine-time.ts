@@ -1,6 +1,7 @@
 /**
- * Time of the machine, for lengths of time that outlast the process: it never steps, and it goes on while the machine
- * sleeps (CLOCK_BOOTTIME on Linux). It starts again with each boot, so a time means nothing without its boot.
+ * Time of the machine, for lengths of time that outlast the process: it never steps, and it goes on
+ * while the machine sleeps (CLOCK_BOOTTIME on Linux). It starts again with each boot, so a time
+ * means nothing without its boot.
  */
 import { readFileSync } from 'node:fs';
 import { uptime } from 'node:os';

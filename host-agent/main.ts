@@ -1,4 +1,7 @@
-/** The host-agent: runs on every fleet host, and brings its containers to what the control plane desires. */
+/**
+ * The host-agent: runs on every fleet host, and brings its containers to what the control plane
+ * desires.
+ */
 import { mkdirSync } from 'node:fs';
 import { systemClock } from '../lib/clock.ts';
 import { ConfigurationError, readSettings } from '../lib/config.ts';
@@ -49,8 +52,9 @@ async function lockOrRefuse(locking: Promise<Stoppable>): Promise<Stoppable> {
 }
 
 /**
- * At the first start the host's key must be on disk: the join token works once, for this key. An agent that forgot the key
- * could not come back without a new token, and its containers would run on with nobody to stop them.
+ * At the first start the host's key must be on disk: the join token works once, for this key. An
+ * agent that forgot the key could not come back without a new token, and its containers would run
+ * on with nobody to stop them.
  */
 async function writtenOrRefused<T>(stateDir: string, work: () => T | Promise<T>): Promise<T> {
   try {
@@ -64,7 +68,10 @@ async function writtenOrRefused<T>(stateDir: string, work: () => T | Promise<T>)
   }
 }
 
-/** From disk; by enrolment at the first start, and where the credentials have run out and there is a new token. */
+/**
+ * From disk; by enrolment at the first start, and where the credentials have run out and there is a
+ * new token.
+ */
 async function identify(given: AgentSettings, publicKey: string, life: Lifecycle, log: Log): Promise<StoredIdentity> {
   const known = await loadIdentity(given.STATE_DIR, log);
   const hasExpired = known !== undefined && (lifetimeOf(newest(known).jwt)?.untilMs ?? Infinity) <= systemClock.nowMs();

@@ -1,4 +1,7 @@
-/** Settings of the host-agent, from its environment. docs/configuration.md is checked against this table. */
+/**
+ * Settings of the host-agent, from its environment. docs/configuration.md is checked against this
+ * table.
+ */
 import {
   choice,
   ConfigurationError,

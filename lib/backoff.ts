@@ -6,7 +6,9 @@ export interface BackoffBounds {
   readonly maxMs: number;
 }
 
-/** Pause before attempt number `attempt` (0 is the first retry): doubling, bounded, without jitter. */
+/**
+ * Pause before attempt number `attempt` (0 is the first retry): doubling, bounded, without jitter.
+ */
 export const backoffMs = (attempt: number, { minMs, maxMs }: BackoffBounds): number =>
   Math.min(maxMs, minMs * 2 ** Math.min(attempt, 30));
 
@@ -29,7 +31,10 @@ export class DeadlineError extends Error {
   }
 }
 
-/** The promise's own outcome, or a DeadlineError after `ms`. The work behind it is not stopped: give it a signal for that. */
+/**
+ * The promise's own outcome, or a DeadlineError after `ms`. The work behind it is not stopped: give
+ * it a signal for that.
+ */
 export async function within<T>(promise: Promise<T>, ms: number, what: string): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const deadline = new Promise<never>((_, reject) => {

@@ -4,8 +4,8 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
 /**
- * Whether a header `Authorization` bears one of the tokens (RFC 6750). Compares digests, so that the time it takes says
- * nothing of how much was right.
+ * Whether a header `Authorization` bears one of the tokens (RFC 6750). Compares digests, so that
+ * the time it takes says nothing of how much was right.
  */
 export function isBearerOf(tokens: readonly string[], authorization: string | undefined): boolean {
   const [, given] = /^Bearer +(.+)$/i.exec(authorization ?? '') ?? [];

@@ -1,13 +1,17 @@
 /**
- * A wall clock for deletions. A wall clock may jump by days; what is deleted by it then is lost. This one is never ahead
- * of the wall clock, follows it back at once, and runs ahead only as fast as the monotonic clock. Whoever reads it next
- * goes on from its last reading. So what was stamped with the wall clock at some moment is a week old by this clock only
- * after a week has passed, whichever clocks were days ahead or behind meanwhile (ADR 13).
+ * A wall clock for deletions. A wall clock may jump by days; what is deleted by it then is lost.
+ * This one is never ahead of the wall clock, follows it back at once, and runs ahead only as fast
+ * as the monotonic clock. Whoever reads it next goes on from its last reading. So what was stamped
+ * with the wall clock at some moment is a week old by this clock only after a week has passed,
+ * whichever clocks were days ahead or behind meanwhile (ADR 13).
  */
 import { limits } from '../schemas/limits.ts';
 import type { Clock } from './clock.ts';
 
-/** Clocks differ in speed by less than this; a wall clock that was set forward is caught up with at this rate. */
+/**
+ * Clocks differ in speed by less than this; a wall clock that was set forward is caught up with at
+ * this rate.
+ */
 const drift = 1 / 1000;
 
 /** Kept with what it dates, so that another process can go on from there. */
@@ -31,7 +35,8 @@ export class CautiousClock {
   #agreedMs: number;
 
   /**
-   * @param settleMs wall clocks that agree for so long are believed: nothing may have to be kept for longer
+   * @param settleMs wall clocks that agree for so long are believed: nothing may have to be kept
+   * for longer
    * @param from the last reading; undefined where nothing was ever dated
    */
   constructor(clock: Clock, settleMs: number, from?: ClockReading) {

@@ -12,7 +12,10 @@ export const systemClock: Clock = {
   monotonicMs: () => performance.now(),
 };
 
-/** Milliseconds since 1970 that follow the wall's at this moment and never step: for waits that are shown to people. */
+/**
+ * Milliseconds since 1970 that follow the wall's at this moment and never step: for waits that are
+ * shown to people.
+ */
 export function steadyTime(clock: Clock): () => number {
   const offsetMs = clock.nowMs() - clock.monotonicMs();
   return () => offsetMs + clock.monotonicMs();

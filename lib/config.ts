@@ -1,6 +1,6 @@
 /**
- * Configuration from the environment, as a table: a program's `settings` name every variable, its form and its default.
- * docs/configuration.md is checked against these tables.
+ * Configuration from the environment, as a table: a program's `settings` name every variable, its
+ * form and its default. docs/configuration.md is checked against these tables.
  */
 import { readFileSync } from 'node:fs';
 import { isIPv6 } from 'node:net';

@@ -24,7 +24,10 @@ export function decodeJson(bytes: Uint8Array): unknown {
   }
 }
 
-/** A decoder for JSON of one schema. The decoder throws DecodeError, naming the first place that is wrong. */
+/**
+ * A decoder for JSON of one schema. The decoder throws DecodeError, naming the first place that is
+ * wrong.
+ */
 export function decoder<S extends TSchema>(schema: S): (bytes: Uint8Array) => Static<S> {
   const compiled = Compile(schema);
   return (bytes) => {

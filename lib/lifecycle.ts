@@ -1,4 +1,7 @@
-/** The life of a program: start, run until a signal, stop in the reverse order, each step with a deadline. */
+/**
+ * The life of a program: start, run until a signal, stop in the reverse order, each step with a
+ * deadline.
+ */
 import { ConfigurationError } from './config.ts';
 import { within } from './backoff.ts';
 import type { Log } from './log.ts';
@@ -17,8 +20,9 @@ export interface Lifecycle {
 }
 
 /**
- * Runs a program's `start`, then waits for SIGTERM or SIGINT. A second signal ends it at once. An error that nobody
- * handled is a bug: it is logged and the process ends, for its state is in doubt (invariant A5 makes that safe).
+ * Runs a program's `start`, then waits for SIGTERM or SIGINT. A second signal ends it at once. An
+ * error that nobody handled is a bug: it is logged and the process ends, for its state is in doubt
+ * (invariant A5 makes that safe).
  */
 export async function runProgram(log: Log, start: (life: Lifecycle) => Promise<void>): Promise<void> {
   const parts: Stoppable[] = [];

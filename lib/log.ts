@@ -1,6 +1,7 @@
 /**
- * Structured logs: one JSON object a line on standard error. An event has a name in `event` and its data in fields; a
- * failure is logged once, where it is handled. Tokens, query strings and bodies never go into a field.
+ * Structured logs: one JSON object a line on standard error. An event has a name in `event` and its
+ * data in fields; a failure is logged once, where it is handled. Tokens, query strings and bodies
+ * never go into a field.
  */
 import pino from 'pino';
 import { timestamp } from './clock.ts';
@@ -18,11 +19,17 @@ export interface Log {
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
-/** Lines wait together for one write: about this much, and this long. What is a warning or worse goes out at once. */
+/**
+ * Lines wait together for one write: about this much, and this long. What is a warning or worse
+ * goes out at once.
+ */
 const bufferedChars = 32 * 1024;
 const flushIntervalMs = 200;
 
-/** Collects lines for one write. sonic-boom can do so too, but measures all that waits again with every line. */
+/**
+ * Collects lines for one write. sonic-boom can do so too, but measures all that waits again with
+ * every line.
+ */
 class Lines {
   readonly #destination: pino.DestinationStream;
   #waiting = '';

@@ -1,6 +1,6 @@
 /**
- * Prometheus metrics of a program, and the listener that serves them. prom-client's default metrics do not pass
- * `promtool check metrics`, so the few that matter are here under names of our own.
+ * Prometheus metrics of a program, and the listener that serves them. prom-client's default metrics
+ * do not pass `promtool check metrics`, so the few that matter are here under names of our own.
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -55,7 +55,8 @@ export function createRegistry(program: string, version: string): Registry {
     help: 'Longest time since the last scrape that the event loop was kept from turning.',
     registers: [registry],
     collect() {
-      // Before the percentiles, which begin a new count. What is recorded is from one tick to the next.
+      // Before the percentiles, which begin a new count. What is recorded is from one tick to the
+      // next.
       this.set(Math.max(delay.max / 1e6 - resolutionMs, 0) / 1000);
     },
   });

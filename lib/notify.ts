@@ -1,4 +1,7 @@
-/** Wakes those who wait. It carries nothing: whoever wakes looks at the state itself, before waiting again. */
+/**
+ * Wakes those who wait. It carries nothing: whoever wakes looks at the state itself, before waiting
+ * again.
+ */
 
 export interface Latch {
   wake(): void;

@@ -1,6 +1,7 @@
 /**
- * Long work in slices. One slice runs in each turn of the event loop, whatever number of works there are, so that I/O and
- * timers (the renewal of a lease above all) are never held up for longer than a slice and one step.
+ * Long work in slices. One slice runs in each turn of the event loop, whatever number of works
+ * there are, so that I/O and timers (the renewal of a lease above all) are never held up for longer
+ * than a slice and one step.
  */
 import { limits } from '../schemas/limits.ts';
 
@@ -10,11 +11,14 @@ export interface Slices {
    * @throws the signal's reason, between two slices, once it has aborted.
    */
   run<T>(name: string, work: Generator<void, T, void>, signal?: AbortSignal): Promise<T>;
-  /** Calls `slice` once in a turn until it returns true. It should return as soon as `isOver()` is true. */
+  /**
+   * Calls `slice` once in a turn until it returns true. It should return as soon as `isOver()` is
+   * true.
+   */
   repeat(name: string, slice: (isOver: () => boolean) => boolean, signal?: AbortSignal): Promise<void>;
   /**
-   * Runs the work that a message asks for: at once, while this turn has time left for such work, and the rest in slices.
-   * `onFault` is called with what a step throws, which ends the work.
+   * Runs the work that a message asks for: at once, while this turn has time left for such work,
+   * and the rest in slices. `onFault` is called with what a step throws, which ends the work.
    * @returns false where too many such works wait already; then nothing of this one is done.
    */
   begin(name: string, work: Generator<void, void, void>, onFault: (error: unknown) => void): boolean;

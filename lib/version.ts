@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs';
 
-/** From package.json, which stands above the compiled tree (`dist/lib`) as above the sources (`lib`). */
+/**
+ * From package.json, which stands above the compiled tree (`dist/lib`) as above the sources
+ * (`lib`).
+ */
 export const version: string = (() => {
   for (const up of ['../package.json', '../../package.json']) {
     try {

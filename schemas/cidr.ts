@@ -1,6 +1,7 @@
 /**
- * Networks and addresses as text and as numbers. A peer's place in a pool is one number, its index: the same index gives
- * its IPv4 and its IPv6 address. Index 0 is the network itself, index 1 the VPN server.
+ * Networks and addresses as text and as numbers. A peer's place in a pool is one number, its index:
+ * the same index gives its IPv4 and its IPv6 address. Index 0 is the network itself, index 1 the
+ * VPN server.
  */
 
 /** Addresses are 32 or 128 bits; `base` has the bits after the prefix clear. */
@@ -12,7 +13,10 @@ export interface Cidr {
 
 const bitsOf = (family: 4 | 6): number => (family === 4 ? 32 : 128);
 
-/** Dotted decimal without leading zeros (RFC 6943 section 3.1.1 tells why); undefined for anything else. */
+/**
+ * Dotted decimal without leading zeros (RFC 6943 section 3.1.1 tells why); undefined for anything
+ * else.
+ */
 function parseIpv4(text: string): bigint | undefined {
   const parts = text.split('.');
   if (parts.length !== 4) return undefined;
@@ -46,7 +50,10 @@ export function parseAddress(text: string): { readonly family: 4 | 6; readonly v
   return value === undefined ? undefined : { family, value };
 }
 
-/** RFC 5952: lower case, the longest run of zeros (the first of equals, two groups at least) as `::`. */
+/**
+ * RFC 5952: lower case, the longest run of zeros (the first of equals, two groups at least) as
+ * `::`.
+ */
 export function formatAddress(family: 4 | 6, value: bigint): string {
   if (family === 4) return [24n, 16n, 8n, 0n].map((shift) => String((value >> shift) & 0xffn)).join('.');
   const groups = Array.from({ length: 8 }, (_, index) => ((value >> BigInt(112 - 16 * index)) & 0xffffn).toString(16));
@@ -80,7 +87,10 @@ export const addressAt = ({ family, base }: Cidr, index: number): string => form
 /** Index of the VPN server itself. */
 export const serverIndex = 1;
 
-/** Peers' indexes go from 2 to this, both included; in IPv4 the last address of a network is its broadcast. */
+/**
+ * Peers' indexes go from 2 to this, both included; in IPv4 the last address of a network is its
+ * broadcast.
+ */
 export const lastIndex = ({ prefix }: Cidr): number => 2 ** (32 - prefix) - 2;
 
 export const contains = (outer: Cidr, inner: Cidr): boolean =>

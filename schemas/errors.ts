@@ -1,6 +1,6 @@
 /**
- * Every outcome that an HTTP request can have, and its status. Actors and gateway name outcomes by code; only this table
- * knows the numbers. docs/errors.md is checked against it.
+ * Every outcome that an HTTP request can have, and its status. Actors and gateway name outcomes by
+ * code; only this table knows the numbers. docs/errors.md is checked against it.
  */
 
 export const successStatus = { ok: 200, created: 201, accepted: 202, no_content: 204, not_modified: 304 } as const;
@@ -34,7 +34,10 @@ export const isOutcomeCode = (code: string): code is OutcomeCode => Object.hasOw
 /** Faults of a request, each under the field it is about; `_` is the body as a whole. */
 export type FieldErrors = Record<string, string[]>;
 
-/** The body of an error: `{"error": code}`, with `detail` (over_quota, and forbidden where a scope is missing), `details` (invalid) or a plain `message`. */
+/**
+ * The body of an error: `{"error": code}`, with `detail` (over_quota, and forbidden where a scope
+ * is missing), `details` (invalid) or a plain `message`.
+ */
 export type ErrorBody =
   | { error: 'over_quota'; detail: { dimension: QuotaDimension; requested: number; max: number } }
   | { error: 'invalid'; details: FieldErrors }

@@ -1,4 +1,7 @@
-/** The names of things. Every id is branded, so that a host key can't be handed where a tenant id is meant. */
+/**
+ * The names of things. Every id is branded, so that a host key can't be handed where a tenant id is
+ * meant.
+ */
 import Type from 'typebox';
 
 declare const brand: unique symbol;
@@ -14,9 +17,14 @@ export type HostKey = Branded<'HostKey'>;
 export type PeerId = Branded<'PeerId'>;
 /** UUIDv7, lower case: a download or PAC token of a peer; the id, not the token. */
 export type PeerTokenId = Branded<'PeerTokenId'>;
-/** `^[a-z0-9](?:[a-z0-9-]{0,13}[a-z0-9])?$`: a VPN network; fit for an interface's name, a token of a NATS subject and a DNS label. */
+/**
+ * `^[a-z0-9](?:[a-z0-9-]{0,13}[a-z0-9])?$`: a VPN network; fit for an interface's name, a token of
+ * a NATS subject and a DNS label.
+ */
 export type NetworkName = Branded<'NetworkName'>;
-/** A random UUID: an actors process for as long as its lease holds; after that it is another member. */
+/**
+ * A random UUID: an actors process for as long as its lease holds; after that it is another member.
+ */
 export type MemberId = Branded<'MemberId'>;
 /** Given by the gateway to every write; the outcome of an operation is kept under it. */
 export type OperationId = Branded<'OperationId'>;

@@ -1,4 +1,7 @@
-/** Every bound of the system, in one place: sizes, counts and waits. A number that is not here has no business in a queue. */
+/**
+ * Every bound of the system, in one place: sizes, counts and waits. A number that is not here has
+ * no business in a queue.
+ */
 
 const KiB = 1024;
 const MiB = 1024 * KiB;
@@ -15,7 +18,10 @@ export const limits = {
   bodyBytes: 512 * KiB,
   headerBytes: 16 * KiB,
   urlBytes: 8 * KiB,
-  /** Of a body that nobody wants, so much is read, so that its sender hears why, and then it is cut off. */
+  /**
+   * Of a body that nobody wants, so much is read, so that its sender hears why, and then it is cut
+   * off.
+   */
   bodyDiscardBytes: 8 * MiB,
   /** Of a route that says nothing else. */
   bodyDefaultBytes: 16 * KiB,
@@ -24,18 +30,27 @@ export const limits = {
   bodyValues: 8192,
   /** Fields whose faults are told of one body. */
   bodyFaults: 64,
-  /** Chunks of a body, and parts as the network cuts it. Of 512 KiB in the smallest segments that occur (536 bytes) it takes 979. */
+  /**
+   * Chunks of a body, and parts as the network cuts it. Of 512 KiB in the smallest segments that
+   * occur (536 bytes) it takes 979.
+   */
   bodyPieces: 4096,
   /** How long a body may take to arrive. */
   bodyMs: 10 * seconds,
-  /** A reply that is ready before the body waits for the rest: until nothing has come for so long, or for so long in all. */
+  /**
+   * A reply that is ready before the body waits for the rest: until nothing has come for so long,
+   * or for so long in all.
+   */
   bodyQuietMs: 250,
   bodyDrainMs: 5 * seconds,
   bodySweepMs: 100,
   /** Replies that wait so; beyond, a connection ends with its reply at once. */
   bodiesDraining: 512,
   connections: 16_384,
-  /** Bodies that are held at once until they are whole: over all requests, of one client, and of one tenant. */
+  /**
+   * Bodies that are held at once until they are whole: over all requests, of one client, and of one
+   * tenant.
+   */
   bodiesHeldBytes: 128 * MiB,
   bodiesHeldPerClientBytes: 16 * MiB,
   bodiesHeldPerTenantBytes: 16 * MiB,
@@ -43,7 +58,10 @@ export const limits = {
   requestsInFlight: 4096,
   /** Of those, of one tenant. */
   requestsPerTenant: 2048,
-  /** Requests without credentials, and of one client: enrolments have as many again, for their bodies may come slowly. */
+  /**
+   * Requests without credentials, and of one client: enrolments have as many again, for their
+   * bodies may come slowly.
+   */
   publicRequestsInFlight: 256,
   publicRequestsPerClient: 32,
   requestDeadlineMs: 10 * seconds,
@@ -61,14 +79,20 @@ export const limits = {
   jwksBackoffMaxMs: 60 * seconds,
   jwksFilePollMs: 1 * seconds,
   revocationPollMs: 60 * seconds,
-  /** Between two questions that bells make a gateway ask one owner: who reaches Redis can ring as often as he likes. */
+  /**
+   * Between two questions that bells make a gateway ask one owner: who reaches Redis can ring as
+   * often as he likes.
+   */
   revocationBellMs: 250,
   /** Of one tenant in its record; a gateway, which hears of some twice, holds twice as many. */
   revocationsPerTenant: 1000,
   /** What a gateway holds of all tenants. */
   revocationsHeldBytes: 256 * MiB,
   revocationPageBytes: 384 * KiB,
-  /** So far may the clock of an issuer be ahead, for a token that is revoked by its `jti` to stay refused. */
+  /**
+   * So far may the clock of an issuer be ahead, for a token that is revoked by its `jti` to stay
+   * refused.
+   */
   issuerAheadMs: 1 * days,
   /** A token that lives longer is refused, so a revocation ends after this. */
   tokenLifeMaxMs: 400 * days,
@@ -77,20 +101,32 @@ export const limits = {
   forwardedHops: 16,
   /** Between two warnings of an X-Forwarded-For that is not believed, or that names no address. */
   forwardedWarnMs: 10 * minutes,
-  /** Of a hop that is no address, in the warning: an IPv6 address with brackets and a port is shorter. */
+  /**
+   * Of a hop that is no address, in the warning: an IPv6 address with brackets and a port is
+   * shorter.
+   */
   forwardedHopChars: 64,
   /** Whether they are trusted proxies, and which network they are of. */
   addressesRemembered: 4096,
   rateShareMs: 200,
-  /** The part of its rate and burst that a tenant has at each gateway, whatever Redis says that others let through. */
+  /**
+   * The part of its rate and burst that a tenant has at each gateway, whatever Redis says that
+   * others let through.
+   */
   rateLocalShare: 0.1,
   /** Bells a second; above it a gateway leaves Redis for `redisPauseMs`. */
   redisBellsPerSecond: 1000,
   redisPauseMs: 5 * seconds,
-  /** What a connection to Redis may bring without completing a message or a round of counts, which is of `rateBuckets` at most. */
+  /**
+   * What a connection to Redis may bring without completing a message or a round of counts, which
+   * is of `rateBuckets` at most.
+   */
   redisUnreadBytes: 2 * MiB,
   streamsPerTenant: 32,
-  /** Of one address, unless an operator says otherwise: an office, or a proxy that names no clients, has many tenants. */
+  /**
+   * Of one address, unless an operator says otherwise: an office, or a proxy that names no clients,
+   * has many tenants.
+   */
   streamsPerAddress: 1024,
   streams: 8192,
   streamHeartbeatMs: 15 * seconds,
@@ -141,9 +177,15 @@ export const limits = {
   /** Of gateways and actors, whose callers wait meanwhile. */
   natsPingUrgentMs: 1 * seconds,
   natsConnectUrgentMs: 2 * seconds,
-  /** Asked and not answered for this long: the server may be cut off from the others, and another is tried. */
+  /**
+   * Asked and not answered for this long: the server may be cut off from the others, and another is
+   * tried.
+   */
   natsSilentMs: 20 * seconds,
-  /** Of gateways and actors. Longer than another server takes to lead a stream, which is a silence too. */
+  /**
+   * Of gateways and actors. Longer than another server takes to lead a stream, which is a silence
+   * too.
+   */
   natsSilentUrgentMs: 10 * seconds,
   /** Where no server answers, the next is tried after twice the time, up to this. */
   natsSilentMaxMs: 2 * minutes,
@@ -157,13 +199,19 @@ export const limits = {
   natsAwayMs: 2 * seconds,
 
   // Deletion by time (lib/cautious-clock.ts)
-  /** Two wall clocks agree when the second, read up to so much later, shows no more than this beyond the first. */
+  /**
+   * Two wall clocks agree when the second, read up to so much later, shows no more than this beyond
+   * the first.
+   */
   clockTrustMs: 2 * hours,
   /** A change of the wall clock against the monotonic one that counts as a jump. */
   clockStepMs: 1 * minutes,
   /** A gateway believes a wall clock that did not jump for this long. */
   clockSettleMs: 24 * hours,
-  /** A partition believes wall clocks that agreed for this long: as long as it keeps anything by default. */
+  /**
+   * A partition believes wall clocks that agreed for this long: as long as it keeps anything by
+   * default.
+   */
   clockAgreedMs: 30 * days,
   /** A partition that nobody writes to keeps the time so often. */
   clockKeptMs: 10 * minutes,
@@ -176,14 +224,22 @@ export const limits = {
   clusterAbsences: 10,
 
   // Members (actors processes)
-  /** A lease is good for this long from the start of its last renewal, on its member's own monotonic clock. */
+  /**
+   * A lease is good for this long from the start of its last renewal, on its member's own monotonic
+   * clock.
+   */
   leaseMs: 1 * seconds,
   leaseRenewMs: 250,
   memberRequestMs: 500,
   membersPerRead: 256,
-  /** A lease that was seen unchanged for this long is over on every clock: `leaseMs`, and half of it to spare. */
+  /**
+   * A lease that was seen unchanged for this long is over on every clock: `leaseMs`, and half of it
+   * to spare.
+   */
   leaseUnchangedMs: 1.5 * seconds,
-  /** What tells a process whose lease ended that it did. Gone means the same, and is as conclusive. */
+  /**
+   * What tells a process whose lease ended that it did. Gone means the same, and is as conclusive.
+   */
   deadMemberTtlMs: 1 * hours,
   /** Partitions go to a member that has been live for this long. */
   memberSettledMs: 1 * seconds,
@@ -191,7 +247,10 @@ export const limits = {
   notOwnerLingerMs: 500,
   /** A process that stops has this long to give its partitions away. */
   leaveMs: 8 * seconds,
-  /** Commits under way at a hand-over have this long; what has not been acknowledged then, its sender asks for again. */
+  /**
+   * Commits under way at a hand-over have this long; what has not been acknowledged then, its
+   * sender asks for again.
+   */
   handOverSettleMs: 3 * seconds,
 
   // Partition
@@ -203,7 +262,10 @@ export const limits = {
   recordBytes: 320 * KiB,
   turnsQueued: 20_000,
   commitTimeoutMs: 2 * seconds,
-  /** Of one page of a load; a replica that is away swallows it, and the next attempt may go to another. */
+  /**
+   * Of one page of a load; a replica that is away swallows it, and the next attempt may go to
+   * another.
+   */
   loadReadMs: 1.5 * seconds,
   loadReadAttempts: 6,
   /** So often a load may find that records are missing before the partition is released. */
@@ -217,15 +279,26 @@ export const limits = {
   loadsRevoked: 2,
   /** Of work that is long: the event loop turns after so much of it. */
   sliceMs: 20,
-  /** Of the work that messages ask for, in the turn of the event loop that they arrive in; the rest waits for a slice. */
+  /**
+   * Of the work that messages ask for, in the turn of the event loop that they arrive in; the rest
+   * waits for a slice.
+   */
   atOnceMs: 10,
-  /** Messages whose work waits for slices. Beyond, the sender is told to ask again, or hears nothing and does. */
+  /**
+   * Messages whose work waits for slices. Beyond, the sender is told to ask again, or hears nothing
+   * and does.
+   */
   worksBegun: 1000,
   /** Containers of a report that one turn takes in. */
   reportItemsPerTurn: 10,
-  /** Of a write that a replicated stream refuses for another with the same fence that is in flight. */
+  /**
+   * Of a write that a replicated stream refuses for another with the same fence that is in flight.
+   */
   checkInFlightRetries: 100,
-  /** A server makes a store on its disk for every atomic batch, whatever its size (ADR 10): few and large ones. */
+  /**
+   * A server makes a store on its disk for every atomic batch, whatever its size (ADR 10): few and
+   * large ones.
+   */
   checkpointBatchMessages: 256,
   checkpointBatchBytes: 4 * MiB,
   /** Between two batches of a partition, where one holds all that there is. */
@@ -234,28 +307,36 @@ export const limits = {
   eventsPaceMs: 50,
   checkpointTimeoutMs: 5 * seconds,
   operationTtlMs: 2 * minutes,
-  /** Outcomes of writes that changed nothing, refusals among them: in the memory of a partition, for as long as the others. */
+  /**
+   * Outcomes of writes that changed nothing, refusals among them: in the memory of a partition, for
+   * as long as the others.
+   */
   unchangedKept: 20_000,
   idempotencyTtlMs: 24 * hours,
-  /** What is bounded by the hour counts for so long: deletions, removed peers, new keys of a peer. */
+  /**
+   * What is bounded by the hour counts for so long: deletions, removed peers, new keys of a peer.
+   */
   anHourMs: 1 * hours,
   tombstoneTtlMs: 7 * days,
   /**
-   * The cap `deletes_per_hour` where nobody has set it: so many for each container of the cap, within these. No cap of
-   * containers has the largest. Above it a tenant creates none; it may delete at any time. What it adds in an hour is at most
-   * this and its cap of containers, for all of these may end at once.
+   * The cap `deletes_per_hour` where nobody has set it: so many for each container of the cap,
+   * within these. No cap of containers has the largest. Above it a tenant creates none; it may
+   * delete at any time. What it adds in an hour is at most this and its cap of containers, for all
+   * of these may end at once.
    *
-   * A tombstone takes 340 bytes of the owner's memory and 160 in the bucket, and up to 800 and 530 with an
-   * `Idempotency-Key` of 255 characters (measured). A tenant with the default cap of 20 adds (300 + 20) × 24 = 7,680 a day:
-   * 2.6 MB, at most 6. If it goes on for seven days, and nobody else does: 54,000, 18 MB, at most 43.
+   * A tombstone takes 340 bytes of the owner's memory and 160 in the bucket, and up to 800 and 530
+   * with an `Idempotency-Key` of 255 characters (measured). A tenant with the default cap of 20
+   * adds (300 + 20) × 24 = 7,680 a day: 2.6 MB, at most 6. If it goes on for seven days, and nobody
+   * else does: 54,000, 18 MB, at most 43.
    */
   deletesPerHourPerCap: 15,
   deletesPerHourMin: 300,
   deletesPerHourMax: 5000,
   /**
-   * Tombstones of a partition: beyond, those of the tenant with the most end early, a day after the deletion at the
-   * earliest. 68 MB, at most 160, for a partition; a process with all 16 has 1.1 GB, at most 2.6. More only where tenants
-   * add more than this in one day: 26 for each partition that do nothing else, with the default cap.
+   * Tombstones of a partition: beyond, those of the tenant with the most end early, a day after the
+   * deletion at the earliest. 68 MB, at most 160, for a partition; a process with all 16 has 1.1
+   * GB, at most 2.6. More only where tenants add more than this in one day: 26 for each partition
+   * that do nothing else, with the default cap.
    */
   goneContainersPerPartition: 200_000,
   deleteMarkerTtlMs: 1 * hours,
@@ -268,13 +349,20 @@ export const limits = {
   scrubPageMessages: 256,
   scrubPageBytes: 1 * MiB,
   scrubReadMs: 2 * seconds,
-  /** Between one read of a page and the next: so many times as long as the read took, within these. */
+  /**
+   * Between one read of a page and the next: so many times as long as the read took, within these.
+   */
   scrubRest: 4,
   scrubPaceMinMs: 20,
   scrubPaceMaxMs: 200,
-  /** Any of three replicas answers: some eight reads of a page, mostly. One that never does is away. */
+  /**
+   * Any of three replicas answers: some eight reads of a page, mostly. One that never does is away.
+   */
   scrubAttempts: 60,
-  /** A replica that follows is heard by the leader, and behind by fewer entries: it has them long before the second look. */
+  /**
+   * A replica that follows is heard by the leader, and behind by fewer entries: it has them long
+   * before the second look.
+   */
   scrubSilenceMs: 5 * seconds,
   scrubLag: 1000,
   /** Between a suspicion and the second look. */
@@ -284,7 +372,10 @@ export const limits = {
 
   // Hosts
   beatIntervalMs: 2 * seconds,
-  /** A connection that is found to be lost may have been lost for so long: pings that nobody answered. */
+  /**
+   * A connection that is found to be lost may have been lost for so long: pings that nobody
+   * answered.
+   */
   deafUnnoticedMs: 2 * seconds,
   hostUnknownMs: 8 * seconds,
   hostLostMs: 5 * minutes,
@@ -298,26 +389,43 @@ export const limits = {
   enrolTimeoutMs: 10 * seconds,
   joinTokenTtlMs: 1 * hours,
   hostCredentialsTtlMs: 30 * days,
-  /** How often at least an agent with credentials of the last release asks for bound ones; at first more often. */
+  /**
+   * How often at least an agent with credentials of the last release asks for bound ones; at first
+   * more often.
+   */
   boundRetryMaxMs: 1 * hours,
-  /** Of one connection of an agent, which needs four: its doorbells, its answers, and a sync or two. */
+  /**
+   * Of one connection of an agent, which needs four: its doorbells, its answers, and a sync or two.
+   */
   hostSubscriptions: 32,
   /** Of one message of an agent: a full report is the largest, with what JSON adds. */
   hostPayloadBytes: 768 * KiB,
-  /** Of all hosts together: a server takes 65,536 in all by default, and the control plane needs some of them. */
+  /**
+   * Of all hosts together: a server takes 65,536 in all by default, and the control plane needs
+   * some of them.
+   */
   hostConnections: 32_768,
-  /** Keys of removed hosts, and keys that another took the place of, in the claims of the account HOSTS: one message. */
+  /**
+   * Keys of removed hosts, and keys that another took the place of, in the claims of the account
+   * HOSTS: one message.
+   */
   revokedKeys: 4096,
   /** An agent has this long to hear that its host is fenced, before its credentials are revoked. */
   fenceNoticeMs: 3 * seconds,
-  /** Between two log lines of one kind about messages that are refused: who sends them can send many. */
+  /**
+   * Between two log lines of one kind about messages that are refused: who sends them can send
+   * many.
+   */
   refusalLogMs: 10 * seconds,
   /** How often the NATS servers are asked whether they hold all of them. */
   revocationLookMs: 1 * minutes,
   /** For the answers of all NATS servers; and after each, how long for another. */
   revocationAskMs: 5 * seconds,
   revocationStallMs: 500,
-  /** So often in a row a fault of the host may stop a container before the host is reported as its cause. */
+  /**
+   * So often in a row a fault of the host may stop a container before the host is reported as its
+   * cause.
+   */
   hostFaultTries: 3,
   rejectionTtlMs: 5 * minutes,
   /** Faults in one heartbeat, and characters in the message of each. */
@@ -333,7 +441,9 @@ export const limits = {
   enginePullMs: 10 * minutes,
   engineProbeMs: 5 * seconds,
   engineConnections: 128,
-  /** One run of nft, what it may print, and how often a container looks at the rules from inside. */
+  /**
+   * One run of nft, what it may print, and how often a container looks at the rules from inside.
+   */
   nftMs: 10 * seconds,
   nftOutputBytes: 4 * MiB,
   firewallProbeMs: 10 * minutes,
@@ -347,10 +457,16 @@ export const limits = {
   probeOutputChars: 64 * KiB,
   /** Of what an engine says, in one line of the agent's log. */
   engineDetailChars: 1000,
-  /** Of what is kept of one answer of the engine; all else in it is skipped as it arrives (docker/sieve.ts). */
+  /**
+   * Of what is kept of one answer of the engine; all else in it is skipped as it arrives
+   * (docker/sieve.ts).
+   */
   engineAnswerBytes: 4 * MiB,
   engineLineBytes: 1 * MiB,
-  /** What an image says of itself, which the engine repeats for each of its containers; beyond, it is refused. */
+  /**
+   * What an image says of itself, which the engine repeats for each of its containers; beyond, it
+   * is refused.
+   */
   imageConfigBytes: 1 * MiB,
   imageLabelBytes: 128 * KiB,
   /** Labels are blanked at create; their names remain. */
@@ -371,12 +487,18 @@ export const limits = {
   /** For the first answer of one name server; then the next is asked. */
   nameserverMs: 2 * seconds,
   concurrentStops: 64,
-  /** Of stops that have taken longer than their grace. All calls together leave room among `engineConnections`. */
+  /**
+   * Of stops that have taken longer than their grace. All calls together leave room among
+   * `engineConnections`.
+   */
   concurrentSlowStops: 16,
   concurrentSteps: 8,
   /** Until every actors process knows of a fence, and an agent can have heard nothing else. */
   fenceMarginMs: 2 * minutes,
-  /** An agent that starts without proof of a recent contact waits so long for one, before it stops its containers. */
+  /**
+   * An agent that starts without proof of a recent contact waits so long for one, before it stops
+   * its containers.
+   */
   firstContactMs: 5 * seconds,
   /** How old the last contact on an agent's disk may get. */
   contactWriteMs: 10 * seconds,
@@ -384,7 +506,9 @@ export const limits = {
   farewellMs: 2 * seconds,
   /** Containers that one sync asks about, because the desired set does not know them. */
   syncStrangers: 500,
-  /** A step that takes longer than this goes on beside the others, among at most so many slow ones. */
+  /**
+   * A step that takes longer than this goes on beside the others, among at most so many slow ones.
+   */
   stepPatienceMs: 2 * seconds,
   concurrentSlowSteps: 24,
   /** A list of the engine's containers that fails for this long is a fault of the host. */
@@ -393,7 +517,10 @@ export const limits = {
   crashLoopExits: 3,
   containerPids: 1024,
   containerShmBytes: 64 * MiB,
-  /** What a container may write to its host's disk: its writable layer and the volumes that its image names. */
+  /**
+   * What a container may write to its host's disk: its writable layer and the volumes that its
+   * image names.
+   */
   containerDiskBytes: 10 * 1024 * MiB,
   diskIntervalMs: 30 * seconds,
   /** Between looks at how full the engine's disk is. */
@@ -416,13 +543,19 @@ export const limits = {
   containersPerHost: 500,
 
   // Logs and events
-  /** The engine's own rotated files: the ring on the host's disk that holds lines until they are captured. */
+  /**
+   * The engine's own rotated files: the ring on the host's disk that holds lines until they are
+   * captured.
+   */
   engineLogFileSize: '10m',
   engineLogFiles: 3,
   logLineBytes: 16 * KiB,
   /** Of a block as it is sent, JSON and all. A line that alone takes more goes alone. */
   logBlockBytes: 64 * KiB,
-  /** Of any block: one line, each of its bytes as an escape of six, with a mark for what was lost before it. */
+  /**
+   * Of any block: one line, each of its bytes as an escape of six, with a mark for what was lost
+   * before it.
+   */
   logBlockMostBytes: 6 * 16 * KiB + 2 * KiB,
   logBlockLines: 500,
   logBlockDelayMs: 200,
@@ -438,21 +571,33 @@ export const limits = {
   logSpoolContainerBytes: 8 * MiB,
   /** Files that are sent at a time, each of another tenant. */
   logSpoolSenders: 4,
-  /** How far apart the two streams of one container may be written out of order into the engine's log. */
+  /**
+   * How far apart the two streams of one container may be written out of order into the engine's
+   * log.
+   */
   logSkewMs: 2 * seconds,
   /** With this much of one container read and not yet sent, an agent stops reading. */
   logQueueBytes: 256 * KiB,
-  /** Encoded bytes a second that leave a host, by default: of a container, of a tenant's containers there, of all. */
+  /**
+   * Encoded bytes a second that leave a host, by default: of a container, of a tenant's containers
+   * there, of all.
+   */
   logRateContainerBytes: 2 * MiB,
   logRateTenantBytes: 12 * MiB,
   logRateHostBytes: 24 * MiB,
   /** So much time's worth of a rate that was not used may go at once. */
   logRateBurstMs: 10 * seconds,
-  /** Containers, and tenants, whose rates are kept in mind before those that are not over them are forgotten. */
+  /**
+   * Containers, and tenants, whose rates are kept in mind before those that are not over them are
+   * forgotten.
+   */
   logBucketsHeld: 2048,
   /** How often those who wait for a rate are looked at, at least. */
   logTurnLookMs: 100,
-  /** A block that takes longer than this is late: what its container writes meanwhile may outrun a follower. */
+  /**
+   * A block that takes longer than this is late: what its container writes meanwhile may outrun a
+   * follower.
+   */
   logLateMs: 1 * seconds,
   /** Between two reads of a log that is behind: for each, the engine reads all its files of it. */
   logCatchUpMs: 10 * seconds,
@@ -461,37 +606,56 @@ export const limits = {
   eventAgeMs: 7 * days,
   eventsPerContainer: 1000,
   eventStreamBytes: 4 * 1024 * MiB,
-  /** The owner shows an event for this long after it was published: a replica that lags by more is not read from. */
+  /**
+   * The owner shows an event for this long after it was published: a replica that lags by more is
+   * not read from.
+   */
   eventsSettledMs: 10 * seconds,
   /** Of such events, in a partition. */
   eventsSettlingBytes: 4 * MiB,
   /** Of one page of recent events between gateway and actor. */
   recentEventsBytes: 512 * KiB,
-  /** A checkpoint waits for its events for this long; then they are parked in the bucket, and the mark moves on. */
+  /**
+   * A checkpoint waits for its events for this long; then they are parked in the bucket, and the
+   * mark moves on.
+   */
   eventsPatienceMs: 500,
-  /** Of parked events in a partition; about 20,000. Beyond, the mark stands still until some are published. */
+  /**
+   * Of parked events in a partition; about 20,000. Beyond, the mark stands still until some are
+   * published.
+   */
   eventsParkedBytes: 16 * MiB,
   /** Of one key of them, which is written again until it is full. */
   eventsParkedKeyBytes: 128 * KiB,
 
   // Budgets of hosts, tenants and containers in the streams LOGS and EVENTS
   budgetIntervalMs: 5 * seconds,
-  /** Of a stream's limit: above the first, the largest are trimmed until it is down to the second. */
+  /**
+   * Of a stream's limit: above the first, the largest are trimmed until it is down to the second.
+   */
   budgetFrom: 0.75,
   budgetTo: 0.6,
   budgetRequestMs: 5 * seconds,
   /** Of STREAM.INFO with subjects; the server puts 100,000 into one. */
   budgetSubjectPages: 20,
-  /** Of a stream: above it, hosts that have more than their part are trimmed, however few their bytes. */
+  /**
+   * Of a stream: above it, hosts that have more than their part are trimmed, however few their
+   * bytes.
+   */
   budgetSubjects: 1_000_000,
   budgetSubjectsPerHost: 100_000,
   /** Of a host with more tenants than it can have containers, the rest is counted as nobody's. */
   budgetTenantsPerHost: 1000,
-  /** Messages that are read for their sizes, each at a random place of the stream, and so many of them at a time. */
+  /**
+   * Messages that are read for their sizes, each at a random place of the stream, and so many of
+   * them at a time.
+   */
   budgetSamples: 256,
   budgetSamplesAtOnce: 16,
   budgetSampleBytes: 128 * KiB,
-  /** Parts of one that are trimmed apart; where more are over their share, it is trimmed as a whole. */
+  /**
+   * Parts of one that are trimmed apart; where more are over their share, it is trimmed as a whole.
+   */
   budgetCuts: 2000,
   /** Of one purge. */
   budgetPurgeMessages: 10_000,
@@ -505,22 +669,32 @@ export const limits = {
   proxyDomains: 256,
   ipv4PoolPrefixMin: 16,
   ipv4PoolPrefixMax: 30,
-  /** A reservation that no peer came of is looked into after this long; far longer than any request. */
+  /**
+   * A reservation that no peer came of is looked into after this long; far longer than any request.
+   */
   reservationTtlMs: 2 * minutes,
-  /** How long the id of a peer that is gone, or never came, stays taken; longer than any request. */
+  /**
+   * How long the id of a peer that is gone, or never came, stays taken; longer than any request.
+   */
   peerTombstoneTtlMs: 1 * days,
   peerTokens: 20,
   downloadTokenTtlMs: 7 * days,
   pacTokenTtlMs: 365 * days,
   tokenTtlMaxMs: 3 * 365 * days,
   peerRenewedCertificates: 16,
-  /** Revocations that a network has not heard of yet: beyond, a peer gets no new keys until it has. */
+  /**
+   * Revocations that a network has not heard of yet: beyond, a peer gets no new keys until it has.
+   */
   peerRevocationsUntold: 256,
-  /** Of those that the network has heard of, so many of the newest are kept, for the time after a restore. */
+  /**
+   * Of those that the network has heard of, so many of the newest are kept, for the time after a
+   * restore.
+   */
   peerRevocationsKept: 256,
   /**
-   * Peers that are gone and certificates that are refused, of one tenant: 250–500 bytes each, here and in its network, for as
-   * long as a certificate lives (825 days). 2,000 of the default cap of 10.
+   * Peers that are gone and certificates that are refused, of one tenant: 250–500 bytes each, here
+   * and in its network, for as long as a certificate lives (825 days). 2,000 of the default cap of
+   * 10.
    */
   gonePeersMin: 2000,
   gonePeersPerCap: 200,
@@ -545,7 +719,10 @@ export const limits = {
   /** A certificate is renewed when less than this part of its life is left. */
   certificateRenewFraction: 1 / 3,
   crlLifetimeMs: 7 * days,
-  /** A revocation list is signed anew when it is older than this: far ahead of its end, and soon after a revocation. */
+  /**
+   * A revocation list is signed anew when it is older than this: far ahead of its end, and soon
+   * after a revocation.
+   */
   crlFreshMs: 2 * seconds,
 
   // VPN files
@@ -556,7 +733,10 @@ export const limits = {
   /** Threads that make keys and bundles: as many as the machine has processors, up to this. */
   vpnThreads: 4,
   spareRsaKeys: 16,
-  /** Of one tenant, how many requests make peers or keys at a time in a gateway, and how many more may wait. */
+  /**
+   * Of one tenant, how many requests make peers or keys at a time in a gateway, and how many more
+   * may wait.
+   */
   vpnKeysPerTenant: 8,
   vpnKeysWaitingPerTenant: 512,
   /** Routes that make RSA keys have this long in place of the usual deadline. */
@@ -577,8 +757,9 @@ export const defaultCaps = {
 } as const;
 
 /**
- * What a host is believed to offer at most, before an operator says otherwise: far above the largest machine that is sold,
- * and low enough that one host which lies does not take every placement of a platform for long.
+ * What a host is believed to offer at most, before an operator says otherwise: far above the
+ * largest machine that is sold, and low enough that one host which lies does not take every
+ * placement of a platform for long.
  */
 export const defaultHostCeiling = {
   cpu_millis: 1024 * 1000,

@@ -17,8 +17,8 @@ export function cpuMillis(text: string): number | undefined {
 const memUnits: Readonly<Record<string, number>> = { b: 1, k: 1024, m: 1024 ** 2, g: 1024 ** 3 };
 
 /**
- * `"256m"` → 268435456 bytes; a bare number is bytes, units are powers of 1024 (Docker's `--memory`). Undefined where the
- * text is none, or outside 6 MiB (Docker's own minimum) to 16 TiB.
+ * `"256m"` → 268435456 bytes; a bare number is bytes, units are powers of 1024 (Docker's
+ * `--memory`). Undefined where the text is none, or outside 6 MiB (Docker's own minimum) to 16 TiB.
  */
 export function memBytes(text: string): number | undefined {
   if (!memLimit.test(text)) return undefined;

@@ -1,4 +1,7 @@
-/** The HTTP route table. It drives routing, validation, the OpenAPI document and the tests; there is no route beside it. */
+/**
+ * The HTTP route table. It drives routing, validation, the OpenAPI document and the tests; there is
+ * no route beside it.
+ */
 import Type, { type TSchema } from 'typebox';
 import { Container, ContainerStatus, ContainerStatusView, CreateBody, OperatorFields } from './api/container.ts';
 import type { ErrorCode, SuccessCode } from './errors.ts';
@@ -14,8 +17,8 @@ import { QuotaView, RevocationBody, TenantBody, TenantView } from './api/tenant.
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /**
- * Who may call: anybody; a tenant's token; a token with the scope `operator`; a tenant's token or, as `?token=`, a download
- * token of a peer; a PAC token of a peer and nothing else.
+ * Who may call: anybody; a tenant's token; a token with the scope `operator`; a tenant's token or,
+ * as `?token=`, a download token of a peer; a PAC token of a peer and nothing else.
  */
 export type Access = 'public' | 'tenant' | 'operator' | 'download' | 'pac';
 
@@ -23,8 +26,8 @@ export type Access = 'public' | 'tenant' | 'operator' | 'download' | 'pac';
 export type OwnToken = 'join token' | 'metrics token';
 
 /**
- * Scopes that open a part of the operator API; `operator` opens all of it. `network:` stands for `network:<name>`, with the
- * name of the network in the path.
+ * Scopes that open a part of the operator API; `operator` opens all of it. `network:` stands for
+ * `network:<name>`, with the name of the network in the path.
  */
 export type OperatorScope = 'operator:read' | 'operator:tenants' | 'operator:hosts' | 'operator:networks' | 'network:';
 

@@ -1,6 +1,7 @@
 /**
- * `npm test [files...]`: finds the tools, starts one container engine and one registry for the whole run, runs the
- * compiled test files under tap, and leaves nothing behind. A file is named by its path or by a part of it.
+ * `npm test [files...]`: finds the tools, starts one container engine and one registry for the
+ * whole run, runs the compiled test files under tap, and leaves nothing behind. A file is named by
+ * its path or by a part of it.
  */
 import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
@@ -31,7 +32,8 @@ interface Verdict {
 
 async function runTap(files: readonly string[], env: NodeJS.ProcessEnv, stopped: AbortSignal): Promise<Verdict> {
   const mark = newMark();
-  // The test processes inherit the mark; when this process is killed, its guard ends them, and theirs their servers.
+  // The test processes inherit the mark; when this process is killed, its guard ends them, and
+  // theirs their servers.
   enter({ kind: 'server', id: mark, name: 'tap', graceMs: interruptGraceMs });
   const tap = join(repositoryRoot, 'node_modules/.bin/tap');
   const child = spawn(process.execPath, [tap, 'run', '--reporter=tap', `--timeout=${fileTimeoutS}`, ...files], {
@@ -72,7 +74,10 @@ async function runTap(files: readonly string[], env: NodeJS.ProcessEnv, stopped:
   return { totals, exitCode };
 }
 
-/** Those that a run can't do without, and (fetched now, so that no test's deadline has to bear it) the others. */
+/**
+ * Those that a run can't do without, and (fetched now, so that no test's deadline has to bear it)
+ * the others.
+ */
 async function findTools(): Promise<Record<ToolName, Tool>> {
   const found: [ToolName, Tool][] = [];
   for (const name of toolNames) {
@@ -93,7 +98,10 @@ function lacking(name: ToolName, error: unknown): undefined {
   say(`${error.message}\nTests that need ${name} are skipped.`);
 }
 
-/** A private engine where one can be started, so that a run neither sees nor leaves anything in the machine's own. */
+/**
+ * A private engine where one can be started, so that a run neither sees nor leaves anything in the
+ * machine's own.
+ */
 async function startEngine(dir: string, tool: Tool): Promise<Engine> {
   const running = canStartEngine ? undefined : await findEngine(process.env);
   return running ?? startPrivateEngine({ dir, tool, firewall: true, throwaway: true });
@@ -147,7 +155,8 @@ async function main(selection: readonly string[]): Promise<number> {
   } finally {
     await registry?.stop();
     if (engine?.origin === 'private') await engine.stop();
-    // Of test processes that were ended: their servers. Their guards are at it, and this waits for the result.
+    // Of test processes that were ended: their servers. Their guards are at it, and this waits for
+    // the result.
     await reapAbandoned();
     rmSync(folder, { recursive: true, force: true });
     strike(folder);

@@ -1,4 +1,7 @@
-/** The desired state of a host, in one partition: a projection of the container records, stored nowhere else. Pure. */
+/**
+ * The desired state of a host, in one partition: a projection of the container records, stored
+ * nowhere else. Pure.
+ */
 import type { ContainerRecord } from '../../schemas/api/container.ts';
 import type { DesiredContainer } from '../../schemas/wire/messages.ts';
 import { amountsOf } from './state.ts';

@@ -1,4 +1,7 @@
-/** A VPN network as its partition holds it: its record, the addresses that are lent, the certificates that are refused. */
+/**
+ * A VPN network as its partition holds it: its record, the addresses that are lent, the
+ * certificates that are refused.
+ */
 import type { NetworkName, PeerId, TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { LeaseRecord, NetworkRecord, RevokedRecord } from '../../schemas/api/network.ts';
@@ -21,7 +24,9 @@ export interface KnownNetwork {
   reservations(): Iterable<LeaseRecord>;
   /** Held since before the last restore, and not confirmed by its peer since. */
   unconfirmed(): Iterable<LeaseRecord>;
-  /** The next after the one that was lent last, so that an address rests before it is lent again. */
+  /**
+   * The next after the one that was lent last, so that an address rests before it is lent again.
+   */
   freeIndex(last: number): number | undefined;
   isRevoked(serial: string): boolean;
   /** Whether peers of this tenant may connect, as far as the record says. */
@@ -37,7 +42,9 @@ export interface Refusable {
   readonly serials: readonly string[];
   /** Null: its record is damaged, and it is refused all the same. */
   readonly revoked: ReadonlyMap<string, RevokedRecord | null>;
-  /** By serial: leases whose peer is disabled, will expire, or is of a tenant that is not served. */
+  /**
+   * By serial: leases whose peer is disabled, will expire, or is of a tenant that is not served.
+   */
   readonly pausable: ReadonlyMap<string, LeaseRecord>;
 }
 
@@ -52,7 +59,10 @@ export class NetworkState implements KnownNetwork {
   #isDamaged = false;
   /** Undefined: every tenant. */
   #served: ReadonlySet<TenantId> | undefined;
-  /** A byte for each index, empty before the first: searched natively, the largest pool takes microseconds. */
+  /**
+   * A byte for each index, empty before the first: searched natively, the largest pool takes
+   * microseconds.
+   */
   #taken = new Uint8Array();
   #lastLent = firstIndex - 1;
   #lent = 0;
@@ -138,8 +148,9 @@ export class NetworkState implements KnownNetwork {
   }
 
   /**
-   * Longer than its certificate, and a day at least: until then no message from before the revocation is still on its way
-   * (network/learn.ts rests on it). Those of a network that was removed have nothing else to stay for.
+   * Longer than its certificate, and a day at least: until then no message from before the
+   * revocation is still on its way (network/learn.ts rests on it). Those of a network that was
+   * removed have nothing else to stay for.
    */
   outlived(nowMs: number): string[] {
     if (nowMs < this.#outlivedFromMs) return [];

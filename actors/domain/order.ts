@@ -17,15 +17,18 @@ export const newestOf = (newest: ListCursor | null, { insertedAtMs, id }: Listed
   newest !== null && !isBefore(newest, { insertedAtMs, id }) ? newest : { insertedAtMs, id };
 
 /**
- * Above every other of the tenant in the order of the list, whatever the clock and the gateways' ids do: a page that ended
- * before it was made never has to hold it.
+ * Above every other of the tenant in the order of the list, whatever the clock and the gateways'
+ * ids do: a page that ended before it was made never has to hold it.
  */
 export function insertionMs(newest: ListCursor | null, id: Listed['id'], nowMs: number): number {
   if (newest === null || nowMs > newest.insertedAtMs) return nowMs;
   return id > newest.id ? newest.insertedAtMs : newest.insertedAtMs + 1;
 }
 
-/** A page in the order of keys, from after one of them; the keys of a partition are in no other order that lasts. */
+/**
+ * A page in the order of keys, from after one of them; the keys of a partition are in no other
+ * order that lasts.
+ */
 export function pageByKey<T>(
   all: Iterable<T>,
   { keyOf, limit, after, maxBytes, render }: Omit<Page<T>, 'before'> & { keyOf: (item: T) => string; after: string },
@@ -52,7 +55,10 @@ export interface Page<T> {
   readonly render: (item: T) => string;
 }
 
-/** Newest first; `oldestFirst` is in the order of creation. A page ends at its limit, or before it would outgrow a message. */
+/**
+ * Newest first; `oldestFirst` is in the order of creation. A page ends at its limit, or before it
+ * would outgrow a message.
+ */
 export function page<T extends Listed>(oldestFirst: Iterable<T>, { limit, before, maxBytes, render }: Page<T>): Turn {
   const all = [...oldestFirst].reverse();
   const rest = before === null ? all : all.filter((item) => isBefore(item, before));

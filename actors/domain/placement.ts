@@ -1,6 +1,6 @@
 /**
- * Which host a container should go to. A pure proposal: the agent's admission decides, and a refusal comes back as
- * `rejected`, after which the container is placed again without that host.
+ * Which host a container should go to. A pure proposal: the agent's admission decides, and a
+ * refusal comes back as `rejected`, after which the container is placed again without that host.
  */
 import type { ContainerId, HostKey, Region } from '../../schemas/ids.ts';
 import { partitionOf } from '../../schemas/wire/subjects.ts';
@@ -12,14 +12,22 @@ export interface Need {
   readonly memBytes: number;
 }
 
-/** Of a fleet larger than this, a sample is looked at, beginning at a place that the container's id picks. */
+/**
+ * Of a fleet larger than this, a sample is looked at, beginning at a place that the container's id
+ * picks.
+ */
 const smallFleet = 32;
-/** The emptiest of a few at random is nearly as good as of all: Azar et al., Balanced Allocations. */
+/**
+ * The emptiest of a few at random is nearly as good as of all: Azar et al., Balanced Allocations.
+ */
 const sampleHosts = 8;
 /** So many are looked at for one that is heard of and sound, where there is another. */
 const doubtfulHosts = 64;
 
-/** A host that nobody has told of may take containers where no other can: after a start of everything nobody knows more. */
+/**
+ * A host that nobody has told of may take containers where no other can: after a start of
+ * everything nobody knows more.
+ */
 export const fits = (host: FleetHost, need: Need): boolean =>
   host.schedulable &&
   (host.standing === 'up' || host.standing === 'unheard') &&
@@ -45,7 +53,8 @@ const rank = (host: FleetHost, need: Need): number =>
   pressure(host, need) + (host.standing === 'up' && host.isSound ? 0 : doubtful);
 
 /**
- * The emptiest host that fits, of all (or, in a large fleet, of a sample that grows until one fits).
+ * The emptiest host that fits, of all (or, in a large fleet, of a sample that grows until one
+ * fits).
  * @returns undefined where none fits now.
  */
 export function choose(

@@ -1,6 +1,7 @@
 /**
- * What a partition holds in memory: its tenants with their containers, its hosts, and the indexes that decisions need.
- * Decisions read it through `PartitionView`; only `PartitionState.apply` writes it, for commits and for loading alike.
+ * What a partition holds in memory: its tenants with their containers, its hosts, and the indexes
+ * that decisions need. Decisions read it through `PartitionView`; only `PartitionState.apply`
+ * writes it, for commits and for loading alike.
  */
 import type { ContainerRecord, ObservationOrder, TombstoneRecord } from '../../schemas/api/container.ts';
 import { quotaDimensions, type QuotaDimension } from '../../schemas/errors.ts';
@@ -74,11 +75,19 @@ export interface TenantView {
   readonly deletions: readonly number[];
   readonly names: ReadonlyMap<string, ContainerId>;
   readonly idempotency: ReadonlyMap<string, ContainerId>;
-  /** Of all that were ever created here, as far as memory goes, the last in the order of the list. */
+  /**
+   * Of all that were ever created here, as far as memory goes, the last in the order of the list.
+   */
   readonly newest: ListCursor | null;
-  /** Containers whose record is damaged: they count as containers; what else they take is unknown (tenant/quota.ts). */
+  /**
+   * Containers whose record is damaged: they count as containers; what else they take is unknown
+   * (tenant/quota.ts).
+   */
   readonly damaged: ReadonlySet<ContainerId>;
-  /** The tenant's own record is damaged: `record` says nothing, and an operator must repair it (docs/runbook.md). */
+  /**
+   * The tenant's own record is damaged: `record` says nothing, and an operator must repair it
+   * (docs/runbook.md).
+   */
   readonly settingsDamaged: boolean;
   readonly peers: PeersView;
   /** By region; `*` is all. */
@@ -86,11 +95,17 @@ export interface TenantView {
 }
 
 export interface PartitionView {
-  /** Of this memory: a number that `revocationChanges` gave counts only under the epoch that gave it. */
+  /**
+   * Of this memory: a number that `revocationChanges` gave counts only under the epoch that gave
+   * it.
+   */
   readonly epoch: number;
   tenant(tenant: TenantId): TenantView;
   tenants(): Iterable<TenantView>;
-  /** Tenants whose revocations changed after this change, or can't be read; in the order of the changes. */
+  /**
+   * Tenants whose revocations changed after this change, or can't be read; in the order of the
+   * changes.
+   */
   revocationChanges(after: number): Iterable<readonly [change: number, tenant: TenantView]>;
   host(key: HostKey): HostRecord | undefined;
   hosts(): Iterable<HostRecord>;
@@ -99,7 +114,10 @@ export interface PartitionView {
   placedOn(host: HostKey): ReadonlyMap<ContainerId, ContainerRecord>;
   hostsWithContainers(): Iterable<HostKey>;
   unplaced(): Iterable<ContainerRecord>;
-  /** The order of the newest report of the container: stored with it, or heard since and kept in memory alone. */
+  /**
+   * The order of the newest report of the container: stored with it, or heard since and kept in
+   * memory alone.
+   */
   lastHeard(record: ContainerRecord): ObservationOrder;
   /** Oldest first. */
   tombstones(): Iterable<TombstoneRecord>;
@@ -111,7 +129,10 @@ export interface PartitionView {
   readonly vpn: VpnView;
 }
 
-/** Told of what stands on hosts as the state changes: the sum over partitions is what placement goes by. */
+/**
+ * Told of what stands on hosts as the state changes: the sum over partitions is what placement goes
+ * by.
+ */
 export interface PlacementLedger {
   add(host: HostKey, cpuMillis: number, memBytes: number): void;
   /** `containers`: how many stand for these amounts; one where absent. */
@@ -173,7 +194,10 @@ class TenantState implements TenantView {
     };
   }
 
-  /** A key that was used again after its time belongs to the newer container; the older one's changes leave it there. */
+  /**
+   * A key that was used again after its time belongs to the newer container; the older one's
+   * changes leave it there.
+   */
   claimKey({ id, idempotency }: ContainerRecord | TombstoneRecord): void {
     if (idempotency === null) return;
     const holder = this.idempotency.get(idempotency.key);
@@ -291,7 +315,10 @@ export class PartitionState implements PartitionView {
     return this.#damagedHosts;
   }
 
-  /** A report that changed nothing: its order counts until the next change of the container, which stores one as new. */
+  /**
+   * A report that changed nothing: its order counts until the next change of the container, which
+   * stores one as new.
+   */
   hear(id: ContainerId, order: ObservationOrder): void {
     this.#heard.set(id, order);
   }
@@ -363,7 +390,9 @@ export class PartitionState implements PartitionView {
     if (isOfNetwork(kind)) this.vpn.delete(kind, first, second);
   }
 
-  /** The record under a key can't be read: what the key itself tells is kept (DESIGN: fail closed). */
+  /**
+   * The record under a key can't be read: what the key itself tells is kept (DESIGN: fail closed).
+   */
   quarantine(key: string): void {
     const [kind, first = '', second = ''] = key.split('.');
     if (kind === 'tenant' && isTenantId(first)) {

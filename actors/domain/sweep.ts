@@ -1,6 +1,7 @@
 /**
- * What time alone changes in a partition: containers wait for a host or must leave one, hosts fall silent, tombstones and
- * revocations expire. Level-triggered: it looks at all that may want something and takes no input but the clock. Pure.
+ * What time alone changes in a partition: containers wait for a host or must leave one, hosts fall
+ * silent, tombstones and revocations expire. Level-triggered: it looks at all that may want
+ * something and takes no input but the clock. Pure.
  */
 import { keys } from '../../schemas/records/buckets.ts';
 import type { ContainerRecord, TombstoneRecord } from '../../schemas/api/container.ts';
@@ -12,24 +13,34 @@ import type { PartitionView } from './state.ts';
 import { noChanges, type Changes, type TurnContext } from './turn.ts';
 
 export interface SweepContext extends TurnContext {
-  /** How long a host is silent, counted from no earlier than when this process began to listen for it. */
+  /**
+   * How long a host is silent, counted from no earlier than when this process began to listen for
+   * it.
+   */
   readonly silentMs: (host: HostKey) => number;
   readonly regionIsSilent: (host: HostKey) => boolean;
   readonly hostLostMs: number;
   readonly fenceMarginMs?: number;
-  /** A decision about one container threw, which is a bug of ours; the others are decided all the same. */
+  /**
+   * A decision about one container threw, which is a bug of ours; the others are decided all the
+   * same.
+   */
   readonly onFault: (record: ContainerRecord, error: unknown) => void;
 }
 
 const passedInOneStep = 64;
 
-/** Each yielded change is decided on the state that the one before it made, so the caller applies them one by one. */
+/**
+ * Each yielded change is decided on the state that the one before it made, so the caller applies
+ * them one by one.
+ */
 export function* sweep(state: PartitionView, context: SweepContext): Generator<Changes, void, void> {
   for (const record of [...state.hosts()]) {
     yield observeSilence(record, { ...context, regionIsSilent: () => context.regionIsSilent(record.key) });
   }
   let budget: number = limits.sweepChanges;
-  // What found no room a moment ago finds none now: ten thousand that wait cost one look for each kind of them.
+  // What found no room a moment ago finds none now: ten thousand that wait cost one look for each
+  // kind of them.
   const noRoom = new Set<string>();
   let passed = 0;
   for (const record of unsettled(state, context)) {
@@ -72,9 +83,10 @@ function unsettled(state: PartitionView, context: TurnContext) {
 }
 
 /**
- * Tombstones whose time has come; they stand in the order in which they were made. And where a partition has more than
- * `most`, the oldest of the tenant that has the most of them, which then can't read the logs and events of these
- * containers any more. No other tenant's end early, and none before an `Idempotency-Key` that it may hold.
+ * Tombstones whose time has come; they stand in the order in which they were made. And where a
+ * partition has more than `most`, the oldest of the tenant that has the most of them, which then
+ * can't read the logs and events of these containers any more. No other tenant's end early, and
+ * none before an `Idempotency-Key` that it may hold.
  */
 export function expired(
   state: PartitionView,
@@ -112,7 +124,10 @@ export function expiredKeys(state: PartitionView, nowMs: number, ttlMs: number):
   return deletes.length === 0 ? noChanges : { ...noChanges, deletes };
 }
 
-/** Peers that are gone and of which every network knows, and revocations that have outlived their certificates. */
+/**
+ * Peers that are gone and of which every network knows, and revocations that have outlived their
+ * certificates.
+ */
 export function expiredOfVpn(state: PartitionView, nowMs: number): Changes {
   const deletes: string[] = [];
   const isFull = (): boolean => deletes.length >= limits.sweepChanges;

@@ -1,6 +1,7 @@
 /**
- * What a decision is given and what it gives back. `decide(state, message, context)` is a pure function: it reads, and
- * says what should change, what to answer, and what to do once the change is committed (invariant A3).
+ * What a decision is given and what it gives back. `decide(state, message, context)` is a pure
+ * function: it reads, and says what should change, what to answer, and what to do once the change
+ * is committed (invariant A3).
  */
 import type { ContainerRecord, ContainerStatus, ObservationOrder } from '../../schemas/api/container.ts';
 import {
@@ -20,8 +21,8 @@ import type { StateRecord } from './state.ts';
  * - `silent`: no heartbeat for `hostUnknownMs`.
  * - `lost`: its actor has said so. - `removed`: the operator has taken it out.
  * - `fenced`: taken out by force; what was placed there may still run.
- * - `unheard`: nothing is known of it yet (no process has told of its heartbeats, and it had no time to be heard), or its
- *   record is damaged; decide nothing because of that.
+ * - `unheard`: nothing is known of it yet (no process has told of its heartbeats, and it had no
+ *   time to be heard), or its record is damaged; decide nothing because of that.
  */
 export type HostStanding = 'up' | 'silent' | 'lost' | 'fenced' | 'removed' | 'unheard';
 
@@ -60,7 +61,10 @@ export interface FleetView {
 
 export interface TurnContext {
   readonly nowMs: number;
-  /** The time that has certainly come: `nowMs` may have jumped. What time ends is deleted by this one (ADR 13). */
+  /**
+   * The time that has certainly come: `nowMs` may have jumped. What time ends is deleted by this
+   * one (ADR 13).
+   */
   readonly expiryMs: number;
   readonly fleet: FleetView;
   readonly requestId: string | null;
@@ -94,14 +98,20 @@ export const noChanges: Changes = { records: [], deletes: [], events: [], effect
 /** Nothing to commit; there may still be effects. */
 export const isEmpty = ({ records, deletes }: Changes): boolean => records.length === 0 && deletes.length === 0;
 
-/** `body` is the JSON of the HTTP response. `ofContainer`: the body is the view of that container, and nothing else. */
+/**
+ * `body` is the JSON of the HTTP response. `ofContainer`: the body is the view of that container,
+ * and nothing else.
+ */
 export type Reply = SuccessReply | { readonly code: ErrorCode; readonly body: string };
 
 export interface SuccessReply {
   readonly code: SuccessCode;
   readonly body: string;
   readonly ofContainer?: { readonly tenant: TenantId; readonly id: ContainerId };
-  /** Asked again, the turn says the same again and changes nothing: its outcome, which may be long, is not kept. */
+  /**
+   * Asked again, the turn says the same again and changes nothing: its outcome, which may be long,
+   * is not kept.
+   */
   readonly isIdempotent?: true;
 }
 

@@ -1,6 +1,7 @@
 /**
- * The VPN's part of a partition's memory: peers of its tenants, and networks with what they have lent. A tenant's peers and
- * their network are mostly in different partitions; what one has to tell the other is found here (errands.ts).
+ * The VPN's part of a partition's memory: peers of its tenants, and networks with what they have
+ * lent. A tenant's peers and their network are mostly in different partitions; what one has to tell
+ * the other is found here (errands.ts).
  */
 import { keys } from '../../schemas/records/buckets.ts';
 import { isNetworkName, type NetworkName, type PeerId, type TenantId } from '../../schemas/ids.ts';
@@ -40,7 +41,9 @@ export interface PeersView {
   readonly records: ReadonlyMap<PeerId, PeerRecord>;
   readonly tombstones: ReadonlyMap<PeerId, PeerTombstoneRecord>;
   readonly names: ReadonlyMap<string, PeerId>;
-  /** Of all that were ever created here, as far as memory goes, the last in the order of the list. */
+  /**
+   * Of all that were ever created here, as far as memory goes, the last in the order of the list.
+   */
   readonly newest: ListCursor | null;
   /** Peers whose record is damaged: they count against the cap, and are reported as such. */
   readonly damaged: ReadonlySet<PeerId>;
@@ -80,7 +83,10 @@ export function isTold(record: PeerRecord | PeerTombstoneRecord, incarnation: nu
   return isOfNow && (record.kind === 'peer' ? record.told >= record.generation : record.told);
 }
 
-/** A day, for messages from before that are on their way; and until no certificate of it can be used any more. */
+/**
+ * A day, for messages from before that are on their way; and until no certificate of it can be used
+ * any more.
+ */
 export const tombstoneEndMs = ({ goneAtMs, revoked }: PeerTombstoneRecord): number =>
   Math.max(goneAtMs + limits.peerTombstoneTtlMs, ...revoked.map(({ notAfterMs }) => notAfterMs));
 

@@ -1,4 +1,7 @@
-/** Batches of asks from gateways: taken from a partition's subject, run as turns, answered in as few messages as may be. */
+/**
+ * Batches of asks from gateways: taken from a partition's subject, run as turns, answered in as few
+ * messages as may be.
+ */
 import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
 import type { Log } from '../../lib/log.ts';
 import type { Slices } from '../../lib/slices.ts';
@@ -92,8 +95,8 @@ function* running(
 }
 
 /**
- * Everything that is answered in one tick goes out together, in parts that fit a message. Never throws: an answer that
- * can't be sent is logged, for whoever asked asks again.
+ * Everything that is answered in one tick goes out together, in parts that fit a message. Never
+ * throws: an answer that can't be sent is logged, for whoever asked asks again.
  */
 export function collectAnswers(
   message: Pick<Msg, 'respond'>,

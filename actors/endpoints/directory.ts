@@ -1,6 +1,7 @@
 /**
- * What the owner of a partition tells the other processes of its hosts. It is told from what is committed and not from
- * memory (invariant A3): a host that is removed by a commit that never happens must not lose its containers.
+ * What the owner of a partition tells the other processes of its hosts. It is told from what is
+ * committed and not from memory (invariant A3): a host that is removed by a commit that never
+ * happens must not lose its containers.
  */
 import type { DirectoryEntry } from '../../schemas/api/host.ts';
 import type { HostKey } from '../../schemas/ids.ts';
@@ -16,7 +17,10 @@ export interface DirectoryVersion {
   readonly revision: number;
 }
 
-/** The messages that tell it: a whole directory that is larger than one comes in parts. A host is a step. */
+/**
+ * The messages that tell it: a whole directory that is larger than one comes in parts. A host is a
+ * step.
+ */
 export function* messagesOf(message: DirectoryMessage, maxBytes?: number): Generator<void, string[], void> {
   const { entries, unreadable, ...head } = message;
   const all = yield* inParts({ entries, unreadable }, maxBytes);
@@ -24,8 +28,9 @@ export function* messagesOf(message: DirectoryMessage, maxBytes?: number): Gener
 }
 
 /**
- * Puts the parts of a whole directory together. Until all are there nothing of it counts: the hosts of a part that is not
- * there yet would seem to have been removed. Of each partition only the newest that was begun is kept.
+ * Puts the parts of a whole directory together. Until all are there nothing of it counts: the hosts
+ * of a part that is not there yet would seem to have been removed. Of each partition only the
+ * newest that was begun is kept.
  */
 export class DirectoryParts {
   readonly #begun = new Map<number, Map<number, DirectoryMessage>>();

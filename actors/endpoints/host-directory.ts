@@ -1,6 +1,7 @@
 /**
- * The host directory: every actors process keeps a copy of every host, told by the owners of the hosts' partitions, and
- * hears every heartbeat itself. Read by placement and by every status that is shown; written by messages only.
+ * The host directory: every actors process keeps a copy of every host, told by the owners of the
+ * hosts' partitions, and hears every heartbeat itself. Read by placement and by every status that
+ * is shown; written by messages only.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { Capacity, DirectoryEntry, HostFault } from '../../schemas/api/host.ts';
@@ -30,7 +31,9 @@ interface Placed {
   containers: number;
 }
 
-/** Where a partition's part of the directory stands; an older message never replaces a newer one. */
+/**
+ * Where a partition's part of the directory stands; an older message never replaces a newer one.
+ */
 interface Version {
   readonly epoch: number;
   readonly revision: number;
@@ -59,11 +62,16 @@ export class Fleet implements FleetView, PlacementLedger {
   readonly #beats = new Map<HostKey, HeardBeat>();
   /** When a heartbeat of an older session was last heard. */
   readonly #rivalMs = new Map<HostKey, number>();
-  /** On the listening clock: when the host was heard last, and when this process came to know of it. */
+  /**
+   * On the listening clock: when the host was heard last, and when this process came to know of it.
+   */
   readonly #heardAtMs = new Map<HostKey, number>();
   readonly #knownSinceMs = new Map<HostKey, number>();
   readonly #unreadable = new Set<HostKey>();
-  /** The listening clock stands still while this process is deaf: what it could not hear says nothing of any host. */
+  /**
+   * The listening clock stands still while this process is deaf: what it could not hear says
+   * nothing of any host.
+   */
   #deafMs = 0;
   #deafSinceMs: number | undefined;
   #connectedSinceMs: number;
@@ -108,7 +116,10 @@ export class Fleet implements FleetView, PlacementLedger {
     return !isOverCeiling(entry, this.ceiling, heard?.used);
   }
 
-  /** A process of the last release tells no keys; while it owns the host's partition, every key is believed, as there. */
+  /**
+   * A process of the last release tells no keys; while it owns the host's partition, every key is
+   * believed, as there.
+   */
   isEnrolled(sender: Sender): boolean {
     const entry = this.#entries.get(sender.host);
     if (entry === undefined) return false;
@@ -155,15 +166,18 @@ export class Fleet implements FleetView, PlacementLedger {
   }
 
   /**
-   * Does an agent that started later hold this host's session, and is it heard? Then the one that asks, which held an
-   * older session, is a second agent of the same identity.
+   * Does an agent that started later hold this host's session, and is it heard? Then the one that
+   * asks, which held an older session, is a second agent of the same identity.
    */
   isSuperseded(key: HostKey, held: number, newest: number): boolean {
     const beat = this.#beats.get(key);
     return held < newest && beat?.session === newest && this.silentMs(key) < this.#unknownMs;
   }
 
-  /** An agent that was replaced is silent soon; one that goes on beating beside its successor runs elsewhere. */
+  /**
+   * An agent that was replaced is silent soon; one that goes on beating beside its successor runs
+   * elsewhere.
+   */
   #hasRival(key: HostKey, { sinceMs }: HeardBeat): boolean {
     const rivalMs = this.#rivalMs.get(key);
     if (rivalMs === undefined) return false;
@@ -174,7 +188,10 @@ export class Fleet implements FleetView, PlacementLedger {
     return this.#byRegion.get(region) ?? [];
   }
 
-  /** Counted while this process could hear, and from no earlier than when it came to know of the host. */
+  /**
+   * Counted while this process could hear, and from no earlier than when it came to know of the
+   * host.
+   */
   silentMs(key: HostKey): number {
     const since = this.#heardAtMs.get(key) ?? this.#knownSinceMs.get(key);
     // What is taken back when a connection is found to be lost may lie before the last heartbeat.
@@ -182,8 +199,9 @@ export class Fleet implements FleetView, PlacementLedger {
   }
 
   /**
-   * Is a third of the other hosts of its region silent too? Then it is more likely we who are cut off, and nobody is lost.
-   * Each region is counted once for each call of `regionSilence`: one call serves a sweep.
+   * Is a third of the other hosts of its region silent too? Then it is more likely we who are cut
+   * off, and nobody is lost. Each region is counted once for each call of `regionSilence`: one call
+   * serves a sweep.
    */
   regionSilence(): (key: HostKey) => boolean {
     const counts = new Map<Region, { started: number; silent: number }>();
@@ -226,7 +244,10 @@ export class Fleet implements FleetView, PlacementLedger {
     this.#deafSinceMs = Math.max(this.#connectedSinceMs, this.#clock.monotonicMs() - limits.deafUnnoticedMs);
   }
 
-  /** The connection is back. Silence goes on from where it was: a link that flaps hides no host for ever. */
+  /**
+   * The connection is back. Silence goes on from where it was: a link that flaps hides no host for
+   * ever.
+   */
   listen(): void {
     if (this.#deafSinceMs === undefined) this.deafen();
     this.#connectedSinceMs = this.#clock.monotonicMs();
@@ -244,7 +265,10 @@ export class Fleet implements FleetView, PlacementLedger {
     if (this.#entries.has(key)) this.#heardAtMs.set(key, this.#listenedMs());
   }
 
-  /** The message with what this process knows of each host's silence, for processes that have not listened as long. */
+  /**
+   * The message with what this process knows of each host's silence, for processes that have not
+   * listened as long.
+   */
   dated(message: DirectoryMessage): DirectoryMessage {
     const entries = message.entries.map((entry) =>
       this.#heardAtMs.has(entry.key) ? { ...entry, silentMs: Math.round(this.silentMs(entry.key)) } : entry,
@@ -273,8 +297,8 @@ export class Fleet implements FleetView, PlacementLedger {
   }
 
   /**
-   * @returns false where the message is older than what is known, or tells of one host while the others of its partition
-   * are not known: they would seem to have been removed.
+   * @returns false where the message is older than what is known, or tells of one host while the
+   * others of its partition are not known: they would seem to have been removed.
    */
   learn(message: DirectoryMessage): boolean {
     const known = this.#versions.get(message.partition);

@@ -1,7 +1,8 @@
 /**
- * What hosts say and ask: hello, sync, report, heartbeat. A host's messages are checked like those of a stranger, and
- * believed only about itself (invariant A7): its key, and that of its agent, are read from the subject, which the server
- * holds the agent to. An agent is believed only while its key is the one that is enrolled (ADR 22).
+ * What hosts say and ask: hello, sync, report, heartbeat. A host's messages are checked like those
+ * of a stranger, and believed only about itself (invariant A7): its key, and that of its agent, are
+ * read from the subject, which the server holds the agent to. An agent is believed only while its
+ * key is the one that is enrolled (ADR 22).
  */
 import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
 import { DecodeError, decoder } from '../../lib/decode.ts';
@@ -44,7 +45,10 @@ import type { Changes, TurnContext } from '../domain/turn.ts';
 export interface HostServerOptions {
   readonly nc: NatsConnection;
   readonly cluster: Cluster;
-  /** Signs NATS credentials for an enrolled host's key; `isUnbound`: for an agent of the last release. */
+  /**
+   * Signs NATS credentials for an enrolled host's key; `isUnbound`: for an agent of the last
+   * release.
+   */
   readonly signJwt: (host: HostKey, publicKey: string, isUnbound?: boolean) => Promise<string>;
   /** Those that this process owns and serves. */
   readonly owned: () => Iterable<Partition>;
@@ -67,7 +71,10 @@ const decodeBeat = decoder(Beat);
 export function serveHosts(options: HostServerOptions): Subscription[] {
   const { nc, log, refusals, fleet } = options;
 
-  /** Calls the handler with what a host sent; what is not well formed is answered `invalid`, where an answer is due. */
+  /**
+   * Calls the handler with what a host sent; what is not well formed is answered `invalid`, where
+   * an answer is due.
+   */
   const serve = <T>(
     subjectOf: (sender: Sender<'*'>) => string,
     decode: (bytes: Uint8Array) => T,
@@ -135,7 +142,9 @@ export function serveHosts(options: HostServerOptions): Subscription[] {
   ];
 }
 
-/** Not before it is known which key is enrolled: a process that has just started knows no host's. */
+/**
+ * Not before it is known which key is enrolled: a process that has just started knows no host's.
+ */
 function countRefused({ fleet, onRefused }: HostServerOptions, kind: HostMessage, sender: Sender): void {
   if (fleet.isTold(sender.host) && !fleet.isUnreadable(sender.host)) onRefused(kind, sender);
 }
@@ -209,16 +218,17 @@ function refusalOfHello(
   if (record === undefined || record.publicKey === null) return 'unknown_host';
   if (record.fencedAtMs !== undefined) return 'fenced';
   if (!isEnrolled(record, sender)) {
-    // Where the agent that is enrolled is heard, this one must stop its containers. Else it is left alone: after a restore
-    // its own enrolment may be what was forgotten.
+    // Where the agent that is enrolled is heard, this one must stop its containers. Else it is left
+    // alone: after a restore its own enrolment may be what was forgotten.
     return fleet.isSuperseded(sender.host, -1, record.session) ? 'superseded' : 'unknown_host';
   }
   return held !== undefined && fleet.isSuperseded(sender.host, held, record.session) ? 'superseded' : undefined;
 }
 
 /**
- * Credentials in place of those of the last release. Whoever asks gets them, for they are of use to the enrolled key alone,
- * and nothing is changed: an agent that crashes before they are on its disk asks again.
+ * Credentials in place of those of the last release. Whoever asks gets them, for they are of use to
+ * the enrolled key alone, and nothing is changed: an agent that crashes before they are on its disk
+ * asks again.
  */
 async function boundCredentials(
   options: HostServerOptions,
@@ -235,7 +245,10 @@ async function boundCredentials(
   return { ok: true, cluster, partitions, session, orphan_word: orphanWord, jwt: await options.signJwt(host, key) };
 }
 
-/** Every owner answers for what it owns; the answer leaves when what it says is committed (invariant A3). */
+/**
+ * Every owner answers for what it owns; the answer leaves when what it says is committed (invariant
+ * A3).
+ */
 function answerSync(options: HostServerOptions, sender: Sender, ask: SyncAsk, send: (text: string) => void): void {
   const { cluster, slices, log } = options;
   const { host } = sender;
@@ -261,7 +274,10 @@ function answerSync(options: HostServerOptions, sender: Sender, ask: SyncAsk, se
   }
 }
 
-/** What a partition has to tell a host: the answer without its lists, and what the lists are made of. */
+/**
+ * What a partition has to tell a host: the answer without its lists, and what the lists are made
+ * of.
+ */
 interface Told {
   readonly head: Omit<SyncAnswer, 'part' | 'parts' | 'containers' | 'hold' | 'gone'>;
   readonly gone: NonNullable<SyncAnswer['gone']>;
@@ -317,9 +333,9 @@ function lookFor(
 }
 
 /**
- * For a host whose record is damaged. Which key is enrolled for it is not known, so it is told nothing that it did not say
- * itself: that is enough for an agent with STOP_ON_DISCONNECT_MS to keep its containers. They are placed nowhere else
- * meanwhile, for the host is not taken for lost.
+ * For a host whose record is damaged. Which key is enrolled for it is not known, so it is told
+ * nothing that it did not say itself: that is enough for an agent with STOP_ON_DISCONNECT_MS to
+ * keep its containers. They are placed nowhere else meanwhile, for the host is not taken for lost.
  */
 function keepsWhatItRuns(common: Common, [epoch, revision]: readonly [number, number]): Told {
   const head = { ...common, epoch, revision, same: true, orphan_word: null, draining: null };
@@ -327,8 +343,9 @@ function keepsWhatItRuns(common: Common, [epoch, revision]: readonly [number, nu
 }
 
 /**
- * Whether an operator removed this host, which leaves its key among the revoked ones. A host without a record may also be
- * one that a restore has forgotten: it hears nothing and keeps what it runs (invariant A4).
+ * Whether an operator removed this host, which leaves its key among the revoked ones. A host
+ * without a record may also be one that a restore has forgotten: it hears nothing and keeps what it
+ * runs (invariant A4).
  */
 const wasRemoved = (state: PartitionView, { host, user }: Sender): boolean =>
   user === undefined
@@ -356,12 +373,14 @@ function refusalOf(
   const { host } = sender;
   // What a host says that was thrown out changes nothing (invariant A7).
   if (fleet.standing(host) === 'fenced') return 'unavailable';
-  // An owner that has just come does not know which sessions it heard last: the host's own session says which is over.
+  // An owner that has just come does not know which sessions it heard last: the host's own session
+  // says which is over.
   if (!fleet.isTold(host)) return 'unavailable';
   const isHome = partition.number === partitionOf(host, cluster.partitions);
   if (!(isHome ? isEnrolled(partition.view.host(host), sender) : fleet.isEnrolled(sender))) {
     countRefused(options, 'report', sender);
-    // The owner of the host's partition knows, and sends its agent to say hello; others may not have heard yet.
+    // The owner of the host's partition knows, and sends its agent to say hello; others may not
+    // have heard yet.
     return isHome ? 'stale_session' : 'unavailable';
   }
   return session < (fleet.session(host) ?? 0) ? 'stale_session' : undefined;

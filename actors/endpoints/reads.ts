@@ -1,7 +1,8 @@
 /**
- * Reads of streams for gateways, which may not ask JetStream themselves (ADR 18): the server writes its answer to whatever
- * subject the asker names as its reply, without a look at what the asker may write. So a gateway asks here, any actors
- * process hands the question on with the gateway's inbox as the reply, and the server answers there.
+ * Reads of streams for gateways, which may not ask JetStream themselves (ADR 18): the server writes
+ * its answer to whatever subject the asker names as its reply, without a look at what the asker may
+ * write. So a gateway asks here, any actors process hands the question on with the gateway's inbox
+ * as the reply, and the server answers there.
  */
 import type { NatsConnection, Subscription } from '@nats-io/transport-node';
 import type { SparingLog } from '../../lib/sparing.ts';

@@ -14,7 +14,10 @@ const prefix = bucketPrefix(bucket);
 const utf8 = new TextDecoder();
 const timeoutMs = limits.memberRequestMs;
 
-/** A lease is renewed several times a second, so its answers tell whether the server still reaches JetStream. */
+/**
+ * A lease is renewed several times a second, so its answers tell whether the server still reaches
+ * JetStream.
+ */
 export function createJetStreamMemberStore(nc: NatsConnection, answers?: Answers): MemberStore {
   const subjectOf = (id: MemberId): string => prefix + keys.member(id);
   const membersBefore = subjectOf('' as MemberId);

@@ -1,4 +1,7 @@
-/** What the members need of storage: a key for each, moved by compare-and-set. JetStream, or a model of it. */
+/**
+ * What the members need of storage: a key for each, moved by compare-and-set. JetStream, or a model
+ * of it.
+ */
 import type { MemberId } from '../../schemas/ids.ts';
 
 export interface StoredMember {
@@ -8,7 +11,9 @@ export interface StoredMember {
 }
 
 export interface MemberStore {
-  /** Every member. May be stale: what rests on it is a compare-and-set at the revision that it gave. */
+  /**
+   * Every member. May be stale: what rests on it is a compare-and-set at the revision that it gave.
+   */
   list(): Promise<readonly StoredMember[]>;
   /** Revision 0 where there is none. May be stale too. */
   read(id: MemberId): Promise<{ readonly revision: number; readonly value: string | null }>;

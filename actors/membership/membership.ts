@@ -1,7 +1,8 @@
 /**
- * This process among the others (ADR 8). It renews its own lease, and sees the others renew theirs; whoever stops is
- * declared dead by compare-and-set. Two promises hold on every clock that runs at the same rate: a lease that is good
- * here is declared dead by nobody, and one that was declared dead is not good any more.
+ * This process among the others (ADR 8). It renews its own lease, and sees the others renew theirs;
+ * whoever stops is declared dead by compare-and-set. Two promises hold on every clock that runs at
+ * the same rate: a lease that is good here is declared dead by nobody, and one that was declared
+ * dead is not good any more.
  */
 import { sleep } from '../../lib/backoff.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -35,7 +36,10 @@ export interface MembershipOptions {
   readonly refused: () => readonly number[];
   /** The lease is good, perhaps again. */
   readonly onRenewed: () => void;
-  /** The others take over what this process had. It goes on as another member, which has nothing yet. */
+  /**
+   * The others take over what this process had. It goes on as another member, which has nothing
+   * yet.
+   */
   readonly onRevoked: () => void;
   /** The members were looked at; they may have changed. */
   readonly onLooked: () => void;
@@ -66,7 +70,10 @@ export class Membership {
   #revision = 0;
   #renewals = 0;
   #validUntilMs = -Infinity;
-  /** Monotonic: the first of the renewals that have succeeded without one between that did not; undefined: the last did not. */
+  /**
+   * Monotonic: the first of the renewals that have succeeded without one between that did not;
+   * undefined: the last did not.
+   */
   #succeedingSinceMs: number | undefined;
   #renewing: Promise<void> = Promise.resolve();
   #running: Promise<void> | undefined;
@@ -169,8 +176,8 @@ export class Membership {
   }
 
   /**
-   * Whether a member is dead, in the word of the store. However stale a read is: dead is for ever; and where there is no
-   * key, one is made, so that it can't come.
+   * Whether a member is dead, in the word of the store. However stale a read is: dead is for ever;
+   * and where there is no key, one is made, so that it can't come.
    * @throws where the store does not answer.
    */
   async isDead(id: MemberId): Promise<boolean> {
@@ -288,7 +295,10 @@ export class Membership {
     this.#others = others;
   }
 
-  /** Only while this process itself can renew: in a fail-over of the store nobody can, and nobody is dead of it. */
+  /**
+   * Only while this process itself can renew: in a fail-over of the store nobody can, and nobody is
+   * dead of it.
+   */
   async #buryTheDead(): Promise<void> {
     const { clock, log, onLooked } = this.#options;
     for (const [id, other] of this.#others) {

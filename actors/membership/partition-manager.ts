@@ -1,7 +1,7 @@
 /**
- * Which partitions this process has: it takes those that should be its own and may be taken, gives away those that should
- * be another's, and lets go of everything when its lease is revoked (ADR 8). Level-triggered: every look at the members is
- * a look at all partitions.
+ * Which partitions this process has: it takes those that should be its own and may be taken, gives
+ * away those that should be another's, and lets go of everything when its lease is revoked (ADR 8).
+ * Level-triggered: every look at the members is a look at all partitions.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
@@ -34,7 +34,10 @@ export interface KeeperOptions {
 
 export interface KeeperObserver {
   moved(how: 'taken' | 'released' | 'lost'): void;
-  /** This process rests before it loads the partition again: its records could not be read, or its lease was lost in a load. */
+  /**
+   * This process rests before it loads the partition again: its records could not be read, or its
+   * lease was lost in a load.
+   */
   loadGivenUp(why: 'unloadable' | 'revoked'): void;
 }
 
@@ -52,7 +55,10 @@ type Held =
   | { readonly partition: Partition; readonly phase: 'taking' | 'serving' }
   | { readonly partition: Partition; readonly phase: 'releasing'; readonly done: Promise<void> };
 
-/** While it is loaded anew its epoch moves; given up then, it would name a member that lives and does not have it. */
+/**
+ * While it is loaded anew its epoch moves; given up then, it would name a member that lives and
+ * does not have it.
+ */
 const isGivable = ({ partition, phase }: Held): boolean => phase === 'serving' && partition.isServing;
 
 export class Keeper {
@@ -135,7 +141,10 @@ export class Keeper {
     this.#wake();
   }
 
-  /** Lets go of everything at once: it is of a past that is no more, and nothing of it may be committed or answered. */
+  /**
+   * Lets go of everything at once: it is of a past that is no more, and nothing of it may be
+   * committed or answered.
+   */
   drop(): void {
     this.#isLeaving = true;
     this.#dropAll();
@@ -154,7 +163,8 @@ export class Keeper {
       const owner = memberFor(number, membership.candidates(number));
       if (held === undefined) {
         if (this.#refuses(number)) continue;
-        // Whatever brought it about: one that nobody has, and whose epoch names us, nobody else may take.
+        // Whatever brought it about: one that nobody has, and whose epoch names us, nobody else may
+        // take.
         const isOrphan = owner !== membership.id && !membership.isClaimed(number);
         if (membership.lease().isValid() && (owner === membership.id || isOrphan)) void this.#take(number, isOrphan);
       } else if (
@@ -202,7 +212,10 @@ export class Keeper {
     this.#wake();
   }
 
-  /** The rule by which an epoch moves: from the member that it names, by that member's word or after its death. */
+  /**
+   * The rule by which an epoch moves: from the member that it names, by that member's word or after
+   * its death.
+   */
   async #mayTake(number: number, lease: Lease, record: EpochRecord | undefined): Promise<boolean> {
     if (!lease.isValid()) return false;
     // No record, or a damaged one, names nobody: whoever has the partition says so in its own.
@@ -243,7 +256,10 @@ export class Keeper {
 
   // Partitions that this process can't load
 
-  /** While it rests, and for as long as another has the partition: giving it back would only take it away again. */
+  /**
+   * While it rests, and for as long as another has the partition: giving it back would only take it
+   * away again.
+   */
   #refuses(number: number): boolean {
     const refusal = this.#refusals.get(number);
     if (refusal === undefined) return false;

@@ -1,11 +1,14 @@
 /**
- * Which member should have which partition: rendezvous hashing (Thaler and Ravishankar, 1998). Everybody comes to the same
- * answer from the same members, and of those that join or leave only their own partitions move. Pure.
+ * Which member should have which partition: rendezvous hashing (Thaler and Ravishankar, 1998).
+ * Everybody comes to the same answer from the same members, and of those that join or leave only
+ * their own partitions move. Pure.
  */
 import type { MemberId } from '../../schemas/ids.ts';
 import { hashOf } from '../../schemas/wire/subjects.ts';
 
-/** FNV-1a alone scores similar texts alike; this spreads its bits (the finalizer of MurmurHash3). */
+/**
+ * FNV-1a alone scores similar texts alike; this spreads its bits (the finalizer of MurmurHash3).
+ */
 function mix(hash: number): number {
   let mixed = hash ^ (hash >>> 16);
   mixed = Math.imul(mixed, 0x85ebca6b);

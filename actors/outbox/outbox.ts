@@ -1,10 +1,12 @@
 /**
- * What partitions have to tell one another. A peer's actor tells the peer's network what it should hold of it, until that
- * is acknowledged; a network asks the actor of a peer that never came to forgo it (ADR 7).
+ * What partitions have to tell one another. A peer's actor tells the peer's network what it should
+ * hold of it, until that is acknowledged; a network asks the actor of a peer that never came to
+ * forgo it (ADR 7).
  *
- * Level, not edge: a look goes through the records of a partition for whatever stands out, after a commit that asked for
- * it and with every sweep. It tells only what is committed (invariant A3), and what it hears back changes the record only
- * if that still says the same. So an errand may be lost, repeated or late, and its process killed anywhere.
+ * Level, not edge: a look goes through the records of a partition for whatever stands out, after a
+ * commit that asked for it and with every sweep. It tells only what is committed (invariant A3),
+ * and what it hears back changes the record only if that still says the same. So an errand may be
+ * lost, repeated or late, and its process killed anywhere.
  */
 import { backoffMs } from '../../lib/backoff.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -24,7 +26,10 @@ import type { Partition } from '../runtime/partition.ts';
 import type { PartitionView } from '../domain/state.ts';
 import type { Changes, TurnContext } from '../domain/turn.ts';
 
-/** What stands out in a partition. `about` is the same for all that one peer wants; `version` tells them apart. */
+/**
+ * What stands out in a partition. `about` is the same for all that one peer wants; `version` tells
+ * them apart.
+ */
 export type Errand = { readonly about: string; readonly version: number } & (
   | {
       readonly kind: 'tell';
@@ -54,7 +59,10 @@ export function* errandsOf(state: PartitionView, nowMs: number): Generator<Erran
   }
 }
 
-/** What is asked, and the key whose partition it goes to. The operation is the same however often it is asked. Pure. */
+/**
+ * What is asked, and the key whose partition it goes to. The operation is the same however often it
+ * is asked. Pure.
+ */
 export function askOf(errand: Errand): { readonly key: string; readonly ask: WriteAsk } {
   const ride = (op: string) => ({ rid: op, op: op as OperationId, budgetMs: limits.errandTimeoutMs });
   switch (errand.kind) {
@@ -78,14 +86,20 @@ interface PeerThere {
   readonly there: boolean;
 }
 
-/** Why a peer can't be as it says: the answer is final, and the errand is due again all the same. Pure. */
+/**
+ * Why a peer can't be as it says: the answer is final, and the errand is due again all the same.
+ * Pure.
+ */
 export function problemOf(errand: Errand, { code, body }: Pick<Answer, 'code' | 'body'>): PeerProblem | null {
   if (errand.kind !== 'tell' || errand.record.kind !== 'peer') return null;
   if (code === 'not_found') return 'network';
   return code === 'ok' ? ((JSON.parse(body) as { data: Learned | null }).data?.problem ?? null) : null;
 }
 
-/** What the answer changes here; undefined where it settles nothing, and the errand is due again later. Pure. */
+/**
+ * What the answer changes here; undefined where it settles nothing, and the errand is due again
+ * later. Pure.
+ */
 export function outcomeOf(
   errand: Errand,
   answer: Pick<Answer, 'code' | 'body'>,
@@ -175,7 +189,10 @@ export function createErrands({ client, partitions, clock, slices, log }: Errand
     return round;
   }
 
-  /** Those that are due, as many as there is room for. An errand is a step: a hundred thousand may rest. */
+  /**
+   * Those that are due, as many as there is room for. An errand is a step: a hundred thousand may
+   * rest.
+   */
   function* due({ underWay, failures }: Round, errands: Iterable<Errand>): Generator<void, Errand[], void> {
     const nowMs = clock.monotonicMs();
     const found: Errand[] = [];
@@ -212,7 +229,8 @@ export function createErrands({ client, partitions, clock, slices, log }: Errand
       const looked = partition.view;
       const found = yield* due(round, errandsOf(looked, clock.nowMs()));
       partition.survey(
-        // It was loaded again: what was found may never have been committed. The next look finds what is there now.
+        // It was loaded again: what was found may never have been committed. The next look finds
+        // what is there now.
         (state) => (state === looked ? found : []),
         (committed) => setOutAll(partition, round, committed),
       );

@@ -1,6 +1,7 @@
 /**
- * Who has how many messages in a shared stream, from the subjects that STREAM.INFO lists. A host writes what it likes below
- * its own prefix: names of tenants that it has nothing of, subjects that name none, quotes and wildcards. Pure.
+ * Who has how many messages in a shared stream, from the subjects that STREAM.INFO lists. A host
+ * writes what it likes below its own prefix: names of tenants that it has nothing of, subjects that
+ * name none, quotes and wildcards. Pure.
  */
 import { isHostKey, isTenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -36,7 +37,10 @@ const listBegins = '"subjects":{';
 /** One member of the list, whatever is in its name: quotes in it are escaped. */
 const counted = /"((?:[^"\\]|\\.)*)":(\d+)[,}]/gy;
 
-/** The subjects of a page, and how many messages each has. JSON.parse of a full page would block the event loop. */
+/**
+ * The subjects of a page, and how many messages each has. JSON.parse of a full page would block the
+ * event loop.
+ */
 export function* subjectsOfPage(text: string): Generator<readonly [string, number], void, void> {
   const begin = text.indexOf(listBegins);
   if (begin < 0) return;

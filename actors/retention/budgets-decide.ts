@@ -1,7 +1,8 @@
 /**
- * Which messages of a shared stream are removed: the oldest of who has more than a fair share. Hosts share the stream LOGS,
- * tenants share what their host has there, containers what their tenant has on that host. So whatever a host writes, in
- * whose name ever, counts as the host's, and cannot push out what other hosts wrote. Decides only (ADR 23).
+ * Which messages of a shared stream are removed: the oldest of who has more than a fair share.
+ * Hosts share the stream LOGS, tenants share what their host has there, containers what their
+ * tenant has on that host. So whatever a host writes, in whose name ever, counts as the host's, and
+ * cannot push out what other hosts wrote. Decides only (ADR 23).
  */
 
 /** What a host, a tenant or a container has in a stream. */
@@ -25,8 +26,9 @@ export interface Cut<Of extends Use> {
 }
 
 /**
- * The highest level at which all fit together, when each has at most this many bytes. It is never below the fair
- * share (`targetBytes` / their number), so one within its fair share is never above the level.
+ * The highest level at which all fit together, when each has at most this many bytes. It is never
+ * below the fair share (`targetBytes` / their number), so one within its fair share is never above
+ * the level.
  */
 function levelOf(bytes: readonly number[], targetBytes: number): number {
   let left = targetBytes;
@@ -49,15 +51,18 @@ function level<Of extends Use>(uses: readonly Of[], targetBytes: number): Cut<Of
   return over.sort((one, other) => other.bytes - one.bytes).map((use) => ({ use, toBytes }));
 }
 
-/** How many messages that leaves. At least 1: for the server, a purge that keeps 0 is one without a limit. */
+/**
+ * How many messages that leaves. At least 1: for the server, a purge that keeps 0 is one without a
+ * limit.
+ */
 export const keptBy = ({ use, toBytes }: Cut<Use>): number =>
   Math.max(1, Math.min(use.messages, Math.floor((use.messages * toBytes) / use.bytes)));
 
 const freedBy = (cut: Cut<Use>): number => cut.use.bytes * (1 - keptBy(cut) / cut.use.messages);
 
 /**
- * Parts are cut in place of the whole, unless more than `mostCuts` of them are over their share, or they are so small that
- * one message of each is nearly all there is.
+ * Parts are cut in place of the whole, unless more than `mostCuts` of them are over their share, or
+ * they are so small that one message of each is nearly all there is.
  */
 export function cutsOf<Of extends Shared<Of>>(uses: readonly Of[], targetBytes: number, mostCuts: number): Cut<Of>[] {
   return level(uses, targetBytes).flatMap((cut) => {

@@ -1,7 +1,7 @@
 /**
- * Budgets in the shared streams LOGS and EVENTS. A full stream discards its oldest messages, whosever they are. Before
- * it is full, this purges the oldest messages of the hosts, tenants and containers that have more than their fair share
- * (ADR 23).
+ * Budgets in the shared streams LOGS and EVENTS. A full stream discards its oldest messages,
+ * whosever they are. Before it is full, this purges the oldest messages of the hosts, tenants and
+ * containers that have more than their fair share (ADR 23).
  */
 import { jetstreamManager, type JetStreamManager, type StreamInfo } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
@@ -68,7 +68,10 @@ interface NamedUse extends Use {
 const overheadBytes = 30;
 const sizeOf = ({ subject, data }: ReadMessage): number => subject.length + data.length + overheadBytes;
 
-/** Of the first of these (a subject, a tenant on a host, a host) that a sample was found of, or else of all. */
+/**
+ * Of the first of these (a subject, a tenant on a host, a host) that a sample was found of, or else
+ * of all.
+ */
 type MeanSize = (...keys: string[]) => number;
 
 export function createBudgets({ nc, owned, slices, log, onTrimmed, random }: BudgetsOptions): Budgets {
@@ -98,8 +101,8 @@ export function createBudgets({ nc, owned, slices, log, onTrimmed, random }: Bud
   }
 
   /**
-   * Sizes of messages at random places of the whole stream. Places that its writer could guess would let
-   * a host look small: its oldest messages short, and all others long.
+   * Sizes of messages at random places of the whole stream. Places that its writer could guess
+   * would let a host look small: its oldest messages short, and all others long.
    */
   async function sample({ stream, all }: Shared, { state }: StreamInfo): Promise<MeanSize> {
     const sums = new Map<string, { bytes: number; messages: number }>();
@@ -147,7 +150,8 @@ export function createBudgets({ nc, owned, slices, log, onTrimmed, random }: Bud
         host,
         messages: parts.reduce((sum, { messages }) => sum + messages, nameless),
         bytes: parts.reduce((sum, { bytes }) => sum + bytes, namelessBytes),
-        // What names no tenant can't be trimmed apart from the rest of its host: its subject may be a wildcard.
+        // What names no tenant can't be trimmed apart from the rest of its host: its subject may be
+        // a wildcard.
         parts: nameless > 0 ? [] : parts,
       };
     });
@@ -182,7 +186,10 @@ export function createBudgets({ nc, owned, slices, log, onTrimmed, random }: Bud
     log.warn(of === 'host' ? 'host_over_budget' : 'tenant_over_budget', { ...whose, filter, removed, kept: keep });
   }
 
-  /** Removes what no agent writes and nobody reads. Where its subject is a wildcard, the budget of its host bounds it. */
+  /**
+   * Removes what no agent writes and nobody reads. Where its subject is a wildcard, the budget of
+   * its host bounds it.
+   */
   async function purgeNameless(manager: JetStreamManager, one: Shared, counts: Counts): Promise<boolean> {
     const hosts = [...counts].filter(([host, { nameless }]) => host !== '' && nameless > 0).map(([host]) => host);
     let removed = 0;
@@ -190,7 +197,8 @@ export function createBudgets({ nc, owned, slices, log, onTrimmed, random }: Bud
       const wrong = new Set<string>([`host.${host}.log.*`, `host.${host}.log.*.*.>`]);
       await list(one.stream, one.filterOfHost(host), limits.budgetSubjectPages, (subject) => {
         const isWrong = ownerOfSubject(subject)?.tenant === undefined;
-        // A wildcard is a filter of more than itself, and the server lists what is no ASCII in another form.
+        // A wildcard is a filter of more than itself, and the server lists what is no ASCII in
+        // another form.
         const isPlain = /^[!-~]+$/.test(subject) && !/[*>]/.test(subject);
         if (isWrong && isPlain && wrong.size < limits.budgetNamelessPurges) wrong.add(subject);
       });

@@ -1,8 +1,9 @@
 /**
- * Moves journalled values, in the order of the journal, to their own keys: paced atomic batches, each fenced and each
- * ending with the mark. What changes often between two of them is written once. Events of the entries are published before
- * the mark moves, or parked in the same batch (outbox.ts), so an event is as durable as the state that it tells of; a crash
- * between the two publishes them again under the same ids.
+ * Moves journalled values, in the order of the journal, to their own keys: paced atomic batches,
+ * each fenced and each ending with the mark. What changes often between two of them is written
+ * once. Events of the entries are published before the mark moves, or parked in the same batch
+ * (outbox.ts), so an event is as durable as the state that it tells of; a crash between the two
+ * publishes them again under the same ids.
  */
 import { keys } from '../../schemas/records/buckets.ts';
 import type { OperationRecord } from '../../schemas/api/container.ts';
@@ -39,13 +40,17 @@ export interface CheckpointerOptions {
   readonly digest: RecordsDigest;
   /** The mark has moved. */
   readonly onMark: (mark: number) => void;
-  /** The batch was refused, or its outcome is unknown: it may still land, so only a new epoch makes the next one safe. */
+  /**
+   * The batch was refused, or its outcome is unknown: it may still land, so only a new epoch makes
+   * the next one safe.
+   */
   readonly onTrouble: (outcome: Exclude<WriteOutcome, { kind: 'written' }>) => void;
 }
 
 /**
- * As many entries as a batch holds; one at least. The outcomes of all of them go into one message, and so may the events
- * of one container: a container that is started and stopped a thousand times makes neither too large for the server.
+ * As many entries as a batch holds; one at least. The outcomes of all of them go into one message,
+ * and so may the events of one container: a container that is started and stopped a thousand times
+ * makes neither too large for the server.
  */
 export function takeBatch(entries: readonly JournalEntry[]): number {
   const touched = new Set<string>();
@@ -81,7 +86,10 @@ export interface StoredClock extends ClockReading {
   readonly mark: number;
 }
 
-/** The writes that bring the keys to where these entries left them, and the digest of the records that are there then. */
+/**
+ * The writes that bring the keys to where these entries left them, and the digest of the records
+ * that are there then.
+ */
 export function batchWrites(
   entries: readonly JournalEntry[],
   digest: RecordsDigest,
@@ -116,7 +124,8 @@ export function startCheckpointer(options: CheckpointerOptions): Checkpointer {
   const stopped = new AbortController();
 
   /**
-   * Events are in the stream before the mark moves past their entries, or in the bucket together with it.
+   * Events are in the stream before the mark moves past their entries, or in the bucket together
+   * with it.
    * @returns what the batch has to hold besides; nothing is written after a stop.
    */
   async function keepEvents(entry: number): Promise<readonly StoreWrite[]> {

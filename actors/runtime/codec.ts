@@ -1,6 +1,7 @@
 /**
- * How records and journal entries are written: `<version> <crc32, 8 hex digits> <JSON>`. The checksum is ours because a
- * flipped bit on one server's disk was seen to pass through it unnoticed; a record that does not match is quarantined.
+ * How records and journal entries are written: `<version> <crc32, 8 hex digits> <JSON>`. The
+ * checksum is ours because a flipped bit on one server's disk was seen to pass through it
+ * unnoticed; a record that does not match is quarantined.
  */
 import { crc32 } from 'node:zlib';
 import type { ClockReading } from '../../lib/cautious-clock.ts';
@@ -40,7 +41,10 @@ export function checksumOf(text: string): number {
   return stated === undefined ? crc32(text) : Number.parseInt(stated, 16);
 }
 
-/** Any value that is kept under a key of its own: records, the epoch, the mark, outcomes of operations. */
+/**
+ * Any value that is kept under a key of its own: records, the epoch, the mark, outcomes of
+ * operations.
+ */
 export const encodeValue = (value: unknown): string => seal(JSON.stringify(value));
 export const decodeValue = <T>(text: string): Decoded<T> => parse<T>(text);
 
@@ -53,7 +57,8 @@ export interface OutgoingEvent {
   readonly event: Event;
 }
 
-// How much of a message these take, at most; a group and a checkpoint are bounded by it. An answer is JSON inside JSON.
+// How much of a message these take, at most; a group and a checkpoint are bounded by it. An answer
+// is JSON inside JSON.
 export const operationBytes = ({ answer }: OperationRecord): number =>
   300 + (answer.kind === 'body' ? Buffer.byteLength(JSON.stringify(answer.body)) : 0);
 export const eventBytes = ({ event }: OutgoingEvent): number =>
@@ -77,7 +82,9 @@ interface EntryHead {
   readonly clock?: ClockReading;
 }
 
-/** The head as JSON, then a line for each change: its value, already encoded, or `-` for a deletion. */
+/**
+ * The head as JSON, then a line for each change: its value, already encoded, or `-` for a deletion.
+ */
 export function encodeEntry(entry: JournalEntry): string {
   const head: EntryHead = {
     number: entry.number,

@@ -1,7 +1,7 @@
 /**
- * The commits of one epoch: what turns change collects in groups, one group's journal entry is in flight at a time, and
- * whoever waits for a commit is told when it is settled (invariant A3). Another epoch has another of these, so that a late
- * answer to a former one touches nothing.
+ * The commits of one epoch: what turns change collects in groups, one group's journal entry is in
+ * flight at a time, and whoever waits for a commit is told when it is settled (invariant A3).
+ * Another epoch has another of these, so that a late answer to a former one touches nothing.
  */
 import { sleep } from '../../lib/backoff.ts';
 import type { CautiousClock } from '../../lib/cautious-clock.ts';
@@ -27,13 +27,22 @@ export interface CommitsOptions {
   readonly onCommitted: (group: Group, seconds: number) => void;
   /** Writes are refused from now on, or taken again. */
   readonly onRoom: (hasRoom: boolean, load: { readonly entries: number; readonly queued: number }) => void;
-  /** One who was told failed: a fault of ours, which keeps nobody else from being told, and no commit from following. */
+  /**
+   * One who was told failed: a fault of ours, which keeps nobody else from being told, and no
+   * commit from following.
+   */
   readonly onFault: (error: unknown) => void;
-  /** The entry was refused, or its outcome is unknown: nothing is committed after it under this epoch. */
+  /**
+   * The entry was refused, or its outcome is unknown: nothing is committed after it under this
+   * epoch.
+   */
   readonly onTrouble: (outcome: Exclude<WriteOutcome, { kind: 'written' }>) => void;
 }
 
-/** Pause before the next entry: as the ring fills, entries get fewer and larger before writes are refused. Pure. */
+/**
+ * Pause before the next entry: as the ring fills, entries get fewer and larger before writes are
+ * refused. Pure.
+ */
 export function throttleMs(entriesAboveMark: number): number {
   const beyondHalf = Math.max(0, (entriesAboveMark / limits.journalSlots) * 2 - 1);
   return Math.floor(limits.journalThrottleMs * Math.min(1, beyondHalf ** 2));
@@ -72,7 +81,8 @@ export class Commits {
   }
 
   hasRoom(): boolean {
-    // One slot stays free: the loader tells by it whether an entry after the last can have been lost.
+    // One slot stays free: the loader tells by it whether an entry after the last can have been
+    // lost.
     const isRingFull = this.entriesAboveMark >= limits.journalSlots - 2;
     const queued = this.#groups.reduce((sum, group) => sum + group.waiters.length, 0);
     const hasRoom = !isRingFull && queued < limits.turnsQueued;
@@ -81,7 +91,10 @@ export class Commits {
     return hasRoom;
   }
 
-  /** The group that the changes of a turn go into. It is committed after the tick in which it was asked for. */
+  /**
+   * The group that the changes of a turn go into. It is committed after the tick in which it was
+   * asked for.
+   */
   open(): Group {
     const open = this.#groups.at(-1);
     this.#pump();

@@ -1,11 +1,15 @@
 /**
- * How many records there are under their own keys, and a sum over them. The checkpointer keeps it as it writes; a load
- * compares. So records that a damaged replica has lost are missed, and are not taken for records that never were (ADR 11).
+ * How many records there are under their own keys, and a sum over them. The checkpointer keeps it
+ * as it writes; a load compares. So records that a damaged replica has lost are missed, and are not
+ * taken for records that never were (ADR 11).
  */
 import { crc32 } from 'node:zlib';
 import { checksumOf } from './codec.ts';
 
-/** As it is stored. Keys apart from values: a damaged value makes one sum differ, a missing record both. */
+/**
+ * As it is stored. Keys apart from values: a damaged value makes one sum differ, a missing record
+ * both.
+ */
 export interface StoredDigest {
   /** The checkpoint mark that it belongs to. */
   readonly mark: number;
@@ -17,7 +21,10 @@ export interface StoredDigest {
 export const isRecordKey = (key: string): boolean =>
   /^(?:tenant|container|host|peer|network|lease|revoked|revoked_key)\./.test(key);
 
-/** Spreads a change of one bit over all (the finaliser of MurmurHash3): sums of checksums alone would be linear. */
+/**
+ * Spreads a change of one bit over all (the finaliser of MurmurHash3): sums of checksums alone
+ * would be linear.
+ */
 function mix(word: number): number {
   let mixed = Math.imul(word ^ (word >>> 16), 0x85eb_ca6b);
   mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2_ae35);

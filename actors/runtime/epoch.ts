@@ -1,4 +1,7 @@
-/** Taking a partition and giving it away: its epoch key is moved by compare-and-set, and the new revision fences every former owner. */
+/**
+ * Taking a partition and giving it away: its epoch key is moved by compare-and-set, and the new
+ * revision fences every former owner.
+ */
 import { backoffMs, sleep } from '../../lib/backoff.ts';
 import type { MemberId } from '../../schemas/ids.ts';
 import { decodeValue, encodeValue } from './codec.ts';
@@ -15,13 +18,19 @@ export interface EpochRecord {
 
 export type Moved = { readonly kind: 'moved'; readonly epoch: number } | { readonly kind: 'refused' };
 
-/** From where an epoch may be moved: from the one that the mover has itself, or from any that the rule lets go. */
+/**
+ * From where an epoch may be moved: from the one that the mover has itself, or from any that the
+ * rule lets go.
+ */
 export type MovableFrom =
   | { readonly epoch: number }
   /** `undefined`: there is no record, or none that can be read. */
   | { readonly mayTake: (record: EpochRecord | undefined) => Promise<boolean> };
 
-/** Moves the epoch to a new revision. Retries while the store does not answer, until the signal aborts. */
+/**
+ * Moves the epoch to a new revision. Retries while the store does not answer, until the signal
+ * aborts.
+ */
 export async function moveEpoch(
   store: Store,
   record: EpochRecord,
@@ -37,7 +46,8 @@ export async function moveEpoch(
     try {
       const current = await store.readEpoch();
       if (current.value === value) return { kind: 'moved', epoch: current.revision };
-      // From before our own: a leader that is cut off, and says nothing of who has the partition now.
+      // From before our own: a leader that is cut off, and says nothing of who has the partition
+      // now.
       if ('epoch' in from && current.revision < from.epoch) throw new Error('the epoch was read from the past');
       const mayMove = 'epoch' in from ? current.revision === from.epoch : await from.mayTake(recordOf(current.value));
       if (!mayMove) return { kind: 'refused' };

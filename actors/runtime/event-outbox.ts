@@ -1,12 +1,15 @@
 /**
- * Events between their commit and the stream EVENTS. They are published in the order of the journal's entries, so that a
- * tenant's events lie in the stream as they happened, and again until the stream acknowledges them.
+ * Events between their commit and the stream EVENTS. They are published in the order of the
+ * journal's entries, so that a tenant's events lie in the stream as they happened, and again until
+ * the stream acknowledges them.
  *
- * While the stream is away, the checkpoint parks the events in the bucket, in the batch that moves its mark: an event stays
- * as durable as the state that it tells of, and the journal goes on. Parked events are bounded in bytes.
+ * While the stream is away, the checkpoint parks the events in the bucket, in the batch that moves
+ * its mark: an event stays as durable as the state that it tells of, and the journal goes on.
+ * Parked events are bounded in bytes.
  *
- * The outbox also answers for what a reader of the stream may not see yet: events that are committed and not published,
- * and those that were published a moment ago, since any replica answers a read and one may lag (ADR 12).
+ * The outbox also answers for what a reader of the stream may not see yet: events that are
+ * committed and not published, and those that were published a moment ago, since any replica
+ * answers a read and one may lag (ADR 12).
  */
 import { backoffMs, sleep } from '../../lib/backoff.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -39,7 +42,10 @@ export interface OutboxOptions {
   readonly mark: number;
   /** Entries above the mark, oldest first. */
   readonly pending: readonly EntryEvents[];
-  /** Entries at or below it that the journal still has; those before the first that is parked were published. */
+  /**
+   * Entries at or below it that the journal still has; those before the first that is parked were
+   * published.
+   */
   readonly checkpointed: readonly EntryEvents[];
   readonly parked: readonly ParkedEvents[];
   readonly onFailure: (error: unknown) => void;
@@ -48,8 +54,8 @@ export interface OutboxOptions {
 const tenantOf = ({ subject }: OutgoingEvent): TenantId => tenantOfEventSubject(subject);
 
 /**
- * Messages in the order of the entries. Events of a container share a message until another container of its tenant has
- * one: a reader of the tenant then meets all events in their order.
+ * Messages in the order of the entries. Events of a container share a message until another
+ * container of its tenant has one: a reader of the tenant then meets all events in their order.
  */
 export function eventMessages(entries: readonly EntryEvents[]): StoredEvent[] {
   const messages: { readonly subject: string; readonly events: Event[] }[] = [];
@@ -68,7 +74,9 @@ export function eventMessages(entries: readonly EntryEvents[]): StoredEvent[] {
   return messages.map(({ subject, events }) => ({ subject, payload: JSON.stringify(events) }));
 }
 
-/** As many entries as one message holds, should all their events be of one container; one at least. */
+/**
+ * As many entries as one message holds, should all their events be of one container; one at least.
+ */
 function takeEntries(entries: readonly EntryEvents[], upTo: number): readonly EntryEvents[] {
   let bytes = 0;
   const end = entries.findIndex(({ number, events }, index) => {
@@ -121,7 +129,10 @@ export class Outbox {
   #onProgress: (() => void)[] = [];
   readonly #stopped = new AbortController();
 
-  /** From what a load found. Showing the events of a full journal is long work: an entry is a step (lib/slices.ts). */
+  /**
+   * From what a load found. Showing the events of a full journal is long work: an entry is a step
+   * (lib/slices.ts).
+   */
   static *opening(options: OutboxOptions): Generator<void, Outbox, void> {
     // From the first that is parked on, all are published again: so they keep their order.
     const parked = options.parked.flatMap(({ entries }) => entries);
@@ -183,8 +194,9 @@ export class Outbox {
   }
 
   /**
-   * What has to be written together with a mark at `entry`: the events up to there that are not published, and the deletion
-   * of keys whose events are. Undefined: too many are parked. When it is not written, the epoch ends, and this outbox.
+   * What has to be written together with a mark at `entry`: the events up to there that are not
+   * published, and the deletion of keys whose events are. Undefined: too many are parked. When it
+   * is not written, the epoch ends, and this outbox.
    */
   park(entry: number): readonly StoreWrite[] | undefined {
     const adding = this.#unpublished.filter(({ number }) => number > this.#parkedTo && number <= entry);
@@ -220,7 +232,10 @@ export class Outbox {
     this.#show(events);
   }
 
-  /** Publishes the entries up to this one; resolves when that is done, has failed for now, or takes longer than `ms`. */
+  /**
+   * Publishes the entries up to this one; resolves when that is done, has failed for now, or takes
+   * longer than `ms`.
+   */
   async publishTo(entry: number, ms: number): Promise<void> {
     this.#wanted = Math.max(this.#wanted, entry);
     this.#wake();
@@ -309,7 +324,9 @@ export class Outbox {
     }
   }
 
-  /** These are the oldest that are shown and not counted yet: they go once every replica has them. */
+  /**
+   * These are the oldest that are shown and not counted yet: they go once every replica has them.
+   */
   #count(entries: readonly EntryEvents[]): void {
     const counts = new Map<TenantId, number>();
     const events = entries.flatMap((entry) => entry.events);

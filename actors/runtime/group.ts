@@ -1,6 +1,6 @@
 /**
- * A group: everything that the turns since the last commit changed, to be written in one journal entry with one fsync.
- * And the output gate (invariant A3): what is dirty, and until which commit.
+ * A group: everything that the turns since the last commit changed, to be written in one journal
+ * entry with one fsync. And the output gate (invariant A3): what is dirty, and until which commit.
  */
 import type { ClockReading } from '../../lib/cautious-clock.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -9,7 +9,10 @@ import { subjects } from '../../schemas/wire/subjects.ts';
 import type { Effect, EventDraft } from '../domain/turn.ts';
 import { encodeEntry, eventBytes, operationBytes, type Change, type OutgoingEvent } from './codec.ts';
 
-/** Waits for a commit. `settled(false)`: the commit's outcome is unknown or it was refused; run the turn again. */
+/**
+ * Waits for a commit. `settled(false)`: the commit's outcome is unknown or it was refused; run the
+ * turn again.
+ */
 export type Waiter = (committed: boolean) => void;
 
 /** With the id of the request that caused it, for the log lines along its way. */
@@ -104,7 +107,10 @@ export class Group {
   }
 }
 
-/** Which keys have changes that are not committed yet, and the number of the commit that will settle each. */
+/**
+ * Which keys have changes that are not committed yet, and the number of the commit that will settle
+ * each.
+ */
 export class Dirt {
   readonly #until = new Map<string, number>();
 

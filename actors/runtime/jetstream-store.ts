@@ -1,7 +1,8 @@
 /**
- * A partition's bucket in JetStream, spoken to in the server's own protocol: a KV bucket is the stream `KV_<bucket>` with
- * subjects `$KV.<bucket>.<key>` (NATS ADR-8), batches are those of ADR-50, batched direct reads those of ADR-31. The
- * client's own BatchPublisher hides the server's error, which tells a fenced write from an unknown one.
+ * A partition's bucket in JetStream, spoken to in the server's own protocol: a KV bucket is the
+ * stream `KV_<bucket>` with subjects `$KV.<bucket>.<key>` (NATS ADR-8), batches are those of
+ * ADR-50, batched direct reads those of ADR-31. The client's own BatchPublisher hides the server's
+ * error, which tells a fenced write from an unknown one.
  */
 import { headers, type Msg, type MsgHdrs, type NatsConnection } from '@nats-io/transport-node';
 import { readStream } from '../../lib/nats/direct-reads.ts';
@@ -38,8 +39,8 @@ function outcomeOf({ error }: PublishAck): WriteOutcome {
 }
 
 /**
- * Sends a write, and again while the server refuses to look at its fence: a replicated stream checks one write with the
- * same fence at a time, and a commit may meet a checkpoint there.
+ * Sends a write, and again while the server refuses to look at its fence: a replicated stream
+ * checks one write with the same fence at a time, and a commit may meet a checkpoint there.
  */
 async function acknowledged(send: () => Promise<Msg>): Promise<WriteOutcome> {
   for (let attempt = 0; ; attempt++) {
@@ -148,8 +149,9 @@ interface Publication {
 }
 
 /**
- * Events go out as paced atomic batches, so that one fsync serves many: meanwhile what all partitions of this process have
- * to tell collects for the next. Each has at most one publication waiting.
+ * Events go out as paced atomic batches, so that one fsync serves many: meanwhile what all
+ * partitions of this process have to tell collects for the next. Each has at most one publication
+ * waiting.
  */
 export function createEventSink(nc: NatsConnection, newBatchId: () => string): EventSink {
   let waiting: Publication[] = [];
@@ -177,7 +179,10 @@ export function createEventSink(nc: NatsConnection, newBatchId: () => string): E
     }
   }
 
-  /** What can't be published keeps nobody else's from it: after a failure each partition's goes by itself. */
+  /**
+   * What can't be published keeps nobody else's from it: after a failure each partition's goes by
+   * itself.
+   */
   async function settle(publications: readonly Publication[]): Promise<void> {
     try {
       await publishAll(publications.flatMap(({ events }) => events));

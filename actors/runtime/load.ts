@@ -1,8 +1,9 @@
 /**
- * A partition as its bucket has it: the values under their own keys, and above the mark the journal, entry by entry, with
- * no gap. Fails closed: a journal that may have lost an entry is not served, nor are records that are not those of the
- * checkpoint (docs/runbook.md, "A partition refuses to load"); a single damaged value is quarantined by its key, and the
- * rest serves. A load is long work, so it is a generator, which yields after every value (lib/slices.ts).
+ * A partition as its bucket has it: the values under their own keys, and above the mark the
+ * journal, entry by entry, with no gap. Fails closed: a journal that may have lost an entry is not
+ * served, nor are records that are not those of the checkpoint (docs/runbook.md, "A partition
+ * refuses to load"); a single damaged value is quarantined by its key, and the rest serves. A load
+ * is long work, so it is a generator, which yields after every value (lib/slices.ts).
  */
 import { keys } from '../../schemas/records/buckets.ts';
 import type { OperationRecord } from '../../schemas/api/container.ts';
@@ -29,7 +30,10 @@ export interface Loaded {
   readonly operations: readonly { readonly record: OperationRecord; readonly commit: number }[];
   /** Entries above the mark, oldest first: they still have to be checkpointed. */
   readonly pending: readonly JournalEntry[];
-  /** Entries at or below the mark that are still in the ring, oldest first: their events were published. */
+  /**
+   * Entries at or below the mark that are still in the ring, oldest first: their events were
+   * published.
+   */
   readonly checkpointed: readonly JournalEntry[];
   readonly parked: readonly ParkedEvents[];
   /** Keys of parked events that can't be read. */
@@ -162,10 +166,12 @@ function* readJournal(values: readonly StoredValue[], mark: number): Generator<v
   for (const [index, { number }] of entries.entries()) {
     if (number !== mark + 1 + index) throw new LoadError(`journal entry ${mark + 1 + index} is missing or damaged`);
   }
-  // The slot where the next entry would be: if what is in it can't be read, it may be an acknowledged one.
+  // The slot where the next entry would be: if what is in it can't be read, it may be an
+  // acknowledged one.
   const next = mark + entries.length + 1;
   if (damaged.has(next % limits.journalSlots)) throw new LoadError(`journal entry ${next} may be damaged`);
-  // And from the second round on it holds the entry of the round before, unless a later one was there and is lost.
+  // And from the second round on it holds the entry of the round before, unless a later one was
+  // there and is lost.
   const replaced = next - limits.journalSlots;
   if (replaced > 0 && !found.has(replaced)) throw new LoadError(`journal entry ${next} may be lost`);
   return { pending: entries, checkpointed };
@@ -203,7 +209,8 @@ export function* loading(values: readonly StoredValue[]): Generator<void, Loaded
     }
     if (!key.startsWith('ops.')) continue;
     const decoded = decodeValue<OperationRecord[]>(value);
-    // A lost outcome makes a retry within two minutes an ordinary request; names and quota still hold.
+    // A lost outcome makes a retry within two minutes an ordinary request; names and quota still
+    // hold.
     if (decoded.ok) for (const record of decoded.value) operations.push({ record, commit: mark });
   }
   if (typeof stored === 'object') yield* verifying(values, digest, stored);

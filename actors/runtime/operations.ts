@@ -1,6 +1,7 @@
 /**
- * Outcomes of operations, by operation id: a retry of a write gets the answer of the first. Kept by time, never by count
- * (a ring by count was seen to break under a storm of pauses), and longer than any deadline.
+ * Outcomes of operations, by operation id: a retry of a write gets the answer of the first. Kept by
+ * time, never by count (a ring by count was seen to break under a storm of pauses), and longer than
+ * any deadline.
  */
 import type { OperationRecord } from '../../schemas/api/container.ts';
 import type { OutcomeCode } from '../../schemas/errors.ts';
@@ -8,7 +9,10 @@ import type { OperationId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 
 export interface KnownOperation {
-  /** That of a turn which changed nothing may be a refusal, with an error's code; it is kept in memory alone. */
+  /**
+   * That of a turn which changed nothing may be a refusal, with an error's code; it is kept in
+   * memory alone.
+   */
   readonly record: Omit<OperationRecord, 'code'> & { readonly code: OutcomeCode };
   /** Number of the commit that it is part of, or that it rests on. */
   readonly commit: number;
@@ -25,11 +29,14 @@ const longestStepMs = 3 * limits.sweepIntervalMs;
 export class Operations {
   readonly #known = new Map<OperationId, Kept>();
   /**
-   * Of writes that changed nothing: refusals, and a start of what runs. The client may have done something else since, so a
-   * second copy of the message, which comes late, must not take effect.
+   * Of writes that changed nothing: refusals, and a start of what runs. The client may have done
+   * something else since, so a second copy of the message, which comes late, must not take effect.
    */
   readonly #unchanged = new Map<OperationId, Kept>();
-  /** Time in which this process ran. While it was stopped nobody was forgotten: a retry from before may be unread yet. */
+  /**
+   * Time in which this process ran. While it was stopped nobody was forgotten: a retry from before
+   * may be unread yet.
+   */
   #ranMs = 0;
   #expiredAtMs: number | undefined;
 
@@ -48,7 +55,10 @@ export class Operations {
     this.#unchanged.set(operation.record.op, { operation, addedAtMs: this.#ranMs });
   }
 
-  /** Drops what was known for `operationTtlMs`; they stand in the order of their time. Monotonic: a wall clock may step. */
+  /**
+   * Drops what was known for `operationTtlMs`; they stand in the order of their time. Monotonic: a
+   * wall clock may step.
+   */
   expire(nowMs: number): void {
     this.#ranMs += Math.min(nowMs - (this.#expiredAtMs ?? nowMs), longestStepMs);
     this.#expiredAtMs = nowMs;

@@ -1,8 +1,9 @@
 /**
- * Whether this process owns a partition, and what it has while it does: the epoch is taken, the bucket loaded, turns are
- * served while the lease is valid. After an unknown outcome memory is thrown away: a new epoch is taken (a late put can
- * then no longer land), the bucket is loaded through it, and the turns that had no answer run again; an operation that was
- * committed after all is known by its id. What has no answer when the partition goes to another is refused, for its
+ * Whether this process owns a partition, and what it has while it does: the epoch is taken, the
+ * bucket loaded, turns are served while the lease is valid. After an unknown outcome memory is
+ * thrown away: a new epoch is taken (a late put can then no longer land), the bucket is loaded
+ * through it, and the turns that had no answer run again; an operation that was committed after all
+ * is known by its id. What has no answer when the partition goes to another is refused, for its
  * sender to ask there.
  */
 import { backoffMs, sleep } from '../../lib/backoff.ts';
@@ -27,7 +28,10 @@ export interface OwnershipOptions {
   /** Of the cluster: see schemas/records/cluster.ts. */
   readonly incarnation: number;
   readonly lease: Lease;
-  /** Whether the partition may be taken from the member that its epoch names; undefined: it names none. */
+  /**
+   * Whether the partition may be taken from the member that its epoch names; undefined: it names
+   * none.
+   */
   readonly mayTake: (record: EpochRecord | undefined) => Promise<boolean>;
   readonly store: Store;
   readonly events: EventSink;
@@ -40,7 +44,10 @@ export interface OwnershipOptions {
   readonly onLoaded: () => void;
   /** Another process has taken it. Not told of one that was never taken, or that was given away. */
   readonly onLost: () => void;
-  /** It could not be loaded, and was released: another process, or a later attempt, may reach another replica. */
+  /**
+   * It could not be loaded, and was released: another process, or a later attempt, may reach
+   * another replica.
+   */
   readonly onUnloadable: (error: unknown) => void;
   readonly observer: OwnershipObserver;
 }
@@ -61,7 +68,10 @@ export const causeOf = (outbox: Outbox): string =>
 
 export type LoadCause = 'start' | 'unknown_outcome';
 
-/** What only a serving partition has, so that nothing of it is used outside. It lives as long as its epoch. */
+/**
+ * What only a serving partition has, so that nothing of it is used outside. It lives as long as its
+ * epoch.
+ */
 export interface Serving {
   readonly epoch: number;
   readonly state: PartitionState;
@@ -175,8 +185,8 @@ export class Ownership {
   }
 
   /**
-   * Runs a turn: now, or when the partition serves with a valid lease, unless its sender waits no longer by then
-   * (monotonic). Refuses it where this process is not the owner, or is so no longer.
+   * Runs a turn: now, or when the partition serves with a valid lease, unless its sender waits no
+   * longer by then (monotonic). Refuses it where this process is not the owner, or is so no longer.
    */
   whenServing(untilMs: number, run: (serving: Serving) => void, refuse: () => void): void {
     switch (this.#phase.kind) {
@@ -300,7 +310,8 @@ export class Ownership {
       try {
         state.put(record);
       } catch (error) {
-        // A bug of ours, or a record that is not what it seems: it harms itself, and not its partition.
+        // A bug of ours, or a record that is not what it seems: it harms itself, and not its
+        // partition.
         this.#options.log.error('record_not_taken', { partition: this.#options.number, key: recordKey(record), error });
         state.delete(recordKey(record));
         quarantine(recordKey(record));

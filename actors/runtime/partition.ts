@@ -1,9 +1,10 @@
 /**
- * One partition: turns run one at a time over plain objects in memory, commits collect while one is in flight, and
- * nothing leaves before the state that it speaks of is committed.
+ * One partition: turns run one at a time over plain objects in memory, commits collect while one is
+ * in flight, and nothing leaves before the state that it speaks of is committed.
  *
- * A turn changes memory at once; what it answers waits for its group's commit (commits.ts). Who owns the partition, and
- * what becomes of a turn whose commit has an unknown outcome, is in ownership.ts.
+ * A turn changes memory at once; what it answers waits for its group's commit (commits.ts). Who
+ * owns the partition, and what becomes of a turn whose commit has an unknown outcome, is in
+ * ownership.ts.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
@@ -40,7 +41,10 @@ export interface PartitionOptions {
   /** Of the cluster: see schemas/records/cluster.ts. */
   readonly incarnation: number;
   readonly lease: Lease;
-  /** Whether the partition may be taken from the member that its epoch names; undefined: it names none. */
+  /**
+   * Whether the partition may be taken from the member that its epoch names; undefined: it names
+   * none.
+   */
   readonly mayTake: (record: EpochRecord | undefined) => Promise<boolean>;
   readonly store: Store;
   readonly events: EventSink;
@@ -54,7 +58,9 @@ export interface PartitionOptions {
   readonly onEffects: (partition: Partition, effects: Iterable<OutgoingEffect>) => void;
   /** The state was loaded: hosts of this partition may have changed while it was elsewhere. */
   readonly onLoaded: (partition: Partition) => void;
-  /** Another process has taken the partition; not told of one that was never had, or was given away. */
+  /**
+   * Another process has taken the partition; not told of one that was never had, or was given away.
+   */
   readonly onLost: (partition: Partition) => void;
   /** It could not be loaded, and was released. */
   readonly onUnloadable: (partition: Partition, error: unknown) => void;
@@ -96,8 +102,9 @@ function dirtOfKey(key: string): string | undefined {
 }
 
 /**
- * Of a turn that changed nothing: its sender has heard the answer and asks no more, so a late copy of the message must not
- * do what the first did not. What partitions say to one another is repeated until it succeeds.
+ * Of a turn that changed nothing: its sender has heard the answer and asks no more, so a late copy
+ * of the message must not do what the first did not. What partitions say to one another is repeated
+ * until it succeeds.
  */
 const isFinal = ({ type }: WriteAsk, reply: Reply): boolean =>
   isSuccess(reply)
@@ -154,7 +161,10 @@ export class Partition {
   get isServing(): boolean {
     return this.#ownership.serving !== undefined;
   }
-  /** Raised by every change of what is desired on the host; with the epoch it orders the answers to a sync. */
+  /**
+   * Raised by every change of what is desired on the host; with the epoch it orders the answers to
+   * a sync.
+   */
   revisionOf(host: HostKey): number {
     return this.#revisions.get(host) ?? this.#ownership.serving?.loadedLast ?? 0;
   }
@@ -164,7 +174,10 @@ export class Partition {
     await this.#ownership.start();
   }
 
-  /** Commits what is under way and lets the partition go to whoever takes it. Asks that come after are refused. */
+  /**
+   * Commits what is under way and lets the partition go to whoever takes it. Asks that come after
+   * are refused.
+   */
   async release(): Promise<void> {
     await this.#ownership.release();
   }
@@ -198,9 +211,9 @@ export class Partition {
   }
 
   /**
-   * Turns that no operation id guards, for messages that are level-triggered: reports, hellos, the sweep. Each of the
-   * changes is decided on the state that the one before it made. `then` is called when all are committed; when one was
-   * not, the sender says it again.
+   * Turns that no operation id guards, for messages that are level-triggered: reports, hellos, the
+   * sweep. Each of the changes is decided on the state that the one before it made. `then` is
+   * called when all are committed; when one was not, the sender says it again.
    * @returns false where nothing was done: the partition does not serve, or has no room.
    */
   change(
@@ -227,7 +240,8 @@ export class Partition {
         if (isEmpty(changes)) continue;
         const encoded = changes.records.map(encodeValue);
         if (encoded.some(isTooLarge)) {
-          // It would fill a message that the server refuses for ever. What a host reports is not worth that.
+          // It would fill a message that the server refuses for ever. What a host reports is not
+          // worth that.
           this.#options.log.error('record_too_large', {
             partition: this.number,
             kind,
@@ -249,9 +263,9 @@ export class Partition {
   }
 
   /**
-   * What is desired on a host, given out when it is committed, and so is what stands under `others`; not called where
-   * nothing may be answered now. `look` takes records as they are, which never change; making messages of them is long work
-   * for `then`.
+   * What is desired on a host, given out when it is committed, and so is what stands under
+   * `others`; not called where nothing may be answered now. `look` takes records as they are, which
+   * never change; making messages of them is long work for `then`.
    */
   project<T>(
     host: HostKey,
@@ -270,7 +284,9 @@ export class Partition {
     });
   }
 
-  /** What of the whole partition is to be told to others; given out when it is committed, or never. */
+  /**
+   * What of the whole partition is to be told to others; given out when it is committed, or never.
+   */
   survey<T>(render: (state: PartitionView, nowMs: number) => T, then: (value: T) => void): void {
     const serving = this.#ownership.answering;
     if (serving === undefined) return;
@@ -363,7 +379,10 @@ export class Partition {
     this.#whenServing(ask, untilMs, turn, respond);
   }
 
-  /** The answer of the first time. A container is shown as it is now, so its newest change has to be committed too. */
+  /**
+   * The answer of the first time. A container is shown as it is now, so its newest change has to be
+   * committed too.
+   */
   #answerKnown(
     serving: Serving,
     ask: WriteAsk,

@@ -1,12 +1,16 @@
 /**
- * What a partition needs of storage. The runtime is written against this interface, so that the same code runs over
- * JetStream (jetstream-store.ts) and over a model of it under a seeded scheduler.
+ * What a partition needs of storage. The runtime is written against this interface, so that the
+ * same code runs over JetStream (jetstream-store.ts) and over a model of it under a seeded
+ * scheduler.
  *
- * Every write but the taking of an epoch is fenced: the server refuses it when the bucket's epoch key is at another
- * revision. Writes rest on this alone.
+ * Every write but the taking of an epoch is fenced: the server refuses it when the bucket's epoch
+ * key is at another revision. Writes rest on this alone.
  */
 
-/** A key's new value, or its deletion. `ttlMs`: the server drops the message by itself after that long. */
+/**
+ * A key's new value, or its deletion. `ttlMs`: the server drops the message by itself after that
+ * long.
+ */
 export interface StoreWrite {
   readonly key: string;
   readonly value: string | null;
@@ -30,14 +34,17 @@ export type WriteOutcome =
 export interface Store {
   /** Revision and value of the epoch key; revision 0 where there is none yet. */
   readEpoch(): Promise<{ readonly revision: number; readonly value: string | null }>;
-  /** Compare-and-set of the epoch key; undefined where it had moved. A retry after a failure is safe. */
+  /**
+   * Compare-and-set of the epoch key; undefined where it had moved. A retry after a failure is
+   * safe.
+   */
   takeEpoch(value: string, expectedRevision: number): Promise<number | undefined>;
   put(write: StoreWrite, epoch: number): Promise<WriteOutcome>;
   /** All or none. */
   putBatch(writes: readonly StoreWrite[], epoch: number): Promise<WriteOutcome>;
   /**
-   * The newest value of every key, as of `epoch` or later. A replica that has not got the epoch's own record lags: such a
-   * read is refused with an error, never given.
+   * The newest value of every key, as of `epoch` or later. A replica that has not got the epoch's
+   * own record lags: such a read is refused with an error, never given.
    */
   load(epoch: number): Promise<StoredValue[]>;
 }

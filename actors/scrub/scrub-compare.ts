@@ -1,10 +1,13 @@
 /**
- * What the replicas of a stream hold, held against one another. Pure. A stream moves while it is read, and replicas follow
- * one another with a delay: so a message counts as missing in one only where another held it both before and after the one
- * was read; and whoever calls this asks twice, some time apart, before he believes it.
+ * What the replicas of a stream hold, held against one another. Pure. A stream moves while it is
+ * read, and replicas follow one another with a delay: so a message counts as missing in one only
+ * where another held it both before and after the one was read; and whoever calls this asks twice,
+ * some time apart, before he believes it.
  */
 
-/** What one replica answered to one read of a page: every message from the page's start up to `to`. */
+/**
+ * What one replica answered to one read of a page: every message from the page's start up to `to`.
+ */
 export interface ReplicaRead {
   readonly server: string;
   /** A digest of the message, by its sequence. */

@@ -1,6 +1,7 @@
 /**
- * Reads of a stream of which it is known which replica answered them. A direct read is answered by any; but the servers
- * that a traced message passes (NATS message tracing) say so, and the last of them is the one that answered.
+ * Reads of a stream of which it is known which replica answered them. A direct read is answered by
+ * any; but the servers that a traced message passes (NATS message tracing) say so, and the last of
+ * them is the one that answered.
  */
 import { createHash } from 'node:crypto';
 import { headers, type NatsConnection, type Subscription } from '@nats-io/transport-node';

@@ -1,6 +1,7 @@
 /**
- * One stream, compared over its replicas from the first message to the last, page by page. A bit that flips on a disk takes
- * messages away from one replica, silently, and it may become the leader: so somebody has to look.
+ * One stream, compared over its replicas from the first message to the last, page by page. A bit
+ * that flips on a disk takes messages away from one replica, silently, and it may become the
+ * leader: so somebody has to look.
  */
 import { jetstreamManager, type PeerInfo } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
@@ -35,7 +36,10 @@ export interface StreamScrub {
   readonly nc: NatsConnection;
   readonly stream: string;
   readonly signal: AbortSignal;
-  /** Between a suspicion and the look that confirms it: by then, every replica that follows has followed. */
+  /**
+   * Between a suspicion and the look that confirms it: by then, every replica that follows has
+   * followed.
+   */
   readonly confirmMs: number;
   readonly clock: Clock;
 }
@@ -48,7 +52,10 @@ interface Group {
 
 const nanosPerMs = 1_000_000;
 
-/** Under writes a replica is a little behind most of the time. One that nobody hears, or that copies the stream anew, is away. */
+/**
+ * Under writes a replica is a little behind most of the time. One that nobody hears, or that copies
+ * the stream anew, is away.
+ */
 const follows = ({ current, offline, active, lag = 0 }: PeerInfo): boolean =>
   offline !== true && active < limits.scrubSilenceMs * nanosPerMs && (current || lag <= limits.scrubLag);
 

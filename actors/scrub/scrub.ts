@@ -1,6 +1,7 @@
 /**
- * The scrub: at intervals, each process compares the replicas of the streams that are its to look after, and names those
- * that diverge. It repairs nothing: which replica is right is a person's to say (docs/runbook.md).
+ * The scrub: at intervals, each process compares the replicas of the streams that are its to look
+ * after, and names those that diverge. It repairs nothing: which replica is right is a person's to
+ * say (docs/runbook.md).
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Clock } from '../../lib/clock.ts';

@@ -1,4 +1,7 @@
-/** The HTTP API beside what people would write or run in its place: reads, durable creates, lists, quotas, logs. */
+/**
+ * The HTTP API beside what people would write or run in its place: reads, durable creates, lists,
+ * quotas, logs.
+ */
 import { chmodSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { step } from '../../dev/steps.ts';
@@ -36,8 +39,8 @@ function openFolder(path: string): string {
 }
 
 /**
- * Stores that are empty, stopped after the work. Whoever makes ten thousand containers a second has millions after some
- * rounds, and what that costs is another section's question.
+ * Stores that are empty, stopped after the work. Whoever makes ten thousand containers a second has
+ * millions after some rounds, and what that costs is another section's question.
  */
 async function withStores<T>(base: Omit<Ground, 'scope'>, work: (stores: Stores) => Promise<T>): Promise<T> {
   const scope = createScope();

@@ -33,7 +33,10 @@ async function checkRefusals({ systems: [system] }: Store, ground: Ground): Prom
   if (reply.status !== 401) throw new Error(`${system.name}: a forged token was answered with ${reply.status}`);
 }
 
-/** How often the disk was synced for each of some creates one after another; undefined where strace can't tell. */
+/**
+ * How often the disk was synced for each of some creates one after another; undefined where strace
+ * can't tell.
+ */
 async function syncsPerCreate(store: Store, ground: Ground): Promise<number | undefined> {
   const { env, folder } = ground.bench;
   const [strace] = executablesOf(['strace'], env);

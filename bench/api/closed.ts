@@ -1,4 +1,7 @@
-/** Reads and creates in a closed loop, at several numbers of connections; systems in turn, rounds over. */
+/**
+ * Reads and creates in a closed loop, at several numbers of connections; systems in turn, rounds
+ * over.
+ */
 import { ratio, figure, median } from '../statistics.ts';
 import type { Table } from '../section.ts';
 import type { Declared, Ground, Store, System } from './ground.ts';

@@ -1,4 +1,7 @@
-/** Fastify + PostgreSQL (peers/fastify-postgres.ts): one server, and an API process for each way to ask. */
+/**
+ * Fastify + PostgreSQL (peers/fastify-postgres.ts): one server, and an API process for each way to
+ * ask.
+ */
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { repositoryRoot } from '../../dev/paths.ts';

@@ -1,4 +1,7 @@
-/** What all systems of this section have in common: tenants with real tokens, and what they are told of them. */
+/**
+ * What all systems of this section have in common: tenants with real tokens, and what they are told
+ * of them.
+ */
 import { join } from 'node:path';
 import { prepareTokenIssuer } from '../../dev/tokens.ts';
 import { clientOf } from '../../test/e2e/rig.ts';

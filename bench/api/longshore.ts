@@ -1,4 +1,7 @@
-/** Longshore as `npm start` has it, without hosts that run anything: one actors process, and a gateway for each way to ask. */
+/**
+ * Longshore as `npm start` has it, without hosts that run anything: one actors process, and a
+ * gateway for each way to ask.
+ */
 import { join } from 'node:path';
 import { startNats } from '../../dev/servers/nats.ts';
 import { freePort, type Server } from '../../dev/process/process.ts';

@@ -1,7 +1,7 @@
 /**
- * An open loop: requests begin by a schedule, whether or not earlier ones were answered, and a latency counts from when its
- * request was to begin. What is due in one millisecond begins at once, as timers of Node are no finer. The process that
- * open-loop-child.ts is.
+ * An open loop: requests begin by a schedule, whether or not earlier ones were answered, and a
+ * latency counts from when its request was to begin. What is due in one millisecond begins at once,
+ * as timers of Node are no finer. The process that open-loop-child.ts is.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';

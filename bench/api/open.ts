@@ -1,4 +1,7 @@
-/** What a caller waits for when the API has room: half of what each system reached in the closed loop. */
+/**
+ * What a caller waits for when the API has room: half of what each system reached in the closed
+ * loop.
+ */
 import { figure, median } from '../statistics.ts';
 import type { Table } from '../section.ts';
 import { operations, trafficOf, turned, type Effort, type Line, type Operation, type Seeded } from './closed.ts';

@@ -1,4 +1,7 @@
-/** What costs more than one record: a list of 100, the quota, and log lines of a container whose history is full. */
+/**
+ * What costs more than one record: a list of 100, the quota, and log lines of a container whose
+ * history is full.
+ */
 import { BlockQueue } from '../../host-agent/logs/block.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Table } from '../section.ts';

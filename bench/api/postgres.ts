@@ -1,4 +1,7 @@
-/** A PostgreSQL server on a unix socket, as somebody would set it up for a small machine: durable, and with memory. */
+/**
+ * A PostgreSQL server on a unix socket, as somebody would set it up for a small machine: durable,
+ * and with memory.
+ */
 import { chownSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startServer, type Server } from '../../dev/process/process.ts';

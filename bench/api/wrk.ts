@@ -1,4 +1,7 @@
-/** A closed loop: so many connections, each asking again as soon as it is answered. wrk makes it, with one thread. */
+/**
+ * A closed loop: so many connections, each asking again as soon as it is answered. wrk makes it,
+ * with one thread.
+ */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Type, { type Static } from 'typebox';
@@ -64,7 +67,9 @@ export interface ClosedLoop {
   readonly forS: number;
 }
 
-/** @throws where an answer is no success: a number of failures would be a number of something else. */
+/**
+ * @throws where an answer is no success: a number of failures would be a number of something else.
+ */
 export async function closedLoop(bench: Bench, { system, traffic, connections, forS }: ClosedLoop): Promise<Measured> {
   bench.signal.throwIfAborted();
   const wrk = await bench.tool('wrk');

@@ -1,4 +1,6 @@
-/** Declare → running and stop → stopped: the engine alone, Longshore above it, Docker Swarm in it. */
+/**
+ * Declare → running and stop → stopped: the engine alone, Longshore above it, Docker Swarm in it.
+ */
 import { randomBytes } from 'node:crypto';
 import { cacheFolder } from '../../dev/paths.ts';
 import { pushTestImage } from '../../dev/servers/registry.ts';

@@ -1,4 +1,7 @@
-/** The engine with nobody above it: the calls that nobody can do without, with the very body that the agent sends. */
+/**
+ * The engine with nobody above it: the calls that nobody can do without, with the very body that
+ * the agent sends.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
@@ -12,7 +15,10 @@ import { load, type BenchImage, type DockerEngine, type Peer } from './peer.ts';
 
 const decodeIdentity = decoder(Identity);
 
-/** Of the agent of a stack in this folder: its containers are on a network that bears this owner's name. */
+/**
+ * Of the agent of a stack in this folder: its containers are on a network that bears this owner's
+ * name.
+ */
 export const ownerOf = (stateFolder: string): Owner =>
   decodeIdentity(readFileSync(join(stateFolder, 'agent', 'identity.json')));
 
@@ -36,7 +42,10 @@ const desired = (image: BenchImage, ports: readonly number[]): DesiredContainer 
   config_files: [],
 });
 
-/** On the agent's own network, under labels of other names: the agent would remove what bears its own. */
+/**
+ * On the agent's own network, under labels of other names: the agent would remove what bears its
+ * own.
+ */
 export function engineBody(owner: Owner, image: BenchImage, ports: readonly number[] = []): object {
   const made = createBody({
     owner,

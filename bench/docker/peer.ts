@@ -1,4 +1,7 @@
-/** Who runs a container: the engine alone, Longshore, Swarm. Each says when it knows that something has happened. */
+/**
+ * Who runs a container: the engine alone, Longshore, Swarm. Each says when it knows that something
+ * has happened.
+ */
 import { engineGet, engineRequest, parseEngineHost, type EngineAddress } from '../../dev/servers/engine-api.ts';
 import { sleep } from '../../lib/backoff.ts';
 

@@ -1,4 +1,7 @@
-/** Docker Swarm on the same engine: a service of one replica, on a bridge network of its own, as the agent's is. */
+/**
+ * Docker Swarm on the same engine: a service of one replica, on a bridge network of its own, as the
+ * agent's is.
+ */
 import { limits } from '../../schemas/limits.ts';
 import { eventually, load, type BenchImage, type DockerEngine, type Peer } from './peer.ts';
 
@@ -17,7 +20,10 @@ interface Service {
   readonly Spec: object;
 }
 
-/** By digest, as the `docker` command resolves it beforehand: by tag, Swarm would ask the registry for each. */
+/**
+ * By digest, as the `docker` command resolves it beforehand: by tag, Swarm would ask the registry
+ * for each.
+ */
 const specOf = (name: string, { registry, repository, digest }: BenchImage, network: string): object => ({
   Name: name,
   TaskTemplate: {

@@ -1,7 +1,7 @@
 /**
- * A process full of hosts: each its own enrolment, keys, NATS connection and agent (host-agent/agent.ts, as main.ts starts
- * it), on an engine in memory. Tells on `/readyz` when all have a session, and on `/counts` what the engines did; `/metrics`
- * is the sum of all agents'.
+ * A process full of hosts: each its own enrolment, keys, NATS connection and agent
+ * (host-agent/agent.ts, as main.ts starts it), on an engine in memory. Tells on `/readyz` when all
+ * have a session, and on `/counts` what the engines did; `/metrics` is the sum of all agents'.
  */
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -32,7 +32,10 @@ const enrolmentsAtATime = 4;
 const enrolDeadlineMs = 120_000;
 
 const log = createLog('host-agents', 'warn');
-/** Nothing is stopped but all at once, by the end of the process: containers go on, as they do when an agent ends. */
+/**
+ * Nothing is stopped but all at once, by the end of the process: containers go on, as they do when
+ * an agent ends.
+ */
 const life: Lifecycle = {
   onStop: () => undefined,
   fail: (event, error) => {

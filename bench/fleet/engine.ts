@@ -1,6 +1,7 @@
 /**
- * A container engine without containers, in the agent's own process: what the agent calls of the Docker Engine API, answered
- * in its JSON from memory, with no HTTP between. Every image is present; every call is answered in the same tick.
+ * A container engine without containers, in the agent's own process: what the agent calls of the
+ * Docker Engine API, answered in its JSON from memory, with no HTTP between. Every image is
+ * present; every call is answered in the same tick.
  */
 import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';

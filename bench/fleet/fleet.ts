@@ -1,4 +1,6 @@
-/** A fleet: the agent's own code on simulated engines, and what the control plane takes to run it. */
+/**
+ * A fleet: the agent's own code on simulated engines, and what the control plane takes to run it.
+ */
 import { say } from '../../dev/steps.ts';
 import type { Bench, Section, Table } from '../section.ts';
 import { figure } from '../statistics.ts';

@@ -1,6 +1,7 @@
 /**
- * Requests as fast as they are answered, over so many keep-alive connections, each with one request in flight: bytes on
- * sockets and no HTTP client, for what the load costs is taken from what it measures. Runs as a worker thread.
+ * Requests as fast as they are answered, over so many keep-alive connections, each with one request
+ * in flight: bytes on sockets and no HTTP client, for what the load costs is taken from what it
+ * measures. Runs as a worker thread.
  */
 import { connect, type Socket } from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';

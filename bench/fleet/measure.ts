@@ -1,4 +1,7 @@
-/** The phases of a fleet's measurement: declare, wait until all run, look at what it costs, kill and load again. */
+/**
+ * The phases of a fleet's measurement: declare, wait until all run, look at what it costs, kill and
+ * load again.
+ */
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { Worker } from 'node:worker_threads';
@@ -104,7 +107,10 @@ export interface Declared {
   readonly cpu: CpuSeconds;
 }
 
-/** All are declared as fast as they are accepted, and run on their hosts and in the eyes of the control plane. */
+/**
+ * All are declared as fast as they are accepted, and run on their hosts and in the eyes of the
+ * control plane.
+ */
 export async function declareAll(
   bench: Bench,
   world: FleetWorld,

@@ -1,4 +1,7 @@
-/** What is read of a running world: processes' CPU and memory, the NATS server's counts, the events, the tenants' lists. */
+/**
+ * What is read of a running world: processes' CPU and memory, the NATS server's counts, the events,
+ * the tenants' lists.
+ */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { jetstreamManager } from '@nats-io/jetstream';
@@ -131,7 +134,9 @@ export interface Lives {
   readonly lastRunningAtMs: number;
 }
 
-/** From every event that the control plane has kept, once it has kept those of so many containers. */
+/**
+ * From every event that the control plane has kept, once it has kept those of so many containers.
+ */
 export async function livesOf(nats: Nats, count: number): Promise<Lives> {
   const end = performance.now() + settleMs;
   for (;;) {

@@ -1,6 +1,7 @@
 /**
- * Loaded into the actors (`--import`): on SIGUSR2 the process collects its garbage and writes the size of its heap into a
- * file, so that what is told is what it holds and not what it has yet to throw away.
+ * Loaded into the actors (`--import`): on SIGUSR2 the process collects its garbage and writes the
+ * size of its heap into a file, so that what is told is what it holds and not what it has yet to
+ * throw away.
  */
 import { renameSync, writeFileSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';

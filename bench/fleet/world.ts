@@ -1,4 +1,7 @@
-/** A control plane with a fleet of simulated hosts: real nats-server, Redis, gateways, actors and agents. */
+/**
+ * A control plane with a fleet of simulated hosts: real nats-server, Redis, gateways, actors and
+ * agents.
+ */
 import { mkdirSync, mkdtempSync, existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -34,7 +37,10 @@ export interface FleetWorld {
   /** By role; those of the actors are others after `restartActors`. */
   processes(): Readonly<Record<Role, readonly Server[]>>;
   engineCounts(): Promise<Counts>;
-  /** SIGKILL to every actors process, and all started again. Resolves when each says that it is ready, with how long that took. */
+  /**
+   * SIGKILL to every actors process, and all started again. Resolves when each says that it is
+   * ready, with how long that took.
+   */
   restartActors(): Promise<number>;
   stop(): Promise<void>;
 }
@@ -46,7 +52,9 @@ const agentsReadyMs = 300_000;
 const askDeadlineMs = 30_000;
 const setUpAtATime = 16;
 const tokenLifetimeS = 24 * 3600;
-/** Where the agents' files lie: a thousand hosts have a thousand disks, and this machine has one. */
+/**
+ * Where the agents' files lie: a thousand hosts have a thousand disks, and this machine has one.
+ */
 const memoryFolder = '/dev/shm';
 
 /** So many at a time. */

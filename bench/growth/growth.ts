@@ -1,4 +1,7 @@
-/** Cost as work grows: the same fleet a tenth and a hundredth as large, and the same work shared by more processes. */
+/**
+ * Cost as work grows: the same fleet a tenth and a hundredth as large, and the same work shared by
+ * more processes.
+ */
 import { perContainer, runFleet, type FleetPlan, type FleetRun } from '../fleet/fleet.ts';
 import type { Bench, Plot, Results, Section, Table } from '../section.ts';
 import { figure } from '../statistics.ts';

@@ -1,4 +1,7 @@
-/** What is measured of a fleet whose containers run: reads, lists, further creates, and what a host's sync takes. */
+/**
+ * What is measured of a fleet whose containers run: reads, lists, further creates, and what a
+ * host's sync takes.
+ */
 import { randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import type { NatsConnection } from '@nats-io/transport-node';
@@ -89,7 +92,10 @@ const senderOf = (nc: NatsConnection, host: HostKey): Promise<Sender> =>
     });
   });
 
-/** As an agent that holds nothing asks (host-agent/control-plane/sync.ts). Resolves when every partition has given all its parts. */
+/**
+ * As an agent that holds nothing asks (host-agent/control-plane/sync.ts). Resolves when every
+ * partition has given all its parts.
+ */
 function syncOnce(nc: NatsConnection, sender: Sender): Promise<void> {
   return new Promise((resolve, reject) => {
     const inbox = `_INBOX.${randomUUID()}`;

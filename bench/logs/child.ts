@@ -1,4 +1,7 @@
-/** A child of the bench that is told what to do and says what came of it, word by word. It ends when the bench does. */
+/**
+ * A child of the bench that is told what to do and says what came of it, word by word. It ends when
+ * the bench does.
+ */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';

@@ -1,4 +1,6 @@
-/** A line of the bench: its number, when it was written, and padding; 100 bytes with its newline. */
+/**
+ * A line of the bench: its number, when it was written, and padding; 100 bytes with its newline.
+ */
 
 export const lineBytes = 100;
 const numberDigits = 9;
@@ -19,8 +21,8 @@ export const readLine = (line: string): { readonly number: number; readonly writ
 const tickMs = 5;
 
 /**
- * Calls `emit` with the numbers that are due, [from, to), some two hundred times a second, until `lines` are. What `emit`
- * does not take now (it returns how far it came) is due the next time.
+ * Calls `emit` with the numbers that are due, [from, to), some two hundred times a second, until
+ * `lines` are. What `emit` does not take now (it returns how far it came) is due the next time.
  */
 export function atPace(
   linesPerSecond: number,

@@ -1,4 +1,7 @@
-/** Lines written at a steady pace by one process and read by another, and what the parts between them use. */
+/**
+ * Lines written at a steady pace by one process and read by another, and what the parts between
+ * them use.
+ */
 import { startChild } from './child.ts';
 
 import type { LinesRead, LogSource, ReaderOrder, ReaderWord } from './reader.ts';

@@ -1,4 +1,7 @@
-/** A process that follows the logs of containers and checks that every line comes once: from the API, or from the engine. */
+/**
+ * A process that follows the logs of containers and checks that every line comes once: from the
+ * API, or from the engine.
+ */
 import { request, type IncomingMessage, type RequestOptions } from 'node:http';
 import { Demultiplexer } from '../../host-agent/docker/demux.ts';
 import { limits } from '../../schemas/limits.ts';

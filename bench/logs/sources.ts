@@ -1,4 +1,7 @@
-/** Containers that print what comes to their port: declared through Longshore, or made by the engine alone. */
+/**
+ * Containers that print what comes to their port: declared through Longshore, or made by the engine
+ * alone.
+ */
 import { pushTestImage } from '../../dev/servers/registry.ts';
 import type { Stack } from '../../dev/stack.ts';
 import type { Owner } from '../../host-agent/reconcile/spec.ts';

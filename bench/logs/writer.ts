@@ -1,4 +1,6 @@
-/** A process that writes lines into containers: each listens on a port, and prints what comes there. */
+/**
+ * A process that writes lines into containers: each listens on a port, and prints what comes there.
+ */
 import { connect, type Socket } from 'node:net';
 import { sleep } from '../../lib/backoff.ts';
 import { atPace, makeLine, wallMs } from './line.ts';

@@ -1,6 +1,7 @@
 /**
- * The same on workerd: a Durable Object for each tenant, with SQLite as its storage. What a request has written is on the
- * disk, as far as workerd puts it there, before its answer leaves: the runtime's output gate sees to that.
+ * The same on workerd: a Durable Object for each tenant, with SQLite as its storage. What a request
+ * has written is on the disk, as far as workerd puts it there, before its answer leaves: the
+ * runtime's output gate sees to that.
  */
 import { DurableObject, type Sql } from 'cloudflare:workers';
 import type { Container } from '../../schemas/api/container.ts';

@@ -1,6 +1,7 @@
 /**
- * What people would write in place of Longshore's API: Fastify, a pool of PostgreSQL connections, and each create in one
- * transaction. One statement is such a transaction, and takes one round trip in place of four.
+ * What people would write in place of Longshore's API: Fastify, a pool of PostgreSQL connections,
+ * and each create in one transaction. One statement is such a transaction, and takes one round trip
+ * in place of four.
  */
 import { readFileSync } from 'node:fs';
 import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify';

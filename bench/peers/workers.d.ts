@@ -1,4 +1,7 @@
-/** What the Durable Objects of this folder use of workerd; its own types would replace those of Node. */
+/**
+ * What the Durable Objects of this folder use of workerd; its own types would replace those of
+ * Node.
+ */
 declare module 'cloudflare:workers' {
   export interface Sql {
     exec<Row>(query: string, ...values: unknown[]): Iterable<Row>;

@@ -1,4 +1,7 @@
-/** `npm run backup -- FOLDER [--without-logs]`: all state of a cluster into a folder, while it serves. See docs/backup.md. */
+/**
+ * `npm run backup -- FOLDER [--without-logs]`: all state of a cluster into a folder, while it
+ * serves. See docs/backup.md.
+ */
 import { parseArgs } from 'node:util';
 import { systemClock } from '../../lib/clock.ts';
 import { backUpCluster } from './cluster.ts';

@@ -1,6 +1,7 @@
 /**
- * All state of a cluster into a folder, while it serves (ADR 9). Each stream is saved as it is at one moment, one after
- * the other; the events come after the partitions, so that none is missing that a saved partition has let go of.
+ * All state of a cluster into a folder, while it serves (ADR 9). Each stream is saved as it is at
+ * one moment, one after the other; the events come after the partitions, so that none is missing
+ * that a saved partition has let go of.
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import { checkServer } from '../../actors/cluster.ts';

@@ -1,6 +1,6 @@
 /**
- * A backup on disk: a folder with a file for each stream, and `manifest.json`, which says what they are. The folder is
- * there whole or not at all.
+ * A backup on disk: a folder with a file for each stream, and `manifest.json`, which says what they
+ * are. The folder is there whole or not at all.
  */
 import { mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
@@ -33,7 +33,10 @@ export const Manifest = Type.Object({
   /** A partition's bucket each, in their order. */
   partitions: Type.Array(SavedStream),
   events: SavedStream,
-  /** The last sequence of the events when the first partition was yet to be saved: up to here every partition knows of its own. */
+  /**
+   * The last sequence of the events when the first partition was yet to be saved: up to here every
+   * partition knows of its own.
+   */
   eventsKnown: Type.Integer({ minimum: 0 }),
   /** Absent: left out. */
   logs: Type.Optional(SavedStream),
@@ -59,8 +62,8 @@ async function syncFolder(path: string): Promise<void> {
 }
 
 /**
- * Calls `fill` with a folder to put the streams' files into, writes the manifest that it resolves to, and gives the folder
- * its name. What was written is taken away again where that fails.
+ * Calls `fill` with a folder to put the streams' files into, writes the manifest that it resolves
+ * to, and gives the folder its name. What was written is taken away again where that fails.
  * @throws BackupError where something is there already.
  */
 export async function writeBackup(path: string, fill: (folder: string) => Promise<Manifest>): Promise<Manifest> {

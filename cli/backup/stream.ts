@@ -1,8 +1,9 @@
 /**
- * One stream to a file and back, by JetStream's own protocol of snapshots, which keeps sequences, times, headers and TTLs. The
- * client has no call for it. A snapshot: the server sends chunks and counts their acknowledgements, so that no more than a
- * window is under way; an empty message is the end, with a status where it gave up. A restore: each chunk is a request; an
- * empty one is the end, and its answer says what the stream is now.
+ * One stream to a file and back, by JetStream's own protocol of snapshots, which keeps sequences,
+ * times, headers and TTLs. The client has no call for it. A snapshot: the server sends chunks and
+ * counts their acknowledgements, so that no more than a window is under way; an empty message is
+ * the end, with a status where it gave up. A restore: each chunk is a request; an empty one is the
+ * end, and its answer says what the stream is now.
  */
 import { createHash } from 'node:crypto';
 import { open, type FileHandle } from 'node:fs/promises';
@@ -44,7 +45,9 @@ const chunkBytes = 128 * 1024;
 /** In flight, and so in memory here. */
 const windowBytes = 4 * 1024 * 1024;
 const chunkDeadlineMs = 30_000;
-/** The server reads the whole stream before it answers (`jsck`), and when it has got all of it back. */
+/**
+ * The server reads the whole stream before it answers (`jsck`), and when it has got all of it back.
+ */
 const wholeDeadlineMs = 10 * 60_000;
 const askDeadlineMs = 10_000;
 /** Together less than the 5 s after which the server gives up a restore that nothing comes for. */
@@ -114,7 +117,10 @@ async function onFile<T>(path: string, work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Writes the stream as it is at one moment; it may be written to meanwhile. The file is on the disk when this resolves. */
+/**
+ * Writes the stream as it is at one moment; it may be written to meanwhile. The file is on the disk
+ * when this resolves.
+ */
 export async function saveStream(nc: NatsConnection, name: string, path: string): Promise<Snapshot> {
   const file = await onFile(path, () => open(path, 'wx', 0o600));
   const chunks = nc.subscribe(createInbox());
@@ -194,8 +200,8 @@ export async function digestOf(path: string): Promise<{ readonly bytes: number; 
 }
 
 /**
- * Of several servers, the one that restores may be another than ours, which may not have heard yet of where it takes chunks. No
- * responders: it was not delivered.
+ * Of several servers, the one that restores may be another than ours, which may not have heard yet
+ * of where it takes chunks. No responders: it was not delivered.
  */
 async function sendChunk(nc: NatsConnection, target: string, chunk: Buffer): Promise<Msg> {
   for (let attempt = 1; ; attempt++) {
@@ -231,7 +237,9 @@ export async function restoreStream(
   return end.state;
 }
 
-/** On several servers a stream that is new answers nothing until its replicas have chosen a leader. */
+/**
+ * On several servers a stream that is new answers nothing until its replicas have chosen a leader.
+ */
 async function untilLed(nc: NatsConnection, name: string): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {

@@ -1,6 +1,6 @@
 /**
- * Which cluster is backed up or restored: the one that the environment names, or else the one of `npm start`. The
- * latter's NATS is started for the while where it does not run.
+ * Which cluster is backed up or restored: the one that the environment names, or else the one of
+ * `npm start`. The latter's NATS is started for the while where it does not run.
  */
 import { join } from 'node:path';
 import { connect, type NatsConnection } from '@nats-io/transport-node';
@@ -28,7 +28,10 @@ interface Target {
 
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** Calls `work` with a connection that does not outlive it; where it breaks, so does the work. A signal breaks it. */
+/**
+ * Calls `work` with a connection that does not outlive it; where it breaks, so does the work. A
+ * signal breaks it.
+ */
 export async function withTarget<T>(env: NodeJS.ProcessEnv, work: (nc: NatsConnection) => Promise<T>): Promise<T> {
   const target = await findTarget(env);
   try {

@@ -1,8 +1,9 @@
 /**
- * Who may say what on NATS, as JWTs that the server checks by itself (decentralised mode): one operator, and two
- * accounts that meet only in the exports below. `CP` holds JetStream and the control plane; `HOSTS` has none, and each
- * host in it speaks of itself only (invariant A7). Why two accounts: subject permissions inside one do not protect it,
- * for a host may ask JetStream's API of its own account with a `reply` of its choice.
+ * Who may say what on NATS, as JWTs that the server checks by itself (decentralised mode): one
+ * operator, and two accounts that meet only in the exports below. `CP` holds JetStream and the
+ * control plane; `HOSTS` has none, and each host in it speaks of itself only (invariant A7). Why
+ * two accounts: subject permissions inside one do not protect it, for a host may ask JetStream's
+ * API of its own account with a `reply` of its choice.
  */
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -26,7 +27,10 @@ import { anySender, anyUnboundSender, subjects, type Sender } from '../../schema
 import { createAccount, createOperator, createUser, fromSeed, type KeyPair } from '@nats-io/nkeys';
 
 export interface NatsIdentityFiles {
-  /** Credentials of a user of CP that may do everything in it, for backup, restore and an operator's tools. */
+  /**
+   * Credentials of a user of CP that may do everything in it, for backup, restore and an operator's
+   * tools.
+   */
   readonly cpCredsFile: string;
   /** Of a user of CP that may do what a gateway does. */
   readonly gatewayCredsFile: string;
@@ -34,7 +38,10 @@ export interface NatsIdentityFiles {
   readonly actorsCredsFile: string;
   /** Credentials of a user of the system account, for actors and an operator's tools. */
   readonly sysCredsFile: string;
-  /** Seed of a signing key of the operator: actors sign what they change in the account HOSTS with it. */
+  /**
+   * Seed of a signing key of the operator: actors sign what they change in the account HOSTS with
+   * it.
+   */
   readonly operatorSigningSeedFile: string;
   /** Seed of the key that signs host users. */
   readonly hostsSigningSeedFile: string;
@@ -113,7 +120,10 @@ const accountLimits: OperatorLimits = {
   conn: unlimited,
   leaf: unlimited,
 };
-/** A hostile host shall not use up the servers' connections, nor bring a server of its own into the account. */
+/**
+ * A hostile host shall not use up the servers' connections, nor bring a server of its own into the
+ * account.
+ */
 const hostsLimits: OperatorLimits = { ...accountLimits, conn: limits.hostConnections, leaf: 0 };
 const jetStreamLimits: OperatorLimits = {
   mem_storage: unlimited,
@@ -135,7 +145,8 @@ const crossings = [
   { from: 'CP', type: 'service', subject: 'host.*.log.>', responses: 'Singleton' },
   { from: 'CP', type: 'stream', subject: 'desired.>' },
   { from: 'HOSTS', type: 'stream', subject: 'agent.*.*.beat' },
-  // For agents of the last release, whose credentials do not name their key in the subjects (ADR 22).
+  // For agents of the last release, whose credentials do not name their key in the subjects (ADR
+  // 22).
   { from: 'CP', type: 'service', subject: 'host.*.sync', responses: 'Stream' },
   { from: 'CP', type: 'service', subject: 'host.*.report', responses: 'Singleton' },
   { from: 'CP', type: 'service', subject: 'host.*.hello', responses: 'Singleton' },
@@ -166,8 +177,9 @@ const importsOf = (account: AccountName, keyOf: (name: AccountName) => KeyPair):
     }));
 
 /**
- * The JWT of an earlier start, as long as it says the same. One that is signed again is newer than what actors have pushed
- * since, and a server would put it in the place of that, without the revocations.
+ * The JWT of an earlier start, as long as it says the same. One that is signed again is newer than
+ * what actors have pushed since, and a server would put it in the place of that, without the
+ * revocations.
  */
 async function keptAccount(folder: string, name: string, key: KeyPair, claims: Partial<Account>, operator: KeyPair) {
   const path = join(folder, `${name.toLowerCase()}.jwt`);
@@ -187,8 +199,9 @@ async function keptAccount(folder: string, name: string, key: KeyPair, claims: P
 }
 
 /**
- * What a gateway does: it asks owners, and actors for what JetStream holds, and hears bells. It has no right to ask
- * JetStream: with any, a reply of its choice would make the server write for it (ADR 18).
+ * What a gateway does: it asks owners, and actors for what JetStream holds, and hears bells. It has
+ * no right to ask JetStream: with any, a reply of its choice would make the server write for it
+ * (ADR 18).
  */
 const gatewayPermissions = (publicKey: string): Partial<User> => ({
   pub: { allow: ['part.*', 'read.*'], deny: [] },
@@ -207,8 +220,9 @@ const subjectsOfHosts = (sender: Sender<'*'>): string[] => [
 ];
 
 /**
- * What actors hear. They write all state, so a list of what they may publish would stop no thief; and it would cost, since
- * the server checks each new subject against it, and every key and every answer has a subject of its own (ADR 18).
+ * What actors hear. They write all state, so a list of what they may publish would stop no thief;
+ * and it would cost, since the server checks each new subject against it, and every key and every
+ * answer has a subject of its own (ADR 18).
  */
 const actorsPermissions = (publicKey: string): Partial<User> => ({
   sub: {
@@ -227,8 +241,8 @@ const actorsPermissions = (publicKey: string): Partial<User> => ({
 const gatewayName = /^[A-Za-z0-9][A-Za-z0-9-]{0,62}$/;
 
 /**
- * Makes the identities, or loads those that `folder` holds from an earlier start. `gateways`: names of gateways that get
- * a user of their own, in `gateway-<name>.creds`.
+ * Makes the identities, or loads those that `folder` holds from an earlier start. `gateways`: names
+ * of gateways that get a user of their own, in `gateway-<name>.creds`.
  */
 export async function prepareNatsIdentity(folder: string, gateways: readonly string[] = []): Promise<NatsIdentity> {
   const misnamed = gateways.find((name) => !gatewayName.test(name));

@@ -1,7 +1,7 @@
 /**
- * `node dist/cli/keys/nats-keys.js <folder> [gateway ...]`: makes the NATS identities of a cluster, or reads those that the
- * folder holds, and writes what the servers' configuration includes. Each gateway that is named gets credentials of its own.
- * docs/deploy.md says where each file goes.
+ * `node dist/cli/keys/nats-keys.js <folder> [gateway ...]`: makes the NATS identities of a cluster,
+ * or reads those that the folder holds, and writes what the servers' configuration includes. Each
+ * gateway that is named gets credentials of its own. docs/deploy.md says where each file goes.
  */
 import { join, resolve } from 'node:path';
 import { prepareNatsIdentity, writePrivateFile } from './nats-identity.ts';

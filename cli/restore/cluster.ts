@@ -1,6 +1,7 @@
 /**
- * A cluster from its backup (ADR 9). Until the last step a mark stands in place of the cluster's record, so that no program
- * takes the half for the whole; a restore that was broken off is done again from its beginning.
+ * A cluster from its backup (ADR 9). Until the last step a mark stands in place of the cluster's
+ * record, so that no program takes the half for the whole; a restore that was broken off is done
+ * again from its beginning.
  */
 import { join } from 'node:path';
 import type { NatsConnection } from '@nats-io/transport-node';
@@ -106,8 +107,8 @@ const withReplicas = (config: StreamConfig, replicas: number | undefined): Strea
 const membersStream = bucketStream(buckets.members.bucket);
 
 /**
- * An actors process that lives would write what it remembers over what is restored. Those that are connected listen, and
- * those that are members renew their keys.
+ * An actors process that lives would write what it remembers over what is restored. Those that are
+ * connected listen, and those that are members renew their keys.
  */
 async function requireNobodyServes(nc: NatsConnection): Promise<void> {
   if (await isHeard(nc, subjects.directoryRefresh))
@@ -132,7 +133,10 @@ async function isHeard(nc: NatsConnection, subject: string): Promise<boolean> {
   }
 }
 
-/** Those that the backup brings, and every other partition's: of another number of them nothing may stay. */
+/**
+ * Those that the backup brings, and every other partition's: of another number of them nothing may
+ * stay.
+ */
 async function streamsInTheWay(nc: NatsConnection, manifest: Manifest): Promise<string[]> {
   const brought = new Set(savedStreams(manifest).map(({ config }) => config.name));
   const jsm = await jetstreamManager(nc);

@@ -1,6 +1,7 @@
 /**
- * The events were saved after the partitions, so some tell of entries that no restored partition has. Their ids will be
- * given again, to other events, and readers take an id that they have seen for old: so these messages go.
+ * The events were saved after the partitions, so some tell of entries that no restored partition
+ * has. Their ids will be given again, to other events, and readers take an id that they have seen
+ * for old: so these messages go.
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import Type from 'typebox';
@@ -47,7 +48,8 @@ export async function dropUnknownEvents(
     const found = await nextMessage(nc, seq);
     if (found === undefined) break;
     seq = found.seq;
-    // One with an unknown event was published after its partition was saved: the known ones in it are in the journal still.
+    // One with an unknown event was published after its partition was saved: the known ones in it
+    // are in the journal still.
     if (decodeEvents(Buffer.from(found.data, 'base64')).some(isUnknown)) unknown.push(seq);
   }
   for (const seq of unknown) await api(nc, `STREAM.MSG.DELETE.${name}`, { seq, no_erase: true });

@@ -1,6 +1,7 @@
 /**
- * The mark of a restore that is under way, in place of the cluster's record. It is renewed by compare-and-set at its own
- * revision: of two restores one learns that it is not alone, and a mark that does not move was left by one that was broken off.
+ * The mark of a restore that is under way, in place of the cluster's record. It is renewed by
+ * compare-and-set at its own revision: of two restores one learns that it is not alone, and a mark
+ * that does not move was left by one that was broken off.
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import { clusterSubject, readClusterEntry } from '../../lib/nats/cluster-record.ts';

@@ -1,4 +1,7 @@
-/** A partition whose bucket has just come back: its former owner is fenced off, and it is loaded once, as an owner would. */
+/**
+ * A partition whose bucket has just come back: its former owner is fenced off, and it is loaded
+ * once, as an owner would.
+ */
 import { randomUUID } from 'node:crypto';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { createJetStreamStore } from '../../actors/runtime/jetstream-store.ts';
@@ -29,7 +32,8 @@ export async function settlePartition(
   const { value, revision } = await store.readEpoch();
   // Nobody has ever had it.
   if (value === null) return { kind: 'loads', lastEntry: 0, quarantined: [] };
-  // A process that had it when the backup was made, and was cut off since, would pass the fence at the old revision.
+  // A process that had it when the backup was made, and was cut off since, would pass the fence at
+  // the old revision.
   const epoch = await store.takeEpoch(value, revision);
   if (epoch !== lastRevision + 1) {
     throw new BackupError(`partition ${partition} was written to while it was restored: is an actors process running?`);

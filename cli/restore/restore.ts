@@ -1,6 +1,6 @@
 /**
- * `npm run restore -- FOLDER [--replace] [--replicas N]`: a cluster from its backup, while no actors process runs. See
- * docs/backup.md.
+ * `npm run restore -- FOLDER [--replace] [--replicas N]`: a cluster from its backup, while no
+ * actors process runs. See docs/backup.md.
  */
 import { parseArgs } from 'node:util';
 import { systemClock } from '../../lib/clock.ts';

@@ -1,4 +1,7 @@
-/** `npm run docs`: writes the tables of docs/ from the code. test/house/docs.test.ts fails where that was forgotten. */
+/**
+ * `npm run docs`: writes the tables of docs/ from the code. test/house/docs.test.ts fails where
+ * that was forgotten.
+ */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fillTables } from './markdown.ts';

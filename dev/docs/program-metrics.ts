@@ -1,4 +1,7 @@
-/** Every metric of the three programs and of the VPN area, from the registries that they themselves fill. */
+/**
+ * Every metric of the three programs and of the VPN area, from the registries that they themselves
+ * fill.
+ */
 import type { Registry } from 'prom-client';
 import {
   countScrubs,

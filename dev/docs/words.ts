@@ -1,4 +1,7 @@
-/** What the tables of docs/ say by hand, beside what the code says itself. The types ask for a word on each. */
+/**
+ * What the tables of docs/ say by hand, beside what the code says itself. The types ask for a word
+ * on each.
+ */
 import type { ContainerStatus, Reason } from '../../schemas/api/container.ts';
 import type { ErrorCode } from '../../schemas/errors.ts';
 import type { ToolName } from '../fetch/tool-table.ts';
@@ -357,7 +360,10 @@ interface ToolingWords {
   readonly meaning: string;
 }
 
-/** What the commands of this repository read from the environment, beside the variables that name a tool. */
+/**
+ * What the commands of this repository read from the environment, beside the variables that name a
+ * tool.
+ */
 export const toolingWords: Readonly<Record<string, ToolingWords>> = {
   LONGSHORE_CACHE: {
     form: 'folder',

@@ -1,7 +1,8 @@
 /**
- * Debian packages without touching the system: apt with its own lists and archive folders downloads, `dpkg -x` unpacks.
- * Needs no root. The machine's own sources say from where, and its own package database says which libraries are
- * there already, so that only what is missing comes along.
+ * Debian packages without touching the system: apt with its own lists and archive folders
+ * downloads, `dpkg -x` unpacks. Needs no root. The machine's own sources say from where, and its
+ * own package database says which libraries are there already, so that only what is missing comes
+ * along.
  */
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,7 +22,9 @@ export interface AptSource {
   readonly signedBy: string | undefined;
 }
 
-/** Which of a distribution's suites a package comes from: the machine's own release, or the newest. */
+/**
+ * Which of a distribution's suites a package comes from: the machine's own release, or the newest.
+ */
 export type Suite = 'release' | 'sid';
 
 export interface Release {
@@ -62,8 +65,8 @@ export function parseSourcesFile(text: string): AptSource[] {
 }
 
 /**
- * The sources to use: the distribution's own and nobody else's, for sid made from the one that carries the machine's
- * release. Empty where the machine has none that fits.
+ * The sources to use: the distribution's own and nobody else's, for sid made from the one that
+ * carries the machine's release. Empty where the machine has none that fits.
  */
 export function sourcesFor(suite: Suite, release: Release, all: readonly AptSource[]): AptSource[] {
   const rolling = ['testing', 'unstable', 'sid'];
@@ -124,7 +127,10 @@ interface PrivateApt {
   readonly configFile: string;
 }
 
-/** Writes the folders and configuration under which apt sees the machine's packages but changes none of its files. */
+/**
+ * Writes the folders and configuration under which apt sees the machine's packages but changes none
+ * of its files.
+ */
 function preparePrivateApt(suite: Suite, cacheFolder: string): PrivateApt {
   const release = parseOsRelease(
     (() => {
@@ -160,7 +166,8 @@ function preparePrivateApt(suite: Suite, cacheFolder: string): PrivateApt {
       '#clear APT::Update::Post-Invoke-Success;',
       '#clear DPkg::Pre-Install-Pkgs;',
       'Debug::NoLocking "true";',
-      // The user _apt can't write into folders of ours; what comes is verified by signature all the same.
+      // The user _apt can't write into folders of ours; what comes is verified by signature all the
+      // same.
       'APT::Sandbox::User "root";',
       'Acquire::Languages "none";',
       'Acquire::Retries "2";',
@@ -200,8 +207,8 @@ async function updateLists(config: PrivateApt, force: boolean): Promise<void> {
 }
 
 /**
- * Downloads the packages, with what they need and the machine lacks, and unpacks them as `prefix`. The prefix appears
- * whole or not at all. The caller holds the lock of the cache.
+ * Downloads the packages, with what they need and the machine lacks, and unpacks them as `prefix`.
+ * The prefix appears whole or not at all. The caller holds the lock of the cache.
  */
 export async function unpackPackages(
   packages: readonly string[],

@@ -15,11 +15,19 @@ export interface ToolEntry {
   readonly versionPattern: RegExp;
   /** Copied into container images, where there are no libraries. */
   readonly static?: true;
-  /** What must lie beside it, seen from the root of its installation: what it loads while it runs. */
+  /**
+   * What must lie beside it, seen from the root of its installation: what it loads while it runs.
+   */
   readonly files?: readonly string[];
-  /** Folders of its executables, seen from the root of its installation, where they are on nobody's PATH. */
+  /**
+   * Folders of its executables, seen from the root of its installation, where they are on nobody's
+   * PATH.
+   */
   readonly folders?: readonly string[];
-  /** Nothing but tests of a part uses it: where it can't be had, these are skipped (but never in CI). */
+  /**
+   * Nothing but tests of a part uses it: where it can't be had, these are skipped (but never in
+   * CI).
+   */
   readonly optional?: true;
   /** Nothing but `npm run bench` uses it. */
   readonly benchmark?: true;
@@ -33,7 +41,8 @@ export const tools = {
   'nats-server': {
     variable: 'LONGSHORE_NATS_SERVER',
     executables: ['nats-server'],
-    // Atomic batches, per-message TTL and a fence by another subject came with 2.12; older ones ignore them silently.
+    // Atomic batches, per-message TTL and a fence by another subject came with 2.12; older ones
+    // ignore them silently.
     minimum: [2, 12],
     versionArguments: ['--version'],
     versionPattern: /v?(\d+)\.(\d+)\.\d+/,
@@ -248,7 +257,10 @@ export const isOptional = (name: ToolName): boolean => entryOf(name).optional ==
 export const atLeast = (version: Version, minimum: Version): boolean =>
   version[0] > minimum[0] || (version[0] === minimum[0] && version[1] >= minimum[1]);
 
-/** The one message for whoever must help: what is missing, why it could not be had, and the two ways to provide it. */
+/**
+ * The one message for whoever must help: what is missing, why it could not be had, and the two ways
+ * to provide it.
+ */
 export function missingToolMessage(name: ToolName, entry: ToolEntry, reasons: readonly string[]): string {
   const { minimum, variable, packages, elsewhere, suite } = entry;
   const version = minimum === undefined ? '' : ` ${minimum.join('.')} or newer`;

@@ -1,6 +1,6 @@
 /**
- * Finds a tool: named by the environment, on PATH, unpacked in the cache, or fetched into the cache now. The system is
- * changed only where nothing else works and we are root (see `installPackages`).
+ * Finds a tool: named by the environment, on PATH, unpacked in the cache, or fetched into the cache
+ * now. The system is changed only where nothing else works and we are root (see `installPackages`).
  */
 import {
   accessSync,
@@ -70,7 +70,10 @@ function findExecutable(name: string, folders: readonly string[]): string | unde
     });
 }
 
-/** No program interpreter among the ELF program headers: the file needs no dynamic linker. (ELF specification, 64 bit.) */
+/**
+ * No program interpreter among the ELF program headers: the file needs no dynamic linker. (ELF
+ * specification, 64 bit.)
+ */
 export function isStaticElf(path: string): boolean {
   const head = Buffer.alloc(64 * 1024);
   const file = openSync(path, 'r');
@@ -157,8 +160,9 @@ function prefixEnvironment(
 }
 
 /**
- * What a package's installation scripts would have done: pick one of iptables' two variants. The machine's firewall
- * has both beside each other, and a packet passes only where both let it, so rules belong where rules are already.
+ * What a package's installation scripts would have done: pick one of iptables' two variants. The
+ * machine's firewall has both beside each other, and a packet passes only where both let it, so
+ * rules belong where rules are already.
  */
 async function linkIptables(prefix: string, env: NodeJS.ProcessEnv): Promise<void> {
   const folder = join(prefix, 'usr/sbin');
@@ -307,6 +311,9 @@ async function installTool(name: ToolName, entry: ToolEntry, options: FindOption
   return probePath(name, options.env, 'installed');
 }
 
-/** The tool with this process's environment and cache: for tests and for whoever starts one server by hand. */
+/**
+ * The tool with this process's environment and cache: for tests and for whoever starts one server
+ * by hand.
+ */
 export const toolHere = (name: ToolName): Promise<Tool> =>
   findTool(name, { env: process.env, cacheFolder: cacheFolder(process.env) });

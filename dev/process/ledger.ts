@@ -1,8 +1,9 @@
 /**
- * What this process started and must not leave behind, written down before it is started. When the process ends in
- * whatever way (a crash, SIGKILL), a guard in a session of its own sees its pipe close and ends what the ledger still
- * names; where the guard is killed as well, the next start does it (`reapAbandoned`). Nothing else is ever ended: a
- * process is known by pid and start time, or by a mark in its environment that holds a random id.
+ * What this process started and must not leave behind, written down before it is started. When the
+ * process ends in whatever way (a crash, SIGKILL), a guard in a session of its own sees its pipe
+ * close and ends what the ledger still names; where the guard is killed as well, the next start
+ * does it (`reapAbandoned`). Nothing else is ever ended: a process is known by pid and start time,
+ * or by a mark in its environment that holds a random id.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { appendFileSync, readdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs';
@@ -17,7 +18,10 @@ export const markVariable = 'LONGSHORE_MARK';
 export type Belonging =
   /** A server and its descendants: those that bear the mark. */
   | { readonly kind: 'server'; readonly id: string; readonly name: string; readonly graceMs: number }
-  /** Known once it runs; some servers overwrite the memory that shows their environment (Redis does). */
+  /**
+   * Known once it runs; some servers overwrite the memory that shows their environment (Redis
+   * does).
+   */
   | { readonly kind: 'process'; readonly id: string; readonly process: ProcessName }
   /** What a container engine leaves beside its processes. */
   | { readonly kind: 'engine'; readonly id: string; readonly remains: EngineRemains }
@@ -31,7 +35,10 @@ export interface EngineRemains {
   readonly cgroup: string;
   /** Bridges with an address in this range (CIDR) are the engine's. */
   readonly addressPool: string;
-  /** How to run `ip` and `iptables` here; undefined where the engine makes no bridges or rules, or there is no such program. */
+  /**
+   * How to run `ip` and `iptables` here; undefined where the engine makes no bridges or rules, or
+   * there is no such program.
+   */
   readonly ip: readonly string[] | undefined;
   readonly iptables: readonly string[] | undefined;
   readonly env: Readonly<Record<string, string>>;

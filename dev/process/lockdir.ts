@@ -1,6 +1,6 @@
 /**
- * A lock between processes: a folder, since making one either succeeds or not. It names its owner, so that the lock of
- * a process that was killed can be told from one that is held.
+ * A lock between processes: a folder, since making one either succeeds or not. It names its owner,
+ * so that the lock of a process that was killed can be told from one that is held.
  */
 import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -18,7 +18,10 @@ export interface Lock {
 
 export type LockState = { readonly held: false } | { readonly held: true; readonly pid: number | undefined };
 
-/** Only a pid where the system has no /proc: then a reused pid can hold a dead owner's lock until the deadline. */
+/**
+ * Only a pid where the system has no /proc: then a reused pid can hold a dead owner's lock until
+ * the deadline.
+ */
 type Owner = ProcessName | { readonly pid: number };
 
 function lives(owner: Owner): boolean {
@@ -63,8 +66,8 @@ export function tryLock(path: string): Lock | undefined {
 }
 
 /**
- * Clears a dead owner's lock. It is moved away before it is removed: of two that find the same dead owner, the slower
- * one may have moved the faster one's new lock, sees so, and puts it back.
+ * Clears a dead owner's lock. It is moved away before it is removed: of two that find the same dead
+ * owner, the slower one may have moved the faster one's new lock, sees so, and puts it back.
  */
 function bury(path: string): void {
   const grave = `${path}.stale-${randomBytes(6).toString('hex')}`;

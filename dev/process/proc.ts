@@ -1,7 +1,8 @@
 /**
- * Which process is which. A pid alone names nothing: it is reused. A pid with its start time (in ticks since boot) and
- * the boot it belongs to names one process for good, and only such a name is ever signalled after the fact.
- * Without /proc (macOS) nothing can be named, and so nothing is ever ended by these means.
+ * Which process is which. A pid alone names nothing: it is reused. A pid with its start time (in
+ * ticks since boot) and the boot it belongs to names one process for good, and only such a name is
+ * ever signalled after the fact. Without /proc (macOS) nothing can be named, and so nothing is ever
+ * ended by these means.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 
@@ -21,13 +22,19 @@ const readText = (path: string): string | undefined => {
 
 const bootId = (): string => readText('/proc/sys/kernel/random/boot_id')?.trim() ?? '';
 
-/** The fields of /proc/<pid>/stat from the third on: the second, the command in brackets, may itself hold brackets. */
+/**
+ * The fields of /proc/<pid>/stat from the third on: the second, the command in brackets, may itself
+ * hold brackets.
+ */
 const statFields = (pid: number): string[] | undefined => {
   const stat = readText(`/proc/${pid}/stat`);
   return stat?.slice(stat.lastIndexOf(')') + 2).split(' ');
 };
 
-/** Undefined when there is no such process; one that ended and that its parent has not collected counts as none. */
+/**
+ * Undefined when there is no such process; one that ended and that its parent has not collected
+ * counts as none.
+ */
 export function processName(pid: number): ProcessName | undefined {
   const fields = statFields(pid);
   const [state, startTicks] = [fields?.[0], fields?.[19]];
@@ -61,7 +68,10 @@ export function allProcesses(): ProcessName[] {
   return pids.flatMap((pid) => processName(Number(pid)) ?? []);
 }
 
-/** Processes whose environment holds `NAME=value`: a mark that every descendant of a server inherits. */
+/**
+ * Processes whose environment holds `NAME=value`: a mark that every descendant of a server
+ * inherits.
+ */
 export function processesMarked(variable: string, value: string): ProcessName[] {
   const mark = `${variable}=${value}`;
   return allProcesses().filter(({ pid }) => readText(`/proc/${pid}/environ`)?.split('\0').includes(mark) === true);

@@ -1,6 +1,6 @@
 /**
- * A server as a child: started, waited for, stopped, and never left behind (ledger.ts). It runs in a session of its
- * own, so that Ctrl-C reaches us alone and the order of stopping is ours.
+ * A server as a child: started, waited for, stopped, and never left behind (ledger.ts). It runs in
+ * a session of its own, so that Ctrl-C reaches us alone and the order of stopping is ours.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, existsSync, mkdirSync, openSync, readSync, fstatSync } from 'node:fs';
@@ -19,12 +19,18 @@ export interface ServerSpec {
   readonly cwd: string;
   /** Output is appended here. */
   readonly logFile: string;
-  /** Whether it serves; may reject while it does not. The signal aborts at the deadline and when the server ends. */
+  /**
+   * Whether it serves; may reject while it does not. The signal aborts at the deadline and when the
+   * server ends.
+   */
   readonly ready: (signal: AbortSignal) => Promise<boolean>;
   readonly readyDeadlineMs: number;
   /** Between SIGTERM and SIGKILL. */
   readonly stopGraceMs: number;
-  /** Where what it started may outlive it and is taken over by its successor, both bear the same mark. */
+  /**
+   * Where what it started may outlive it and is taken over by its successor, both bear the same
+   * mark.
+   */
   readonly mark?: string;
   /** Aborted: the start is called off, and nothing of it is left. */
   readonly signal?: AbortSignal;
@@ -77,7 +83,9 @@ export function logTail(path: string): string {
 export interface Restartable {
   /** The running server, or the last one that ran; another after a restart. */
   server(): Server;
-  /** Ends what is left of the last one and starts the next. An aborted signal calls the start off. */
+  /**
+   * Ends what is left of the last one and starts the next. An aborted signal calls the start off.
+   */
   restart(signal?: AbortSignal): Promise<void>;
   stop(): Promise<void>;
 }
@@ -96,7 +104,10 @@ export async function startRestartable(launch: (signal?: AbortSignal) => Promise
   };
 }
 
-/** Starts the server and resolves when it is ready; where it fails to, nothing of it is left and the error holds its log's tail. */
+/**
+ * Starts the server and resolves when it is ready; where it fails to, nothing of it is left and the
+ * error holds its log's tail.
+ */
 export async function startServer(spec: ServerSpec): Promise<Server> {
   const server = spawnServer(spec);
   try {
@@ -149,7 +160,8 @@ function spawnServer(spec: ServerSpec): Server {
   const exited = new Promise<Exit>((resolve) => {
     const settle = (value: Exit): void => {
       exit = value;
-      // Its pid may be another's from here on. The mark stays in the ledger, for what the server started.
+      // Its pid may be another's from here on. The mark stays in the ledger, for what the server
+      // started.
       strike(`${mark}/${pid}`);
       resolve(value);
     };
@@ -198,7 +210,10 @@ function spawnServer(spec: ServerSpec): Server {
   };
 }
 
-/** Below the range from which the kernel takes outgoing ports: a server that is restarted finds its port free again. */
+/**
+ * Below the range from which the kernel takes outgoing ports: a server that is restarted finds its
+ * port free again.
+ */
 const portRange = { first: 20_000, last: 32_000 } as const;
 const portAttempts = 50;
 
@@ -209,7 +224,10 @@ export const isFree = (port: number): Promise<boolean> =>
     probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)));
   });
 
-/** A loopback port that nobody listens on now. Another process may take it before you do: see `onFreePort`. */
+/**
+ * A loopback port that nobody listens on now. Another process may take it before you do: see
+ * `onFreePort`.
+ */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < portAttempts; attempt++) {
     const port = portRange.first + Math.floor(Math.random() * (portRange.last - portRange.first));
@@ -218,7 +236,10 @@ export async function freePort(): Promise<number> {
   throw new Error(`no free port between ${portRange.first} and ${portRange.last}`);
 }
 
-/** Starts something on a free port, and on another when it failed and the port has been taken meanwhile. */
+/**
+ * Starts something on a free port, and on another when it failed and the port has been taken
+ * meanwhile.
+ */
 export async function onFreePort<T>(start: (port: number) => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     const port = await freePort();

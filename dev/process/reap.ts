@@ -44,7 +44,10 @@ async function reapOne(belonging: Belonging, graceOf: ReadonlyMap<string, number
   }
 }
 
-/** The newest goes first: a server before its folder, a container engine's processes before its mounts. */
+/**
+ * The newest goes first: a server before its folder, a container engine's processes before its
+ * mounts.
+ */
 export async function reap(left: readonly Belonging[]): Promise<void> {
   const graceOf = new Map(left.flatMap((item) => (item.kind === 'server' ? [[item.id, item.graceMs] as const] : [])));
   for (const belonging of left.toReversed()) {
@@ -56,7 +59,10 @@ export async function reap(left: readonly Belonging[]): Promise<void> {
   }
 }
 
-/** At the start of a program: clears what earlier ones were killed over. Their guards may be at it; both may try. */
+/**
+ * At the start of a program: clears what earlier ones were killed over. Their guards may be at it;
+ * both may try.
+ */
 export async function reapAbandoned(): Promise<number> {
   const abandoned = abandonedLedgers();
   for (const { file, content } of abandoned) {

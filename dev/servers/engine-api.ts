@@ -1,4 +1,7 @@
-/** The few requests of the Docker Engine API that the tooling itself makes, over a unix socket or TCP. */
+/**
+ * The few requests of the Docker Engine API that the tooling itself makes, over a unix socket or
+ * TCP.
+ */
 import { request } from 'node:http';
 
 export type EngineAddress =
@@ -68,7 +71,10 @@ export async function engineAnswers(address: EngineAddress, deadlineMs: number):
 const stopGraceS = 5;
 const stopDeadlineMs = 30_000;
 
-/** Stops what runs and bears all these labels, as `docker stop` does; what has ended meanwhile is as good as stopped. */
+/**
+ * Stops what runs and bears all these labels, as `docker stop` does; what has ended meanwhile is as
+ * good as stopped.
+ */
 export async function stopContainers(host: string, labels: Readonly<Record<string, string>>): Promise<void> {
   const address = parseEngineHost(host);
   if (address === undefined) return;

@@ -1,6 +1,7 @@
 /**
- * What a container engine leaves when it is killed, or leaves always: processes in its cgroup, mounts below its folders,
- * its bridges and their firewall rules. Each is recognised by something that only this engine has.
+ * What a container engine leaves when it is killed, or leaves always: processes in its cgroup,
+ * mounts below its folders, its bridges and their firewall rules. Each is recognised by something
+ * that only this engine has.
  */
 import { readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -38,7 +39,10 @@ const subfolders = (path: string): string[] => {
 /** The folder and all below it, the deepest first. */
 const tree = (path: string): string[] => [...subfolders(path).flatMap(tree), path];
 
-/** The engine's cgroup in every hierarchy: one below the root (version 2), or one below each controller's (version 1). */
+/**
+ * The engine's cgroup in every hierarchy: one below the root (version 2), or one below each
+ * controller's (version 1).
+ */
 const cgroupFolders = (cgroup: string): string[] =>
   [cgroupRoot, ...subfolders(cgroupRoot)]
     .map((hierarchy) => join(hierarchy, cgroup))
@@ -89,7 +93,10 @@ function thaw(folder: string): void {
   }
 }
 
-/** Mount points below the folder, the last mounted first (proc(5): the fifth field, with octal escapes). */
+/**
+ * Mount points below the folder, the last mounted first (proc(5): the fifth field, with octal
+ * escapes).
+ */
 export function mountsBelow(mountinfo: string, folder: string): string[] {
   return mountinfo
     .split('\n')
@@ -117,7 +124,10 @@ export interface Route {
   readonly mask: number;
 }
 
-/** The IPv4 routes of /proc/net/route, whose addresses are hexadecimal in the machine's byte order (little-endian). */
+/**
+ * The IPv4 routes of /proc/net/route, whose addresses are hexadecimal in the machine's byte order
+ * (little-endian).
+ */
 export function parseRoutes(text: string): Route[] {
   const swap = (hex: string): number => Buffer.from(hex, 'hex').readUInt32LE(0);
   return text
@@ -151,7 +161,10 @@ const bridgesIn = (pool: string): string[] => [
   ),
 ];
 
-/** The arguments that delete a rule which `iptables -S` shows; undefined for a rule that does not name the device. */
+/**
+ * The arguments that delete a rule which `iptables -S` shows; undefined for a rule that does not
+ * name the device.
+ */
 export function deletionOf(rule: string, device: string): string[] | undefined {
   const words = rule.match(/"[^"]*"|\S+/g)?.map((word) => word.replace(/^"|"$/g, '')) ?? [];
   return words[0] === '-A' && words.includes(device) ? ['-D', ...words.slice(1)] : undefined;
@@ -166,7 +179,9 @@ async function command(remains: EngineRemains, program: readonly string[], args:
   return ran.stdout;
 }
 
-/** Deletes the firewall rules that name a bridge of this engine; where it keeps none, does nothing. */
+/**
+ * Deletes the firewall rules that name a bridge of this engine; where it keeps none, does nothing.
+ */
 export async function removeRules(remains: EngineRemains): Promise<void> {
   const { iptables } = remains;
   if (iptables === undefined) return;
@@ -186,7 +201,10 @@ async function removeBridges(remains: EngineRemains): Promise<void> {
   for (const device of bridgesIn(remains.addressPool)) await command(remains, ip, ['link', 'del', 'dev', device]);
 }
 
-/** Clears all that an engine whose processes have ended left behind; what is gone already is no fault. */
+/**
+ * Clears all that an engine whose processes have ended left behind; what is gone already is no
+ * fault.
+ */
 export async function sweepEngine(remains: EngineRemains): Promise<void> {
   await killCgroup(remains.cgroup);
   for (const folder of remains.folders) await unmountBelow(folder);

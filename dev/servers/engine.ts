@@ -1,7 +1,8 @@
 /**
- * A container engine: the one that answers, or a private dockerd with folders of its own. Several private ones run side
- * by side; each has its own socket, containerd, cgroup and range of addresses. What they share is the machine's
- * firewall, in which each keeps its own rules (engine-firewall.ts).
+ * A container engine: the one that answers, or a private dockerd with folders of its own. Several
+ * private ones run side by side; each has its own socket, containerd, cgroup and range of
+ * addresses. What they share is the machine's firewall, in which each keeps its own rules
+ * (engine-firewall.ts).
  */
 import { createHash, randomInt } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -46,14 +47,20 @@ export interface PrivateEngine {
   readonly version: string;
   readonly logFile: string;
   server(): Server;
-  /** Stops its containers and itself, and clears its mounts, bridges and rules. Images and containers stay in `dir`. */
+  /**
+   * Stops its containers and itself, and clears its mounts, bridges and rules. Images and
+   * containers stay in `dir`.
+   */
   stop(): Promise<void>;
   /** Ends dockerd as a crash would. Its containers go on until it is started again. */
   kill9(): Promise<void>;
   /** SIGSTOP: connections are accepted, and nothing is answered. */
   pause(): void;
   resume(): void;
-  /** Starts it on the same data after `stop`, `kill9` or a crash. An aborted signal calls the start off. */
+  /**
+   * Starts it on the same data after `stop`, `kill9` or a crash. An aborted signal calls the start
+   * off.
+   */
   start(signal?: AbortSignal): Promise<void>;
 }
 
@@ -63,7 +70,10 @@ export interface PrivateEngineOptions {
   /** Images, containers and log; found again by the next start with the same folder. */
   readonly dir: string;
   readonly tool?: EngineTool;
-  /** Whether it keeps rules in the machine's firewall: isolation between networks, and containers' way out. */
+  /**
+   * Whether it keeps rules in the machine's firewall: isolation between networks, and containers'
+   * way out.
+   */
   readonly firewall: boolean;
   /** Nobody comes back to it: `stop` removes its containers at once instead of waiting for them. */
   readonly throwaway: boolean;
@@ -77,7 +87,8 @@ const usualSockets = (env: NodeJS.ProcessEnv): string[] => [
 
 /**
  * The engine that answers at DOCKER_HOST or at a usual socket.
- * @throws EngineUnavailable when DOCKER_HOST names one that does not answer: another in its place would surprise.
+ * @throws EngineUnavailable when DOCKER_HOST names one that does not answer: another in its place
+ * would surprise.
  */
 export async function findEngine(env: NodeJS.ProcessEnv): Promise<AnsweringEngine | undefined> {
   const named = env['DOCKER_HOST'];
@@ -97,7 +108,9 @@ export async function findEngine(env: NodeJS.ProcessEnv): Promise<AnsweringEngin
 const engineVersion = async (address: EngineAddress): Promise<string> =>
   (await engineGet<{ Version: string }>(address, '/version', pingDeadlineMs)).Version;
 
-/** Kept beside the data, since networks of an earlier start lie in the range that was chosen then. */
+/**
+ * Kept beside the data, since networks of an earlier start lie in the range that was chosen then.
+ */
 interface EngineIdentity {
   readonly mark: string;
   readonly addressPool: string;
@@ -200,7 +213,10 @@ function daemonArguments(layout: Layout, firewall: boolean): string[] {
   return options.map(([name, value]) => `--${name}=${value}`);
 }
 
-/** Pid files of a dockerd that was killed name pids that others may bear by now, and it would refuse to start. */
+/**
+ * Pid files of a dockerd that was killed name pids that others may bear by now, and it would refuse
+ * to start.
+ */
 async function clearStalePids(layout: Layout): Promise<void> {
   const containerdPid = join(layout.execRoot, 'containerd/containerd.pid');
   if (existsSync(containerdPid)) {
@@ -214,7 +230,10 @@ async function clearStalePids(layout: Layout): Promise<void> {
   rmSync(layout.pidFile, { force: true });
 }
 
-/** @throws EngineUnavailable where a private engine can't be started, before anything is fetched for it. */
+/**
+ * @throws EngineUnavailable where a private engine can't be started, before anything is fetched for
+ * it.
+ */
 export function requirePrivateEngine(): void {
   if (process.platform === 'linux' && process.getuid?.() === 0) return;
   throw new EngineUnavailable(
@@ -244,9 +263,11 @@ export async function startPrivateEngine(options: PrivateEngineOptions): Promise
     enter({ kind: 'folder', id: `${mark}/folder`, path: layout.runFolder });
     enter({ kind: 'engine', id: `${mark}/engine`, remains });
     await clearStalePids(layout);
-    // Of a dockerd that was killed: rules for containers that have ended, in chains that the next one does not empty.
+    // Of a dockerd that was killed: rules for containers that have ended, in chains that the next
+    // one does not empty.
     await removeRules(remains);
-    // Not the machine's own configuration. Docker 20 would write a key file below /etc; later ones know no such setting.
+    // Not the machine's own configuration. Docker 20 would write a key file below /etc; later ones
+    // know no such setting.
     const config = tool.version.startsWith('20.') ? { 'deprecated-key-path': join(layout.dir, 'key.json') } : {};
     writeFileSync(layout.configFile, JSON.stringify(config));
     return startServer({

@@ -1,6 +1,7 @@
 /**
- * Container images of one layer, made here: a tar archive, an image configuration and a manifest (Docker image
- * manifest version 2, schema 2), all from a list of files. The same input gives the same bytes, and so the same digest.
+ * Container images of one layer, made here: a tar archive, an image configuration and a manifest
+ * (Docker image manifest version 2, schema 2), all from a list of files. The same input gives the
+ * same bytes, and so the same digest.
  */
 import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';

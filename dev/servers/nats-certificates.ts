@@ -1,7 +1,7 @@
 /**
- * Certificates of a NATS cluster for tests and benchmarks: two authorities that are forgotten when they have signed. One is
- * for what clients see, the other for the routes between the servers, so that no certificate of the clients' authority makes
- * a server of the cluster.
+ * Certificates of a NATS cluster for tests and benchmarks: two authorities that are forgotten when
+ * they have signed. One is for what clients see, the other for the routes between the servers, so
+ * that no certificate of the clients' authority makes a server of the cluster.
  */
 import { generateKeyPair, randomBytes } from 'node:crypto';
 import { isIP } from 'node:net';

@@ -1,6 +1,7 @@
 /**
- * Three nats-servers that hold JetStream together, with TLS and the accounts of nats-identity.ts: as in production, but
- * on one machine. Servers may stand in network namespaces of their own, which the caller can reach.
+ * Three nats-servers that hold JetStream together, with TLS and the accounts of nats-identity.ts:
+ * as in production, but on one machine. Servers may stand in network namespaces of their own, which
+ * the caller can reach.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +17,9 @@ import { toolHere, type ServerTool } from '../fetch/tools.ts';
 export interface NatsPlace {
   readonly name: string;
   readonly address: string;
-  /** Command prefix that enters a network namespace, such as `nsenter --net=<file>`; absent: none. */
+  /**
+   * Command prefix that enters a network namespace, such as `nsenter --net=<file>`; absent: none.
+   */
   readonly enter?: readonly string[];
   /** Absent: free ports. */
   readonly clientPort?: number;
@@ -31,7 +34,10 @@ export interface NatsNode {
   readonly logFile: string;
   /** The running server; another after a start. */
   server(): Server;
-  /** After `stop` or `kill9`: with the same configuration and folder. Resolves when it takes clients. */
+  /**
+   * After `stop` or `kill9`: with the same configuration and folder. Resolves when it takes
+   * clients.
+   */
   start(): Promise<void>;
   stop(): Promise<void>;
   kill9(): Promise<void>;
@@ -124,7 +130,10 @@ const connectAs = (cluster: Omit<NatsCluster, 'stop'>, credsFile: string): Promi
     timeout: askMs,
   });
 
-/** Whether the leader of JetStream's metadata hears all others; before that, a stream may be refused its replicas. */
+/**
+ * Whether the leader of JetStream's metadata hears all others; before that, a stream may be refused
+ * its replicas.
+ */
 async function metaLeaderHearsAll(system: NatsConnection, servers: number): Promise<boolean> {
   const leads = ({ server, data }: ServerReport): boolean => {
     const { leader, replicas = [] } = data?.meta_cluster ?? {};
@@ -138,7 +147,10 @@ async function metaLeaderHearsAll(system: NatsConnection, servers: number): Prom
   return false;
 }
 
-/** Whether the control plane's account has JetStream, which it is given later than there is a leader. */
+/**
+ * Whether the control plane's account has JetStream, which it is given later than there is a
+ * leader.
+ */
 async function accountIsServed(control: NatsConnection): Promise<boolean> {
   const answer = await control.request('$JS.API.INFO', '', { timeout: askMs });
   return answer.json<{ error?: object }>().error === undefined;

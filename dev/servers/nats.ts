@@ -11,7 +11,9 @@ export { mintHostUserJwt, type HostUser } from '../../cli/keys/nats-identity.ts'
 
 export interface NatsOptions {
   readonly tool?: ServerTool;
-  /** Keys, configuration, streams and log: a second start with the same folder is the same server. */
+  /**
+   * Keys, configuration, streams and log: a second start with the same folder is the same server.
+   */
   readonly dir: string;
   readonly port?: number;
 }
@@ -35,8 +37,9 @@ export interface Nats extends Restartable {
 }
 
 /**
- * Who may connect, as lines of a nats-server's configuration. The server keeps the accounts in a folder of its own and
- * takes changes of them; of what the folder holds and what stands here it goes by the newer.
+ * Who may connect, as lines of a nats-server's configuration. The server keeps the accounts in a
+ * folder of its own and takes changes of them; of what the folder holds and what stands here it
+ * goes by the newer.
  */
 export const accountsConfiguration = (identity: NatsIdentity, accountsDir: string): string[] => [
   `operator: "${identity.operatorJwt}"`,
@@ -79,7 +82,10 @@ export const natsConfiguration = (configuration: NatsConfiguration): string =>
     '',
   ].join('\n');
 
-/** The server greets whoever connects with an INFO line; before JetStream is ready it does not listen. */
+/**
+ * The server greets whoever connects with an INFO line; before JetStream is ready it does not
+ * listen.
+ */
 async function natsAnswers(port: number, signal: AbortSignal): Promise<boolean> {
   const socket = connect({ port, host: '127.0.0.1' });
   try {

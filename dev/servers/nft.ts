@@ -17,7 +17,10 @@ export function pathWithNft(folder: string, { path, env }: ServerTool, pathBefor
   return [folder, pathBefore].join(delimiter);
 }
 
-/** An agent leaves its rules behind, since its containers go on; whoever ends the containers takes them away. */
+/**
+ * An agent leaves its rules behind, since its containers go on; whoever ends the containers takes
+ * them away.
+ */
 export async function removeFirewall({ path, env }: ServerTool, table: string): Promise<void> {
   await run(path, ['delete', 'table', 'inet', table], { deadlineMs, env });
 }

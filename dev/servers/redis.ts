@@ -1,6 +1,7 @@
 /**
- * A Redis on loopback: shared memory of gateways, so nothing of it is kept on disk. It wants a password, and its one user
- * may do what a gateway does and nothing else; docs/deploy.md shows the same user.
+ * A Redis on loopback: shared memory of gateways, so nothing of it is kept on disk. It wants a
+ * password, and its one user may do what a gateway does and nothing else; docs/deploy.md shows the
+ * same user.
  */
 import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
@@ -14,7 +15,10 @@ export interface RedisOptions {
   readonly tool?: ServerTool;
   readonly folder: string;
   readonly port?: number;
-  /** Lines of its configuration in place of those that take connections on the port, such as for TLS. */
+  /**
+   * Lines of its configuration in place of those that take connections on the port, such as for
+   * TLS.
+   */
   readonly listen?: (port: number) => readonly string[];
 }
 

@@ -1,6 +1,7 @@
 /**
- * An OCI registry on loopback, and the images that the demo and the tests run: made from BusyBox on the spot and pushed
- * over the registry's HTTP API, so that no image is ever fetched from elsewhere.
+ * An OCI registry on loopback, and the images that the demo and the tests run: made from BusyBox on
+ * the spot and pushed over the registry's HTTP API, so that no image is ever fetched from
+ * elsewhere.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -52,7 +53,8 @@ export async function startRegistry(options: RegistryOptions): Promise<Registry>
         name: 'docker-registry',
         command: tool.path,
         args: ['serve', configFile],
-        // Tracing to a collector is on by default in version 3 and would fill the log with its absence.
+        // Tracing to a collector is on by default in version 3 and would fill the log with its
+        // absence.
         env: { ...tool.env, OTEL_TRACES_EXPORTER: 'none' },
         cwd: folder,
         logFile: join(folder, 'registry.log'),
@@ -171,7 +173,9 @@ export const demoImage = { repository: 'longshore/demo', tag: '1' } as const;
 
 const demoPage = '<!doctype html><title>Longshore</title><h1>Ahoy from a Longshore container</h1>\n';
 
-/** As process 1 the shell has no default action for SIGTERM: the trap is what makes a stop prompt. */
+/**
+ * As process 1 the shell has no default action for SIGTERM: the trap is what makes a stop prompt.
+ */
 const demoScript = `
 trap 'echo "stopping"; exit 0' TERM INT
 echo "Ahoy from Longshore: \${GREETING:-hello} (process $$ on $(hostname))"
@@ -185,7 +189,10 @@ while :; do
 done
 `;
 
-/** Pushes `longshore/demo:1`: greets, prints a line every second, serves a page on 8080, stops at once. */
+/**
+ * Pushes `longshore/demo:1`: greets, prints a line every second, serves a page on 8080, stops at
+ * once.
+ */
 export function pushDemoImage(address: string): Promise<string> {
   return pushTestImage(address, {
     ...demoImage,

@@ -1,6 +1,6 @@
 /**
- * What a token says, and what can be told of it without a key. Pure. Whatever is refused here is refused whether or not
- * the keys can be had (a 401, never a 503).
+ * What a token says, and what can be told of it without a key. Pure. Whatever is refused here is
+ * refused whether or not the keys can be had (a 401, never a 503).
  */
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -50,7 +50,10 @@ const Claims = Type.Object({
 export type Claims = Static<typeof Claims>;
 const claimsCheck = Compile(Claims);
 
-/** Issuer and gateway may disagree on the time by this much; not for `exp`, which is looked at on every request. */
+/**
+ * Issuer and gateway may disagree on the time by this much; not for `exp`, which is looked at on
+ * every request.
+ */
 export const clockToleranceS = 5;
 
 export type Preview =
@@ -87,7 +90,8 @@ export function preview(
   if (![claims.aud].flat().includes(issuer.audience)) return refused('audience');
   if (claims.exp <= nowS) return refused('expired');
   if (claims.nbf !== undefined && claims.nbf > nowS + clockToleranceS) return refused('not yet valid');
-  // A revocation of tokens issued until now must meet it later too, and is kept for the longest life.
+  // A revocation of tokens issued until now must meet it later too, and is kept for the longest
+  // life.
   if (claims.iat !== undefined && claims.iat > nowS + clockToleranceS) return refused('issued in the future');
   if (claims.exp - (claims.iat ?? nowS) > lifeMaxS) return refused('lives too long');
   if (identityOf(claims, issuer, '') === undefined) return refused('tenant');
@@ -98,8 +102,9 @@ const mayName = ({ tenants }: Issuer, tenant: string): boolean =>
   tenants.some((name) => (name.endsWith('*') ? tenant.startsWith(name.slice(0, -1)) : tenant === name));
 
 /**
- * Undefined where the tenant claim holds no tenant: it goes into NATS subjects, so its form is checked here. Or where the
- * token says more than its issuer may: it is not believed in part. `unnamed`: its name where it has no `jti`.
+ * Undefined where the tenant claim holds no tenant: it goes into NATS subjects, so its form is
+ * checked here. Or where the token says more than its issuer may: it is not believed in part.
+ * `unnamed`: its name where it has no `jti`.
  */
 export function identityOf(claims: Claims, issuer: Issuer, unnamed: string): Identity | undefined {
   const tenant: unknown = Object.hasOwn(claims, issuer.tenantClaim)
@@ -119,5 +124,8 @@ export function identityOf(claims: Claims, issuer: Issuer, unnamed: string): Ide
   };
 }
 
-/** The payload of a token whose signature was verified, as claims; undefined where it is none of ours after all. */
+/**
+ * The payload of a token whose signature was verified, as claims; undefined where it is none of
+ * ours after all.
+ */
 export const claimsOf = (payload: unknown): Claims | undefined => (claimsCheck.Check(payload) ? payload : undefined);

@@ -1,4 +1,7 @@
-/** Whose request it is, as far as the network tells: the client's address, and the name under which it is limited. */
+/**
+ * Whose request it is, as far as the network tells: the client's address, and the name under which
+ * it is limited.
+ */
 import { isIP, isIPv4, isIPv6, type BlockList } from 'node:net';
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../lib/clock.ts';
@@ -13,7 +16,10 @@ const lastHop = (list: string): string => list.slice(list.lastIndexOf(',') + 1).
 const withPort = /^([\d.]+):\d{1,5}$/;
 const inBrackets = /^\[([^\]]+)\](?::\d{1,5})?$/;
 
-/** The address that a hop names; some proxies add a port, and brackets around IPv6. Undefined where it names none. */
+/**
+ * The address that a hop names; some proxies add a port, and brackets around IPv6. Undefined where
+ * it names none.
+ */
 function addressOfHop(hop: string): string | undefined {
   if (isIP(hop) !== 0) return plainAddress(hop);
   const ipv4 = withPort.exec(hop)?.[1] ?? '';
@@ -29,8 +35,9 @@ interface Found {
 }
 
 /**
- * The address of the socket, or where a trusted proxy is at its other end, the last one in X-Forwarded-For that is none
- * of ours. What stands before it anybody may have written. Where that hop is no address, the proxy that wrote it counts.
+ * The address of the socket, or where a trusted proxy is at its other end, the last one in
+ * X-Forwarded-For that is none of ours. What stands before it anybody may have written. Where that
+ * hop is no address, the proxy that wrote it counts.
  */
 function clientAddress(socket: string, forwardedFor: string, isTrusted: (address: string) => boolean): Found {
   if (!isTrusted(socket)) return { address: socket };
@@ -50,8 +57,8 @@ function clientAddress(socket: string, forwardedFor: string, isTrusted: (address
 }
 
 /**
- * What counts as one client. An IPv6 client has at least a /64 to itself and may take another address for every request
- * (RFC 6177, RFC 8981), so the network is what is counted.
+ * What counts as one client. An IPv6 client has at least a /64 to itself and may take another
+ * address for every request (RFC 6177, RFC 8981), so the network is what is counted.
  */
 export function clientOf(address: string): string {
   if (!isIPv6(address)) return address;
@@ -119,7 +126,10 @@ export class ClientAddresses {
     return network;
   }
 
-  /** A proxy that is missing in TRUSTED_PROXIES, or names no addresses, makes one client of everybody behind it. */
+  /**
+   * A proxy that is missing in TRUSTED_PROXIES, or names no addresses, makes one client of
+   * everybody behind it.
+   */
   #warn(event: Warning, fields: Fields): void {
     const nowMs = this.#clock.monotonicMs();
     if (nowMs - this.#warnedAtMs[event] < limits.forwardedWarnMs) return;

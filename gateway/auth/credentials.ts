@@ -19,7 +19,10 @@ const compactJws = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
 const judge = (token: string, from: 'bearer' | 'cookie'): Credentials =>
   token.length <= limits.tokenBytes && compactJws.test(token) ? { kind: 'token', token, from } : malformed;
 
-/** The value of the first cookie of that name (RFC 6265 section 5.4: the most specific one is sent first). */
+/**
+ * The value of the first cookie of that name (RFC 6265 section 5.4: the most specific one is sent
+ * first).
+ */
 export function cookieValue(header: string, name: string): string | undefined {
   let from = 0;
   while (from < header.length) {
@@ -51,14 +54,16 @@ const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 function sameOrigin(origin: string, host: string | undefined): boolean {
   if (host === undefined || !URL.canParse(origin)) return false;
   const url = new URL(origin);
-  // Which scheme the client used, the gateway behind a TLS terminator can't know; its port is the scheme's own.
+  // Which scheme the client used, the gateway behind a TLS terminator can't know; its port is the
+  // scheme's own.
   const { host: expected } = URL.canParse(`${url.protocol}//${host}`) ? new URL(`${url.protocol}//${host}`) : url;
   return (url.protocol === 'http:' || url.protocol === 'https:') && url.host === expected && expected !== '';
 }
 
 /**
- * A browser sends the cookie along with requests that another site makes. An unsafe method is refused where the browser
- * says so (`Sec-Fetch-Site`), or, from browsers that don't say, where the Origin is foreign.
+ * A browser sends the cookie along with requests that another site makes. An unsafe method is
+ * refused where the browser says so (`Sec-Fetch-Site`), or, from browsers that don't say, where the
+ * Origin is foreign.
  */
 export function isCrossSite(method: string, from: 'bearer' | 'cookie', headers: RequestHeaders): boolean {
   if (from === 'bearer' || safeMethods.has(method)) return false;

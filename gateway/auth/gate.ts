@@ -13,7 +13,10 @@ import type { Knowledge } from './revocation-feed.ts';
 import type { Verdict, Verifier } from './verifier.ts';
 
 export type Admission =
-  /** `crossSite`: made by another site with the user's cookie; refused after everything else was looked at. */
+  /**
+   * `crossSite`: made by another site with the user's cookie; refused after everything else was
+   * looked at.
+   */
   | { readonly kind: 'admitted'; readonly identity: Identity; readonly crossSite: boolean }
   /** By a token in the URL, which is good for the files of one peer. */
   | { readonly kind: 'granted'; readonly grant: TokenGrant }
@@ -57,9 +60,9 @@ const unknown: Readonly<Record<Exclude<Knowledge, 'known'>, Admission>> = {
 };
 
 /**
- * What a failure is counted against, beside the client. Each has a budget of its own, so that junk of one kind, from
- * behind an address that many share, leaves the others alone. `key <id>`: signatures that a published key did not make.
- * `url token <hash>`: one that was good before.
+ * What a failure is counted against, beside the client. Each has a budget of its own, so that junk
+ * of one kind, from behind an address that many share, leaves the others alone. `key <id>`:
+ * signatures that a published key did not make. `url token <hash>`: one that was good before.
  */
 export type FailureKind = `key ${string}` | 'url token' | `url token ${string}` | OwnToken;
 
@@ -84,8 +87,9 @@ export class Gate {
   }
 
   /**
-   * What can be refused without a key costs nothing worth a limit. A signature costs its verification, so an address that
-   * sends wrong ones is held back; not with a token that was verified here before, however long ago.
+   * What can be refused without a key costs nothing worth a limit. A signature costs its
+   * verification, so an address that sends wrong ones is held back; not with a token that was
+   * verified here before, however long ago.
    */
   #byToken(
     head: RequestHead,
@@ -125,7 +129,9 @@ export class Gate {
     return { kind: 'refused', result: rateLimited(retryAfter) };
   }
 
-  /** A refusal where this client asks too much of what is public; otherwise this request is counted. */
+  /**
+   * A refusal where this client asks too much of what is public; otherwise this request is counted.
+   */
   limitedByAddress(head: RequestHead): Refusal | undefined {
     const { publicRates, meters } = this.#options;
     const retryAfter = publicRates.take(this.clientOf(head));

@@ -25,7 +25,10 @@ const fits = (jwk: JWK, algorithm: Algorithm): boolean => {
   }
 };
 
-/** What is secret in a key that was published by mistake is left out: it would import as a key that can't verify. */
+/**
+ * What is secret in a key that was published by mistake is left out: it would import as a key that
+ * can't verify.
+ */
 const publicPart = ({ kty, crv, x, y, n, e }: JWK): JWK =>
   Object.fromEntries(Object.entries({ kty, crv, x, y, n, e }).filter(([, value]) => value !== undefined));
 

@@ -1,6 +1,6 @@
 /**
- * An issuer's keys over time: fetched from its JWKS URL or read from a file, renewed in the background, and never
- * forgotten because a renewal failed.
+ * An issuer's keys over time: fetched from its JWKS URL or read from a file, renewed in the
+ * background, and never forgotten because a renewal failed.
  */
 import { readFile, stat } from 'node:fs/promises';
 import { backoffMs, jitter } from '../../lib/backoff.ts';
@@ -20,7 +20,10 @@ export type KeyAnswer =
   /** Whether the issuer has such a key can't be told now. */
   | { readonly kind: 'unavailable' };
 
-/** Reads the set anew; undefined where it is known not to have changed. Rejects where it can't be had. */
+/**
+ * Reads the set anew; undefined where it is known not to have changed. Rejects where it can't be
+ * had.
+ */
 type Read = () => Promise<KeySet | undefined>;
 
 async function boundedText(response: Response): Promise<string> {
@@ -59,7 +62,10 @@ function fromFile(path: string): Read {
   };
 }
 
-/** How often each kind of source is read: a file costs a `stat`, a URL costs somebody else's server a request. */
+/**
+ * How often each kind of source is read: a file costs a `stat`, a URL costs somebody else's server
+ * a request.
+ */
 const paceOf = (source: KeySource) =>
   source.kind === 'file'
     ? { read: fromFile(source.path), freshMs: limits.jwksFilePollMs, unknownKidMs: 0 }
@@ -107,7 +113,8 @@ export class IssuerKeys {
     if (this.#keys === undefined && !(await this.#renewIfAllowed())) return { kind: 'unavailable' };
     const known = await this.#lookUp(keyId, algorithm);
     if (known !== undefined) return known;
-    // Perhaps a new key. Asking again at every such token would let anybody hammer the issuer through us.
+    // Perhaps a new key. Asking again at every such token would let anybody hammer the issuer
+    // through us.
     const sinceReadMs = this.#clock.monotonicMs() - this.#readAtMs;
     if (this.#failures === 0 && sinceReadMs < this.#pace.unknownKidMs) return { kind: 'unknown' };
     if (!(await this.#renewIfAllowed())) return { kind: 'unavailable' };

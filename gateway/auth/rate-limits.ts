@@ -1,8 +1,9 @@
 /**
- * Token buckets: so many requests a second for a tenant, so many failed authentications for an address. Each gateway
- * decides from its own memory; what the other gateways let through for the same tenant is charged when Redis tells of it
- * (redis.ts), a fraction of a second later. Redis may lie: a charge never takes the last `limits.rateLocalShare` of a
- * tenant's rate, and never adds to it.
+ * Token buckets: so many requests a second for a tenant, so many failed authentications for an
+ * address. Each gateway decides from its own memory; what the other gateways let through for the
+ * same tenant is charged when Redis tells of it (redis.ts), a fraction of a second later. Redis may
+ * lie: a charge never takes the last `limits.rateLocalShare` of a tenant's rate, and never adds to
+ * it.
  */
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../lib/clock.ts';
@@ -62,7 +63,10 @@ export class RateLimiter {
     return this.#buckets.get(key) === undefined ? 0 : this.#waitOf(this.#filled(key));
   }
 
-  /** What others took. The debt is bounded by one burst, so that a tenant is never held to its share for long. */
+  /**
+   * What others took. The debt is bounded by one burst, so that a tenant is never held to its share
+   * for long.
+   */
   charge(key: string, amount: number): void {
     const bucket = this.#filled(key);
     bucket.common = Math.max(-this.#rate.burst, bucket.common - amount);

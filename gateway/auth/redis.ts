@@ -1,8 +1,9 @@
 /**
- * Redis as the gateways' shared memory: what each let through (rate limits), and bells for revocations. Nothing waits for
- * it and nothing is lost with it: without it limits are each gateway's own, and revocations come by the poll. Nothing in it
- * is believed either, for others may write to it: a bell only makes this gateway ask the owner of a partition, counts
- * leave every tenant a share of its rate, and a connection that says too much is left for a while.
+ * Redis as the gateways' shared memory: what each let through (rate limits), and bells for
+ * revocations. Nothing waits for it and nothing is lost with it: without it limits are each
+ * gateway's own, and revocations come by the poll. Nothing in it is believed either, for others may
+ * write to it: a bell only makes this gateway ask the owner of a partition, counts leave every
+ * tenant a share of its rate, and a connection that says too much is left for a while.
  */
 import { connect as connectPlain, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
@@ -55,7 +56,8 @@ function connection(access: RedisAccess, seen: (socket: Socket) => void, pauseMs
 
     connect(): Promise<Socket> {
       const socket = tls === undefined ? connectPlain({ host, port }) : connectTls({ host, port, ...tls });
-      // ioredis listens for one error alone; a TLS server that sends an alert late makes a second, which would end us.
+      // ioredis listens for one error alone; a TLS server that sends an alert late makes a second,
+      // which would end us.
       socket.on('error', (error) => (this.firstError ??= error));
       seen(socket);
       this.stream = socket;
@@ -193,9 +195,10 @@ function perSecond(most: number, clock: Clock): () => boolean {
 }
 
 /**
- * Each gateway adds what it let through to a tenant's common count and learns the sum; what the sum grew by beyond its own
- * part, the others took. A sum that is forged upwards costs a tenant at most what the limiter lets a charge take, one that
- * is forged downwards makes the limits each gateway's own.
+ * Each gateway adds what it let through to a tenant's common count and learns the sum; what the sum
+ * grew by beyond its own part, the others took. A sum that is forged upwards costs a tenant at most
+ * what the limiter lets a charge take, one that is forged downwards makes the limits each gateway's
+ * own.
  */
 function shareRates(commands: Guarded, { clusterId, tenantRates, log }: SharedMemoryOptions): NodeJS.Timeout {
   const { redis } = commands;

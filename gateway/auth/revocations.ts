@@ -1,6 +1,7 @@
 /**
- * Which tokens are refused although they verify. The truth is in the tenants' records; this is what was heard of it. A
- * revocation is never withdrawn, so what was heard is only added to, and forgotten when no token can meet it any more.
+ * Which tokens are refused although they verify. The truth is in the tenants' records; this is what
+ * was heard of it. A revocation is never withdrawn, so what was heard is only added to, and
+ * forgotten when no token can meet it any more.
  */
 import Type from 'typebox';
 import type { TenantId } from '../../schemas/ids.ts';
@@ -20,11 +21,17 @@ const RevocationMessage = Type.Object({
   untilMs: Type.Number(),
 });
 
-/** The answer to `revocation.list`: tenants whose revocations changed, and some whose record can't be read. */
+/**
+ * The answer to `revocation.list`: tenants whose revocations changed, and some whose record can't
+ * be read.
+ */
 const RevocationPage = Type.Object({
   data: Type.Array(RevocationMessage),
   unreadable: Type.Array(TenantIdSchema),
-  /** The first page of all that there is: what was unreadable before and is not named now can be read again. */
+  /**
+   * The first page of all that there is: what was unreadable before and is not named now can be
+   * read again.
+   */
   whole: Type.Boolean(),
   more: Type.Boolean(),
   next: Type.String(),
@@ -72,7 +79,10 @@ export class Revocations {
     return this.#count;
   }
 
-  /** False where there is no room: tokens of this tenant that should be refused would pass, so none may. */
+  /**
+   * False where there is no room: tokens of this tenant that should be refused would pass, so none
+   * may.
+   */
   add(revocation: Revocation, nowMs: number): boolean {
     if (revocation.untilMs <= nowMs) return true;
     const held = this.#ofTenant.get(revocation.tenant) ?? new Map<string, Revocation>();

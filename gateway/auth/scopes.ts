@@ -5,7 +5,10 @@ import type { OperatorScope, Route } from '../../schemas/routes.ts';
 const everything = 'operator';
 const networkPrefix = 'network:';
 
-/** Also one that opens nothing, such as a misspelt one: its token was not meant for its tenant's API. */
+/**
+ * Also one that opens nothing, such as a misspelt one: its token was not meant for its tenant's
+ * API.
+ */
 const isNarrow = (word: string): boolean => word.startsWith('operator:') || word.startsWith(networkPrefix);
 
 /** Those words of a token's `scope` that are about the operator API. */
@@ -16,8 +19,9 @@ const wordOf = (scope: OperatorScope, params: Readonly<Record<string, string>>):
   scope === networkPrefix ? networkPrefix + (params['network'] ?? '') : scope;
 
 /**
- * Why a token with these powers may not call a route; undefined where it may. A token with narrow scopes alone opens
- * nothing of its tenant: who is given a VPN server's token must not declare containers with it.
+ * Why a token with these powers may not call a route; undefined where it may. A token with narrow
+ * scopes alone opens nothing of its tenant: who is given a VPN server's token must not declare
+ * containers with it.
  */
 export function lackOf(
   powers: readonly string[],

@@ -1,7 +1,8 @@
 /**
- * Tokens in the query of a URL, for phones and browsers that have no session: a download token opens the files of one peer,
- * a PAC token its proxy auto-config. A token says which partition can tell whether it is good; what is wrong with one
- * that is not (unknown, expired, revoked, of a disabled peer) nobody is told.
+ * Tokens in the query of a URL, for phones and browsers that have no session: a download token
+ * opens the files of one peer, a PAC token its proxy auto-config. A token says which partition can
+ * tell whether it is good; what is wrong with one that is not (unknown, expired, revoked, of a
+ * disabled peer) nobody is told.
  */
 import { LRUCache } from 'lru-cache';
 import { limits } from '../../schemas/limits.ts';
@@ -45,7 +46,10 @@ export class UrlTokens {
     this.#options = options;
   }
 
-  /** A token in the URL decides alone; without one, the files of a peer open to its tenant's session. */
+  /**
+   * A token in the URL decides alone; without one, the files of a peer open to its tenant's
+   * session.
+   */
   async admit(head: RequestHead, access: 'download' | 'pac', ride: Ride): Promise<Admission> {
     const { gate, counted } = this.#options;
     const text = new URLSearchParams(head.query).get('token');
@@ -62,8 +66,9 @@ export class UrlTokens {
   }
 
   /**
-   * What is no token of ours is refused for nothing, as its form is public. A wrong one costs its owner a question, so an
-   * address that sends many is held back; one that was good here before has a budget of its own.
+   * What is no token of ours is refused for nothing, as its form is public. A wrong one costs its
+   * owner a question, so an address that sends many is held back; one that was good here before has
+   * a budget of its own.
    */
   #byToken(head: RequestHead, text: string, scope: TokenScope, ride: Ride): Admission | Promise<Admission> {
     const { gate, partitions } = this.#options;

@@ -1,6 +1,7 @@
 /**
- * From a token to the identity it proves. A verified token is remembered under its SHA-256 for a minute at most; whether
- * it has expired or been revoked is looked at every time. What failed is not remembered: the cache can't be filled with it.
+ * From a token to the identity it proves. A verified token is remembered under its SHA-256 for a
+ * minute at most; whether it has expired or been revoked is looked at every time. What failed is
+ * not remembered: the cache can't be filled with it.
  */
 import { hash } from 'node:crypto';
 import { errors, jwtVerify } from 'jose';
@@ -29,7 +30,10 @@ interface Cached {
 }
 
 const keyOf = (token: string): string => hash('sha256', token, 'base64');
-/** Of a key above, or of the hash of another token: enough to tell two apart, and to find the same again. */
+/**
+ * Of a key above, or of the hash of another token: enough to tell two apart, and to find the same
+ * again.
+ */
 export const shortHash = (key: string): string => key.slice(0, 12);
 const refused = (why: string): Verdict => ({ kind: 'refused', why });
 const expired = refused('expired');
@@ -79,7 +83,10 @@ export class Verifier {
     return this.stillGood(cached.verdict.identity) ? cached.verdict : this.#whyNot(cached.verdict.identity);
   }
 
-  /** Whether the signature was good when it was last looked at here, even if that must be looked at again by now. */
+  /**
+   * Whether the signature was good when it was last looked at here, even if that must be looked at
+   * again by now.
+   */
   provedBefore(token: string): boolean {
     return this.#cache.peek(keyOf(token)) !== undefined;
   }
@@ -138,7 +145,8 @@ export class Verifier {
     const identity = claims === undefined ? undefined : identityOf(claims, issuer, `${keyId} ${shortHash(key)}`);
     if (identity === undefined) return refused('claims');
     const verdict = { kind: 'identity', identity } as const;
-    // A revoked one too: its standing is looked at every time, and to be asked again must not cost a verification.
+    // A revoked one too: its standing is looked at every time, and to be asked again must not cost
+    // a verification.
     this.#cache.set(key, { verdict, untilMs: this.#clock.nowMs() + limits.tokenCacheTtlMs });
     return this.stillGood(identity) ? verdict : this.#whyNot(identity);
   }

@@ -1,6 +1,7 @@
 /**
- * What the gateway stands on behind NATS: the cluster's record, the coalescer, the revocations, Redis. It comes up by
- * itself while the process already listens and says "not ready"; asks made before that are answered `unavailable`.
+ * What the gateway stands on behind NATS: the cluster's record, the coalescer, the revocations,
+ * Redis. It comes up by itself while the process already listens and says "not ready"; asks made
+ * before that are answered `unavailable`.
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Answers } from '../../lib/nats/answers.ts';

@@ -1,4 +1,7 @@
-/** Which cluster the gateway serves: without its record, which actors write when they make it, there are no partitions. */
+/**
+ * Which cluster the gateway serves: without its record, which actors write when they make it, there
+ * are no partitions.
+ */
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Answers } from '../../lib/nats/answers.ts';
 import { jitter, sleep } from '../../lib/backoff.ts';

@@ -1,7 +1,7 @@
 /**
- * From the body of a create to a ContainerSpec, or to all of its faults at once. Pure. The words of the faults are ours,
- * so that an upgrade of a library can't change the contract. Whether a host exists, a name is free and a cap holds is the
- * tenant's actor to say.
+ * From the body of a create to a ContainerSpec, or to all of its faults at once. Pure. The words of
+ * the faults are ours, so that an upgrade of a library can't change the contract. Whether a host
+ * exists, a name is free and a cap holds is the tenant's actor to say.
  */
 import {
   digestPattern,
@@ -119,7 +119,8 @@ function takeEnv(body: Body, report: Report): Record<string, string> | undefined
   if (!isMap(value)) return report('env', 'must be a map of strings');
   const faults = envFaults(value);
   for (const fault of faults) report('env', fault);
-  // Handed on as it was parsed: a copy by assignment would lose a key called `__proto__`, which is a legal name.
+  // Handed on as it was parsed: a copy by assignment would lose a key called `__proto__`, which is
+  // a legal name.
   return faults.size === 0 ? (value as Record<string, string>) : undefined;
 }
 
@@ -212,13 +213,17 @@ export function validateCreate(body: unknown): Validated<ContainerSpec> {
       registry: fields.registry ?? 'docker.io',
       tag: givenTag ?? (pinned ? null : 'latest'),
       digest: givenDigest ?? null,
-      // What a moving tag names may change, so it is asked for at every start; what is named exactly is not.
+      // What a moving tag names may change, so it is asked for at every start; what is named
+      // exactly is not.
       pull_policy: !pinned && (givenTag ?? 'latest') === 'latest' ? 'always' : 'if_not_present',
     },
   };
 }
 
-/** The same for two bodies that declare the same container, however they were written: what an Idempotency-Key is held to. */
+/**
+ * The same for two bodies that declare the same container, however they were written: what an
+ * Idempotency-Key is held to.
+ */
 export function canonicalSpec(spec: ContainerSpec): string {
   return JSON.stringify([
     spec.name,

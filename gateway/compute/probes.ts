@@ -1,6 +1,6 @@
 /**
- * Whether what a path names is there at all. Asked only of a request that is faulty otherwise: the contract puts the 404
- * before the 422.
+ * Whether what a path names is there at all. Asked only of a request that is faulty otherwise: the
+ * contract puts the 404 before the 422.
  */
 import type { RouteName } from '../../schemas/routes.ts';
 import { failure } from '../http/respond.ts';

@@ -15,7 +15,10 @@ import type { LogReader } from '../streams/logs.ts';
 import type { StreamHost } from '../streams/host.ts';
 import type { QueryValues } from './validate.ts';
 
-/** What a token in a URL was good for when the request came, and the token itself, as actors know it. */
+/**
+ * What a token in a URL was good for when the request came, and the token itself, as actors know
+ * it.
+ */
 export interface TokenGrant extends PeerGrant {
   readonly tokenHash: string;
 }

@@ -1,6 +1,6 @@
 /**
- * A request's way: route, credentials, body, validity, permission, handler, reply. The order of refusals is the
- * contract's: 401, 413, 415, 400, 404, 422, 403.
+ * A request's way: route, credentials, body, validity, permission, handler, reply. The order of
+ * refusals is the contract's: 401, 413, 415, 400, 404, 422, 403.
  */
 import { Compile } from 'typebox/compile';
 import type { TSchema } from 'typebox';
@@ -31,7 +31,10 @@ import { bodyValidator, queryReader, type QueryReader } from './validate.ts';
 interface AppRoute extends Route {
   readonly name: RouteName;
   readonly handler: Handler;
-  /** Tells whether what the path names is there, where a fault of the request would otherwise hide that it is not. */
+  /**
+   * Tells whether what the path names is there, where a fault of the request would otherwise hide
+   * that it is not.
+   */
   readonly probe: Handler | undefined;
   readonly readQuery: QueryReader;
   readonly validateBody: ((body: unknown) => Validated<unknown>) | undefined;
@@ -111,7 +114,10 @@ function paramsCanBe(params: Readonly<Record<string, string>>): boolean {
   return true;
 }
 
-/** What is wrong with a body is known by its length and its type, before any of it has come; where it has one. */
+/**
+ * What is wrong with a body is known by its length and its type, before any of it has come; where
+ * it has one.
+ */
 function judgeBody({ head, bodyBytes }: Exchange, maxBytes: number): Result | undefined {
   const { contentType } = head.headers;
   if (bodyBytes !== undefined && bodyBytes > maxBytes) return tooLarge;

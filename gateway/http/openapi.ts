@@ -143,7 +143,10 @@ function parametersOf(route: Route): Json[] {
   ];
 }
 
-/** A token in the URL is a query parameter of its route (`token`), and takes the place of other credentials. */
+/**
+ * A token in the URL is a query parameter of its route (`token`), and takes the place of other
+ * credentials.
+ */
 function securityOf({ access }: Route): Json {
   switch (access) {
     case 'public':

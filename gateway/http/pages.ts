@@ -1,9 +1,15 @@
-/** Lists whose items are in every partition: each gives a page by key, and these are merged into one. Pure. */
+/**
+ * Lists whose items are in every partition: each gives a page by key, and these are merged into
+ * one. Pure.
+ */
 import type { KeyPage } from '../../schemas/wire/messages.ts';
 import { encodeKeyCursor } from '../../schemas/wire/messages.ts';
 import type { TextResult } from './respond.ts';
 
-/** An item behind the end of a page that was cut short may have others before it, so it waits for the next page. */
+/**
+ * An item behind the end of a page that was cut short may have others before it, so it waits for
+ * the next page.
+ */
 export function mergePages<T>(pages: readonly KeyPage<T>[], limit: number, keyOf: (item: T) => string): KeyPage<T> {
   const cuts = pages.flatMap(({ data, more }) => (more ? data.slice(-1).map(keyOf) : [])).sort();
   const [end] = cuts;

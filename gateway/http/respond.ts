@@ -8,7 +8,10 @@ import {
 } from '../../schemas/errors.ts';
 import type { Reply } from './engine/engine.ts';
 
-/** What a handler gives back; the body may be empty for an error, which then has its code for a body. */
+/**
+ * What a handler gives back; the body may be empty for an error, which then has its code for a
+ * body.
+ */
 export interface Result {
   readonly code: OutcomeCode;
   readonly body: string | Uint8Array;

@@ -1,7 +1,7 @@
 /**
- * From a method and a raw path to a route of the table. Pure; compiled once. Literal segments are compared as they were
- * sent, so nothing that needs decoding ever matches one; a parameter is decoded once, and what could be read as a path of
- * its own (`%2f`, `..`, NUL) matches nothing.
+ * From a method and a raw path to a route of the table. Pure; compiled once. Literal segments are
+ * compared as they were sent, so nothing that needs decoding ever matches one; a parameter is
+ * decoded once, and what could be read as a path of its own (`%2f`, `..`, NUL) matches nothing.
  */
 import type { Access, Method, Route } from '../../schemas/routes.ts';
 
@@ -31,7 +31,10 @@ const newNode = <R extends Route>(): Node<R> => ({
   allow: '',
 });
 
-/** `/api/v2/compute`, `/api/forage`: an area of the API is told by its first segments, and all of it is guarded or none. */
+/**
+ * `/api/v2/compute`, `/api/forage`: an area of the API is told by its first segments, and all of it
+ * is guarded or none.
+ */
 const areaOf = (segments: readonly string[]): string => segments.slice(0, segments[1] === 'v2' ? 3 : 2).join('/');
 
 const segmentsOf = (path: string): string[] => {

@@ -1,7 +1,8 @@
 /**
- * Who takes how much of something that a gateway has only so much of: in all, of one client, of one tenant. Requests that
- * are being answered take one seat each; streams and waits give it up when they have a place of their own
- * (streams/host.ts), and probes need none. Bodies take as much as they hold (http/body.ts).
+ * Who takes how much of something that a gateway has only so much of: in all, of one client, of one
+ * tenant. Requests that are being answered take one seat each; streams and waits give it up when
+ * they have a place of their own (streams/host.ts), and probes need none. Bodies take as much as
+ * they hold (http/body.ts).
  */
 
 /** Why there is no room: all of it is taken, or this client or tenant has its share. */

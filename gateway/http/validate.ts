@@ -1,6 +1,6 @@
 /**
- * Queries and bodies against the schemas of the route table, with words of our own: a library's words change with the
- * library. The create body has a file of its own (create.ts).
+ * Queries and bodies against the schemas of the route table, with words of our own: a library's
+ * words change with the library. The create body has a file of its own (create.ts).
  */
 import type { Static, TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -53,7 +53,9 @@ function takeParameter(schema: ParameterSchema, text: string): Taken {
   }
 }
 
-/** Parameters that the route does not know are ignored; of one that comes twice the first counts. */
+/**
+ * Parameters that the route does not know are ignored; of one that comes twice the first counts.
+ */
 export function queryReader(route: Route): QueryReader {
   const parameters = Object.entries(route.query ?? {}).map(
     ([name, { schema }]: [string, QueryParameter]) => [name, schema as ParameterSchema] as const,
@@ -89,7 +91,10 @@ const typeWords: Readonly<Record<string, string>> = {
   object: 'must be an object',
 };
 
-/** `/region_caps/eu/containers` → `region_caps.eu.containers`; JSON Pointer's own escapes undone (RFC 6901). */
+/**
+ * `/region_caps/eu/containers` → `region_caps.eu.containers`; JSON Pointer's own escapes undone
+ * (RFC 6901).
+ */
 const fieldOf = (pointer: string, ...below: string[]): string =>
   [
     ...pointer
@@ -101,7 +106,10 @@ const fieldOf = (pointer: string, ...below: string[]): string =>
 
 const listed = (value: unknown): string[] => (Array.isArray(value) ? value.map(String) : []);
 
-/** The fields that an error is about and what to say of them; none where another error says it better. */
+/**
+ * The fields that an error is about and what to say of them; none where another error says it
+ * better.
+ */
 function wordsOf(error: SchemaError): readonly (readonly [field: string, message: string])[] {
   const { keyword, instancePath } = error;
   const params = error.params as Readonly<Record<string, unknown>>;
@@ -152,10 +160,11 @@ interface ListSchema {
 }
 
 /**
- * The body with its lists and maps no longer than it takes to see that they are too long, and no more unknown keys than
- * are told of. To tell the faults of a list takes the square of its length (typebox on `uniqueItems`), and half a MiB of
- * equal items would hold up everybody for minutes; a thousand unknown keys are told no better than a few. To compare
- * items it goes as deep as they do; those of ours are plain, and whatever is not is as wrong as `null`.
+ * The body with its lists and maps no longer than it takes to see that they are too long, and no
+ * more unknown keys than are told of. To tell the faults of a list takes the square of its length
+ * (typebox on `uniqueItems`), and half a MiB of equal items would hold up everybody for minutes; a
+ * thousand unknown keys are told no better than a few. To compare items it goes as deep as they do;
+ * those of ours are plain, and whatever is not is as wrong as `null`.
  */
 function shortened(schema: ListSchema, value: unknown): unknown {
   if (Array.isArray(value)) {
@@ -180,8 +189,8 @@ function shortened(schema: ListSchema, value: unknown): unknown {
 const depthOf = (field: string): number => field.split('.').length;
 
 /**
- * Faults up to a bound, of the outer fields first: that a list is too long says more than each of its items. Fields are
- * named by what fits on a line, for a name may be the whole body.
+ * Faults up to a bound, of the outer fields first: that a list is too long says more than each of
+ * its items. Fields are named by what fits on a line, for a name may be the whole body.
  */
 function toldFaults(found: readonly (readonly [field: string, message: string])[]): FieldErrors {
   const faults = new Map<string, Set<string>>();

@@ -1,7 +1,7 @@
 /**
- * The writes that a restore of an older backup takes back and that security rests on, each as one event of the log:
- * docs/backup.md, "Repeating what was refused" says how operators find them. Fields name what was written; no
- * token, password or key is among them.
+ * The writes that a restore of an older backup takes back and that security rests on, each as one
+ * event of the log: docs/backup.md, "Repeating what was refused" says how operators find them.
+ * Fields name what was written; no token, password or key is among them.
  */
 import type { HostKey } from '../../schemas/ids.ts';
 import type { EnrolBody } from '../../schemas/api/host.ts';
@@ -48,7 +48,8 @@ function peerChange(call: Call): Fields | undefined {
 }
 
 export const auditKinds: Readonly<Partial<Record<RouteName, Kind>>> = {
-  // `match` is the body that makes the same revocation again; an empty one is all tokens of the tenant.
+  // `match` is the body that makes the same revocation again; an empty one is all tokens of the
+  // tenant.
   'tenant.revoke': {
     event: 'revoked',
     fields: (call) => ({ tenant: tenantParameterOf(call), match: call.body as RevocationBody }),
@@ -83,7 +84,10 @@ export const auditKinds: Readonly<Partial<Record<RouteName, Kind>>> = {
 /** A write without an answer may have been executed, or may be later. */
 const unknownOutcomes: ReadonlySet<string> = new Set(['internal', 'timeout', 'unavailable']);
 
-/** What the log says of a request that was handled; undefined where there is nothing to repeat after a restore. */
+/**
+ * What the log says of a request that was handled; undefined where there is nothing to repeat after
+ * a restore.
+ */
 export function auditOf(call: Call, handled: Handled): AuditEvent | undefined {
   const kind = auditKinds[call.route];
   if (kind === undefined || handled === 'streamed') return undefined;

@@ -24,7 +24,10 @@ export function hostOfJoinToken(joinToken: string): HostKey | undefined {
 
 const validateSchema = bodyValidator(EnrolBody);
 
-/** A text that can't be a join token is a wrong token (401), not a wrong body (422): nothing is told about its form. */
+/**
+ * A text that can't be a join token is a wrong token (401), not a wrong body (422): nothing is told
+ * about its form.
+ */
 export function validateEnrol(body: unknown): Validated<unknown> {
   const valid = validateSchema(body);
   if (valid.ok) {

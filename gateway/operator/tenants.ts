@@ -8,8 +8,9 @@ import { containerOf, succeeded, tenantParameterOf, type Handler, type Services 
 import { created } from '../http/respond.ts';
 
 /**
- * `jti`, `sub`, or neither: all of the tenant. It ends when no token that it refuses can be accepted any more. The `iat` of a
- * token that is named by its `jti` may be in the future, where the clock of its issuer is ahead.
+ * `jti`, `sub`, or neither: all of the tenant. It ends when no token that it refuses can be
+ * accepted any more. The `iat` of a token that is named by its `jti` may be in the future, where
+ * the clock of its issuer is ahead.
  */
 export function revocationOf(
   tenant: Revocation['tenant'],
@@ -37,7 +38,8 @@ export function tenantHandlers(services: Services) {
       type: 'tenant.put',
       tenant,
       settings,
-      // Gateways hear of it with the poll that tells them that the record can be read again, not before.
+      // Gateways hear of it with the poll that tells them that the record can be read again, not
+      // before.
       repair: repair === true ? revocation(tenant, {}) : null,
       rid: call.requestId,
       op: services.newOperationId(),

@@ -1,10 +1,12 @@
 /**
- * What happened to a tenant's containers. A message of the stream EVENTS holds a list of events of one container; what is
- * not there yet, the owner of the tenant's partition knows. Both are merged by the ids of the events.
+ * What happened to a tenant's containers. A message of the stream EVENTS holds a list of events of
+ * one container; what is not there yet, the owner of the tenant's partition knows. Both are merged
+ * by the ids of the events.
  *
- * Ask the owner first, then read the stream. An event that was committed before the owner answered is in its answer, or
- * was published so long before it that every replica has it when the stream is read; so none is in neither. Read in the
- * other order, one that is published between the two would be.
+ * Ask the owner first, then read the stream. An event that was committed before the owner answered
+ * is in its answer, or was published so long before it that every replica has it when the stream is
+ * read; so none is in neither. Read in the other order, one that is published between the two would
+ * be.
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import Type from 'typebox';
@@ -18,8 +20,8 @@ import { SubjectReader } from './subject-reader.ts';
 const decodeEvents = decoder(Type.Array(Event));
 
 /**
- * How far a reader is. A tenant's events come from one partition, in their order; after a crash the last are published
- * again, so what is not after the newest that was given was given before.
+ * How far a reader is. A tenant's events come from one partition, in their order; after a crash the
+ * last are published again, so what is not after the newest that was given was given before.
  */
 export interface EventPosition {
   /** Position in the stream to read from next. */
@@ -92,7 +94,9 @@ export function withRecent(page: EventPage, recent: readonly Event[], limit: num
   return { ...page, events, position: positionAt(next, events) };
 }
 
-/** A follower's page; after the last of the stream's pages, what the owner knows beyond it. Pure. */
+/**
+ * A follower's page; after the last of the stream's pages, what the owner knows beyond it. Pure.
+ */
 export function followedBy(page: EventPage, recent: Pick<RecentEvents, 'events' | 'more'>): EventPage {
   if (page.more) return page;
   const { next } = page.position;
@@ -115,7 +119,8 @@ export class EventReader {
       let events: readonly PlacedEvent[] = [];
       let next = 1;
       for await (const messages of pages) {
-        // Only what could still be among the newest is kept: memory is bounded by the limit, not by the subject.
+        // Only what could still be among the newest is kept: memory is bounded by the limit, not by
+        // the subject.
         events = newestEvents([...events, ...this.#placeAll(messages)], limit);
         next = (messages.at(-1)?.sequence ?? next - 1) + 1;
       }
@@ -126,11 +131,13 @@ export class EventReader {
 
   /** Where a follower goes on that was given the event of this frame last, and all before it. */
   async positionAfter(subject: string, { seq, eventId }: FrameId, recent: RecentEvents): Promise<EventPosition> {
-    // Later than all that was committed: of a past that a restore took back. The same numbers are given again.
+    // Later than all that was committed: of a past that a restore took back. The same numbers are
+    // given again.
     if ((placeOfEvent(eventId)?.entry ?? Infinity) > recent.last) return beginning;
     const next = Math.max(1, seq);
     const [first] = this.#placeAll((await this.#reader.page(subject, next)).messages);
-    // Where the frame's place does not hold what it should, all is read; the id tells what was given.
+    // Where the frame's place does not hold what it should, all is read; the id tells what was
+    // given.
     const isThere = first !== undefined && compareEvents(first.event.id, eventId) <= 0;
     return { next: isThere ? next : 1, given: eventId };
   }

@@ -51,7 +51,10 @@ type Traced = { readonly ok: true; readonly trace: ContainerTrace } | { readonly
 export function observeHandlers(services: Services) {
   const { clock, streams } = services;
 
-  /** Whose container it is, where it has run, and whether it is gone; the owner checks the tenant (A6). */
+  /**
+   * Whose container it is, where it has run, and whether it is gone; the owner checks the tenant
+   * (A6).
+   */
   const traceOf = async (call: Call, kind: LaneKind, deadlineMs: number): Promise<Traced> => {
     const question = { type: 'container.trace', tenant: tenantOf(call), id: containerOf(call), rid: call.requestId };
     const outcome = await services.ask(kind, { ...question, type: 'container.trace' }, deadlineMs);
@@ -66,7 +69,10 @@ export function observeHandlers(services: Services) {
       deadlineMs,
     );
 
-  /** What keeps a stream from being read is a server that is away or without a leader for now, or an owner that is. */
+  /**
+   * What keeps a stream from being read is a server that is away or without a leader for now, or an
+   * owner that is.
+   */
   const readNow = async (call: Call, read: () => Promise<unknown>): Promise<Handled> => {
     try {
       return ok(await read());
@@ -98,7 +104,10 @@ export function observeHandlers(services: Services) {
     return follow(call, subjects.hostLog('*', tenant, id), followLogs(call, limit));
   };
 
-  /** Shows lines as they come; ended when the container is gone and nothing came for as long as an agent drains. */
+  /**
+   * Shows lines as they come; ended when the container is gone and nothing came for as long as an
+   * agent drains.
+   */
   const followLogs = (call: Call, limit: number): (() => Promise<Showing>) => {
     const [tenant, id] = [tenantOf(call), containerOf(call)];
     const resumeSeq = sequenceOf(call.exchange.head.headers.lastEventId);
@@ -245,8 +254,9 @@ export type WaitStep =
   | { readonly kind: 'wait'; readonly last: ContainerStatusView | undefined };
 
 /**
- * What a look at the status means to who waits. Once removing, a container only ever gets gone: who waits for anything
- * else hears 409. Gone while we waited for `removed`: the last view that we had of it, which is `removing`.
+ * What a look at the status means to who waits. Once removing, a container only ever gets gone: who
+ * waits for anything else hears 409. Gone while we waited for `removed`: the last view that we had
+ * of it, which is `removing`.
  */
 export function judgeWait(wanted: string, outcome: Outcome, last: ContainerStatusView | undefined): WaitStep {
   const answer = (given: Outcome): WaitStep => ({ kind: 'answer', outcome: given });

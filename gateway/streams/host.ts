@@ -1,7 +1,7 @@
 /**
- * The life of streams and waits: how many a tenant may have, what wakes them, and what ends them. A bell (a message on a
- * core NATS subject) only says "look now"; what there is to see is always read from the source (level, not edge), and
- * looked at by the clock too, since a bell may be lost.
+ * The life of streams and waits: how many a tenant may have, what wakes them, and what ends them. A
+ * bell (a message on a core NATS subject) only says "look now"; what there is to see is always read
+ * from the source (level, not edge), and looked at by the clock too, since a bell may be lost.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
@@ -130,7 +130,10 @@ export class StreamHost {
     for (const bell of this.#bells) bell.ring();
   }
 
-  /** Holds a place among streams and waits while `work` runs, in place of a seat; a refusal where there is none. */
+  /**
+   * Holds a place among streams and waits while `work` runs, in place of a seat; a refusal where
+   * there is none.
+   */
   async withPlace({ tenant, client, route, leaveSeat }: Guest, work: () => Promise<Handled>): Promise<Handled> {
     const { meters, places } = this.#dependencies;
     const place = places.take(client);
@@ -169,7 +172,10 @@ export class StreamHost {
     }
   }
 
-  /** Streams until the client leaves, the source ends, the token is no longer good or the process stops. */
+  /**
+   * Streams until the client leaves, the source ends, the token is no longer good or the process
+   * stops.
+   */
   follow(options: FollowOptions): Promise<void> {
     return this.withBell(options.bell, options.exchange, (bell) => this.#follow(options, bell));
   }
@@ -192,7 +198,8 @@ export class StreamHost {
       }
       if (shown?.ended === true) return finish(writer, sink, 'done');
       if (shown?.more === true || exchange.aborted) continue;
-      // NATS tells of a message before JetStream has stored it; so who finds nothing after a ring looks once more soon.
+      // NATS tells of a message before JetStream has stored it; so who finds nothing after a ring
+      // looks once more soon.
       const isEarly = rang && (shown === undefined || shown.frames.length === 0);
       rang = await bell.wait(isEarly ? limits.streamSettleMs : this.polls.streamMs);
       if (writer.idleMs() >= limits.streamHeartbeatMs) await writer.write(heartbeat);
@@ -230,7 +237,10 @@ class PacedWriter {
     return this.#clock.monotonicMs() - this.#lastWriteMs;
   }
 
-  /** False where nobody will read it: the client has left, or has not read for so long that it is given up. */
+  /**
+   * False where nobody will read it: the client has left, or has not read for so long that it is
+   * given up.
+   */
   async write(text: string): Promise<boolean> {
     this.#drained.hush();
     this.#lastWriteMs = this.#clock.monotonicMs();

@@ -1,6 +1,7 @@
 /**
- * A container's captured lines. They lie in the stream LOGS under the hosts that it has run on; only the hosts of its
- * placement history are read, so that no other host can put words into its mouth (invariant A7).
+ * A container's captured lines. They lie in the stream LOGS under the hosts that it has run on;
+ * only the hosts of its placement history are read, so that no other host can put words into its
+ * mouth (invariant A7).
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Clock } from '../../lib/clock.ts';
@@ -104,7 +105,10 @@ export class LogReader {
     return new Map(await Promise.all(positions));
   }
 
-  /** What there is after a position. Hosts that the container came to meanwhile are read from their beginning. */
+  /**
+   * What there is after a position. Hosts that the container came to meanwhile are read from their
+   * beginning.
+   */
   async after(tenant: TenantId, id: ContainerId, history: readonly HostKey[], position: LogPosition): Promise<LogPage> {
     const reads = history.map(async (host) => {
       const from = position.get(host) ?? { next: 1, lastSeq: -1 };
@@ -126,7 +130,8 @@ export class LogReader {
       let entries: LogEntry[] = [];
       let next = 1;
       for await (const messages of pages) {
-        // Only what could still be among the newest is kept: memory is bounded by the limit, not by the subject.
+        // Only what could still be among the newest is kept: memory is bounded by the limit, not by
+        // the subject.
         const found = messages.flatMap((message) => linesOf(message, this.#onMalformed));
         entries = newestOf([...entries, ...found], limit);
         next = (messages.at(-1)?.sequence ?? next - 1) + 1;

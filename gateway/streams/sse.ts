@@ -18,7 +18,10 @@ const retryMs = 2000;
 /** Sent first: how long a client waits before it resumes, and that it was heard. */
 export const preamble = `retry: ${retryMs}\n\n`;
 
-/** Why a stream ended, as its last frame says it. A client that resumes after `done` gets the same again, and nothing else. */
+/**
+ * Why a stream ended, as its last frame says it. A client that resumes after `done` gets the same
+ * again, and nothing else.
+ */
 export type EndReason = 'done' | 'unauthenticated' | 'stopping';
 
 export const endFrame = (reason: EndReason): string => encodeFrame({ event: 'end', data: JSON.stringify({ reason }) });

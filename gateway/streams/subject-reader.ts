@@ -1,6 +1,6 @@
 /**
- * Reads one subject of a JetStream stream without a consumer, by direct batch gets: from a position on, or the newest of
- * it. A consumer per reader would cost the server more than all the reading.
+ * Reads one subject of a JetStream stream without a consumer, by direct batch gets: from a position
+ * on, or the newest of it. A consumer per reader would cost the server more than all the reading.
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import { within } from '../../lib/backoff.ts';
@@ -13,9 +13,15 @@ import { subjects, type Readable } from '../../schemas/wire/subjects.ts';
 const firstWindowMs = 4_000;
 const windowGrowth = 8;
 
-/** A look reaches back so many times as far as the one before: what that one found tells how far it should. */
+/**
+ * A look reaches back so many times as far as the one before: what that one found tells how far it
+ * should.
+ */
 const growth = { min: 2, max: 8, margin: 1.25 } as const;
-/** A look may read so many times as many messages as it should: the fewer, the more questions where it begins. */
+/**
+ * A look may read so many times as many messages as it should: the fewer, the more questions where
+ * it begins.
+ */
 const slack = 3;
 
 /** A place in the stream, and how many of the subject's messages there are from it on. */
@@ -43,10 +49,11 @@ export class SubjectReader {
   }
 
   /**
-   * Hands the newest messages to `take`, oldest first, until they are enough or there are no more: the last one, then a
-   * few before it, and so on, since a subject can't be read backwards. `take` is called anew for each look, with a
-   * function that reads it page by page; `share` tells how much of what is wanted was taken, 1 being all of it. Each look
-   * is one unbroken run of messages, so a follower may go on after it; a stale replica makes it end earlier.
+   * Hands the newest messages to `take`, oldest first, until they are enough or there are no more:
+   * the last one, then a few before it, and so on, since a subject can't be read backwards. `take`
+   * is called anew for each look, with a function that reads it page by page; `share` tells how
+   * much of what is wanted was taken, 1 being all of it. Each look is one unbroken run of messages,
+   * so a follower may go on after it; a stale replica makes it end earlier.
    */
   async newest<T>(
     subject: string,
@@ -67,7 +74,10 @@ export class SubjectReader {
     return taken;
   }
 
-  /** The oldest position that is certain to have nothing wanted before it: `before(message)` is true of it, or it is the first. */
+  /**
+   * The oldest position that is certain to have nothing wanted before it: `before(message)` is true
+   * of it, or it is the first.
+   */
   async positionBefore(subject: string, before: (message: ReadMessage) => boolean): Promise<number> {
     const nowMs = this.#clock.nowMs();
     for (let windowMs = firstWindowMs; windowMs < limits.logAgeMs; windowMs *= windowGrowth) {
@@ -79,8 +89,9 @@ export class SubjectReader {
   }
 
   /**
-   * A place with `wanted` messages from it on, up to `slack` times as many; `far` where there is none. Messages may come
-   * and go meanwhile, and replicas differ: what is between `far` and `near` shrinks whatever they answer.
+   * A place with `wanted` messages from it on, up to `slack` times as many; `far` where there is
+   * none. Messages may come and go meanwhile, and replicas differ: what is between `far` and `near`
+   * shrinks whatever they answer.
    */
   async #markOf(subject: string, wanted: number, far: Mark, near: Mark, lastSeq: number): Promise<Mark> {
     let [low, high] = [far, near];
@@ -130,7 +141,10 @@ function proportional(low: Mark, high: Mark, wanted: number): number {
   return between(low, high, high.seq - (high.seq - low.seq) * part);
 }
 
-/** Halves the orders of magnitude of the distance from the newest message: bursts and silences mislead the other. */
+/**
+ * Halves the orders of magnitude of the distance from the newest message: bursts and silences
+ * mislead the other.
+ */
 function geometric(low: Mark, high: Mark, lastSeq: number): number {
   const distance = Math.sqrt(Math.max(lastSeq - high.seq, 1) * (lastSeq - low.seq));
   return between(low, high, lastSeq - distance);

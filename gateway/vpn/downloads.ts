@@ -1,4 +1,7 @@
-/** Downloads: the files of one peer, for its tenant or for whoever holds a token of it; and what is public. */
+/**
+ * Downloads: the files of one peer, for its tenant or for whoever holds a token of it; and what is
+ * public.
+ */
 import { isBearerOf } from '../../lib/bearer.ts';
 import type { PeerId } from '../../schemas/ids.ts';
 import { servesTenant } from '../../schemas/api/network.ts';

@@ -1,7 +1,7 @@
 /**
- * `/metrics/forage`: the VPN area for Prometheus, on the API's own listener. What is counted is this gateway's; peers and
- * certificates are asked of their owners, and are absent where those can't be had. No label ever holds
- * a peer, a tenant or a token.
+ * `/metrics/forage`: the VPN area for Prometheus, on the API's own listener. What is counted is
+ * this gateway's; peers and certificates are asked of their owners, and are absent where those
+ * can't be had. No label ever holds a peer, a tenant or a token.
  */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { limits } from '../../schemas/limits.ts';
@@ -60,7 +60,10 @@ export function createForageMeters(version: string, nowSeconds: () => number): F
     .labels(version)
     .set(1);
 
-  /** All of it, or nothing: half an answer would be a wrong one. What it tells replaces what was told before, at once. */
+  /**
+   * All of it, or nothing: half an answer would be a wrong one. What it tells replaces what was
+   * told before, at once.
+   */
   async function ask(asker: Asker, actors: VpnActors): Promise<() => void> {
     const [counted, listed] = await Promise.all([
       actors.readAll<PeerCount>(asker, (partition) => ({ type: 'peer.count', partition })),
@@ -88,7 +91,10 @@ export function createForageMeters(version: string, nowSeconds: () => number): F
     tell();
   }
 
-  /** Anybody may scrape, and a scrape asks every partition: those that come together share what was asked. */
+  /**
+   * Anybody may scrape, and a scrape asks every partition: those that come together share what was
+   * asked.
+   */
   let kept: { readonly done: Promise<void>; readonly atSeconds: number } | undefined;
   function refreshed(asker: Asker, actors: VpnActors): Promise<void> {
     if (kept === undefined || nowSeconds() - kept.atSeconds >= limits.forageScrapeFreshMs / 1000) {

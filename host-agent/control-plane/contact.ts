@@ -1,7 +1,8 @@
 /**
- * When the control plane last answered, and what follows for the containers where STOP_ON_DISCONNECT_MS is set. It is kept
- * on disk: the control plane places a fenced host's containers again by the time that the agent told it (ADR 14), so a
- * restart of the agent must not make that time longer.
+ * When the control plane last answered, and what follows for the containers where
+ * STOP_ON_DISCONNECT_MS is set. It is kept on disk: the control plane places a fenced host's
+ * containers again by the time that the agent told it (ADR 14), so a restart of the agent must not
+ * make that time longer.
  */
 import { join } from 'node:path';
 import Type from 'typebox';
@@ -29,7 +30,10 @@ type ContactRecord = ReturnType<typeof decodeRecord>;
 export type Footing =
   /** Containers are kept as they are desired. */
   | 'in_touch'
-  /** This process cannot prove that it may run them: none is started and none is stopped until that is known. */
+  /**
+   * This process cannot prove that it may run them: none is started and none is stopped until that
+   * is known.
+   */
   | 'waiting'
   /** They are stopped. */
   | 'cut_off';
@@ -43,7 +47,10 @@ export interface Silence {
   readonly allowedMs: number;
 }
 
-/** An agent that starts too late to prove contact gets a moment to make it, so that a pause of the agent alone stops nothing. */
+/**
+ * An agent that starts too late to prove contact gets a moment to make it, so that a pause of the
+ * agent alone stops nothing.
+ */
 export function footingOf({ silentMs, ranMs, allowedMs }: Silence): Footing {
   if (allowedMs === 0) return 'in_touch';
   if (silentMs !== undefined && silentMs <= allowedMs) return 'in_touch';
@@ -58,8 +65,9 @@ export function strictest(toldMs: number, setMs: number): number {
 type StopSettings = Pick<AgentSettings, 'STOP_ON_DISCONNECT_MS' | 'BEAT_INTERVAL_MS' | 'STOP_GRACE_MS'>;
 
 /**
- * How long after its last contact a live agent with a live engine has stopped everything; null: it never stops it for
- * that. The control plane adds `fenceMarginMs`, which also covers the time that a supervisor takes to start an agent again.
+ * How long after its last contact a live agent with a live engine has stopped everything; null: it
+ * never stops it for that. The control plane adds `fenceMarginMs`, which also covers the time that
+ * a supervisor takes to start an agent again.
  */
 export function stoppedAfterMs(settings: StopSettings, containers: number): number | null {
   const { STOP_ON_DISCONNECT_MS: allowedMs, BEAT_INTERVAL_MS: lookMs } = settings;
@@ -72,7 +80,10 @@ export const stopAllMs = (
 ): number => Math.ceil(containers / limits.concurrentStops) * (graceMs + limits.engineCallMs);
 
 export interface Contact {
-  /** The control plane has answered. Ends no isolation: what is on disk may have been placed elsewhere meanwhile. */
+  /**
+   * The control plane has answered. Ends no isolation: what is on disk may have been placed
+   * elsewhere meanwhile.
+   */
   heard(): void;
   /** Owners have said what this host should run. */
   synced(): void;

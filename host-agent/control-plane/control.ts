@@ -1,6 +1,6 @@
 /**
- * The agent's side of the control plane: a session, the desired set, heartbeats. Each goes on by itself when the
- * connection comes back; without a connection the agent works from what it knows.
+ * The agent's side of the control plane: a session, the desired set, heartbeats. Each goes on by
+ * itself when the connection comes back; without a connection the agent works from what it knows.
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import Type from 'typebox';
@@ -27,8 +27,8 @@ export interface Control {
   /** Rejects while there is no connection. */
   readonly request: Request;
   /**
-   * Serves until the signal aborts, or until the next connection is to be made with other credentials. What is under way
-   * then ends with the connection.
+   * Serves until the signal aborts, or until the next connection is to be made with other
+   * credentials. What is under way then ends with the connection.
    */
   run(nc: NatsConnection, reporter: Reporter, signal: AbortSignal): Promise<void>;
   /** Says that this agent ends, where the control plane counts on it to stop its containers. */
@@ -49,7 +49,10 @@ export interface ControlParts {
   readonly onGreeted: () => void;
   /** The control plane has answered. */
   readonly onContact: () => void;
-  /** Owners have said what this host should run: what was moved while this host was cut off is known. */
+  /**
+   * Owners have said what this host should run: what was moved while this host was cut off is
+   * known.
+   */
   readonly onSynced: () => void;
   readonly hello: Omit<HelloParts, 'request' | 'held' | 'sender' | 'onUnknown' | 'credentials'> & {
     readonly credentials: Credentials;
@@ -196,7 +199,8 @@ export function createControl(parts: ControlParts): Control {
         if (due !== 'all') due = new Set([...due, ...result.missing]);
         return false;
       case 'silent':
-        // No more than was asked: whoever is slow to answer for one partition is not helped by sixteen questions.
+        // No more than was asked: whoever is slow to answer for one partition is not helped by
+        // sixteen questions.
         due = due === 'all' || wanted === 'all' ? 'all' : new Set([...due, ...wanted]);
         return false;
       case 'refused':
@@ -206,8 +210,8 @@ export function createControl(parts: ControlParts): Control {
   };
 
   /**
-   * A host without news says nothing for long; asked with an empty report, the control plane tells whose session it is. It
-   * tells an agent nothing else whose key is no longer the enrolled one.
+   * A host without news says nothing for long; asked with an empty report, the control plane tells
+   * whose session it is. It tells an agent nothing else whose key is no longer the enrolled one.
    */
   const checkSession = async (): Promise<void> => {
     const { partitions } = target.current();
@@ -255,12 +259,21 @@ export function createControl(parts: ControlParts): Control {
     }
   };
 
-  /** Much less than the shortest STOP_ON_DISCONNECT_MS: no container is stopped because credentials were tried. */
+  /**
+   * Much less than the shortest STOP_ON_DISCONNECT_MS: no container is stopped because credentials
+   * were tried.
+   */
   const trialMs = parts.syncMs / 2;
-  /** Credentials that were answered before are left later: the control plane is more likely to be away. */
+  /**
+   * Credentials that were answered before are left later: the control plane is more likely to be
+   * away.
+   */
   const silentMs = (): number => (credentials.isOnTrial() ? trialMs : 2 * parts.syncMs);
 
-  /** @returns whether the next connection is to be made with bound credentials; undefined: there was no answer */
+  /**
+   * @returns whether the next connection is to be made with bound credentials; undefined: there was
+   * no answer
+   */
   const offerBound = async (): Promise<boolean | undefined> => {
     const offer = await askBound(helloParts);
     if (offer === undefined) return undefined;
@@ -276,7 +289,9 @@ export function createControl(parts: ControlParts): Control {
     return false;
   };
 
-  /** At the start of a connection with unbound credentials: asked before anything else, for a while. */
+  /**
+   * At the start of a connection with unbound credentials: asked before anything else, for a while.
+   */
   const offerBoundFirst = async (signal: AbortSignal): Promise<boolean | undefined> => {
     const untilMs = clock.monotonicMs() + trialMs;
     for (let attempt = 0; credentials.askBoundInMs() === 0 && !signal.aborted; attempt++) {
@@ -288,7 +303,9 @@ export function createControl(parts: ControlParts): Control {
     return false;
   };
 
-  /** Resolves when the next connection is to be made with other credentials, or the signal aborts. */
+  /**
+   * Resolves when the next connection is to be made with other credentials, or the signal aborts.
+   */
   const watchBinding = async (nc: NatsConnection, signal: AbortSignal): Promise<void> => {
     for (let unanswered = 0; !signal.aborted;) {
       await sleep(Math.min(limits.natsSilenceLookMs, trialMs), signal);

@@ -1,11 +1,13 @@
 /**
- * The host's NATS credentials while the agent runs. They end, and are renewed well before that: the agent says hello once
- * more, with its key, and the control plane signs it a new JWT, unless the host was enrolled again with another key.
+ * The host's NATS credentials while the agent runs. They end, and are renewed well before that: the
+ * agent says hello once more, with its key, and the control plane signs it a new JWT, unless the
+ * host was enrolled again with another key.
  *
- * An agent that was enrolled with the last release has unbound credentials, and trades them for bound ones, which name its
- * key in their subjects (ADR 22). It keeps both until the unbound ones end: a control plane that was set back to the last
- * release answers those alone. The bound ones are written to the disk once they were answered, so a crash at any step leaves
- * credentials that work.
+ * An agent that was enrolled with the last release has unbound credentials, and trades them for
+ * bound ones, which name its key in their subjects (ADR 22). It keeps both until the unbound ones
+ * end: a control plane that was set back to the last release answers those alone. The bound ones
+ * are written to the disk once they were answered, so a crash at any step leaves credentials that
+ * work.
  */
 import { backoffMs, type BackoffBounds } from '../../lib/backoff.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -30,7 +32,10 @@ export interface Credentials {
   renewed(jwt: string): void;
   /** How long to wait before bound credentials are asked for; undefined: they are in use. */
   askBoundInMs(): number | undefined;
-  /** What came of asking; undefined: none were given. @returns whether there are bound ones to connect with */
+  /**
+   * What came of asking; undefined: none were given. @returns whether there are bound ones to
+   * connect with
+   */
   offered(jwt: string | undefined): boolean;
   /** They were answered: bound ones that were tried are kept. */
   proved(): void;
@@ -39,14 +44,19 @@ export interface Credentials {
   /** Whether there are unbound ones to go back to. */
   hasFallback(): boolean;
   fallBack(): void;
-  /** The unbound ones are not answered either: back to bound ones, where there are any that were. */
+  /**
+   * The unbound ones are not answered either: back to bound ones, where there are any that were.
+   */
   returnToBound(): boolean;
   /** Writes them, as soon as the disk takes them. */
   keep(): void;
   flush(): Promise<void>;
 }
 
-/** Renewed when this part of their life is left, so that a control plane that is away for days does not matter. */
+/**
+ * Renewed when this part of their life is left, so that a control plane that is away for days does
+ * not matter.
+ */
 const renewWithLeft = 1 / 3;
 const hourMs = 3_600_000;
 
@@ -142,7 +152,8 @@ export function createCredentials(
     },
     fallBack() {
       if (!hasFallback()) return;
-      // Those that worked before are asked for at once: the control plane may know how to answer by now.
+      // Those that worked before are asked for at once: the control plane may know how to answer by
+      // now.
       if (onTrial !== undefined) failed();
       onTrial = undefined;
       isFallenBack = true;

@@ -1,6 +1,6 @@
 /**
- * Whether an operator has thrown this host out. Kept on disk: an agent that starts again must not start what it was told
- * to stop, before it hears so again.
+ * Whether an operator has thrown this host out. Kept on disk: an agent that starts again must not
+ * start what it was told to stop, before it hears so again.
  */
 import { join } from 'node:path';
 import Type from 'typebox';

@@ -1,6 +1,7 @@
 /**
- * Who this host is: a NATS user key of its own, which never leaves the machine, and what the gateway gave for it against
- * the join token. Both are kept in the state folder; with them on disk no token is needed.
+ * Who this host is: a NATS user key of its own, which never leaves the machine, and what the
+ * gateway gave for it against the join token. Both are kept in the state folder; with them on disk
+ * no token is needed.
  */
 import { fromSeed, createUser, type KeyPair } from '@nats-io/nkeys';
 import Type, { type Static } from 'typebox';
@@ -24,8 +25,8 @@ export const Identity = Type.Object({
 export type Identity = Static<typeof Identity>;
 
 /**
- * With bound credentials beside unbound ones, until these end (credentials.ts). An agent of the last release reads `jwt`
- * alone.
+ * With bound credentials beside unbound ones, until these end (credentials.ts). An agent of the
+ * last release reads `jwt` alone.
  */
 const StoredIdentity = Type.Object({ ...Identity.properties, bound_jwt: Type.Optional(Type.String({ minLength: 1 })) });
 export type StoredIdentity = Static<typeof StoredIdentity>;
@@ -56,7 +57,10 @@ export const newest = ({ host, jwt, bound_jwt: bound }: StoredIdentity): Pick<Id
   return { host, jwt: bound === undefined || ends(bound) < ends(jwt) ? jwt : bound };
 };
 
-/** From when and until when credentials are good, in milliseconds since 1970; undefined where they have no end. */
+/**
+ * From when and until when credentials are good, in milliseconds since 1970; undefined where they
+ * have no end.
+ */
 export function lifetimeOf(jwt: string): { readonly sinceMs: number; readonly untilMs: number } | undefined {
   try {
     const { iat, exp } = decodeJson(Buffer.from(jwt.split('.')[1] ?? '', 'base64url')) as Record<string, unknown>;
@@ -67,7 +71,10 @@ export function lifetimeOf(jwt: string): { readonly sinceMs: number; readonly un
   }
 }
 
-/** The user key that the credentials name in their subjects; undefined: they are of the last release, and name none. */
+/**
+ * The user key that the credentials name in their subjects; undefined: they are of the last
+ * release, and name none.
+ */
 export function senderOf({ host, jwt }: Pick<Identity, 'host' | 'jwt'>): Sender {
   try {
     const { sub, nats } = decodeJson(Buffer.from(jwt.split('.')[1] ?? '', 'base64url')) as {
@@ -81,7 +88,10 @@ export function senderOf({ host, jwt }: Pick<Identity, 'host' | 'jwt'>): Sender 
   }
 }
 
-/** The gateway refused the token: wrong, spent or expired. Nothing that this agent does again can mend it. */
+/**
+ * The gateway refused the token: wrong, spent or expired. Nothing that this agent does again can
+ * mend it.
+ */
 export class EnrolmentRefused extends Error {
   constructor(status: number) {
     super(`the gateway refused the join token (status ${status}): ask the operator for a new one`);
@@ -97,8 +107,9 @@ export interface Enrolling {
 }
 
 /**
- * Trades the join token for an identity; tries again for as long as the gateway is away. Until it is on disk
- * (credentials.ts), an agent that starts again is given it again: the token is spent for the key, which is on disk.
+ * Trades the join token for an identity; tries again for as long as the gateway is away. Until it
+ * is on disk (credentials.ts), an agent that starts again is given it again: the token is spent for
+ * the key, which is on disk.
  * @throws EnrolmentRefused
  */
 export async function enrol(options: Enrolling, log: Log, signal: AbortSignal): Promise<Identity> {

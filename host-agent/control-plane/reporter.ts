@@ -1,8 +1,9 @@
 /**
- * Tells the control plane what is observed. Of each container only the newest observation waits; containers of one
- * partition go together, and are sent again, as they are by then, until their owner has committed them. Reports are
- * ordered by (generation, session, seq). An observation gets its `seq` when it is first sent in a session and keeps it when
- * it is sent again, so that the owner knows a repetition and commits nothing for it.
+ * Tells the control plane what is observed. Of each container only the newest observation waits;
+ * containers of one partition go together, and are sent again, as they are by then, until their
+ * owner has committed them. Reports are ordered by (generation, session, seq). An observation gets
+ * its `seq` when it is first sent in a session and keeps it when it is sent again, so that the
+ * owner knows a repetition and commits nothing for it.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { backoffMs, jitter, sleep, type BackoffBounds } from '../../lib/backoff.ts';

@@ -1,4 +1,7 @@
-/** A session: the control plane numbers the starts of an agent, so that a report of an earlier one is known as old. */
+/**
+ * A session: the control plane numbers the starts of an agent, so that a report of an earlier one
+ * is known as old.
+ */
 import { join } from 'node:path';
 import Type from 'typebox';
 import { backoffMs, jitter, sleep, type BackoffBounds } from '../../lib/backoff.ts';
@@ -18,7 +21,9 @@ export type Greeting = Extract<HelloAnswer, { ok: true }>;
 const decodeAnswer = decoder(HelloAnswer);
 const decodeHighest = decoder(Type.Object({ v: Type.Literal(1), session: Type.Integer({ minimum: 0 }) }));
 
-/** The highest session that this host has used. The memory counts; the file is for the next start. */
+/**
+ * The highest session that this host has used. The memory counts; the file is for the next start.
+ */
 export interface SessionNumber {
   highest(): number;
   used(session: number): void;
@@ -53,7 +58,10 @@ export interface HelloParts {
   readonly credentials: Pick<Credentials, 'renewKey' | 'renewed' | 'publicKey'>;
   /** The session that this process holds. */
   readonly held: () => number | undefined;
-  /** Another agent of this identity has started since, and works; it is asked again until that one is silent. */
+  /**
+   * Another agent of this identity has started since, and works; it is asked again until that one
+   * is silent.
+   */
   readonly onSuperseded: (isSuperseded: boolean) => void;
   readonly request: Request;
   readonly backoff: BackoffBounds;
@@ -61,8 +69,9 @@ export interface HelloParts {
 }
 
 /**
- * Asks until there is a session above every one that this host has used. Undefined when the signal aborts first. A
- * control plane that was set back answers with a low number; asking again raises it.
+ * Asks until there is a session above every one that this host has used. Undefined when the signal
+ * aborts first. A control plane that was set back answers with a low number; asking again raises
+ * it.
  */
 export async function hello(parts: HelloParts, signal: AbortSignal): Promise<Greeting | undefined> {
   const { sessions, log } = parts;
@@ -101,8 +110,9 @@ export interface Offer {
 }
 
 /**
- * Asks once for bound credentials, in place of those of the last release (ADR 22). A control plane of the last release takes
- * it for any hello, so it says all that a hello says. Undefined: there was no answer.
+ * Asks once for bound credentials, in place of those of the last release (ADR 22). A control plane
+ * of the last release takes it for any hello, so it says all that a hello says. Undefined: there
+ * was no answer.
  */
 export async function askBound(parts: HelloParts): Promise<Offer | undefined> {
   try {
@@ -116,8 +126,8 @@ export async function askBound(parts: HelloParts): Promise<Offer | undefined> {
 }
 
 /**
- * Says that this agent ends while its containers run on: from now on its silence is no sign that it has stopped them.
- * Rejects where that is not answered.
+ * Says that this agent ends while its containers run on: from now on its silence is no sign that it
+ * has stopped them. Rejects where that is not answered.
  */
 export async function farewell(parts: HelloParts): Promise<void> {
   await ask({ ...parts, stopsAfterMs: () => null }, {}, limits.farewellMs);

@@ -1,6 +1,7 @@
 /**
- * Asks every owner of a partition what this host should run, and takes the answers in its own random inbox: a doorbell
- * or a stranger's message is never believed, only the answer to one's own question (facts of the two accounts; A7).
+ * Asks every owner of a partition what this host should run, and takes the answers in its own
+ * random inbox: a doorbell or a stranger's message is never believed, only the answer to one's own
+ * question (facts of the two accounts; A7).
  */
 import { randomBytes } from 'node:crypto';
 import type { NatsConnection, Subscription } from '@nats-io/transport-node';
@@ -21,13 +22,19 @@ import {
 const decodeAnswer = decoder(SyncAnswer);
 
 export type SyncResult =
-  /** Every partition that was asked for has answered. `due`: those with strangers that could not be named in this ask. */
+  /**
+   * Every partition that was asked for has answered. `due`: those with strangers that could not be
+   * named in this ask.
+   */
   | { readonly kind: 'complete'; readonly due: readonly number[] }
   /** The deadline came first; what did come was taken in. */
   | { readonly kind: 'partial'; readonly missing: readonly number[] }
   /** Nobody answered. */
   | { readonly kind: 'silent' }
-  /** Another cluster answered, or this one was initialised anew, or the host is thrown out: nothing of it was taken in. */
+  /**
+   * Another cluster answered, or this one was initialised anew, or the host is thrown out: nothing
+   * of it was taken in.
+   */
   | { readonly kind: 'refused'; readonly why: string };
 
 export interface SyncTarget {
@@ -44,7 +51,9 @@ export interface SyncTarget {
   strangers(): readonly Stranger[];
   /** Strangers that no owner has spoken of. */
   unjudged(): readonly Stranger[];
-  /** What the owner of their partition said of these, from the version of its set that is held now. */
+  /**
+   * What the owner of their partition said of these, from the version of its set that is held now.
+   */
   verdicts(named: readonly Stranger[], gone: readonly Pick<Stranger, 'id' | 'placement'>[]): void;
   /** Of the cluster that answers. */
   incarnation(told: number): void;

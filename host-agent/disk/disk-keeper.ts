@@ -1,7 +1,8 @@
 /**
- * Measures what each container has written, and evicts those over their limit as soon as that is known. A storage driver
- * with quotas stops a container sooner; few hosts have one, and none counts volumes. Each container has a pace of its
- * own (disk-plan.ts), so one that is slow to measure delays no other.
+ * Measures what each container has written, and evicts those over their limit as soon as that is
+ * known. A storage driver with quotas stops a container sooner; few hosts have one, and none counts
+ * volumes. Each container has a pace of its own (disk-plan.ts), so one that is slow to measure
+ * delays no other.
  */
 import { sleep } from '../../lib/backoff.ts';
 import type { Log } from '../../lib/log.ts';

@@ -40,10 +40,15 @@ export const attempted = (
   tookMs: endedAtMs - startedAtMs,
 });
 
-/** Its use is not known. One attempt that is late says so; an engine that refuses may do so once or twice. */
+/**
+ * Its use is not known. One attempt that is late says so; an engine that refuses may do so once or
+ * twice.
+ */
 export const isUnknown = ({ isLate, failures }: Attempts): boolean => isLate || failures >= limits.hostFaultTries;
 
-/** What takes long to measure is measured less often: it never takes more than a tenth of the time. */
+/**
+ * What takes long to measure is measured less often: it never takes more than a tenth of the time.
+ */
 export const restMs = (tookMs: number, intervalMs: number): number => Math.max(intervalMs, 9 * tookMs);
 
 export const dueAtMs = ({ endedAtMs, tookMs }: Attempts, intervalMs: number): number =>
@@ -68,7 +73,10 @@ export interface MeasuredVolumes {
 
 export const hasVolumes = ({ written }: Measured): boolean => (written?.volumes.length ?? 0) > 0;
 
-/** Time that was spent on a tenant's containers. Half of it is forgotten with each `limits.diskIntervalMs`. */
+/**
+ * Time that was spent on a tenant's containers. Half of it is forgotten with each
+ * `limits.diskIntervalMs`.
+ */
 export interface Spent {
   readonly ms: number;
   readonly atMs: number;
@@ -88,8 +96,9 @@ export interface Turn {
 }
 
 /**
- * The container to measure now. One of a tenant at a time, and the tenant that took the least time first: a tenant whose
- * containers take long delays its own. Among a tenant's the longest due, under pressure the largest.
+ * The container to measure now. One of a tenant at a time, and the tenant that took the least time
+ * first: a tenant whose containers take long delays its own. Among a tenant's the longest due,
+ * under pressure the largest.
  */
 export function nextToMeasure(containers: Iterable<Measured>, turn: Turn): Measured | undefined {
   const due = [...containers].filter(
@@ -120,7 +129,8 @@ export function useOf(container: Measured, volumes: MeasuredVolumes, limit: Disk
   const use = { id, dockerId, limitBytes: limit.bytes, isEnforced: limit.isEnforced };
   if (attempts.isLate) return { ...use, usedBytes: null };
   if (written === null) return undefined;
-  // Volumes that were measured before count as they were then: another's may be why none is measured now.
+  // Volumes that were measured before count as they were then: another's may be why none is
+  // measured now.
   const isVolumeLate = volumes.attempts.isLate && written.volumes.some((name) => !volumes.bytes.has(name));
   if (isVolumeLate) return { ...use, usedBytes: null };
   return {
@@ -132,7 +142,10 @@ export function useOf(container: Measured, volumes: MeasuredVolumes, limit: Disk
 export interface Evictions {
   /** Over an enforced limit: all go. */
   readonly over: readonly DiskUse[];
-  /** These go under pressure alone, one at a time: what cannot be measured in time, then what is over, the largest first. */
+  /**
+   * These go under pressure alone, one at a time: what cannot be measured in time, then what is
+   * over, the largest first.
+   */
   readonly underPressure: readonly DiskUse[];
 }
 

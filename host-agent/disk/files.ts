@@ -6,7 +6,10 @@ import type { Log } from '../../lib/log.ts';
 import { createLatch } from '../../lib/notify.ts';
 import type { StateDisk } from './state-disk.ts';
 
-/** Temp file, fsync, rename, fsync of the folder: after a crash there is the old content or the new, never a part. */
+/**
+ * Temp file, fsync, rename, fsync of the folder: after a crash there is the old content or the new,
+ * never a part.
+ */
 export async function writeAtomically(path: string, content: string | Uint8Array): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const temporary = join(dirname(path), `.${basename(path)}.tmp`);
@@ -45,8 +48,8 @@ export async function readIfPresent(path: string): Promise<Buffer | undefined> {
 export const removeFile = (path: string): Promise<void> => rm(path, { force: true });
 
 /**
- * What was written before, or undefined where there is nothing, or nothing that can be read: such a file is set aside
- * for a person to look at, and the agent goes on without it.
+ * What was written before, or undefined where there is nothing, or nothing that can be read: such a
+ * file is set aside for a person to look at, and the agent goes on without it.
  */
 export async function readDecoded<T>(path: string, decode: (bytes: Uint8Array) => T, log: Log): Promise<T | undefined> {
   const bytes = await readIfPresent(path);
@@ -70,8 +73,8 @@ export interface LazyFile {
 }
 
 /**
- * A file that follows a value in memory: at most one write in flight, and at most one every `intervalMs`. A write that
- * fails is repeated until the file is written.
+ * A file that follows a value in memory: at most one write in flight, and at most one every
+ * `intervalMs`. A write that fails is repeated until the file is written.
  */
 export function createLazyFile(path: string, content: () => string, intervalMs: number, disk: StateDisk): LazyFile {
   const hurry = createLatch();

@@ -1,6 +1,7 @@
 /**
- * The disk under the agent's state folder. A disk that is full or read-only is a fault of the host and stops nothing:
- * the agent works from memory, and each file is written as soon as that is possible again.
+ * The disk under the agent's state folder. A disk that is full or read-only is a fault of the host
+ * and stops nothing: the agent works from memory, and each file is written as soon as that is
+ * possible again.
  */
 import type { BackoffBounds } from '../../lib/backoff.ts';
 import type { Log } from '../../lib/log.ts';

@@ -1,6 +1,7 @@
 /**
- * What the agent reads of the engine's answers (Docker Engine API v1.41 and later). `shapes` name the members that are
- * kept of an answer as it arrives: images and containers can make the rest as large as they like.
+ * What the agent reads of the engine's answers (Docker Engine API v1.41 and later). `shapes` name
+ * the members that are kept of an answer as it arrives: images and containers can make the rest as
+ * large as they like.
  */
 import Type, { type Static, type TSchema } from 'typebox';
 import { decoder } from '../../lib/decode.ts';
@@ -113,7 +114,9 @@ export type ImageSummary = Static<typeof Images>[number];
 /** `GET /containers/json`, of all containers of the engine. */
 export const ImagesInUse = Type.Array(Type.Object({ ImageID: Type.String() }));
 
-/** `GET /images/{id}/json`: what an image says of itself, and the engine repeats for its containers. */
+/**
+ * `GET /images/{id}/json`: what an image says of itself, and the engine repeats for its containers.
+ */
 const Words = Type.Optional(nullable(Type.Array(Type.String())));
 const Members = Type.Optional(nullable(Type.Record(Type.String(), Type.Unknown())));
 export const ImageDetails = Type.Object({
@@ -134,7 +137,10 @@ export type ImageDetails = Static<typeof ImageDetails>;
 export const Created = Type.Object({ Id: Type.String() });
 export const Failure = Type.Object({ message: Type.String() });
 
-/** A line of `POST /images/create`: progress, or the error that ends it (the HTTP status was 200 long before). */
+/**
+ * A line of `POST /images/create`: progress, or the error that ends it (the HTTP status was 200
+ * long before).
+ */
 export const PullProgress = Type.Object({ error: Type.Optional(Type.String()) });
 
 /** A line of `GET /events`. */

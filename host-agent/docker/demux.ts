@@ -1,6 +1,7 @@
 /**
- * The raw log stream of a container without a terminal (Docker Engine API, "ContainerAttach", stream format): frames of an
- * eight-byte header {stream, 0, 0, 0, size as big-endian uint32} and a payload, cut into chunks at any byte.
+ * The raw log stream of a container without a terminal (Docker Engine API, "ContainerAttach",
+ * stream format): frames of an eight-byte header {stream, 0, 0, 0, size as big-endian uint32} and a
+ * payload, cut into chunks at any byte.
  */
 
 export interface Frame {
@@ -9,10 +10,16 @@ export interface Frame {
 }
 
 const headerBytes = 8;
-/** The engine's own error in the middle of a stream ("Systemerr" of its stdcopy), not a line of the container. */
+/**
+ * The engine's own error in the middle of a stream ("Systemerr" of its stdcopy), not a line of the
+ * container.
+ */
 const systemError = 3;
 
-/** Feeds chunks in, gets the frames out that they complete. Throws where the bytes are no such stream. */
+/**
+ * Feeds chunks in, gets the frames out that they complete. Throws where the bytes are no such
+ * stream.
+ */
 export class Demultiplexer {
   readonly #maxFrameBytes: number;
   #rest: Buffer = Buffer.alloc(0);
@@ -47,7 +54,10 @@ export class Demultiplexer {
     return this.#failure;
   }
 
-  /** Bytes of a frame that has not ended; not zero at the end of a stream means that the stream was cut. */
+  /**
+   * Bytes of a frame that has not ended; not zero at the end of a stream means that the stream was
+   * cut.
+   */
   get pendingBytes(): number {
     return this.#rest.length;
   }

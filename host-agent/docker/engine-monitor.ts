@@ -1,6 +1,7 @@
 /**
- * Is the engine there? Asks it every so often, with a deadline, and hears its events while it answers. Everything else
- * rests on this: while the engine is away nothing is decided, and when it is back everything is looked at anew.
+ * Is the engine there? Asks it every so often, with a deadline, and hears its events while it
+ * answers. Everything else rests on this: while the engine is away nothing is decided, and when it
+ * is back everything is looked at anew.
  */
 import { backoffMs, jitter, sleep, type BackoffBounds } from '../../lib/backoff.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -33,7 +34,9 @@ export interface MonitorParts {
   readonly clock: Clock;
   readonly steadyMs: () => number;
   readonly log: Log;
-  /** It answers, after it did not: look at everything. Rejects when it goes away again meanwhile. */
+  /**
+   * It answers, after it did not: look at everything. Rejects when it goes away again meanwhile.
+   */
   readonly onUp: () => Promise<void>;
   readonly onAway: (sinceMs: number) => void;
   readonly onEvent: (id: ContainerId) => void;
@@ -85,7 +88,10 @@ export function createEngineMonitor(parts: MonitorParts): EngineMonitor {
     }
   };
 
-  /** From the first answer to the loss of events or of answers. Events are heard before the look at everything. */
+  /**
+   * From the first answer to the loss of events or of answers. Events are heard before the look at
+   * everything.
+   */
   const attend = async (signal: AbortSignal, onLooked: () => void): Promise<void> => {
     const leaving = new AbortController();
     const either = AbortSignal.any([signal, leaving.signal]);
@@ -129,7 +135,10 @@ export function createEngineMonitor(parts: MonitorParts): EngineMonitor {
   };
 }
 
-/** The container that an event is about; health checks make many of the `exec_` kind, which change nothing. */
+/**
+ * The container that an event is about; health checks make many of the `exec_` kind, which change
+ * nothing.
+ */
 function subjectOf({ Action, Actor }: EngineEvent): ContainerId | undefined {
   if (Action === undefined || Action.startsWith('exec_')) return undefined;
   const id = Actor?.Attributes[labels.container] ?? '';

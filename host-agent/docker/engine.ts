@@ -1,6 +1,7 @@
 /**
- * The calls of the Docker Engine API that the agent makes, each decoded where it comes in. Destructive calls name a
- * container by the engine's own id, never by name: a call that ends late, after its deadline, must not hit a successor.
+ * The calls of the Docker Engine API that the agent makes, each decoded where it comes in.
+ * Destructive calls name a container by the engine's own id, never by name: a call that ends late,
+ * after its deadline, must not hit a successor.
  */
 import { limits } from '../../schemas/limits.ts';
 import {
@@ -19,7 +20,10 @@ import { lines } from './ndjson.ts';
 import { Sieve } from './sieve.ts';
 import { readWhole, sift, type Call, type OpenReply, type Reply, type Transport } from './transport.ts';
 
-/** Older engines lack what the agent relies on; newer ones still speak the newest that the agent was tried with. */
+/**
+ * Older engines lack what the agent relies on; newer ones still speak the newest that the agent was
+ * tried with.
+ */
 const oldestApi = '1.41';
 const newestApi = '1.51';
 
@@ -34,25 +38,38 @@ export interface Engine {
   create(name: string, body: object): Promise<CreateResult>;
   upload(id: string, tar: Uint8Array): Promise<void>;
   start(id: string): Promise<void>;
-  /** SIGTERM (or the image's stop signal), and SIGKILL after the grace; resolves when it is down. */
+  /**
+   * SIGTERM (or the image's stop signal), and SIGKILL after the grace; resolves when it is down.
+   */
   stop(id: string, graceMs: number): Promise<void>;
   unpause(id: string): Promise<void>;
   /** Gone already counts as removed. */
   remove(id: string): Promise<void>;
   /** The id of an image that is present. */
   imageId(reference: string): Promise<string | undefined>;
-  /** What an image says of itself; undefined: there is none. Rejects as `oversized` beyond `limits.imageConfigBytes`. */
+  /**
+   * What an image says of itself; undefined: there is none. Rejects as `oversized` beyond
+   * `limits.imageConfigBytes`.
+   */
   imageDetails(id: string): Promise<ImageDetails | undefined>;
   pull(reference: string, signal: AbortSignal): Promise<void>;
   /** All images, whoever's. */
   images(): Promise<ImageSummary[]>;
   /** Ids of the images that any container of the engine is made of. */
   imagesInUse(): Promise<string[]>;
-  /** Takes away one name, and the image with its last. False: there is none. Rejects with 409 while it is in use. */
+  /**
+   * Takes away one name, and the image with its last. False: there is none. Rejects with 409 while
+   * it is in use.
+   */
   removeImage(name: string): Promise<boolean>;
-  /** What a container has written to its own layer, and the volumes that it has. Undefined: there is none. */
+  /**
+   * What a container has written to its own layer, and the volumes that it has. Undefined: there is
+   * none.
+   */
   written(id: string): Promise<{ readonly layerBytes: number; readonly volumes: string[] } | undefined>;
-  /** Of all volumes, by name. The engine measures them all; older ones measure everything else too. */
+  /**
+   * Of all volumes, by name. The engine measures them all; older ones measure everything else too.
+   */
   volumeBytes(): Promise<ReadonlyMap<string, number>>;
   /** An image whose files are those of a tar archive. */
   importImage(repository: string, tag: string, tar: Uint8Array): Promise<void>;

@@ -1,7 +1,13 @@
-/** What can go wrong between the agent and the engine, told apart as far as the agent acts differently on it. */
+/**
+ * What can go wrong between the agent and the engine, told apart as far as the agent acts
+ * differently on it.
+ */
 
 export type EngineFault =
-  /** No connection, or it broke before the answer was whole: whether the engine did the work is unknown. */
+  /**
+   * No connection, or it broke before the answer was whole: whether the engine did the work is
+   * unknown.
+   */
   | { readonly kind: 'unreachable' }
   /** No answer in time: whether the engine did the work is unknown, and it may yet do it. */
   | { readonly kind: 'deadline'; readonly ms: number }

@@ -1,4 +1,7 @@
-/** Looks at the engine: all containers of ours, or those of one id. What is not ours is never seen (invariant A4). */
+/**
+ * Looks at the engine: all containers of ours, or those of one id. What is not ours is never seen
+ * (invariant A4).
+ */
 import { isContainerId, isTenantId, type ContainerId, type TenantId } from '../../schemas/ids.ts';
 import type { Engine } from './engine.ts';
 import { foundFrom, labels, observedFrom, type Found, type Observed } from '../reconcile/observed.ts';

@@ -1,8 +1,9 @@
 /**
- * Keeps the members of a JSON text that a shape names, and skips the rest as it streams by. The engine repeats what
- * images say (labels, commands, ports) in every list, inspection and event, so the size of its answers is in the hands
- * of those who make images; what is kept here is not. Many streaming parsers hold each string whole before they drop
- * it; this one finds its end and holds nothing.
+ * Keeps the members of a JSON text that a shape names, and skips the rest as it streams by. The
+ * engine repeats what images say (labels, commands, ports) in every list, inspection and event, so
+ * the size of its answers is in the hands of those who make images; what is kept here is not. Many
+ * streaming parsers hold each string whole before they drop it; this one finds its end and holds
+ * nothing.
  */
 
 /** `true`: all of it. An array: of each element. An object: these members alone. */
@@ -18,7 +19,10 @@ const quote = 0x22;
 const backslash = 0x5c;
 const comma = 0x2c;
 const colon = 0x3a;
-/** A longer name is of no member that a shape names; where all members are kept, names count as what is kept. */
+/**
+ * A longer name is of no member that a shape names; where all members are kept, names count as what
+ * is kept.
+ */
 const nameBytes = 256;
 /** Deeper than anything that is kept. */
 const depthMax = 64;
@@ -34,7 +38,10 @@ const elementOf = (shape: Shape): Shape | undefined =>
 /** More would be kept than is allowed. */
 export class TooLarge extends Error {}
 
-/** Feeds chunks in; gets documents out, each as its kept text. Only kept text is checked, by whoever parses it. */
+/**
+ * Feeds chunks in; gets documents out, each as its kept text. Only kept text is checked, by whoever
+ * parses it.
+ */
 export class Sieve {
   readonly #shape: Shape;
   readonly #maxBytes: number;
@@ -59,7 +66,10 @@ export class Sieve {
     this.#maxBytes = maxBytes;
   }
 
-  /** @throws TooLarge where more than `maxBytes` would be kept; Error where the brackets do not match. */
+  /**
+   * @throws TooLarge where more than `maxBytes` would be kept; Error where the brackets do not
+   * match.
+   */
   push(chunk: Buffer): Buffer[] {
     const documents: Buffer[] = [];
     for (let at = 0; at < chunk.length;) {

@@ -1,6 +1,6 @@
 /**
- * HTTP to the engine, over its unix socket or TCP. Every call ends by its deadline: an engine that hangs (its process
- * stopped, its disk full) must not hang the agent.
+ * HTTP to the engine, over its unix socket or TCP. Every call ends by its deadline: an engine that
+ * hangs (its process stopped, its disk full) must not hang the agent.
  */
 import { Agent, request, type IncomingMessage, type OutgoingHttpHeaders, type RequestOptions } from 'node:http';
 import type { Readable } from 'node:stream';
@@ -13,7 +13,10 @@ export type EngineAddress =
   | { readonly kind: 'unix'; readonly socketPath: string }
   | { readonly kind: 'tcp'; readonly host: string; readonly port: number };
 
-/** `unix:///run/docker.sock`, `tcp://127.0.0.1:2375`; undefined for what is neither. TLS to an engine is not spoken. */
+/**
+ * `unix:///run/docker.sock`, `tcp://127.0.0.1:2375`; undefined for what is neither. TLS to an
+ * engine is not spoken.
+ */
 export function parseEngineAddress(text: string): EngineAddress | undefined {
   const unix = /^unix:\/\/(\/.+)$/.exec(text);
   if (unix?.[1] !== undefined) return { kind: 'unix', socketPath: unix[1] };
@@ -31,7 +34,10 @@ export interface Call {
   readonly headers?: OutgoingHttpHeaders;
   readonly deadlineMs?: number;
   readonly signal?: AbortSignal;
-  /** What is kept of an answer (200) in JSON; the rest is skipped as it arrives. Absent: all of it is read. */
+  /**
+   * What is kept of an answer (200) in JSON; the rest is skipped as it arrives. Absent: all of it
+   * is read.
+   */
   readonly keep?: Shape;
   /** Of what is kept; `limits.engineAnswerBytes` where absent. */
   readonly maxBytes?: number;
@@ -162,7 +168,10 @@ export function sift<T>(name: string, work: () => T): T {
   }
 }
 
-/** The deadline and the caller's signal on one call; `untimed` lifts the deadline and keeps the signal. */
+/**
+ * The deadline and the caller's signal on one call; `untimed` lifts the deadline and keeps the
+ * signal.
+ */
 function lifetime(call: Call, destroy: (error: EngineError) => void) {
   const ms = call.deadlineMs ?? limits.engineCallMs;
   const timer = setTimeout(

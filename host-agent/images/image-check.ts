@@ -1,4 +1,7 @@
-/** May containers be made of an image? The engine repeats what it says of itself for each of them. Pure. */
+/**
+ * May containers be made of an image? The engine repeats what it says of itself for each of them.
+ * Pure.
+ */
 import { limits } from '../../schemas/limits.ts';
 import type { ImageDetails } from '../docker/answers.ts';
 

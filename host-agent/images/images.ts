@@ -1,7 +1,7 @@
 /**
- * Removes images that nobody needs, the longest unused first, while the disk is too full. An engine may be shared, so by
- * default only what this agent pulled is removed: it keeps a record of that, with when each was last in use. Images of
- * containers, and of those that are desired here, stay.
+ * Removes images that nobody needs, the longest unused first, while the disk is too full. An engine
+ * may be shared, so by default only what this agent pulled is removed: it keeps a record of that,
+ * with when each was last in use. Images of containers, and of those that are desired here, stay.
  */
 import { join } from 'node:path';
 import Type from 'typebox';
@@ -54,7 +54,10 @@ const decodeImages = decoder(
 
 const flushMs = 1000;
 
-/** What is to be removed, the longest unused first: by `name`, so that the tags of others stay. Pure. */
+/**
+ * What is to be removed, the longest unused first: by `name`, so that the tags of others stay.
+ * Pure.
+ */
 export function removalsOf(
   images: readonly ImageSummary[],
   pulled: readonly PulledImage[],

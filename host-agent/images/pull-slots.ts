@@ -1,6 +1,6 @@
 /**
- * Which pull is next. Places go round over tenants, and neither a tenant nor a registry can hold all of them: one that
- * is slow holds up its own. Pure.
+ * Which pull is next. Places go round over tenants, and neither a tenant nor a registry can hold
+ * all of them: one that is slow holds up its own. Pure.
  */
 import type { TenantId } from '../../schemas/ids.ts';
 
@@ -18,7 +18,10 @@ export interface PullBounds {
   readonly perRegistry: number;
 }
 
-/** The one of `waiting` that may begin beside those that are running: of the tenant, then the registry, with fewest. */
+/**
+ * The one of `waiting` that may begin beside those that are running: of the tenant, then the
+ * registry, with fewest.
+ */
 export function nextPull<A extends PullAsk>(
   waiting: readonly A[],
   running: readonly PullAsk[],

@@ -10,7 +10,10 @@ import { nextPull, type PullAsk } from './pull-slots.ts';
 import type { Permit } from './registries.ts';
 
 export interface Pulls {
-  /** The id of the image, once it is present. @throws EngineError, or RegistryError where it may not be asked for */
+  /**
+   * The id of the image, once it is present. @throws EngineError, or RegistryError where it may not
+   * be asked for
+   */
   get(reference: string, policy: PullPolicy, forWhom: LogSource): Promise<string>;
   /** It is not wanted any more; a pull that nobody waits for is broken off. */
   leave(forWhom: ContainerId): void;

@@ -1,10 +1,11 @@
 /**
- * May the engine be sent to this registry? Asked right before each pull: whoever names a registry has the engine send a
- * request from the host's own network, where services answer that no tenant should reach.
+ * May the engine be sent to this registry? Asked right before each pull: whoever names a registry
+ * has the engine send a request from the host's own network, where services answer that no tenant
+ * should reach.
  *
- * What this cannot stop: a registry that is allowed may refer the engine to any other address (the realm of its
- * `WWW-Authenticate`, a redirect), and a name may resolve to another address when the engine asks a moment later. An
- * egress proxy for the engine stops both (docs/deploy.md).
+ * What this cannot stop: a registry that is allowed may refer the engine to any other address (the
+ * realm of its `WWW-Authenticate`, a redirect), and a name may resolve to another address when the
+ * engine asks a moment later. An egress proxy for the engine stops both (docs/deploy.md).
  */
 import { limits } from '../../schemas/limits.ts';
 import { hostsOfRegistry, judgeRegistry } from '../../schemas/api/registry.ts';

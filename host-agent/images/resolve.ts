@@ -1,7 +1,7 @@
 /**
- * Names to addresses, as the engine resolves them: from the hosts file, then by DNS. Not by `dns.lookup`, which holds one of
- * the process's four threads until the last name server has failed: a tenant with a slow name would hold up the pulls of
- * all, and every file with them.
+ * Names to addresses, as the engine resolves them: from the hosts file, then by DNS. Not by
+ * `dns.lookup`, which holds one of the process's four threads until the last name server has
+ * failed: a tenant with a slow name would hold up the pulls of all, and every file with them.
  */
 import { Resolver } from 'node:dns/promises';
 import { isIP } from 'node:net';
@@ -26,7 +26,9 @@ export function addressesIn(hosts: string, name: string): string[] {
 
 const absent: ReadonlySet<unknown> = new Set(['ENODATA', 'ENOTFOUND']);
 
-/** Of one kind. That there are none is an answer; a server that fails is not, for there may be some. */
+/**
+ * Of one kind. That there are none is an answer; a server that fails is not, for there may be some.
+ */
 const orNone = (addresses: Promise<string[]>): Promise<string[]> =>
   addresses.catch((error: unknown) => {
     if (absent.has((error as NodeJS.ErrnoException).code)) return [];

@@ -1,7 +1,7 @@
 /**
- * Lines on their way from a reader to a sender, bounded in bytes: a full queue makes the reader wait, and with it the
- * engine, whose rotated files are the ring that holds what is not sent yet. All sizes are of lines as they are sent: JSON
- * makes six bytes of a control character.
+ * Lines on their way from a reader to a sender, bounded in bytes: a full queue makes the reader
+ * wait, and with it the engine, whose rotated files are the ring that holds what is not sent yet.
+ * All sizes are of lines as they are sent: JSON makes six bytes of a control character.
  */
 import { limits } from '../../schemas/limits.ts';
 import type { LogEntry } from '../../schemas/api/log.ts';
@@ -90,7 +90,10 @@ export class BlockQueue {
     return this.#changed.wait(ms, signal);
   }
 
-  /** The next block, of at most `logBlockLines` entries and `logBlockBytes`, or of one line that alone takes more. */
+  /**
+   * The next block, of at most `logBlockLines` entries and `logBlockBytes`, or of one line that
+   * alone takes more.
+   */
   take(): Block | undefined {
     const taken = this.#lines.splice(0, this.#countForBlock());
     const last = taken.at(-1);

@@ -1,6 +1,6 @@
 /**
- * Follows the log of every container of ours: one follower each, started again with every run, and a last one that drains
- * what remains before a container is removed.
+ * Follows the log of every container of ours: one follower each, started again with every run, and
+ * a last one that drains what remains before a container is removed.
  */
 import { backoffMs, jitter, sleep, within, type BackoffBounds } from '../../lib/backoff.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -22,8 +22,9 @@ export interface LogCollector {
   /** Level-triggered: called at every look at a container that runs or has run. */
   follow(source: LogSource, dockerId: string, run: RunId): void;
   /**
-   * Resolves when every line of it is acknowledged, or is on disk to be sent later, or when its log could not be read
-   * or kept in `logDrainAttempts` attempts: then the rest of it is lost, and counted. It must not run any more.
+   * Resolves when every line of it is acknowledged, or is on disk to be sent later, or when its log
+   * could not be read or kept in `logDrainAttempts` attempts: then the rest of it is lost, and
+   * counted. It must not run any more.
    */
   drain(source: LogSource, dockerId: string): Promise<void>;
   /** The container is gone for good. */
@@ -84,7 +85,10 @@ export function createCollector(parts: CollectorParts): LogCollector {
     return result;
   };
 
-  /** Notes whether the follower is behind. Its next read waits until the engine has rested from the one before. */
+  /**
+   * Notes whether the follower is behind. Its next read waits until the engine has rested from the
+   * one before.
+   */
   const rest = async (source: LogSource, follower: Follower, { heldUpBy }: PassResult): Promise<void> => {
     if (heldUpBy === 'rate' && follower.heldUpBy === undefined) log.info('log_over_rate', { ...source });
     follower.heldUpBy = heldUpBy;
@@ -93,7 +97,10 @@ export function createCollector(parts: CollectorParts): LogCollector {
     follower.catchUpFromMs = clock.monotonicMs() + limits.logCatchUpMs;
   };
 
-  /** Passes until one ends with nothing new: then the container is down, and all that it wrote is safe. */
+  /**
+   * Passes until one ends with nothing new: then the container is down, and all that it wrote is
+   * safe.
+   */
   const followToEnd = async (source: LogSource, follower: Follower): Promise<void> => {
     const { signal } = follower.controller;
     await spool.settled(source, signal);
@@ -145,7 +152,9 @@ export function createCollector(parts: CollectorParts): LogCollector {
     followers.set(source.id, start(source, dockerId, run));
   };
 
-  /** What the control plane did not take in time goes to disk, from the last line that it did take. */
+  /**
+   * What the control plane did not take in time goes to disk, from the last line that it did take.
+   */
   const spoolRest = async (source: LogSource, dockerId: string): Promise<void> => {
     const tail = createTail(limits.logSpoolContainerBytes);
     const before = cursors.of(source.id, dockerId);

@@ -1,4 +1,7 @@
-/** The cursors of all containers, kept on disk together; written in batches, since a line sent twice bears the same number. */
+/**
+ * The cursors of all containers, kept on disk together; written in batches, since a line sent twice
+ * bears the same number.
+ */
 import { join } from 'node:path';
 import Type from 'typebox';
 import { decoder } from '../../lib/decode.ts';
@@ -31,7 +34,10 @@ const decodeCursors = decoder(
 );
 
 export interface Cursors {
-  /** Where to go on in this one of the engine's containers: its beginning, if it is another than before. */
+  /**
+   * Where to go on in this one of the engine's containers: its beginning, if it is another than
+   * before.
+   */
   of(id: ContainerId, dockerId: string): Cursor;
   set(id: ContainerId, cursor: Cursor): void;
   forget(id: ContainerId): void;

@@ -1,7 +1,8 @@
 /**
- * From the engine's log frames to lines. With `timestamps=1` each frame is one record of the engine's log: a timestamp, a
- * space, and at most 16 KiB of a line, with its newline unless the line goes on in the next record of the same stream.
- * Pure but for the bytes of a character that a record cut in two.
+ * From the engine's log frames to lines. With `timestamps=1` each frame is one record of the
+ * engine's log: a timestamp, a space, and at most 16 KiB of a line, with its newline unless the
+ * line goes on in the next record of the same stream. Pure but for the bytes of a character that a
+ * record cut in two.
  */
 import { limits } from '../../schemas/limits.ts';
 import { Demultiplexer, type Frame } from '../docker/demux.ts';
@@ -13,7 +14,10 @@ export interface Place {
   /** As the engine wrote it: RFC 3339, UTC, nanoseconds. */
   readonly ts: string;
   readonly stream: StreamName;
-  /** Among lines with the same timestamp and stream, which share one only as parts of a long line: 0, 1, ... */
+  /**
+   * Among lines with the same timestamp and stream, which share one only as parts of a long line:
+   * 0, 1, ...
+   */
   readonly nth: number;
 }
 
@@ -26,11 +30,17 @@ export interface Line extends Place {
 
 const stamped = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z$/;
 const stampBytes = 40;
-/** More than an engine repeats that is not far behind; 64 KiB for a container that has written so many lines. */
+/**
+ * More than an engine repeats that is not far behind; 64 KiB for a container that has written so
+ * many lines.
+ */
 const rememberedTimes = 8192;
 const epochStamp = '1970-01-01T00:00:00.000000000Z';
 
-/** Lines come many to a second: its parsing is remembered. `2026-01-02T03:04:05`, and its milliseconds since 1970. */
+/**
+ * Lines come many to a second: its parsing is remembered. `2026-01-02T03:04:05`, and its
+ * milliseconds since 1970.
+ */
 let second = { text: '', ms: 0 };
 const secondChars = 19;
 /** With nine digits after the point, as engines write it. */
@@ -48,7 +58,10 @@ export function microsOf(ts: string): number {
   return second.ms * 1000 + Number(fraction.padEnd(6, '0').slice(0, 6));
 }
 
-/** Same line, same number, after whatever restart: it depends on the line before and on the engine's timestamp alone. */
+/**
+ * Same line, same number, after whatever restart: it depends on the line before and on the engine's
+ * timestamp alone.
+ */
 export const nextSeq = (previous: number, ts: string): number => Math.max(previous + 1, microsOf(ts));
 
 /** Of a mark before a line. The line keeps the number that it has without one. */
@@ -92,7 +105,8 @@ class StreamState {
     const content = isStamped ? payload.subarray(space + 1) : payload;
     const ends = content.length > 0 && content[content.length - 1] === 0x0a;
     const body = ends ? content.subarray(0, -1) : content;
-    // A line of exactly 16 KiB ends in a record of its own with nothing but the newline: the end, and not another line.
+    // A line of exactly 16 KiB ends in a record of its own with nothing but the newline: the end,
+    // and not another line.
     const isOnlyEnd = ends && body.length === 0 && this.#isOpen && ts === this.#ts;
     this.#isOpen = !ends;
     if (isOnlyEnd) {
@@ -119,8 +133,9 @@ class StreamState {
   }
 
   /**
-   * An engine that rotates a log which is followed may begin its new file twice (Docker 20.10: some twenty lines at 5,000 a
-   * second, and more where it is behind). A time that lies back and was there before is such a line; one that was not is of a clock set back.
+   * An engine that rotates a log which is followed may begin its new file twice (Docker 20.10: some
+   * twenty lines at 5,000 a second, and more where it is behind). A time that lies back and was
+   * there before is such a line; one that was not is of a clock set back.
    */
   #isRepeated(): boolean {
     const { ts, nth } = this.#newest;

@@ -1,6 +1,11 @@
-/** What a tenant reads in its log where lines are missing: an entry of the agent's own on stderr. */
+/**
+ * What a tenant reads in its log where lines are missing: an entry of the agent's own on stderr.
+ */
 
-/** `rate`: the container wrote more than its host sends. `late`: its lines were not captured while the engine had them. */
+/**
+ * `rate`: the container wrote more than its host sends. `late`: its lines were not captured while
+ * the engine had them.
+ */
 export type LossCause = 'rate' | 'late';
 
 const why: Record<LossCause, string> = {
@@ -8,7 +13,10 @@ const why: Record<LossCause, string> = {
   late: 'they were rotated away before they were captured',
 };
 
-/** By which the agent's own entries are known. A container may write the same; that fools its own tenant alone. */
+/**
+ * By which the agent's own entries are known. A container may write the same; that fools its own
+ * tenant alone.
+ */
 const mark = '[longshore]';
 
 export const lostBetween = (since: string, until: string, cause: LossCause): string =>

@@ -1,6 +1,6 @@
 /**
- * One pass over the log of one of the engine's containers: from the cursor to the end of what the engine gives, into a
- * sink that makes each block safe before the cursor moves over it.
+ * One pass over the log of one of the engine's containers: from the cursor to the end of what the
+ * engine gives, into a sink that makes each block safe before the cursor moves over it.
  */
 import type { Engine } from '../docker/engine.ts';
 import { EngineError } from '../docker/errors.ts';
@@ -10,7 +10,10 @@ import { LineReader } from './lines.ts';
 import type { LossCause } from './loss.ts';
 import { Resume, sinceOf, type Cursor } from './resume.ts';
 
-/** Resolves when the block is safe, with what held it up, if anything did; rejects only when the signal aborts. */
+/**
+ * Resolves when the block is safe, with what held it up, if anything did; rejects only when the
+ * signal aborts.
+ */
 export type Sink = (block: Block, signal: AbortSignal) => Promise<LossCause | undefined>;
 
 export interface PassOptions {
@@ -30,8 +33,9 @@ export interface PassResult {
   readonly lines: number;
   readonly gaps: number;
   /**
-   * What held up blocks while the reader waited for them. A follower that was held up is ended: when its engine has rotated
-   * the log twice meanwhile, it passes over the files between in silence. A read without following has opened them all.
+   * What held up blocks while the reader waited for them. A follower that was held up is ended:
+   * when its engine has rotated the log twice meanwhile, it passes over the files between in
+   * silence. A read without following has opened them all.
    */
   readonly heldUpBy: LossCause | undefined;
 }
@@ -41,7 +45,10 @@ interface Progress {
   heldUpBy: LossCause | undefined;
 }
 
-/** How long the engine may be silent before lines that wait for the cursor's own line are taken as new. */
+/**
+ * How long the engine may be silent before lines that wait for the cursor's own line are taken as
+ * new.
+ */
 const searchQuietMs = 1000;
 
 /** @throws EngineError where the engine broke off; what was safe by then stays safe. */

@@ -1,6 +1,6 @@
 /**
- * Blocks to the stream LOGS, when it is their turn: published as a request, safe when JetStream has acknowledged, repeated
- * until then.
+ * Blocks to the stream LOGS, when it is their turn: published as a request, safe when JetStream has
+ * acknowledged, repeated until then.
  */
 import Type from 'typebox';
 import { backoffMs, jitter, sleep, type BackoffBounds } from '../../lib/backoff.ts';

@@ -1,6 +1,7 @@
 /**
- * How fast log lines leave this host: a token bucket for each container, each tenant and the host. Who waits is served in
- * turn, tenant by tenant and container by container, so that a noisy container delays nobody else's lines.
+ * How fast log lines leave this host: a token bucket for each container, each tenant and the host.
+ * Who waits is served in turn, tenant by tenant and container by container, so that a noisy
+ * container delays nobody else's lines.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { ContainerId, TenantId } from '../../schemas/ids.ts';
@@ -19,7 +20,10 @@ export interface LogRates {
 /** Whose rate a block waited for. */
 export type RateScope = 'container' | 'tenant' | 'host';
 
-/** A block may go while anything is in the bucket, and may leave it in debt: no block is too large for a small bucket. */
+/**
+ * A block may go while anything is in the bucket, and may leave it in debt: no block is too large
+ * for a small bucket.
+ */
 export class TokenBucket {
   readonly #bytesPerMs: number;
   readonly #mostBytes: number;
@@ -56,7 +60,10 @@ export class TokenBucket {
   }
 }
 
-/** Buckets that are made when they are needed, and dropped when they are full again: then they remember nothing. */
+/**
+ * Buckets that are made when they are needed, and dropped when they are full again: then they
+ * remember nothing.
+ */
 class Buckets<Key> {
   readonly #bytesPerSecond: number;
   readonly #burstMs: number;
@@ -93,7 +100,8 @@ interface Waiting {
 
 export interface LogTurns {
   /**
-   * Resolves when a block of so many bytes may go, with the rate that it waited for, if any; at once when the signal aborts.
+   * Resolves when a block of so many bytes may go, with the rate that it waited for, if any; at
+   * once when the signal aborts.
    */
   turn(source: LogSource, bytes: number, signal: AbortSignal): Promise<RateScope | undefined>;
 }

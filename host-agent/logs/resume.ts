@@ -1,12 +1,16 @@
 /**
- * Where a container's log was left off, and how to go on there exactly. The engine can be asked for lines since a time, but
- * two streams are written a little out of order, so a time alone loses or repeats lines: we ask for a little
- * earlier and pass over everything up to the very line that was acknowledged last. Pure.
+ * Where a container's log was left off, and how to go on there exactly. The engine can be asked for
+ * lines since a time, but two streams are written a little out of order, so a time alone loses or
+ * repeats lines: we ask for a little earlier and pass over everything up to the very line that was
+ * acknowledged last. Pure.
  */
 import { limits } from '../../schemas/limits.ts';
 import { microsOf, type Line, type Place } from './lines.ts';
 
-/** The last line that is safe, in the log of which of the engine's containers, and the number it bore. */
+/**
+ * The last line that is safe, in the log of which of the engine's containers, and the number it
+ * bore.
+ */
 export interface Cursor {
   readonly dockerId: string;
   readonly place: Place | null;
@@ -55,8 +59,8 @@ export class Resume {
   }
 
   /**
-   * The stream has no more for now, and the cursor's line did not come: it was rotated away, and all that waits is new. Its
-   * first line says since when lines are lost.
+   * The stream has no more for now, and the cursor's line did not come: it was rotated away, and
+   * all that waits is new. Its first line says since when lines are lost.
    */
   release(): Line[] {
     if (this.#phase === 'flowing' || this.#held.length === 0) return [];

@@ -1,6 +1,7 @@
 /**
- * The last lines of containers that had to go before the control plane could take them: a file for each, ready to send.
- * Bounded: of the tenant that has most here, the oldest files are dropped, and their lines counted.
+ * The last lines of containers that had to go before the control plane could take them: a file for
+ * each, ready to send. Bounded: of the tenant that has most here, the oldest files are dropped, and
+ * their lines counted.
  */
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -24,7 +25,10 @@ export interface Spool {
   add(source: LogSource, blocks: readonly string[], lines: number): Promise<void>;
   /** Nothing of this container waits here, so that newer lines of it may be sent. */
   settled(source: LogSource, signal: AbortSignal): Promise<void>;
-  /** Sends what is there and what comes, of each tenant a file at a time, oldest first, until the signal aborts. */
+  /**
+   * Sends what is there and what comes, of each tenant a file at a time, oldest first, until the
+   * signal aborts.
+   */
   run(publish: Publish, signal: AbortSignal): Promise<void>;
 }
 
@@ -108,7 +112,9 @@ export async function openSpool(
   };
 }
 
-/** The oldest file of the tenant with most bytes, among them those that `tenant` is about to add. */
+/**
+ * The oldest file of the tenant with most bytes, among them those that `tenant` is about to add.
+ */
 function oldestOfLargest(entries: readonly Entry[], tenant: TenantId, added: number): Entry | undefined {
   const bytes = new Map<TenantId, number>([[tenant, added]]);
   for (const { source, bytes: more } of entries) bytes.set(source.tenant, (bytes.get(source.tenant) ?? 0) + more);

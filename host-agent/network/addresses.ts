@@ -1,11 +1,15 @@
 /**
- * Addresses that are not of the internet: what containers may not reach and no public registry has. By the IANA
- * registries of special-purpose addresses (RFC 6890), of the IPv4 and the IPv6 kind. Pure.
+ * Addresses that are not of the internet: what containers may not reach and no public registry has.
+ * By the IANA registries of special-purpose addresses (RFC 6890), of the IPv4 and the IPv6 kind.
+ * Pure.
  */
 import { BlockList } from 'node:net';
 import { formatAddress, parseCidr } from '../../schemas/cidr.ts';
 
-/** Link-local: the metadata services of clouds answer at 169.254.169.254, with the credentials of the machine. */
+/**
+ * Link-local: the metadata services of clouds answer at 169.254.169.254, with the credentials of
+ * the machine.
+ */
 export const linkLocal = { ipv4: '169.254.0.0/16', ipv6: 'fe80::/10' } as const;
 
 /** No two of them overlap: nftables takes them as one set. */
@@ -34,7 +38,9 @@ const throughNat64 = (ipv4: string): string => {
   return `${formatAddress(6, (0x64ff9bn << 96n) + cidr.base)}/${96 + cidr.prefix}`;
 };
 
-/** `::/32` holds loopback, the unspecified address and those that contain an IPv4 address as it is. */
+/**
+ * `::/32` holds loopback, the unspecified address and those that contain an IPv4 address as it is.
+ */
 export const privateIpv6: readonly string[] = [
   '::/32',
   ...privateIpv4.map(throughNat64),
@@ -59,7 +65,10 @@ function blockListOf(family: 'ipv4' | 'ipv6', ranges: readonly string[]): BlockL
   }
   return list;
 }
-/** Two lists: in one, Node would find every IPv4 address in `::/32`, as the IPv6 address that it can be written as. */
+/**
+ * Two lists: in one, Node would find every IPv4 address in `::/32`, as the IPv6 address that it can
+ * be written as.
+ */
 const privateAddresses = { ipv4: blockListOf('ipv4', privateIpv4), ipv6: blockListOf('ipv6', privateIpv6) };
 
 /** `address`: as a resolver gives it. */

@@ -14,7 +14,10 @@ export const egressForm =
 
 const shape = /^(?:\[([^\]]*)\]|([^:[\]]*))(?::(\d{1,5})(?:-(\d{1,5}))?\/(tcp|udp))?$/;
 
-/** `10.1.2.0/24:5432/tcp`, `192.0.2.7:32768-60999/tcp`, `[fd00:1::]/64…` as `[fd00:1::/64]:443/tcp`, `10.9.9.9`. */
+/**
+ * `10.1.2.0/24:5432/tcp`, `192.0.2.7:32768-60999/tcp`, `[fd00:1::]/64…` as `[fd00:1::/64]:443/tcp`,
+ * `10.9.9.9`.
+ */
 export function parseEgressRule(
   text: string,
 ): { readonly ok: true; readonly rule: EgressRule } | { readonly ok: false; readonly fault: string } {

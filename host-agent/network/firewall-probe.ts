@@ -1,7 +1,8 @@
 /**
- * Looks at the firewall from where a tenant stands: a short-lived container on the tenants' bridge tries to reach a
- * listener of this agent on the host, and the metadata address. It holds nothing but this program's own interpreter,
- * which is mounted from the host: no image has to be fetched, and none of a tenant's is run.
+ * Looks at the firewall from where a tenant stands: a short-lived container on the tenants' bridge
+ * tries to reach a listener of this agent on the host, and the metadata address. It holds nothing
+ * but this program's own interpreter, which is mounted from the host: no image has to be fetched,
+ * and none of a tenant's is run.
  */
 import { existsSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
@@ -154,7 +155,9 @@ export function createProbe(engine: Engine, owner: Owner): Probe {
   };
 }
 
-/** A listener that is there while the probe runs, on an address that containers alone are to see. */
+/**
+ * A listener that is there while the probe runs, on an address that containers alone are to see.
+ */
 async function listen(host: string): Promise<Target & { close(): void }> {
   const server = createServer((socket) => socket.on('error', () => undefined).end());
   await new Promise<void>((resolve, reject) => {

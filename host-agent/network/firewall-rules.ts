@@ -1,7 +1,8 @@
 /**
- * The rules that keep containers from the host and from private networks, as one table of nftables. It decides over
- * packets of one bridge alone, so tables of several agents stand beside each other and beside the engine's own rules:
- * what a table drops stays dropped, and what it accepts the others still look at. Pure.
+ * The rules that keep containers from the host and from private networks, as one table of nftables.
+ * It decides over packets of one bridge alone, so tables of several agents stand beside each other
+ * and beside the engine's own rules: what a table drops stays dropped, and what it accepts the
+ * others still look at. Pure.
  */
 import { privateIpv4, privateIpv6 } from './addresses.ts';
 import type { EgressRule } from './egress.ts';
@@ -11,10 +12,15 @@ export interface FirewallPlan {
   readonly table: string;
   /** The interface of the containers' bridge. */
   readonly bridge: string;
-  /** Beyond the bounds of private networks; the first that fits decides, and allowances come first. */
+  /**
+   * Beyond the bounds of private networks; the first that fits decides, and allowances come first.
+   */
   readonly allow: readonly EgressRule[];
   readonly deny: readonly EgressRule[];
-  /** Name servers of the host: a container's queries leave from its own address, where its resolver is not on loopback. */
+  /**
+   * Name servers of the host: a container's queries leave from its own address, where its resolver
+   * is not on loopback.
+   */
   readonly resolvers: readonly string[];
 }
 
@@ -35,8 +41,9 @@ function matchOf({ cidr, family, service }: EgressRule): string {
 }
 
 /**
- * The same rule for what the engine publishes at an address of the host. Without a `docker-proxy` the destination is a
- * container by the time that a packet comes by here, and the kernel remembers where it was sent.
+ * The same rule for what the engine publishes at an address of the host. Without a `docker-proxy`
+ * the destination is a container by the time that a packet comes by here, and the kernel remembers
+ * where it was sent.
  */
 function publishedMatchOf({ cidr, family, service }: EgressRule): string {
   const original = `ct status dnat ct original ${daddr(family)} ${cidr}`;
@@ -51,8 +58,8 @@ const refuse = 'reject with icmpx type admin-prohibited';
 /**
  * For `nft -f -`, which takes all of it or nothing: the table of before is replaced at one moment.
  *
- * Packets between two containers of the bridge come by here only while the kernel hands bridged packets to the IP hooks
- * (br_netfilter, `bridge-nf-call-iptables`).
+ * Packets between two containers of the bridge come by here only while the kernel hands bridged
+ * packets to the IP hooks (br_netfilter, `bridge-nf-call-iptables`).
  */
 export function firewallRules({ table, bridge, allow, deny, resolvers }: FirewallPlan): string {
   const allowances = [
@@ -88,7 +95,8 @@ export function firewallRules({ table, bridge, allow, deny, resolvers }: Firewal
     ]),
     chain('to_containers', [
       'ct state established,related accept',
-      // Published by the engine. A neighbour may also send to a container's own address, and reach every port of it.
+      // Published by the engine. A neighbour may also send to a container's own address, and reach
+      // every port of it.
       'ct status dnat accept',
       denied('inbound', 'drop'),
     ]),

@@ -1,8 +1,9 @@
 /**
- * Keeps the rules of firewall-rules.ts in the kernel for the bridge of this host's containers: before the first of them
- * starts, again when somebody has taken the rules away (`nft flush ruleset`), and after this agent has ended, for its
- * containers go on. Looks at them on a timer, and from inside a container (firewall-probe.ts). What it cannot enforce is
- * a fault of the host.
+ * Keeps the rules of firewall-rules.ts in the kernel for the bridge of this host's containers:
+ * before the first of them starts, again when somebody has taken the rules away
+ * (`nft flush ruleset`), and after this agent has ended, for its containers go on. Looks at them on
+ * a timer, and from inside a container (firewall-probe.ts). What it cannot enforce is a fault of
+ * the host.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { sleep } from '../../lib/backoff.ts';
@@ -55,7 +56,10 @@ export interface FirewallParts {
   readonly probe?: Probe;
 }
 
-/** Linux names an interface with at most 15 characters; the engine takes the first of the network's id. */
+/**
+ * Linux names an interface with at most 15 characters; the engine takes the first of the network's
+ * id.
+ */
 export const bridgeOf = ({ Id, Options }: Network): string =>
   Options?.['com.docker.network.bridge.name'] ?? `br-${Id.slice(0, 12)}`;
 
@@ -94,7 +98,10 @@ const systemKernel: Kernel = {
     }),
 };
 
-/** Its own end, or soon after the signal: an agent that stops does not wait for a container of its own. */
+/**
+ * Its own end, or soon after the signal: an agent that stops does not wait for a container of its
+ * own.
+ */
 const untilAborted = (work: Promise<void>, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     const leave = (): void => void setTimeout(resolve, limits.farewellMs);

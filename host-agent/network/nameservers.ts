@@ -1,6 +1,7 @@
 /**
- * The name servers that the engine gives to containers, which it reads as they are on its host: of a machine with
- * systemd-resolved, those behind it. What is on loopback the engine asks itself, from the host. Pure, but for the files.
+ * The name servers that the engine gives to containers, which it reads as they are on its host: of
+ * a machine with systemd-resolved, those behind it. What is on loopback the engine asks itself,
+ * from the host. Pure, but for the files.
  */
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';

@@ -1,6 +1,7 @@
 /**
- * Does the engine run a process for each published port? Such a `docker-proxy` is in no container's cgroup, so a tenant
- * pays nothing for it. The engine's API does not say; its processes do, where they are on this machine.
+ * Does the engine run a process for each published port? Such a `docker-proxy` is in no container's
+ * cgroup, so a tenant pays nothing for it. The engine's API does not say; its processes do, where
+ * they are on this machine.
  */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';

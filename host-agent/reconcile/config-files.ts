@@ -1,4 +1,7 @@
-/** Config files as the tar that the engine unpacks at the root of a container (missing folders are made by it). */
+/**
+ * Config files as the tar that the engine unpacks at the root of a container (missing folders are
+ * made by it).
+ */
 import { pack } from 'tar-stream';
 import type { ConfigFile } from '../../schemas/api/container.ts';
 

@@ -1,9 +1,13 @@
-/** What a container may do on its host's kernel: capabilities, privileges, and what is not its memory or CPU. Pure. */
+/**
+ * What a container may do on its host's kernel: capabilities, privileges, and what is not its
+ * memory or CPU. Pure.
+ */
 import { limits } from '../../schemas/limits.ts';
 
 /**
- * What Docker gives by default, without NET_RAW: on the bridge that tenants share, raw sockets would let one answer ARP
- * for another. An operator may give any of these; the rest would be a way to the host.
+ * What Docker gives by default, without NET_RAW: on the bridge that tenants share, raw sockets
+ * would let one answer ARP for another. An operator may give any of these; the rest would be a way
+ * to the host.
  */
 export const grantableCapabilities = [
   'AUDIT_WRITE',
@@ -23,8 +27,9 @@ export const grantableCapabilities = [
 export type Capability = (typeof grantableCapabilities)[number];
 
 /**
- * What the entrypoints of ordinary images need: to take over a data folder (CHOWN, FOWNER, DAC_OVERRIDE), to go on as a
- * user without rights (SETUID, SETGID), to signal what runs as that user (KILL), to listen below 1024.
+ * What the entrypoints of ordinary images need: to take over a data folder (CHOWN, FOWNER,
+ * DAC_OVERRIDE), to go on as a user without rights (SETUID, SETGID), to signal what runs as that
+ * user (KILL), to listen below 1024.
  */
 export const defaultCapabilities: readonly Capability[] = [
   'CHOWN',
@@ -36,7 +41,10 @@ export const defaultCapabilities: readonly Capability[] = [
   'SETUID',
 ];
 
-/** `CAP_CHOWN, kill` → CHOWN, KILL; `none` → none at all; undefined where one is unknown or not to be given. */
+/**
+ * `CAP_CHOWN, kill` → CHOWN, KILL; `none` → none at all; undefined where one is unknown or not to
+ * be given.
+ */
 export function parseCapabilities(text: string): readonly Capability[] | undefined {
   if (text.trim().toLowerCase() === 'none') return [];
   const names = text.split(',').map((name) => name.trim().toUpperCase().replace(/^CAP_/, ''));

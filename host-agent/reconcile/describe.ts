@@ -1,4 +1,7 @@
-/** What is reported of a container: its status in the words of the contract, with the reason that explains it. Pure. */
+/**
+ * What is reported of a container: its status in the words of the contract, with the reason that
+ * explains it. Pure.
+ */
 import { timestamp } from '../../lib/clock.ts';
 import type { ContainerStatus, Observation } from '../../schemas/api/container.ts';
 import type { Memory, Why } from './restart-state.ts';
@@ -86,7 +89,9 @@ const observation = (status: ContainerStatus, why: Why | null, more: Partial<Obs
   ...more,
 });
 
-/** While the engine does not answer, the last that was seen stands; the message says that it is old. */
+/**
+ * While the engine does not answer, the last that was seen stands; the message says that it is old.
+ */
 export function describeAway(last: Description | undefined, sinceMs: number): Description {
   const message = `the container engine has not answered since ${timestamp(sinceMs)}`;
   if (last === undefined) {

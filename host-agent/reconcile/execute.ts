@@ -1,4 +1,6 @@
-/** Carries out one step on the engine, and says what came of it. Decides nothing: that is `plan.ts`. */
+/**
+ * Carries out one step on the engine, and says what came of it. Decides nothing: that is `plan.ts`.
+ */
 import type { Reason } from '../../schemas/api/container.ts';
 import type { DesiredContainer } from '../../schemas/wire/messages.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
@@ -112,8 +114,9 @@ export function createExecutor(parts: ExecutorParts): Executor {
   };
 
   /**
-   * Few storage drivers keep quotas (overlay2 on xfs with pquota, btrfs, zfs), and none says so beforehand. What refuses
-   * a create with a quota and takes it without has none, until the agent starts again.
+   * Few storage drivers keep quotas (overlay2 on xfs with pquota, btrfs, zfs), and none says so
+   * beforehand. What refuses a create with a quota and takes it without has none, until the agent
+   * starts again.
    */
   let hasQuotas = true;
   const createWithQuota = async (
@@ -144,7 +147,10 @@ export function createExecutor(parts: ExecutorParts): Executor {
     }
   };
 
-  /** By one of our own, made by a call that was thought lost: the next look finds it. Or by a stranger (A4). */
+  /**
+   * By one of our own, made by a call that was thought lost: the next look finds it. Or by a
+   * stranger (A4).
+   */
   const nameTaken = async (name: string): Promise<Outcome> => {
     const marks = (await engine.inspect(name))?.Config.Labels;
     if (marks?.[labels.cluster] === owner.cluster && marks[labels.host] === owner.host) return changed;

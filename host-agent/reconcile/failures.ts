@@ -1,7 +1,8 @@
 /**
- * What went wrong with a step: which reason of the contract it is, in which words, and whether another attempt could help.
- * A tenant reads the words, so they are ours and fixed: what an engine says may quote a registry's answer, a path or an
- * address of the host. Its own words are the `detail`, for the agent's log alone. Pure.
+ * What went wrong with a step: which reason of the contract it is, in which words, and whether
+ * another attempt could help. A tenant reads the words, so they are ours and fixed: what an engine
+ * says may quote a registry's answer, a path or an address of the host. Its own words are the
+ * `detail`, for the agent's log alone. Pure.
  */
 import { limits } from '../../schemas/limits.ts';
 import { detailOf, EngineError, isOutage } from '../docker/errors.ts';
@@ -12,7 +13,10 @@ interface Words {
   readonly reason: Why['reason'];
   readonly message: string;
 }
-/** The first whose pattern fits decides: registries, kernels and versions of the engine word the same differently. */
+/**
+ * The first whose pattern fits decides: registries, kernels and versions of the engine word the
+ * same differently.
+ */
 type Patterns = readonly (readonly [RegExp, Words])[];
 
 const ofOperator = 'the operator finds the words of the engine in the log of the agent on this host';
@@ -74,8 +78,8 @@ const slowPull: Words = {
 };
 
 /**
- * Faults of the host, whatever runs on it: its disk, its addresses and ports, its firewall, its engine's storage. Words of
- * Docker 20.10 to 28 and of the kernel.
+ * Faults of the host, whatever runs on it: its disk, its addresses and ports, its firewall, its
+ * engine's storage. Words of Docker 20.10 to 28 and of the kernel.
  */
 const hostFaultPatterns: readonly (readonly [RegExp, string])[] = [
   [/no space left on device|disk quota exceeded/i, 'the disk of this host is full'],
@@ -155,7 +159,10 @@ export const startWords = (detail: string): Words => {
     : { reason: 'start_failed', message: ofHost[1] };
 };
 
-/** Another attempt may help; after a few in a row a fault of the host is reported as one (memory.ts). */
+/**
+ * Another attempt may help; after a few in a row a fault of the host is reported as one
+ * (memory.ts).
+ */
 function retry(words: Words, detail: string): Outcome {
   const ofHost = hostFaultPatterns.find(([pattern]) => pattern.test(detail));
   return ofHost === undefined
@@ -163,14 +170,19 @@ function retry(words: Words, detail: string): Outcome {
     : { kind: 'retry', why: because({ ...words, message: ofHost[1] }), detail, ofHost: true };
 }
 
-/** The image is on no registry that may be asked: it may yet be put on this host, or be on another. */
+/**
+ * The image is on no registry that may be asked: it may yet be put on this host, or be on another.
+ */
 const isAbsentHere = /and its pull_policy is never: not found$/;
 const absentHere: Words = {
   reason: 'image_not_found',
   message: 'the image is not on this host, and its pull_policy is never: not found',
 };
 
-/** The first explanation of a failed pull; `image_pull` (the network, the registry's own trouble) alone is tried again. */
+/**
+ * The first explanation of a failed pull; `image_pull` (the network, the registry's own trouble)
+ * alone is tried again.
+ */
 export function pullFailure(error: unknown): Outcome {
   const detail = detailOf(error);
   if (error instanceof RegistryError) return registryFailure(error);
@@ -199,7 +211,9 @@ function registryFailure({ fault, message: detail }: RegistryError): Outcome {
   }
 }
 
-/** The pull itself took too long: the registry's fault, or the image's size, not a hanging engine's. */
+/**
+ * The pull itself took too long: the registry's fault, or the image's size, not a hanging engine's.
+ */
 const isPullDeadline = (error: unknown): boolean =>
   error instanceof EngineError && error.fault.kind === 'deadline' && error.fault.ms === limits.enginePullMs;
 
@@ -222,7 +236,10 @@ export function drainFailure(error: unknown): Outcome {
   return { kind: 'retry', why: because(otherDrain), detail: detailOf(error) };
 }
 
-/** Stop, unpause and remove have no reason of their own in the contract: the message says what it was. */
+/**
+ * Stop, unpause and remove have no reason of their own in the contract: the message says what it
+ * was.
+ */
 export function clearFailure(error: unknown): Outcome {
   if (isOutage(error)) return { kind: 'outage' };
   const detail = detailOf(error);

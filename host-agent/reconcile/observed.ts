@@ -50,18 +50,26 @@ export interface Found {
   readonly id: ContainerId;
   readonly placement: number;
   readonly spec: string;
-  /** Of the image as it was when this was made. From a label: image stores differ in what they say themselves. */
+  /**
+   * Of the image as it was when this was made. From a label: image stores differ in what they say
+   * themselves.
+   */
   readonly imageId: string;
   readonly state: EngineState;
 }
 
-/** `extra`: others with the same container id, which should not be; whatever is decided, they go. */
+/**
+ * `extra`: others with the same container id, which should not be; whatever is decided, they go.
+ */
 export type Observed =
   { readonly kind: 'absent' } | { readonly kind: 'present'; readonly found: Found; readonly extra: readonly Found[] };
 
 export const absent: Observed = { kind: 'absent' };
 
-/** Undefined for a container whose labels name no tenant or container: it is not one that this agent made. */
+/**
+ * Undefined for a container whose labels name no tenant or container: it is not one that this agent
+ * made.
+ */
 export function foundFrom(inspection: Inspection): Found | undefined {
   const marks = inspection.Config.Labels ?? {};
   const tenant = marks[labels.tenant] ?? '';
@@ -122,7 +130,10 @@ function addressesFrom(ports: NonNullable<Inspection['NetworkSettings']['Ports']
   return addresses.sort((left, right) => left.port.localeCompare(right.port, 'en', { numeric: true }));
 }
 
-/** Of several with one id, the one that runs counts, then the newest placement; the others are extra. */
+/**
+ * Of several with one id, the one that runs counts, then the newest placement; the others are
+ * extra.
+ */
 export function observedFrom(found: readonly Found[]): Observed {
   const up = ({ state }: Found) => (state.phase === 'running' || state.phase === 'paused' ? 1 : 0);
   const [first, ...extra] = found.toSorted(

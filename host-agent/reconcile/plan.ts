@@ -1,6 +1,7 @@
 /**
- * The decision: from what is wanted, what is seen and what is remembered to the one next step. Pure, and complete: it is
- * asked again after every step and every event, and `none` means that the container is as it should be.
+ * The decision: from what is wanted, what is seen and what is remembered to the one next step.
+ * Pure, and complete: it is asked again after every step and every event, and `none` means that the
+ * container is as it should be.
  */
 import type { PullPolicy } from '../../schemas/api/container.ts';
 import type { Memory, Why } from './restart-state.ts';

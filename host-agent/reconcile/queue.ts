@@ -1,9 +1,11 @@
 /**
- * A queue of keys to look at: a key waits at most once, is worked on by at most one worker, and is looked at again when
- * it was enqueued meanwhile. So events carry no content, and none can be lost by coming at a bad time.
+ * A queue of keys to look at: a key waits at most once, is worked on by at most one worker, and is
+ * looked at again when it was enqueued meanwhile. So events carry no content, and none can be lost
+ * by coming at a bad time.
  *
- * Work that outlasts `patienceMs` moves to the slow workers, and its key is worked on by those until it is quick again.
- * So keys whose work hangs hold up one another, and never those whose work does not.
+ * Work that outlasts `patienceMs` moves to the slow workers, and its key is worked on by those
+ * until it is quick again. So keys whose work hangs hold up one another, and never those whose work
+ * does not.
  */
 export interface KeyedQueue<K> {
   enqueue(key: K): void;

@@ -1,6 +1,7 @@
 /**
- * Looks at one container at a time: sees, remembers, plans, carries out, reports; and again until there is nothing to do.
- * Runs on events and on timers alike; what it is told is only where to look (level, not edge).
+ * Looks at one container at a time: sees, remembers, plans, carries out, reports; and again until
+ * there is nothing to do. Runs on events and on timers alike; what it is told is only where to look
+ * (level, not edge).
  */
 import type { BackoffBounds } from '../../lib/backoff.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -37,11 +38,15 @@ export interface Reconciler {
   readonly strangers: Fleet['strangers'];
   readonly unjudged: Fleet['unjudged'];
   readonly hearVerdicts: Fleet['hearVerdicts'];
-  /** Cut off for longer than the operator allows: nothing is to run until the control plane is back. */
+  /**
+   * Cut off for longer than the operator allows: nothing is to run until the control plane is back.
+   */
   setIsolated(isIsolated: boolean): void;
   /** Not known yet whether anything may run: nothing is started, stopped or removed meanwhile. */
   setWaiting(isWaiting: boolean): void;
-  /** Thrown out by an operator: nothing is to run until the control plane takes this host in again. */
+  /**
+   * Thrown out by an operator: nothing is to run until the control plane takes this host in again.
+   */
   setFenced(isFenced: boolean): void;
   /** The engine answers (again): look at everything. */
   onEngineUp(): Promise<void>;
@@ -49,7 +54,10 @@ export interface Reconciler {
   onEvent(id: ContainerId): void;
   /** What is desired here, as it is known now. */
   readonly wanted: Fleet['wanted'];
-  /** It has written more than it may: it is removed, and made again if it is to run. False: no news, or nothing to do. */
+  /**
+   * It has written more than it may: it is removed, and made again if it is to run. False: no news,
+   * or nothing to do.
+   */
   evict(id: ContainerId, dockerId: string, message: string): boolean;
   /** References of the images that this host is to run. */
   wantedImages(): string[];
@@ -160,7 +168,10 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
     }
   };
 
-  /** Once for each container until it is well again; an engine that lists nothing is a fault of the host, said there. */
+  /**
+   * Once for each container until it is well again; an engine that lists nothing is a fault of the
+   * host, said there.
+   */
   const complain = (id: ContainerId, error: unknown): void => {
     const isSaid = complained.has(id) || isListFailure(error);
     log[isSaid ? 'debug' : 'error']('reconcile_failed', { container: id, error });
@@ -208,7 +219,10 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
     if ('run' in state && memory.drained !== dockerId) logs.follow({ tenant, id }, dockerId, state.run);
   };
 
-  /** Its wait as the wall clock will show it. In whole seconds, so that small corrections of the clock are no news. */
+  /**
+   * Its wait as the wall clock will show it. In whole seconds, so that small corrections of the
+   * clock are no news.
+   */
   const onWall = (memory: Memory): Memory => {
     const aheadMs = Math.round((clock.nowMs() - steadyMs()) / 1000) * 1000;
     if (memory.attempt.phase !== 'waiting' || aheadMs === 0) return memory;

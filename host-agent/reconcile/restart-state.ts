@@ -1,9 +1,10 @@
 /**
- * What the agent remembers of one container between looks at it: what failed, how often, and when to try again. Pure; the
- * part in `Lasting` is kept on disk, so that a restart of the agent does not forgive a crash loop.
+ * What the agent remembers of one container between looks at it: what failed, how often, and when
+ * to try again. Pure; the part in `Lasting` is kept on disk, so that a restart of the agent does
+ * not forgive a crash loop.
  *
- * `nowMs` and every time here are of a clock that never steps (lib/clock.ts, `steadyTime`): a wall clock that is set back
- * must neither end a wait nor make it longer.
+ * `nowMs` and every time here are of a clock that never steps (lib/clock.ts, `steadyTime`): a wall
+ * clock that is set back must neither end a wait nor make it longer.
  */
 import { backoffMs, type BackoffBounds } from '../../lib/backoff.ts';
 import type { Reason } from '../../schemas/api/container.ts';
@@ -56,7 +57,10 @@ export interface Memory extends Lasting {
   readonly seenUpAtMs: number | null;
   /** The engine's container that can never start again, and is to be made once more. */
   readonly remake: string | null;
-  /** The engine's container that has written more than it may: it is removed, and made again after a back-off. */
+  /**
+   * The engine's container that has written more than it may: it is removed, and made again after a
+   * back-off.
+   */
   readonly evicted: { readonly dockerId: string; readonly why: Why } | null;
   readonly operation: Operation | null;
 }
@@ -89,11 +93,13 @@ const generationOf = (wanted: Wanted): number => ('container' in wanted ? wanted
 export const restartBackoff: BackoffBounds = { minMs: limits.restartBackoffMinMs, maxMs: limits.restartBackoffMaxMs };
 
 /**
- * Takes in what is wanted and what is seen: a new wish starts afresh, a run that ended is counted once.
+ * Takes in what is wanted and what is seen: a new wish starts afresh, a run that ended is counted
+ * once.
  *
- * A run that was neither seen nor started since `watchedSinceMs` ended while the agent or the engine was away: most
- * likely it went down with its engine, as at a reboot. That is no failure of its own: it is started again at once, and its
- * back-off stays as it was. The engine's times do not tell: they are of a clock that may have been set.
+ * A run that was neither seen nor started since `watchedSinceMs` ended while the agent or the
+ * engine was away: most likely it went down with its engine, as at a reboot. That is no failure of
+ * its own: it is started again at once, and its back-off stays as it was. The engine's times do not
+ * tell: they are of a clock that may have been set.
  */
 export function remember(
   before: Memory,
@@ -147,7 +153,9 @@ const isThere = (observed: Observed, dockerId: string): boolean =>
 
 const isSince = (atMs: number | null, sinceMs: number): boolean => atMs !== null && atMs >= sinceMs;
 
-/** It has been up for no longer than since the agent started it, whatever the engine's clock says. */
+/**
+ * It has been up for no longer than since the agent started it, whatever the engine's clock says.
+ */
 const atMost = (upMs: number, { startedAtMs }: Memory, nowMs: number): number =>
   startedAtMs === null ? upMs : Math.min(upMs, nowMs - startedAtMs);
 
@@ -173,7 +181,11 @@ export type Outcome =
   | { readonly kind: 'begun'; readonly operation: Operation }
   /** Look again at once: what was acted on is no longer so. */
   | { readonly kind: 'changed' }
-  /** `ofHost`: no container could be brought up on this host as it is. `remake`: this container of the engine cannot start again. `imageGone`: what was pulled is not there any more, and has to be asked for again. */
+  /**
+   * `ofHost`: no container could be brought up on this host as it is. `remake`: this container of
+   * the engine cannot start again. `imageGone`: what was pulled is not there any more, and has to
+   * be asked for again.
+   */
   | {
       readonly kind: 'retry';
       readonly why: Why;
@@ -187,7 +199,10 @@ export type Outcome =
   /** The engine is away or hanging: nothing is known, nothing is counted. */
   | { readonly kind: 'outage' };
 
-/** What is remembered of a step that was carried out, or of long work that ended (then `operation` is over). */
+/**
+ * What is remembered of a step that was carried out, or of long work that ended (then `operation`
+ * is over).
+ */
 export function settle(memory: Memory, step: Step, outcome: Outcome, nowMs: number, bounds: BackoffBounds): Memory {
   switch (outcome.kind) {
     case 'begun':
@@ -215,8 +230,8 @@ export function settle(memory: Memory, step: Step, outcome: Outcome, nowMs: numb
 }
 
 /**
- * A container that has written too much, up or down, unless it goes anyway or is known to have. It does not wait for the
- * end of a back-off, or for a new generation.
+ * A container that has written too much, up or down, unless it goes anyway or is known to have. It
+ * does not wait for the end of a back-off, or for a new generation.
  */
 export const evict = (memory: Memory, dockerId: string, message: string): Memory =>
   (memory.want !== 'running' && memory.want !== 'stopped') || memory.evicted?.dockerId === dockerId
@@ -227,7 +242,10 @@ export const evict = (memory: Memory, dockerId: string, message: string): Memory
         evicted: { dockerId, why: { reason: 'disk_limit', message, exitCode: null } },
       };
 
-/** It is gone, with what it wrote. What is to run is made again after a back-off; what is stopped only says why. */
+/**
+ * It is gone, with what it wrote. What is to run is made again after a back-off; what is stopped
+ * only says why.
+ */
 function evictionDone(memory: Memory, why: Why, nowMs: number, bounds: BackoffBounds): Memory {
   const after = { ...memory, evicted: null };
   return memory.want === 'running' ? failed(after, why, nowMs, bounds) : { ...after, attempt: { phase: 'clear' }, why };
@@ -270,7 +288,9 @@ function done(memory: Memory, step: Step, imageId: string | undefined, nowMs: nu
   }
 }
 
-/** Long work ended: forget it, and take in its outcome unless a newer generation has made it void. */
+/**
+ * Long work ended: forget it, and take in its outcome unless a newer generation has made it void.
+ */
 export function endOperation(
   memory: Memory,
   step: Step,

@@ -1,4 +1,7 @@
-/** What the agent remembers, on disk: so that a restart of it neither forgives a crash loop nor forgets a word given. */
+/**
+ * What the agent remembers, on disk: so that a restart of it neither forgives a crash loop nor
+ * forgets a word given.
+ */
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import Type from 'typebox';
@@ -49,7 +52,10 @@ const decodeMemories = decoder(
 
 const flushMs = 500;
 
-/** Over a restart a wait goes on with what is left of it, by the wall clock, within what it can have been. */
+/**
+ * Over a restart a wait goes on with what is left of it, by the wall clock, within what it can have
+ * been.
+ */
 export interface WaitTime {
   readonly wallMs: () => number;
   /** Of waits while the agent runs (memory.ts). */

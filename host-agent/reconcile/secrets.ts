@@ -1,4 +1,7 @@
-/** Secrets of this host: files of a folder, named by `secret_refs`. Their values go into a container's environment only. */
+/**
+ * Secrets of this host: files of a folder, named by `secret_refs`. Their values go into a
+ * container's environment only.
+ */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { SecretRef } from '../../schemas/api/container.ts';
@@ -7,7 +10,9 @@ export type Secrets =
   | { readonly kind: 'resolved'; readonly env: Readonly<Record<string, string>> }
   | { readonly kind: 'missing'; readonly secret: string };
 
-/** One trailing newline is not part of a secret. Names are checked by the schema: no slash, no dot. */
+/**
+ * One trailing newline is not part of a secret. Names are checked by the schema: no slash, no dot.
+ */
 export async function resolveSecrets(folder: string | undefined, refs: readonly SecretRef[]): Promise<Secrets> {
   const env: Record<string, string> = {};
   for (const { env: name, secret } of refs) {

@@ -22,18 +22,19 @@ export interface Owner {
 export const ownerLabels = ({ cluster, host }: Owner) => ({ [labels.cluster]: cluster, [labels.host]: host });
 
 /**
- * One name for one container on one host: the engine itself refuses a second, so a create that was thought lost and
- * one that was sent again never both run (invariant A5).
+ * One name for one container on one host: the engine itself refuses a second, so a create that was
+ * thought lost and one that was sent again never both run (invariant A5).
  */
 export const containerName = (owner: Owner, id: ContainerId): string => `longshore-${owner.host}-${id}`;
 
 export const networkName = ({ cluster, host }: Owner): string => `longshore-${hash({ cluster, host }).slice(0, 12)}`;
 
 /**
- * All tenants' containers of a host are on one bridge on which they cannot reach each other: the engine drops what goes
- * from one port of the bridge to another (icc off, by iptables and br_netfilter; tried on Linux 6.18 with Docker
- * 20.10). A bridge per tenant would end at some thirty tenants, for want of address pools. An engine that was told to
- * leave iptables alone enforces neither. Names resolve on this network, but nothing answers at the address.
+ * All tenants' containers of a host are on one bridge on which they cannot reach each other: the
+ * engine drops what goes from one port of the bridge to another (icc off, by iptables and
+ * br_netfilter; tried on Linux 6.18 with Docker 20.10). A bridge per tenant would end at some
+ * thirty tenants, for want of address pools. An engine that was told to leave iptables alone
+ * enforces neither. Names resolve on this network, but nothing answers at the address.
  */
 export const networkBody = (owner: Owner) => ({
   Driver: 'bridge',
@@ -53,7 +54,9 @@ const grammar = {
   digest: new RegExp(digestPattern),
 };
 
-/** The image by name. A digest wins over a tag. Checked again here, since it goes into a URL path. */
+/**
+ * The image by name. A digest wins over a tag. Checked again here, since it goes into a URL path.
+ */
 export function referenceOf(container: DesiredContainer): Reference {
   const { registry, repository, tag, digest } = container;
   if (repository === null) return { kind: 'missing' };
@@ -69,8 +72,8 @@ export function referenceOf(container: DesiredContainer): Reference {
 }
 
 /**
- * What a running container cannot change: when this differs, it is made anew. Its first part is the version of this
- * function, so that a later agent can go on adopting what this one made.
+ * What a running container cannot change: when this differs, it is made anew. Its first part is the
+ * version of this function, so that a later agent can go on adopting what this one made.
  */
 export function specHash(container: DesiredContainer): string {
   const { registry, repository, tag, digest, ports, env, cpu_millis, mem_bytes, secret_refs, config_files } = container;
@@ -107,7 +110,10 @@ export interface Making {
   readonly diskBytes: number | null;
 }
 
-/** Body of `POST /containers/create`. The engine never restarts it (RestartPolicy no): the agent alone does. */
+/**
+ * Body of `POST /containers/create`. The engine never restarts it (RestartPolicy no): the agent
+ * alone does.
+ */
 export function createBody({
   owner,
   container,
@@ -127,7 +133,8 @@ export function createBody({
     Image: imageId,
     Env: Object.entries({ ...container.env, ...secrets }).map(([name, value]) => `${name}=${value}`),
     Labels: {
-      // The engine adds the labels of the image that are not given here, and lists them with the container for ever.
+      // The engine adds the labels of the image that are not given here, and lists them with the
+      // container for ever.
       ...Object.fromEntries(imageLabels.map((name) => [name, ''])),
       ...ownerLabels(owner),
       [labels.tenant]: container.tenant,

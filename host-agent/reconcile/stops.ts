@@ -1,6 +1,7 @@
 /**
- * Places for stops, which take as long as a container's grace. One that takes longer hangs: it gives up its place as a slow
- * step does (queue.ts), so that an engine which cannot stop some containers still stops the others.
+ * Places for stops, which take as long as a container's grace. One that takes longer hangs: it
+ * gives up its place as a slow step does (queue.ts), so that an engine which cannot stop some
+ * containers still stops the others.
  */
 import { createQueue, type QueueBounds } from './queue.ts';
 

@@ -1,6 +1,7 @@
 /**
- * The desired set on disk, a file for each partition: what the agent works from while the control plane is away, and
- * after a reboot of the host. Holds the tenants' environment variables, hence readable by the agent alone.
+ * The desired set on disk, a file for each partition: what the agent works from while the control
+ * plane is away, and after a reboot of the host. Holds the tenants' environment variables, hence
+ * readable by the agent alone.
  */
 import { join } from 'node:path';
 import Type from 'typebox';

@@ -1,6 +1,7 @@
 /**
- * The desired set of this host: a set per partition, each from the one process that owns it, ordered by (epoch,
- * revision). Pure: what to make of answers; `sync.ts` asks, `desired-store.ts` keeps.
+ * The desired set of this host: a set per partition, each from the one process that owns it,
+ * ordered by (epoch, revision). Pure: what to make of answers; `sync.ts` asks, `desired-store.ts`
+ * keeps.
  */
 import type { ContainerId } from '../../schemas/ids.ts';
 import type { DesiredContainer, SyncAnswer } from '../../schemas/wire/messages.ts';
@@ -33,8 +34,9 @@ export const isComplete = ({ partitions, sets }: DesiredSet): boolean =>
   partitions !== null && sets.size === partitions;
 
 /**
- * Every partition's owner has answered in this process' life: what is absent now is an orphan (invariant A4). The disk
- * is not enough: a container may have been made, and the agent killed, before its set was written.
+ * Every partition's owner has answered in this process' life: what is absent now is an orphan
+ * (invariant A4). The disk is not enough: a container may have been made, and the agent killed,
+ * before its set was written.
  */
 export const isConfirmed = ({ partitions, heard }: DesiredSet): boolean =>
   partitions !== null && heard.size === partitions;
@@ -47,7 +49,10 @@ export type Refusal =
   | { readonly kind: 'foreign_cluster'; readonly cluster: string }
   | { readonly kind: 'other_partitions'; readonly partitions: number };
 
-/** An answer of another cluster, or of one that was initialised anew: nothing in it may touch a container. */
+/**
+ * An answer of another cluster, or of one that was initialised anew: nothing in it may touch a
+ * container.
+ */
 export function refuse(desired: DesiredSet, answer: SyncAnswer): Refusal | undefined {
   if (answer.cluster !== desired.cluster) return { kind: 'foreign_cluster', cluster: answer.cluster };
   const isOther = desired.partitions !== null && desired.partitions !== answer.partitions;
@@ -71,7 +76,10 @@ export type PartitionAnswer =
 /** Of the strangers that were named: those that the owner has given away. */
 export type Gone = NonNullable<SyncAnswer['gone']>;
 
-/** Puts the parts of many owners' answers together. Owners that overlap in a takeover are kept apart by their order. */
+/**
+ * Puts the parts of many owners' answers together. Owners that overlap in a takeover are kept apart
+ * by their order.
+ */
 export class Assembly {
   readonly #parts = new Map<string, Map<number, SyncAnswer>>();
 
@@ -120,7 +128,10 @@ export function accept(
   };
 }
 
-/** Undefined: the answer is older than what is held, or speaks of something that is not held any more. */
+/**
+ * Undefined: the answer is older than what is held, or speaks of something that is not held any
+ * more.
+ */
 function nextSet(
   held: PartitionSet | undefined,
   answer: PartitionAnswer,
@@ -140,7 +151,10 @@ function nextSet(
   }
 }
 
-/** A verdict about strangers is of one version of a set: beside another it says nothing of what came or went between. */
+/**
+ * A verdict about strangers is of one version of a set: beside another it says nothing of what came
+ * or went between.
+ */
 export function isOfVersionHeld(desired: DesiredSet, answer: PartitionAnswer): boolean {
   const held = desired.sets.get(answer.partition);
   const { epoch, revision } = answer.kind === 'same' ? answer : answer.set;

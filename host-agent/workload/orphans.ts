@@ -1,7 +1,8 @@
 /**
- * Orphans: containers that are ours by their labels and absent from a complete desired set (invariant A4). Those that
- * their owner has given away go at once. What the control plane does not know may be all that is left of somebody's work,
- * and waits for an operator's approval, however few they are. Pure.
+ * Orphans: containers that are ours by their labels and absent from a complete desired set
+ * (invariant A4). Those that their owner has given away go at once. What the control plane does not
+ * know may be all that is left of somebody's work, and waits for an operator's approval, however
+ * few they are. Pure.
  */
 import type { ContainerId } from '../../schemas/ids.ts';
 
@@ -25,7 +26,8 @@ export interface OrphanJudgement {
 /**
  * @param orphans all that are there now
  * @param verdicts of those that their owner has been asked about
- * @param word the operator's latest approval, as a number that rises; null when it has not been heard
+ * @param word the operator's latest approval, as a number that rises; null when it has not been
+ * heard
  */
 export function judgeOrphans(
   memory: OrphanMemory,
@@ -38,7 +40,8 @@ export function judgeOrphans(
   const held = new Set([...orphans].filter(isUnknown));
   // The word is for what the operator saw held: it waits until every orphan has a verdict.
   if (word === null || [...orphans].some((id) => !verdicts.has(id))) return { memory: { ...memory, approved }, held };
-  // The first word heard is old: a host that lost its disk must not act on what was said to its former self.
+  // The first word heard is old: a host that lost its disk must not act on what was said to its
+  // former self.
   const isNew = memory.word !== null && word > memory.word;
   const heard = Math.max(word, memory.word ?? word);
   return isNew

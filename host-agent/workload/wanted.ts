@@ -1,4 +1,7 @@
-/** What should become of one container on this host: the desired set, admission, orphans and isolation taken together. Pure. */
+/**
+ * What should become of one container on this host: the desired set, admission, orphans and
+ * isolation taken together. Pure.
+ */
 import type { DesiredContainer } from '../../schemas/wire/messages.ts';
 
 export type Wanted =
@@ -11,5 +14,8 @@ export type Wanted =
     }
   /** An orphan: ours by its labels, absent from a complete desired set. */
   | { readonly want: 'nothing' }
-  /** Leave it as it is: its record is damaged, the desired set is not complete, or an operator's word is awaited. */
+  /**
+   * Leave it as it is: its record is damaged, the desired set is not complete, or an operator's
+   * word is awaited.
+   */
   | { readonly want: 'untouched' };

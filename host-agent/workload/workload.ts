@@ -1,6 +1,6 @@
 /**
- * What this host should have, per container: the desired set with admission, orphans and isolation applied. Holds the
- * newest of each; `wanted` answers for one id.
+ * What this host should have, per container: the desired set with admission, orphans and isolation
+ * applied. Holds the newest of each; `wanted` answers for one id.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { Capacity } from '../../schemas/api/host.ts';
@@ -32,7 +32,10 @@ export interface FleetInput {
   readonly isSettled: boolean;
 }
 
-/** What the owner answered about a stranger: it holds for what was made under this placement, or an earlier one. */
+/**
+ * What the owner answered about a stranger: it holds for what was made under this placement, or an
+ * earlier one.
+ */
 interface Verdict {
   readonly verdict: OwnersVerdict;
   readonly placement: number;
@@ -41,14 +44,22 @@ interface Verdict {
 export interface Fleet {
   /** Takes in a new set. Answers which ids may have changed. */
   setDesired(desired: DesiredSet): ContainerId[];
-  /** Judges admission and orphans anew. Answers what is to be remembered of orphans, and whom the verdict changed. */
+  /**
+   * Judges admission and orphans anew. Answers what is to be remembered of orphans, and whom the
+   * verdict changed.
+   */
   judge(input: FleetInput): { readonly orphanMemory: OrphanMemory; readonly changed: ContainerId[] };
   wanted(id: ContainerId): Wanted;
-  /** What the engine has and the desired set does not know; those that nothing was said of first. */
+  /**
+   * What the engine has and the desired set does not know; those that nothing was said of first.
+   */
   strangers(): Stranger[];
   /** No verdict has been heard of these. */
   unjudged(): Stranger[];
-  /** The owner's answer about strangers that were named, from the very version of the set that is held. */
+  /**
+   * The owner's answer about strangers that were named, from the very version of the set that is
+   * held.
+   */
   hearVerdicts(named: readonly Stranger[], gone: readonly Pick<Stranger, 'id' | 'placement'>[]): void;
   /** The desired set speaks of it. */
   knows(id: ContainerId): boolean;
@@ -92,7 +103,8 @@ export function createFleet(): Fleet {
     changed.push(...difference(damaged, stillDamaged), ...difference(stillDamaged, damaged));
     entries = fresh;
     damaged = stillDamaged;
-    // What is this host's again is a stranger no more; should it leave again, its owner is asked again.
+    // What is this host's again is a stranger no more; should it leave again, its owner is asked
+    // again.
     for (const id of verdicts.keys()) if (isKnown(id)) verdicts.delete(id);
     return changed;
   };

@@ -1,4 +1,7 @@
-/** Claims of a NATS account, and what revokes the credentials of its users in them. Pure, but for the signature. */
+/**
+ * Claims of a NATS account, and what revokes the credentials of its users in them. Pure, but for
+ * the signature.
+ */
 import { createHash } from 'node:crypto';
 import { fromSeed } from '@nats-io/nkeys';
 
@@ -25,8 +28,9 @@ export interface Revoking {
 }
 
 /**
- * What to push, where some server does not hold everything that is wanted; undefined where all of them do. What any server
- * holds is kept: another process may have pushed it. Newer than all, so that every server takes it for what it has.
+ * What to push, where some server does not hold everything that is wanted; undefined where all of
+ * them do. What any server holds is kept: another process may have pushed it. Newer than all, so
+ * that every server takes it for what it has.
  */
 export function nextClaims(held: readonly AccountClaims[], revoking: Revoking): AccountClaims | undefined {
   const { nowS, keptForS, most } = revoking;

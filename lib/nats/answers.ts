@@ -1,7 +1,8 @@
 /**
- * Whether anything answers over a connection. A NATS server that is cut off from the others keeps its clients' connections
- * and answers their pings, so a connection alone proves nothing: an answer does. Who asks says when it asks and when it
- * is answered; from that follows when to leave a server for another.
+ * Whether anything answers over a connection. A NATS server that is cut off from the others keeps
+ * its clients' connections and answers their pings, so a connection alone proves nothing: an answer
+ * does. Who asks says when it asks and when it is answered; from that follows when to leave a
+ * server for another.
  */
 import { backoffMs, type BackoffBounds } from '../backoff.ts';
 import type { Clock } from '../clock.ts';
@@ -42,7 +43,10 @@ export class Answers {
     return this.#unansweredSinceMs === undefined ? 0 : this.#clock.monotonicMs() - this.#unansweredSinceMs;
   }
 
-  /** Whether it is time to try another server. `spread`, 0 to 1, keeps many clients from moving at the same moment. */
+  /**
+   * Whether it is time to try another server. `spread`, 0 to 1, keeps many clients from moving at
+   * the same moment.
+   */
   isMoveDue(bounds: BackoffBounds, spread: number): boolean {
     return this.silentMs() >= backoffMs(this.#movesInVain, bounds) * (1 + spread / 2);
   }

@@ -1,4 +1,7 @@
-/** The cluster's record, as every program reads it: bucket `cluster`, key `cluster` (schemas/records/cluster.ts). */
+/**
+ * The cluster's record, as every program reads it: bucket `cluster`, key `cluster`
+ * (schemas/records/cluster.ts).
+ */
 import type { NatsConnection, Subscription } from '@nats-io/transport-node';
 import { bucketPrefix, buckets, bucketStream } from '../../schemas/records/buckets.ts';
 import {
@@ -20,8 +23,8 @@ export const clusterSubject = bucketPrefix(buckets.cluster.bucket) + clusterKey;
 const decodeEntry = decoder(ClusterEntry);
 
 /**
- * What stands under the cluster's key, and its revision; 0 and undefined where there is nothing, or no bucket. `api`: the
- * subject that takes the question, where it is not JetStream's own.
+ * What stands under the cluster's key, and its revision; 0 and undefined where there is nothing, or
+ * no bucket. `api`: the subject that takes the question, where it is not JetStream's own.
  * @throws where NATS can't be asked, or the record is of a format not ours.
  */
 export async function readClusterEntry(
@@ -42,7 +45,10 @@ const describe = (entry: ClusterEntry | undefined): string =>
 const isOther = (entry: ClusterEntry | undefined, joined: Cluster): boolean =>
   entry === undefined || isRestoring(entry) || !isSameCluster(entry, joined);
 
-/** What is written under the cluster's key, as it is written; a restore writes while no actors process answers reads. */
+/**
+ * What is written under the cluster's key, as it is written; a restore writes while no actors
+ * process answers reads.
+ */
 function hearOther(nc: NatsConnection, joined: Cluster, onHeard: (entry: ClusterEntry) => void): Subscription {
   return nc.subscribe(clusterSubject, {
     callback: (error, { data }) => {
@@ -58,10 +64,11 @@ function hearOther(nc: NatsConnection, joined: Cluster, onHeard: (entry: Cluster
 }
 
 /**
- * Looks again and again whether it is still the cluster that was joined; calls `onOther` once where it is not: a server that was
- * wiped, restored or mistaken for another answers as if nothing had happened, and what a program keeps in memory is then of a
- * past that never was. A cluster that does not answer is waited for. `api`: as for `readClusterEntry`; what takes the question
- * may be away while the cluster changes, so the change itself is listened for too.
+ * Looks again and again whether it is still the cluster that was joined; calls `onOther` once where
+ * it is not: a server that was wiped, restored or mistaken for another answers as if nothing had
+ * happened, and what a program keeps in memory is then of a past that never was. A cluster that
+ * does not answer is waited for. `api`: as for `readClusterEntry`; what takes the question may be
+ * away while the cluster changes, so the change itself is listened for too.
  */
 export async function watchCluster(
   nc: NatsConnection,
@@ -87,7 +94,10 @@ export async function watchCluster(
   }
 }
 
-/** What is there in the place of the cluster that was joined, once it is; undefined where there is nothing, or when aborted. */
+/**
+ * What is there in the place of the cluster that was joined, once it is; undefined where there is
+ * nothing, or when aborted.
+ */
 async function otherCluster(
   nc: NatsConnection,
   joined: Cluster,

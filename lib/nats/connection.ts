@@ -1,6 +1,6 @@
 /**
- * A NATS connection as every program wants it: it waits for the server at start, never gives up reconnecting, and leaves
- * a server that does not answer for another.
+ * A NATS connection as every program wants it: it waits for the server at start, never gives up
+ * reconnecting, and leaves a server that does not answer for another.
  */
 import { readFileSync } from 'node:fs';
 import {
@@ -26,9 +26,14 @@ export interface NatsOptions {
   readonly inboxPrefix?: string;
   /** Certificate authority of the servers; TLS is then required from the first byte. */
   readonly tlsCaFile?: string;
-  /** Callers wait meanwhile: a server that is away is noticed sooner, at the price of more pings. */
+  /**
+   * Callers wait meanwhile: a server that is away is noticed sooner, at the price of more pings.
+   */
   readonly isUrgent?: boolean;
-  /** What is asked over the connection and answered; absent: it stays where it is while the server answers pings. */
+  /**
+   * What is asked over the connection and answered; absent: it stays where it is while the server
+   * answers pings.
+   */
   readonly answers?: Answers;
   /** The server was left for another. */
   readonly onMove?: () => void;
@@ -61,8 +66,8 @@ function identityOf({ authenticator, credsFile, inboxPrefix }: NatsOptions) {
 }
 
 /**
- * Requests that are in flight when a connection breaks are not refused by the client: whoever waits for an answer needs a
- * deadline of its own.
+ * Requests that are in flight when a connection breaks are not refused by the client: whoever waits
+ * for an answer needs a deadline of its own.
  */
 export async function connectNats(options: NatsOptions, log: Log): Promise<NatsConnection> {
   const choice = new ServerChoice();
@@ -90,13 +95,15 @@ export async function connectNats(options: NatsOptions, log: Log): Promise<NatsC
 }
 
 /**
- * Which server is dialled next. nats.js goes round its list, but the first reconnect may end at the very server that was
- * left (seen with 3.4), for that one still takes connections.
+ * Which server is dialled next. nats.js goes round its list, but the first reconnect may end at the
+ * very server that was left (seen with 3.4), for that one still takes connections.
  */
 class ServerChoice {
   #left: { readonly server: string; dials: number } | undefined;
 
-  /** The next dials go elsewhere; after a round of the list in vain, any server is better than none. */
+  /**
+   * The next dials go elsewhere; after a round of the list in vain, any server is better than none.
+   */
   avoid(server: string): void {
     this.#left = { server, dials: 0 };
   }

@@ -1,6 +1,7 @@
 /**
- * Reading a stream without a consumer: batched direct reads (NATS ADR-31). Plain requests that any replica answers, so a
- * read may be stale; who needs to know that it is not looks for something in it that was written last.
+ * Reading a stream without a consumer: batched direct reads (NATS ADR-31). Plain requests that any
+ * replica answers, so a read may be stale; who needs to know that it is not looks for something in
+ * it that was written last.
  */
 import type { MsgHdrs, NatsConnection, Subscription } from '@nats-io/transport-node';
 import { DeadlineError, within } from '../backoff.ts';
@@ -22,7 +23,10 @@ export class StreamReadError extends Error {
   }
 }
 
-/** A page arrived without one of its messages, or without its end. The next attempt may bring it whole. */
+/**
+ * A page arrived without one of its messages, or without its end. The next attempt may bring it
+ * whole.
+ */
 export class PageGapError extends StreamReadError {
   constructor(what: string) {
     super(what);
@@ -30,7 +34,10 @@ export class PageGapError extends StreamReadError {
   }
 }
 
-/** Where a read begins: at a sequence (1 is the oldest), or at the first message of a time on (RFC 3339). */
+/**
+ * Where a read begins: at a sequence (1 is the oldest), or at the first message of a time on (RFC
+ * 3339).
+ */
 export type ReadFrom = { readonly seq: number } | { readonly start_time: string };
 
 export interface Reading {
@@ -42,8 +49,9 @@ export interface Reading {
   /** For each request. */
   readonly timeoutMs: number;
   /**
-   * How often a request is made, if its answer does not arrive or arrives with a gap; 1 where absent. The server gives each to
-   * a replica by chance, and may not know yet that one of them is away.
+   * How often a request is made, if its answer does not arrive or arrives with a gap; 1 where
+   * absent. The server gives each to a replica by chance, and may not know yet that one of them is
+   * away.
    */
   readonly attempts?: number;
 }
@@ -64,10 +72,10 @@ export interface Batch {
 const status = { endOfBatch: 204, nothing: 404 } as const;
 
 /**
- * The oldest messages from a place on, as many as the bounds of one request hold, one at least. The client's own call
- * treats "nothing there" as an error, hence this one.
- * @throws StreamReadError where the server refuses, PageGapError where messages of the page are missing, DeadlineError
- * where the page has no end in time.
+ * The oldest messages from a place on, as many as the bounds of one request hold, one at least. The
+ * client's own call treats "nothing there" as an error, hence this one.
+ * @throws StreamReadError where the server refuses, PageGapError where messages of the page are
+ * missing, DeadlineError where the page has no end in time.
  */
 export function readBatch(nc: NatsConnection, read: StreamRead, headers?: MsgHdrs): Promise<Batch> {
   const bounds = { batch: read.batchMessages, max_bytes: read.batchBytes };
@@ -115,7 +123,8 @@ async function askOnce(
         if ('batch' in request) {
           const gap = gapBefore(headers, messages.at(-1)?.sequence ?? 0);
           if (gap !== undefined) return reject(new PageGapError(`${stream}: ${gap}`));
-          // The server counts what is pending once for a page, and again for its end if the stream has grown meanwhile.
+          // The server counts what is pending once for a page, and again for its end if the stream
+          // has grown meanwhile.
           pending = Number(headers.get('Nats-Num-Pending'));
         }
         if (code !== 0) return resolve();
@@ -143,19 +152,24 @@ async function askOnce(
 }
 
 /**
- * Each message of a page, and its end, names the sequence of the message that was sent before it in this page (0 for the
- * first), whatever is written to the stream or deleted from it meanwhile. So a message that is lost on its way shows.
- * `Nats-Num-Pending` can't serve for this: the server counts it at the start of the page and lets it stop at 0.
+ * Each message of a page, and its end, names the sequence of the message that was sent before it in
+ * this page (0 for the first), whatever is written to the stream or deleted from it meanwhile. So a
+ * message that is lost on its way shows. `Nats-Num-Pending` can't serve for this: the server counts
+ * it at the start of the page and lets it stop at 0.
  */
 function gapBefore(headers: MsgHdrs, previous: number): string | undefined {
-  // Nothing was found, so nothing was sent; or an answer to a page was, and it begins before the end.
+  // Nothing was found, so nothing was sent; or an answer to a page was, and it begins before the
+  // end.
   if (headers.code === status.nothing) return previous === 0 ? undefined : 'a page ended as if it were empty';
   const stated = headers.get('Nats-Last-Sequence');
   if (stated === String(previous)) return undefined;
   return `a page has a gap: after sequence ${previous} came what follows ${stated === '' ? 'an unknown one' : stated}`;
 }
 
-/** Every retained message from a place on, oldest first, in as many requests as it takes; the caller may stop at any time. */
+/**
+ * Every retained message from a place on, oldest first, in as many requests as it takes; the caller
+ * may stop at any time.
+ */
 export async function* readStream(nc: NatsConnection, read: StreamRead): AsyncGenerator<ReadMessage, void, void> {
   let { from } = read;
   for (;;) {

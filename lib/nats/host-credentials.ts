@@ -1,7 +1,8 @@
 /**
- * The NATS identity of a host: a user JWT of the account HOSTS, signed for the agent's own key. The server holds the host
- * to its own subjects (invariant A7), and these name the agent's key: actors believe only the key that is enrolled
- * (ADR 22). Its doorbells and its own inbox come in, and nothing of JetStream, which its account does not have.
+ * The NATS identity of a host: a user JWT of the account HOSTS, signed for the agent's own key. The
+ * server holds the host to its own subjects (invariant A7), and these name the agent's key: actors
+ * believe only the key that is enrolled (ADR 22). Its doorbells and its own inbox come in, and
+ * nothing of JetStream, which its account does not have.
  */
 import { createPrivateKey, sign, type KeyObject } from 'node:crypto';
 import { encodeUser, type User } from '@nats-io/jwt';
@@ -37,8 +38,9 @@ function privateKeyOf(pair: KeyPair): KeyObject {
 const signers = new WeakMap<HostsAccount, KeyPair>();
 
 /**
- * The library's key pair, signing with OpenSSL: its own Ed25519 is JavaScript and derives the key several times for each
- * signature, which stopped the event loop for 23 ms with every host that enrolled.
+ * The library's key pair, signing with OpenSSL: its own Ed25519 is JavaScript and derives the key
+ * several times for each signature, which stopped the event loop for 23 ms with every host that
+ * enrolled.
  */
 function signerOf(account: HostsAccount): KeyPair {
   const known = signers.get(account);
@@ -57,8 +59,8 @@ function signerOf(account: HostsAccount): KeyPair {
 }
 
 /**
- * What one connection of a host may use of the NATS server. `data` is not set: nats-server 2.15 does not enforce it. The
- * port is the one for clients: no WebSocket, no MQTT, no leaf node.
+ * What one connection of a host may use of the NATS server. `data` is not set: nats-server 2.15
+ * does not enforce it. The port is the one for clients: no WebSocket, no MQTT, no leaf node.
  */
 const hostLimits = {
   subs: limits.hostSubscriptions,

@@ -1,4 +1,7 @@
-/** Where the answers to questions of a connection arrive: below the prefix that its NATS user may read. */
+/**
+ * Where the answers to questions of a connection arrive: below the prefix that its NATS user may
+ * read.
+ */
 import { createInbox, type NatsConnection } from '@nats-io/transport-node';
 
 const prefixes = new WeakMap<NatsConnection, string>();

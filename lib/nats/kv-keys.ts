@@ -1,6 +1,7 @@
 /**
- * A key of a JetStream KV bucket (NATS ADR-8), read and moved by compare-and-set, in the server's own protocol: the client's
- * KV hides the server's error, which tells a key that moved from an outcome that is not known.
+ * A key of a JetStream KV bucket (NATS ADR-8), read and moved by compare-and-set, in the server's
+ * own protocol: the client's KV hides the server's error, which tells a key that moved from an
+ * outcome that is not known.
  */
 import { headers, type NatsConnection } from '@nats-io/transport-node';
 
@@ -8,7 +9,10 @@ export const expectedSequence = 'Nats-Expected-Last-Subject-Sequence';
 
 /** `wrong last sequence`: the key is at another revision. */
 export const wrongLastSequence = 10071;
-/** Another write with the same check is in flight on a replicated stream. This one was refused, and may be retried. */
+/**
+ * Another write with the same check is in flight on a replicated stream. This one was refused, and
+ * may be retried.
+ */
 export const checkInFlight = 10164;
 
 export interface PublishAck {
@@ -27,8 +31,9 @@ export class StoreError extends Error {
 export const ttl = (ms: number): string => `${Math.ceil(ms / 1000)}s`;
 
 /**
- * The newest message of a subject, from the stream's leader; revision 0 where there is none. A leader that is cut off
- * answers from the past, until it notices. `api`: the subject that takes the question, where it is not JetStream's own.
+ * The newest message of a subject, from the stream's leader; revision 0 where there is none. A
+ * leader that is cut off answers from the past, until it notices. `api`: the subject that takes the
+ * question, where it is not JetStream's own.
  */
 export async function readLast(
   nc: NatsConnection,

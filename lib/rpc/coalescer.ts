@@ -1,16 +1,19 @@
 /**
- * Asks to the partitions' owners, many in one message. A NATS round trip per HTTP request would cap a two-core machine at
- * a third of what it can do; so all that arrives in one turn of the event loop for one lane goes in one message, and at
- * most `laneMessagesInFlight` messages of a lane are under way. While they are, the next one collects.
+ * Asks to the partitions' owners, many in one message. A NATS round trip per HTTP request would cap
+ * a two-core machine at a third of what it can do; so all that arrives in one turn of the event
+ * loop for one lane goes in one message, and at most `laneMessagesInFlight` messages of a lane are
+ * under way. While they are, the next one collects.
  *
  * An ask has one fixed deadline, and within it as many attempts as fit:
  * - no responders: nothing was executed; the lane pauses and tries again;
- * - `not_owner`: not by whoever says so; the lane pauses and tries again, and the flight is kept, for another may be the
- *   owner and answer yet;
- * - no answer for an attempt's time: the asks are sent again, writes under the same operation id, so that an owner that
- *   did execute the first answers with the outcome that it has (A5). A late answer to the first still counts, but for the
- *   refusal of a write: the next may find the name free that was taken;
- * - at the deadline: `timeout` for a write that may have been executed, `unavailable` for everything else.
+ * - `not_owner`: not by whoever says so; the lane pauses and tries again, and the flight is kept,
+ *   for another may be the owner and answer yet;
+ * - no answer for an attempt's time: the asks are sent again, writes under the same operation id,
+ *   so that an owner that did execute the first answers with the outcome that it has (A5). A late
+ *   answer to the first still counts, but for the refusal of a write: the next may find the name
+ *   free that was taken;
+ * - at the deadline: `timeout` for a write that may have been executed, `unavailable` for
+ *   everything else.
  */
 import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
 import { backoffMs, jitter } from '../backoff.ts';
@@ -46,7 +49,9 @@ interface Lane {
   pausedUntilMs: number;
 }
 
-/** A message under way. Lapsed: its slot was given up, but an answer that comes late is still good. */
+/**
+ * A message under way. Lapsed: its slot was given up, but an answer that comes late is still good.
+ */
 interface Flight {
   readonly lane: Lane;
   readonly items: readonly Item[];
@@ -172,7 +177,8 @@ export class Coalescer {
   }
 
   #pump(lane: Lane, nowMs: number): void {
-    // What a broken connection is given is sent when it is whole again, long after its asks have expired.
+    // What a broken connection is given is sent when it is whole again, long after its asks have
+    // expired.
     if (!this.connected() || nowMs < lane.pausedUntilMs) return;
     while (lane.inFlight < lane.maxInFlight) {
       const batch = gather(lane.queue, nowMs);
@@ -201,7 +207,8 @@ export class Coalescer {
     try {
       this.#nc.publish(lane.subject, batch.payload, { reply: `${this.#inbox}.${id}` });
     } catch (error) {
-      // The connection is closed for good, or the batch is over the server's bound: nothing of it left the process, this time.
+      // The connection is closed for good, or the batch is over the server's bound: nothing of it
+      // left the process, this time.
       this.#options.log.error('publish_failed', { subject: lane.subject, bytes: batch.payload.length, error });
       this.#flights.delete(id);
       this.#land(flight);
@@ -234,7 +241,8 @@ export class Coalescer {
     for (const { index, code, body } of answers) {
       const item = flight.items[index];
       if (item === undefined || item.settled) continue;
-      // A write that was sent again may be done by then, under another owner too: the last one sent decides.
+      // A write that was sent again may be done by then, under another owner too: the last one sent
+      // decides.
       if ('op' in item.question && item.sentIn !== id && !isSuccessCode(code)) continue;
       if (code === notOwner) isRefused = true;
       else settle(item, { code, body });
@@ -295,7 +303,10 @@ export class Coalescer {
     this.#plan(flight.lane);
   }
 
-  /** Settles what has reached its deadline, wakes lanes, and forgets flights that nobody can answer any more. */
+  /**
+   * Settles what has reached its deadline, wakes lanes, and forgets flights that nobody can answer
+   * any more.
+   */
   #sweep(): void {
     const nowMs = this.#options.clock.monotonicMs();
     for (const lanes of this.#lanes.values()) {
@@ -304,7 +315,8 @@ export class Coalescer {
         for (const item of lane.queue.takeOut((candidate) => candidate.settled || candidate.deadlineMs <= nowMs)) {
           settle(item, verdictUnanswered(item));
         }
-        // Whatever should have woken the lane: a timer that fires a little before the end of a pause wakes nobody.
+        // Whatever should have woken the lane: a timer that fires a little before the end of a
+        // pause wakes nobody.
         if (lane.queue.length > 0) this.#plan(lane);
       }
     }

@@ -1,6 +1,6 @@
 /**
- * One queue of asks to one partition's owner, and what of it fits into one message. Pure of I/O and of clocks: the
- * coalescer sends and waits.
+ * One queue of asks to one partition's owner, and what of it fits into one message. Pure of I/O and
+ * of clocks: the coalescer sends and waits.
  */
 import { encodeAsk, encodeAsks, type Ask } from '../../schemas/wire/messages.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -9,14 +9,19 @@ import type { OutcomeCode } from '../../schemas/errors.ts';
 /** What became of an ask: the owner's answer, or the gateway's word that there is none. */
 export interface Outcome {
   readonly code: OutcomeCode;
-  /** JSON of the response's body, as the owner wrote it; empty where the gateway speaks for itself. */
+  /**
+   * JSON of the response's body, as the owner wrote it; empty where the gateway speaks for itself.
+   */
   readonly body: string;
 }
 
 export type LaneKind = 'read' | 'write' | 'watch';
 export const laneKinds: readonly LaneKind[] = ['read', 'write', 'watch'];
 
-/** An ask without what is added when it is sent. Distributes over the union, so that the kinds stay apart. */
+/**
+ * An ask without what is added when it is sent. Distributes over the union, so that the kinds stay
+ * apart.
+ */
 export type Question = Ask extends infer A ? (A extends Ask ? Omit<A, 'budgetMs'> : never) : never;
 
 export interface Item {
@@ -29,7 +34,10 @@ export interface Item {
   sentIn: string | undefined;
   /** Rises with every message that carried it and was not answered in time. */
   lostAttempts: number;
-  /** It may have been executed: a message that carried it reached somebody, and no outcome came of it. */
+  /**
+   * It may have been executed: a message that carried it reached somebody, and no outcome came of
+   * it.
+   */
   perhapsExecuted: boolean;
 }
 
@@ -38,7 +46,10 @@ export interface Batch {
   readonly items: readonly Item[];
 }
 
-/** A first-in first-out queue that costs nothing per item: the head moves, and the array is cut now and then. */
+/**
+ * A first-in first-out queue that costs nothing per item: the head moves, and the array is cut now
+ * and then.
+ */
 export class ItemQueue {
   #items: (Item | undefined)[] = [];
   #head = 0;
@@ -88,8 +99,8 @@ export function settle(item: Item, outcome: Outcome): void {
 }
 
 /**
- * The next message: as many items as its bounds in number and bytes hold. An item of its own size over the bound goes
- * alone; what has expired while it waited is settled and left out.
+ * The next message: as many items as its bounds in number and bytes hold. An item of its own size
+ * over the bound goes alone; what has expired while it waited is settled and left out.
  */
 export function gather(queue: ItemQueue, nowMs: number): Batch | undefined {
   const lines: string[] = [];
@@ -114,7 +125,10 @@ export function gather(queue: ItemQueue, nowMs: number): Batch | undefined {
   return items.length === 0 ? undefined : { payload: encodeAsks(lines), items };
 }
 
-/** What to say of one without an answer: a write that may have been executed is told apart from one that was not (A3, A5). */
+/**
+ * What to say of one without an answer: a write that may have been executed is told apart from one
+ * that was not (A3, A5).
+ */
 export function verdictUnanswered(item: Item): Outcome {
   const isWrite = 'op' in item.question;
   return { code: isWrite && item.perhapsExecuted ? 'timeout' : 'unavailable', body: '' };

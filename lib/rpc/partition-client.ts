@@ -1,6 +1,7 @@
 /**
- * Asks from one partition's owner to another's, by the protocol of the gateways (schemas/wire/messages.ts): one message, its
- * answers in parts. Whoever asks here looks again later, so what has no answer in time is left at that.
+ * Asks from one partition's owner to another's, by the protocol of the gateways
+ * (schemas/wire/messages.ts): one message, its answers in parts. Whoever asks here looks again
+ * later, so what has no answer in time is left at that.
  */
 import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
 import { inboxOf } from '../nats/inbox.ts';

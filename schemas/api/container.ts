@@ -1,6 +1,7 @@
 /**
- * A container: what a tenant declares, what is stored, what is returned. The sixteen fields of `Container` are all that a
- * tenant ever sees of one; operator-only fields live in `ContainerRecord.operator`.
+ * A container: what a tenant declares, what is stored, what is returned. The sixteen fields of
+ * `Container` are all that a tenant ever sees of one; operator-only fields live in
+ * `ContainerRecord.operator`.
  */
 import Type, { type Static } from 'typebox';
 import type { SuccessCode } from '../errors.ts';
@@ -42,7 +43,9 @@ export type Port = Static<typeof Port>;
 
 export const namePattern = '^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$';
 export const envKeyPattern = '^[A-Za-z_][A-Za-z0-9_.-]{0,127}$';
-/** distribution/reference: host[:port]; localhost, a name with a dot, an IPv6 address in brackets. */
+/**
+ * distribution/reference: host[:port]; localhost, a name with a dot, an IPv6 address in brackets.
+ */
 export const registryPattern =
   '^(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:]+\\])(?::[0-9]{1,5})?$';
 /** OCI distribution-spec, `<name>`. */
@@ -52,7 +55,10 @@ export const tagPattern = '^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$';
 /** OCI image-spec, digest; sha256 and sha512 are the registered algorithms. */
 export const digestPattern = '^(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$';
 
-/** What a create body may hold. Every other key is ignored; null in an optional one is as if it were absent. */
+/**
+ * What a create body may hold. Every other key is ignored; null in an optional one is as if it were
+ * absent.
+ */
 export const CreateBody = Type.Object(
   {
     name: Type.String({ pattern: namePattern, description: 'Unique in the tenant.' }),
@@ -76,7 +82,9 @@ export const CreateBody = Type.Object(
   { additionalProperties: true },
 );
 
-/** A valid create body with its defaults filled in: what the gateway hands to the tenant's actor. */
+/**
+ * A valid create body with its defaults filled in: what the gateway hands to the tenant's actor.
+ */
 export interface ContainerSpec {
   readonly name: string;
   readonly host_key: HostKey | null;
@@ -117,7 +125,10 @@ export const Container = Type.Object(
 );
 export type Container = Static<typeof Container>;
 
-/** Why a status is what it is. The first explanation of a failure stays until the next attempt gets further. */
+/**
+ * Why a status is what it is. The first explanation of a failure stays until the next attempt gets
+ * further.
+ */
 export const reasons = [
   'no_host',
   'exited',
@@ -199,7 +210,9 @@ export const ConfigFile = Type.Object(
 );
 export type ConfigFile = Static<typeof ConfigFile>;
 
-/** An environment variable whose value is a secret kept on the hosts, named here and never stored. */
+/**
+ * An environment variable whose value is a secret kept on the hosts, named here and never stored.
+ */
 export const SecretRef = Type.Object(
   {
     env: Type.String({ pattern: envKeyPattern }),
@@ -230,7 +243,10 @@ export interface ObservationOrder {
   readonly seq: number;
 }
 
-/** What is stored of a container. `desired` and `generation` have one writer, the container's actor (invariant A2). */
+/**
+ * What is stored of a container. `desired` and `generation` have one writer, the container's actor
+ * (invariant A2).
+ */
 export interface ContainerRecord {
   readonly kind: 'container';
   readonly id: ContainerId;
@@ -238,10 +254,16 @@ export interface ContainerRecord {
   readonly spec: ContainerSpec;
   readonly secretRefs: readonly SecretRef[];
   readonly configFiles: readonly ConfigFile[];
-  /** What it may write to its host's disk; absent where it was declared before there was a limit, which is then not kept. */
+  /**
+   * What it may write to its host's disk; absent where it was declared before there was a limit,
+   * which is then not kept.
+   */
   readonly diskBytes?: number;
   readonly desired: DesiredState;
-  /** Rises with every change of what is wanted: start, stop, delete, placement, operator's fields, retry. */
+  /**
+   * Rises with every change of what is wanted: start, stop, delete, placement, operator's fields,
+   * retry.
+   */
   readonly generation: number;
   readonly placement: Placement;
   /** Hosts that the container has been placed on, newest last; a log read names only these. */
@@ -256,7 +278,10 @@ export interface ContainerRecord {
   readonly idempotency: Idempotency | null;
 }
 
-/** `atMs`: when it was placed, or taken off its host. Absent in records of an older release, and where it was never placed. */
+/**
+ * `atMs`: when it was placed, or taken off its host. Absent in records of an older release, and
+ * where it was never placed.
+ */
 export type Placement =
   | { readonly phase: 'unplaced'; readonly atMs?: number }
   /** `since` is the generation of the placement: an agent adopts only what was made under it. */
@@ -277,7 +302,10 @@ export interface Idempotency {
   readonly untilMs: number;
 }
 
-/** What stays of a container that is gone: the right to read its logs and events for `tombstoneTtlMs`. */
+/**
+ * What stays of a container that is gone: the right to read its logs and events for
+ * `tombstoneTtlMs`.
+ */
 export interface TombstoneRecord {
   readonly kind: 'tombstone';
   readonly id: ContainerId;
@@ -288,8 +316,9 @@ export interface TombstoneRecord {
 }
 
 /**
- * The outcome of a write, kept for `operationTtlMs` under the operation's id: a retry gets the same answer. A body that is
- * a container's view is not stored a second time, but made again from the record.
+ * The outcome of a write, kept for `operationTtlMs` under the operation's id: a retry gets the same
+ * answer. A body that is a container's view is not stored a second time, but made again from the
+ * record.
  */
 export interface OperationRecord {
   readonly op: OperationId;

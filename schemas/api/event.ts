@@ -40,7 +40,10 @@ export type Event = Static<typeof Event>;
 
 const idPattern = /^\d{1,6}-(\d{1,15})-(\d{1,6})$/;
 
-/** Where an event stands among those of its tenant: journal entry, then index. Undefined where the id is not ours. */
+/**
+ * Where an event stands among those of its tenant: journal entry, then index. Undefined where the
+ * id is not ours.
+ */
 export function placeOfEvent(id: string): { readonly entry: number; readonly index: number } | undefined {
   const [, entry, index] = idPattern.exec(id) ?? [];
   return entry === undefined ? undefined : { entry: Number(entry), index: Number(index) };

@@ -1,4 +1,7 @@
-/** A fleet host, as the operator makes it, as its agent describes it, and as every actors process knows it. */
+/**
+ * A fleet host, as the operator makes it, as its agent describes it, and as every actors process
+ * knows it.
+ */
 import Type, { type Static } from 'typebox';
 import { HostKey, Region } from '../ids.ts';
 import { limits } from '../limits.ts';
@@ -27,7 +30,10 @@ export const HostUpdateBody = Type.Object(
     draining: Type.Optional(Type.Boolean()),
     /** Approves the removal of the orphans that are held (see `orphans_held`). */
     remove_orphans: Type.Optional(Type.Boolean()),
-    /** Ceilings of what the host is believed to offer; null: those of the platform (`HOST_MAX_*` of the actors). */
+    /**
+     * Ceilings of what the host is believed to offer; null: those of the platform (`HOST_MAX_*` of
+     * the actors).
+     */
     max_cpu_millis: Type.Optional(nullable(Most)),
     max_mem_bytes: Type.Optional(nullable(Most)),
     max_containers: Type.Optional(nullable(Most)),
@@ -50,8 +56,8 @@ export const hostStatuses = ['joining', 'up', 'unknown', 'lost', 'fenced'] as co
 export type HostStatus = (typeof hostStatuses)[number];
 
 /**
- * What is wrong with a host, as its agent sees it. Kinds are open, so that an older control plane takes the beats of a
- * newer agent.
+ * What is wrong with a host, as its agent sees it. Kinds are open, so that an older control plane
+ * takes the beats of a newer agent.
  */
 export const HostFault = Type.Object({
   kind: Type.String({ pattern: '^[a-z_]{1,40}$', description: 'As `state_unwritable`.' }),
@@ -106,31 +112,43 @@ export interface HostRecord {
   /** What the operator lets it offer at most, where that is set for this host. */
   readonly ceiling?: HostCeiling;
   readonly agentVersion: string | null;
-  /** The agent's public user nkey; null before it enrolled. Only messages of this key are believed (ADR 22). */
+  /**
+   * The agent's public user nkey; null before it enrolled. Only messages of this key are believed
+   * (ADR 22).
+   */
   readonly publicKey: string | null;
-  /** Its credentials name the key in their subjects. Absent: it enrolled with the last release, and may speak without. */
+  /**
+   * Its credentials name the key in their subjects. Absent: it enrolled with the last release, and
+   * may speak without.
+   */
   readonly isBound?: true;
   /** `spentBy`: the key that was enrolled with it; nobody else can use it after that. */
   readonly join: { readonly tokenHash: string; readonly untilMs: number; readonly spentBy: string | null } | null;
   /** Rises with every start of the agent. */
   readonly session: number;
   readonly lostSinceMs: number | null;
-  /** Counts the operator's words that held orphans may go; an agent acts on a number it has not seen before. */
+  /**
+   * Counts the operator's words that held orphans may go; an agent acts on a number it has not seen
+   * before.
+   */
   readonly orphanWord: number;
   /**
-   * When an operator threw the host out while it was, or may have been, running: nothing that it says is believed, and its
-   * containers stay placed there until they have stopped.
+   * When an operator threw the host out while it was, or may have been, running: nothing that it
+   * says is believed, and its containers stay placed there until they have stopped.
    */
   readonly fencedAtMs?: number;
-  /** How long after losing contact its agent has stopped every container; null or absent: it never stops them. */
+  /**
+   * How long after losing contact its agent has stopped every container; null or absent: it never
+   * stops them.
+   */
   readonly stopsAfterMs?: number | null;
   readonly insertedAtMs: number;
   readonly updatedAtMs: number;
 }
 
 /**
- * The key of a host that was removed, or that another key took the place of, until every JWT that was signed for it has
- * expired.
+ * The key of a host that was removed, or that another key took the place of, until every JWT that
+ * was signed for it has expired.
  */
 export interface RevokedKeyRecord {
   readonly kind: 'revoked_key';

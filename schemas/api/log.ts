@@ -14,8 +14,8 @@ export const LogEntry = Type.Object(
 export type LogEntry = Static<typeof LogEntry>;
 
 /**
- * One message of the stream LOGS. A block that is sent again after a lost acknowledgement bears the same `seq`s, so a
- * reader drops lines that are not above the last it gave.
+ * One message of the stream LOGS. A block that is sent again after a lost acknowledgement bears the
+ * same `seq`s, so a reader drops lines that are not above the last it gave.
  */
 export const LogBlock = Type.Object(
   { v: Type.Literal(1), lines: Type.Array(LogEntry, { minItems: 1, maxItems: limits.logBlockLines }) },

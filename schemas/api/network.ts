@@ -6,12 +6,16 @@ import { nullable } from './nullable.ts';
 
 declare const sealed: unique symbol;
 /**
- * A secret as it is stored: `v1.<key id>.<wrapped data key>.<nonce and ciphertext>`, AES-256-GCM twice (a data key for
- * each secret, wrapped by the key with that id), bound to the record and field that it stands in. Only gateways hold keys.
+ * A secret as it is stored: `v1.<key id>.<wrapped data key>.<nonce and ciphertext>`, AES-256-GCM
+ * twice (a data key for each secret, wrapped by the key with that id), bound to the record and
+ * field that it stands in. Only gateways hold keys.
  */
 export type Sealed = string & { readonly [sealed]: true };
 
-/** A host name (RFC 1123) or an address; what it may be exactly is checked in gateway/vpn/bodies/network-body.ts. */
+/**
+ * A host name (RFC 1123) or an address; what it may be exactly is checked in
+ * gateway/vpn/bodies/network-body.ts.
+ */
 const Host = Type.String({ minLength: 1, maxLength: 253, pattern: '^[A-Za-z0-9.:-]+$' });
 const Domain = Type.String({ minLength: 1, maxLength: 253, pattern: '^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$' });
 export const CidrText = Type.String({ pattern: '^[0-9a-fA-F.:]+/[0-9]{1,3}$', maxLength: 43 });
@@ -57,11 +61,16 @@ export const NetworkSettings = Type.Object(
 );
 export type NetworkSettings = Static<typeof NetworkSettings>;
 
-/** Peers of a tenant that is not served are refused by the VPN server, and their files by the gateway. */
+/**
+ * Peers of a tenant that is not served are refused by the VPN server, and their files by the
+ * gateway.
+ */
 export const servesTenant = ({ tenants }: Pick<NetworkSettings, 'tenants'>, tenant: TenantId): boolean =>
   tenants === null || tenants.includes(tenant);
 
-/** What may be left out of a body, or be null, has a default (gateway/vpn/bodies/network-body.ts). */
+/**
+ * What may be left out of a body, or be null, has a default (gateway/vpn/bodies/network-body.ts).
+ */
 const { endpoint, ipv4_pool, wireguard_port, routes, dns, ipv6_pool, mtu, tenants } = NetworkSettings.properties;
 const { domains, exclude, direct_fallback, type, ...proxyRequired } = Proxy.properties;
 const orDefault = <T extends Type.TSchema>(schema: T) => Type.Optional(nullable(schema));
@@ -98,7 +107,10 @@ export const NetworkCreateBody = Type.Object(
 );
 export type NetworkCreateBody = Static<typeof NetworkCreateBody>;
 
-/** A certificate with its key. `serial`: lower-case hex, no leading zero byte, as in the certificate. */
+/**
+ * A certificate with its key. `serial`: lower-case hex, no leading zero byte, as in the
+ * certificate.
+ */
 export interface KeptCertificate {
   readonly pem: string;
   readonly serial: string;
@@ -115,13 +127,17 @@ export interface NetworkRecord {
   readonly wireguard: { readonly publicKey: string; readonly privateKey: Sealed };
   readonly ca: KeptCertificate;
   readonly server: KeptCertificate;
-  /** Its authority certifies the endpoint of now and the peers alone: so the endpoint never changes. */
+  /**
+   * Its authority certifies the endpoint of now and the peers alone: so the endpoint never changes.
+   */
   readonly nameConstraints?: true;
   readonly insertedAtMs: number;
   readonly updatedAtMs: number;
 }
 
-/** What the VPN server has to know of a peer: the peer's actor tells it, the network keeps a copy. */
+/**
+ * What the VPN server has to know of a peer: the peer's actor tells it, the network keeps a copy.
+ */
 export interface PeerOnServer {
   readonly generation: number;
   readonly enabled: boolean;
@@ -142,7 +158,10 @@ export interface CertificateRef {
 /** Of RFC 5280 section 5.3.1. */
 export type RevocationReason = 'keyCompromise' | 'superseded' | 'cessationOfOperation';
 
-/** An address that is lent. A reservation becomes a lease when the peer's actor tells of its peer, or lapses. */
+/**
+ * An address that is lent. A reservation becomes a lease when the peer's actor tells of its peer,
+ * or lapses.
+ */
 export interface LeaseRecord {
   readonly kind: 'lease';
   readonly network: NetworkName;
@@ -150,7 +169,10 @@ export interface LeaseRecord {
   readonly tenant: TenantId;
   readonly peer: PeerId;
   readonly state: { readonly phase: 'reserved'; readonly atMs: number } | ({ readonly phase: 'held' } & PeerOnServer);
-  /** The incarnation of the cluster in which it was made, or confirmed by its peer; absent: before the first restore. */
+  /**
+   * The incarnation of the cluster in which it was made, or confirmed by its peer; absent: before
+   * the first restore.
+   */
   readonly confirmedIn?: number;
 }
 
@@ -166,7 +188,10 @@ export interface RevokedRecord {
   readonly writtenIn?: number;
 }
 
-/** A line of a certificate revocation list. `certificateHold`: of a peer that is disabled, and may come back. */
+/**
+ * A line of a certificate revocation list. `certificateHold`: of a peer that is disabled, and may
+ * come back.
+ */
 export interface RevocationEntry {
   readonly serial: string;
   readonly atMs: number;
@@ -191,7 +216,10 @@ export const NetworkView = Type.Object(
 );
 export type NetworkView = Static<typeof NetworkView>;
 
-/** Answer to `network.reserve`: an address, and what is needed of the network to make a peer's keys and files. */
+/**
+ * Answer to `network.reserve`: an address, and what is needed of the network to make a peer's keys
+ * and files.
+ */
 export interface Reservation {
   readonly network: NetworkRecord;
   readonly index: number;

@@ -1,4 +1,7 @@
-/** A VPN peer: one device of a tenant. Everything that it downloads is made from its record and its network's. */
+/**
+ * A VPN peer: one device of a tenant. Everything that it downloads is made from its record and its
+ * network's.
+ */
 import Type, { type Static } from 'typebox';
 import { NetworkName, PeerId, PeerTokenId, TenantId } from '../ids.ts';
 import { limits } from '../limits.ts';
@@ -12,7 +15,10 @@ import {
 } from './network.ts';
 import { nullable } from './nullable.ts';
 
-/** What a person calls the device. Control and format characters and lone surrogates are refused (gateway/peer-body.ts). */
+/**
+ * What a person calls the device. Control and format characters and lone surrogates are refused
+ * (gateway/peer-body.ts).
+ */
 export const PeerName = Type.String({ minLength: 1, maxLength: 64 });
 
 const Timestamp = Type.String({ format: 'date-time' });
@@ -117,8 +123,9 @@ export interface PeerRevocation extends CertificateRef {
 }
 
 /**
- * What a restore can bring about, for it restores each partition as of a moment of its own. `address`: another peer has
- * its address. `keys`: its certificate was revoked by a change of which only the network knows. `network`: there is none.
+ * What a restore can bring about, for it restores each partition as of a moment of its own.
+ * `address`: another peer has its address. `keys`: its certificate was revoked by a change of which
+ * only the network knows. `network`: there is none.
  */
 export const peerProblems = ['address', 'keys', 'network'] as const;
 export type PeerProblem = (typeof peerProblems)[number];
@@ -143,15 +150,24 @@ export interface PeerRecord extends PeerKeys {
   readonly tokens: readonly PeerToken[];
   /** Earlier certificates that were replaced by renewal, not revoked, and have not expired. */
   readonly renewed: readonly CertificateRef[];
-  /** Certificates that the network must refuse: kept until they expire, for a restore may make the network forget. */
+  /**
+   * Certificates that the network must refuse: kept until they expire, for a restore may make the
+   * network forget.
+   */
   readonly revoked: readonly PeerRevocation[];
-  /** When its keys were replaced, newest last: those of the last hour, and maybe more. Absent in records of an older release. */
+  /**
+   * When its keys were replaced, newest last: those of the last hour, and maybe more. Absent in
+   * records of an older release.
+   */
   readonly rotatedAtMs?: readonly number[];
   /** Rises with every change that the network or a file shows. */
   readonly generation: number;
   /** The generation that the network is known to have. */
   readonly told: number;
-  /** The incarnation of the cluster in which it was told; what an earlier one was told, a restore may have undone. */
+  /**
+   * The incarnation of the cluster in which it was told; what an earlier one was told, a restore
+   * may have undone.
+   */
   readonly toldIn?: number;
   /** Why the network refuses it. */
   readonly problem?: PeerProblem;
@@ -160,8 +176,8 @@ export interface PeerRecord extends PeerKeys {
 }
 
 /**
- * What stays of a peer until its network has let go of its address, and for a day after, and until its certificates have
- * expired: its id never comes back.
+ * What stays of a peer until its network has let go of its address, and for a day after, and until
+ * its certificates have expired: its id never comes back.
  */
 export interface PeerTombstoneRecord {
   readonly kind: 'peer_tombstone';
@@ -177,7 +193,9 @@ export interface PeerTombstoneRecord {
   readonly goneAtMs: number;
 }
 
-/** Answer to `token.resolve`. A token can end at any time: what needs it good asks with it again. */
+/**
+ * Answer to `token.resolve`. A token can end at any time: what needs it good asks with it again.
+ */
 export interface PeerGrant {
   readonly tenant: TenantId;
   readonly peer: PeerId;
@@ -189,7 +207,10 @@ export const standingOf = (
   nowMs: number,
 ): PeerStanding => (!enabled ? 'disabled' : expiresAtMs !== null && expiresAtMs <= nowMs ? 'expired' : 'active');
 
-/** Where a sealed secret stands; the text is authenticated with it, so that no secret can be put in another's place. */
+/**
+ * Where a sealed secret stands; the text is authenticated with it, so that no secret can be put in
+ * another's place.
+ */
 export type SecretPlace =
   | {
       readonly of: 'peer';

@@ -1,7 +1,8 @@
 /**
- * Which registries images may come from: a list of rules, of a tenant (kept by its actor) or of a host (its agent's
- * setting). A rule is a registry by name (`registry.example.net`, `10.1.2.3:5000`), every name below a suffix
- * (`*.example.net`), or the word `public`. Without a port a name means port 443; `:*` means every port. Pure.
+ * Which registries images may come from: a list of rules, of a tenant (kept by its actor) or of a
+ * host (its agent's setting). A rule is a registry by name (`registry.example.net`,
+ * `10.1.2.3:5000`), every name below a suffix (`*.example.net`), or the word `public`. Without a
+ * port a name means port 443; `:*` means every port. Pure.
  */
 import Type from 'typebox';
 import { limits } from '../limits.ts';
@@ -21,7 +22,10 @@ export const RegistryRules = Type.Array(RegistryRule, { maxItems: limits.registr
 const rule = new RegExp(registryRulePattern);
 export const isRegistryRule = (text: string): boolean => text.length <= 255 && rule.test(text);
 
-/** Names of one registry, which the engine asks at the last of them, with tokens of `auth.docker.io`. */
+/**
+ * Names of one registry, which the engine asks at the last of them, with tokens of
+ * `auth.docker.io`.
+ */
 const dockerHub = new Set(['docker.io', 'index.docker.io', 'registry-1.docker.io']);
 const dockerHubHosts = [...dockerHub, 'auth.docker.io'];
 const httpsPort = '443';
@@ -45,8 +49,9 @@ export const hostsOfRegistry = (registry: string): readonly string[] => {
 };
 
 /**
- * A DNS name with a dot whose last label begins with a letter: so no IPv4 address in any of its spellings (`127.1`,
- * `0x7f.1`), no IPv6 address, no name of a single label that a search domain would complete, and not `localhost`.
+ * A DNS name with a dot whose last label begins with a letter: so no IPv4 address in any of its
+ * spellings (`127.1`, `0x7f.1`), no IPv6 address, no name of a single label that a search domain
+ * would complete, and not `localhost`.
  */
 const isPublicName = (name: string): boolean =>
   /^(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z](?:[a-z0-9-]*[a-z0-9])?$/.test(name) && !/(?:^|\.)localhost$/.test(name);

@@ -90,12 +90,16 @@ const deletesPerHourOf = (containers: number | null): number => {
   return Math.min(Math.max(containers * deletesPerHourPerCap, deletesPerHourMin), deletesPerHourMax);
 };
 
-/** Records are replaced, not changed, and their caps are looked at for every container that is declared. */
+/**
+ * Records are replaced, not changed, and their caps are looked at for every container that is
+ * declared.
+ */
 const knownCaps = new WeakMap<StoredCaps, TenantCaps>();
 
 /**
- * All caps. Those of ports, disk and deletions follow the cap of containers unless they were set: a tenant whose cap of
- * containers is raised, or was raised before there were these caps, meets none of them.
+ * All caps. Those of ports, disk and deletions follow the cap of containers unless they were set: a
+ * tenant whose cap of containers is raised, or was raised before there were these caps, meets none
+ * of them.
  */
 export function capsOf(stored: StoredCaps): TenantCaps {
   const known = knownCaps.get(stored);
@@ -124,7 +128,10 @@ export const QuotaView = Type.Object(
   { additionalProperties: false },
 );
 
-/** Which of a tenant's tokens are refused: one (`jti`), a subject's, or all that were issued before a time. */
+/**
+ * Which of a tenant's tokens are refused: one (`jti`), a subject's, or all that were issued before
+ * a time.
+ */
 export const RevocationBody = Type.Object(
   {
     jti: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
@@ -144,16 +151,20 @@ export type RevocationBody = Static<typeof RevocationBody>;
 export interface Revocation {
   readonly tenant: TenantId;
   readonly match: { readonly by: 'jti' | 'sub'; readonly value: string } | { readonly by: 'tenant' };
-  /** Tokens issued (`iat`) at or before this second are refused; a token that is named by its `jti`, whatever its `iat`. */
+  /**
+   * Tokens issued (`iat`) at or before this second are refused; a token that is named by its `jti`,
+   * whatever its `iat`.
+   */
   readonly issuedUntilS: number;
   /** When every token that it could meet has expired. */
   readonly untilMs: number;
 }
 
 /**
- * Whether `next` refuses every token of its tenant that this one refuses, for as long. An issuer whose clock is ahead may
- * have given a token that was revoked by its `jti` an `iat` that was still to come; so a revocation of all tokens stands for
- * that one only when it is later by as much as a clock may be ahead.
+ * Whether `next` refuses every token of its tenant that this one refuses, for as long. An issuer
+ * whose clock is ahead may have given a token that was revoked by its `jti` an `iat` that was still
+ * to come; so a revocation of all tokens stands for that one only when it is later by as much as a
+ * clock may be ahead.
  */
 export function isCovered({ match, issuedUntilS, untilMs }: Revocation, next: Revocation): boolean {
   if (untilMs > next.untilMs) return false;
@@ -168,10 +179,15 @@ export interface TenantRecord {
   readonly kind: 'tenant';
   readonly tenant: TenantId;
   readonly regions: readonly Region[];
-  /** What was set, and nothing that follows from it: defaults of a later release apply to all else. */
+  /**
+   * What was set, and nothing that follows from it: defaults of a later release apply to all else.
+   */
   readonly caps: StoredCaps;
   readonly regionCaps: Readonly<Record<string, Readonly<Partial<Record<QuotaDimension, number | null>>>>>;
-  /** Where its images may come from; null or absent: from wherever its host allows. Absent in older records. */
+  /**
+   * Where its images may come from; null or absent: from wherever its host allows. Absent in older
+   * records.
+   */
   readonly registries?: readonly string[] | null;
   /** In place of `registries`, in these regions. */
   readonly regionRegistries?: Readonly<Record<string, readonly string[] | null>>;

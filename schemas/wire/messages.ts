@@ -1,10 +1,11 @@
 /**
  * What the programs say to one another.
  *
- * Gateway → owner of a partition: a batch of asks, a line of JSON each; the answers come in one or more parts, a line
- * each: `<index>\t<outcome code>\t<body>`, in any order, the body being the JSON of the HTTP response (JSON.stringify
- * never writes a raw newline or tab). A batch is answered when every index is. Both ends are ours and of one version, so
- * an ask is not checked again field by field.
+ * Gateway → owner of a partition: a batch of asks, a line of JSON each; the answers come in one or
+ * more parts, a line each: `<index>\t<outcome code>\t<body>`, in any order, the body being the JSON
+ * of the HTTP response (JSON.stringify never writes a raw newline or tab). A batch is answered when
+ * every index is. Both ends are ours and of one version, so an ask is not checked again field by
+ * field.
  *
  * Agent ↔ actors: checked on both sides, for a host is not trusted (invariant A7).
  */
@@ -74,9 +75,9 @@ interface Write {
 }
 
 /**
- * What the stream EVENTS may not show yet: committed and not published, or published a moment ago. `container`: null for
- * all of the tenant's. `from`: the newest before an event's id (null: of all), or the oldest after one
- * (empty: of all).
+ * What the stream EVENTS may not show yet: committed and not published, or published a moment ago.
+ * `container`: null for all of the tenant's. `from`: the newest before an event's id (null: of
+ * all), or the oldest after one (empty: of all).
  */
 export interface RecentAsk {
   readonly type: 'event.recent';
@@ -86,7 +87,10 @@ export interface RecentAsk {
   readonly limit: number;
 }
 
-/** Where a page ended: the list goes on with what is older than this one, whether or not it is still there. */
+/**
+ * Where a page ended: the list goes on with what is older than this one, whether or not it is still
+ * there.
+ */
 export interface ListCursor {
   readonly insertedAtMs: number;
   readonly id: ContainerId | PeerId;
@@ -108,33 +112,50 @@ export type ReadAsk = Ride &
     /** Body: `KeyPage` of HostView: hosts of one partition by key, from after this one on. */
     | { type: 'host.list'; partition: number; limit: number; after: string }
     /**
-     * Body: `RevocationPage` of the tenants of one partition: what changed since `after`, which is the `next` of an earlier
-     * page; null: all.
+     * Body: `RevocationPage` of the tenants of one partition: what changed since `after`, which is
+     * the `next` of an earlier page; null: all.
      */
     | { type: 'revocation.list'; partition: number; after: string | null }
     | ({ type: 'peer.list'; limit: number; before: ListCursor | null } & OfTenant)
     | ({ type: 'peer.get' } & OfPeer)
-    /** Answered as the create itself would be, short of making anything: name taken, over quota, or `ok`. */
+    /**
+     * Answered as the create itself would be, short of making anything: name taken, over quota, or
+     * `ok`.
+     */
     | ({ type: 'peer.check'; name: string } & OfTenant)
     /**
-     * Body: `{"data":PeerRecord}`: what files are made from. `tokenHash`: asked with a token of the peer, which may have ended
-     * since it was resolved; then `unauthenticated`.
+     * Body: `{"data":PeerRecord}`: what files are made from. `tokenHash`: asked with a token of the
+     * peer, which may have ended since it was resolved; then `unauthenticated`.
      */
     | ({ type: 'peer.material'; tokenHash?: string } & OfPeer)
-    /** Body: `{"data":PeerGrant}`; `unauthenticated` for every token that is not good, whatever the reason. */
+    /**
+     * Body: `{"data":PeerGrant}`; `unauthenticated` for every token that is not good, whatever the
+     * reason.
+     */
     | { type: 'token.resolve'; partition: number; hash: string }
     /** Body: `{"data":PeerCount}` of the tenants of one partition. */
     | { type: 'peer.count'; partition: number }
     | ({ type: 'network.get' } & OfNetwork)
-    /** Body: `KeyPage` of NetworkView: networks of one partition by name, from after this one on. */
+    /**
+     * Body: `KeyPage` of NetworkView: networks of one partition by name, from after this one on.
+     */
     | { type: 'network.list'; partition: number; limit: number; after: string }
     /** Body: `{"data":NetworkRecord}`. */
     | ({ type: 'network.material' } & OfNetwork)
-    /** Body: `{"data":[LeaseRecord...],"next":index|null}`: leases that are held, by index, from `after` on. */
+    /**
+     * Body: `{"data":[LeaseRecord...],"next":index|null}`: leases that are held, by index, from
+     * `after` on.
+     */
     | ({ type: 'network.leases'; after: number } & OfNetwork)
-    /** Body: `{"data":[RevocationEntry...],"next":serial|null,"now_ms":n}`, by serial, from `after` on. */
+    /**
+     * Body: `{"data":[RevocationEntry...],"next":serial|null,"now_ms":n}`, by serial, from `after`
+     * on.
+     */
     | ({ type: 'network.revocations'; after: string } & OfNetwork)
-    /** Body: `{"data":[StaleSecret...]}`: at most a page of those that are not sealed under this key. */
+    /**
+     * Body: `{"data":[StaleSecret...]}`: at most a page of those that are not sealed under this
+     * key.
+     */
     | { type: 'secret.stale'; partition: number; keyId: string }
   );
 
@@ -150,13 +171,19 @@ export type WriteAsk = Ride &
     | ({ type: 'container.stop' } & OfContainer)
     | ({ type: 'container.delete' } & OfContainer)
     | ({ type: 'container.operate'; fields: OperatorFields } & OfContainer)
-    /** `repair`: take the place of a damaged record, with this revocation; without it, `conflict` where it is damaged. */
+    /**
+     * `repair`: take the place of a damaged record, with this revocation; without it, `conflict`
+     * where it is damaged.
+     */
     | ({ type: 'tenant.put'; settings: TenantSettings; repair?: Revocation | null } & OfTenant)
     | ({ type: 'tenant.revoke'; revocation: Revocation } & OfTenant)
     | ({ type: 'host.create'; region: Region; joinTokenHash: string } & OfHost)
     | ({ type: 'host.join_token'; joinTokenHash: string } & OfHost)
     | ({ type: 'host.update'; update: HostUpdate } & OfHost)
-    /** `conflict` where it is neither drained nor lost, unless forced; `dead`: the operator knows that nothing runs there. */
+    /**
+     * `conflict` where it is neither drained nor lost, unless forced; `dead`: the operator knows
+     * that nothing runs there.
+     */
     | ({ type: 'host.remove'; force?: boolean; dead?: boolean } & OfHost)
     /** Body: `{"data":Enrolment}`. */
     | ({ type: 'host.enrol'; joinTokenHash: string; publicKey: string } & OfHost)
@@ -181,8 +208,9 @@ export type WriteAsk = Ride &
       } & OfPeer)
     | ({ type: 'peer.update'; update: PeerUpdate } & OfPeer)
     /**
-     * New keys, password and tokens; the certificate before is revoked, every token before ends. `conflict` where `replaces`
-     * is no longer the serial in use. A gateway of the last release sends neither password nor tokens.
+     * New keys, password and tokens; the certificate before is revoked, every token before ends.
+     * `conflict` where `replaces` is no longer the serial in use. A gateway of the last release
+     * sends neither password nor tokens.
      */
     | ({
         type: 'peer.rotate';
@@ -197,15 +225,18 @@ export type WriteAsk = Ride &
     | ({ type: 'peer.token.create'; token: PeerToken } & OfPeer)
     | ({ type: 'peer.token.remove'; token: PeerTokenId } & OfPeer)
     | ({ type: 'peer.remove' } & OfPeer)
-    /** From a network whose reservation has lapsed, or whose lease no peer has confirmed since a restore: body `{"data":{"there":bool}}`; where it is not, it shall never be. */
+    /**
+     * From a network whose reservation has lapsed, or whose lease no peer has confirmed since a
+     * restore: body `{"data":{"there":bool}}`; where it is not, it shall never be.
+     */
     | ({ type: 'peer.forgo' } & OfPeer)
     | ({
         type: 'network.create';
         made: Pick<NetworkRecord, 'settings' | 'wireguard' | 'ca' | 'server' | 'nameConstraints'>;
       } & OfNetwork)
     /**
-     * `server`: a new certificate where the endpoint changed. `conflict` where the pools change. `keepsTenants`: the
-     * tenants of now stay, whatever the settings say.
+     * `server`: a new certificate where the endpoint changed. `conflict` where the pools change.
+     * `keepsTenants`: the tenants of now stay, whatever the settings say.
      */
     | ({
         type: 'network.put';
@@ -213,7 +244,10 @@ export type WriteAsk = Ride &
         server: KeptCertificate | null;
         keepsTenants?: boolean;
       } & OfNetwork)
-    /** Renewal. `conflict` where `replaces` is no longer the serial in use. Body: `{"data":NetworkRecord}`. */
+    /**
+     * Renewal. `conflict` where `replaces` is no longer the serial in use. Body:
+     * `{"data":NetworkRecord}`.
+     */
     | ({ type: 'network.certify'; which: 'ca' | 'server'; replaces: string; certificate: KeptCertificate } & OfNetwork)
     | ({ type: 'network.remove' } & OfNetwork)
     /** Body: `{"data":Reservation}`. The same peer gets the same address however often it asks. */
@@ -221,8 +255,9 @@ export type WriteAsk = Ride &
     /** Gives back a reservation; one that has become a lease stays. */
     | ({ type: 'network.release' } & OfNetwork & ByPeer)
     /**
-     * From the peer's actor, until it is acknowledged: what the network should hold of it. Older ones are ignored, and those
-     * from before a restore are refused. Body: `{"data":{"problem":PeerProblem|null}}`.
+     * From the peer's actor, until it is acknowledged: what the network should hold of it. Older
+     * ones are ignored, and those from before a restore are refused. Body:
+     * `{"data":{"problem":PeerProblem|null}}`.
      */
     | ({ type: 'network.learn'; told: PeerTold; incarnation?: number } & OfNetwork & ByPeer)
     /** Replaces what is still as `before`; body `{"data":{"replaced":n}}`. */
@@ -270,7 +305,10 @@ export type Ask = ReadAsk | WriteAsk;
 export const addressOf = (ask: Ask): string | number =>
   'tenant' in ask ? ask.tenant : 'host' in ask ? ask.host : 'network' in ask ? ask.network : ask.partition;
 
-/** Answer to `event.recent`, oldest first. What is not in it and was committed before is in the stream. */
+/**
+ * Answer to `event.recent`, oldest first. What is not in it and was committed before is in the
+ * stream.
+ */
 export interface RecentEvents {
   readonly events: readonly Event[];
   /** There are more on the side that was asked for. */
@@ -284,7 +322,10 @@ export interface ContainerTrace {
   readonly gone: boolean;
 }
 
-/** What a host gets for its join token. The JWT is a NATS user JWT of the HOSTS account for the agent's own nkey. */
+/**
+ * What a host gets for its join token. The JWT is a NATS user JWT of the HOSTS account for the
+ * agent's own nkey.
+ */
 export interface Enrolment {
   readonly host: HostKey;
   readonly region: Region;
@@ -294,8 +335,9 @@ export interface Enrolment {
 }
 
 /**
- * In place of an outcome, by a subscriber that does not own the partition, or has just given it away: ask again, a write
- * under the same operation id. Another subscriber may have executed the ask.
+ * In place of an outcome, by a subscriber that does not own the partition, or has just given it
+ * away: ask again, a write under the same operation id. Another subscriber may have executed the
+ * ask.
  */
 export const notOwner = 'not_owner';
 export type AnswerCode = OutcomeCode | typeof notOwner;
@@ -332,22 +374,30 @@ export function decodeAnswers(payload: string): Answer[] {
 const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
 /**
- * `agent.<host>.<user key>.hello` (request): an agent that starts asks for a session. Answered by the owner of the host's
- * partition. Agents with credentials of the last release say this and all below on `host.<host>.<verb>`.
+ * `agent.<host>.<user key>.hello` (request): an agent that starts asks for a session. Answered by
+ * the owner of the host's partition. Agents with credentials of the last release say this and all
+ * below on `host.<host>.<verb>`.
  */
 export const Hello = Type.Object({
   v: Type.Literal(1),
   agent_version: Type.String({ maxLength: 64 }),
   capacity: Capacity,
-  /** The session that this agent holds; absent at its start, and from agents of the last release. */
+  /**
+   * The session that this agent holds; absent at its start, and from agents of the last release.
+   */
   session: Type.Optional(Count),
-  /** Of all sessions that this host has used: what it is given is above that, also after a restore. */
+  /**
+   * Of all sessions that this host has used: what it is given is above that, also after a restore.
+   */
   highest_session: Type.Optional(Type.Integer({ minimum: 0, maximum: 2 ** 52 })),
   /** How long after losing contact this agent has stopped every container; null: it never does. */
   stops_after_ms: Type.Optional(Type.Union([Count, Type.Null()])),
   /** Asks for new credentials for this key, which must be the one that is enrolled. */
   renew_key: Type.Optional(Type.String({ pattern: '^U[A-Z2-7]{55}$' })),
-  /** On `host.<host>.hello`: this agent wants nothing but credentials that name its key in their subjects (ADR 22). */
+  /**
+   * On `host.<host>.hello`: this agent wants nothing but credentials that name its key in their
+   * subjects (ADR 22).
+   */
   wants_bound: Type.Optional(Type.Literal(true)),
 });
 export type Hello = Static<typeof Hello>;
@@ -363,8 +413,8 @@ export const HelloAnswer = Type.Union([
     jwt: Type.Optional(Type.String({ minLength: 1 })),
   }),
   /**
-   * `superseded`: an agent that started later, or whose key was enrolled in place of the sender's, holds the session of
-   * this host, and is heard.
+   * `superseded`: an agent that started later, or whose key was enrolled in place of the sender's,
+   * holds the session of this host, and is heard.
    */
   Type.Object({
     ok: Type.Literal(false),
@@ -373,11 +423,16 @@ export const HelloAnswer = Type.Union([
 ]);
 export type HelloAnswer = Static<typeof HelloAnswer>;
 
-/** A container that a host has, as its labels name it. `placement`: the generation that it was made under. */
+/**
+ * A container that a host has, as its labels name it. `placement`: the generation that it was made
+ * under.
+ */
 export const Stranger = Type.Object({ tenant: TenantId, id: ContainerId, placement: Count });
 export type Stranger = Static<typeof Stranger>;
 
-/** `agent.<host>.<user key>.sync` (request, an answer in parts from the owner of every partition). */
+/**
+ * `agent.<host>.<user key>.sync` (request, an answer in parts from the owner of every partition).
+ */
 export const SyncAsk = Type.Object({
   v: Type.Literal(1),
   /** Only these partitions, where the bell named one; absent: all. */
@@ -394,7 +449,10 @@ export const DesiredContainer = Type.Object({
   tenant: TenantId,
   id: ContainerId,
   generation: Count,
-  /** Generation of the placement on this host; what was made under another is not this container (Placement.since). */
+  /**
+   * Generation of the placement on this host; what was made under another is not this container
+   * (Placement.since).
+   */
   placement: Count,
   desired: Type.Enum(['running', 'stopped', 'removed']),
   name: Type.String(),
@@ -407,7 +465,10 @@ export const DesiredContainer = Type.Object({
   env: Type.Record(Type.String(), Type.String()),
   cpu_millis: Count,
   mem_bytes: Count,
-  /** What it may write. Absent from actors of the last release, and for what was declared before there was a limit. */
+  /**
+   * What it may write. Absent from actors of the last release, and for what was declared before
+   * there was a limit.
+   */
   disk_bytes: Type.Optional(Count),
   secret_refs: Type.Array(SecretRef),
   config_files: Type.Array(ConfigFile),
@@ -415,8 +476,8 @@ export const DesiredContainer = Type.Object({
 export type DesiredContainer = Static<typeof DesiredContainer>;
 
 /**
- * One part of one partition's answer. `same`: what the agent holds is what there is, and the lists are empty. `hold`:
- * containers whose record is damaged, which every host leaves as they are.
+ * One part of one partition's answer. `same`: what the agent holds is what there is, and the lists
+ * are empty. `hold`: containers whose record is damaged, which every host leaves as they are.
  */
 export const SyncAnswer = Type.Object({
   v: Type.Literal(1),
@@ -432,11 +493,17 @@ export const SyncAnswer = Type.Object({
   same: Type.Boolean(),
   containers: Type.Array(DesiredContainer),
   hold: Type.Array(ContainerId),
-  /** Of the strangers that the agent named: those that were placed elsewhere or deleted since. True of this version. */
+  /**
+   * Of the strangers that the agent named: those that were placed elsewhere or deleted since. True
+   * of this version.
+   */
   gone: Type.Optional(
     Type.Array(Type.Object({ id: ContainerId, placement: Count }), { maxItems: limits.syncStrangers }),
   ),
-  /** An operator threw this host out: it stops its containers, and nothing else in this answer counts. */
+  /**
+   * An operator threw this host out: it stops its containers, and nothing else in this answer
+   * counts.
+   */
   fenced: Type.Optional(Type.Literal(true)),
   /** From the owner of the host's own partition: see HostRecord.orphanWord. */
   orphan_word: Type.Union([Count, Type.Null()]),
@@ -446,8 +513,8 @@ export const SyncAnswer = Type.Object({
 export type SyncAnswer = Static<typeof SyncAnswer>;
 
 /**
- * `agent.<host>.<user key>.report` (request), the containers of one partition; answered by its owner after the commit. One without
- * containers asks whether the session is still the newest.
+ * `agent.<host>.<user key>.report` (request), the containers of one partition; answered by its
+ * owner after the commit. One without containers asks whether the session is still the newest.
  */
 export const Report = Type.Object({
   v: Type.Literal(1),
@@ -459,7 +526,10 @@ export const Report = Type.Object({
       id: ContainerId,
       generation: Count,
       seq: Count,
-      /** `gone`: removed as asked, or refused at admission (then `observation.reason` is `rejected`). */
+      /**
+       * `gone`: removed as asked, or refused at admission (then `observation.reason` is
+       * `rejected`).
+       */
       gone: Type.Boolean(),
       observation: Observation,
     }),
@@ -491,15 +561,18 @@ export const Beat = Type.Object({
 export type Beat = Static<typeof Beat>;
 
 /**
- * Owner of a partition → every actors process: its hosts. `full`: all that it has; else those that changed. Ordered by
- * (epoch, revision).
+ * Owner of a partition → every actors process: its hosts. `full`: all that it has; else those that
+ * changed. Ordered by (epoch, revision).
  */
 export interface DirectoryMessage {
   readonly partition: number;
   readonly epoch: number;
   readonly revision: number;
   readonly full: boolean;
-  /** A full one that fits no message comes in parts, and counts when all are there. Absent: it is the only one. */
+  /**
+   * A full one that fits no message comes in parts, and counts when all are there. Absent: it is
+   * the only one.
+   */
   readonly part?: number;
   readonly parts?: number;
   readonly entries: readonly DirectoryEntry[];
@@ -508,7 +581,10 @@ export interface DirectoryMessage {
   readonly unreadable: readonly HostKey[];
 }
 
-/** A doorbell says where to look, and for the sake of a log line whose request rang it; never what is desired. */
+/**
+ * A doorbell says where to look, and for the sake of a log line whose request rang it; never what
+ * is desired.
+ */
 export interface Doorbell {
   readonly partition: number;
   readonly rid: string | null;

@@ -1,7 +1,7 @@
 /**
- * Every NATS subject. Ids stand at fixed positions, so that an account's permissions can hold a host to its own
- * (invariant A7): a host may publish `agent.<its key>.<its user key>.>` and its log lines, and hear `desired.<its key>.>`
- * and its own inbox.
+ * Every NATS subject. Ids stand at fixed positions, so that an account's permissions can hold a
+ * host to its own (invariant A7): a host may publish `agent.<its key>.<its user key>.>` and its log
+ * lines, and hear `desired.<its key>.>` and its own inbox.
  */
 import type { ContainerId, HostKey, TenantId } from '../ids.ts';
 
@@ -22,19 +22,27 @@ export const partitionOf = (key: string, partitions: number): number => hashOf(k
 export const readable = ['logs', 'events', 'cluster'] as const;
 export type Readable = (typeof readable)[number];
 
-/** Where the answers of a client of the account CP arrive. Each NATS user has a prefix of its own below this one. */
+/**
+ * Where the answers of a client of the account CP arrive. Each NATS user has a prefix of its own
+ * below this one.
+ */
 const inboxes = '_INBOX.';
 
 /**
- * Whether an answer may go there. A client may name any subject as its reply, also one that it may not write to itself,
- * such as a key of a bucket; who answers is asked to write there in its place.
+ * Whether an answer may go there. A client may name any subject as its reply, also one that it may
+ * not write to itself, such as a key of a bucket; who answers is asked to write there in its place.
  */
 export const isInbox = (reply: string | undefined): reply is string => reply?.startsWith(inboxes) === true;
 
-/** Who speaks for a host. The NATS server holds each agent to the subjects of its own credentials. */
+/**
+ * Who speaks for a host. The NATS server holds each agent to the subjects of its own credentials.
+ */
 export interface Sender<Host = HostKey> {
   readonly host: Host;
-  /** The public nkey of the agent's NATS user; undefined: its credentials are of the last release and name none. */
+  /**
+   * The public nkey of the agent's NATS user; undefined: its credentials are of the last release
+   * and name none.
+   */
   readonly user: string | undefined;
 }
 
@@ -52,7 +60,10 @@ export const subjects = {
   /** Gateway → any actors process: a read of a stream, which it hands on to JetStream. */
   read: (what: Readable) => `read.${what}`,
 
-  /** Any actors process → all of them: look at the members and the partitions again; no content, may be lost. */
+  /**
+   * Any actors process → all of them: look at the members and the partitions again; no content, may
+   * be lost.
+   */
   membersChanged: 'members.changed',
 
   /** After a commit that a `wait` may be looking for; no content. */
@@ -72,7 +83,10 @@ export const subjects = {
   hostReport: (sender: Sender<HostKey | '*'>) => `${prefixOf(sender)}.report`,
   hostBeat: (sender: Sender<HostKey | '*'>) => `${prefixOf(sender)}.beat`,
   hostLog: (host: HostKey | '*', tenant: TenantId, id: ContainerId) => `host.${host}.log.${tenant}.${id}`,
-  /** Prefix of what an agent subscribes to for its answers: of its key, so that no earlier key of the host hears them. */
+  /**
+   * Prefix of what an agent subscribes to for its answers: of its key, so that no earlier key of
+   * the host hears them.
+   */
   hostInbox: ({ host, user }: Sender) => `_INBOX_${user ?? host}`,
   /** Of a user of the account CP, by its public key. */
   userInbox: (publicKey: string) => `${inboxes}${publicKey}`,
@@ -84,7 +98,10 @@ export const subjects = {
 /** Where in `event.<tenant>.<id>` the tenant stands. */
 export const tenantOfEventSubject = (subject: string): TenantId => (subject.split('.', 2)[1] ?? '') as TenantId;
 
-/** Who sent a message on `agent.<host>.<user>.<verb>` or `host.<host>.<verb>`. The host key is not checked here. */
+/**
+ * Who sent a message on `agent.<host>.<user>.<verb>` or `host.<host>.<verb>`. The host key is not
+ * checked here.
+ */
 export function senderOfSubject(subject: string): Sender<string> {
   const [root, host = '', user] = subject.split('.', 3);
   return { host, user: root === 'agent' ? user : undefined };

@@ -122,7 +122,10 @@ export function createAsker(nc: NatsConnection, partitions: number) {
   };
 }
 
-/** The key of every agent that a test plays, but where it says otherwise; the same in every run of a simulation. */
+/**
+ * The key of every agent that a test plays, but where it says otherwise; the same in every run of a
+ * simulation.
+ */
 export const agentKey = 'UB32WGJFHS3AOLIJBS6WJWC5FLCS3K2S3KKXOWT6HKMHCWT4NA5OPELW';
 export const agentOf = (host: HostKey): Sender => ({ host, user: agentKey });
 
@@ -133,7 +136,8 @@ export async function enrolHost(ask: ReturnType<typeof createAsker>, host: HostK
   for (let tries = 0; tries < 20; tries++) {
     const { code } = await ask({ type: 'host.enrol', host, joinTokenHash, publicKey: agentKey, op: operation() });
     if (code === 'created') return;
-    // In the second in which the key was revoked, as that of a host which was removed, nothing is signed for it.
+    // In the second in which the key was revoked, as that of a host which was removed, nothing is
+    // signed for it.
     if (code !== 'unavailable') throw new Error(`an enrolment: ${code}`);
     await sleep(200);
   }

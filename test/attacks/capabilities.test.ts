@@ -1,6 +1,7 @@
 /**
- * A tenant's process runs as root in its container and tries what root may do: device files, raw sockets, new roots.
- * It must hold the few capabilities that ordinary images need, and no way to gain others.
+ * A tenant's process runs as root in its container and tries what root may do: device files, raw
+ * sockets, new roots. It must hold the few capabilities that ordinary images need, and no way to
+ * gain others.
  */
 import t from 'tap';
 import { defaultCapabilities } from '../../host-agent/reconcile/confinement.ts';

@@ -1,6 +1,7 @@
 /**
- * A tenant's container looks around: the metadata address, services of its host, private networks, its neighbours on the
- * bridge. In a network of four machines, with the rules that the agent sets: what is refused, and what must still work.
+ * A tenant's container looks around: the metadata address, services of its host, private networks,
+ * its neighbours on the bridge. In a network of four machines, with the rules that the agent sets:
+ * what is refused, and what must still work.
  */
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +21,10 @@ const listening = [53, 80, 5432, 9100];
 const patienceMs = 20_000;
 const shortMs = 1500;
 
-/** Answers at every address of its machine; with UDP at those given, for its answer must come from the address asked. */
+/**
+ * Answers at every address of its machine; with UDP at those given, for its answer must come from
+ * the address asked.
+ */
 const server = (marker: string, udpAddresses: readonly string[]): string => `
 const net = require('node:net'), dgram = require('node:dgram'), { writeFileSync } = require('node:fs');
 const ports = ${JSON.stringify(listening)};

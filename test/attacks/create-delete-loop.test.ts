@@ -1,6 +1,7 @@
 /**
- * A tenant that stays within its caps, and creates and deletes without end: containers, VPN peers and their keys. What is
- * remembered of them must be bounded in memory and in the bucket, for every next owner too; and it can delete at any time.
+ * A tenant that stays within its caps, and creates and deletes without end: containers, VPN peers
+ * and their keys. What is remembered of them must be bounded in memory and in the bucket, for every
+ * next owner too; and it can delete at any time.
  */
 import t from 'tap';
 import type { Partition } from '../../actors/runtime/partition.ts';

@@ -1,7 +1,7 @@
 /**
- * A tenant's container writes until the host's disk is full: into its own layer, or into a volume that its image names.
- * It must be stopped at its limit, what it wrote freed (also when it has ended meanwhile), and its neighbours left alone;
- * unused images make room first.
+ * A tenant's container writes until the host's disk is full: into its own layer, or into a volume
+ * that its image names. It must be stopped at its limit, what it wrote freed (also when it has
+ * ended meanwhile), and its neighbours left alone; unused images make room first.
  */
 import t from 'tap';
 import { pushTestImage } from '../../dev/servers/registry.ts';

@@ -1,6 +1,7 @@
 /**
- * A neighbour with a certificate of the authority that clients know, also for both ends of a connection, who starts a NATS
- * server that names one of ours as its route: it would read and write everything. It does not become a server of the cluster.
+ * A neighbour with a certificate of the authority that clients know, also for both ends of a
+ * connection, who starts a NATS server that names one of ours as its route: it would read and write
+ * everything. It does not become a server of the cluster.
  */
 import { readFileSync } from 'node:fs';
 import { connect as connectPlain } from 'node:net';
@@ -92,7 +93,8 @@ t.test('only a certificate of the routes’ authority makes a server of the clus
   t.same(await names(), ['n1']);
   await rogue.stop();
 
-  // A nats-server keeps back a certificate that the other end will not take; a program of his own need not.
+  // A nats-server keeps back a certificate that the other end will not take; a program of his own
+  // need not.
   const [cert, key] = [readFileSync(theirs.certFile), readFileSync(theirs.keyFile)];
   const forced = connectTls({ port: clusterPort, host: address, cert, key, rejectUnauthorized: false });
   t.teardown(() => forced.destroy());

@@ -1,6 +1,7 @@
 /**
- * Strangers, and tenants with tokens, open more requests than a gateway answers at a time, or fill the memory for bodies,
- * and never send their bodies to the end. Probes and another tenant's requests must be answered while all of them are open.
+ * Strangers, and tenants with tokens, open more requests than a gateway answers at a time, or fill
+ * the memory for bodies, and never send their bodies to the end. Probes and another tenant's
+ * requests must be answered while all of them are open.
  */
 import t, { type Test } from 'tap';
 import { limits } from '../../schemas/limits.ts';
@@ -62,7 +63,8 @@ for (const engine of engines) {
       await until('all answered', () => opened.every(({ status, closed }) => status() !== undefined || closed()));
       const statuses = opened.map(({ status }) => status());
       t.ok(statuses.every((status) => status === 401 || status === undefined));
-      // A reply can be lost with a connection that is closed while more is on its way; most are not.
+      // A reply can be lost with a connection that is closed while more is on its way; most are
+      // not.
       t.ok(statuses.filter((status) => status === 401).length > count / 2);
       await until('all closed', () => opened.every(({ closed }) => closed()));
     });

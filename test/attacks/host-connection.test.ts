@@ -1,6 +1,7 @@
 /**
- * A hostile host, with its own credentials at the NATS server: subscribes without end, sends messages as large as the server
- * takes, comes by the ports for browsers and for other servers. The server must refuse it, and serve the control plane on.
+ * A hostile host, with its own credentials at the NATS server: subscribes without end, sends
+ * messages as large as the server takes, comes by the ports for browsers and for other servers. The
+ * server must refuse it, and serve the control plane on.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
@@ -62,7 +63,10 @@ t.test('what a hostile host may use of the NATS server', { timeout: 300_000 }, a
   const tool = await toolHere('nats-server');
   const folder = temporaryFolder(t);
   const identity = await prepareNatsIdentity(join(folder, 'keys'));
-  /** As an operator may have it: large messages for others, and ports for browsers and other servers. */
+  /**
+   * As an operator may have it: large messages for others, and ports for browsers and other
+   * servers.
+   */
   const start = async (port: number): Promise<{ server: Server; port: number }> => ({
     port,
     server: await launchNats({

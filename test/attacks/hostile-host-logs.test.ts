@@ -1,6 +1,7 @@
 /**
- * A host that floods the shared stream LOGS below its own prefix: in the name of another host's tenant, of tenants that it
- * makes up, of nobody, with subjects that are wildcards or forge the server's list. What other hosts wrote must stay.
+ * A host that floods the shared stream LOGS below its own prefix: in the name of another host's
+ * tenant, of tenants that it makes up, of nobody, with subjects that are wildcards or forge the
+ * server's list. What other hosts wrote must stay.
  */
 import { readFileSync } from 'node:fs';
 import { jetstreamManager, type JetStreamManager } from '@nats-io/jetstream';

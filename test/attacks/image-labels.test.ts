@@ -1,6 +1,7 @@
 /**
- * A tenant runs an image whose label is 4 MiB long: the engine repeats it for every container, in every list and event.
- * The image must be refused, and an engine that already holds such containers must not hide the others from the agent.
+ * A tenant runs an image whose label is 4 MiB long: the engine repeats it for every container, in
+ * every list and event. The image must be refused, and an engine that already holds such containers
+ * must not hide the others from the agent.
  */
 import t from 'tap';
 import { v7 } from 'uuid';

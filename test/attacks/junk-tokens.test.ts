@@ -1,6 +1,7 @@
 /**
- * A stranger behind the same proxy as the tenants sends tokens that are none. Who has a token must get in all the same:
- * what costs nothing to refuse is not limited, and wrong signatures use up a budget of their key alone.
+ * A stranger behind the same proxy as the tenants sends tokens that are none. Who has a token must
+ * get in all the same: what costs nothing to refuse is not limited, and wrong signatures use up a
+ * budget of their key alone.
  */
 import t, { type Test } from 'tap';
 import { newToken } from '../../gateway/vpn/pki/secrets.ts';

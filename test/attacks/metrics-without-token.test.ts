@@ -1,6 +1,6 @@
 /**
- * A neighbour on the network scrapes the programs' metrics, without a token and with guesses at one. It learns that the
- * program lives, and nothing else.
+ * A neighbour on the network scrapes the programs' metrics, without a token and with guesses at
+ * one. It learns that the program lives, and nothing else.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,6 +1,7 @@
 /**
- * A thief with a token that opens a part of the operator API, such as a VPN server's, or with the key of an issuer that may
- * name few tenants. Every route of the table is tried: the token opens its part and nothing else.
+ * A thief with a token that opens a part of the operator API, such as a VPN server's, or with the
+ * key of an issuer that may name few tenants. Every route of the table is tried: the token opens
+ * its part and nothing else.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -52,7 +53,9 @@ async function call(token: string, method: string, path: string): Promise<Answer
   return { status: response.status, body: isJson ? (JSON.parse(text) as Answer['body']) : undefined };
 }
 
-/** Not refused for want of a scope: 422 and the like come before, so they are not asked with a body. */
+/**
+ * Not refused for want of a scope: 422 and the like come before, so they are not asked with a body.
+ */
 const isOpen = ({ status, body }: Answer): boolean => status !== 401 && body?.error !== 'forbidden';
 
 const wanting = (routes as readonly Route[]).filter(({ access }) => access !== 'public' && access !== 'pac');

@@ -1,6 +1,7 @@
 /**
- * A tenant whose three containers write control characters as fast as they can: each byte is six when it is sent. Another
- * tenant's lines must come in as they are written, and stay readable: neither host nor stream is taken up by one tenant.
+ * A tenant whose three containers write control characters as fast as they can: each byte is six
+ * when it is sent. Another tenant's lines must come in as they are written, and stay readable:
+ * neither host nor stream is taken up by one tenant.
  */
 import { PassThrough } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -40,7 +41,10 @@ const rates: LogRates = {
   hostBytes: 1024 * KiB,
   burstMs: 500,
 };
-/** Of virtual time. What all may send in it is far below the quarter of the stream that a look leaves free. */
+/**
+ * Of virtual time. What all may send in it is far below the quarter of the stream that a look
+ * leaves free.
+ */
 const stepMs = 250;
 const idOf = (number: number) => `0190a000-0000-7000-8000-00000000000${number}` as ContainerId;
 const noisy = [1, 2, 3].map((number): LogSource => ({ tenant: 'noisy' as TenantId, id: idOf(number) }));
@@ -55,14 +59,20 @@ const frame = (line: string, micros: number): Buffer => {
   return Buffer.concat([header, payload]);
 };
 
-/** The engine's end of the logs: of the noisy as much as is taken, of the quiet what the test writes. */
+/**
+ * The engine's end of the logs: of the noisy as much as is taken, of the quiet what the test
+ * writes.
+ */
 function writeLogs(engine: FakeEngine) {
   const quietLines: Buffer[] = [];
   const listeners = new Set<ServerResponse>();
   const loud = '\u0001'.repeat(1000);
   let micros = Date.now() * 1000;
 
-  /** A follower never comes to an end. Other reads give a full file; before the next the engine has rotated them all. */
+  /**
+   * A follower never comes to an end. Other reads give a full file; before the next the engine has
+   * rotated them all.
+   */
   function* noise(isFollowing: boolean): Generator<Buffer> {
     micros += 10_000_000;
     for (let count = 0; isFollowing || count < 450; count++) yield frame(loud, (micros += 10));
@@ -130,7 +140,10 @@ async function startHost(t: Test, { nc }: Ground, engine: FakeEngine, given: Log
   return logs;
 }
 
-/** Steps until the noisy tenant has written the stream full so many times over; a line of the quiet one in each. */
+/**
+ * Steps until the noisy tenant has written the stream full so many times over; a line of the quiet
+ * one in each.
+ */
 async function run(t: Test, given: LogRates, times: number) {
   const ground = await startCluster(t, 1);
   const { nc } = ground;

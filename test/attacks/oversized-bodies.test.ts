@@ -1,7 +1,7 @@
 /**
- * A stranger posts bodies that cost more to look at than to send (in chunks of one byte, too), guesses join tokens, and asks
- * for what is public without end; a tenant does the same with a token. What is refused is refused before it is read, and
- * looked at no further than told.
+ * A stranger posts bodies that cost more to look at than to send (in chunks of one byte, too),
+ * guesses join tokens, and asks for what is public without end; a tenant does the same with a
+ * token. What is refused is refused before it is read, and looked at no further than told.
  */
 import t from 'tap';
 import { validateCreate } from '../../gateway/compute/create-body.ts';
@@ -81,7 +81,8 @@ for (const engine of engines) {
     t.equal(beyond.status(), 413);
     t.match(beyond.text(), /in more than 4096 pieces; send it in larger chunks/);
 
-    // A tenant's create, which is wanted; and what nobody wants: a stranger's create, and a body without a route.
+    // A tenant's create, which is wanted; and what nobody wants: a stranger's create, and a body
+    // without a route.
     const flood = oneByteChunks(' '.repeat(10_000));
     for (const [what, head] of [
       ['a create', halfPost(compute, { ...bearer, ...chunked })],

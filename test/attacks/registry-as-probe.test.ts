@@ -1,6 +1,7 @@
 /**
- * A tenant has the engine send requests into the host's network: it names an address of the host as its registry, and
- * reads the answer in its container's status. The agent asks no such registry, and reports no text of an engine.
+ * A tenant has the engine send requests into the host's network: it names an address of the host as
+ * its registry, and reads the answer in its container's status. The agent asks no such registry,
+ * and reports no text of an engine.
  */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';

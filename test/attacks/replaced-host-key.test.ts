@@ -1,6 +1,7 @@
 /**
- * Whoever holds credentials of a host from before it was enrolled again, or was removed: tries to read what the host runs,
- * to take over its session, to draw all placements, and to hear what its agent is answered. Nothing of it must work.
+ * Whoever holds credentials of a host from before it was enrolled again, or was removed: tries to
+ * read what the host runs, to take over its session, to draw all placements, and to hear what its
+ * agent is answered. Nothing of it must work.
  */
 import { readFileSync } from 'node:fs';
 import { connect, jwtAuthenticator, type NatsConnection } from '@nats-io/transport-node';
@@ -47,7 +48,9 @@ interface Agent {
   readonly nc: NatsConnection;
   readonly sender: Sender;
   hello(capacity: typeof roomy, more?: object): Promise<HelloAnswer>;
-  /** What is answered, until every partition has spoken; `maxWait`: where not all are expected to. */
+  /**
+   * What is answered, until every partition has spoken; `maxWait`: where not all are expected to.
+   */
   sync(maxWait?: number): Promise<SyncAnswer[]>;
   report(session: number): Promise<ReportAnswer>;
   beat(session: number): void;

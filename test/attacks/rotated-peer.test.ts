@@ -1,6 +1,7 @@
 /**
- * Someone has a copy of a peer's download token, PAC token and bundle password. The tenant rotates the peer: none of the
- * three is good for anything any more, at any gateway, not even for a request that the rotation overtakes.
+ * Someone has a copy of a peer's download token, PAC token and bundle password. The tenant rotates
+ * the peer: none of the three is good for anything any more, at any gateway, not even for a request
+ * that the rotation overtakes.
  */
 import { randomBytes } from 'node:crypto';
 import t from 'tap';

@@ -1,6 +1,7 @@
 /**
- * Slow senders and smugglers before a real HAProxy with the configuration of deploy/haproxy/. What has not arrived does not
- * reach a gateway, nothing hidden in a request gets past the proxy, and nobody chooses the address that it is limited by.
+ * Slow senders and smugglers before a real HAProxy with the configuration of deploy/haproxy/. What
+ * has not arrived does not reach a gateway, nothing hidden in a request gets past the proxy, and
+ * nobody chooses the address that it is limited by.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

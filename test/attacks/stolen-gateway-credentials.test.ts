@@ -1,6 +1,7 @@
 /**
- * A thief with the NATS credentials of a gateway, who speaks to the real server himself. He can ask what a gateway may ask;
- * he can't write state, delete or purge a stream, speak for a host, or read what another process is answered.
+ * A thief with the NATS credentials of a gateway, who speaks to the real server himself. He can ask
+ * what a gateway may ask; he can't write state, delete or purge a stream, speak for a host, or read
+ * what another process is answered.
  */
 import { join } from 'node:path';
 import { jetstreamManager } from '@nats-io/jetstream';
@@ -116,7 +117,8 @@ t.test('nobody answers where only others may write', async (t) => {
   const written: string[] = [];
   const watch = nc.subscribe('>', {
     callback: (_, { subject, data }) => {
-      // A message that carries the thief's question has it as its reply; one that has it as its subject is an answer.
+      // A message that carries the thief's question has it as its reply; one that has it as its
+      // subject is an answer.
       if (trick.includes(subject)) written.push(`${subject} ${new TextDecoder().decode(data)}`);
     },
   });

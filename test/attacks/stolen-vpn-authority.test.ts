@@ -1,6 +1,7 @@
 /**
- * Someone has the key of a VPN network's authority, which devices trust, and signs for the names of others. Where the
- * network was made with name constraints, what they signed is refused; what the network needs is not.
+ * Someone has the key of a VPN network's authority, which devices trust, and signs for the names of
+ * others. Where the network was made with name constraints, what they signed is refused; what the
+ * network needs is not.
  */
 import t from 'tap';
 import { newSerial } from '../../gateway/vpn/pki/secrets.ts';

@@ -1,6 +1,7 @@
 /**
- * A thief whose stolen token was made by an issuer with a clock that is an hour ahead, or that lies: its `iat` is later than
- * the revocation of its `jti`. The token is refused then, and when its time has come, also where all tokens of the tenant were revoked since.
+ * A thief whose stolen token was made by an issuer with a clock that is an hour ahead, or that
+ * lies: its `iat` is later than the revocation of its `jti`. The token is refused then, and when
+ * its time has come, also where all tokens of the tenant were revoked since.
  */
 import t from 'tap';
 import { IssuerKeys } from '../../gateway/auth/keys.ts';

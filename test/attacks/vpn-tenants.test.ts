@@ -1,6 +1,7 @@
 /**
- * A tenant's device in a VPN network that two tenants share looks for the other tenant's devices, the VPN server's own
- * services and the networks behind it; a neighbour on the wire sends with a device's address. None gets through.
+ * A tenant's device in a VPN network that two tenants share looks for the other tenant's devices,
+ * the VPN server's own services and the networks behind it; a neighbour on the wire sends with a
+ * device's address. None gets through.
  */
 import { connect, createServer } from 'node:net';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -40,7 +41,10 @@ function documentedScript(): string {
   return script;
 }
 
-/** Gives what runs the documented script on the server. That machine reaches the gateway through a socket, and curl knows. */
+/**
+ * Gives what runs the documented script on the server. That machine reaches the gateway through a
+ * socket, and curl knows.
+ */
 async function prepareScript(t: Test, rig: VpnRig, server: Joined): Promise<() => Promise<void>> {
   const socket = join(server.folder, 'api');
   const { hostname, port } = new URL(rig.baseUrl);

@@ -1,4 +1,7 @@
-/** A load that keeps what was acknowledged to it, and what must be true of that when everything is at rest again. */
+/**
+ * A load that keeps what was acknowledged to it, and what must be true of that when everything is
+ * at rest again.
+ */
 import type { Test } from 'tap';
 import { labels } from '../../host-agent/reconcile/observed.ts';
 import { sleep } from '../../lib/backoff.ts';
@@ -63,7 +66,9 @@ async function settled(client: Client): Promise<Container[]> {
   return body.data;
 }
 
-/** Each acknowledged write is there, nothing was done twice, and exactly the desired containers run. */
+/**
+ * Each acknowledged write is there, nothing was done twice, and exactly the desired containers run.
+ */
 export async function checkAcknowledged(
   t: Test,
   engine: EngineView,

@@ -1,6 +1,7 @@
 /**
- * A backup under load, then everything that NATS kept is destroyed, and restored: what was acknowledged before the backup is
- * there, hosts have kept their containers, and do what they are told from then on. The agent is not restarted, nor told.
+ * A backup under load, then everything that NATS kept is destroyed, and restored: what was
+ * acknowledged before the backup is there, hosts have kept their containers, and do what they are
+ * told from then on. The agent is not restarted, nor told.
  */
 import { randomUUID } from 'node:crypto';
 import { readdirSync, rmSync } from 'node:fs';

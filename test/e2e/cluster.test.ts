@@ -1,6 +1,6 @@
 /**
- * The whole on three NATS servers, with two of each program of the control plane: any one server is killed under load, and
- * every acknowledged write is there afterwards.
+ * The whole on three NATS servers, with two of each program of the control plane: any one server is
+ * killed under load, and every acknowledged write is there afterwards.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,7 @@
-/** Hosts over their life: credentials that are renewed, a host that is emptied, a host that is taken out. */
+/**
+ * Hosts over their life: credentials that are renewed, a host that is emptied, a host that is taken
+ * out.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';

@@ -1,6 +1,6 @@
 /**
- * IKEv2 from the files that are downloaded: strongSwan on both sides, the server's files by an operator, the device's with
- * its token.
+ * IKEv2 from the files that are downloaded: strongSwan on both sides, the server's files by an
+ * operator, the device's with its token.
  */
 import t, { type Test } from 'tap';
 import { passwordPlaceholder } from '../../gateway/vpn/render/swanctl.ts';

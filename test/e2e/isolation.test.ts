@@ -1,4 +1,6 @@
-/** Two tenants who try every way to reach each other's containers: a foreign one is as good as none. */
+/**
+ * Two tenants who try every way to reach each other's containers: a foreign one is as good as none.
+ */
 import t from 'tap';
 import { routes } from '../../schemas/routes.ts';
 import { startRig } from './rig.ts';

@@ -1,4 +1,7 @@
-/** The network that VPN tests run in: apart from everything, and gone with its test, however that ends. */
+/**
+ * The network that VPN tests run in: apart from everything, and gone with its test, however that
+ * ends.
+ */
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -37,8 +37,8 @@ export interface Started {
 }
 
 /**
- * A first start would take port 8080 for its API if that is free, and so would another test's at the same moment: each
- * then has a port of its own to prefer.
+ * A first start would take port 8080 for its API if that is free, and so would another test's at
+ * the same moment: each then has a port of its own to prefer.
  */
 function preferOwnPort(stateFolder: string): void {
   const file = join(stateFolder, 'ports.json');
@@ -92,7 +92,10 @@ export function launch(t: Test, env: NodeJS.ProcessEnv): Started {
   };
 }
 
-/** Whatever runs that has to do with the folder: by its command line, its environment or where it works. */
+/**
+ * Whatever runs that has to do with the folder: by its command line, its environment or where it
+ * works.
+ */
 export function processesAbout(folder: string): string[] {
   const read = (path: string): string => {
     try {

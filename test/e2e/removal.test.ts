@@ -1,4 +1,7 @@
-/** Hosts that are lost and come back, and hosts that are thrown out: no container runs twice, by the engine's own count. */
+/**
+ * Hosts that are lost and come back, and hosts that are thrown out: no container runs twice, by the
+ * engine's own count.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect, jwtAuthenticator } from '@nats-io/transport-node';

@@ -1,4 +1,7 @@
-/** The whole of Longshore for one test file: its own NATS, Redis and programs, on the run's engine and registry. */
+/**
+ * The whole of Longshore for one test file: its own NATS, Redis and programs, on the run's engine
+ * and registry.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect, credsAuthenticator, type NatsConnection } from '@nats-io/transport-node';
@@ -308,8 +311,8 @@ export interface HostsOptions {
 /** Hosts whose agents work on the run's engine. */
 export async function prepareHosts(t: Test, folder: string, options: HostsOptions) {
   const { baseUrl, issuer, nats, dockerHost } = options;
-  // Containers outlive their agent by design; a test's must not outlive the test. Registered before the agents: torn
-  // down after them.
+  // Containers outlive their agent by design; a test's must not outlive the test. Registered before
+  // the agents: torn down after them.
   const engine = viewEngine(t, dockerHost, await clusterOf(nats));
   const agentFolder = (key: string): string => join(folder, `agent-${key}`);
   const operatorToken = await issuer.mint({ tenant: 'ops', subject: 'op', scope: 'operator', lifetimeS: 3600 });

@@ -1,6 +1,7 @@
 /**
- * All actors and all gateways are restarted, one after the other, under load: no request fails, and nothing is done twice.
- * What a proxy in front does is done here: only gateways whose `/readyz` is 200 are asked.
+ * All actors and all gateways are restarted, one after the other, under load: no request fails, and
+ * nothing is done twice. What a proxy in front does is done here: only gateways whose `/readyz` is
+ * 200 are asked.
  */
 import { join } from 'node:path';
 import t from 'tap';
@@ -42,7 +43,10 @@ interface Done {
   readonly failures: string[];
 }
 
-/** One request at a time: a container is created, read, stopped, started, listed, and every other one deleted. */
+/**
+ * One request at a time: a container is created, read, stopped, started, listed, and every other
+ * one deleted.
+ */
 async function work(
   members: readonly Member[],
   name: string,

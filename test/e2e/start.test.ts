@@ -173,7 +173,8 @@ t.test('npm start', async (whole) => {
   await whole.test('the next start finds the same container running', async (t) => {
     const started = launch(t, env);
     await started.says('Up after');
-    // Told at once of a host that starves on a busy machine it may be unknown, and is running again with its next word.
+    // Told at once of a host that starves on a busy machine it may be unknown, and is running again
+    // with its next word.
     const found = await eventually(
       'the demo container runs',
       async () => demoOf(readDev()),

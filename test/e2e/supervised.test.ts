@@ -1,4 +1,6 @@
-/** What `npm start` runs is killed, one after the other, and starts again; the API serves as before. */
+/**
+ * What `npm start` runs is killed, one after the other, and starts again; the API serves as before.
+ */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -65,7 +67,10 @@ t.test('npm start starts again what is killed', { timeout: 600_000 }, async (t) 
   const dev = JSON.parse(before) as Dev;
   const client = await clientOf(dev.baseUrl, dev.tenants.demo.token);
 
-  /** Made through the API, run by the host, read back. A create that meets the outage is sent again, as a tenant would. */
+  /**
+   * Made through the API, run by the host, read back. A create that meets the outage is sent again,
+   * as a tenant would.
+   */
   const serves = async (name: string): Promise<void> => {
     const body = { name, ...dev.image, ports: [8080], cpu_limit: '0.1', mem_limit: '32m' };
     const made = await eventually(

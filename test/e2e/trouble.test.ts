@@ -105,7 +105,8 @@ t.test('trouble', async (t) => {
           // Refused before it was accepted: nobody listens any more.
           const { code } = (error as { cause?: { code?: string } }).cause ?? {};
           if (code === 'ECONNREFUSED') return;
-          // The kernel resets a connection that it has made, and that nobody has accepted when the listening socket is closed.
+          // The kernel resets a connection that it has made, and that nobody has accepted when the
+          // listening socket is closed.
           if (code === 'ECONNRESET') reset.push(rid);
           else outcomes.push(String(code));
         }

@@ -1,4 +1,7 @@
-/** Area B of the API document and what the contract adds, on real parts: peers, their files, their tokens, networks. */
+/**
+ * Area B of the API document and what the contract adds, on real parts: peers, their files, their
+ * tokens, networks.
+ */
 import { X509Certificate } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import t from 'tap';

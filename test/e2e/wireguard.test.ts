@@ -1,4 +1,7 @@
-/** WireGuard from the files that are downloaded: the server's by an operator, the device's with its token. */
+/**
+ * WireGuard from the files that are downloaded: the server's by an operator, the device's with its
+ * token.
+ */
 import t from 'tap';
 import type { PeerView } from '../../schemas/api/peer.ts';
 import { eventually } from './rig.ts';
@@ -102,7 +105,8 @@ t.test('WireGuard connections', { skip: await skipWithoutNetwork(...wireguardToo
         await set(false);
         for (const address of addresses) t.ok(await silent(address), `${address} is silent`);
         await set(true);
-        // By itself a device notices after 15 seconds that its session is gone; a person is quicker.
+        // By itself a device notices after 15 seconds that its session is gone; a person is
+        // quicker.
         await client.restart();
         for (const address of addresses) t.ok(await reached(address), `${address} answers`);
       });

@@ -1,6 +1,7 @@
 /**
- * One client of the API on connections that are kept alive, as a load balancer or an SDK has them: one request, at one
- * gateway, with a deadline of its own. It tells apart what certainly was not sent.
+ * One client of the API on connections that are kept alive, as a load balancer or an SDK has them:
+ * one request, at one gateway, with a deadline of its own. It tells apart what certainly was not
+ * sent.
  */
 import { Agent, request, type ClientRequest } from 'node:http';
 

@@ -1,6 +1,7 @@
 /**
- * Loaded into a program before its own code (`--import`): its wall clock is off by as many milliseconds as a file says,
- * and steps when the file changes. Its monotonic clock is as it was, as on a machine whose time is set.
+ * Loaded into a program before its own code (`--import`): its wall clock is off by as many
+ * milliseconds as a file says, and steps when the file changes. Its monotonic clock is as it was,
+ * as on a machine whose time is set.
  */
 import { readFileSync } from 'node:fs';
 

@@ -1,4 +1,7 @@
-/** The judgements of a run that a history does not hold: what runs, what grows, what failed while nothing may. */
+/**
+ * The judgements of a run that a history does not hold: what runs, what grows, what failed while
+ * nothing may.
+ */
 import { sleep } from '../../lib/backoff.ts';
 import type { Failure } from './workload.ts';
 import { createHttpClient, type HttpClient } from './client.ts';
@@ -63,7 +66,9 @@ function differences(wanted: readonly Wanted[], world: World): string[] {
   ];
 }
 
-/** Once all is healed and nobody asks for anything: what is desired is what runs, within a deadline. */
+/**
+ * Once all is healed and nobody asks for anything: what is desired is what runs, within a deadline.
+ */
 export async function judgeConvergence(world: World): Promise<Judgement> {
   const http = createHttpClient(1);
   const endMs = performance.now() + settleDeadlineMs;
@@ -89,8 +94,9 @@ export const judgeDoubles = (world: World): Judgement => ({
 });
 
 /**
- * A program's heap grows in steps until its first full collections, and a nats-server's with the streams' caches; so a
- * run of a minute or two shows only what grows without bound: a third, and at least so much.
+ * A program's heap grows in steps until its first full collections, and a nats-server's with the
+ * streams' caches; so a run of a minute or two shows only what grows without bound: a third, and at
+ * least so much.
  */
 const growthFloorBytes = 96 * 1024 ** 2;
 const growthFraction = 1 / 3;

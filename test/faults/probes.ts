@@ -1,6 +1,8 @@
 /**
- * Is every tenant served? A read of each at each gateway and a write at its home, again and again, whatever became of
- * those before; where its home does not answer, also at the other. A tenant is served as long as one of the gateways answers it well: whoever balances load over them asks the other one.
+ * Is every tenant served? A read of each at each gateway and a write at its home, again and again,
+ * whatever became of those before; where its home does not answer, also at the other. A tenant is
+ * served as long as one of the gateways answers it well: whoever balances load over them asks the
+ * other one.
  */
 import { createHttpClient } from './client.ts';
 import { caps, homeOf, quietTenants, tenants } from './workload.ts';
@@ -17,9 +19,15 @@ interface Success {
 }
 
 export interface Probes {
-  /** The longest time from `fromMs` to `untilMs` in which some tenant had no answer to reads, or to writes. */
+  /**
+   * The longest time from `fromMs` to `untilMs` in which some tenant had no answer to reads, or to
+   * writes.
+   */
   longestGapMs(fromMs: number, untilMs: number): { readonly ms: number; readonly who: string };
-  /** Every tenant was answered something that was sent after this: a read at each gateway, and a write. */
+  /**
+   * Every tenant was answered something that was sent after this: a read at each gateway, and a
+   * write.
+   */
   allServedSince(fromMs: number): boolean;
   stop(): void;
 }
@@ -31,7 +39,10 @@ const homeSilentMs = 400;
 /** Those of one tenant that are under way at one gateway. */
 const underWayMax = 40;
 
-/** A write that changes nothing: the tenant's settings, as they are. It goes through the journal like any other. */
+/**
+ * A write that changes nothing: the tenant's settings, as they are. It goes through the journal
+ * like any other.
+ */
 export const settings = {
   caps: { containers: caps.containers, cpu_millis: caps.cpuMillis, mem_bytes: caps.memBytes, deletes_per_hour: null },
 };
@@ -70,7 +81,8 @@ export async function startProbes(world: World): Promise<Probes> {
 
   let turn = 0;
   const timer = setInterval(() => {
-    // Reads and writes by turns, so that each tenant has one of each at each gateway in twice the interval's half.
+    // Reads and writes by turns, so that each tenant has one of each at each gateway in twice the
+    // interval's half.
     const kind = turn++ % 2 === 0 ? 'read' : 'write';
     const asked = tenants.filter((tenant) => kind === 'read' || !quietTenants.includes(tenant));
     for (const tenant of asked) for (const gateway of placesFor(tenant, kind)) void probe(tenant, kind, gateway);

@@ -1,6 +1,7 @@
 /**
- * `npm run test:faults`: the control plane on real processes, harmed by a seed, and judged. It runs itself again in a
- * network namespace of its own, where that can be had: so no two runs meet, and nothing of one is left.
+ * `npm run test:faults`: the control plane on real processes, harmed by a seed, and judged. It runs
+ * itself again in a network namespace of its own, where that can be had: so no two runs meet, and
+ * nothing of one is left.
  */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';

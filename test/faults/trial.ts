@@ -1,4 +1,7 @@
-/** One run: a world, a load on it, the faults of a seed one after another, and the judgement of what was seen. */
+/**
+ * One run: a world, a load on it, the faults of a seed one after another, and the judgement of what
+ * was seen.
+ */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sleep } from '../../lib/backoff.ts';
@@ -36,7 +39,10 @@ export interface Trial {
   readonly seed: number;
   readonly injections: readonly Injection[];
   readonly operations: number;
-  /** Acknowledged writes that were lost, operations that were done twice: as far as the history shows. */
+  /**
+   * Acknowledged writes that were lost, operations that were done twice: as far as the history
+   * shows.
+   */
   readonly losses: number;
   readonly doubles: number;
   readonly judgements: readonly Judgement[];
@@ -47,7 +53,9 @@ export interface Trial {
 
 /** Before the first fault: connections are made, tenants have containers. */
 const warmUpMs = 3_000;
-/** Longer than NATS takes to find a leader, the programs to connect again, and a client to give up. */
+/**
+ * Longer than NATS takes to find a leader, the programs to connect again, and a client to give up.
+ */
 const recoveryDeadlineMs = 30_000;
 const recoveryPollMs = 50;
 const finalDeadlineMs = 30_000;

@@ -1,7 +1,7 @@
 /**
- * The network of a run: a machine (test/support/machine.ts) for each place, all joined by this process's own network
- * namespace, which is the router between them. So one table of rules, here, can cut any direction between any two
- * places, or answer what they send with a TCP reset.
+ * The network of a run: a machine (test/support/machine.ts) for each place, all joined by this
+ * process's own network namespace, which is the router between them. So one table of rules, here,
+ * can cut any direction between any two places, or answer what they send with a TCP reset.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,7 +1,8 @@
 /**
- * Clients that create, start, stop, delete, read, list and ask for quotas, with few names and small caps, so that they
- * meet. Each request is written down with when it was sent and what was heard. A client keeps to a gateway; when that fails
- * it, it goes to the other for a while, as one behind a load balancer does.
+ * Clients that create, start, stop, delete, read, list and ask for quotas, with few names and small
+ * caps, so that they meet. Each request is written down with when it was sent and what was heard. A
+ * client keeps to a gateway; when that fails it, it goes to the other for a while, as one behind a
+ * load balancer does.
  */
 import { setMaxListeners } from 'node:events';
 import Type from 'typebox';
@@ -18,9 +19,10 @@ export const tenants = ['t1', 't2', 't3', 't4'] as const;
 /** Its containers crash, and the engine refuses some of them. */
 export const unluckyTenant = 't4';
 /**
- * A start of what has failed or backs off raises its generation, and nobody but its host knows whether it does. So of these
- * tenants, nothing is started but what is stopped, and generations are judged; of the others anything is started by
- * anybody, and generations are left out of the history.
+ * A start of what has failed or backs off raises its generation, and nobody but its host knows
+ * whether it does. So of these tenants, nothing is started but what is stopped, and generations are
+ * judged; of the others anything is started by anybody, and generations are left out of the
+ * history.
  */
 const exactTenants: readonly string[] = ['t1', 't2'];
 /** So small that they bind: a tenant's clients want more containers than this all the time. */
@@ -28,21 +30,25 @@ export const caps = { containers: 6, cpuMillis: 2_000, memBytes: 768 * 1024 ** 2
 
 const clientsPerTenant = 4;
 /**
- * A tenant's writes go to one gateway, its home, and one of its clients only reads, at the other: an owner that is cut off
- * together with that other one is asked for nothing but what it remembers.
+ * A tenant's writes go to one gateway, its home, and one of its clients only reads, at the other:
+ * an owner that is cut off together with that other one is asked for nothing but what it remembers.
  */
 export const homeOf = (tenant: string): number => (tenants as readonly string[]).indexOf(tenant) % 2;
 const readers: readonly number[] = [3];
 /**
- * Of these only the first client writes, and seldom; the others read at the other gateway. An owner with a write under way
- * when it is cut off forgets what it had, so of a busy tenant it would hardly ever be asked for what it remembers.
+ * Of these only the first client writes, and seldom; the others read at the other gateway. An owner
+ * with a write under way when it is cut off forgets what it had, so of a busy tenant it would
+ * hardly ever be asked for what it remembers.
  */
 export const quietTenants: readonly string[] = ['t1', 't2'];
 const quietPauseMaxMs = 200;
 /** How long a client stays away from a gateway that has failed it. */
 const awayMs = 3_000;
 const namesPerTenant = 12;
-/** Ids that a tenant's clients still ask for, newest last; those that are gone stay a while, to be not found. */
+/**
+ * Ids that a tenant's clients still ask for, newest last; those that are gone stay a while, to be
+ * not found.
+ */
 const idsRemembered = 16;
 const pauseMaxMs = 50;
 const repeatsOfUnknown = 3;
@@ -79,7 +85,10 @@ export interface Failure {
   readonly gateway: Gateway['place'];
   readonly what: string;
   readonly why: string;
-  /** The gateway closed a connection that it had kept alive, the moment a request was sent on it: HTTP/1.1 has no cure. */
+  /**
+   * The gateway closed a connection that it had kept alive, the moment a request was sent on it:
+   * HTTP/1.1 has no cure.
+   */
   readonly isKeptConnection: boolean;
 }
 
@@ -93,7 +102,9 @@ export interface Workload {
   stop(): Promise<void>;
 }
 
-/** Of one container: enough to know that it is stopped, and stays so until somebody sends a start. */
+/**
+ * Of one container: enough to know that it is stopped, and stays so until somebody sends a start.
+ */
 interface Starts {
   sent: number;
   /** One is under way, or was never answered. */
@@ -285,7 +296,8 @@ export async function startWorkload(world: World, randomOf: () => Random): Promi
     const request: Request = { kind: 'create', name, cpuMillis, memBytes, idempotencyKey };
     let result = await perform(worker, request);
     if (idempotencyKey === null) return;
-    // What was answered is asked for again now and then: it must be the same container, and no other.
+    // What was answered is asked for again now and then: it must be the same container, and no
+    // other.
     if (result.kind === 'ok' && random.once(6)) await perform(worker, request);
     for (let repeat = 0; result.kind === 'unknown' && repeat < repeatsOfUnknown && !signal.aborted; repeat++) {
       result = await perform(worker, request);

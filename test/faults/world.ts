@@ -1,6 +1,7 @@
 /**
- * What a run happens in: three nats-servers, two actors, two gateways, one agent on a simulated engine, each on a machine
- * of its own. Where namespaces can't be had, all are on loopback, and there is no wire to cut.
+ * What a run happens in: three nats-servers, two actors, two gateways, one agent on a simulated
+ * engine, each on a machine of its own. Where namespaces can't be had, all are on loopback, and
+ * there is no wire to cut.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -31,7 +32,10 @@ export interface Controlled {
   start(): Promise<void>;
   pause(): void;
   resume(): void;
-  /** From its launch until it is ready: a load balancer sends it nothing. Absent: of what serves no clients. */
+  /**
+   * From its launch until it is ready: a load balancer sends it nothing. Absent: of what serves no
+   * clients.
+   */
   isStarting?(): boolean;
 }
 
@@ -196,7 +200,8 @@ export async function startWorld(scope: Scope, options: WorldOptions): Promise<W
     return { place, baseUrl: `http://${addressOf(place)}:${port}` };
   };
   const startAllActors = async (): Promise<void> => {
-    // The first makes the cluster: two that make a stream at once may wait for each other's answer until their deadline.
+    // The first makes the cluster: two that make a stream at once may wait for each other's answer
+    // until their deadline.
     for (const place of (['a1', 'a2'] as const).slice(0, options.actorsCount)) await startActors(place);
   };
   const [gateways] = await Promise.all([Promise.all((['g1', 'g2'] as const).map(startGateway)), startAllActors()]);

@@ -1,4 +1,6 @@
-/** Requests that two HTTP parsers could read differently, each with another request hidden in it. */
+/**
+ * Requests that two HTTP parsers could read differently, each with another request hidden in it.
+ */
 
 /** Must never run. */
 export const hiddenRequest = 'GET /hidden HTTP/1.1\r\nHost: a\r\n\r\n';

@@ -1,6 +1,6 @@
 /**
- * A gateway on a real nats-server, with the test in the place of the partitions' owners: it answers `part.<p>` by speaking
- * the protocol of schemas/wire/messages.ts.
+ * A gateway on a real nats-server, with the test in the place of the partitions' owners: it answers
+ * `part.<p>` by speaking the protocol of schemas/wire/messages.ts.
  */
 import type { RevocationPage } from '../../gateway/auth/revocations.ts';
 import type { Revocation } from '../../schemas/api/tenant.ts';
@@ -279,8 +279,9 @@ export async function until(what: string, check: () => boolean | Promise<boolean
 }
 
 /**
- * The system's clock, which a test can stop: then no budget is refilled, however slow the machine is. Waits that are timers
- * go on. A gateway does not drain while its clock stands still: let it go on before.
+ * The system's clock, which a test can stop: then no budget is refilled, however slow the machine
+ * is. Waits that are timers go on. A gateway does not drain while its clock stands still: let it go
+ * on before.
  */
 export function stoppableClock(): Clock & { stop(): void; goOn(): void } {
   let stoppedAtMs: number | undefined;

@@ -29,7 +29,9 @@ export interface TestIssuer {
   readonly audience: string;
   readonly jwksFile: string;
   readonly keys: Readonly<Record<TestAlgorithm, SigningKey>>;
-  /** A good token unless `claims` or `header` say otherwise; a claim that is undefined is left out. */
+  /**
+   * A good token unless `claims` or `header` say otherwise; a claim that is undefined is left out.
+   */
   mint(claims?: Claims, options?: { key?: SigningKey; header?: Record<string, unknown> }): Promise<string>;
   unsecured(claims?: Claims): string;
   writeJwks(keys: readonly SigningKey[]): void;

@@ -27,7 +27,9 @@ const sourcesBelow = (folder: string): string[] =>
 
 const houseOf = (path: string): string => path.split('/')[0] ?? '';
 
-/** Every `import ... from`, `export ... from`, `import '...'` and `import('...')` of a source text. */
+/**
+ * Every `import ... from`, `export ... from`, `import '...'` and `import('...')` of a source text.
+ */
 export function importsOf(from: string, text: string): Import[] {
   const statement =
     /\b(?:import|export)\b(\s+type\b)?[^'";]*?\bfrom\s*['"]([^'"]+)['"]|\bimport\s*\(?\s*['"]([^'"]+)['"]/g;
@@ -44,7 +46,9 @@ const isDeclaredPure = (path: string): boolean =>
   /^gateway\/vpn\/render\//.test(path) ||
   (programs.includes(houseOf(path)) && /\/(decide|plan|placement)\.ts$/.test(path));
 
-/** The files declared pure and all of their program that they stand on: these are held to the same. */
+/**
+ * The files declared pure and all of their program that they stand on: these are held to the same.
+ */
 export function pureFiles(imports: readonly Import[]): Set<string> {
   const pure = new Set(imports.flatMap(({ from }) => (isDeclaredPure(from) ? [from] : [])));
   for (const path of pure) {
@@ -55,7 +59,10 @@ export function pureFiles(imports: readonly Import[]): Set<string> {
   return pure;
 }
 
-/** Modules of Node that compute and nothing else (of `node:crypto` the hashes: its random functions are looked for below). */
+/**
+ * Modules of Node that compute and nothing else (of `node:crypto` the hashes: its random functions
+ * are looked for below).
+ */
 const computing: ReadonlySet<string> = new Set(['node:assert', 'node:buffer', 'node:crypto', 'node:util']);
 
 /** What is wrong with an import, or undefined. */

@@ -1,4 +1,7 @@
-/** Long work gives way to the event loop: counted in steps, under a clock that goes on with every look at it. */
+/**
+ * Long work gives way to the event loop: counted in steps, under a clock that goes on with every
+ * look at it.
+ */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import t from 'tap';
 import { createSlices, runAtOnce, sorting } from '../../lib/slices.ts';

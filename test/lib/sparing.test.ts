@@ -1,4 +1,6 @@
-/** What others can cause as fast as they like is logged once in a while, with a count of the rest. */
+/**
+ * What others can cause as fast as they like is logged once in a while, with a count of the rest.
+ */
 import t from 'tap';
 import type { Fields } from '../../lib/log.ts';
 import { sparing } from '../../lib/sparing.ts';

@@ -1,4 +1,7 @@
-/** Takes out each guard in a copy of dist/, and runs what has to notice; as many at a time as the machine has processors. */
+/**
+ * Takes out each guard in a copy of dist/, and runs what has to notice; as many at a time as the
+ * machine has processors.
+ */
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +11,10 @@ import { say, took } from '../../dev/steps.ts';
 import { mutants, type Killer, type Mutant } from './mutants.ts';
 
 const killerDeadlineMs = 5 * 60_000;
-/** One failure is enough; and a test that waits in vain has to say so itself: by default tap ends its process after 30 s. */
+/**
+ * One failure is enough; and a test that waits in vain has to say so itself: by default tap ends
+ * its process after 30 s.
+ */
 const env = { ...process.env, TAP_BAIL: '1', TAP_TIMEOUT: String(killerDeadlineMs / 1000) };
 
 export interface Tally {
@@ -16,7 +22,10 @@ export interface Tally {
   readonly all: number;
 }
 
-/** The text with the guard taken out; undefined where what is taken out does not stand there exactly once. */
+/**
+ * The text with the guard taken out; undefined where what is taken out does not stand there exactly
+ * once.
+ */
 function mutated(text: string, { edits }: Mutant): string | undefined {
   let changed = text;
   for (const { find, replace } of edits) {

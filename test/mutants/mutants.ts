@@ -1,6 +1,7 @@
 /**
- * The guards that keep acknowledged writes, each taken out in turn: a guard without a mutant that the tests kill is not
- * tested. `find` is exactly what stands in the compiled file, once; kill.ts fails where it does not.
+ * The guards that keep acknowledged writes, each taken out in turn: a guard without a mutant that
+ * the tests kill is not tested. `find` is exactly what stands in the compiled file, once; kill.ts
+ * fails where it does not.
  */
 export interface Mutant {
   readonly name: string;

@@ -1,6 +1,6 @@
 /**
- * `node dist/test/mutants/run.js [parts of names...]`: fails where a mutant lives, or is not what it was written for any
- * more.
+ * `node dist/test/mutants/run.js [parts of names...]`: fails where a mutant lives, or is not what
+ * it was written for any more.
  */
 import { killMutants } from './kill.ts';
 

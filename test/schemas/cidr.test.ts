@@ -159,7 +159,8 @@ t.test('a network holds the addresses that Node’s BlockList says', (t) => {
       list.addSubnet(formatAddress(outer.family, outer.base), outer.prefix, type);
       const bits = BigInt((inner.family === 4 ? 32 : 128) - inner.prefix);
       const ends = [inner.base, inner.base | ((1n << bits) - 1n)].map((end) => formatAddress(inner.family, end));
-      // BlockList takes `::a.b.c.d` mapped addresses for IPv4; families are compared here as they are.
+      // BlockList takes `::a.b.c.d` mapped addresses for IPv4; families are compared here as they
+      // are.
       const holds =
         outer.family === inner.family && ends.every((end) => list.check(end, inner.family === 4 ? 'ipv4' : 'ipv6'));
       if (contains(outer, inner) !== holds) throw new Error(`${formatCidr(outer)} ${formatCidr(inner)}`);

@@ -1,4 +1,7 @@
-/** A gateway in virtual time: its own coalescer, and clients whose requests it carries and who write down what they heard. */
+/**
+ * A gateway in virtual time: its own coalescer, and clients whose requests it carries and who write
+ * down what they heard.
+ */
 import { Answers } from '../../lib/nats/answers.ts';
 import { Coalescer, type LaneKind, type Outcome, type Question } from '../../lib/rpc/coalescer.ts';
 import { sleep } from '../../lib/backoff.ts';

@@ -1,6 +1,7 @@
 /**
- * A host in virtual time: the agent's own sync, desired set and judgement of orphans, over an engine that is a map. What
- * an agent remembers is lost when it starts again; what its engine has is not.
+ * A host in virtual time: the agent's own sync, desired set and judgement of orphans, over an
+ * engine that is a map. What an agent remembers is lost when it starts again; what its engine has
+ * is not.
  */
 import { createFleet } from '../../host-agent/workload/workload.ts';
 import { emptyDesired, type DesiredSet } from '../../host-agent/workload/desired.ts';

@@ -1,7 +1,8 @@
 /**
- * JetStream's far end in memory, in its own protocol and only as much of it as is spoken here: a KV bucket as the stream
- * `KV_<bucket>` (NATS ADR-8), publishing with an expected sequence, atomic batches (ADR-50), reading the last message of a
- * subject, batched direct reads (ADR-31). It honours a fence when a message lands, and only if the message asks for it.
+ * JetStream's far end in memory, in its own protocol and only as much of it as is spoken here: a KV
+ * bucket as the stream `KV_<bucket>` (NATS ADR-8), publishing with an expected sequence, atomic
+ * batches (ADR-50), reading the last message of a subject, batched direct reads (ADR-31). It
+ * honours a fence when a message lands, and only if the message asks for it.
  */
 import { headers, type MsgHdrs } from '@nats-io/transport-node';
 
@@ -131,8 +132,8 @@ export class JetStream {
   }
 
   /**
-   * `lagMs`: as a replica has it that is so far behind. `pageMessages`: no page has more, as where a server fails to read
-   * a message.
+   * `lagMs`: as a replica has it that is so far behind. `pageMessages`: no page has more, as where
+   * a server fails to read a message.
    */
   read(subject: string, payload: string, lagMs: number, pageMessages: number): readonly Reply[] {
     const [, , api, ...rest] = subject.split('.');

@@ -1,6 +1,6 @@
 /**
- * A thread that runs seeds, one after another. Beside speed, it keeps the runs from the test runner's hooks, which cost more
- * than the runs themselves.
+ * A thread that runs seeds, one after another. Beside speed, it keeps the runs from the test
+ * runner's hooks, which cost more than the runs themselves.
  */
 import { availableParallelism } from 'node:os';
 import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads';

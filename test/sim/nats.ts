@@ -1,6 +1,7 @@
 /**
- * NATS in memory, in virtual time: connections whose messages take their time, are lost, come twice or late, as the
- * weather has it. What one connection sends arrives in its order, but for what the weather holds back.
+ * NATS in memory, in virtual time: connections whose messages take their time, are lost, come twice
+ * or late, as the weather has it. What one connection sends arrives in its order, but for what the
+ * weather holds back.
  */
 import type { Msg, MsgHdrs, NatsConnection, Subscription } from '@nats-io/transport-node';
 import { headers } from '@nats-io/transport-node';
@@ -28,7 +29,10 @@ export interface Weather {
 export interface PageWeather {
   /** The server ends the page after so many, at the latest. */
   readonly messages: number;
-  /** Broken: all after a place is lost. Gap: what is between two places is lost, and the end of the page arrives. */
+  /**
+   * Broken: all after a place is lost. Gap: what is between two places is lost, and the end of the
+   * page arrives.
+   */
   readonly fate: 'whole' | 'broken' | 'gap';
   /** Where: two parts of the whole, from 0 to 1. */
   readonly lost: readonly [from: number, to: number];

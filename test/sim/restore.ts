@@ -1,6 +1,7 @@
 /**
- * Backup and restore in virtual time: each stream is saved as of its own moment while the cluster serves, the events last,
- * and comes back as of then (cli/backup/backup.ts, cli/restore/restore.ts). What is a restore's own is the real code.
+ * Backup and restore in virtual time: each stream is saved as of its own moment while the cluster
+ * serves, the events last, and comes back as of then (cli/backup/backup.ts,
+ * cli/restore/restore.ts). What is a restore's own is the real code.
  */
 import { settlePartition } from '../../cli/restore/partition.ts';
 import { sleep } from '../../lib/backoff.ts';

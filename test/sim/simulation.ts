@@ -1,9 +1,10 @@
 /**
- * One run of the whole from a seed: several actors processes over one JetStream, gateways with clients, hosts; the real code
- * of each, in virtual time, over a NATS that loses, repeats and delays; owners that are paused, killed, cut off and replaced;
- * wall clocks that step by days. What was asked and answered is judged by the checker of histories; then all faults end,
- * and what is stored and what runs must agree. In some runs an online backup is restored in the middle: what was
- * acknowledged after it is gone, and nothing else.
+ * One run of the whole from a seed: several actors processes over one JetStream, gateways with
+ * clients, hosts; the real code of each, in virtual time, over a NATS that loses, repeats and
+ * delays; owners that are paused, killed, cut off and replaced; wall clocks that step by days. What
+ * was asked and answered is judged by the checker of histories; then all faults end, and what is
+ * stored and what runs must agree. In some runs an online backup is restored in the middle: what
+ * was acknowledged after it is gone, and nothing else.
  */
 import { createInbox } from '@nats-io/transport-node';
 import type { PartitionState } from '../../actors/domain/state.ts';
@@ -78,7 +79,10 @@ class Simulation {
   readonly #hosts = new Map<HostKey, Host>();
   #scribe: Scribe = createScribe();
   #cluster: Cluster = { id: 'sim', partitions, format: 1 };
-  /** In the middle of this run a backup is restored; there is a VPN network, too, whose addresses are few. */
+  /**
+   * In the middle of this run a backup is restored; there is a VPN network, too, whose addresses
+   * are few.
+   */
   readonly #hasRestore: boolean;
   /** What hosts ran at the restore: some of it the control plane does not know any more. */
   #ranBefore: ReadonlySet<string> = new Set();
@@ -391,7 +395,9 @@ class Simulation {
     }
   }
 
-  /** Some end by themselves, again and again within a second, and are started again by their agent. */
+  /**
+   * Some end by themselves, again and again within a second, and are started again by their agent.
+   */
   #crashContainers(): void {
     const random = this.#random;
     for (const { engine } of this.#hosts.values()) {
@@ -441,7 +447,10 @@ class Simulation {
     this.#faults.push(...check(history).map(explain));
   }
 
-  /** Peers and their network agree, or say where they do not; and all that was revoked in the backup still is. */
+  /**
+   * Peers and their network agree, or say where they do not; and all that was revoked in the backup
+   * still is.
+   */
   async #judgeVpn(): Promise<void> {
     const connection = this.#nats.connect(this.#world.stage);
     const look = async (): Promise<string[]> => {
@@ -490,7 +499,10 @@ class Simulation {
     if (this.#hasRestore) await this.#judgeVpn();
   }
 
-  /** What is shown of a container is what its host saw last: no report of before has taken its place. */
+  /**
+   * What is shown of a container is what its host saw last: no report of before has taken its
+   * place.
+   */
   async #judgeReports(ends: readonly (readonly [TenantId, Seen])[]): Promise<void> {
     for (const [tenant, { id, host, isRemoving }] of ends) {
       const running = this.#hosts.get(host as HostKey)?.engine.get(id as ContainerId);
@@ -546,7 +558,10 @@ class Simulation {
     return ends;
   }
 
-  /** The run takes a minute: what was there in it can still be read, whatever the clocks showed meanwhile. */
+  /**
+   * The run takes a minute: what was there in it can still be read, whatever the clocks showed
+   * meanwhile.
+   */
   async #judgeTraces(): Promise<void> {
     const [gateway] = this.#gateways;
     if (gateway === undefined) return;

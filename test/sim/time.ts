@@ -1,8 +1,9 @@
 /**
- * Virtual time for several processes in one. While a world runs, the timers of Node are its own: `setTimeout`,
- * `setInterval`, `setImmediate` and `node:timers/promises`, so that the runtime's code waits in virtual time as it is. Every
- * timer and every message belongs to the process that was running when it was made. A paused process runs none of its own until
- * it goes on, and then all that is due; one that is dead runs nothing. Between two events all microtasks are done, so
+ * Virtual time for several processes in one. While a world runs, the timers of Node are its own:
+ * `setTimeout`, `setInterval`, `setImmediate` and `node:timers/promises`, so that the runtime's
+ * code waits in virtual time as it is. Every timer and every message belongs to the process that
+ * was running when it was made. A paused process runs none of its own until it goes on, and then
+ * all that is due; one that is dead runs nothing. Between two events all microtasks are done, so
  * nothing of one process runs in the middle of another's.
  */
 import { createHash } from 'node:crypto';
@@ -87,7 +88,10 @@ export class World {
     return event;
   }
 
-  /** Lets code of a process run now; what it leaves for later must be in timers and messages, not in promises. */
+  /**
+   * Lets code of a process run now; what it leaves for later must be in timers and messages, not in
+   * promises.
+   */
   as<T>(process: Process, run: () => T): T {
     const before = this.#running;
     this.#running = process;

@@ -1,4 +1,7 @@
-/** Peers of VPN networks in virtual time: clients that make, change and remove them, and what must hold in the end. */
+/**
+ * Peers of VPN networks in virtual time: clients that make, change and remove them, and what must
+ * hold in the end.
+ */
 import { PartitionState } from '../../actors/domain/state.ts';
 import { readPartition } from '../../actors/runtime/load.ts';
 import { createJetStreamStore } from '../../actors/runtime/jetstream-store.ts';
@@ -39,7 +42,9 @@ interface KnownPeer {
   serial: string;
 }
 
-/** Makes peers, changes and removes them, as the handlers of a gateway do, until it is told to stop. */
+/**
+ * Makes peers, changes and removes them, as the handlers of a gateway do, until it is told to stop.
+ */
 export async function liveOnVpn(
   random: Random,
   gateway: Gateway,

@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Test } from 'tap';
 
-/** Removed after everything that was started in it has stopped: teardowns run last in, first out. */
+/**
+ * Removed after everything that was started in it has stopped: teardowns run last in, first out.
+ */
 export function temporaryFolder(t: Test, prefix = 'longshore-'): string {
   const folder = mkdtempSync(join(tmpdir(), prefix));
   t.teardown(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));

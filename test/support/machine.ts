@@ -1,7 +1,8 @@
 /**
- * A machine of its own for a test: namespaces of the kernel without a name and without files. Each is held by a process,
- * lives as long as somebody is in it, and goes with its interfaces and mounts when the ledger has ended the processes,
- * however the test ended. So nothing of one run can meet another's.
+ * A machine of its own for a test: namespaces of the kernel without a name and without files. Each
+ * is held by a process, lives as long as somebody is in it, and goes with its interfaces and mounts
+ * when the ledger has ended the processes, however the test ended. So nothing of one run can meet
+ * another's.
  */
 import { existsSync, mkdirSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -41,7 +42,9 @@ export interface Machine {
   readonly programs: string;
   /** Of the process that holds it: what `ip link … netns` wants. */
   readonly pid: number;
-  /** A command, in front of which the rest of a command line runs here with the caller's own mounts. */
+  /**
+   * A command, in front of which the rest of a command line runs here with the caller's own mounts.
+   */
   readonly enter: readonly string[];
   run(command: string, args: readonly string[], options?: RunOptions): Promise<Ran>;
   /** As `run`; a failure is an error that holds what the command said. */

@@ -1,4 +1,7 @@
-/** A test file that runs itself again in a network namespace of its own: what it does to the network, no other meets. */
+/**
+ * A test file that runs itself again in a network namespace of its own: what it does to the
+ * network, no other meets.
+ */
 import t, { type Test } from 'tap';
 import { run } from '../../dev/process/run.ts';
 import { toolHere } from '../../dev/fetch/tools.ts';

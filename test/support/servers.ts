@@ -1,6 +1,7 @@
 /**
- * The servers that a whole run shares: those that `npm test` started, or, when one file is run by hand, servers for
- * this file alone. Name what you make on a shared one so that no other file's can be meant.
+ * The servers that a whole run shares: those that `npm test` started, or, when one file is run by
+ * hand, servers for this file alone. Name what you make on a shared one so that no other file's can
+ * be meant.
  */
 import type { Test } from 'tap';
 import { findEngine, startPrivateEngine } from '../../dev/servers/engine.ts';

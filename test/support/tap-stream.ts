@@ -31,6 +31,8 @@ export function totalsOf(line: string): Totals | undefined {
   return { passed: count('pass'), failed: count('fail'), skipped: count('skip') + count('todo') };
 }
 
-/** Of a file's lines in tap's stream, those that tell of failures and what the test itself printed. */
+/**
+ * Of a file's lines in tap's stream, those that tell of failures and what the test itself printed.
+ */
 export const tellingLines = (lines: readonly string[]): string[] =>
   lines.filter((line) => line.trim() !== '' && !/^\s*(ok \d|\d+\.\.\d+|# Subtest|# time=|# \{ total)/.test(line));

@@ -1,4 +1,7 @@
-/** Tools that only some tests need: where they can't be had, these tests are skipped by name; in CI they fail. */
+/**
+ * Tools that only some tests need: where they can't be had, these tests are skipped by name; in CI
+ * they fail.
+ */
 import { isOptional, type ToolName } from '../../dev/fetch/tool-table.ts';
 import { ToolMissing, toolHere } from '../../dev/fetch/tools.ts';
 

@@ -71,7 +71,10 @@ type Where =
   | { readonly kind: 'nowhere' }
   | { readonly kind: 'excess'; readonly excess: Excess };
 
-/** A region's caps are checked where the container is placed; one without a host counts under `*` alone. */
+/**
+ * A region's caps are checked where the container is placed; one without a host counts under `*`
+ * alone.
+ */
 function whereTo(
   record: ContainerRecord,
   pinned: FleetHost | undefined,
@@ -162,7 +165,10 @@ function earlierCreate(
     : answer(reply('created', record, context));
 }
 
-/** The container that an ask names, or the refusal that takes its place. A tenant reaches only its own (invariant A6). */
+/**
+ * The container that an ask names, or the refusal that takes its place. A tenant reaches only its
+ * own (invariant A6).
+ */
 function find(
   state: PartitionView,
   ask: { readonly tenant: TenantId; readonly id: ContainerId },

@@ -46,8 +46,9 @@ const isNews = (before: Observation, after: Observation): boolean =>
   before.restart_count !== after.restart_count;
 
 /**
- * One item of a report of `host`. Believed only where the record names that host (invariant A7), and only if it is newer
- * than what is known: of the generation that is wanted now, or the answer to it is still to come.
+ * One item of a report of `host`. Believed only where the record names that host (invariant A7),
+ * and only if it is newer than what is known: of the generation that is wanted now, or the answer
+ * to it is still to come.
  */
 export function observe(
   state: PartitionView,
@@ -92,9 +93,10 @@ export function observe(
 }
 
 /**
- * Does a new session say what is stored already? Then nothing is committed (ADR 15): memory keeps the order, and after a
- * crash of the owner the host's session refuses what the sessions before it sent (hosts.ts). Inside a session the order is
- * committed even for an equal observation: an agent numbers each observation once, so another one may be under way.
+ * Does a new session say what is stored already? Then nothing is committed (ADR 15): memory keeps
+ * the order, and after a crash of the owner the host's session refuses what the sessions before it
+ * sent (hosts.ts). Inside a session the order is committed even for an equal observation: an agent
+ * numbers each observation once, so another one may be under way.
  */
 const isRepeated = (
   record: ContainerRecord,
@@ -118,8 +120,9 @@ const isFaultOfHost = ({ spec }: ContainerRecord, { status, reason }: Observatio
     (reason === 'image_not_found' && spec.pull_policy === 'never'));
 
 /**
- * What the platform placed is tried elsewhere, if there is another host; that it is not placed back at once, its rejections
- * say. Else it waits where it is, with the reason shown. A host that the tenant chose is kept.
+ * What the platform placed is tried elsewhere, if there is another host; that it is not placed back
+ * at once, its rejections say. Else it waits where it is, with the reason shown. A host that the
+ * tenant chose is kept.
  */
 function movedFromFault(
   state: PartitionView,
@@ -172,7 +175,10 @@ function rejected(
   return changed(failed, [eventOf('status', failed, context)]);
 }
 
-/** A container that waits for a host, or whose host is gone or is being emptied. Called again and again by the sweep. */
+/**
+ * A container that waits for a host, or whose host is gone or is being emptied. Called again and
+ * again by the sweep.
+ */
 export function settle(state: PartitionView, record: ContainerRecord, context: TurnContext): Changes {
   const tenant = state.tenant(record.tenant);
   if (record.placement.phase === 'unplaced') {

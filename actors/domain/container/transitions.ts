@@ -1,6 +1,6 @@
 /**
- * The steps that a container's record takes, each a pure function from a record to the changes that make the next one.
- * `desired` and `generation` are written here and nowhere else (invariant A2).
+ * The steps that a container's record takes, each a pure function from a record to the changes that
+ * make the next one. `desired` and `generation` are written here and nowhere else (invariant A2).
  */
 import type { ContainerRecord, DesiredState, Observation, TombstoneRecord } from '../../../schemas/api/container.ts';
 import { limits } from '../../../schemas/limits.ts';
@@ -11,7 +11,9 @@ import { regionsThatMayPull } from '../tenant/registries.ts';
 import type { Changes, Effect, EventDraft, FleetHost, TurnContext } from '../turn.ts';
 import { shownStatus, unobserved } from './view.ts';
 
-/** What every changed container owes the world: whoever waits is told, and its host's bell is rung. */
+/**
+ * What every changed container owes the world: whoever waits is told, and its host's bell is rung.
+ */
 export function changed(
   record: ContainerRecord,
   events: readonly EventDraft[],
@@ -45,7 +47,9 @@ export function isOnHost(record: ContainerRecord, context: TurnContext): boolean
   return standing !== 'lost' && standing !== 'removed';
 }
 
-/** Forgets an explanation that a new attempt is to replace, and keeps what counts through attempts. */
+/**
+ * Forgets an explanation that a new attempt is to replace, and keeps what counts through attempts.
+ */
 const again = (observed: Observation, status: Observation['status']): Observation => ({
   ...unobserved(status, null),
   restart_count: observed.restart_count,
@@ -55,7 +59,10 @@ const again = (observed: Observation, status: Observation['status']): Observatio
 const refusedBy = (record: ContainerRecord, context: TurnContext) =>
   new Set(record.rejections.filter(({ atMs }) => atMs + limits.rejectionTtlMs > context.nowMs).map(({ host }) => host));
 
-/** A host for the container among the tenant's regions whose caps have room for it; undefined where none fits now. */
+/**
+ * A host for the container among the tenant's regions whose caps have room for it; undefined where
+ * none fits now.
+ */
 export function findHost(record: ContainerRecord, tenant: TenantView, context: TurnContext): FleetHost | undefined {
   // Which regions it may use is unknown until its record is repaired.
   if (tenant.settingsDamaged) return undefined;
@@ -70,7 +77,10 @@ export function findHost(record: ContainerRecord, tenant: TenantView, context: T
   return choose(context.fleet, regions, { id: record.id, cpuMillis, memBytes }, excluded);
 }
 
-/** Every placement raises the generation, and an agent adopts only what was made under its own placement. */
+/**
+ * Every placement raises the generation, and an agent adopts only what was made under its own
+ * placement.
+ */
 export function placeOn(
   record: ContainerRecord,
   host: FleetHost,
@@ -110,7 +120,9 @@ export function replace(record: ContainerRecord, tenant: TenantView, context: Tu
   return changed(next, [eventOf(host === undefined ? 'unplaced' : 'placed', next, context)], left);
 }
 
-/** `start` and `stop`: a new generation, and at once the status that no agent is there to report. */
+/**
+ * `start` and `stop`: a new generation, and at once the status that no agent is there to report.
+ */
 export function want(record: ContainerRecord, desired: DesiredState, context: TurnContext): ContainerRecord {
   const { status } = record.observed;
   const onHost = isOnHost(record, context);

@@ -1,4 +1,7 @@
-/** How a container is shown. Pure: the status that its host's silence makes of it is computed at each read. */
+/**
+ * How a container is shown. Pure: the status that its host's silence makes of it is computed at
+ * each read.
+ */
 import type {
   Container,
   ContainerRecord,

@@ -1,6 +1,7 @@
 /**
- * How much a host may offer. Its agent says what it has, and a hostile one may say anything: with room for everything, all
- * placements come to it. So the operator sets a ceiling, for the platform and for single hosts. Pure.
+ * How much a host may offer. Its agent says what it has, and a hostile one may say anything: with
+ * room for everything, all placements come to it. So the operator sets a ceiling, for the platform
+ * and for single hosts. Pure.
  */
 import type { Capacity, HostCeiling, HostFault, HostRecord } from '../../../schemas/api/host.ts';
 
@@ -38,8 +39,9 @@ export const isOverCeiling = (
 ): boolean => dimensions.some((dimension) => over(host, platform, used, dimension));
 
 /**
- * A host that offers, or uses, more than the platform believes of any host. Not where the operator has set a ceiling for this
- * host in that dimension: to offer less than a machine has is the purpose of that.
+ * A host that offers, or uses, more than the platform believes of any host. Not where the operator
+ * has set a ceiling for this host in that dimension: to offer less than a machine has is the
+ * purpose of that.
  */
 export function faultsOfCeiling(
   host: Pick<HostRecord, 'capacity' | 'ceiling'>,

@@ -83,7 +83,9 @@ export function hostView(record: HostRecord, fleet: FleetView): HostView {
 const shown = (code: 'ok' | 'created' | 'accepted', record: HostRecord, context: TurnContext, changes: Changes): Turn =>
   answer(data(code, hostView(record, context.fleet)), changes);
 
-/** Rises, also above what was given and then forgotten by a restore: an agent remembers the highest. */
+/**
+ * Rises, also above what was given and then forgotten by a restore: an agent remembers the highest.
+ */
 const raised = (number: number, { nowMs }: TurnContext): number => Math.max(number + 1, nowMs);
 
 export function create(state: PartitionView, ask: Of<'host.create'>, context: TurnContext): Turn {
@@ -190,8 +192,9 @@ function isEmptied(record: HostRecord, fleet: FleetView): boolean {
 }
 
 /**
- * Takes a host out: at once where it is drained or lost, or where the operator knows that it is dead. By force otherwise:
- * then it is fenced, and forgotten when its containers have stopped, so that none of them ever runs twice.
+ * Takes a host out: at once where it is drained or lost, or where the operator knows that it is
+ * dead. By force otherwise: then it is fenced, and forgotten when its containers have stopped, so
+ * that none of them ever runs twice.
  */
 export function remove(state: PartitionView, ask: Of<'host.remove'>, context: TurnContext): Turn {
   const record = state.host(ask.host);
@@ -213,7 +216,10 @@ export function remove(state: PartitionView, ask: Of<'host.remove'>, context: Tu
   return shown('accepted', fenced, context, { ...changes, records, effects: [...changes.effects, bell] });
 }
 
-/** Is the token good for this host now? Asked before a key is signed for it, and decided again in the turn. */
+/**
+ * Is the token good for this host now? Asked before a key is signed for it, and decided again in
+ * the turn.
+ */
 export function mayEnrol(state: PartitionView, ask: Of<'host.enrol'>, nowMs: number): boolean {
   const record = state.host(ask.host);
   const join = record?.join;
@@ -224,15 +230,18 @@ export function mayEnrol(state: PartitionView, ask: Of<'host.enrol'>, nowMs: num
 }
 
 /**
- * Would what is signed for this key now be refused with what was signed before the revocation? NATS compares by whole
- * seconds, and refuses what was signed in the second of the revocation too.
+ * Would what is signed for this key now be refused with what was signed before the revocation? NATS
+ * compares by whole seconds, and refuses what was signed in the second of the revocation too.
  */
 export const isJustRevoked = (state: PartitionView, publicKey: string, nowMs: number): boolean => {
   const revoked = state.revokedKeys().get(publicKey);
   return revoked !== undefined && wholeSeconds(nowMs) <= wholeSeconds(revoked.atMs);
 };
 
-/** Spends the join token. `jwt` was signed before the turn; what it is good for begins with this commit. */
+/**
+ * Spends the join token. `jwt` was signed before the turn; what it is good for begins with this
+ * commit.
+ */
 export function enrol(
   state: PartitionView,
   ask: Of<'host.enrol'>,
@@ -241,11 +250,13 @@ export function enrol(
 ): Turn {
   const record = state.host(ask.host);
   if (record === undefined || !mayEnrol(state, ask, context.nowMs)) return refuse('unauthenticated');
-  // Before the turn the token was not known to be good, and nothing was signed: it is not spent for that.
+  // Before the turn the token was not known to be good, and nothing was signed: it is not spent for
+  // that.
   if (enrolment.jwt === '') return refuse('unavailable');
   const join = record.join === null ? null : { ...record.join, spentBy: ask.publicKey };
   const next: HostRecord = { ...record, publicKey: ask.publicKey, isBound: true, join, updatedAtMs: context.nowMs };
-  // The key before is believed no more, from this commit on; the servers refuse it as that of a removed host.
+  // The key before is believed no more, from this commit on; the servers refuse it as that of a
+  // removed host.
   const replaced = record.publicKey === ask.publicKey ? [] : revokedKey(record, context);
   const changes = stored(next);
   return answer(data('created', { host: record.key, region: record.region, ...enrolment }), {
@@ -284,7 +295,10 @@ export interface Silence extends TurnContext {
   readonly fenceMarginMs?: number;
 }
 
-/** Lost after long silence, found again by a heartbeat: that an owner is new here is none. Called by the sweep. */
+/**
+ * Lost after long silence, found again by a heartbeat: that an owner is new here is none. Called by
+ * the sweep.
+ */
 export function observeSilence(record: HostRecord, context: Silence): Changes {
   const { nowMs, fleet, silentMs, regionIsSilent, hostLostMs } = context;
   if (record.fencedAtMs !== undefined) return hasStopped(record, context) ? forgotten(record, context) : noChanges;
@@ -298,8 +312,9 @@ export function observeSilence(record: HostRecord, context: Silence): Changes {
 }
 
 /**
- * A fenced host's agent, where it and its engine live, has stopped every container by now: by both clocks it has had no
- * contact for as long as it takes. Where it never stops them by itself, only the operator can know (ADR 14).
+ * A fenced host's agent, where it and its engine live, has stopped every container by now: by both
+ * clocks it has had no contact for as long as it takes. Where it never stops them by itself, only
+ * the operator can know (ADR 14).
  */
 function hasStopped({ key, fencedAtMs, stopsAfterMs }: HostRecord, context: Silence): boolean {
   if (fencedAtMs === undefined || stopsAfterMs == null) return false;

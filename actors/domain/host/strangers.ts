@@ -1,7 +1,8 @@
 /**
- * Which of the containers that a host has and its desired set does not know may go. Only what the control plane gave away
- * itself: a container that is placed elsewhere, waits for a host, or was deleted. What it does not know, or knows from
- * before a restore, is nobody's to remove but an operator's (invariant A4). Pure.
+ * Which of the containers that a host has and its desired set does not know may go. Only what the
+ * control plane gave away itself: a container that is placed elsewhere, waits for a host, or was
+ * deleted. What it does not know, or knows from before a restore, is nobody's to remove but an
+ * operator's (invariant A4). Pure.
  */
 import { keys } from '../../../schemas/records/buckets.ts';
 import type { ContainerRecord } from '../../../schemas/api/container.ts';
@@ -29,7 +30,10 @@ export function goneFrom(
   });
 }
 
-/** It was moved after the placement that the host's copy was made under; a copy of a later one is not known here. */
+/**
+ * It was moved after the placement that the host's copy was made under; a copy of a later one is
+ * not known here.
+ */
 function hasLeft({ placement, generation }: ContainerRecord, host: HostKey, madeUnder: number): boolean {
   return placement.phase === 'placed' ? placement.host !== host && madeUnder < placement.since : madeUnder < generation;
 }

@@ -1,4 +1,7 @@
-/** VPN networks: made, set, certified, removed, shown. What they lend is in lend.ts and learn.ts. Pure: see turn.ts. */
+/**
+ * VPN networks: made, set, certified, removed, shown. What they lend is in lend.ts and learn.ts.
+ * Pure: see turn.ts.
+ */
 import { keys } from '../../../schemas/records/buckets.ts';
 import { formatCidr, parseCidr } from '../../../schemas/cidr.ts';
 import { limits } from '../../../schemas/limits.ts';
@@ -29,7 +32,10 @@ type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
 const stored = (record: NetworkRecord): Changes => ({ ...noChanges, records: [record] });
 
-/** Asked again it is answered from the record, so its outcome, which may be as long as the record, is not kept. */
+/**
+ * Asked again it is answered from the record, so its outcome, which may be as long as the record,
+ * is not kept.
+ */
 const shown = (code: 'ok' | 'created', record: NetworkRecord, { lent }: KnownNetwork): Reply =>
   repeatable(code, networkView(record, lent));
 
@@ -78,7 +84,8 @@ export function put(state: PartitionView, ask: Of<'network.put'>, context: TurnC
   if (record.nameConstraints === true && settings.endpoint !== record.settings.endpoint) {
     return refuse('conflict', 'the authority of this network can certify its endpoint alone; make another network');
   }
-  // Whoever asks saw another endpoint, for which the certificate is good; another request has set this one meanwhile.
+  // Whoever asks saw another endpoint, for which the certificate is good; another request has set
+  // this one meanwhile.
   if (server === null && settings.endpoint !== record.settings.endpoint) {
     return refuse('conflict', 'the network was changed meanwhile');
   }
@@ -185,7 +192,10 @@ function entryOf(network: KnownNetwork, serial: string, nowMs: number): Revocati
   return { serial, atMs, reason: 'certificateHold' };
 }
 
-/** Revoked, or of a peer that is disabled, expired or of a tenant that is not served, and not past its own end. */
+/**
+ * Revoked, or of a peer that is disabled, expired or of a tenant that is not served, and not past
+ * its own end.
+ */
 export function revocations(state: PartitionView, ask: Of<'network.revocations'>, { nowMs }: TurnContext): Turn {
   const found = find(state, ask);
   if ('refusal' in found) return found.refusal;

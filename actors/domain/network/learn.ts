@@ -1,4 +1,7 @@
-/** What a network is told by its peers' actors, and what becomes of reservations that no peer came of (ADR 7). Pure. */
+/**
+ * What a network is told by its peers' actors, and what becomes of reservations that no peer came
+ * of (ADR 7). Pure.
+ */
 import { keys } from '../../../schemas/records/buckets.ts';
 import type { NetworkName } from '../../../schemas/ids.ts';
 import type { Ask, Learned } from '../../../schemas/wire/messages.ts';
@@ -24,14 +27,16 @@ const heardOf = (problem: Learned['problem']): SuccessReply => repeatable('ok', 
 const heard = heardOf(null);
 
 /**
- * Revocations count whatever else is told; they never end before their certificate. A generation that is older than the
- * one held is ignored. So is one that comes after its peer is gone, when there is no lease to tell by: a peer's removal
- * revokes its certificate, so who still calls a revoked one its own speaks of what was.
+ * Revocations count whatever else is told; they never end before their certificate. A generation
+ * that is older than the one held is ignored. So is one that comes after its peer is gone, when
+ * there is no lease to tell by: a peer's removal revokes its certificate, so who still calls a
+ * revoked one its own speaks of what was.
  *
- * After a restore the peer's record and the network's may be of different moments, and each may lack what the other has
- * (ADR 13). Then the peer's word replaces a lease of before, whatever its generation, and certificates that only the network
- * knows are revoked. Where the peer's own certificate was revoked before the restore, or its address is another's, it is
- * told so, for its tenant to see.
+ * After a restore the peer's record and the network's may be of different moments, and each may
+ * lack what the other has (ADR 13). Then the peer's word replaces a lease of before, whatever its
+ * generation, and certificates that only the network knows are revoked. Where the peer's own
+ * certificate was revoked before the restore, or its address is another's, it is told so, for its
+ * tenant to see.
  */
 export function learn(state: PartitionView, ask: Learn, { nowMs }: Pick<TurnContext, 'nowMs'>): Turn {
   const found = find(state, ask);
@@ -62,7 +67,8 @@ export function learn(state: PartitionView, ask: Learn, { nowMs }: Pick<TurnCont
   }
   const holder = network.lease(told.index);
   if (holder !== undefined && holder !== before) {
-    // Without a restore only a message from before its peer was gone can say so: nobody waits for this answer.
+    // Without a restore only a message from before its peer was gone can say so: nobody waits for
+    // this answer.
     return isConfirmed(holder, incarnation)
       ? answer(heardOf('address'), only)
       : { ...refuse('unavailable', 'whether the holder of this address is still there is being asked'), changes: only };
@@ -82,7 +88,10 @@ const revokedOf = (network: NetworkName, one: Omit<PeerRevocation, 'toldIn'>, wr
   ...(writtenIn === 0 ? {} : { writtenIn }),
 });
 
-/** Certificates of a lease that its peer does not speak of: they were made by a change that a restore undid. */
+/**
+ * Certificates of a lease that its peer does not speak of: they were made by a change that a
+ * restore undid.
+ */
 function unknownTo(lease: LeaseRecord, told: Learn['told'] | undefined, nowMs: number): PeerRevocation[] {
   const named = new Set(told?.there === true ? told.certificates.map(({ serial }) => serial) : []);
   for (const { serial } of told?.revoked ?? []) named.add(serial);
@@ -92,7 +101,10 @@ function unknownTo(lease: LeaseRecord, told: Learn['told'] | undefined, nowMs: n
     .map(({ serial, notAfterMs }) => ({ serial, notAfterMs, atMs: nowMs, reason: 'superseded' }));
 }
 
-/** Nobody has the peer's keys of now. Its address stays reserved for it, until it comes with new ones. */
+/**
+ * Nobody has the peer's keys of now. Its address stays reserved for it, until it comes with new
+ * ones.
+ */
 function keysLost(
   ask: Learn,
   network: KnownNetwork,
@@ -135,8 +147,9 @@ const leaseOf = (
 });
 
 /**
- * The tenant's actor has forgone the peer: the address is free, if it is still this one that has it. A lease that was held
- * before a restore, of a peer that is not there: its certificates are refused.
+ * The tenant's actor has forgone the peer: the address is free, if it is still this one that has
+ * it. A lease that was held before a restore, of a peer that is not there: its certificates are
+ * refused.
  */
 export function lapse(state: PartitionView, asked: LeaseRecord, { nowMs }: Pick<TurnContext, 'nowMs'>): Changes {
   const network = state.vpn.network(asked.network);

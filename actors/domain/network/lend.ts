@@ -1,4 +1,7 @@
-/** Addresses are lent: a reservation, which becomes a lease when the peer's actor tells of its peer (ADR 7). Pure. */
+/**
+ * Addresses are lent: a reservation, which becomes a lease when the peer's actor tells of its peer
+ * (ADR 7). Pure.
+ */
 import type { Ask } from '../../../schemas/wire/messages.ts';
 import { servesTenant, type LeaseRecord, type Reservation } from '../../../schemas/api/network.ts';
 import type { PartitionView } from '../state.ts';
@@ -33,8 +36,9 @@ export function reserve(state: PartitionView, ask: Of<'network.reserve'>, contex
 }
 
 /**
- * Nobody waits for this peer any more. Its create may still be under way all the same (a retry that comes late), so the
- * reservation is made to lapse, and is gone as soon as the tenant's actor has forgone the peer: at once, mostly.
+ * Nobody waits for this peer any more. Its create may still be under way all the same (a retry that
+ * comes late), so the reservation is made to lapse, and is gone as soon as the tenant's actor has
+ * forgone the peer: at once, mostly.
  */
 export function release(state: PartitionView, ask: Of<'network.release'>): Turn {
   const found = find(state, ask);

@@ -119,8 +119,9 @@ export function remove(state: PartitionView, ask: Of<'peer.remove'>, context: Tu
 }
 
 /**
- * A network has a reservation for it that is old, or a lease that nobody has confirmed since a restore. A peer that is there tells the network once more, whatever it knows; one
- * that is not shall never be, so that the address can be lent to another.
+ * A network has a reservation for it that is old, or a lease that nobody has confirmed since a
+ * restore. A peer that is there tells the network once more, whatever it knows; one that is not
+ * shall never be, so that the address can be lent to another.
  */
 export function forgo(state: PartitionView, ask: Of<'peer.forgo'>, context: TurnContext): Turn {
   const { peers } = state.tenant(ask.tenant);
@@ -144,7 +145,10 @@ export function forgo(state: PartitionView, ask: Of<'peer.forgo'>, context: Turn
   return there(false, { ...noChanges, records: [tombstone] });
 }
 
-/** What was sent is acknowledged; it is kept all the same, for a restore may make the network forget it. */
+/**
+ * What was sent is acknowledged; it is kept all the same, for a restore may make the network forget
+ * it.
+ */
 function acknowledged(revoked: readonly PeerRevocation[], sent: ReadonlySet<string>, incarnation: number) {
   const marked = revoked.map((one) => (sent.has(one.serial) ? { ...one, toldIn: incarnation } : one));
   const heard = marked.filter(({ toldIn }) => toldIn === incarnation);
@@ -152,7 +156,10 @@ function acknowledged(revoked: readonly PeerRevocation[], sent: ReadonlySet<stri
   return marked.filter((one) => !over.has(one));
 }
 
-/** Acknowledged: its network has this generation, and need not hear again of what it was told to refuse. */
+/**
+ * Acknowledged: its network has this generation, and need not hear again of what it was told to
+ * refuse.
+ */
 export function acknowledge(state: PartitionView, sent: PeerRecord | PeerTombstoneRecord): Changes {
   const { peers } = state.tenant(sent.tenant);
   const { incarnation: toldIn } = state.vpn;
@@ -173,7 +180,10 @@ export function acknowledge(state: PartitionView, sent: PeerRecord | PeerTombsto
   return kept({ ...rest, told: isOfNow ? Math.max(now.told, sent.generation) : sent.generation, toldIn, revoked });
 }
 
-/** Its network can't take it as it is: its tenant has to see that. It is told again all the same, until it can. */
+/**
+ * Its network can't take it as it is: its tenant has to see that. It is told again all the same,
+ * until it can.
+ */
 export function refusedBy(state: PartitionView, sent: PeerRecord, problem: PeerProblem): Changes {
   const now = state.tenant(sent.tenant).peers.records.get(sent.id);
   const isSame = now?.generation === sent.generation && now.problem === problem;
@@ -185,7 +195,10 @@ export function get(state: PartitionView, ask: Of<'peer.get'>, context: TurnCont
   return 'refusal' in found ? found.refusal : answer(shown('ok', found.record, context));
 }
 
-/** Of a disabled or expired one too, unless a token asks: what that is good for is the gateway's to say. */
+/**
+ * Of a disabled or expired one too, unless a token asks: what that is good for is the gateway's to
+ * say.
+ */
 export function material(state: PartitionView, ask: Of<'peer.material'>, { nowMs }: TurnContext): Turn {
   const found = find(state, ask);
   if ('refusal' in found) return found.refusal;

@@ -1,4 +1,7 @@
-/** New keys, new certificates, a new password. Each is made by a gateway before the turn; here it takes its place. Pure. */
+/**
+ * New keys, new certificates, a new password. Each is made by a gateway before the turn; here it
+ * takes its place. Pure.
+ */
 import { limits } from '../../../schemas/limits.ts';
 import type { Ask } from '../../../schemas/wire/messages.ts';
 import type { PeerRecord } from '../../../schemas/api/peer.ts';
@@ -17,8 +20,8 @@ const hasTooMuchUntold = (state: PartitionView, { revoked }: PeerRecord): boolea
   untoldOf(revoked, state.vpn.incarnation).length >= limits.peerRevocationsUntold;
 
 /**
- * Whoever has a copy of the old keys may have the tokens and the password too, so all of them are replaced in this one turn:
- * at no moment does an old token fetch a new key.
+ * Whoever has a copy of the old keys may have the tokens and the password too, so all of them are
+ * replaced in this one turn: at no moment does an old token fetch a new key.
  */
 export function rotate(state: PartitionView, ask: Of<'peer.rotate'>, context: TurnContext): Turn {
   const found = find(state, ask);
@@ -41,7 +44,8 @@ export function certify(state: PartitionView, ask: Of<'peer.certify'>, context: 
   const found = find(state, ask);
   if ('refusal' in found) return found.refusal;
   const { record } = found;
-  // The key is the same, and its seal is the record's: it may have been sealed anew since the gateway read it.
+  // The key is the same, and its seal is the record's: it may have been sealed anew since the
+  // gateway read it.
   const certificate = { ...ask.certificate, privateKey: record.certificate.privateKey };
   if (record.certificate.serial === certificate.serial) return answer(repeatable('ok', record));
   if (record.certificate.serial !== ask.replaces) return replacedMeanwhile;

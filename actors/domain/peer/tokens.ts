@@ -1,4 +1,6 @@
-/** Download and PAC tokens of a peer: made, revoked, and traded for what they are good for. Pure. */
+/**
+ * Download and PAC tokens of a peer: made, revoked, and traded for what they are good for. Pure.
+ */
 import { limits } from '../../../schemas/limits.ts';
 import type { Ask } from '../../../schemas/wire/messages.ts';
 import { standingOf, type PeerGrant, type PeerRecord, type PeerToken } from '../../../schemas/api/peer.ts';
@@ -41,7 +43,10 @@ export function goodToken(record: PeerRecord | undefined, tokenHash: string, now
   return token.expiresAtMs > nowMs && standingOf(record, nowMs) === 'active' ? token : undefined;
 }
 
-/** One answer for every token that is not good: unknown, revoked, expired, of a peer that is gone, disabled or expired. */
+/**
+ * One answer for every token that is not good: unknown, revoked, expired, of a peer that is gone,
+ * disabled or expired.
+ */
 export function resolve(state: PartitionView, ask: Of<'token.resolve'>, { nowMs }: TurnContext): Turn {
   const record = state.vpn.peerOfToken(ask.hash);
   const token = goodToken(record, ask.hash, nowMs);

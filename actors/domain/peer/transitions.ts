@@ -6,7 +6,10 @@ import type { PartitionView } from '../state.ts';
 import { answer, data, refuse, type Changes, type Reply, type Turn, type TurnContext } from '../turn.ts';
 import { peerView } from './view.ts';
 
-/** The peer that an ask names, or the refusal that takes its place. A tenant reaches only its own (invariant A6). */
+/**
+ * The peer that an ask names, or the refusal that takes its place. A tenant reaches only its own
+ * (invariant A6).
+ */
 export function find(
   state: PartitionView,
   ask: { readonly tenant: TenantId; readonly peer: PeerId },
@@ -51,7 +54,10 @@ export const revocation = (
   { nowMs }: TurnContext,
 ): PeerRevocation => ({ serial, notAfterMs, atMs: nowMs, reason });
 
-/** The certificate in use, expired or not (network/learn.ts rests on it), and what else was issued and is still good. */
+/**
+ * The certificate in use, expired or not (network/learn.ts rests on it), and what else was issued
+ * and is still good.
+ */
 export const revokeAll = (record: PeerRecord, reason: RevocationReason, context: TurnContext): PeerRevocation[] => [
   ...stillRefused(record.revoked, context),
   ...unexpired(record.renewed, context).map((ref) => revocation(ref, reason, context)),

@@ -55,7 +55,10 @@ const refOf = ({ serial, notAfterMs }: CertificateRef): CertificateRef => ({ ser
 export const untoldOf = (revoked: readonly PeerRevocation[], incarnation: number): PeerRevocation[] =>
   revoked.filter(({ toldIn }) => toldIn !== incarnation);
 
-/** Fields by name: the record's secrets are none of the network's business, but for the preshared key. */
+/**
+ * Fields by name: the record's secrets are none of the network's business, but for the preshared
+ * key.
+ */
 export function toldOf(record: PeerRecord | PeerTombstoneRecord, incarnation: number): PeerTold {
   const { generation } = record;
   const revoked = untoldOf(record.revoked, incarnation).map(({ serial, notAfterMs, atMs, reason }): PeerRevocation => ({

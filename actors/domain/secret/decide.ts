@@ -1,6 +1,6 @@
 /**
- * Sealed secrets of a partition, to be sealed anew under another key. Actors know of a secret which key it is under, and no
- * more: its text is `v1.<key id>.…`. Pure.
+ * Sealed secrets of a partition, to be sealed anew under another key. Actors know of a secret which
+ * key it is under, and no more: its text is `v1.<key id>.…`. Pure.
  */
 import { limits } from '../../../schemas/limits.ts';
 import type { Ask } from '../../../schemas/wire/messages.ts';
@@ -118,7 +118,10 @@ interface Replaced {
 
 type Item = Of<'secret.replace'>['items'][number];
 
-/** The record that a place is in, with all of the items that are for it; undefined where none of them fits any more. */
+/**
+ * The record that a place is in, with all of the items that are for it; undefined where none of
+ * them fits any more.
+ */
 function replacedIn(state: PartitionView, items: readonly Item[], context: TurnContext): Replaced | undefined {
   const place = items[0]?.place;
   if (place === undefined) return undefined;
@@ -143,7 +146,10 @@ function replacedIn(state: PartitionView, items: readonly Item[], context: TurnC
 const ownerOf = (place: SecretPlace): string =>
   place.of === 'peer' ? `peer ${place.tenant} ${place.peer}` : `network ${place.network}`;
 
-/** Compare-and-set, secret by secret; what one journal entry does not hold is left for the next time. */
+/**
+ * Compare-and-set, secret by secret; what one journal entry does not hold is left for the next
+ * time.
+ */
 export function replace(state: PartitionView, ask: Of<'secret.replace'>, context: TurnContext): Turn {
   const byOwner = new Map<string, Item[]>();
   for (const item of ask.items) {

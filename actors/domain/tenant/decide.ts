@@ -17,7 +17,10 @@ import { deletedLately } from './remembered.ts';
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
-/** Nothing is known of its caps, its regions and its revocations: what rests on them is refused until it is repaired. */
+/**
+ * Nothing is known of its caps, its regions and its revocations: what rests on them is refused
+ * until it is repaired.
+ */
 export const damagedTenant = refuse(
   'internal',
   'the record of this tenant is damaged; contact support with the request id',
@@ -64,8 +67,9 @@ const damagedUntilRepaired = refuse(
 );
 
 /**
- * A cap below what is in use takes nothing away; it only refuses more. A damaged record is replaced only where the operator
- * asks for that: nobody can tell which tokens it revoked, so the repair revokes all that were issued until now.
+ * A cap below what is in use takes nothing away; it only refuses more. A damaged record is replaced
+ * only where the operator asks for that: nobody can tell which tokens it revoked, so the repair
+ * revokes all that were issued until now.
  */
 export function put(state: PartitionView, ask: Of<'tenant.put'>, context: TurnContext): Turn {
   const tenant = state.tenant(ask.tenant);
@@ -96,7 +100,8 @@ export function revoke(state: PartitionView, ask: Of<'tenant.revoke'>, context: 
   const before = tenant.record;
   const alive = stillNeeded(before.revocations, ask.revocation, context);
   const max = limits.revocationsPerTenant;
-  // All tokens of the tenant can be revoked always; the next such revocation takes the place of this one.
+  // All tokens of the tenant can be revoked always; the next such revocation takes the place of
+  // this one.
   if (alive.length >= max && ask.revocation.match.by !== 'tenant') {
     return refuse('conflict', revocationsFull);
   }
@@ -115,15 +120,18 @@ export function revoke(state: PartitionView, ask: Of<'tenant.revoke'>, context: 
 const stillNeeded = (all: readonly Revocation[], next: Revocation, { expiryMs }: TurnContext): Revocation[] =>
   all.filter((revocation) => revocation.untilMs > expiryMs && !isCovered(revocation, next));
 
-/** What a gateway knows already, by its cursor; 0 where that counts nothing here: all of it has to be told. */
+/**
+ * What a gateway knows already, by its cursor; 0 where that counts nothing here: all of it has to
+ * be told.
+ */
 function changeOf(state: PartitionView, after: string | null): number {
   const [epoch, change] = (after ?? '').split('.').map(Number);
   return epoch === state.epoch && change !== undefined && Number.isSafeInteger(change) ? change : 0;
 }
 
 /**
- * What changed after the cursor, tenant by tenant, a page at a time. A tenant's revocations fit one page: its record, which
- * holds them, is smaller.
+ * What changed after the cursor, tenant by tenant, a page at a time. A tenant's revocations fit one
+ * page: its record, which holds them, is smaller.
  */
 export function revocations(state: PartitionView, ask: Of<'revocation.list'>, { expiryMs }: TurnContext): Turn {
   const from = changeOf(state, ask.after);

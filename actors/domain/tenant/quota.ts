@@ -26,8 +26,9 @@ export type Excess =
   | { readonly dimension: QuotaDimension; readonly isUnknown: true };
 
 /**
- * What a container takes beside its place among the containers, and the region that it takes it from, are in its record.
- * Of ports and disk a damaged one counts as the most that it can have (`TenantView.usage`).
+ * What a container takes beside its place among the containers, and the region that it takes it
+ * from, are in its record. Of ports and disk a damaged one counts as the most that it can have
+ * (`TenantView.usage`).
  */
 const unknownOfDamaged: ReadonlySet<QuotaDimension> = new Set(['cpu_millis', 'mem_bytes']);
 const unknownInRegion: ReadonlySet<QuotaDimension> = new Set([
@@ -40,8 +41,8 @@ const unknownInRegion: ReadonlySet<QuotaDimension> = new Set([
 const none: ReadonlySet<QuotaDimension> = new Set();
 
 /**
- * The first cap, in the order of `quotaDimensions`, that usage and request together would exceed, or may exceed where the
- * usage is unknown.
+ * The first cap, in the order of `quotaDimensions`, that usage and request together would exceed,
+ * or may exceed where the usage is unknown.
  */
 export function excess(
   usage: QuotaAmounts,

@@ -5,7 +5,10 @@ import type { Region } from '../../../schemas/ids.ts';
 import { judgeRegistry } from '../../../schemas/api/registry.ts';
 import type { TenantRecord } from '../../../schemas/api/tenant.ts';
 
-/** Null: all that the host allows. Its agent looks once more before each pull, and there at addresses too. */
+/**
+ * Null: all that the host allows. Its agent looks once more before each pull, and there at
+ * addresses too.
+ */
 const rulesOf = ({ registries = null, regionRegistries }: TenantRecord, region: Region): readonly string[] | null =>
   regionRegistries !== undefined && Object.hasOwn(regionRegistries, region)
     ? (regionRegistries[region] ?? null)
@@ -16,7 +19,9 @@ function isRegistryAllowed(tenant: TenantRecord, region: Region, registry: strin
   return rules === null || judgeRegistry(registry, rules) !== 'refused';
 }
 
-/** Of these regions, those where its image may be pulled. One that names no image asks no registry. */
+/**
+ * Of these regions, those where its image may be pulled. One that names no image asks no registry.
+ */
 export const regionsThatMayPull = (
   tenant: TenantRecord,
   regions: readonly Region[],

@@ -1,9 +1,10 @@
 /**
- * What is kept of things that are gone: tombstones of containers and peers, and the serials of certificates that a network
- * must refuse. Each takes memory of its owner for days or years. Of containers a tenant can delete so many in an hour, which
- * bounds those of a week; of peers it can have so many gone, and an hourly limit keeps a client that loops from using them
- * up. What makes things is refused when too many are gone; what removes them never is, so a tenant can always end what
- * costs. Pure.
+ * What is kept of things that are gone: tombstones of containers and peers, and the serials of
+ * certificates that a network must refuse. Each takes memory of its owner for days or years. Of
+ * containers a tenant can delete so many in an hour, which bounds those of a week; of peers it can
+ * have so many gone, and an hourly limit keeps a client that loops from using them up. What makes
+ * things is refused when too many are gone; what removes them never is, so a tenant can always end
+ * what costs. Pure.
  */
 import { limits } from '../../../schemas/limits.ts';
 import type { PeerRecord } from '../../../schemas/api/peer.ts';
@@ -91,7 +92,10 @@ const takesAnother = refuse(
     'remove the peer and make another',
 );
 
-/** Why the peer can have no further keys for now. A renewal of its certificate is no rotation: time causes it. */
+/**
+ * Why the peer can have no further keys for now. A renewal of its certificate is no rotation: time
+ * causes it.
+ */
 export function tooManyRotations(tenant: TenantView, record: PeerRecord, context: TurnContext): Turn | undefined {
   const { revoked, rotatedAtMs = [] } = record;
   const alive = revoked.filter(({ notAfterMs }) => notAfterMs > context.expiryMs);

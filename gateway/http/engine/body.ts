@@ -1,10 +1,12 @@
 /**
- * A request's body as it arrives: held up to the bound of its route, dropped beyond it or where nobody wants it. A reply
- * that is ready before the body is whole waits for the rest only as long as the client keeps sending, within a time and
- * a number of bytes: a client that sends first and reads afterwards hears the status, and one that sends half a body
- * holds nothing up. Chunks without a declared length are not waited for.
+ * A request's body as it arrives: held up to the bound of its route, dropped beyond it or where
+ * nobody wants it. A reply that is ready before the body is whole waits for the rest only as long
+ * as the client keeps sending, within a time and a number of bytes: a client that sends first and
+ * reads afterwards hears the status, and one that sends half a body holds nothing up. Chunks
+ * without a declared length are not waited for.
  *
- * Each piece costs a call from native code however small it is, so a body comes in a bounded number of them.
+ * Each piece costs a call from native code however small it is, so a body comes in a bounded number
+ * of them.
  */
 import type { Clock } from '../../../lib/clock.ts';
 import { limits } from '../../../schemas/limits.ts';
@@ -14,7 +16,9 @@ import { Seats, type Seat, type Unseated } from '../seats.ts';
 export type BodyRefusal = 'too_large' | 'too_many_pieces' | 'too_late' | Unseated;
 export type BodyResult = Uint8Array | BodyRefusal;
 
-/** The bodies of a server: the memory that they take together, and those whose end is waited for. */
+/**
+ * The bodies of a server: the memory that they take together, and those whose end is waited for.
+ */
 export class Bodies {
   /** In bytes. */
   readonly room = new Seats({
@@ -91,7 +95,9 @@ export class Body {
     this.#refuseTooLarge();
   }
 
-  /** How much of it will be wanted, and from which client it comes; said before any of it has come. */
+  /**
+   * How much of it will be wanted, and from which client it comes; said before any of it has come.
+   */
   expect(maxBytes: number, client: string): void {
     this.#maxBytes = maxBytes;
     this.#client = client;
@@ -113,7 +119,10 @@ export class Body {
     else this.#settle(refusal);
   }
 
-  /** A piece as it came; it is copied. False: there are so many that the connection is not worth a reply. */
+  /**
+   * A piece as it came; it is copied. False: there are so many that the connection is not worth a
+   * reply.
+   */
   push(piece: Uint8Array, last: boolean): boolean {
     this.#pieces++;
     if (this.#state.phase !== 'ended') this.#take(piece, last);
@@ -148,7 +157,9 @@ export class Body {
     return undefined;
   }
 
-  /** The buffer doubles, up to what may still come; a length that is only declared takes no memory. */
+  /**
+   * The buffer doubles, up to what may still come; a length that is only declared takes no memory.
+   */
   #makeRoom(length: number, isWhole: boolean): Unseated | undefined {
     const had = this.#buffer.byteLength;
     if (length <= had) return undefined;
@@ -225,8 +236,9 @@ export class Body {
   }
 
   /**
-   * A reply waits for its end, which comes soon: whole, or because the client has stopped sending, or sends for long. Where
-   * no length is declared it comes at once: a client may cut what it sends into chunks as small as it likes.
+   * A reply waits for its end, which comes soon: whole, or because the client has stopped sending,
+   * or sends for long. Where no length is declared it comes at once: a client may cut what it sends
+   * into chunks as small as it likes.
    */
   drain(): void {
     if (this.#state.phase === 'ended') return;

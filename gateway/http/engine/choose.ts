@@ -1,4 +1,7 @@
-/** Which engine runs: the one asked for, or node:http where uWebSockets.js can't be had; the log says which, and why. */
+/**
+ * Which engine runs: the one asked for, or node:http where uWebSockets.js can't be had; the log
+ * says which, and why.
+ */
 import type { Log } from '../../../lib/log.ts';
 import type { Dispatch, EngineName, EngineOptions, HttpEngine } from './engine.ts';
 import { nodeEngine } from './node.ts';

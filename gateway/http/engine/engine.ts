@@ -1,6 +1,6 @@
 /**
- * What the gateway needs of an HTTP server, so that there can be two: uWebSockets.js where its binary loads, node:http
- * elsewhere. The same contract tests run on both.
+ * What the gateway needs of an HTTP server, so that there can be two: uWebSockets.js where its
+ * binary loads, node:http elsewhere. The same contract tests run on both.
  */
 import type { Clock } from '../../../lib/clock.ts';
 import type { BodyResult } from './body.ts';
@@ -41,23 +41,33 @@ export interface Exchange {
   /** How long the client says that the body is; undefined where only its end will tell. */
   readonly bodyBytes: number | undefined;
   /**
-   * How much of the body will be wanted, 0 for none of it, and whose share of the memory for bodies it takes; said before
-   * the dispatch returns. Default: `limits.bodyBytes`, of a client without a name.
+   * How much of the body will be wanted, 0 for none of it, and whose share of the memory for bodies
+   * it takes; said before the dispatch returns. Default: `limits.bodyBytes`, of a client without a
+   * name.
    */
   expectBody(maxBytes: number, client: string): void;
   /** The tenant whose share it takes, too. */
   claimBody(tenant: string): void;
-  /** Calls back once, with the whole body or as soon as it is known to be of no use; never after an abort. */
+  /**
+   * Calls back once, with the whole body or as soon as it is known to be of no use; never after an
+   * abort.
+   */
   readBody(done: (body: BodyResult) => void): void;
   /**
-   * Once, unless `stream` was called. After an abort it does nothing. HEAD, 204 and 304 lose their body here. Where the
-   * request's body has not come whole, and does not soon, the connection ends with the reply: what is still on the wire
-   * must not run as a request.
+   * Once, unless `stream` was called. After an abort it does nothing. HEAD, 204 and 304 lose their
+   * body here. Where the request's body has not come whole, and does not soon, the connection ends
+   * with the reply: what is still on the wire must not run as a request.
    */
   reply(reply: Reply): void;
-  /** Instead of `reply`. Where the request's body has not come whole, the connection ends with the stream. */
+  /**
+   * Instead of `reply`. Where the request's body has not come whole, the connection ends with the
+   * stream.
+   */
   stream(reply: Omit<Reply, 'body'>): Sink;
-  /** Calls back once the reply has been written, or never will be; at once where that is past. At most one listener. */
+  /**
+   * Calls back once the reply has been written, or never will be; at once where that is past. At
+   * most one listener.
+   */
   whenFinished(listener: () => void): void;
   readonly aborted: boolean;
   /** The client went away before the reply was whole. At most one listener. */
@@ -68,7 +78,9 @@ export interface EngineOptions {
   readonly clock: Clock;
   /** More are closed as they come. */
   readonly connections: number;
-  /** Whether an address is a proxy's, which is accepted even where there are too many connections. */
+  /**
+   * Whether an address is a proxy's, which is accepted even where there are too many connections.
+   */
   readonly isTrusted: (address: string) => boolean;
 }
 
@@ -99,8 +111,8 @@ const mappedText = '::ffff:';
 const mappedInFull = /^(?:0000:){5}ffff:([0-9a-f]{2})([0-9a-f]{2}):([0-9a-f]{2})([0-9a-f]{2})$/;
 
 /**
- * A socket that listens on both families shows IPv4 peers as IPv4-mapped IPv6 addresses (RFC 4291 section 2.5.5.2):
- * `::ffff:192.0.2.1` is 192.0.2.1.
+ * A socket that listens on both families shows IPv4 peers as IPv4-mapped IPv6 addresses (RFC 4291
+ * section 2.5.5.2): `::ffff:192.0.2.1` is 192.0.2.1.
  */
 export function plainAddress(address: string): string {
   if (address.startsWith(mappedText) && address.includes('.')) return address.slice(mappedText.length);

@@ -1,6 +1,7 @@
 /**
- * Which requests are refused before anybody looks at them: those that two HTTP parsers could read differently (request
- * smuggling, RFC 9112 section 11.2). Pure; both engines feed it every header that they saw.
+ * Which requests are refused before anybody looks at them: those that two HTTP parsers could read
+ * differently (request smuggling, RFC 9112 section 11.2). Pure; both engines feed it every header
+ * that they saw.
  */
 
 /** The headers that the gateway reads; every other one is dropped. */
@@ -83,8 +84,9 @@ export type Framing =
   | { readonly kind: 'refused' }
   | { readonly kind: 'empty' }
   /**
-   * A method that has a body, without a word on how long it is: it is empty (curl sends `POST` without data so), and the
-   * connection ends with the reply, so that a hidden body can't run as a request of its own.
+   * A method that has a body, without a word on how long it is: it is empty (curl sends `POST`
+   * without data so), and the connection ends with the reply, so that a hidden body can't run as a
+   * request of its own.
    */
   | { readonly kind: 'unframed' }
   | { readonly kind: 'length'; readonly bytes: number }

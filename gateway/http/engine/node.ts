@@ -138,7 +138,8 @@ export function nodeEngine(
   let connections = 0;
   let keepAliveRefused = false;
 
-  // Connections whose last request has come: what the parser finds behind it in the same packet is not run.
+  // Connections whose last request has come: what the parser finds behind it in the same packet is
+  // not run.
   const over = new WeakSet<Socket>();
 
   const accept = (request: IncomingMessage, response: ServerResponse): void => {
@@ -204,8 +205,8 @@ export function nodeEngine(
     refuseKeepAlive: () => {
       keepAliveRefused = true;
     },
-    // Not `server.close()`: of node:http, that one also resets idle connections, and with them a request that is on its
-    // way. They end with their next reply, or when the drain is over.
+    // Not `server.close()`: of node:http, that one also resets idle connections, and with them a
+    // request that is on its way. They end with their next reply, or when the drain is over.
     stopListening: () => void NetServer.prototype.close.call(server),
     close: () => {
       bodies.stop();

@@ -1,7 +1,7 @@
 /**
- * The native binary of uWebSockets.js and the two modules that load it, checked before they run: they come from a
- * repackaging on npm, so what runs is what was looked at, byte for byte. The lockfile pins the package, this pins the
- * files, and ADR 5 says where they are from.
+ * The native binary of uWebSockets.js and the two modules that load it, checked before they run:
+ * they come from a repackaging on npm, so what runs is what was looked at, byte for byte. The
+ * lockfile pins the package, this pins the files, and ADR 5 says where they are from.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -43,7 +43,10 @@ const sha256Of = (path: URL): string =>
 /** Where the package is installed. */
 export const uwsPackage = (): URL => new URL('../', import.meta.resolve('uWebSockets.js'));
 
-/** Loads the module; where there is no binary for this machine, or other files than the pinned ones, says why not. */
+/**
+ * Loads the module; where there is no binary for this machine, or other files than the pinned ones,
+ * says why not.
+ */
 export async function loadUws(
   pins: Readonly<Record<string, string>> = pinnedBinaries,
   modules: Readonly<Record<string, string>> = pinnedModules,

@@ -1,10 +1,11 @@
 /**
- * The engine on uWebSockets.js. Its rules, each of them a crash or a hang when broken: `onAborted` first, nothing of the
- * request after the callback returns, nothing of the response after it ended or aborted, writes inside `cork`, no
- * Content-Length of our own.
+ * The engine on uWebSockets.js. Its rules, each of them a crash or a hang when broken: `onAborted`
+ * first, nothing of the request after the callback returns, nothing of the response after it ended
+ * or aborted, writes inside `cork`, no Content-Length of our own.
  *
- * Its parser of chunked bodies takes what others refuse (a line that ends in LF alone, anything where a CRLF belongs), so
- * where such a body ends, a proxy in front may see differently. A request with one is therefore the last of its connection.
+ * Its parser of chunked bodies takes what others refuse (a line that ends in LF alone, anything
+ * where a CRLF belongs), so where such a body ends, a proxy in front may see differently. A request
+ * with one is therefore the last of its connection.
  */
 import { STATUS_CODES } from 'node:http';
 import type { HttpRequest, HttpResponse, us_listen_socket } from 'uWebSockets.js';
@@ -23,7 +24,10 @@ import type { Reply, Sink } from './engine.ts';
 import { emptyBag, judgeFraming, safeHeaderValue, takeHeader, type HeaderBag } from './guard.ts';
 import type { UwsModule } from './uws-binary.ts';
 
-/** Larger replies are handed over as the socket takes them, instead of being copied into its buffer whole. */
+/**
+ * Larger replies are handed over as the socket takes them, instead of being copied into its buffer
+ * whole.
+ */
 const tryEndBytes = 64 * 1024;
 const listenExclusively = 1;
 
@@ -105,8 +109,8 @@ class UwsExchange implements Exchange {
     // What came in the same packet as the headers is read by then.
     if (!this.body.ended()) setImmediate(() => this.body.drain());
     this.body.whenEnded(() => {
-      // Answered at once, what follows in the same packet would run before the connection is closed; while a request is
-      // unanswered, it closes the connection.
+      // Answered at once, what follows in the same packet would run before the connection is
+      // closed; while a request is unanswered, it closes the connection.
       if (this.#isLast || !this.body.whole()) setImmediate(() => this.#corked(reply));
       else this.#corked(reply);
     });
@@ -132,8 +136,9 @@ class UwsExchange implements Exchange {
   }
 
   /**
-   * Told a length, uWS waits for that many bytes and closes the connection at the next request; told `undefined`, it
-   * writes a length of its own invention. So the length of HEAD is a header of ours, and nothing is told.
+   * Told a length, uWS waits for that many bytes and closes the connection at the next request;
+   * told `undefined`, it writes a length of its own invention. So the length of HEAD is a header of
+   * ours, and nothing is told.
    */
   #sendNoBody(reply: Reply, ending: Ending): void {
     const response = this.#response;
@@ -247,7 +252,8 @@ export function uwsEngine(
     abort = () => exchange.abort();
     if (framed) {
       response.onData((piece, last) => {
-        // At once: the parser does not stop for less until it has called us for all that it has read.
+        // At once: the parser does not stop for less until it has called us for all that it has
+        // read.
         if (!body.push(new Uint8Array(piece), last)) response.close();
       });
     }
@@ -257,7 +263,8 @@ export function uwsEngine(
   const app = uws.App().any('/*', accept);
   app.filter((response, change) => {
     connections += change;
-    // Of a connection that ends there is no address any more; so they are counted together, and requests by client.
+    // Of a connection that ends there is no address any more; so they are counted together, and
+    // requests by client.
     if (change < 0 || connections <= connectionsMax) return;
     if (!isTrusted(plainAddress(text(response.getRemoteAddressAsText())))) response.close();
   });

@@ -1,4 +1,7 @@
-/** What bodies of peers and networks have in common beyond their schemas. All faults are told at once. */
+/**
+ * What bodies of peers and networks have in common beyond their schemas. All faults are told at
+ * once.
+ */
 import { formatAddress, formatCidr, parseAddress, parseCidr } from '../../../schemas/cidr.ts';
 import type { FieldErrors } from '../../../schemas/errors.ts';
 import { limits } from '../../../schemas/limits.ts';
@@ -23,7 +26,10 @@ export function examine<T>(
   return faults;
 }
 
-/** No list that is checked here may have more items; of a longer one the schema says that it is, once. */
+/**
+ * No list that is checked here may have more items; of a longer one the schema says that it is,
+ * once.
+ */
 const itemsMax = Math.max(limits.networkRoutes, limits.networkDns, limits.proxyDomains);
 
 const texts = (value: unknown): readonly (readonly [index: number, text: string])[] =>

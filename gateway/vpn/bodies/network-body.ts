@@ -32,8 +32,9 @@ const validatePutSchema = bodyValidator(NetworkBody);
 const wireguardPort = 51820;
 
 /**
- * Both families even where peers have no IPv6 address: an IPv6 packet then ends in the tunnel and its program goes on over
- * IPv4, where without the route it would leave past the tunnel that was to carry everything.
+ * Both families even where peers have no IPv6 address: an IPv6 packet then ends in the tunnel and
+ * its program goes on over IPv4, where without the route it would leave past the tunnel that was to
+ * carry everything.
  */
 const everything = ['0.0.0.0/0', '::/0'] as const;
 
@@ -58,7 +59,9 @@ function checkIpv4Pool(value: unknown, report: Report): void {
   else if (!isLendable(pool)) report('ipv4_pool', 'has addresses that no host can have');
 }
 
-/** An index gives both of a peer's addresses, so there must be as many of these as of the others. */
+/**
+ * An index gives both of a peer's addresses, so there must be as many of these as of the others.
+ */
 function checkIpv6Pool(value: unknown, ipv4Pool: unknown, report: Report): void {
   if (typeof value !== 'string') return;
   const pool = parseCidr(value);

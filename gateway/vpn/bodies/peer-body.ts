@@ -19,7 +19,10 @@ export interface PeerSettings {
 const validateCreateSchema = bodyValidator(PeerCreateBody);
 const validateUpdateSchema = bodyValidator(PeerUpdateBody);
 
-/** Of categories C (control, format, surrogate, private, unassigned), Zl and Zp: what nobody sees, or what moves what one sees. */
+/**
+ * Of categories C (control, format, surrogate, private, unassigned), Zl and Zp: what nobody sees,
+ * or what moves what one sees.
+ */
 const unprintable = /[\p{C}\p{Zl}\p{Zp}]/u;
 const nameChars = 64;
 

@@ -1,6 +1,7 @@
 /**
- * DER (ITU-T X.690) of what we write: node-forge puts the bytes together, and this gives its parts short names. Nothing is
- * parsed here but certificates of our own, and of those only where one element ends and the next begins.
+ * DER (ITU-T X.690) of what we write: node-forge puts the bytes together, and this gives its parts
+ * short names. Nothing is parsed here but certificates of our own, and of those only where one
+ * element ends and the next begins.
  */
 import forge from 'node-forge';
 
@@ -48,7 +49,10 @@ export const nothing = (): Element => primitive(Type.NULL, new Uint8Array());
 export const octets = (bytes: Uint8Array): Element => primitive(Type.OCTETSTRING, bytes);
 export const utf8 = (text: string): Element => primitive(Type.UTF8, Buffer.from(text));
 
-/** Big-endian UTF-16. What lies beyond the first plane is written as two units, as all that read PKCS#12 expect. */
+/**
+ * Big-endian UTF-16. What lies beyond the first plane is written as two units, as all that read
+ * PKCS#12 expect.
+ */
 export const bmp = (text: string): Element => asn1.create(Class.UNIVERSAL, Type.BMPSTRING, false, text);
 
 /** `unusedBits`: how many of the last byte's bits are none of the string. */
@@ -69,7 +73,9 @@ export const explicit = (tag: number, ...items: readonly Element[]): Element =>
 export const implicit = (tag: number, bytes: Uint8Array): Element =>
   asn1.create(Class.CONTEXT_SPECIFIC, tag, false, binary(bytes));
 
-/** RFC 5280 section 4.1.2.5: two digits for the year to 2049, four from then on; whole seconds, UTC. */
+/**
+ * RFC 5280 section 4.1.2.5: two digits for the year to 2049, four from then on; whole seconds, UTC.
+ */
 export function time(ms: number): Element {
   const digits = new Date(ms).toISOString().replaceAll(/[-:T]/g, '').slice(0, 14);
   return digits < '2050'

@@ -1,4 +1,7 @@
-/** What the threads of the pool do: the inputs and outputs of each kind of work, as they cross between threads. */
+/**
+ * What the threads of the pool do: the inputs and outputs of each kind of work, as they cross
+ * between threads.
+ */
 import type { KeptCertificate, RevocationEntry } from '../../../schemas/api/network.ts';
 import type { WireguardKeys } from './secrets.ts';
 

@@ -1,4 +1,7 @@
-/** The work of the pool's threads: keys are drawn here, certificates and files are made by the pure parts beside this. */
+/**
+ * The work of the pool's threads: keys are drawn here, certificates and files are made by the pure
+ * parts beside this.
+ */
 import { generateKeyPairSync, randomBytes, X509Certificate } from 'node:crypto';
 import { limits } from '../../../schemas/limits.ts';
 import { qrSvg } from '../render/qr.ts';
@@ -9,8 +12,9 @@ import { newPresharedKey, newSerial, newWireguardKeys } from './secrets.ts';
 import { issueCa, issueClient, issueServer, publicKeyPemOf } from './x509.ts';
 
 /**
- * Of devices 2048 bits, which each takes part in a handshake with and which are made for every peer. Of authority and server
- * 3072: their keys stay for the life of the network (NIST SP 800-57 part 1 has 2048 end with 2030).
+ * Of devices 2048 bits, which each takes part in a handshake with and which are made for every
+ * peer. Of authority and server 3072: their keys stay for the life of the network (NIST SP 800-57
+ * part 1 has 2048 end with 2030).
  */
 const rsaBits = { client: 2048, server: 3072, authority: 3072 } as const;
 

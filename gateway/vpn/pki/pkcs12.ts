@@ -1,10 +1,12 @@
 /**
- * PKCS#12 bundles (RFC 7292): a peer's certificate and key with the authority's certificate. An assembler of our own, for none
- * at hand writes what devices import: every part encrypted, a MAC of the kind that goes with it, and names on
- * all parts, without which NSS refuses a bundle. Pure: what is random is given.
+ * PKCS#12 bundles (RFC 7292): a peer's certificate and key with the authority's certificate. An
+ * assembler of our own, for none at hand writes what devices import: every part encrypted, a MAC of
+ * the kind that goes with it, and names on all parts, without which NSS refuses a bundle. Pure:
+ * what is random is given.
  *
- * `compat` (3DES, SHA-1) is what every importer knows; the password has over 100 bits, so that the age of the
- * algorithms costs nothing that matters. `modern` is PBES2 (RFC 8018) with AES-256 and HMAC-SHA-256.
+ * `compat` (3DES, SHA-1) is what every importer knows; the password has over 100 bits, so that the
+ * age of the algorithms costs nothing that matters. `modern` is PBES2 (RFC 8018) with AES-256 and
+ * HMAC-SHA-256.
  */
 import { createCipheriv, createHash, createHmac, createPrivateKey, pbkdf2Sync, X509Certificate } from 'node:crypto';
 import { limits } from '../../../schemas/limits.ts';
@@ -125,7 +127,10 @@ function macData(content: Uint8Array, hash: KdfHash, password: string, salt: Uin
   );
 }
 
-/** A lone half of a pair is no text, and a zero ends a name in many an importer; without a name NSS takes nothing. */
+/**
+ * A lone half of a pair is no text, and a zero ends a name in many an importer; without a name NSS
+ * takes nothing.
+ */
 const fitName = (name: string): string => {
   const text = Buffer.from(name, 'utf8').toString().replaceAll('\0', '');
   return text === '' ? 'VPN' : text;

@@ -1,8 +1,8 @@
 /**
- * Threads for what takes too long between two requests: keys, certificates, bundles, pictures. Started when they are first
- * needed, a few at most, of lower priority than the API's own thread. Jobs wait in a bounded queue, the short ones
- * before those that make keys, each with a deadline. When nothing is to do, RSA keys are made ahead, so that
- * most new peers don't wait for theirs.
+ * Threads for what takes too long between two requests: keys, certificates, bundles, pictures.
+ * Started when they are first needed, a few at most, of lower priority than the API's own thread.
+ * Jobs wait in a bounded queue, the short ones before those that make keys, each with a deadline.
+ * When nothing is to do, RSA keys are made ahead, so that most new peers don't wait for theirs.
  */
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
@@ -11,7 +11,10 @@ import type { Log } from '../../../lib/log.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { JobInput, JobKind, JobOrder, JobOutput, Order, Report } from './jobs.ts';
 
-/** The job was not done, and may be asked for again: the queue is full, its deadline came, or the pool is stopping. */
+/**
+ * The job was not done, and may be asked for again: the queue is full, its deadline came, or the
+ * pool is stopping.
+ */
 export class PoolBusy extends Error {
   override readonly name = 'PoolBusy';
   readonly why: 'full' | 'late' | 'stopping';
@@ -70,7 +73,8 @@ interface Thread {
   died: unknown;
 }
 
-// Beside this file there is a compiled one, whatever this is called: the text of a URL is not rewritten by the compiler.
+// Beside this file there is a compiled one, whatever this is called: the text of a URL is not
+// rewritten by the compiler.
 const defaultProgram = new URL('./worker.js', import.meta.url);
 
 export class PkiPool {
@@ -169,7 +173,8 @@ export class PkiPool {
 
   #startThread(): Thread | undefined {
     if (this.#threads.size >= this.#threadsMax) return undefined;
-    // It needs nothing of the environment, where the operator's keys may be, nor of the options of this process.
+    // It needs nothing of the environment, where the operator's keys may be, nor of the options of
+    // this process.
     const worker = new Worker(this.#program, { name: 'pki', env: {}, execArgv: [] });
     const thread: Thread = { worker, task: { of: 'nothing' }, watchdog: undefined, died: undefined };
     worker.unref();
@@ -187,7 +192,10 @@ export class PkiPool {
     thread.worker.ref();
   }
 
-  /** One at a time, and only where no job waits: so a short job finds another thread, or waits for one key at most. */
+  /**
+   * One at a time, and only where no job waits: so a short job finds another thread, or waits for
+   * one key at most.
+   */
   #makeSpare(): void {
     const isMaking = [...this.#threads].some(({ task }) => task.of === 'spare');
     if (!this.#wantsSpares || isMaking || this.#spares.length >= this.#sparesMax || this.#isStopping) return;

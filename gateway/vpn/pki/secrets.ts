@@ -8,7 +8,10 @@ export interface WireguardKeys {
   readonly privateKey: string;
 }
 
-/** RFC 7748 section 5: bits that X25519 sets or clears anyway; `wg genkey` stores keys with that done. */
+/**
+ * RFC 7748 section 5: bits that X25519 sets or clears anyway; `wg genkey` stores keys with that
+ * done.
+ */
 function clamped(key: Buffer): Buffer {
   key.writeUInt8(key.readUInt8(0) & 248, 0);
   key.writeUInt8((key.readUInt8(31) & 127) | 64, 31);
@@ -52,8 +55,9 @@ export function parseToken(text: string): { readonly scope: TokenScope; readonly
 }
 
 /**
- * 16 bytes, hex. RFC 5280 section 4.1.2.2 wants a positive number of 20 bytes at most; as DER writes numbers, a first byte
- * over 127 would make it negative, or a byte longer, and a first byte of 0 would be left out.
+ * 16 bytes, hex. RFC 5280 section 4.1.2.2 wants a positive number of 20 bytes at most; as DER
+ * writes numbers, a first byte over 127 would make it negative, or a byte longer, and a first byte
+ * of 0 would be left out.
  */
 export function newSerial(random: (bytes: number) => Uint8Array = randomBytes): string {
   for (;;) {

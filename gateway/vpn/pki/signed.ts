@@ -1,4 +1,7 @@
-/** What certificates and revocation lists have in common (RFC 5280): names, key identifiers, extensions, the signature. */
+/**
+ * What certificates and revocation lists have in common (RFC 5280): names, key identifiers,
+ * extensions, the signature.
+ */
 import { createHash, createPublicKey, sign, X509Certificate, type KeyObject } from 'node:crypto';
 import {
   bits,

@@ -1,11 +1,13 @@
 /**
- * Secrets at rest. Each is encrypted under a data key of its own, and the data key under one of the operator's keys, AES-256-GCM
- * both times. So a new operator's key means to wrap data keys anew, and no secret is opened for it.
+ * Secrets at rest. Each is encrypted under a data key of its own, and the data key under one of the
+ * operator's keys, AES-256-GCM both times. So a new operator's key means to wrap data keys anew,
+ * and no secret is opened for it.
  *
  *     v1.<key id>.<nonce, wrapped data key, tag>.<nonce, ciphertext, tag>
  *
- * Both layers are authenticated with the place that the secret stands in: a record's secret that is put into another
- * record, or field, does not open there. The wrapped data key is authenticated with the key's id as well.
+ * Both layers are authenticated with the place that the secret stands in: a record's secret that is
+ * put into another record, or field, does not open there. The wrapped data key is authenticated
+ * with the key's id as well.
  */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { ConfigurationError } from '../../../lib/config.ts';
@@ -18,7 +20,10 @@ export interface VaultKey {
 }
 
 const keyBytes = 32;
-/** NIST SP 800-38D section 5.2.1.1: the size that needs no further step; section 5.2.1.2: the longest tag. */
+/**
+ * NIST SP 800-38D section 5.2.1.1: the size that needs no further step; section 5.2.1.2: the
+ * longest tag.
+ */
 const nonceBytes = 12;
 const tagBytes = 16;
 const version = 'v1';
@@ -48,7 +53,10 @@ export function parseVaultKeys(text: string): VaultKey[] {
   return keys;
 }
 
-/** `unknown_key`: under a key that was not given. `damaged`: changed, cut, of another place, or of another key with that id. */
+/**
+ * `unknown_key`: under a key that was not given. `damaged`: changed, cut, of another place, or of
+ * another key with that id.
+ */
 export class SealError extends Error {
   override readonly name = 'SealError';
   readonly why: 'unknown_key' | 'damaged';
@@ -63,7 +71,10 @@ export class SealError extends Error {
 const textOf = (place: SecretPlace): string =>
   place.of === 'peer' ? `peer/${place.tenant}/${place.peer}/${place.field}` : `network/${place.network}/${place.field}`;
 
-/** What is wrapped is authenticated with the key's id; the secret is not, so that a new key leaves it as it is. */
+/**
+ * What is wrapped is authenticated with the key's id; the secret is not, so that a new key leaves
+ * it as it is.
+ */
 const wrapContext = (keyId: string, place: SecretPlace): string => `${version} key ${keyId} ${textOf(place)}`;
 const dataContext = (place: SecretPlace): string => `${version} data ${textOf(place)}`;
 

@@ -5,9 +5,10 @@ import type { Order, Report } from './jobs.ts';
 import { perform } from './perform.ts';
 
 /**
- * Reads and writes of the API come before keys. setpriority(2), "C library/kernel differences": on Linux a nice value is a
- * thread's own, and 0 means the thread that calls; test/gateway/vpn/pki/pool.test.ts looks at /proc/self/task. Elsewhere it
- * would slow the whole process, so there it is left as it is.
+ * Reads and writes of the API come before keys. setpriority(2), "C library/kernel differences": on
+ * Linux a nice value is a thread's own, and 0 means the thread that calls;
+ * test/gateway/vpn/pki/pool.test.ts looks at /proc/self/task. Elsewhere it would slow the whole
+ * process, so there it is left as it is.
  */
 if (process.platform === 'linux') setPriority(0, constants.priority.PRIORITY_BELOW_NORMAL);
 

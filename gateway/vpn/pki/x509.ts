@@ -1,9 +1,11 @@
 /**
- * Certificates (RFC 5280) of a VPN network: its authority, its server, its peers. Pure: keys, serial numbers and times are
- * given. node-forge writes the bytes; what is signed, node:crypto signs.
+ * Certificates (RFC 5280) of a VPN network: its authority, its server, its peers. Pure: keys,
+ * serial numbers and times are given. node-forge writes the bytes; what is signed, node:crypto
+ * signs.
  *
- * What the built-in IKEv2 clients ask of them is why they are as they are: the server's address as SAN, of an IP
- * address also as dNSName (Windows compares text), and the two key purposes that Apple and Windows look for.
+ * What the built-in IKEv2 clients ask of them is why they are as they are: the server's address as
+ * SAN, of an IP address also as dNSName (Windows compares text), and the two key purposes that
+ * Apple and Windows look for.
  */
 import { createPublicKey } from 'node:crypto';
 import { parseAddress } from '../../../schemas/cidr.ts';
@@ -53,7 +55,10 @@ export interface CaInput extends Common {
   readonly constrainedTo?: string;
 }
 
-/** Of the names of a network's peers: `.internal` is nobody's (ICANN, 2024), and a label of it is the network's. */
+/**
+ * Of the names of a network's peers: `.internal` is nobody's (ICANN, 2024), and a label of it is
+ * the network's.
+ */
 export const domainOfPeers = (network: string): string => `${network}.internal`;
 
 export interface ServerInput extends Common, Authority {
@@ -89,7 +94,10 @@ const keyUsage = (...names: readonly (keyof typeof usages)[]): Element =>
 const purposes = {
   serverAuth: '1.3.6.1.5.5.7.3.1',
   clientAuth: '1.3.6.1.5.5.7.3.2',
-  /** Apple's and Windows' older clients want it of an IKE server (certificate profile of IPsec, "IKE intermediate"). */
+  /**
+   * Apple's and Windows' older clients want it of an IKE server (certificate profile of IPsec, "IKE
+   * intermediate").
+   */
   ikeIntermediate: '1.3.6.1.5.5.8.2.2',
 } as const;
 
@@ -115,8 +123,9 @@ function addressName(text: string): Element | undefined {
 }
 
 /**
- * Section 4.2.1.10: the names of the network's peers and the address of its server, and no others. A kind of name that a
- * tree is of is limited to these trees; where the server has no IP address, every one is excluded.
+ * Section 4.2.1.10: the names of the network's peers and the address of its server, and no others.
+ * A kind of name that a tree is of is limited to these trees; where the server has no IP address,
+ * every one is excluded.
  */
 function nameConstraints(network: string, endpoint: string): Element {
   const names = [domainOfPeers(network), endpoint].map(dnsName);

@@ -1,8 +1,12 @@
-/** Names of downloads. Of what the user calls the peer only letters, digits, `-` and `_` are left. */
+/**
+ * Names of downloads. Of what the user calls the peer only letters, digits, `-` and `_` are left.
+ */
 import type { PeerId } from '../../../schemas/ids.ts';
 import { fitPeerId, Unfit } from './fit.ts';
 
-/** wg-quick and Android make an interface of the name, and an interface's name has 15 characters. */
+/**
+ * wg-quick and Android make an interface of the name, and an interface's name has 15 characters.
+ */
 const baseChars = 15;
 
 /** What Windows keeps for devices, with whatever extension, and Linux for all interfaces. */
@@ -25,7 +29,10 @@ export function fileName(name: string, id: PeerId, extension: string): string {
   return `${base === '' || reserved.test(base) ? `peer-${fitPeerId(id).slice(-8)}` : base}.${extension}`;
 }
 
-/** Value of Content-Disposition (RFC 6266) for a name that `fileName` gave: plain ASCII, nothing to escape. */
+/**
+ * Value of Content-Disposition (RFC 6266) for a name that `fileName` gave: plain ASCII, nothing to
+ * escape.
+ */
 export function attachment(file: string): string {
   if (!/^[A-Za-z0-9_-]+\.[a-z0-9]+$/.test(file)) throw new Unfit('file name');
   return `attachment; filename="${file}"`;

@@ -1,7 +1,8 @@
 /**
- * The last gate before a file: whatever is written into a configuration or a script passes through one of these, and comes
- * out as text of a small alphabet, or not at all. Bodies are validated long before; that a record holds something else
- * is a bug, and then no file is better than one that runs as its reader never meant.
+ * The last gate before a file: whatever is written into a configuration or a script passes through
+ * one of these, and comes out as text of a small alphabet, or not at all. Bodies are validated long
+ * before; that a record holds something else is a bug, and then no file is better than one that
+ * runs as its reader never meant.
  */
 import { formatAddress, formatCidr, parseAddress, parseCidr } from '../../../schemas/cidr.ts';
 import { isNetworkName, isPeerId, isTenantId } from '../../../schemas/ids.ts';

@@ -1,12 +1,16 @@
-/** Where a server is: a DNS name or an address. One grammar for what is asked for and for what is written into files. */
+/**
+ * Where a server is: a DNS name or an address. One grammar for what is asked for and for what is
+ * written into files.
+ */
 import { formatAddress, parseAddress } from '../../../schemas/cidr.ts';
 
 const label = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const nameChars = 253;
 
 /**
- * RFC 1123 section 2.1, in lower case, without the root's dot. The last label has a letter, so that nothing is a name to one
- * program and an address to another (RFC 3696 section 2); undefined for anything else.
+ * RFC 1123 section 2.1, in lower case, without the root's dot. The last label has a letter, so that
+ * nothing is a name to one program and an address to another (RFC 3696 section 2); undefined for
+ * anything else.
  */
 export function dnsName(text: string): string | undefined {
   const name = text.toLowerCase();

@@ -1,7 +1,8 @@
 /**
- * A configuration profile for iOS, iPadOS and macOS: an IKEv2 connection (`com.apple.vpn.managed`), the client's bundle and
- * the authority. Keys and their values are those of Apple's device management schema. The bundle's password is not in
- * it; the device asks for it when the profile is installed.
+ * A configuration profile for iOS, iPadOS and macOS: an IKEv2 connection (`com.apple.vpn.managed`),
+ * the client's bundle and the authority. Keys and their values are those of Apple's device
+ * management schema. The bundle's password is not in it; the device asks for it when the profile is
+ * installed.
  */
 import { v5 as uuidOf } from 'uuid';
 import { fitNetworkName, fitPeerId } from './fit.ts';
@@ -50,7 +51,9 @@ export function mobileconfig(subject: Subject, p12: Uint8Array): string {
   const ca = caOf(network);
   const dns = peer.dns === null ? [] : dnsOf(subject);
   const identifier = `internal.${networkName}.${id}`;
-  /** The same for the same peer, so that a profile that is installed again replaces the one before. */
+  /**
+   * The same for the same peer, so that a profile that is installed again replaces the one before.
+   */
   const payload = (type: string, part: string, displayName: string): Record<string, Plist> => ({
     PayloadType: type,
     PayloadVersion: 1,

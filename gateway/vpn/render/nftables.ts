@@ -1,10 +1,12 @@
 /**
- * nftables rules for the VPN server (nft 0.9.8 or newer): peers of one tenant do not reach those of another, and no peer
- * reaches more than its network's settings say. The file replaces its own table in one transaction and touches no other.
+ * nftables rules for the VPN server (nft 0.9.8 or newer): peers of one tenant do not reach those of
+ * another, and no peer reaches more than its network's settings say. The file replaces its own
+ * table in one transaction and touches no other.
  *
- * Which tenant a peer is of is looked up by its address, so an address that is no admitted peer's gets nowhere, whatever
- * tunnel still stands. Packets between peers carry their tenant's number in their mark for the length of one rule: so the
- * rules grow with the number of peers, and not with its square.
+ * Which tenant a peer is of is looked up by its address, so an address that is no admitted peer's
+ * gets nowhere, whatever tunnel still stands. Packets between peers carry their tenant's number in
+ * their mark for the length of one rule: so the rules grow with the number of peers, and not with
+ * its square.
  */
 import {
   addressAt,
@@ -29,9 +31,10 @@ export interface FilteredPeer {
 type Family = 4 | 6;
 
 /**
- * Addresses that no one means by "everything": private, shared, loopback, link-local (where clouds keep their metadata),
- * reserved and multicast ones (RFC 6890), and of IPv6 what is not global unicast or holds an IPv4 address (6to4, Teredo).
- * A route that lies within one of them opens it; a wider one does not.
+ * Addresses that no one means by "everything": private, shared, loopback, link-local (where clouds
+ * keep their metadata), reserved and multicast ones (RFC 6890), and of IPv6 what is not global
+ * unicast or holds an IPv4 address (6to4, Teredo). A route that lies within one of them opens it; a
+ * wider one does not.
  */
 const reservedTexts: Readonly<Record<Family, readonly string[]>> = {
   4: [
@@ -193,7 +196,8 @@ export function serverNftables(network: NetworkRecord, peers: readonly FilteredP
     ...block(table, [
       ...counters.map((counter) => `counter ${counter} {}`),
       ...families.flatMap(setsOf),
-      // A peer's address anywhere else than in a tunnel (a neighbour's on the wire) is somebody else's.
+      // A peer's address anywhere else than in a tunnel (a neighbour's on the wire) is somebody
+      // else's.
       ...block('chain through_tunnel', [
         `iifname "${name}" return`,
         'iifname "ipsec*" return',

@@ -1,12 +1,16 @@
 /**
- * Proxy auto-config: a script that a browser runs for every request, so it holds our own lines and three literals. ES3 and
- * ASCII, for the oldest that still reads one. The decision is made by the host alone; what a browser tells of a URL differs.
+ * Proxy auto-config: a script that a browser runs for every request, so it holds our own lines and
+ * three literals. ES3 and ASCII, for the oldest that still reads one. The decision is made by the
+ * host alone; what a browser tells of a URL differs.
  */
 import type { NetworkRecord, Proxy } from '../../../schemas/api/network.ts';
 import { fitHost, fitPort } from './fit.ts';
 import { bracketed } from './host.ts';
 
-/** JSON is JavaScript but for U+2028 and U+2029; and no character of markup is left, whatever shows the script. */
+/**
+ * JSON is JavaScript but for U+2028 and U+2029; and no character of markup is left, whatever shows
+ * the script.
+ */
 const literal = (value: unknown): string =>
   JSON.stringify(value).replaceAll(/[<>&/]|[^\u{20}-\u{7E}]/gu, (character) =>
     Array.from({ length: character.length }, (_, at) => character.charCodeAt(at))
@@ -16,7 +20,10 @@ const literal = (value: unknown): string =>
 
 const domain = (text: string): string => text.toLowerCase().replace(/^\.+|\.+$/g, '');
 
-/** Some clients know version 5 by its number, others by the plain word. `; DIRECT` lets out what was to be hidden. */
+/**
+ * Some clients know version 5 by its number, others by the plain word. `; DIRECT` lets out what was
+ * to be hidden.
+ */
 function answerOf({ type, host, port, direct_fallback: mayGoDirect }: Proxy): string {
   const place = `${bracketed(fitHost(host))}:${fitPort(port)}`;
   const proxies = {

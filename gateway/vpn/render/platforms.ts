@@ -1,4 +1,7 @@
-/** What a person types on each platform where no file of ours does it, in the words of that platform's form. */
+/**
+ * What a person types on each platform where no file of ours does it, in the words of that
+ * platform's form.
+ */
 import { fileName } from './filename.ts';
 import { linksOf } from './links.ts';
 import { espTexts, ikeTexts } from './proposals.ts';

@@ -1,9 +1,11 @@
 /**
- * A script for Windows: it takes in the bundle that lies beside it, and sets up a connection by machine certificate.
- * Windows proposes a 1024-bit group unless it is told otherwise, hence Set-VpnConnectionIPsecConfiguration.
+ * A script for Windows: it takes in the bundle that lies beside it, and sets up a connection by
+ * machine certificate. Windows proposes a 1024-bit group unless it is told otherwise, hence
+ * Set-VpnConnectionIPsecConfiguration.
  *
- * PowerShell takes typographic quotes for quotes, so nothing of a user's enters but the file name, of which letters, digits,
- * `-` and `_` are left; whatever stands between quotes passes `quoted` once more. ASCII alone, CRLF.
+ * PowerShell takes typographic quotes for quotes, so nothing of a user's enters but the file name,
+ * of which letters, digits, `-` and `_` are left; whatever stands between quotes passes `quoted`
+ * once more. ASCII alone, CRLF.
  */
 import { fileName } from './filename.ts';
 import { fitBase64, fitNetworkName, Unfit } from './fit.ts';

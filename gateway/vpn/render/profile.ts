@@ -1,4 +1,7 @@
-/** Settings for IKEv2 clients as JSON, version 1. There is no secret in it: the key comes in the PKCS#12 bundle. */
+/**
+ * Settings for IKEv2 clients as JSON, version 1. There is no secret in it: the key comes in the
+ * PKCS#12 bundle.
+ */
 import { X509Certificate } from 'node:crypto';
 import { fitPeerId } from './fit.ts';
 import { linksOf } from './links.ts';

@@ -1,6 +1,7 @@
 /**
- * What is offered in IKEv2, once for all files. AES-256 in CBC with SHA-256 and the 2048-bit MODP group is what every
- * built-in client can; GCM with elliptic curves is what those take that can choose.
+ * What is offered in IKEv2, once for all files. AES-256 in CBC with SHA-256 and the 2048-bit MODP
+ * group is what every built-in client can; GCM with elliptic curves is what those take that can
+ * choose.
  */
 export interface IkeProposal {
   readonly encryption: string;

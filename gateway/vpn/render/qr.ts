@@ -1,4 +1,6 @@
-/** A text as a QR code (ISO/IEC 18004), in SVG without text or script: one path of squares on white. */
+/**
+ * A text as a QR code (ISO/IEC 18004), in SVG without text or script: one path of squares on white.
+ */
 import qrcode from 'qrcode';
 import { limits } from '../../../schemas/limits.ts';
 

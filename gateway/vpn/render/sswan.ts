@@ -1,6 +1,6 @@
 /**
- * A profile for strongSwan's app on Android, which reads it as JSON (`VpnProfileImportActivity`). The app asks for the
- * bundle's password when it imports it.
+ * A profile for strongSwan's app on Android, which reads it as JSON (`VpnProfileImportActivity`).
+ * The app asks for the bundle's password when it imports it.
  */
 import { fitPeerId } from './fit.ts';
 import { strongEsp, strongIke } from './proposals.ts';

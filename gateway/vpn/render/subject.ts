@@ -35,10 +35,14 @@ export const isFullTunnel = (subject: Subject): boolean => {
   return routes.has('0.0.0.0/0') && (subject.peer.ipv6 === null || routes.has('::/0'));
 };
 
-/** Where the server is, which is also what it calls itself in IKEv2 and what its certificate is for. */
+/**
+ * Where the server is, which is also what it calls itself in IKEv2 and what its certificate is for.
+ */
 export const endpointOf = ({ settings }: NetworkRecord): string => fitHost(settings.endpoint);
 
-/** What the peer calls itself in IKEv2, a DNS name. An address would be another kind of identity. */
+/**
+ * What the peer calls itself in IKEv2, a DNS name. An address would be another kind of identity.
+ */
 export function localIdOf(localId: string): string {
   const name = fitHost(localId);
   if (!/[a-z]/.test(name) || isIpv6(name)) throw new Unfit('local id');
@@ -63,7 +67,10 @@ export function caOf({ ca }: NetworkRecord): CaFacts {
   };
 }
 
-/** Control and format characters, lone surrogates, what is private or unassigned, and line and paragraph separators. */
+/**
+ * Control and format characters, lone surrogates, what is private or unassigned, and line and
+ * paragraph separators.
+ */
 const unshown = /[\p{C}\p{Zl}\p{Zp}]/gu;
 const nameChars = 64;
 

@@ -1,7 +1,8 @@
 /**
- * strongSwan's configurations (swanctl.conf, 5.7 or newer for references to sections): the VPN server's, and that of a
- * machine with Linux. Names of sections are ours or UUIDs; values are hosts, networks and numbers, which hold none of the
- * characters that end a value (`#`, `}`, `"`, line ends).
+ * strongSwan's configurations (swanctl.conf, 5.7 or newer for references to sections): the VPN
+ * server's, and that of a machine with Linux. Names of sections are ours or UUIDs; values are
+ * hosts, networks and numbers, which hold none of the characters that end a value (`#`, `}`, `"`,
+ * line ends).
  */
 import type { NetworkRecord } from '../../../schemas/api/network.ts';
 import { fileName } from './filename.ts';
@@ -15,7 +16,10 @@ export interface SwanctlPeer {
   readonly ipv6: string | null;
 }
 
-/** What stands in a client's file in place of the bundle's password, which the server does not put into files. */
+/**
+ * What stands in a client's file in place of the bundle's password, which the server does not put
+ * into files.
+ */
 export const passwordPlaceholder = 'PUT THE PASSWORD OF THE BUNDLE HERE';
 
 type Setting = readonly [key: string, value: string];
@@ -40,7 +44,10 @@ function textOf({ name, like, settings = [], sections = [] }: Section, indent = 
   return [head, ...lines, ...sections.map((section) => textOf(section, inner)), `${indent}}\n`].join('');
 }
 
-/** Clients rekey after an hour or less; a Windows behind a NAT refuses that the server does, so it leaves them the time. */
+/**
+ * Clients rekey after an hour or less; a Windows behind a NAT refuses that the server does, so it
+ * leaves them the time.
+ */
 const serverRekey = { ike: '10h', child: '2h' } as const;
 
 /** What all connections of a network have alike. In its name: one server may serve several. */
@@ -145,8 +152,9 @@ const attributesOf = (address: string, dns: string): readonly Setting[] => [
 ];
 
 /**
- * For the VPN server, beside `x509/<network>.pem`, its key under `private/` and `x509ca/<network>-ca.pem`. A peer gets in with a
- * certificate of the authority that is in its name and that the revocation list, which must be at hand, does not name.
+ * For the VPN server, beside `x509/<network>.pem`, its key under `private/` and
+ * `x509ca/<network>-ca.pem`. A peer gets in with a certificate of the authority that is in its name
+ * and that the revocation list, which must be at hand, does not name.
  */
 export function serverSwanctl(network: NetworkRecord, peers: readonly SwanctlPeer[]): string {
   const dns = network.settings.dns.map(fitAddress).join(', ');

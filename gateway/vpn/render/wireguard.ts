@@ -1,6 +1,7 @@
 /**
- * WireGuard configurations. Only keys that every official client takes: those of Apple's platforms fail on any other and on
- * one that comes twice. No comment and no name of anybody's, since two clients cut lines at `#` and `PostUp` is a shell's.
+ * WireGuard configurations. Only keys that every official client takes: those of Apple's platforms
+ * fail on any other and on one that comes twice. No comment and no name of anybody's, since two
+ * clients cut lines at `#` and `PostUp` is a shell's.
  */
 import { parseCidr, serverIndex, addressAt } from '../../../schemas/cidr.ts';
 import type { NetworkRecord } from '../../../schemas/api/network.ts';

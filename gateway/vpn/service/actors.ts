@@ -1,4 +1,7 @@
-/** Asks about peers and networks, one after another within one request: what is refused ends the request. */
+/**
+ * Asks about peers and networks, one after another within one request: what is refused ends the
+ * request.
+ */
 import type { OperationId } from '../../../schemas/ids.ts';
 import type { KeyPage, ReadAsk, WriteAsk } from '../../../schemas/wire/messages.ts';
 import { succeeded } from '../../http/call.ts';
@@ -32,7 +35,10 @@ export interface VpnActors {
   /** The answer's whole body. @throws Refusal with the answer, where it is no success. */
   read<T>(asker: Asker, reading: Reading): Promise<T>;
   write<T>(asker: Asker, writing: Writing): Promise<T>;
-  /** `data` of every partition's answer. @throws Refusal as `read` does, and until the cluster is known. */
+  /**
+   * `data` of every partition's answer. @throws Refusal as `read` does, and until the cluster is
+   * known.
+   */
   readAll<T>(asker: Asker, readingOf: (partition: number) => Reading): Promise<T[]>;
   /** Every page of every partition. @throws Refusal as `readAll` does. */
   readPages<T>(

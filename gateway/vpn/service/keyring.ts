@@ -1,4 +1,7 @@
-/** What the VPN area stands on beside the actors: the operator's keys, and the threads that make and use others. */
+/**
+ * What the VPN area stands on beside the actors: the operator's keys, and the threads that make and
+ * use others.
+ */
 import { failure } from '../../http/respond.ts';
 import type { PkiPool } from '../pki/pool.ts';
 import type { Vault } from '../pki/vault.ts';

@@ -29,7 +29,10 @@ export class NetworkKeeper {
     this.#options = options;
   }
 
-  /** One that names no tenants serves none, but for the default network, which serves all. @throws Refusal */
+  /**
+   * One that names no tenants serves none, but for the default network, which serves all. @throws
+   * Refusal
+   */
   async create(
     asker: Asker,
     { name: network, settings: asked, nameConstraints }: NetworkToMake,
@@ -66,8 +69,9 @@ export class NetworkKeeper {
   }
 
   /**
-   * The server's certificate names its endpoint, so a new endpoint is a new certificate. Settings that name no tenants
-   * leave them as they are: who may use a network is not changed by saying nothing. @throws Refusal
+   * The server's certificate names its endpoint, so a new endpoint is a new certificate. Settings
+   * that name no tenants leave them as they are: who may use a network is not changed by saying
+   * nothing. @throws Refusal
    */
   async put(asker: Asker, name: NetworkName, asked: AskedSettings, keyring: Keyring): Promise<Outcome> {
     const network = await this.load(asker, name);
@@ -89,7 +93,9 @@ export class NetworkKeeper {
     return (await this.#options.actors.read<{ data: NetworkRecord }>(asker, reading)).data;
   }
 
-  /** The same with certificates that have a good part of their lives before them. @throws Refusal */
+  /**
+   * The same with certificates that have a good part of their lives before them. @throws Refusal
+   */
   async fresh(asker: Asker, before: NetworkRecord, keyring: Keyring): Promise<NetworkRecord> {
     const nowMs = this.#options.clock.nowMs();
     let network = before;
@@ -138,7 +144,10 @@ export class NetworkKeeper {
     return { ...made.certificate, privateKey: server.privateKey };
   }
 
-  /** The same name and key for longer: what it has signed stays good, and devices that have the old one too. */
+  /**
+   * The same name and key for longer: what it has signed stays good, and devices that have the old
+   * one too.
+   */
   async #caCertificate(asker: Asker, network: NetworkRecord, { vault, pool }: Keyring): Promise<KeptCertificate> {
     const { name, ca, settings } = network;
     const made = await pool.run(

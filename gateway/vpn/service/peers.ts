@@ -1,6 +1,6 @@
 /**
- * Making peers and giving them new keys. Each is a few steps at actors in two partitions; whatever ends between them leaves
- * at most a reservation, which lapses (docs/adr/0007-vpn-peers.md).
+ * Making peers and giving them new keys. Each is a few steps at actors in two partitions; whatever
+ * ends between them leaves at most a reservation, which lapses (docs/adr/0007-vpn-peers.md).
  */
 import { limits } from '../../../schemas/limits.ts';
 import { addressAt, parseCidr } from '../../../schemas/cidr.ts';
@@ -52,7 +52,10 @@ interface PeerOwner {
   readonly peer: PeerId;
 }
 
-/** A peer, and the token that the request has in place of a session; it must be good when the peer is read. */
+/**
+ * A peer, and the token that the request has in place of a session; it must be good when the peer
+ * is read.
+ */
 export interface PeerAccess extends PeerOwner {
   readonly tokenHash?: string;
 }
@@ -137,8 +140,8 @@ export class PeerMaker {
   }
 
   /**
-   * New keys, certificate, password and tokens in place of those of `material`. An answer that is lost is lost with the
-   * secrets in it: the tenant rotates again. @throws Refusal
+   * New keys, certificate, password and tokens in place of those of `material`. An answer that is
+   * lost is lost with the secrets in it: the tenant rotates again. @throws Refusal
    */
   async rotate(asker: Asker, { peer, network }: Material, keyring: Keyring): Promise<NewPeer> {
     // No certificate outlives its peer, so there is none to give it.
@@ -160,7 +163,10 @@ export class PeerMaker {
     return { view, ...shown };
   }
 
-  /** @throws Refusal: `not_found` where the tenant has no such peer, `unauthenticated` where the token has ended. */
+  /**
+   * @throws Refusal: `not_found` where the tenant has no such peer, `unauthenticated` where the
+   * token has ended.
+   */
   async load(asker: Asker, { tenant, peer, tokenHash }: PeerAccess): Promise<Material> {
     const { actors } = this.#options;
     const { data: record } = await actors.read<{ data: PeerRecord }>(asker, {
@@ -177,8 +183,9 @@ export class PeerMaker {
   }
 
   /**
-   * The same with a certificate that still has a good part of its life before it, as far as the peer's own expiry and the
-   * authority's allow. Whoever asks for the file renews it: nobody else could bring it to the device.
+   * The same with a certificate that still has a good part of its life before it, as far as the
+   * peer's own expiry and the authority's allow. Whoever asks for the file renews it: nobody else
+   * could bring it to the device.
    */
   async fresh(asker: Asker, access: PeerAccess, material: Material, { vault, pool }: Keyring): Promise<Material> {
     const { peer, network } = material;
@@ -223,7 +230,10 @@ export class PeerMaker {
     return vault.seal(placeOf({ tenant, peer }, 'password'), password);
   }
 
-  /** A password and a token of each kind: as the answer shows them this once, and as they are stored. */
+  /**
+   * A password and a token of each kind: as the answer shows them this once, and as they are
+   * stored.
+   */
   #newSecrets(owner: PeerOwner, keyring: Keyring) {
     const p12Password = newPassword();
     const download = this.newToken(owner.tenant, 'download', null);
@@ -237,7 +247,10 @@ export class PeerMaker {
     };
   }
 
-  /** Before a key is made for nothing; the turn looks again. A fault of the body (422) comes before the cap (403). */
+  /**
+   * Before a key is made for nothing; the turn looks again. A fault of the body (422) comes before
+   * the cap (403).
+   */
   async #check(asker: Asker, tenant: TenantId, name: string, network: NetworkName): Promise<void> {
     const { actors } = this.#options;
     const outcome = await actors.ask(asker, { type: 'peer.check', tenant, name });

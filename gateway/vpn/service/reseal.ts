@@ -1,4 +1,7 @@
-/** Moves every secret of the VPN area to the current key, a page at a time, while everything else goes on. */
+/**
+ * Moves every secret of the VPN area to the current key, a page at a time, while everything else
+ * goes on.
+ */
 import type { Sealed } from '../../../schemas/api/network.ts';
 import type { SecretPlace, StaleSecret } from '../../../schemas/api/peer.ts';
 import type { Clock } from '../../../lib/clock.ts';
@@ -9,7 +12,10 @@ import type { Asker, VpnActors } from './actors.ts';
 export interface Resealing {
   readonly key_id: string;
   readonly resealed: number;
-  /** Still under another key: not reached in time, or under one that this gateway has not got. Ask again. */
+  /**
+   * Still under another key: not reached in time, or under one that this gateway has not got. Ask
+   * again.
+   */
   readonly remaining: number;
 }
 
@@ -44,7 +50,8 @@ export async function resealAll(
         keyId,
       });
       const items = stale.flatMap(reseal);
-      // What can't be opened comes first in every page; behind a page full of it, nothing would be reached.
+      // What can't be opened comes first in every page; behind a page full of it, nothing would be
+      // reached.
       if (items.length === 0 || clock.monotonicMs() > asker.deadlineMs) {
         remaining += stale.length;
         break;

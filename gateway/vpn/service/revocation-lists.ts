@@ -1,7 +1,8 @@
 /**
- * Certificate revocation lists (RFC 5280 section 5): signed when they are asked for, from what the network's actor says
- * then, and kept for a few seconds, for anybody may ask. Numbered by the actor's clock, which never goes back, so that of
- * two gateways' lists the one with the higher number is the newer.
+ * Certificate revocation lists (RFC 5280 section 5): signed when they are asked for, from what the
+ * network's actor says then, and kept for a few seconds, for anybody may ask. Numbered by the
+ * actor's clock, which never goes back, so that of two gateways' lists the one with the higher
+ * number is the newer.
  */
 import { limits } from '../../../schemas/limits.ts';
 import type { NetworkName } from '../../../schemas/ids.ts';

@@ -1,4 +1,7 @@
-/** What the VPN server is given: its keys, and the peers that it lets in, read from the network's leases. */
+/**
+ * What the VPN server is given: its keys, and the peers that it lets in, read from the network's
+ * leases.
+ */
 import { addressAt, parseCidr } from '../../../schemas/cidr.ts';
 import type { LeaseRecord, NetworkRecord, PeerOnServer } from '../../../schemas/api/network.ts';
 import { standingOf } from '../../../schemas/api/peer.ts';
@@ -23,8 +26,8 @@ interface LeasePage {
 }
 
 /**
- * Page by page: between two the loop is free for others. Disabled and expired ones have no place on the server, nor have
- * those of a tenant that the network does not serve.
+ * Page by page: between two the loop is free for others. Disabled and expired ones have no place on
+ * the server, nor have those of a tenant that the network does not serve.
  * @throws Refusal
  */
 async function* admittedPeers(

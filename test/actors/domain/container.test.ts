@@ -1,4 +1,6 @@
-/** Decisions about a container, as tables: what is asked, in every status and standing of its host. */
+/**
+ * Decisions about a container, as tables: what is asked, in every status and standing of its host.
+ */
 import t from 'tap';
 import * as decide from '../../../actors/domain/container/decide.ts';
 import { observe, settle } from '../../../actors/domain/container/observe.ts';

@@ -1,4 +1,7 @@
-/** Decisions about VPN networks: what they lend, what they are told, what they refuse, and secrets sealed anew. */
+/**
+ * Decisions about VPN networks: what they lend, what they are told, what they refuse, and secrets
+ * sealed anew.
+ */
 import t from 'tap';
 import { lapse } from '../../../actors/domain/network/learn.ts';
 import { toldOf } from '../../../actors/domain/peer/view.ts';
@@ -94,7 +97,8 @@ t.test(
     const set = put(settingsOf({ ipv6_pool: 'fd00:0086:0::/112', endpoint: 'new.example.com' }), server);
     t.match(dataOf<NetworkView>(set), { endpoint: 'new.example.com', server_certificate: { serial: server.serial } });
     t.equal(state.vpn.network(home).record?.ca.serial, made.ca.serial);
-    // The certificate would be for another endpoint: whoever asks has seen the network before it moved.
+    // The certificate would be for another endpoint: whoever asks has seen the network before it
+    // moved.
     t.equal(put(settingsOf({ ipv6_pool: 'fd00:86::/112' })).code, 'conflict', 'back, without a certificate');
     t.equal(put(settingsOf({ ipv6_pool: 'fd00:86::/112', endpoint: 'new.example.com' })).code, 'ok');
 

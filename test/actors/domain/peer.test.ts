@@ -1,4 +1,7 @@
-/** Decisions about VPN peers: names, caps, generations, certificates, tokens, and what is left of one that is gone. */
+/**
+ * Decisions about VPN peers: names, caps, generations, certificates, tokens, and what is left of
+ * one that is gone.
+ */
 import t from 'tap';
 import { acknowledge } from '../../../actors/domain/peer/decide.ts';
 import { toldOf } from '../../../actors/domain/peer/view.ts';

@@ -1,6 +1,7 @@
 /**
- * Whatever is asked, reported, swept or lost, in any order: the invariants of a partition's state hold after every step,
- * and sweeping comes to rest. Decisions are pure, so a step is a function call; fast-check shrinks what fails.
+ * Whatever is asked, reported, swept or lost, in any order: the invariants of a partition's state
+ * hold after every step, and sweeping comes to rest. Decisions are pure, so a step is a function
+ * call; fast-check shrinks what fails.
  */
 import fc from 'fast-check';
 import t from 'tap';

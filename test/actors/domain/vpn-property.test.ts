@@ -1,7 +1,8 @@
 /**
- * A tenant's partition and a network's, between them messages that are lost, doubled and as late as they like, gateways
- * that stop anywhere, owners that start anew. At every step: no address without its peer's claim to it, none twice, no
- * cap exceeded. At rest: each peer has its lease as it is now, there is no other, and every revoked serial is listed.
+ * A tenant's partition and a network's, between them messages that are lost, doubled and as late as
+ * they like, gateways that stop anywhere, owners that start anew. At every step: no address without
+ * its peer's claim to it, none twice, no cap exceeded. At rest: each peer has its lease as it is
+ * now, there is no other, and every revoked serial is listed.
  */
 import fc from 'fast-check';
 import t from 'tap';
@@ -27,7 +28,9 @@ const addresses = 5;
 type Side = 'tenants' | 'network';
 const sides = ['tenants', 'network'] as const;
 
-/** On its way. `then`: what its sender does when it is answered, if it is still there to hear it. */
+/**
+ * On its way. `then`: what its sender does when it is answered, if it is still there to hear it.
+ */
 interface Message {
   readonly to: Side;
   readonly ask: WriteAsk;
@@ -121,7 +124,10 @@ function createWorld() {
   const live = (): PeerRecord[] =>
     tenants.flatMap((tenant) => [...states.tenants.tenant(tenant).peers.records.values()]);
 
-  /** A gateway's request: it may be lost at any of its steps, and each of its messages may come twice. */
+  /**
+   * A gateway's request: it may be lost at any of its steps, and each of its messages may come
+   * twice.
+   */
   function create(tenant: TenantId, name: string): void {
     const peer: PeerId = peerId();
     const by = { tenant, peer };
@@ -187,7 +193,8 @@ function createWorld() {
     const records = [...stored[side].values()];
     const state = (states[side] = new PartitionState(noLedger));
     for (const record of records) state.put(record);
-    // What the process before had asked is heard by nobody; what it had sent is on its way all the same.
+    // What the process before had asked is heard by nobody; what it had sent is on its way all the
+    // same.
     messages = messages.map((message) => (message.to === side ? message : { ...message, then: () => {} }));
   }
 

@@ -1,7 +1,8 @@
 /**
- * A restore brings the tenants' partition and the network's back as of different moments (ADR 13). Whatever was done
- * between: no address is two peers' in silence, none is lent for ever to nobody, every certificate that either side knows
- * to be revoked stays so, and each peer is either as its network has it, or says what is wrong with it.
+ * A restore brings the tenants' partition and the network's back as of different moments (ADR 13).
+ * Whatever was done between: no address is two peers' in silence, none is lent for ever to nobody,
+ * every certificate that either side knows to be revoked stays so, and each peer is either as its
+ * network has it, or says what is wrong with it.
  */
 import fc from 'fast-check';
 import t from 'tap';

@@ -1,4 +1,7 @@
-/** Answers of a batch on their way back: in as few messages as may be, none larger than the server takes. */
+/**
+ * Answers of a batch on their way back: in as few messages as may be, none larger than the server
+ * takes.
+ */
 import t from 'tap';
 import { collectAnswers } from '../../../actors/endpoints/asks.ts';
 import { limits } from '../../../schemas/limits.ts';

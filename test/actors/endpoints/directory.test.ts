@@ -1,4 +1,7 @@
-/** Ten thousand hosts: lists in pages, and a directory in parts, none of which makes the hosts of another look removed. */
+/**
+ * Ten thousand hosts: lists in pages, and a directory in parts, none of which makes the hosts of
+ * another look removed.
+ */
 import t from 'tap';
 import { DirectoryParts, HostDirectory, messagesOf } from '../../../actors/endpoints/directory.ts';
 import { Fleet } from '../../../actors/endpoints/host-directory.ts';

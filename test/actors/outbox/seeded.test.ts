@@ -1,6 +1,6 @@
 /**
- * Two partitions over stores whose acknowledgements get lost and whose writes land late, the errands between them, and
- * requests that stop anywhere. A run that fails names its seed.
+ * Two partitions over stores whose acknowledgements get lost and whose writes land late, the
+ * errands between them, and requests that stop anywhere. A run that fails names its seed.
  */
 import t from 'tap';
 import { createErrands } from '../../../actors/outbox/outbox.ts';

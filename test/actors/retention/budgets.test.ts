@@ -1,4 +1,7 @@
-/** A noisy tenant fills a shared stream: it loses its own oldest messages, and no other tenant loses any. */
+/**
+ * A noisy tenant fills a shared stream: it loses its own oldest messages, and no other tenant loses
+ * any.
+ */
 import { jetstream, jetstreamManager, type JetStreamManager } from '@nats-io/jetstream';
 import t, { type Test } from 'tap';
 import { addTo, subjectsOfPage, type Counts } from '../../../actors/retention/budgets-count.ts';
@@ -159,7 +162,10 @@ const countOf = async (manager: JetStreamManager, stream: string, filter: string
   return Object.values(state.subjects ?? {}).reduce((sum, count) => sum + count, 0);
 };
 
-/** The quiet tenant writes a message a round; the noisy one, in all rounds, many times the size of the stream. */
+/**
+ * The quiet tenant writes a message a round; the noisy one, in all rounds, many times the size of
+ * the stream.
+ */
 async function write(ground: Ground, kind: Kind, afterRound: () => Promise<void>): Promise<Map<string, number[]>> {
   const js = jetstream(ground.nc);
   const written = new Map<string, number[]>();
@@ -205,7 +211,10 @@ async function lookOnce(t: Test, { nc }: Ground): Promise<{ readonly trimmed: nu
   return { trimmed, failures };
 }
 
-/** As a server answers that lists so many other subjects before its own; it puts no more into one answer. */
+/**
+ * As a server answers that lists so many other subjects before its own; it puts no more into one
+ * answer.
+ */
 function withSubjectsBefore({ nc }: Ground, stream: string, before: number, offsets: number[]): Ground['nc'] {
   const request: Ground['nc']['request'] = async (subject, payload, options) => {
     const asked = typeof payload === 'string' && payload !== '' ? (JSON.parse(payload) as { offset?: number }) : {};

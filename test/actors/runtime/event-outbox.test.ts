@@ -1,4 +1,6 @@
-/** Events while the stream EVENTS is away: writes go on, nothing is lost, and what waits is bounded. */
+/**
+ * Events while the stream EVENTS is away: writes go on, nothing is lost, and what waits is bounded.
+ */
 import t from 'tap';
 import { throttleMs } from '../../../actors/runtime/commits.ts';
 import { Outbox, type EntryEvents, type OutboxOptions } from '../../../actors/runtime/event-outbox.ts';

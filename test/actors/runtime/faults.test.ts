@@ -1,6 +1,6 @@
 /**
- * The partition runtime under faults of its store: the store is the real one, with acknowledgements lost, puts held back
- * and processes gone at the worst moment.
+ * The partition runtime under faults of its store: the store is the real one, with acknowledgements
+ * lost, puts held back and processes gone at the worst moment.
  */
 import { randomUUID } from 'node:crypto';
 import t, { type Test } from 'tap';

@@ -1,4 +1,7 @@
-/** Tens of thousands of damaged records: a host hears of all of them, in answers that the NATS server takes. */
+/**
+ * Tens of thousands of damaged records: a host hears of all of them, in answers that the NATS
+ * server takes.
+ */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
 import { encodeValue } from '../../../actors/runtime/codec.ts';

@@ -1,4 +1,7 @@
-/** How records and the journal are written, and what a load makes of a bucket that is whole, damaged or short. */
+/**
+ * How records and the journal are written, and what a load makes of a bucket that is whole, damaged
+ * or short.
+ */
 import t from 'tap';
 import { batchWrites } from '../../../actors/runtime/checkpoint.ts';
 import {

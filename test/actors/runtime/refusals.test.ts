@@ -1,4 +1,7 @@
-/** A write that was refused, or changed nothing, is not done later: a copy of its message may come late. */
+/**
+ * A write that was refused, or changed nothing, is not done later: a copy of its message may come
+ * late.
+ */
 import t, { type Test } from 'tap';
 import { Operations } from '../../../actors/runtime/operations.ts';
 import type { Partition } from '../../../actors/runtime/partition.ts';

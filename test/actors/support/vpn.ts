@@ -1,4 +1,6 @@
-/** Networks, peers and what is said of them, for tests of the VPN's actors. No secret here is one. */
+/**
+ * Networks, peers and what is said of them, for tests of the VPN's actors. No secret here is one.
+ */
 import { randomUUID } from 'node:crypto';
 import type { PartitionState } from '../../../actors/domain/state.ts';
 import { decideRead, decideWrite } from '../../../actors/domain/decide.ts';

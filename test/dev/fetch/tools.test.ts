@@ -226,7 +226,8 @@ t.test('a lock', async (t) => {
 });
 
 t.test('a command that exceeds its deadline is ended with its children', async (t) => {
-  // `run` resolves when nobody holds the output open any more: a child that lives on keeps this test until it times out.
+  // `run` resolves when nobody holds the output open any more: a child that lives on keeps this
+  // test until it times out.
   const ran = await run('/bin/sh', ['-c', 'sleep 3600 & sleep 3600'], { deadlineMs: 200 });
   t.ok(ran.timedOut);
   t.equal(ran.signal, 'SIGKILL');

@@ -1,4 +1,7 @@
-/** An actors process that cannot renew its lease for want of the other servers goes elsewhere, and has a lease again. */
+/**
+ * An actors process that cannot renew its lease for want of the other servers goes elsewhere, and
+ * has a lease again.
+ */
 import { eventually } from '../rig.ts';
 import { movedDeadlineMs, testIsolation } from './isolate.ts';
 

@@ -1,4 +1,6 @@
-/** An agent that nobody answers for want of the other servers goes elsewhere, and its host is up. */
+/**
+ * An agent that nobody answers for want of the other servers goes elsewhere, and its host is up.
+ */
 import { createApi } from '../../../dev/api.ts';
 import { hostKey } from '../../faults/world.ts';
 import { eventually } from '../rig.ts';

@@ -1,6 +1,6 @@
 /**
- * A NATS server that loses the other two and keeps its clients, for a test of one of its clients. Everything happens in a
- * network namespace of its own.
+ * A NATS server that loses the other two and keeps its clients, for a test of one of its clients.
+ * Everything happens in a network namespace of its own.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,10 @@ import { testInNamespace } from '../../support/namespace.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { clientOf, eventually } from '../rig.ts';
 
-/** Silence is noticed after ten to fifteen seconds (an agent's after twenty to thirty); the rest is for a slow machine. */
+/**
+ * Silence is noticed after ten to fifteen seconds (an agent's after twenty to thirty); the rest is
+ * for a slow machine.
+ */
 export const movedDeadlineMs = 150_000;
 const timeoutMs = 600_000;
 
@@ -31,7 +34,10 @@ const connectSystem = (nats: NatsCluster): Promise<NatsConnection> =>
     tls: { caFile: nats.caFile, handshakeFirst: true },
   });
 
-/** An actors process has a second connection, to the system account. It may be to another server, and it never moves. */
+/**
+ * An actors process has a second connection, to the system account. It may be to another server,
+ * and it never moves.
+ */
 const isSystem = ({ name }: { readonly name: string }): boolean => name.endsWith('(system account)');
 
 /** The server that a program is connected to. */
@@ -68,7 +74,10 @@ export interface Isolation {
   metric(place: Place, name: string): Promise<number>;
 }
 
-/** Cuts the server of this program off from the other two, and checks; then a create must be acknowledged. */
+/**
+ * Cuts the server of this program off from the other two, and checks; then a create must be
+ * acknowledged.
+ */
 async function isolate(t: Test, place: Place, check: (t: Test, isolation: Isolation) => Promise<void>): Promise<void> {
   const world = await startWorld(t, {
     folder: temporaryFolder(t, 'li-'),

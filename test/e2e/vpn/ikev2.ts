@@ -1,6 +1,6 @@
 /**
- * strongSwan in a namespace, as an operator or a user runs it: its files in their folders, `swanctl` to load them. ESP is
- * carried in user space, so that no kernel has to have it.
+ * strongSwan in a namespace, as an operator or a user runs it: its files in their folders,
+ * `swanctl` to load them. ESP is carried in user space, so that no kernel has to have it.
  */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -34,15 +34,19 @@ export interface Strongswan {
   /** Writes files, or removes those that are undefined. The daemon knows of it after `loadAll`. */
   put(files: SwanctlFiles): void;
   /**
-   * As the documentation has it: `swanctl --load-all && swanctl --flush-certs`, for without the second the daemon goes on
-   * with the revocation list that it has looked at before. What was loaded from files that are gone stays.
+   * As the documentation has it: `swanctl --load-all && swanctl --flush-certs`, for without the
+   * second the daemon goes on with the revocation list that it has looked at before. What was
+   * loaded from files that are gone stays.
    */
   loadAll(): Promise<void>;
   /** As at the daemon's start: with no certificate, list or key of before. */
   loadAllAfresh(): Promise<void>;
   initiate(child: string): Promise<Attempt>;
   terminate(connection: string): Promise<void>;
-  /** With the line of the documentation: ends what is connected by a connection that is no longer configured. */
+  /**
+   * With the line of the documentation: ends what is connected by a connection that is no longer
+   * configured.
+   */
   endRemoved(): Promise<void>;
   associations(): Promise<Association[]>;
   /** What the daemon has logged. */
@@ -55,7 +59,10 @@ const plugins = [
   ...['openssl', 'kdf', 'gcm', 'kernel-libipsec', 'kernel-netlink', 'socket-default', 'vici', 'updown'],
 ].join(' ');
 
-/** A mark on the packets of the tunnel itself, so that a default route into the tunnel does not catch them. */
+/**
+ * A mark on the packets of the tunnel itself, so that a default route into the tunnel does not
+ * catch them.
+ */
 const mark = '0x42';
 
 const daemonConf = (socket: string, logFile: string): string => `
@@ -103,8 +110,8 @@ export interface WindowsLike {
 }
 
 /**
- * What Windows says of itself and asks for, once the lines of the script have set its proposals: its identity is its
- * certificate's subject, and nothing else is offered.
+ * What Windows says of itself and asks for, once the lines of the script have set its proposals:
+ * its identity is its certificate's subject, and nothing else is offered.
  */
 export const windowsLike = ({ server, file, password, localId }: WindowsLike): string => `
 connections {
@@ -189,7 +196,10 @@ export async function startStrongswan(namespace: Namespace, files: SwanctlFiles)
   };
 }
 
-/** `swanctl --list-sas`: a connection begins at the first column, its algorithms stand on a line of their own. */
+/**
+ * `swanctl --list-sas`: a connection begins at the first column, its algorithms stand on a line of
+ * their own.
+ */
 function associationsOf(text: string): Association[] {
   return text
     .split(/^(?=\S)/m)

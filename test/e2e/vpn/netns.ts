@@ -1,6 +1,6 @@
 /**
- * Two machines on a wire, for real handshakes: two network namespaces (test/support/machine.ts) and a veth pair, the
- * client's default route through the server.
+ * Two machines on a wire, for real handshakes: two network namespaces (test/support/machine.ts) and
+ * a veth pair, the client's default route through the server.
  */
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -28,7 +28,10 @@ const insides = [
 /** A machine of the two. */
 export interface Namespace extends Machine {
   readonly side: Side;
-  /** Whether an answer comes, to one of the packets that are sent until then or until the end of the wait. */
+  /**
+   * Whether an answer comes, to one of the packets that are sent until then or until the end of the
+   * wait.
+   */
   ping(address: string, waitS: number): Promise<boolean>;
 }
 
@@ -51,8 +54,8 @@ export async function skipWithoutNetwork(...needed: readonly ToolName[]): Promis
 }
 
 /**
- * strongSwan looks for its plugins in a folder whose name is compiled in. Where it was unpacked and not installed, that
- * folder is shown in the namespace, by a mount that nobody else sees.
+ * strongSwan looks for its plugins in a folder whose name is compiled in. Where it was unpacked and
+ * not installed, that folder is shown in the namespace, by a mount that nobody else sees.
  */
 function mountOf({ name, origin, path }: Tool): string[] {
   if (name !== 'swanctl' || (origin !== 'cache' && origin !== 'fetched')) return [];
@@ -68,7 +71,8 @@ async function createNamespace(t: Test, name: string, folder: string, tools: rea
       const args = ['-n', '-q', '-c', '1', '-i', '0.2', '-w', String(waitS), address];
       const ran = await machine.run('ping', args, { deadlineMs: waitS * 1000 + commandDeadlineMs });
       if (ran.code === 0 || ran.code === 1) return ran.code === 0;
-      // No route, or refused by the routing: no answer will come. Anything else is a fault of the rig.
+      // No route, or refused by the routing: no answer will come. Anything else is a fault of the
+      // rig.
       if (/unreachable|not permitted|Required key not available|Destination address required/i.test(ran.stderr))
         return false;
       throw new Error(`ping ${address} ended with ${ran.code ?? ran.signal}: ${ran.stderr}`);
@@ -109,7 +113,8 @@ export async function createNetwork(t: Test, ...needed: readonly ToolName[]): Pr
     `route add 0.0.0.0/0 via ${wire.server.ipv4}`,
     `route add ::/0 via ${wire.server.ipv6}`,
   ]);
-  // A machine answers for each of its addresses on every interface. What is inside a tunnel must not be reached beside it.
+  // A machine answers for each of its addresses on every interface. What is inside a tunnel must
+  // not be reached beside it.
   for (const [family, inside] of insides) {
     for (const rule of [
       ['add', 'pref', '5', 'iif', 'wire', 'to', inside, 'blackhole'],

@@ -1,4 +1,7 @@
-/** WireGuard in a namespace as an operator or a user brings it up: `wg-quick` and a file, in the kernel or beside it. */
+/**
+ * WireGuard in a namespace as an operator or a user brings it up: `wg-quick` and a file, in the
+ * kernel or beside it.
+ */
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ToolName } from '../../../dev/fetch/tool-table.ts';
@@ -8,9 +11,15 @@ import type { Joined } from './netns.ts';
 export const wireguardTools = ['wg', 'wireguard-go', 'nft'] as const satisfies readonly ToolName[];
 
 export interface WireguardEnd {
-  /** Seconds since 1970 of the last handshake, by the other end's public key; 0 where there was none. */
+  /**
+   * Seconds since 1970 of the last handshake, by the other end's public key; 0 where there was
+   * none.
+   */
   latestHandshakes(): Promise<ReadonlyMap<string, number>>;
-  /** Takes a changed file into use while connections go on, with the line that the documentation gives. */
+  /**
+   * Takes a changed file into use while connections go on, with the line that the documentation
+   * gives.
+   */
   syncconf(conf: string): Promise<void>;
   /** Off and on again, with the same file. */
   restart(): Promise<void>;

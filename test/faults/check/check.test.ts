@@ -1,4 +1,7 @@
-/** The checker against histories that are right by construction, and against the same with one thing made wrong. */
+/**
+ * The checker against histories that are right by construction, and against the same with one thing
+ * made wrong.
+ */
 import t from 'tap';
 import { createRandom } from '../../actors/support/random.ts';
 import { check, explain } from './check.ts';

@@ -1,4 +1,6 @@
-/** The judgement of a history: what is wrong with it, in words, with the operations that show it. */
+/**
+ * The judgement of a history: what is wrong with it, in words, with the operations that show it.
+ */
 import { grouped, itemsOf } from './items.ts';
 import { describe, judge, type Finding } from './judge.ts';
 import type { History, Operation } from './history.ts';
@@ -7,7 +9,10 @@ import { search } from './search.ts';
 
 export type { Finding, Rule } from './judge.ts';
 
-/** Nothing, where each tenant's operations could have happened one after another, and none is lost or done twice. */
+/**
+ * Nothing, where each tenant's operations could have happened one after another, and none is lost
+ * or done twice.
+ */
 export function check(history: History): Finding[] {
   const findings = judge(history);
   for (const [tenant, operations] of grouped(history.operations, (operation) => operation.tenant)) {

@@ -1,6 +1,7 @@
 /**
- * What later looks say of earlier moments, so that the search need not try what they contradict: a container that is seen
- * afterwards has not gone before, and one that is missed afterwards and then seen was not made before.
+ * What later looks say of earlier moments, so that the search need not try what they contradict: a
+ * container that is seen afterwards has not gone before, and one that is missed afterwards and then
+ * seen was not made before.
  */
 import type { Item, Look } from './model.ts';
 
@@ -44,7 +45,10 @@ export class Evidence {
     return (this.#lastMissedMs.get(id) ?? -Infinity) <= nowMs;
   }
 
-  /** What nobody ever saw can't have been made before a list was asked for: nobody could have removed it. */
+  /**
+   * What nobody ever saw can't have been made before a list was asked for: nobody could have
+   * removed it.
+   */
   mayBeUnseen(nowMs: number): boolean {
     return this.#lastListMs <= nowMs;
   }

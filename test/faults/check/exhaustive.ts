@@ -1,4 +1,7 @@
-/** Every order there is, tried one after another (Wing and Gong): too slow for anything but the test of search.ts. */
+/**
+ * Every order there is, tried one after another (Wing and Gong): too slow for anything but the test
+ * of search.ts.
+ */
 import type { Quota } from './history.ts';
 import { after, bury, matches, place, TenantState, type Item, type Sight, type WriteAction } from './model.ts';
 

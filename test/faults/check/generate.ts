@@ -1,6 +1,7 @@
 /**
- * Histories that are right by construction: clients ask in virtual time, each request is done at one instant between its
- * call and its answer on a plain sequential tenant, and some answers are lost. Written apart from model.ts, which it tests.
+ * Histories that are right by construction: clients ask in virtual time, each request is done at
+ * one instant between its call and its answer on a plain sequential tenant, and some answers are
+ * lost. Written apart from model.ts, which it tests.
  */
 import type { Random } from '../../actors/support/random.ts';
 import type { History, Operation, Request, Result, Seen } from './history.ts';

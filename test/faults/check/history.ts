@@ -1,7 +1,8 @@
 /**
- * A history: what clients asked for, when, and what they heard. Who makes one (the harness on real processes, the
- * simulation) writes it down as it happens, one operation a line; check.ts judges it. Only what a client can see is in
- * it: an operation is one HTTP request, however often a gateway asked an owner because of it.
+ * A history: what clients asked for, when, and what they heard. Who makes one (the harness on real
+ * processes, the simulation) writes it down as it happens, one operation a line; check.ts judges
+ * it. Only what a client can see is in it: an operation is one HTTP request, however often a
+ * gateway asked an owner because of it.
  */
 
 /** What a view tells of a container, of all that is judged. What its host reports is not. */
@@ -9,7 +10,9 @@ export interface Seen {
   readonly id: string;
   /** Null in `GET /:id/status`, which does not tell it. */
   readonly name: string | null;
-  /** `host_key` of the view. Each placement raises the generation too, so the two are read together. */
+  /**
+   * `host_key` of the view. Each placement raises the generation too, so the two are read together.
+   */
   readonly host: string | null;
   /** Its status is `removing`. */
   readonly isRemoving: boolean;
@@ -37,20 +40,29 @@ export type Request =
       readonly name: string;
       readonly cpuMillis: number;
       readonly memBytes: number;
-      /** `Idempotency-Key`, or null. One key goes with one body: another body is 422 and changes nothing. */
+      /**
+       * `Idempotency-Key`, or null. One key goes with one body: another body is 422 and changes
+       * nothing.
+       */
       readonly idempotencyKey: string | null;
     }
   | { readonly kind: 'start' | 'stop' | 'delete'; readonly id: string }
   /** `GET /:id` or `GET /:id/status`. */
   | { readonly kind: 'get'; readonly id: string }
-  /** One page, from the newest on. `isWhole`: it had no `next_cursor`. Further pages are no operations of a history. */
+  /**
+   * One page, from the newest on. `isWhole`: it had no `next_cursor`. Further pages are no
+   * operations of a history.
+   */
   | { readonly kind: 'list' }
   /** `GET /quota?region=*` */
   | { readonly kind: 'quota' };
 
 export type RequestKind = Request['kind'];
 
-/** What a success told. Of a start, stop or delete, nothing that it told is judged but that it succeeded. */
+/**
+ * What a success told. Of a start, stop or delete, nothing that it told is judged but that it
+ * succeeded.
+ */
 export type Told =
   | { readonly of: 'container'; readonly container: Seen }
   /** Newest first, as answered. */
@@ -60,16 +72,20 @@ export type Told =
 export type Result =
   | { readonly kind: 'ok'; readonly told: Told }
   /**
-   * Every 4xx, and 503: it changed nothing. `code` is the error's (`not_found`, `conflict`, `invalid`, `over_quota`,
-   * `unavailable`, `rate_limited`). One exception is the checker's business: a write that was done, and asked for again by the
-   * gateway when its container had gone, is answered `not_found`.
+   * Every 4xx, and 503: it changed nothing. `code` is the error's (`not_found`, `conflict`,
+   * `invalid`, `over_quota`, `unavailable`, `rate_limited`). One exception is the checker's
+   * business: a write that was done, and asked for again by the gateway when its container had
+   * gone, is answered `not_found`.
    */
   | { readonly kind: 'refused'; readonly code: string; readonly nameTaken?: boolean }
   /** 504, 500, or the connection broke: it may have been done, or may be done yet, or never. */
   | { readonly kind: 'unknown'; readonly why: string };
 
 export interface Operation {
-  /** The client: it has one request under way at a time. After an `unknown` it goes on under the same name. */
+  /**
+   * The client: it has one request under way at a time. After an `unknown` it goes on under the
+   * same name.
+   */
   readonly process: string;
   readonly tenant: string;
   readonly request: Request;

@@ -29,7 +29,9 @@ export function viewsIn({ result }: Operation): readonly Seen[] {
   }
 }
 
-/** Ids that somebody saw and no create was answered with: what unknown creates have made. By name. */
+/**
+ * Ids that somebody saw and no create was answered with: what unknown creates have made. By name.
+ */
 function orphansOf(operations: readonly Operation[]): ReadonlyMap<string, readonly string[]> {
   const names = new Map<string, string>();
   const made = new Set<string>();

@@ -1,6 +1,7 @@
 /**
- * What can be said of a history in plainer words than that no order exists: each judgement looks for one kind of harm and
- * names the operations that show it. All of them hold of every linearizable history; together they are less than that.
+ * What can be said of a history in plainer words than that no order exists: each judgement looks
+ * for one kind of harm and names the operations that show it. All of them hold of every
+ * linearizable history; together they are less than that.
  */
 import { grouped, viewsIn } from './items.ts';
 import type { History, Operation, Seen } from './history.ts';
@@ -65,7 +66,10 @@ interface Tenant {
   readonly tenant: string;
   readonly caps: History['caps'];
   readonly operations: readonly Operation[];
-  /** By container: its creates that were answered, writes and reads that name it, lists that show it. */
+  /**
+   * By container: its creates that were answered, writes and reads that name it, lists that show
+   * it.
+   */
   readonly of: ReadonlyMap<string, readonly Operation[]>;
   readonly lists: readonly Operation[];
 }
@@ -208,7 +212,10 @@ function saidOf(id: string, look: Operation): 'absent' | Seen | undefined {
   return request.kind === 'get' ? viewsIn(look)[0] : undefined;
 }
 
-/** Acknowledged writes that a later look does not show: stale, where another look shows them after all; else lost. */
+/**
+ * Acknowledged writes that a later look does not show: stale, where another look shows them after
+ * all; else lost.
+ */
 function* missed({ tenant, of, lists, operations: all }: Tenant): Generator<Finding> {
   for (const [id, operations] of of) {
     const looks = [...new Set([...operations, ...lists])].sort((a, b) => a.invokedMs - b.invokedMs);

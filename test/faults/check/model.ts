@@ -1,7 +1,7 @@
 /**
- * A tenant as a sequential object: what each operation does to it, and what it may then have been answered. Two things
- * happen unasked: a host confirms that a container is gone, and the platform places one. Both are steps of their own,
- * taken when what somebody saw needs them.
+ * A tenant as a sequential object: what each operation does to it, and what it may then have been
+ * answered. Two things happen unasked: a host confirms that a container is gone, and the platform
+ * places one. Both are steps of their own, taken when what somebody saw needs them.
  */
 import type { Operation, Quota, Seen } from './history.ts';
 
@@ -60,7 +60,10 @@ export class TenantState {
   }
 }
 
-/** What is judged of an operation: a write, done somewhere between its call and its answer; or a look at what is there. */
+/**
+ * What is judged of an operation: a write, done somewhere between its call and its answer; or a
+ * look at what is there.
+ */
 export type Item = Write | Look;
 
 interface Interval {
@@ -170,8 +173,9 @@ export const bury = (state: TenantState, id: string): TenantState | undefined =>
   state.containers.get(id)?.desired === 'removed' ? state.without(id) : undefined;
 
 /**
- * Every placement is a new generation. Two of one container between two looks at it, or one back to where it was, would be
- * taken for a request that was done twice: a history is of hosts that keep what they have, or lose it once.
+ * Every placement is a new generation. Two of one container between two looks at it, or one back to
+ * where it was, would be taken for a request that was done twice: a history is of hosts that keep
+ * what they have, or lose it once.
  */
 export function place(state: TenantState, id: string, host: string | null): TenantState | undefined {
   const holding = state.containers.get(id);

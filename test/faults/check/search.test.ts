@@ -1,4 +1,7 @@
-/** The search against one through every order, on small histories: right ones, and the same with one answer exchanged. */
+/**
+ * The search against one through every order, on small histories: right ones, and the same with one
+ * answer exchanged.
+ */
 import t from 'tap';
 import { createRandom, type Random } from '../../actors/support/random.ts';
 import { isLinearizable } from './exhaustive.ts';

@@ -1,13 +1,15 @@
 /**
- * Is there an order of a tenant's operations, each between its call and its answer, that the model could have gone
- * through? The search walks along time and keeps every configuration that is still possible: a state, and which of the
- * operations under way it has already placed. In the manner of Lowe's just-in-time linearization ("Testing for
- * linearizability", 2017) a write is placed only when its answer comes, or when something answered needs it to have
- * happened; a look is placed as soon as a state matches it, for it changes nothing. So an operation without an answer costs
+ * Is there an order of a tenant's operations, each between its call and its answer, that the model
+ * could have gone through? The search walks along time and keeps every configuration that is still
+ * possible: a state, and which of the operations under way it has already placed. In the manner of
+ * Lowe's just-in-time linearization ("Testing for linearizability", 2017) a write is placed only
+ * when its answer comes, or when something answered needs it to have happened; a look is placed as
+ * soon as a state matches it, for it changes nothing. So an operation without an answer costs
  * nothing until somebody sees what it did.
  *
- * What may stand before a write or a look is looked for among the operations that share a container or a name with it, or with
- * one that does, and so on. The test compares this with a search through every order.
+ * What may stand before a write or a look is looked for among the operations that share a container
+ * or a name with it, or with one that does, and so on. The test compares this with a search through
+ * every order.
  */
 import { Evidence } from './evidence.ts';
 import type { Quota } from './history.ts';
@@ -35,7 +37,10 @@ interface Configuration {
 
 export type Verdict =
   | { readonly kind: 'linearizable' }
-  /** At the answer of `item` no order was left; `concurrent` were under way, `state` is what it could have been at best. */
+  /**
+   * At the answer of `item` no order was left; `concurrent` were under way, `state` is what it
+   * could have been at best.
+   */
   | {
       readonly kind: 'broken';
       readonly item: Item;
@@ -86,8 +91,8 @@ interface Rules {
 }
 
 /**
- * Calls and answers along time. At the same instant calls come first, and the end of what may have happened comes last:
- * whatever is doubtful counts as concurrent.
+ * Calls and answers along time. At the same instant calls come first, and the end of what may have
+ * happened comes last: whatever is doubtful counts as concurrent.
  */
 function momentsOf(items: readonly Item[]): { readonly item: Item; readonly isAnswer: boolean }[] {
   const moments = items.flatMap((item) => [
@@ -186,7 +191,10 @@ function* placing(
   }
 }
 
-/** One step further: a write under way, or one of those that happen unasked, if it has to do with the item. */
+/**
+ * One step further: a write under way, or one of those that happen unasked, if it has to do with
+ * the item.
+ */
 function* steps(
   one: Configuration,
   item: Item,

@@ -1,7 +1,8 @@
 /**
- * A container engine without containers: what the agent calls of the Docker Engine API, over a unix socket, with the
- * engine's own refusals (404, 409, 304), delays, and trouble of its own by a seed. It writes down every run of every
- * container, so that a judge can say what ran, and whether anything ran twice.
+ * A container engine without containers: what the agent calls of the Docker Engine API, over a unix
+ * socket, with the engine's own refusals (404, 409, 304), delays, and trouble of its own by a seed.
+ * It writes down every run of every container, so that a judge can say what ran, and whether
+ * anything ran twice.
  */
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -40,8 +41,8 @@ export interface SimulatedEngine {
   readonly doubles: readonly string[];
   readonly counts: { created: number; started: number; removed: number; troubles: number };
   /**
-   * Calls go wrong now and then: a connection is cut before the work or after it; and where a call is about the tenant in
-   * bad luck, it may be refused with a 500.
+   * Calls go wrong now and then: a connection is cut before the work or after it; and where a call
+   * is about the tenant in bad luck, it may be refused with a 500.
    */
   setTrouble(isOn: boolean): void;
   /** One container of the tenant in bad luck ends by itself. False where none runs. */
@@ -88,7 +89,10 @@ const labelsAsked = (query: URLSearchParams): [string, string][] => {
 const bears = (labels: Labels, asked: readonly (readonly [string, string])[]): boolean =>
   asked.every(([name, value]) => labels[name] === value);
 
-/** `unlucky`: the tenant whose containers crash and fail; the others have only the luck of their connections. */
+/**
+ * `unlucky`: the tenant whose containers crash and fail; the others have only the luck of their
+ * connections.
+ */
 export async function startSimulatedEngine(
   socketPath: string,
   unlucky: string,
@@ -205,7 +209,10 @@ export async function startSimulatedEngine(
     return 'streamed';
   };
 
-  /** No container says anything: a follower waits until its container is down, another gets the end at once. */
+  /**
+   * No container says anything: a follower waits until its container is down, another gets the end
+   * at once.
+   */
   const logs = (made: Made, { query }: Asked, response: ServerResponse): Answer => {
     response.writeHead(200, { 'content-type': 'application/vnd.docker.raw-stream' });
     response.flushHeaders();

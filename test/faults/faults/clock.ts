@@ -1,4 +1,6 @@
-/** The wall clock of one program steps, forward or back, by minutes to hours; later it is set right. */
+/**
+ * The wall clock of one program steps, forward or back, by minutes to hours; later it is set right.
+ */
 import type { ProgramPlace } from '../world.ts';
 import { between, type FaultKind } from './fault.ts';
 

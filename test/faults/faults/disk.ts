@@ -1,6 +1,7 @@
 /**
- * A server whose disk lies: while it is down, a bit of a message block is flipped, or the end of one is missing. Every
- * other time it is then made the leader of that stream, and the partitions are loaded anew: from what is left of it.
+ * A server whose disk lies: while it is down, a bit of a message block is flipped, or the end of
+ * one is missing. Every other time it is then made the leader of that stream, and the partitions
+ * are loaded anew: from what is left of it.
  */
 import { closeSync, ftruncateSync, openSync, readdirSync, readSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';

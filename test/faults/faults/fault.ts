@@ -1,4 +1,7 @@
-/** What a fault is: planned from the seed alone, so that the schedule of a run can be printed before it starts. */
+/**
+ * What a fault is: planned from the seed alone, so that the schedule of a run can be printed before
+ * it starts.
+ */
 import type { Random } from '../../actors/support/random.ts';
 import type { World } from '../world.ts';
 

@@ -5,7 +5,10 @@ import type { World } from '../world.ts';
 import { between, healed, type FaultKind, type Injected, type Planned } from './fault.ts';
 
 const servers = ['n1', 'n2', 'n3'] as const;
-/** Who speaks to a server; none of the programs speaks to another past the servers, once an agent has enrolled. */
+/**
+ * Who speaks to a server; none of the programs speaks to another past the servers, once an agent
+ * has enrolled.
+ */
 const others = ['n1', 'n2', 'n3', 'a1', 'a2', 'g1', 'g2', 'h1'] as const satisfies readonly Place[];
 const holds = { min: 4_000, max: 9_000 };
 
@@ -55,7 +58,10 @@ const oneWay: FaultKind = {
   },
 };
 
-/** From a program to all servers, back, or both: what it sends may arrive when all has gone on without it. */
+/**
+ * From a program to all servers, back, or both: what it sends may arrive when all has gone on
+ * without it.
+ */
 const cutOff = (name: string, places: readonly [Place, ...Place[]] | 'actors'): FaultKind => ({
   name,
   needsWire: true,
@@ -73,14 +79,17 @@ const cutOff = (name: string, places: readonly [Place, ...Place[]] | 'actors'): 
   },
 });
 
-/** Longer than NATS takes to find a leader and an owner to be replaced, so that there is something to be stale about. */
+/**
+ * Longer than NATS takes to find a leader and an owner to be replaced, so that there is something
+ * to be stale about.
+ */
 const minorityHold = { min: 9_000, max: 14_000 };
 /** Until a client whose connection was reset has found the one server that it is left. */
 const gatherMs = 2_000;
 
 /**
- * First all programs are made to connect to a server on their own side, or they would spend the time on a connection that
- * is dead. Clients of the gateway that is cut off go on asking it.
+ * First all programs are made to connect to a server on their own side, or they would spend the
+ * time on a connection that is dead. Clients of the gateway that is cut off go on asking it.
  */
 const minority: FaultKind = {
   name: 'minority cut off with clients',

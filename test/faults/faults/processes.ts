@@ -1,4 +1,7 @@
-/** Processes that die, that stand still for longer than every lease, and that are replaced as an operator replaces them. */
+/**
+ * Processes that die, that stand still for longer than every lease, and that are replaced as an
+ * operator replaces them.
+ */
 import { sleep } from '../../../lib/backoff.ts';
 import type { Place } from '../wire.ts';
 import type { Controlled, World } from '../world.ts';
@@ -75,7 +78,10 @@ const leaderKilled: FaultKind = {
 const actorsOf = (world: World): Controlled[] =>
   (['a1', 'a2'] as const).flatMap((place) => world.processes.get(place) ?? []);
 
-/** What was answered before it was stored is lost here: nothing can be stored, and then memory goes too. */
+/**
+ * What was answered before it was stored is lost here: nothing can be stored, and then memory goes
+ * too.
+ */
 const leaderAndActorsKilled: FaultKind = {
   name: 'NATS leader and actors killed',
   needsWire: false,
@@ -125,7 +131,10 @@ const handOverDisturbed: FaultKind = {
   },
 };
 
-/** What a rolling restart waits between two programs: until the first is ready, and the others have seen it. */
+/**
+ * What a rolling restart waits between two programs: until the first is ready, and the others have
+ * seen it.
+ */
 const settleMs = 1_500;
 
 const rollingRestart: FaultKind = {

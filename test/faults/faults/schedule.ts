@@ -30,8 +30,8 @@ function shuffled<T>(items: readonly T[], random: Random): T[] {
 }
 
 /**
- * Seeds that follow one another take kinds that follow one another, so that a few seeds have had all of them; in a run
- * their order is drawn.
+ * Seeds that follow one another take kinds that follow one another, so that a few seeds have had
+ * all of them; in a run their order is drawn.
  */
 export function scheduleOf({ seed, count, hasWire, actors, only }: ScheduleOptions): Scheduled[] {
   const random = createRandom(seed);

@@ -9,7 +9,10 @@ const portFault = 'must be integers from 1 to 65535, or strings like "53/udp"';
 const host = 'is not a host in an allocated region';
 const KiB = 1024;
 
-/** A field's value in a body that is right otherwise, and the faults it must have; none where it is right. */
+/**
+ * A field's value in a body that is right otherwise, and the faults it must have; none where it is
+ * right.
+ */
 const table: readonly (readonly [field: string, value: unknown, faults: readonly string[]])[] = [
   ['name', 'web', []],
   ['name', 'A.b_c-1', []],

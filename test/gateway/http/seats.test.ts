@@ -1,4 +1,7 @@
-/** How much is taken at a time, of requests and of memory for bodies: in all, of a client, of a tenant. */
+/**
+ * How much is taken at a time, of requests and of memory for bodies: in all, of a client, of a
+ * tenant.
+ */
 import fc from 'fast-check';
 import t from 'tap';
 import { Seats, type Seat } from '../../../gateway/http/seats.ts';

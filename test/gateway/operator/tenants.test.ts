@@ -63,7 +63,8 @@ t.test('what a later revocation takes the place of refuses nothing that it does 
         (held, { revocation }) => [...held.filter((one) => !isCovered(one, revocation)), revocation],
         [],
       );
-      // A token can be revoked by its name once it is there; its issuer dates it ahead by no more than is allowed for.
+      // A token can be revoked by its name once it is there; its issuer dates it ahead by no more
+      // than is allowed for.
       const isNamed = told.some(({ atS, revocation }) => atS >= issuedS && meets(revocation, identity));
       return !isNamed || expiresAtS <= usedS || meeting(kept);
     }),

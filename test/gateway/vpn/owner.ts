@@ -1,4 +1,7 @@
-/** The owner of every partition in one memory: it decides with the actors' own code, and a test can step in between. */
+/**
+ * The owner of every partition in one memory: it decides with the actors' own code, and a test can
+ * step in between.
+ */
 import { decideRead, decideWrite } from '../../../actors/domain/decide.ts';
 import { PartitionState } from '../../../actors/domain/state.ts';
 import type { Ask } from '../../../schemas/wire/messages.ts';
@@ -8,7 +11,10 @@ import { revocationsOf, type AnswerOf } from '../support.ts';
 export interface DecidingOwner {
   (ask: Ask): Promise<AnswerOf>;
   readonly state: PartitionState;
-  /** Asks that match wait until this is done; it is done once, for a gateway repeats an ask that takes long. */
+  /**
+   * Asks that match wait until this is done; it is done once, for a gateway repeats an ask that
+   * takes long.
+   */
   before(matches: (ask: Ask) => boolean, act: () => Promise<void>): void;
 }
 

@@ -1,4 +1,7 @@
-/** A peer and its network as actors keep them, with certificates that are ones, and texts that have broken other people's files. */
+/**
+ * A peer and its network as actors keep them, with certificates that are ones, and texts that have
+ * broken other people's files.
+ */
 import { generateKeyPairSync } from 'node:crypto';
 import { issueCa, issueClient, issueServer, publicKeyPemOf } from '../../../gateway/vpn/pki/x509.ts';
 import type { Subject } from '../../../gateway/vpn/render/subject.ts';
@@ -88,7 +91,10 @@ export const subjectWith = (peer: Partial<PeerRecord> = {}, network: Partial<Net
   baseUrl,
 });
 
-/** Each would end a literal, a line, an element or a header somewhere, or show something other than it is. */
+/**
+ * Each would end a literal, a line, an element or a header somewhere, or show something other than
+ * it is.
+ */
 export const nasty: readonly string[] = [
   '"',
   "'",

@@ -1,4 +1,7 @@
-/** How long containers run without the control plane, over restarts of the agent, and what the control plane counts on. */
+/**
+ * How long containers run without the control plane, over restarts of the agent, and what the
+ * control plane counts on.
+ */
 import t, { type Test } from 'tap';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -62,7 +65,9 @@ t.test('a fenced host is settled only after its agent has stopped everything, ho
         lookMs: fc.integer({ min: 1, max: minute }),
         graceMs: ms(minute),
         containers: ms(1000),
-        /** Starts of the agent before the last one, and whether the last one can read what was kept. */
+        /**
+         * Starts of the agent before the last one, and whether the last one can read what was kept.
+         */
         startedAtMs: ms(10 * minute),
         isKnown: fc.boolean(),
         fencedAtMs: ms(20 * minute),
@@ -70,7 +75,8 @@ t.test('a fenced host is settled only after its agent has stopped everything, ho
       ({ allowedMs, lookMs, graceMs, containers, startedAtMs, isKnown, fencedAtMs }) => {
         const settings = { STOP_ON_DISCONNECT_MS: allowedMs, BEAT_INTERVAL_MS: lookMs, STOP_GRACE_MS: graceMs };
         const stopsAfterMs = stoppedAfterMs(settings, containers);
-        // The control plane heard it last at 0; it was started (again) before its containers had to stop.
+        // The control plane heard it last at 0; it was started (again) before its containers had to
+        // stop.
         const lastStartMs = Math.min(startedAtMs, allowedMs);
         let nowMs = lastStartMs;
         const isCutOff = () => {

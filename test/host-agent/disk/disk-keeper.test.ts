@@ -1,4 +1,7 @@
-/** Containers that are slow to measure, and a disk that fills meanwhile: on a fake engine, by a clock that is set. */
+/**
+ * Containers that are slow to measure, and a disk that fills meanwhile: on a fake engine, by a
+ * clock that is set.
+ */
 import { tmpdir } from 'node:os';
 import type { ServerResponse } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
@@ -27,7 +30,10 @@ const limitBytes = 100;
 
 const isMeasurement = ({ path, query }: FakeCall): boolean => path.endsWith('/json') && query.get('size') === '1';
 
-/** What a container's measurement says: bytes, or nothing before the test answers it, or before its deadline. */
+/**
+ * What a container's measurement says: bytes, or nothing before the test answers it, or before its
+ * deadline.
+ */
 type Size = number | 'held' | 'late';
 
 const lateMs = 200;

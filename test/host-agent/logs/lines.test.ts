@@ -219,7 +219,8 @@ t.test('seq: microseconds, made to rise', (t) => {
   t.end();
 });
 
-// What an engine has in its log: two streams, a little out of order, parts of long lines sharing a time.
+// What an engine has in its log: two streams, a little out of order, parts of long lines sharing a
+// time.
 const anyLog: fc.Arbitrary<Line[]> = fc
   .array(
     fc.record({

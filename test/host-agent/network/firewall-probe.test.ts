@@ -1,4 +1,7 @@
-/** What a look from inside a container proves, and what it does not: the engine is played by its answers. */
+/**
+ * What a look from inside a container proves, and what it does not: the engine is played by its
+ * answers.
+ */
 import { Readable } from 'node:stream';
 import t from 'tap';
 import type { Network } from '../../../host-agent/docker/answers.ts';

@@ -1,4 +1,7 @@
-/** What the agent does about its rules: by what nft answers, and by what a look from inside a container says. */
+/**
+ * What the agent does about its rules: by what nft answers, and by what a look from inside a
+ * container says.
+ */
 import { Registry } from 'prom-client';
 import t from 'tap';
 import type { Network } from '../../../host-agent/docker/answers.ts';

@@ -1,7 +1,7 @@
 /**
- * From any (desired, observed, memory) the loop of remember, plan, carry out and settle ends in "nothing to do", in a
- * bounded number of steps, with the engine as it is desired. The engine here is the plainest model of Docker; what it
- * answers, and when wishes change, comes from the seed.
+ * From any (desired, observed, memory) the loop of remember, plan, carry out and settle ends in
+ * "nothing to do", in a bounded number of steps, with the engine as it is desired. The engine here
+ * is the plainest model of Docker; what it answers, and when wishes change, comes from the seed.
  */
 import fc from 'fast-check';
 import t from 'tap';

@@ -44,7 +44,8 @@ export const quick = {
   RESTART_BACKOFF_MAX_MS: '2000',
   RETRY_MIN_MS: '50',
   RETRY_MAX_MS: '500',
-  // The run's own, those that tests play on loopback, and names that a fake engine makes nothing of.
+  // The run's own, those that tests play on loopback, and names that a fake engine makes nothing
+  // of.
   REGISTRIES_ALLOWED: 'docker.io,127.0.0.1:*,*.example',
   // Every agent would run a container of its own beside the test's.
   CONTAINER_FIREWALL: 'off',

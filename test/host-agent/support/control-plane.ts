@@ -1,6 +1,7 @@
 /**
- * The control plane, played by its protocol on a real nats-server with the two accounts: it enrols a host over HTTP,
- * answers hello, sync and report over NATS, and holds the stream LOGS. What it was told is kept for the test to look at.
+ * The control plane, played by its protocol on a real nats-server with the two accounts: it enrols
+ * a host over HTTP, answers hello, sync and report over NATS, and holds the stream LOGS. What it
+ * was told is kept for the test to look at.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { createServer } from 'node:http';
@@ -91,11 +92,20 @@ export interface ControlPlane {
   beats(): Beat[];
   /** Who said each of them, by its subject. */
   senders(): Sender<string>[];
-  /** `last` knows no credentials that name the agent's key in their subjects, and does not hear who uses them. */
+  /**
+   * `last` knows no credentials that name the agent's key in their subjects, and does not hear who
+   * uses them.
+   */
   playRelease(release: 'this' | 'last'): void;
-  /** Whether messages of credentials that name the agent's key arrive; not while the accounts do not export them. */
+  /**
+   * Whether messages of credentials that name the agent's key arrive; not while the accounts do not
+   * export them.
+   */
   hearBound(isOn: boolean): void;
-  /** Does not know this host any more, as after a restore: hellos and reports are refused, syncs are not answered. */
+  /**
+   * Does not know this host any more, as after a restore: hellos and reports are refused, syncs are
+   * not answered.
+   */
   forget(): void;
   hellos(): Hello[];
   /** Faults of the protocol: a `seq` that did not rise, a message that does not decode. */

@@ -74,7 +74,10 @@ export const seen = (state: EngineState, changes: Partial<Found> = {}, extra: re
   extra,
 });
 
-/** As it is in the middle of a life: this generation is known, it was seen to run, nothing is in the way. */
+/**
+ * As it is in the middle of a life: this generation is known, it was seen to run, nothing is in the
+ * way.
+ */
 export const memory = (changes: Partial<Memory> = {}): Memory => ({
   ...blank,
   generation: 3,

@@ -1,4 +1,6 @@
-/** The engine as the test sees it, by calls of its own: what really runs, whatever the agent says. */
+/**
+ * The engine as the test sees it, by calls of its own: what really runs, whatever the agent says.
+ */
 import type { Test } from 'tap';
 import { engineGet, engineRequest, parseEngineHost, type EngineAddress } from '../../../dev/servers/engine-api.ts';
 import { labels } from '../../../host-agent/reconcile/observed.ts';

@@ -2,7 +2,10 @@ import { sleep } from '../../../lib/backoff.ts';
 
 const pollMs = 50;
 
-/** Asks until there is an answer; the deadline is generous, for a machine that is busy with other tests. */
+/**
+ * Asks until there is an answer; the deadline is generous, for a machine that is busy with other
+ * tests.
+ */
 export async function eventually<T>(
   ask: () => T | undefined | Promise<T | undefined>,
   what: () => string,

@@ -1,6 +1,7 @@
 /**
- * A container engine by its protocol (Docker Engine API v1.41), which can be made to hang, refuse or stall where a real
- * one cannot be asked to. It holds containers and images in memory; nothing runs.
+ * A container engine by its protocol (Docker Engine API v1.41), which can be made to hang, refuse
+ * or stall where a real one cannot be asked to. It holds containers and images in memory; nothing
+ * runs.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,7 @@
-/** Everything that a test of a running agent stands on: engine, registry, control plane, and an agent that is enrolled. */
+/**
+ * Everything that a test of a running agent stands on: engine, registry, control plane, and an
+ * agent that is enrolled.
+ */
 import type { Test } from 'tap';
 import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -41,7 +44,8 @@ export async function startRig(t: Test, dockerHost?: string): Promise<Rig> {
     agent: (env = {}) => startAgent(t, { dockerHost: engineHost, stateDir, controlPlane, env }),
     script: async (name, script) => {
       const repository = `longshore/agent-${name}`;
-      // Named by its content: an engine that lives longer than a run keeps what an earlier version of a test made.
+      // Named by its content: an engine that lives longer than a run keeps what an earlier version
+      // of a test made.
       const tag = createHash('sha256').update(script).digest('hex').slice(0, 12);
       const key = `${registry}/${repository}:${tag}`;
       const pushed = images.get(key) ?? pushTestImage(registry, { repository, tag, cmd: ['sh', '-c', script] });

@@ -1,6 +1,7 @@
 /**
- * No message keeps an actors process from its other work: what 100,000 containers make long is cut into slices. Counted
- * in steps, under a clock that is a millisecond later at every look: a slice has so many.
+ * No message keeps an actors process from its other work: what 100,000 containers make long is cut
+ * into slices. Counted in steps, under a clock that is a millisecond later at every look: a slice
+ * has so many.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { NatsConnection } from '@nats-io/transport-node';

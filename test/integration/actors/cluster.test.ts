@@ -1,4 +1,7 @@
-/** Which cluster a process works on: it makes one, joins the one that is there, and refuses what is not its own. */
+/**
+ * Which cluster a process works on: it makes one, joins the one that is there, and refuses what is
+ * not its own.
+ */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';

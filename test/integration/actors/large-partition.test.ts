@@ -1,4 +1,6 @@
-/** A partition whose load is longer work than a lease lasts, and two processes that could have it. */
+/**
+ * A partition whose load is longer work than a lease lasts, and two processes that could have it.
+ */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
 import { encodeValue } from '../../../actors/runtime/codec.ts';

@@ -1,4 +1,7 @@
-/** Several actors processes on one nats-server: who has which partition, and what becomes of it when one goes. */
+/**
+ * Several actors processes on one nats-server: who has which partition, and what becomes of it when
+ * one goes.
+ */
 import { randomUUID } from 'node:crypto';
 import type { NatsConnection } from '@nats-io/transport-node';
 import t, { type Test } from 'tap';
@@ -59,7 +62,10 @@ async function until(what: string, check: () => boolean, withinMs = 60_000): Pro
   return performance.now() - startMs;
 }
 
-/** Asks as a gateway does: whoever refuses, or is not there, is asked again, under the same operation id. */
+/**
+ * Asks as a gateway does: whoever refuses, or is not there, is asked again, under the same
+ * operation id.
+ */
 async function insist(
   nc: NatsConnection,
   ask: Record<string, unknown> & { tenant: string },
@@ -197,7 +203,8 @@ t.test('a process that falls silent is taken over; when it is back it answers no
   const before = other.owner.serving();
   let isEarly = false;
   await until('the other has all', () => {
-    // The last renewal may lie well before the moment of freezing: only the lease itself says when it is over.
+    // The last renewal may lie well before the moment of freezing: only the lease itself says when
+    // it is over.
     if (other.owner.serving() > before && frozen.owner.keeper.membership.lease().isValid()) isEarly = true;
     return other.owner.serving() === partitions;
   });

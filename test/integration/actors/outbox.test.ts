@@ -1,4 +1,7 @@
-/** The VPN's records over the partition runtime, and the errands between partitions, on a real nats-server at the end. */
+/**
+ * The VPN's records over the partition runtime, and the errands between partitions, on a real
+ * nats-server at the end.
+ */
 import t, { type Test } from 'tap';
 import { askOf, batchesOf, createErrands, errandsOf, outcomeOf } from '../../../actors/outbox/outbox.ts';
 import type { PartitionClient } from '../../../lib/rpc/partition-client.ts';

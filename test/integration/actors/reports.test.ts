@@ -1,4 +1,7 @@
-/** Reports of an agent's own reporter to an actors process on a real nats-server: what they commit, and what is too old. */
+/**
+ * Reports of an agent's own reporter to an actors process on a real nats-server: what they commit,
+ * and what is too old.
+ */
 import t, { type Test } from 'tap';
 import { Fleet } from '../../../actors/endpoints/host-directory.ts';
 import { serveAsks } from '../../../actors/endpoints/asks.ts';

@@ -1,4 +1,7 @@
-/** Credentials of removed hosts at real NATS servers: refused by each of them, and those of others are not. */
+/**
+ * Credentials of removed hosts at real NATS servers: refused by each of them, and those of others
+ * are not.
+ */
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
@@ -32,7 +35,10 @@ interface Enrolled {
   readonly jwt: string;
 }
 
-/** Actors processes, but for the process, each with a connection of the system account to one of the servers. */
+/**
+ * Actors processes, but for the process, each with a connection of the system account to one of the
+ * servers.
+ */
 async function control(t: Test, ground: Ground, urls: readonly string[], caFile?: string): Promise<void> {
   for (const url of urls) {
     const tls = caFile === undefined ? {} : { tlsCaFile: caFile };

@@ -1,4 +1,7 @@
-/** The program scrubs from its start, also while a partition has no owner: a damaged replica may be why. */
+/**
+ * The program scrubs from its start, also while a partition has no owner: a damaged replica may be
+ * why.
+ */
 import t from 'tap';
 import { within } from '../../../lib/backoff.ts';
 import { keys } from '../../../schemas/records/buckets.ts';

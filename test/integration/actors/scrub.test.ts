@@ -1,4 +1,6 @@
-/** Three servers, whose disks are damaged behind their backs: the scrub names the one, and no other. */
+/**
+ * Three servers, whose disks are damaged behind their backs: the scrub names the one, and no other.
+ */
 import { readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';

@@ -1,4 +1,6 @@
-/** Whose messages are answered where it is not known, or not yet, which key is enrolled for a host. */
+/**
+ * Whose messages are answered where it is not known, or not yet, which key is enrolled for a host.
+ */
 import t, { type Test } from 'tap';
 import { HostDirectory } from '../../../actors/endpoints/directory.ts';
 import { Fleet } from '../../../actors/endpoints/host-directory.ts';
@@ -19,7 +21,10 @@ import { none, roomy } from '../../actors/support/records.ts';
 
 const damaged = hostKey('h1');
 
-/** A process that owns two partitions, with a damaged record of the host in the one that the host is at home in. */
+/**
+ * A process that owns two partitions, with a damaged record of the host in the one that the host is
+ * at home in.
+ */
 async function serving(t: Test) {
   const nats = await startNats({ dir: temporaryFolder(t) });
   t.teardown(() => nats.stop());

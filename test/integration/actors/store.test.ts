@@ -1,4 +1,6 @@
-/** What the runtime builds on, tried on the real server: the fence, atomic batches, TTLs, and loads. */
+/**
+ * What the runtime builds on, tried on the real server: the fence, atomic batches, TTLs, and loads.
+ */
 import { randomUUID } from 'node:crypto';
 import { headers } from '@nats-io/transport-node';
 import t from 'tap';

@@ -1,4 +1,7 @@
-/** Backup and restore on a real server: streams as they were, and refusals that leave everything as it was. */
+/**
+ * Backup and restore on a real server: streams as they were, and refusals that leave everything as
+ * it was.
+ */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -76,8 +79,9 @@ async function destroy(connection: NatsConnection = nc): Promise<void> {
 }
 
 /**
- * A server that deletes a stream renames its folder to `.<stream>`, answers, and removes it afterwards (nats-server 2.15). A
- * stream of that name that is made and deleted again before the end of that may not be made a third time.
+ * A server that deletes a stream renames its folder to `.<stream>`, answers, and removes it
+ * afterwards (nats-server 2.15). A stream of that name that is made and deleted again before the
+ * end of that may not be made a third time.
  */
 async function removedFromDisk(): Promise<void> {
   const accounts = join(natsFolder, 'jetstream', 'jetstream');

@@ -1,4 +1,7 @@
-/** The sample of a proxy for engines (deploy/squid/): squid takes it, and it leads to registries alone. */
+/**
+ * The sample of a proxy for engines (deploy/squid/): squid takes it, and it leads to registries
+ * alone.
+ */
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { join } from 'node:path';

@@ -1,4 +1,6 @@
-/** Two private engines in one firewall: the start of one leaves the rules of the other as they are. */
+/**
+ * Two private engines in one firewall: the start of one leaves the rules of the other as they are.
+ */
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -21,7 +23,10 @@ async function ask(engine: PrivateEngine, method: 'POST' | 'DELETE', path: strin
   return answer.text;
 }
 
-/** The rules that name one of these bridges or addresses, without the counters, in the order of the chains. */
+/**
+ * The rules that name one of these bridges or addresses, without the counters, in the order of the
+ * chains.
+ */
 async function rulesOf(names: readonly string[]): Promise<string[]> {
   const tool = await toolHere('dockerd');
   const [iptables = ''] = executablesOf(['iptables'], tool.env);
@@ -87,7 +92,8 @@ async function startEngine(dir: string, registry: string) {
     }
   };
   await served();
-  // Without a userland proxy, the rule of a published port names the address of its container and no bridge.
+  // Without a userland proxy, the rule of a published port names the address of its container and
+  // no bridge.
   return { engine, names: [...bridges, `${await address('left')}:`], address, reaches, publishes };
 }
 

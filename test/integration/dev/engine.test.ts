@@ -236,7 +236,10 @@ t.test('two private engines side by side', { skip: skipWithoutPrivateEngine }, a
   }
 });
 
-/** Off, the kernel passes what crosses a bridge by its firewall, and Docker's isolation inside a network is none. */
+/**
+ * Off, the kernel passes what crosses a bridge by its firewall, and Docker's isolation inside a
+ * network is none.
+ */
 const bridgesAreFiltered = (): boolean => {
   try {
     return readFileSync('/proc/sys/net/bridge/bridge-nf-call-iptables', 'utf8').trim() === '1';

@@ -1,4 +1,7 @@
-/** Three servers as one: TLS on every connection, three copies of what is stored, and one of them may be away. */
+/**
+ * Three servers as one: TLS on every connection, three copies of what is stored, and one of them
+ * may be away.
+ */
 import { readFileSync } from 'node:fs';
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { connect, credsAuthenticator, type NatsConnection } from '@nats-io/transport-node';

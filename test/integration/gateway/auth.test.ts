@@ -1,4 +1,7 @@
-/** Who gets in: every refusal of a token, keys from a file and from a URL that fails, cookies and cross-site requests. */
+/**
+ * Who gets in: every refusal of a token, keys from a file and from a URL that fails, cookies and
+ * cross-site requests.
+ */
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -265,7 +268,8 @@ t.test('keys from a URL: fetched once, renewed, kept through an outage', async (
   for (const stranger of strangers) t.equal(await told(stranger), 'refused unknown key');
   t.equal(server.fetches(), 2, 'strangers cost the issuer nothing');
 
-  // The outage: what is known goes on, what can't be told is 503, and the issuer is left alone for a while.
+  // The outage: what is known goes on, what can't be told is 503, and the issuer is left alone for
+  // a while.
   published.status = 500;
   clock.advance(limits.jwksUnknownKidMs + 1);
   const [stranger = ''] = strangers;

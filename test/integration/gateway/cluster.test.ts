@@ -1,4 +1,7 @@
-/** Which cluster a gateway serves: the one that it is told of, and only for as long as it is that one. */
+/**
+ * Which cluster a gateway serves: the one that it is told of, and only for as long as it is that
+ * one.
+ */
 import t from 'tap';
 import { serveReads } from '../../../actors/endpoints/reads.ts';
 import { waitForCluster } from '../../../gateway/backend/cluster.ts';

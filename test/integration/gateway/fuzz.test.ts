@@ -1,6 +1,6 @@
 /**
- * Requests made at random from the route table: never a 500, only statuses that the table names, JSON of the contract's
- * shapes, and nothing of another tenant.
+ * Requests made at random from the route table: never a 500, only statuses that the table names,
+ * JSON of the contract's shapes, and nothing of another tenant.
  */
 import fc from 'fast-check';
 import t from 'tap';
@@ -66,7 +66,10 @@ const statusesOf = (route: Route): Set<number> => {
 
 const known = new Set<string>(Object.keys(errorStatus));
 
-/** A segment that names nothing leads to no route: under a guarded prefix that is a 401, of a public route too. */
+/**
+ * A segment that names nothing leads to no route: under a guarded prefix that is a 401, of a public
+ * route too.
+ */
 const namesNothing = (path: string): boolean => /%(?:00|2f|(?![\da-f]{2}))/i.test(path);
 
 for (const engine of engines) {

@@ -1,4 +1,7 @@
-/** What two HTTP parsers could read differently, and bodies that don't fit: raw bytes on real sockets, on both engines. */
+/**
+ * What two HTTP parsers could read differently, and bodies that don't fit: raw bytes on real
+ * sockets, on both engines.
+ */
 import { connect, type Socket } from 'node:net';
 import t, { type Test } from 'tap';
 import { createEngine } from '../../../gateway/http/engine/choose.ts';
@@ -21,7 +24,10 @@ interface Stage {
   readonly finished: string[];
 }
 
-/** An engine with a program that echoes bodies, holds `/slow` for a while and answers `/large` with five megabytes and `/huge` with forty. */
+/**
+ * An engine with a program that echoes bodies, holds `/slow` for a while and answers `/large` with
+ * five megabytes and `/huge` with forty.
+ */
 async function stage(t: Test, name: 'uws' | 'node', connections: number = limits.connections): Promise<Stage> {
   const seen: string[] = [];
   const finished: string[] = [];
@@ -69,7 +75,9 @@ const turnMs = 10;
 
 const stepMs = 50;
 
-/** Sends one piece; when it was dispatched, the engine's clock goes on until the other side closes. */
+/**
+ * Sends one piece; when it was dispatched, the engine's clock goes on until the other side closes.
+ */
 async function converse({ port, clock, engine }: Stage, piece: string): Promise<Talk & { readonly tookMs: number }> {
   const socket = connect(port, '127.0.0.1');
   let text = '';
@@ -88,8 +96,9 @@ async function converse({ port, clock, engine }: Stage, piece: string): Promise<
 }
 
 /**
- * Sends the pieces, a little apart, and returns what came back until it closed or was quiet. The quiet is counted in turns
- * of the event loop, which the engine shares: a process that gets no processor for a while only seems quiet.
+ * Sends the pieces, a little apart, and returns what came back until it closed or was quiet. The
+ * quiet is counted in turns of the event loop, which the engine shares: a process that gets no
+ * processor for a while only seems quiet.
  */
 async function talk(port: number, pieces: readonly string[], quietMs = 150): Promise<Talk> {
   const socket: Socket = connect(port, '127.0.0.1');
@@ -113,7 +122,10 @@ async function talk(port: number, pieces: readonly string[], quietMs = 150): Pro
 
 const statusesOf = ({ text }: Talk): string[] =>
   [...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, code]) => code ?? '');
-/** What is finished, in its order, where one reply is not read. It takes the time that a connection may be idle. */
+/**
+ * What is finished, in its order, where one reply is not read. It takes the time that a connection
+ * may be idle.
+ */
 async function leftUnread(name: 'uws' | 'node'): Promise<readonly string[]> {
   const { port, finished } = await stage(t, name);
   const reader = connect(port, '127.0.0.1').pause();

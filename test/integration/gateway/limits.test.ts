@@ -1,4 +1,7 @@
-/** How much a tenant and an address may, alone and with other gateways through Redis; and news of revocations. */
+/**
+ * How much a tenant and an address may, alone and with other gateways through Redis; and news of
+ * revocations.
+ */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';

@@ -1,6 +1,7 @@
 /**
- * A tenant reads its own events: what an answered request did is in the next list and in a resumed stream, however long the
- * stream EVENTS takes. A real owner and a real gateway; the stream EVENTS takes nothing until the test lets it.
+ * A tenant reads its own events: what an answered request did is in the next list and in a resumed
+ * stream, however long the stream EVENTS takes. A real owner and a real gateway; the stream EVENTS
+ * takes nothing until the test lets it.
  */
 import { jetstreamManager } from '@nats-io/jetstream';
 import { randomUUID } from 'node:crypto';

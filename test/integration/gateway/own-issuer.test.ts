@@ -1,4 +1,7 @@
-/** The token issuer that docs/deploy.md shows, as it stands there, with a gateway that is set up as it says. */
+/**
+ * The token issuer that docs/deploy.md shows, as it stands there, with a gateway that is set up as
+ * it says.
+ */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,7 @@
-/** The gateway as a process: what it says at start, what it refuses to start with, its metrics, and how it stops under load. */
+/**
+ * The gateway as a process: what it says at start, what it refuses to start with, its metrics, and
+ * how it stops under load.
+ */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -25,8 +28,9 @@ import {
 } from '../../gateway/support.ts';
 
 /**
- * Within it the balancer has to notice, and its last connection has to be accepted: the kernel resets one that nobody has
- * accepted when the listening socket is closed. That takes milliseconds, and seconds on a starved machine.
+ * Within it the balancer has to notice, and its last connection has to be accepted: the kernel
+ * resets one that nobody has accepted when the listening socket is closed. That takes milliseconds,
+ * and seconds on a starved machine.
  */
 const delayMs = 10_000;
 const main = join(repositoryRoot, 'dist/gateway/main.js');

@@ -1,4 +1,7 @@
-/** Logs, events and waits, read from real streams: newest first, followed, resumed without loss or repetition, ended. */
+/**
+ * Logs, events and waits, read from real streams: newest first, followed, resumed without loss or
+ * repetition, ended.
+ */
 import { jetstream, type JetStreamClient } from '@nats-io/jetstream';
 import { connect } from 'node:net';
 import t, { type Test } from 'tap';
@@ -368,7 +371,8 @@ for (const engine of engines) {
         `GET ${compute}/${id}/logs?follow=true HTTP/1.1\r\nHost: ${hostname}\r\n` +
           `Authorization: ${headers.authorization}\r\nLast-Event-ID: 0\r\n\r\n`,
       );
-      // What the gateway has read of the stream is in its memory or in the kernel's buffers, which are smaller.
+      // What the gateway has read of the stream is in its memory or in the kernel's buffers, which
+      // are smaller.
       const readBytes = (): number => gateway.nc.stats().inBytes - before;
       await until('the first lines', () => readBytes() > limits.streamBufferBytes / 2);
       const heldBytes = await settled(readBytes);

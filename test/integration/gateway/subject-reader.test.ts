@@ -1,4 +1,7 @@
-/** The newest of a subject, on a real server: the same as of a plain read of all, whatever lies between, and cheaply. */
+/**
+ * The newest of a subject, on a real server: the same as of a plain read of all, whatever lies
+ * between, and cheaply.
+ */
 import { jetstream } from '@nats-io/jetstream';
 import t from 'tap';
 import { v7 as uuidv7 } from 'uuid';

@@ -1,4 +1,7 @@
-/** Credentials that name the agent's key in their subjects (ADR 22): how an agent comes by them, and that they suffice. */
+/**
+ * Credentials that name the agent's key in their subjects (ADR 22): how an agent comes by them, and
+ * that they suffice.
+ */
 import t, { type Test } from 'tap';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

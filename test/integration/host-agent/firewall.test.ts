@@ -1,4 +1,7 @@
-/** The agent's firewall on a real engine: set, checked from inside a container, mended, and missed where it can't be. */
+/**
+ * The agent's firewall on a real engine: set, checked from inside a container, mended, and missed
+ * where it can't be.
+ */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { mkdirSync, writeFileSync } from 'node:fs';

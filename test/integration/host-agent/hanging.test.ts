@@ -1,4 +1,6 @@
-/** The agent program against an engine that hangs on some calls, or fails on one: the others go on. */
+/**
+ * The agent program against an engine that hangs on some calls, or fails on one: the others go on.
+ */
 import t, { type Test } from 'tap';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

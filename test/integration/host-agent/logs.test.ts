@@ -9,7 +9,10 @@ import type { ControlPlane } from '../../host-agent/support/control-plane.ts';
 import { eventually } from '../../host-agent/support/eventually.ts';
 import { startRig } from '../../host-agent/support/rig.ts';
 
-/** What a reader gives: lines that are not above the last are the ones that were sent twice (schemas/api/log.ts). */
+/**
+ * What a reader gives: lines that are not above the last are the ones that were sent twice
+ * (schemas/api/log.ts).
+ */
 function asRead(captured: readonly LogEntry[]): LogEntry[] {
   let last = 0;
   return captured.filter(({ seq }) => {

@@ -1,4 +1,7 @@
-/** What the agent takes for its own: containers that bear its cluster and its host (A4), answers in its own inbox (A7). */
+/**
+ * What the agent takes for its own: containers that bear its cluster and its host (A4), answers in
+ * its own inbox (A7).
+ */
 import { join } from 'node:path';
 import t from 'tap';
 import { connect, credsAuthenticator } from '@nats-io/transport-node';

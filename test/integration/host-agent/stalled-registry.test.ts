@@ -1,4 +1,7 @@
-/** A pull by a real engine from a registry that stops sending, and from one that is slow and goes on. */
+/**
+ * A pull by a real engine from a registry that stops sending, and from one that is slow and goes
+ * on.
+ */
 import t, { type Test } from 'tap';
 import { createHash } from 'node:crypto';
 import { createServer, type ServerResponse } from 'node:http';

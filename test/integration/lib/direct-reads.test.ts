@@ -1,4 +1,7 @@
-/** Batched direct reads: what arrives with a gap is not taken for the whole, and writers do not hold a reader up. */
+/**
+ * Batched direct reads: what arrives with a gap is not taken for the whole, and writers do not hold
+ * a reader up.
+ */
 import { headers, type NatsConnection } from '@nats-io/transport-node';
 import { jetstreamManager } from '@nats-io/jetstream';
 import t, { type Test } from 'tap';

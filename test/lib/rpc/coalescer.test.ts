@@ -1,4 +1,7 @@
-/** Asks to owners over a real nats-server, with the test as the owner: whole, in parts, twice, never, and refused. */
+/**
+ * Asks to owners over a real nats-server, with the test as the owner: whole, in parts, twice,
+ * never, and refused.
+ */
 import { Answers } from '../../../lib/nats/answers.ts';
 import { randomUUID } from 'node:crypto';
 import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
@@ -99,7 +102,8 @@ t.test('what arrives in one turn goes in one message, two messages at most under
     await sleep(20);
   }
   await until('two messages', () => held.length === 2);
-  // Sent again: the machine was starved for longer than an attempt takes, and the counts are others.
+  // Sent again: the machine was starved for longer than an attempt takes, and the counts are
+  // others.
   const isStarved = (): boolean => retries.has('lost');
   if (!isStarved()) t.same(batches, [10, 10]);
   hold = false;

@@ -1,4 +1,7 @@
-/** Which containers a host may remove because its owner gave them away: a table, and the property that nothing else goes. */
+/**
+ * Which containers a host may remove because its owner gave them away: a table, and the property
+ * that nothing else goes.
+ */
 import fc from 'fast-check';
 import t from 'tap';
 import type { StateRecord } from '../../../../actors/domain/state.ts';

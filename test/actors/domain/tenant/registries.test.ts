@@ -1,4 +1,7 @@
-/** Which registries a tenant's containers may name: decided where the container is declared and started. */
+/**
+ * Which registries a tenant's containers may name: decided where the container is declared and
+ * started.
+ */
 import t from 'tap';
 import * as decide from '../../../../actors/domain/container/decide.ts';
 import type { PartitionState } from '../../../../actors/domain/state.ts';

@@ -1,4 +1,7 @@
-/** What is remembered of things that are gone is bounded for each tenant: when a create is refused, and until when. */
+/**
+ * What is remembered of things that are gone is bounded for each tenant: when a create is refused,
+ * and until when.
+ */
 import t from 'tap';
 import type { PartitionState, StateRecord } from '../../../../actors/domain/state.ts';
 import { expired } from '../../../../actors/domain/sweep.ts';

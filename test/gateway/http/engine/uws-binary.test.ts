@@ -1,4 +1,7 @@
-/** What is loaded of uWebSockets.js is what was looked at: pins, lockfile, ADR 5 and the installed package agree. */
+/**
+ * What is loaded of uWebSockets.js is what was looked at: pins, lockfile, ADR 5 and the installed
+ * package agree.
+ */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,6 @@
-/** In a thread of the pool: texts for which it ends, throws where nobody catches, or never answers. */
+/**
+ * In a thread of the pool: texts for which it ends, throws where nobody catches, or never answers.
+ */
 import { parentPort } from 'node:worker_threads';
 import type { Order } from '../../../../gateway/vpn/pki/jobs.ts';
 

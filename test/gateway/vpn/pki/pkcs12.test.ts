@@ -35,7 +35,8 @@ const withOpenssl = { skip: await skipWithoutTools('openssl') };
 const withNss = { skip: await skipWithoutTools('pk12util') };
 
 t.test('key derivation agrees with OpenSSL’s', (t) => {
-  // openssl kdf -keylen <length> -kdfopt digest: -kdfopt hexpass: -kdfopt hexsalt: -kdfopt iter: -kdfopt id: PKCS12KDF
+  // openssl kdf -keylen <length> -kdfopt digest: -kdfopt hexpass: -kdfopt hexsalt: -kdfopt iter:
+  // -kdfopt id: PKCS12KDF
   const rows = [
     ['sha1', 'key', 'smeg', '0a58cf64530d823f', 1, '8aaae6297b6cb04642ab5b077851284eb7128f1a2a7fbca3'],
     ['sha1', 'iv', 'smeg', '0a58cf64530d823f', 1, '79993dfe048d3b76'],

@@ -1,4 +1,6 @@
-/** The pool of threads: what it makes, in which order, and what becomes of jobs that can't be done. */
+/**
+ * The pool of threads: what it makes, in which order, and what becomes of jobs that can't be done.
+ */
 import { spawnSync } from 'node:child_process';
 import { createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';

@@ -55,7 +55,8 @@ t.test('passwords', (t) => {
   const counts = new Map<string, number>();
   for (const letter of passwords.join('')) counts.set(letter, (counts.get(letter) ?? 0) + 1);
   t.same([...counts.keys()].sort(), [...passwordAlphabet].sort(), 'of these letters and of all of them');
-  // 54,000 letters: 964 of each, with a standard deviation of 31. Modulo of a byte would give some 844 and others 1,055.
+  // 54,000 letters: 964 of each, with a standard deviation of 31. Modulo of a byte would give some
+  // 844 and others 1,055.
   const [least, most] = [Math.min(...counts.values()), Math.max(...counts.values())];
   t.ok(least > 964 - 6 * 31 && most < 964 + 6 * 31, `${least} to ${most}`);
   t.ok(Math.log2(passwordAlphabet.length) * 18 > 100, 'over 100 bits');

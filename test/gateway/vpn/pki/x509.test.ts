@@ -18,7 +18,10 @@ const publicKeyPem = publicKeyPemOf(keyPem);
 const serverFor = (endpoint: string, given: Partial<Parameters<typeof issueServer>[0]> = {}): string =>
   issueServer({ ...authority, ...aroundNow(), serial: newSerial(), publicKeyPem, endpoint, crlUrl, ...given });
 
-/** OpenSSL's text of a certificate's extensions, a line each: name, then value; key identifiers by their names. */
+/**
+ * OpenSSL's text of a certificate's extensions, a line each: name, then value; key identifiers by
+ * their names.
+ */
 function extensionsOf(text: string, identifiers: ReadonlyMap<string, string>): string[] {
   const lines = (text.split('X509v3 extensions:')[1] ?? '').split('\n').filter((line) => line.trim() !== '');
   const found: string[] = [];

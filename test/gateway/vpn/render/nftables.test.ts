@@ -1,4 +1,7 @@
-/** The rules for the VPN server: what they say, and that nft takes them. Packets meet them in test/attacks/vpn-tenants. */
+/**
+ * The rules for the VPN server: what they say, and that nft takes them. Packets meet them in
+ * test/attacks/vpn-tenants.
+ */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';

@@ -34,7 +34,10 @@ const standard = [
   'alert',
 ];
 
-/** The functions that a browser gives to a script; ours must need none of them, since some of them ask the DNS. */
+/**
+ * The functions that a browser gives to a script; ours must need none of them, since some of them
+ * ask the DNS.
+ */
 function run(script: string): (host: string, url?: string) => unknown {
   const called: string[] = [];
   const environment = Object.fromEntries(standard.map((name) => [name, () => called.push(name)]));

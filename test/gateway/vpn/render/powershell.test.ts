@@ -41,7 +41,9 @@ function linesOf(script: string): string[] {
   return lines;
 }
 
-/** What of PowerShell's tokens counts here: quotes pair up, and a literal has no other quote in it. */
+/**
+ * What of PowerShell's tokens counts here: quotes pair up, and a literal has no other quote in it.
+ */
 function literalsOf(line: string): string[] {
   const withoutStrings = line.replaceAll(/"(?:[^"`]|`.)*"/g, '""');
   const literals = [...withoutStrings.matchAll(/'([^']*)'/g)].map(([, text = '']) => text);

@@ -9,8 +9,9 @@ interface Section {
 }
 
 /**
- * strongswan.conf(5) as its lexer reads it, of what is needed here: names, values that go on to the line's end or a quote,
- * sections, references. A comment, an include or an escape fails: there are none in our files.
+ * strongswan.conf(5) as its lexer reads it, of what is needed here: names, values that go on to the
+ * line's end or a quote, sections, references. A comment, an include or an escape fails: there are
+ * none in our files.
  */
 function parse(text: string): Section {
   const root: Section = {};

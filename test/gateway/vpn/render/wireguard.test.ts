@@ -10,7 +10,10 @@ const known: Readonly<Record<string, readonly string[]>> = {
   Peer: ['PublicKey', 'PresharedKey', 'AllowedIPs', 'Endpoint', 'PersistentKeepalive'],
 };
 
-/** As strict as the apps of Apple's platforms: a key that is not known, or comes twice, fails; a comment does here as well. */
+/**
+ * As strict as the apps of Apple's platforms: a key that is not known, or comes twice, fails; a
+ * comment does here as well.
+ */
 function parse(conf: string): Section[] {
   const sections: [string, Map<string, string>][] = [];
   for (const line of conf.split('\n')) {
