@@ -25,7 +25,7 @@ import { artifactHandlers } from './vpn/downloads.ts';
 import { containerHandlers } from './compute/handlers.ts';
 import { hostHandlers, validateEnrol } from './operator/hosts.ts';
 import { networkHandlers } from './operator/networks.ts';
-import { observeHandlers } from './streams/handlers.ts';
+import { streamHandlers } from './streams/handlers.ts';
 import { peerHandlers } from './vpn/peers.ts';
 import { probesOf } from './compute/probes.ts';
 import { publicHandlers } from './http/public.ts';
@@ -179,7 +179,7 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
   });
   const handlers: Record<RouteName, Handler> = {
     ...containerHandlers(services),
-    ...observeHandlers(services),
+    ...streamHandlers(services),
     ...tenantHandlers(services),
     ...hostHandlers(services),
     ...peerHandlers(forage),

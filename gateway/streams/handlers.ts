@@ -48,7 +48,7 @@ class AskError extends Error {
 
 type Traced = { readonly ok: true; readonly trace: ContainerTrace } | { readonly ok: false; readonly outcome: Outcome };
 
-export function observeHandlers(services: Services) {
+export function streamHandlers(services: Services) {
   const { clock, streams } = services;
 
   /**
@@ -87,7 +87,7 @@ export function observeHandlers(services: Services) {
   const follow = async (call: Call, bell: string, show: () => Promise<Showing>): Promise<Handled> => {
     const { identity } = call;
     if (identity === undefined) return failure('unauthenticated');
-    return streams.withPlace(guestOf(call), async () => {
+    return streams.withPlace<Handled>(guestOf(call), async () => {
       await streams.follow({ exchange: call.exchange, requestId: call.requestId, identity, bell, show });
       return 'streamed';
     });

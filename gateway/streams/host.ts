@@ -9,7 +9,6 @@ import type { TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Identity } from '../auth/claims.ts';
 import type { Exchange, Sink } from '../http/engine/engine.ts';
-import type { Handled } from '../http/call.ts';
 import type { Meters } from '../metrics.ts';
 import { failure, rateLimited, type Result } from '../http/respond.ts';
 import type { Seats, Unseated } from '../http/seats.ts';
@@ -134,7 +133,7 @@ export class StreamHost {
    * Holds a place among streams and waits while `work` runs, in place of a seat; a refusal where
    * there is none.
    */
-  async withPlace({ tenant, client, route, leaveSeat }: Guest, work: () => Promise<Handled>): Promise<Handled> {
+  async withPlace<T>({ tenant, client, route, leaveSeat }: Guest, work: () => Promise<T>): Promise<T | Result> {
     const { meters, places } = this.#dependencies;
     const place = places.take(client);
     if (typeof place === 'string') return this.#refuse(place);
