@@ -49,7 +49,7 @@ export function serveAsks(partition: Partition, { nc, log, refusals, slices, pre
     prepared.then(
       (value) => partition.write(ask, value, respond, untilMs),
       (error: unknown) => {
-        log.error('prepare_failed', { rid: ask.rid, error });
+        log.error('prepare_failed', { requestId: ask.rid, error });
         respond('internal', JSON.stringify({ error: 'internal' }));
       },
     );

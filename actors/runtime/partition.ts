@@ -413,11 +413,11 @@ export class Partition {
   }
 
   /** A decision that throws is a bug of ours: it changes nothing and fails its own ask alone. */
-  #turnOf(decide: () => Turn, rid: string): Turn {
+  #turnOf(decide: () => Turn, requestId: string): Turn {
     try {
       return decide();
     } catch (error) {
-      this.#options.log.error('turn_failed', { partition: this.number, rid, error });
+      this.#options.log.error('turn_failed', { partition: this.number, requestId, error });
       return refuse('internal');
     }
   }

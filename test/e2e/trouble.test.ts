@@ -70,14 +70,16 @@ t.test('trouble', async (t) => {
   });
 
   t.test('a request’s id is on its log lines from gateway to agent', async (t) => {
-    const rid = 'follow-me-17';
-    const stopped = await acme.call('POST', `/api/v2/compute/${body.data.id}/stop`, undefined, { 'x-request-id': rid });
-    t.equal(stopped.headers.get('x-request-id'), rid);
+    const requestId = 'follow-me-17';
+    const stopped = await acme.call('POST', `/api/v2/compute/${body.data.id}/stop`, undefined, {
+      'x-request-id': requestId,
+    });
+    t.equal(stopped.headers.get('x-request-id'), requestId);
     for (const program of [rig.gateway, rig.agent]) {
       await eventually(
         `${program.server().name} logs it`,
         async () => readFileSync(program.server().logFile, 'utf8'),
-        (text) => text.includes(rid),
+        (text) => text.includes(requestId),
       );
     }
     t.ok(true);
@@ -97,9 +99,9 @@ t.test('trouble', async (t) => {
     const reset: string[] = [];
     const askers = Array.from({ length: 8 }, async (_, asker) => {
       for (let round = 0; asking; round++) {
-        const rid = `last-moment-${asker}-${round}`;
+        const requestId = `last-moment-${asker}-${round}`;
         try {
-          const { status } = await acme.call('GET', '/api/v2/compute', undefined, { 'x-request-id': rid });
+          const { status } = await acme.call('GET', '/api/v2/compute', undefined, { 'x-request-id': requestId });
           outcomes.push(String(status));
         } catch (error) {
           // Refused before it was accepted: nobody listens any more.
@@ -107,7 +109,7 @@ t.test('trouble', async (t) => {
           if (code === 'ECONNREFUSED') return;
           // The kernel resets a connection that it has made, and that nobody has accepted when the
           // listening socket is closed.
-          if (code === 'ECONNRESET') reset.push(rid);
+          if (code === 'ECONNRESET') reset.push(requestId);
           else outcomes.push(String(code));
         }
       }
@@ -125,7 +127,7 @@ t.test('trouble', async (t) => {
     const log = readFileSync(logFile, 'utf8');
     t.ok(log.includes('last-moment-0-0'), 'what is accepted is in the log');
     t.same(
-      reset.filter((rid) => log.includes(rid)),
+      reset.filter((requestId) => log.includes(requestId)),
       [],
     );
   });
