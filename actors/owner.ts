@@ -11,7 +11,7 @@ import type { Log } from '../lib/log.ts';
 import { createSlices, runAtOnce, type Slices } from '../lib/slices.ts';
 import { sparing } from '../lib/sparing.ts';
 import { buckets } from '../schemas/records/buckets.ts';
-import { incarnationOf, toldEpoch, type Cluster } from '../schemas/records/cluster.ts';
+import { incarnationOf, announcedEpoch, type Cluster } from '../schemas/records/cluster.ts';
 import type { Capacity } from '../schemas/api/host.ts';
 import type { HostKey, MemberId } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
@@ -146,7 +146,7 @@ export function createOwner(options: OwnerOptions): Owner {
 
   const versionOf = ({ number, epoch, committed }: Partition) => ({
     partition: number,
-    epoch: toldEpoch(options.cluster, number, epoch),
+    epoch: announcedEpoch(options.cluster, number, epoch),
     revision: committed,
   });
 

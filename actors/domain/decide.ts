@@ -126,7 +126,7 @@ export function decideWrite(
     case 'peer.remove':
       return peer.remove(state, ask, context);
     case 'peer.forgo':
-      return peer.forgo(state, ask, context);
+      return peer.tombstoneAbsent(state, ask, context);
     case 'network.create':
       return network.create(state, ask, context);
     case 'network.put':

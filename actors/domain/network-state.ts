@@ -1,12 +1,12 @@
 /**
- * A VPN network as its partition holds it: its record, the addresses that are lent, the
+ * A VPN network as its partition holds it: its record, the addresses that are allocated, the
  * certificates that are refused.
  */
 import type { NetworkName, PeerId, TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { LeaseRecord, NetworkRecord, RevokedRecord } from '../../schemas/api/network.ts';
 
-/** Two that are never lent: the network itself and its server (schemas/cidr.ts). */
+/** Two that are never allocated: the network itself and its server (schemas/cidr.ts). */
 const firstIndex = 2;
 
 export interface KnownNetwork {
@@ -14,8 +14,8 @@ export interface KnownNetwork {
   /** Undefined where there is none of this name, or it is damaged. */
   readonly record: NetworkRecord | undefined;
   readonly isDamaged: boolean;
-  /** Addresses that are reserved or lent, those of damaged leases too. */
-  readonly lent: number;
+  /** Addresses that are reserved or allocated, those of damaged leases too. */
+  readonly allocated: number;
   lease(index: number): LeaseRecord | undefined;
   leaseOf(tenant: TenantId, peer: PeerId): LeaseRecord | undefined;
   /** By index, from this one on. */
@@ -25,7 +25,7 @@ export interface KnownNetwork {
   /** Held since before the last restore, and not confirmed by its peer since. */
   unconfirmed(): Iterable<LeaseRecord>;
   /**
-   * The next after the one that was lent last, so that an address rests before it is lent again.
+   * The next after the one that was allocated last, so that an address rests before it is allocated again.
    */
   freeIndex(last: number): number | undefined;
   isRevoked(serial: string): boolean;
@@ -64,8 +64,8 @@ export class NetworkState implements KnownNetwork {
    * microseconds.
    */
   #taken = new Uint8Array();
-  #lastLent = firstIndex - 1;
-  #lent = 0;
+  #lastAllocated = firstIndex - 1;
+  #allocated = 0;
   readonly #leases = new Map<number, LeaseRecord>();
   readonly #byPeer = new Map<string, LeaseRecord>();
   readonly #reservations = new Map<number, LeaseRecord>();
@@ -89,11 +89,11 @@ export class NetworkState implements KnownNetwork {
   get isDamaged(): boolean {
     return this.#isDamaged;
   }
-  get lent(): number {
-    return this.#lent;
+  get allocated(): number {
+    return this.#allocated;
   }
   get isEmpty(): boolean {
-    return this.#record === undefined && !this.#isDamaged && this.#lent === 0 && this.#revoked.size === 0;
+    return this.#record === undefined && !this.#isDamaged && this.#allocated === 0 && this.#revoked.size === 0;
   }
 
   lease(index: number): LeaseRecord | undefined {
@@ -121,7 +121,7 @@ export class NetworkState implements KnownNetwork {
   }
 
   freeIndex(last: number): number | undefined {
-    const after = this.#taken.indexOf(0, this.#lastLent + 1);
+    const after = this.#taken.indexOf(0, this.#lastAllocated + 1);
     if (after !== -1 && after <= last) return after;
     const first = this.#taken.indexOf(0);
     return first !== -1 && first <= last ? first : undefined;
@@ -205,7 +205,7 @@ export class NetworkState implements KnownNetwork {
     if (before !== undefined) this.#forget(before);
     if (this.#taken[index] !== 1 || index < firstIndex) return;
     this.#taken[index] = 0;
-    this.#lent--;
+    this.#allocated--;
   }
 
   /** Its key says which address it is: that stays taken. */
@@ -250,8 +250,8 @@ export class NetworkState implements KnownNetwork {
     this.#prepare();
     if (this.#taken[index] !== 0) return;
     this.#taken[index] = 1;
-    this.#lent++;
-    this.#lastLent = index;
+    this.#allocated++;
+    this.#lastAllocated = index;
   }
 
   /** Out of every index but the one by number. */

@@ -1,6 +1,6 @@
 /**
  * The VPN's part of a partition's memory: peers of its tenants, and networks with what they have
- * lent. A tenant's peers and their network are mostly in different partitions; what one has to tell
+ * allocated. A tenant's peers and their network are mostly in different partitions; what one has to tell
  * the other is found here (errands.ts).
  */
 import { keys } from '../../schemas/records/buckets.ts';

@@ -9,7 +9,7 @@ import { DecodeError, decoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Slices } from '../../lib/slices.ts';
 import type { SparingLog } from '../../lib/sparing.ts';
-import { incarnationOf, toldEpoch, type Cluster } from '../../schemas/records/cluster.ts';
+import { incarnationOf, announcedEpoch, type Cluster } from '../../schemas/records/cluster.ts';
 import type { ContainerRecord } from '../../schemas/api/container.ts';
 import { isHostKey, type ContainerId, type HostKey } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -301,7 +301,7 @@ function lookFor(
   const { number } = partition;
   const { host } = sender;
   const incarnation = incarnationOf(cluster);
-  const version = { epoch: toldEpoch(cluster, number, partition.epoch), revision: partition.revisionOf(host) };
+  const version = { epoch: announcedEpoch(cluster, number, partition.epoch), revision: partition.revisionOf(host) };
   const common: Common = {
     v: 1,
     cluster: cluster.id,

@@ -192,7 +192,7 @@ export class Membership {
       this.#again(() => this.#renew()),
       this.#again(async () => {
         await this.look();
-        await this.#buryTheDead();
+        await this.#declareTheDead();
       }),
     ]);
   }
@@ -299,7 +299,7 @@ export class Membership {
    * Only while this process itself can renew: in a fail-over of the store nobody can, and nobody is
    * dead of it.
    */
-  async #buryTheDead(): Promise<void> {
+  async #declareTheDead(): Promise<void> {
     const { clock, log, onLooked } = this.#options;
     for (const [id, other] of this.#others) {
       if (other.record?.state === 'dead' || this.#succeedingSinceMs === undefined) continue;

@@ -1,7 +1,7 @@
 /**
  * What partitions have to tell one another. A peer's actor tells the peer's network what it should
  * hold of it, until that is acknowledged; a network asks the actor of a peer that never came to
- * forgo it (ADR 7).
+ * release the address (ADR 7).
  *
  * Level, not edge: a look goes through the records of a partition for whatever stands out, after a
  * commit that asked for it and with every sweep. It tells only what is committed (invariant A3),
@@ -37,7 +37,7 @@ export type Errand = { readonly about: string; readonly version: number } & (
       readonly record: PeerRecord | PeerTombstoneRecord;
       readonly incarnation: number;
     }
-  | { readonly kind: 'forgo'; readonly lease: LeaseRecord }
+  | { readonly kind: 'release'; readonly lease: LeaseRecord }
 );
 
 /** Pure. */
@@ -51,10 +51,10 @@ export function* errandsOf(state: PartitionView, nowMs: number): Generator<Erran
   for (const network of state.vpn.networks()) {
     for (const lease of network.reservations()) {
       if (lease.state.phase !== 'reserved' || lease.state.atMs + limits.reservationTtlMs > nowMs) continue;
-      yield { kind: 'forgo', about: `forgo ${lease.peer} ${lease.network}`, version: lease.state.atMs, lease };
+      yield { kind: 'release', about: `release ${lease.peer} ${lease.network}`, version: lease.state.atMs, lease };
     }
     for (const lease of network.unconfirmed()) {
-      yield { kind: 'forgo', about: `forgo ${lease.peer} ${lease.network}`, version: 0, lease };
+      yield { kind: 'release', about: `release ${lease.peer} ${lease.network}`, version: 0, lease };
     }
   }
 }
@@ -74,7 +74,7 @@ export function askOf(errand: Errand): { readonly key: string; readonly ask: Wri
       const op = `tell-${peer}-${generation}`;
       return { key: network, ask: { type: 'network.learn', network, by, told, incarnation, ...ride(op) } };
     }
-    case 'forgo': {
+    case 'release': {
       const { tenant, peer, network } = errand.lease;
       return { key: tenant, ask: { type: 'peer.forgo', tenant, peer, ...ride(`forgo-${peer}-${network}`) } };
     }
@@ -112,9 +112,9 @@ export function outcomeOf(
       // A network that is gone has nothing to be told of a peer that is gone.
       return answer.code === 'ok' || answer.code === 'not_found' ? (state) => acknowledge(state, record) : undefined;
     }
-    case 'forgo': {
-      const isForgone = answer.code === 'ok' && !(JSON.parse(answer.body) as { data: PeerThere }).data.there;
-      return isForgone ? (state, context) => lapse(state, errand.lease, context) : undefined;
+    case 'release': {
+      const isReleased = answer.code === 'ok' && !(JSON.parse(answer.body) as { data: PeerThere }).data.there;
+      return isReleased ? (state, context) => lapse(state, errand.lease, context) : undefined;
     }
   }
 }

@@ -66,7 +66,7 @@ function createdMs(record: StateRecord): number {
     case 'tombstone':
     case 'peer_tombstone':
       return record.goneAtMs;
-    // By their index, so that a network goes on lending after the highest.
+    // By their index, so that a network goes on allocating after the highest.
     case 'lease':
       return record.index;
     default:

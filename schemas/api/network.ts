@@ -1,4 +1,4 @@
-/** A VPN network: where its server is, which addresses it lends, its certificate authority. */
+/** A VPN network: where its server is, which addresses it allocates, its certificate authority. */
 import Type, { type Static } from 'typebox';
 import { NetworkName, type PeerId, TenantId } from '../ids.ts';
 import { limits } from '../limits.ts';
@@ -159,7 +159,7 @@ export interface CertificateRef {
 export type RevocationReason = 'keyCompromise' | 'superseded' | 'cessationOfOperation';
 
 /**
- * An address that is lent. A reservation becomes a lease when the peer's actor tells of its peer,
+ * an allocated address. A reservation becomes a lease when the peer's actor tells of its peer,
  * or lapses.
  */
 export interface LeaseRecord {

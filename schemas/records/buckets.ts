@@ -31,7 +31,7 @@ export const buckets = {
       'revoked_key.<public key>': 'a key of a host that was removed; the NATS servers refuse its credentials',
       'peer.<tenant>.<id>': 'a VPN peer, or the tombstone of one',
       'network.<name>': 'a VPN network: settings, certificate authority, keys of its server',
-      'lease.<name>.<index>': 'an address of a network that is reserved or lent',
+      'lease.<name>.<index>': 'an address of a network that is reserved or allocated',
       'revoked.<name>.<serial>': 'a certificate of a network that is refused',
       'events.<entry>': 'events of entries at or below the mark that the stream EVENTS has not taken yet',
       'ops.<entry>': 'outcomes of the operations of a checkpoint, dropped by their TTL',

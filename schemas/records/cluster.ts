@@ -49,7 +49,7 @@ export const isSameCluster = (left: Cluster, right: Cluster): boolean =>
  * revision, by which the server fences; a restore takes revisions back, and agents never take an
  * older epoch.
  */
-export const toldEpoch = ({ epochBases }: Cluster, partition: number, revision: number): number =>
+export const announcedEpoch = ({ epochBases }: Cluster, partition: number, revision: number): number =>
   (epochBases?.[partition] ?? 0) + revision;
 
 /**

@@ -434,7 +434,7 @@ t.test('VPN peers and their files', async (t) => {
     await acme.call('DELETE', `${peers}/${peer.id}`);
   });
 
-  t.test('every address of a pool is lent, and then no more', async (t) => {
+  t.test('every address of a pool is allocated, and then no more', async (t) => {
     await rig.network({ ...office, name: 'tiny', ipv4_pool: '10.96.0.0/29' });
     const made: NewPeer[] = [];
     for (let number = 0; number < 5; number++) made.push(await rig.peer(acme, { name: `t${number}`, network: 'tiny' }));
@@ -446,7 +446,7 @@ t.test('VPN peers and their files', async (t) => {
     t.same([none.status, none.body], [409, { error: 'conflict', message: 'no address is free' }]);
     await acme.call('DELETE', `${peers}/${made[2]?.id ?? ''}`);
     const again = await eventually(
-      'the address that was given back is lent again',
+      'the address that was released is allocated again',
       () => acme.call<{ data: NewPeer }>('POST', peers, { name: 't6', network: 'tiny' }),
       ({ status }) => status === 201,
     );
@@ -489,7 +489,7 @@ t.test('VPN peers and their files', async (t) => {
     t.end();
   });
 
-  t.test('peers come and go while gateway and actors are killed: no address is lent twice', async (t) => {
+  t.test('peers come and go while gateway and actors are killed: no address is allocated twice', async (t) => {
     await operator.call('PUT', '/api/v2/operator/tenants/chaos', { caps: { vpn_peers: null } });
     await rig.network({ ...office, name: 'chaos', ipv4_pool: '10.95.0.0/24' });
     const chaos = await rig.client('chaos');

@@ -25,7 +25,7 @@ function keysFrom(newToken: () => string): PeerKeys {
   return { wireguard: { ...wireguard, publicKey: newToken() }, certificate: certificateFrom(newToken) };
 }
 
-/** So few addresses that each is lent again and again. */
+/** So few addresses that each is allocated again and again. */
 export function smallNetwork(newToken: () => string) {
   const made = madeNetwork({ ipv4_pool: '10.86.0.0/29' });
   return {
@@ -155,7 +155,7 @@ export function vpnFaults(
   ]);
   for (const { index, tenant, peer, state } of network.leases(0)) {
     const isThere = peers.some((one) => one.tenant === tenant && one.id === peer);
-    if (state.phase === 'held' && !isThere) faults.push(`address ${index} is lent to ${peer}, which is not there`);
+    if (state.phase === 'held' && !isThere) faults.push(`address ${index} is allocated to ${peer}, which is not there`);
   }
   const holders = new Map<number, string>();
   for (const { id, index, tenant, problem } of peers) {

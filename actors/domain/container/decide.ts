@@ -21,7 +21,7 @@ import {
   type Turn,
   type TurnContext,
 } from '../turn.ts';
-import { bury, changed, eventOf, findHost, isOnHost, placeOn, want } from './transitions.ts';
+import { leaveTombstone, changed, eventOf, findHost, isOnHost, placeOn, want } from './transitions.ts';
 import { containerJson, containerStatusView, containerView, shownStatus, unobserved } from './view.ts';
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
@@ -233,7 +233,7 @@ export function remove(state: PartitionView, ask: Of<'container.delete'>, contex
   const next = want(record, 'removed', context);
   const requested = changed(next, [eventOf('delete_requested', next, context)]);
   if (isOnHost(record, context)) return answer(reply('accepted', next, context), requested);
-  const gone = bury(next, context);
+  const gone = leaveTombstone(next, context);
   // The record is gone with this turn: the answer is remembered by its body, not by its id.
   return answer(data('accepted', containerView(next, 'removing')), {
     ...gone,

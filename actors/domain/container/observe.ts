@@ -5,7 +5,7 @@ import { limits } from '../../../schemas/limits.ts';
 import type { ReportItem } from '../../../schemas/wire/messages.ts';
 import type { PartitionView, TenantView } from '../state.ts';
 import { noChanges, type Changes, type EventDraft, type TurnContext } from '../turn.ts';
-import { bury, changed, eventOf, findHost, placeOn, replace } from './transitions.ts';
+import { leaveTombstone, changed, eventOf, findHost, placeOn, replace } from './transitions.ts';
 
 /** What an agent may say of a container; the other statuses are the control plane's. */
 const reportable: ReadonlySet<Observation['status']> = new Set([
@@ -64,7 +64,7 @@ export function observe(
   const known = state.lastHeard(record);
   if (item.generation !== record.generation || !isNewer(order, known)) return noChanges;
 
-  if (item.gone && record.desired === 'removed') return bury(record, context);
+  if (item.gone && record.desired === 'removed') return leaveTombstone(record, context);
   if (item.gone && item.observation.reason === 'rejected')
     return rejected(state, record, order, item.observation, context);
   if (item.gone || !reportable.has(item.observation.status)) return noChanges;
@@ -187,7 +187,7 @@ export function settle(state: PartitionView, record: ContainerRecord, context: T
   const { host, chosenBy } = record.placement;
   const standing = context.fleet.standing(host);
   if (standing === 'lost' || standing === 'removed') {
-    if (record.desired === 'removed') return bury(record, context);
+    if (record.desired === 'removed') return leaveTombstone(record, context);
     return chosenBy === 'platform' ? replace(record, tenant, context) : noChanges;
   }
   // It may still run there, also where the host was being drained.

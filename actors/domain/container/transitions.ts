@@ -145,7 +145,7 @@ export function want(record: ContainerRecord, desired: DesiredState, context: Tu
 }
 
 /** What is left when it is gone. */
-export function bury(record: ContainerRecord, context: TurnContext): Changes {
+export function leaveTombstone(record: ContainerRecord, context: TurnContext): Changes {
   const tombstone: TombstoneRecord = {
     kind: 'tombstone',
     id: record.id,

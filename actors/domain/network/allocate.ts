@@ -1,5 +1,5 @@
 /**
- * Addresses are lent: a reservation, which becomes a lease when the peer's actor tells of its peer
+ * Allocates addresses: a reservation, which becomes a lease when the peer's actor tells of its peer
  * (ADR 7). Pure.
  */
 import type { Ask } from '../../../schemas/wire/messages.ts';
@@ -38,7 +38,7 @@ export function reserve(state: PartitionView, ask: Of<'network.reserve'>, contex
 /**
  * Nobody waits for this peer any more. Its create may still be under way all the same (a retry that
  * comes late), so the reservation is made to lapse, and is gone as soon as the tenant's actor has
- * forgone the peer: at once, mostly.
+ * answered that it is not there: mostly at once.
  */
 export function release(state: PartitionView, ask: Of<'network.release'>): Turn {
   const found = find(state, ask);

@@ -1,5 +1,5 @@
 /**
- * VPN networks: made, set, certified, removed, shown. What they lend is in lend.ts and learn.ts.
+ * VPN networks: made, set, certified, removed, shown. Addresses are in allocate.ts and learn.ts.
  * Pure: see turn.ts.
  */
 import { keys } from '../../../schemas/records/buckets.ts';
@@ -26,7 +26,7 @@ import { damaged, find } from './find.ts';
 import { networkView } from './view.ts';
 
 export { learn } from './learn.ts';
-export { release, reserve } from './lend.ts';
+export { release, reserve } from './allocate.ts';
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
@@ -36,8 +36,8 @@ const stored = (record: NetworkRecord): Changes => ({ ...noChanges, records: [re
  * Asked again it is answered from the record, so its outcome, which may be as long as the record,
  * is not kept.
  */
-const shown = (code: 'ok' | 'created', record: NetworkRecord, { lent }: KnownNetwork): Reply =>
-  repeatable(code, networkView(record, lent));
+const shown = (code: 'ok' | 'created', record: NetworkRecord, { allocated }: KnownNetwork): Reply =>
+  repeatable(code, networkView(record, allocated));
 
 export function create(state: PartitionView, ask: Of<'network.create'>, context: TurnContext): Turn {
   const network = state.vpn.network(ask.network);
@@ -70,7 +70,7 @@ const sameKey = (before: KeptCertificate, next: KeptCertificate): KeptCertificat
   privateKey: before.privateKey,
 });
 
-/** Addresses are lent by their place in the pools, so these stay what they are. */
+/** Addresses are allocated by their place in the pools, so these stay what they are. */
 export function put(state: PartitionView, ask: Of<'network.put'>, context: TurnContext): Turn {
   const found = find(state, ask);
   if ('refusal' in found) return found.refusal;
@@ -115,7 +115,7 @@ export function certify(state: PartitionView, ask: Of<'network.certify'>, contex
 export function remove(state: PartitionView, ask: Of<'network.remove'>): Turn {
   const found = find(state, ask);
   if ('refusal' in found) return found.refusal;
-  if (found.network.lent > 0) return refuse('conflict', 'the network has peers');
+  if (found.network.allocated > 0) return refuse('conflict', 'the network has peers');
   return answer({ code: 'no_content', body: '' }, { ...noChanges, deletes: [keys.network(ask.network)] });
 }
 
@@ -125,14 +125,14 @@ export function get(state: PartitionView, ask: Of<'network.get'>): Turn {
 }
 
 export function list(state: PartitionView, ask: Of<'network.list'>): Turn {
-  const known = [...state.vpn.networks()].flatMap(({ record, lent }) =>
-    record === undefined ? [] : [{ record, lent }],
+  const known = [...state.vpn.networks()].flatMap(({ record, allocated }) =>
+    record === undefined ? [] : [{ record, allocated }],
   );
   return pageByKey(known, {
     ...ask,
     maxBytes: limits.vpnPageBytes,
     keyOf: ({ record }) => record.name,
-    render: ({ record, lent }) => JSON.stringify(networkView(record, lent)),
+    render: ({ record, allocated }) => JSON.stringify(networkView(record, allocated)),
   });
 }
 

@@ -147,7 +147,7 @@ const leaseOf = (
 });
 
 /**
- * The tenant's actor has forgone the peer: the address is free, if it is still this one that has
+ * The tenant's actor answers that the peer is not there: the address is free, if it is still this one that has
  * it. A lease that was held before a restore, of a peer that is not there: its certificates are
  * refused.
  */

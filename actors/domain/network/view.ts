@@ -4,7 +4,7 @@ import type { KeptCertificate, NetworkRecord, NetworkView } from '../../../schem
 
 const timestamp = (ms: number): string => new Date(ms).toISOString();
 
-/** Highest index that is lent. */
+/** Highest allocated index. */
 export function lastOf({ name, settings }: NetworkRecord): number {
   const pool = parseCidr(settings.ipv4_pool);
   if (pool?.family !== 4) throw new Error(`the pool of network ${name} is no IPv4 network`);
@@ -17,14 +17,14 @@ const certificateView = ({ serial, notBeforeMs, notAfterMs }: KeptCertificate) =
   not_after: timestamp(notAfterMs),
 });
 
-export const networkView = (record: NetworkRecord, lent: number): NetworkView => ({
+export const networkView = (record: NetworkRecord, allocated: number): NetworkView => ({
   name: record.name,
   ...record.settings,
   wireguard_public_key: record.wireguard.publicKey,
   name_constraints: record.nameConstraints === true,
   ca_certificate: certificateView(record.ca),
   server_certificate: certificateView(record.server),
-  addresses: { total: lastOf(record) - serverIndex, lent },
+  addresses: { total: lastOf(record) - serverIndex, lent: allocated },
   inserted_at: timestamp(record.insertedAtMs),
   updated_at: timestamp(record.updatedAtMs),
 });

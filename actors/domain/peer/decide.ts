@@ -121,9 +121,9 @@ export function remove(state: PartitionView, ask: Of<'peer.remove'>, context: Tu
 /**
  * A network has a reservation for it that is old, or a lease that nobody has confirmed since a
  * restore. A peer that is there tells the network once more, whatever it knows; one that is not
- * shall never be, so that the address can be lent to another.
+ * shall never be, so that the address can be allocated to another.
  */
-export function forgo(state: PartitionView, ask: Of<'peer.forgo'>, context: TurnContext): Turn {
+export function tombstoneAbsent(state: PartitionView, ask: Of<'peer.forgo'>, context: TurnContext): Turn {
   const { peers } = state.tenant(ask.tenant);
   if (peers.damaged.has(ask.peer)) return damaged;
   const there = (isThere: boolean, changes: Changes): Turn => answer(repeatable('ok', { there: isThere }), changes);

@@ -404,7 +404,7 @@ t.test('observe', (t) => {
     ['of another host → ignored', { placement: placedOn(h2) }, {}, nothing],
     ['of no host → ignored', { placement: unplaced }, {}, nothing],
     ['a status that is not an agent’s → ignored', {}, { observation: observation('lost') }, nothing],
-    ['gone while removing → buried', { desired: 'removed' }, { gone: true }, { records: [{ kind: 'tombstone' }] }],
+    ['gone while removing → tombstone', { desired: 'removed' }, { gone: true }, { records: [{ kind: 'tombstone' }] }],
     ['gone while wanted → ignored', {}, { gone: true }, nothing],
     [
       'rejected, the platform’s choice → placed elsewhere',

@@ -1,5 +1,5 @@
 /**
- * Decisions about VPN networks: what they lend, what they are told, what they refuse, and secrets
+ * Decisions about VPN networks: what they allocate, what they are told, what they refuse, and secrets
  * sealed anew.
  */
 import t from 'tap';
@@ -163,10 +163,10 @@ t.test('the last address of a pool, and the one after', (t) => {
 
 t.test('an address that is given back rests while others are free', (t) => {
   const state = stateOf(networkRecord({ ipv4_pool: '10.86.0.0/29' }));
-  const lent = [reserve(state), reserve(state)].map(indexOf);
+  const allocated = [reserve(state), reserve(state)].map(indexOf);
   state.delete(keys.lease(home, 2));
   state.delete(keys.lease(home, 3));
-  t.same([...lent, ...Array.from({ length: 5 }, () => indexOf(reserve(state)))], [2, 3, 4, 5, 6, 2, 3]);
+  t.same([...allocated, ...Array.from({ length: 5 }, () => indexOf(reserve(state)))], [2, 3, 4, 5, 6, 2, 3]);
   t.end();
 });
 
@@ -216,7 +216,7 @@ t.test('what a network is told of a peer', (t) => {
     t.equal(learn(state, record, { ...more, revoked }).code, code, what);
     const network = state.vpn.network(home);
     t.same(network.lease(2), expected, what);
-    t.equal(network.lent, 1, what);
+    t.equal(network.allocated, 1, what);
     t.ok(network.isRevoked('bad'), `${what}: a revocation counts all the same`);
     t.ok(isEmpty(learn(state, record, { ...more, revoked }).changes), `${what}: told twice`);
   }
@@ -232,14 +232,14 @@ t.test('who is gone stays gone, whatever comes late', (t) => {
   const gone = write(state, goneOf(record, revoked));
   t.same(gone.changes.deletes, [keys.lease(home, 2)]);
   t.equal(learn(state, record).code, 'ok');
-  t.equal(state.vpn.network(home).lent, 0);
+  t.equal(state.vpn.network(home).allocated, 0);
   t.ok(isEmpty(write(state, goneOf(record, revoked)).changes));
   const next = reserve(state);
   t.equal(indexOf(next), 3, 'and its address rests');
   t.end();
 });
 
-t.test('a reservation lapses when its peer was forgone, and only if it is still that one', (t) => {
+t.test('a reservation lapses when its peer was released, and only if it is still that one', (t) => {
   const peer = peerId();
   const reservation = leaseOf(2, acme, peer);
   const cases: readonly [string, LeaseRecord | undefined, boolean][] = [
@@ -429,7 +429,7 @@ t.test('what is damaged keeps what it has', (t) => {
   const record = peerRecord();
   t.equal(learn(state, record).code, 'ok', 'its peer makes it whole');
   t.match(state.vpn.network(home).lease(2), heldOf(record));
-  t.equal(state.vpn.network(home).lent, 1);
+  t.equal(state.vpn.network(home).allocated, 1);
 
   state.quarantine(keys.network(home));
   for (const answer of [
@@ -447,7 +447,7 @@ t.test('what is damaged keeps what it has', (t) => {
   const refused = stateOf(networkRecord());
   refused.quarantine(keys.revoked(home, record.certificate.serial));
   learn(refused, record);
-  t.equal(refused.vpn.network(home).lent, 0, 'a damaged revocation refuses');
+  t.equal(refused.vpn.network(home).allocated, 0, 'a damaged revocation refuses');
   t.end();
 });
 

@@ -404,20 +404,20 @@ t.test('acknowledged is what was told, and no more', (t) => {
   t.end();
 });
 
-t.test('forgo: who is there tells again, who is not shall never be', (t) => {
+t.test('peer.forgo: a peer that is there tells its network again; one that is not gets a tombstone', (t) => {
   const [told, untold] = [peerRecord(), peerRecord({ told: 0 }, 'b', 3)];
   const state = stateOf(told, untold);
-  const forgo = (peer: PeerRecord['id']) => write(state, { type: 'peer.forgo', tenant: acme, peer });
-  const there = forgo(told.id);
+  const askFor = (peer: PeerRecord['id']) => write(state, { type: 'peer.forgo', tenant: acme, peer });
+  const there = askFor(told.id);
   t.same(dataOf(there), { there: true });
   t.match(there.changes, { records: [{ told: 0, generation: 1 }], effects: [{ kind: 'errand' }] });
-  t.ok(isEmpty(forgo(untold.id).changes));
+  t.ok(isEmpty(askFor(untold.id).changes));
 
   const never = createAsk('late', 4);
-  const forgone = forgo(never.peer);
-  t.same(dataOf(forgone), { there: false });
-  t.match(forgone.changes.records, [{ kind: 'peer_tombstone', network: null, told: true, revoked: [] }]);
-  t.ok(isEmpty(forgo(never.peer).changes));
+  const absent = askFor(never.peer);
+  t.same(dataOf(absent), { there: false });
+  t.match(absent.changes.records, [{ kind: 'peer_tombstone', network: null, told: true, revoked: [] }]);
+  t.ok(isEmpty(askFor(never.peer).changes));
   t.equal(write(state, never).code, 'conflict', 'a create that comes late');
   t.same(
     [...state.vpn.untold()].map(({ id }) => id).sort(),

@@ -246,10 +246,10 @@ function createWorld() {
 
   function check(): void {
     const network = states.network.vpn.network(home);
-    if (network.lent > addresses) fail('more addresses than there are');
+    if (network.allocated > addresses) fail('more addresses than there are');
     const indexes = new Set<number>();
     for (const record of live()) {
-      if (indexes.has(record.index)) fail(`address ${record.index} is lent twice`);
+      if (indexes.has(record.index)) fail(`address ${record.index} is allocated twice`);
       indexes.add(record.index);
       const lease = network.lease(record.index);
       if (lease?.peer !== record.id) fail(`address ${record.index} is its peer's no more`);
@@ -289,7 +289,7 @@ function createWorld() {
       if (!there || refused.length > 0 || record.told !== record.generation) fail('not told');
       if (JSON.stringify(lease?.state) !== JSON.stringify({ phase: 'held', ...told })) fail(`lease ${index} is of old`);
     }
-    if (network.lent !== all.length) fail(`${network.lent} addresses lent to ${all.length} peers`);
+    if (network.allocated !== all.length) fail(`${network.allocated} addresses allocated to ${all.length} peers`);
     const entries = dataOf<RevocationEntry[]>(
       read(states.network, { type: 'network.revocations', network: home, after: '' }, nowMs),
     );
@@ -324,10 +324,10 @@ function createWorld() {
     return deleted;
   }
   /** Those that revoke something stay until the certificates have expired. */
-  const buried = (): number =>
+  const tombstoned = (): number =>
     [...states.tenants.vpn.tombstones()].filter(({ revoked }) => revoked.length === 0).length;
 
-  return { walk, check, settle, checkRest, comeLate, expire, buried, restart };
+  return { walk, check, settle, checkRest, comeLate, expire, tombstoned, restart };
 }
 
 t.test('whatever is lost, doubled or late: no address twice, none for ever, no certificate unrefused', (t) => {
@@ -347,7 +347,7 @@ t.test('whatever is lost, doubled or late: no address twice, none for ever, no c
       world.check();
       world.checkRest();
       world.expire();
-      if (world.buried() > 0) throw new Error('tombstones of what never was, for ever');
+      if (world.tombstoned() > 0) throw new Error('tombstones of what never was, for ever');
       world.checkRest();
     }),
     { numRuns: 1500 },

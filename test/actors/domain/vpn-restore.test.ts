@@ -1,6 +1,6 @@
 /**
  * A restore brings the tenants' partition and the network's back as of different moments (ADR 13).
- * Whatever was done between: no address is two peers' in silence, none is lent for ever to nobody,
+ * Whatever was done between: no address is two peers' in silence, none stays allocated without a peer,
  * every certificate that either side knows to be revoked stays so, and each peer is either as its
  * network has it, or says what is wrong with it.
  */
@@ -170,10 +170,10 @@ function createWorld() {
     const byId = new Map(peers.map((record) => [`${record.tenant} ${record.id}`, record]));
     for (const lease of network.leases(0)) {
       const peer = byId.get(`${lease.tenant} ${lease.peer}`);
-      if (peer === undefined) fail(`address ${lease.index} is lent to nobody`);
+      if (peer === undefined) fail(`address ${lease.index} is allocated without a peer`);
     }
     const whole = peers.filter((record) => peerView(record, nowMs).problem === null);
-    if (new Set(whole.map(({ index }) => index)).size < whole.length) fail('an address is lent twice, in silence');
+    if (new Set(whole.map(({ index }) => index)).size < whole.length) fail('an address is allocated twice, in silence');
     for (const record of whole) {
       const { there: _there, index, revoked, ...told } = { index: 0, ...toldOf(record, incarnation) };
       const state = network.lease(index)?.state;

@@ -63,7 +63,7 @@ async function run(seed: number): Promise<string[]> {
     if (partition === undefined) throw new Error(`partition ${number}`);
     return partition;
   };
-  const [lender, owner] = [partitionAt(here), partitionAt(1 - here)];
+  const [allocator, owner] = [partitionAt(here), partitionAt(1 - here)];
   await Promise.all(partitions.map(async (partition) => partition.start()));
   const isSuccess = ({ code }: Answered): boolean => code === 'ok' || code === 'created' || code === 'no_content';
   /** As a gateway: until there is an answer, under one operation id; or never again. */
@@ -77,13 +77,13 @@ async function run(seed: number): Promise<string[]> {
   }
 
   const made = madeNetwork({ ipv4_pool: '10.86.0.0/28' });
-  while ((await ask(lender, { type: 'network.create', network: home, made, op: operation() }))?.code !== 'created');
+  while ((await ask(allocator, { type: 'network.create', network: home, made, op: operation() }))?.code !== 'created');
 
   const acknowledged = new Set<PeerId>();
   async function request(number: number): Promise<void> {
     const peer = peerId();
     const by = { tenant, peer };
-    const reserved = await ask(lender, { type: 'network.reserve', network: home, by, op: operation() });
+    const reserved = await ask(allocator, { type: 'network.reserve', network: home, by, op: operation() });
     if (reserved === undefined || !isSuccess(reserved) || random.once(5)) return;
     const { index } = (JSON.parse(reserved.body) as { data: Reservation }).data;
     const created = await ask(owner, {
@@ -94,7 +94,7 @@ async function run(seed: number): Promise<string[]> {
     });
     if (created === undefined) return;
     if (!isSuccess(created)) {
-      await ask(lender, { type: 'network.release', network: home, by, op: operation() });
+      await ask(allocator, { type: 'network.release', network: home, by, op: operation() });
       return;
     }
     acknowledged.add(peer);
@@ -111,18 +111,18 @@ async function run(seed: number): Promise<string[]> {
   isCalm = true;
   const faults: string[] = [];
   const isAtRest = (): boolean => {
-    const known = lender.view.vpn.network(home);
+    const known = allocator.view.vpn.network(home);
     const { records } = owner.view.tenant(tenant).peers;
-    return [...owner.view.vpn.untold()].length === 0 && known.lent === records.size;
+    return [...owner.view.vpn.untold()].length === 0 && known.allocated === records.size;
   };
   for (let round = 0; round < 200 && !isAtRest(); round++) {
     aheadMs += limits.reservationTtlMs;
     for (const partition of partitions) errands.look(partition);
     await sleep(5);
   }
-  const known = lender.view.vpn.network(home);
+  const known = allocator.view.vpn.network(home);
   const { records } = owner.view.tenant(tenant).peers;
-  if (!isAtRest()) faults.push(`${known.lent} addresses are lent to ${records.size} peers`);
+  if (!isAtRest()) faults.push(`${known.allocated} addresses are allocated to ${records.size} peers`);
   for (const { id, index, enabled } of records.values()) {
     const lease = known.lease(index);
     if (lease?.peer !== id || lease.state.phase !== 'held') faults.push(`address ${index} is not its peer’s`);

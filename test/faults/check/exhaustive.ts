@@ -3,7 +3,7 @@
  * of search.ts.
  */
 import type { Quota } from './history.ts';
-import { after, bury, matches, place, TenantState, type Item, type Sight, type WriteAction } from './model.ts';
+import { after, removeGone, matches, place, TenantState, type Item, type Sight, type WriteAction } from './model.ts';
 
 export function isLinearizable(items: readonly Item[], caps: Quota['caps']): boolean {
   const seen = new Set<string>();
@@ -31,8 +31,8 @@ export function isLinearizable(items: readonly Item[], caps: Quota['caps']): boo
       }
     }
     for (const id of state.containers.keys()) {
-      const buried = bury(state, id);
-      if (buried !== undefined && go(buried, left)) return true;
+      const without = removeGone(state, id);
+      if (without !== undefined && go(without, left)) return true;
       for (const host of hosts.get(id) ?? []) {
         const placed = place(state, id, host);
         if (placed !== undefined && placements(state, id) < 3 && go(placed, left)) return true;

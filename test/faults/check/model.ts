@@ -169,7 +169,7 @@ function afterCreate(
 }
 
 /** Its host has confirmed; undefined where nobody asked for its removal. */
-export const bury = (state: TenantState, id: string): TenantState | undefined =>
+export const removeGone = (state: TenantState, id: string): TenantState | undefined =>
   state.containers.get(id)?.desired === 'removed' ? state.without(id) : undefined;
 
 /**

@@ -15,7 +15,7 @@ import { Evidence } from './evidence.ts';
 import type { Quota } from './history.ts';
 import {
   after,
-  bury,
+  removeGone,
   dimensions,
   matches,
   place,
@@ -210,7 +210,7 @@ function* steps(
   const { evidence } = rules;
   const nowMs = item.untilMs;
   for (const id of interest.gone) {
-    const state = evidence.mayBeGone(id, nowMs) ? bury(one.state, id) : undefined;
+    const state = evidence.mayBeGone(id, nowMs) ? removeGone(one.state, id) : undefined;
     if (state !== undefined) yield next(state, one.placed);
   }
   for (const [id, host] of interest.hosts) {

@@ -69,7 +69,7 @@ function dump({ view }: Partition) {
   const { peers } = view.tenant(acme);
   return {
     network: network.record,
-    lent: network.lent,
+    allocated: network.allocated,
     leases: [...network.leases(0)],
     reservations: [...network.reservations()].map(({ index }) => index).sort(),
     refused: [...network.refusable().serials],
@@ -115,7 +115,7 @@ t.test('all is there again, from the journal and from the keys', async (t) => {
   const first = await serving(t, bucket);
   await fill(first);
   const before = dump(first);
-  t.equal(before.lent, 3);
+  t.equal(before.allocated, 3);
   t.equal(before.peers.length, 2);
   t.equal(before.tombstones.length, 2);
   t.equal(before.refused.length, 2);
@@ -152,7 +152,7 @@ t.test('a damaged record takes nothing with it, and keeps its own place', async 
   t.equal((await readOf(peer, { type: 'peer.get', tenant: acme, peer: damaged ?? peerId() })).code, 'internal');
 
   const lease = await damage(() => keys.lease(home, 2));
-  t.equal(lease.view.vpn.network(home).lent, 3);
+  t.equal(lease.view.vpn.network(home).allocated, 3);
   t.equal(lease.view.vpn.network(home).lease(2), undefined);
   t.not(dataOf<Reservation>(await reserve(lease)).index, 2);
 
@@ -169,9 +169,9 @@ t.test('two hundred at once: an address for each, and for each its own', async (
   const partition = await serving(t, new MemoryBucket());
   await createNetwork(partition);
   const answers = await Promise.all(Array.from({ length: 260 }, async () => reserve(partition)));
-  const lent = answers.filter(({ code }) => code === 'ok').map((answer) => dataOf<Reservation>(answer).index);
-  t.equal(lent.length, 253);
-  t.equal(new Set(lent).size, 253);
+  const allocated = answers.filter(({ code }) => code === 'ok').map((answer) => dataOf<Reservation>(answer).index);
+  t.equal(allocated.length, 253);
+  t.equal(new Set(allocated).size, 253);
   t.ok(answers.every(({ code }) => code === 'ok' || code === 'conflict'));
 });
 
@@ -339,7 +339,7 @@ t.test('what is asked of whom, and what the answers change', (t) => {
   t.match(found, [
     { kind: 'tell', record: { id: peer.id } },
     { kind: 'tell', record: { id: gone.id } },
-    { kind: 'forgo', lease: { index: 5 } },
+    { kind: 'release', lease: { index: 5 } },
   ]);
   t.equal(found.length, 3);
   const asks = batchesOf(found, 16).flatMap((batch) => batch.asks.map((ask) => [batch.to, ask.type, ask.op]));
@@ -348,7 +348,7 @@ t.test('what is asked of whom, and what the answers change', (t) => {
     [partitionOf(home, 16), 'network.learn', `tell-${gone.id}-4`],
     [partitionOf(acme, 16), 'peer.forgo', `forgo-${old.peer}-home`],
   ]);
-  const [tellOfPeer, tellOfGone, forgo] = found as [(typeof found)[0], (typeof found)[0], (typeof found)[0]];
+  const [tellOfPeer, tellOfGone, release] = found as [(typeof found)[0], (typeof found)[0], (typeof found)[0]];
   const cases = [
     ['told', tellOfPeer, { code: 'ok', body: '{"data":null}' }, [{ told: 1 }], []],
     ['told of one that is gone', tellOfGone, { code: 'ok', body: '{"data":{"problem":null}}' }, [{ told: true }], []],
@@ -357,9 +357,9 @@ t.test('what is asked of whom, and what the answers change', (t) => {
     ['its address', tellOfPeer, { code: 'ok', body: '{"data":{"problem":"address"}}' }, [{ problem: 'address' }], []],
     ['refused', tellOfPeer, { code: 'conflict', body: '' }, undefined, []],
     ['damaged', tellOfGone, { code: 'internal', body: '' }, undefined, []],
-    ['not there', forgo, { code: 'ok', body: '{"data":{"there":false}}' }, [], [keys.lease(home, 5)]],
-    ['there', forgo, { code: 'ok', body: '{"data":{"there":true}}' }, undefined, []],
-    ['unknown', forgo, { code: 'internal', body: '{"error":"internal"}' }, undefined, []],
+    ['not there', release, { code: 'ok', body: '{"data":{"there":false}}' }, [], [keys.lease(home, 5)]],
+    ['there', release, { code: 'ok', body: '{"data":{"there":true}}' }, undefined, []],
+    ['unknown', release, { code: 'internal', body: '{"error":"internal"}' }, undefined, []],
   ] as const;
   for (const [what, errand, answer, records, deletes] of cases) {
     const changes = outcomeOf(errand, answer)?.(state, { nowMs: 1 });
@@ -405,7 +405,7 @@ async function until<T>(ask: () => Promise<T>, isSo: (value: T) => boolean): Pro
 }
 
 t.test(
-  'a peer and its network in two partitions: lent, held, changed, given back; a crash between the steps',
+  'a peer and its network in two partitions: allocated, held, changed, given back; a crash between the steps',
   async (t) => {
     const ground = await startCluster(t, partitions);
     let aheadMs = 0;
@@ -418,7 +418,7 @@ t.test(
     const leases = async () => dataOf<LeaseRecord[]>(await ask({ type: 'network.leases', network: home, after: 0 }));
     const refused = async () =>
       dataOf<RevocationEntry[]>(await ask({ type: 'network.revocations', network: home, after: '' }));
-    const lent = async () => dataOf<NetworkView>(await ask({ type: 'network.get', network: home })).addresses.lent;
+    const allocated = async () => dataOf<NetworkView>(await ask({ type: 'network.get', network: home })).addresses.lent;
 
     const peer = peerId();
     const of = { tenant, peer };
@@ -445,7 +445,7 @@ t.test(
 
     t.equal((await ask({ type: 'peer.remove', ...of, op: operation() })).code, 'no_content');
     t.equal((await ask({ type: 'peer.get', ...of })).code, 'not_found');
-    await until(lent, (count) => count === 0);
+    await until(allocated, (count) => count === 0);
     t.same(
       (await refused()).map((entry) => [entry.serial, entry.reason]),
       [
@@ -459,13 +459,13 @@ t.test(
     const given = { tenant, peer: peerId() };
     await ask({ type: 'network.reserve', network: home, by: given, op: operation() });
     t.equal((await ask({ type: 'network.release', network: home, by: given, op: operation() })).code, 'ok');
-    await until(lent, (count) => count === 1);
+    await until(allocated, (count) => count === 1);
     await owner.stop();
 
     aheadMs = limits.reservationTtlMs;
     const second = await startOwner(t, ground, clock);
     t.teardown(() => second.stop());
-    await until(lent, (count) => count === 0);
+    await until(allocated, (count) => count === 0);
     const late = await ask({ type: 'peer.create', ...crashed, made: madePeer('late', 3), op: operation() });
     t.equal(late.code, 'conflict', 'its create comes late');
     t.same(dataOf<PeerView[]>(await ask({ type: 'peer.list', tenant, limit: 9, before: null })), []);

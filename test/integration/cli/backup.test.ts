@@ -22,7 +22,7 @@ import { run } from '../../../dev/process/run.ts';
 import { sleep } from '../../../lib/backoff.ts';
 import { systemClock } from '../../../lib/clock.ts';
 import { buckets, keys } from '../../../schemas/records/buckets.ts';
-import { restoredCluster, toldEpoch, type Cluster } from '../../../schemas/records/cluster.ts';
+import { restoredCluster, announcedEpoch, type Cluster } from '../../../schemas/records/cluster.ts';
 import { subjects } from '../../../schemas/wire/subjects.ts';
 import { controlPlane } from '../../actors/support.ts';
 import { skipWithoutPrivateEngine } from '../../support/servers.ts';
@@ -239,22 +239,22 @@ t.test('a cluster comes back from nothing, and again', async (t) => {
 t.test('epochs that are told go up, whichever backup is restored after which', (t) => {
   const fresh: Cluster = { id: 'c', partitions: 1, format: 1, incarnation: 0 };
   const atMs = Date.parse('2026-06-01');
-  const told: number[] = [toldEpoch(fresh, 0, 5_000_000_000)];
+  const told: number[] = [announcedEpoch(fresh, 0, 5_000_000_000)];
   const late = restoredCluster(fresh, undefined, [4_000_000_000], atMs);
-  told.push(toldEpoch(late, 0, 4_000_000_001), toldEpoch(late, 0, 4_000_900_000));
+  told.push(announcedEpoch(late, 0, 4_000_000_001), announcedEpoch(late, 0, 4_000_900_000));
   // An older backup, ten seconds later, from which the incarnation before can't be known.
   const early = restoredCluster(fresh, undefined, [17], atMs + 10_000);
-  told.push(toldEpoch(early, 0, 18));
+  told.push(announcedEpoch(early, 0, 18));
   // Of that, a backup, restored by a machine whose clock is a day behind.
   const behind = restoredCluster(early, undefined, [17], atMs - dayMs);
-  told.push(toldEpoch(behind, 0, 18));
+  told.push(announcedEpoch(behind, 0, 18));
   t.same(
     told,
     [...told].sort((left, right) => left - right),
   );
   t.equal(new Set(told).size, told.length);
   const last = restoredCluster(fresh, undefined, [0], Date.parse('2100-01-01'));
-  t.ok(Number.isSafeInteger(toldEpoch(last, 0, 2 ** 46)));
+  t.ok(Number.isSafeInteger(announcedEpoch(last, 0, 2 ** 46)));
   t.end();
 });
 
