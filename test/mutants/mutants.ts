@@ -546,7 +546,7 @@ export const mutants: readonly Mutant[] = [
     killedBy: { by: 'test', file: 'test/host-agent/workload/workload.test.ts' },
   },
   {
-    name: 'epochs told as they are stored',
+    name: 'epochs announced as they are stored',
     guard: 'After a restore no agent takes what it is told for older than what it has (A4)',
     file: 'schemas/records/cluster.js',
     edits: [{ find: '(epochBases?.[partition] ?? 0) + revision', replace: 'revision' }],

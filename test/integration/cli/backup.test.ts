@@ -236,23 +236,23 @@ t.test('a cluster comes back from nothing, and again', async (t) => {
   t.ok((second.cluster.incarnation ?? 0) > (first.cluster.incarnation ?? 0), 'a later incarnation');
 });
 
-t.test('epochs that are told go up, whichever backup is restored after which', (t) => {
+t.test('announced epochs rise, whichever backup is restored after which', (t) => {
   const fresh: Cluster = { id: 'c', partitions: 1, format: 1, incarnation: 0 };
   const atMs = Date.parse('2026-06-01');
-  const told: number[] = [announcedEpoch(fresh, 0, 5_000_000_000)];
+  const announced: number[] = [announcedEpoch(fresh, 0, 5_000_000_000)];
   const late = restoredCluster(fresh, undefined, [4_000_000_000], atMs);
-  told.push(announcedEpoch(late, 0, 4_000_000_001), announcedEpoch(late, 0, 4_000_900_000));
+  announced.push(announcedEpoch(late, 0, 4_000_000_001), announcedEpoch(late, 0, 4_000_900_000));
   // An older backup, ten seconds later, from which the incarnation before can't be known.
   const early = restoredCluster(fresh, undefined, [17], atMs + 10_000);
-  told.push(announcedEpoch(early, 0, 18));
+  announced.push(announcedEpoch(early, 0, 18));
   // Of that, a backup, restored by a machine whose clock is a day behind.
   const behind = restoredCluster(early, undefined, [17], atMs - dayMs);
-  told.push(announcedEpoch(behind, 0, 18));
+  announced.push(announcedEpoch(behind, 0, 18));
   t.same(
-    told,
-    [...told].sort((left, right) => left - right),
+    announced,
+    [...announced].sort((left, right) => left - right),
   );
-  t.equal(new Set(told).size, told.length);
+  t.equal(new Set(announced).size, announced.length);
   const last = restoredCluster(fresh, undefined, [0], Date.parse('2100-01-01'));
   t.ok(Number.isSafeInteger(announcedEpoch(last, 0, 2 ** 46)));
   t.end();
