@@ -1,5 +1,5 @@
 /**
- * The host-agent: runs on every fleet host, and brings its containers to what the control plane
+ * The host-agent: runs on every host, and brings its containers to what the control plane
  * desires.
  */
 import { mkdirSync } from 'node:fs';

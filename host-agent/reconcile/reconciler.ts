@@ -16,7 +16,7 @@ import type { Engine } from '../docker/engine.ts';
 import type { EngineMonitor } from '../docker/engine-monitor.ts';
 import type { Executor, LongStep } from './execute.ts';
 import type { Faults } from '../faults.ts';
-import { createFleet, type Fleet } from '../workload/workload.ts';
+import { createWorkload, type Workload } from '../workload/workload.ts';
 import { inventory, observe, type Presence } from '../docker/inventory.ts';
 import type { LogCollector } from '../logs/collector.ts';
 import type { MemoryStore } from './restart-store.ts';
@@ -35,9 +35,9 @@ export interface Reconciler {
   desiredSettled(): void;
   /** An operator's approval of held orphans. */
   setOrphanWord(word: number): void;
-  readonly strangers: Fleet['strangers'];
-  readonly unjudged: Fleet['unjudged'];
-  readonly hearVerdicts: Fleet['hearVerdicts'];
+  readonly strangers: Workload['strangers'];
+  readonly unjudged: Workload['unjudged'];
+  readonly hearVerdicts: Workload['hearVerdicts'];
   /**
    * Cut off for longer than the operator allows: nothing is to run until the control plane is back.
    */
@@ -53,7 +53,7 @@ export interface Reconciler {
   onEngineAway(sinceMs: number): void;
   onEvent(id: ContainerId): void;
   /** What is desired here, as it is known now. */
-  readonly wanted: Fleet['wanted'];
+  readonly wanted: Workload['wanted'];
   /**
    * It has written more than it may: it is removed, and made again if it is to run. False: no news,
    * or nothing to do.
@@ -95,7 +95,7 @@ const bugRetryMs = 5000;
 export function createReconciler(parts: ReconcilerParts): Reconciler {
   const { engine, owner, executor, logs, reporter, memories, clock, steadyMs, metrics, log } = parts;
   const bounds = parts.restartBackoff;
-  const fleet = createFleet();
+  const workload = createWorkload();
   const timers = new Map<ContainerId, NodeJS.Timeout>();
   let present: Map<ContainerId, Presence> | undefined;
   let orphanWord: number | null = null;
@@ -122,7 +122,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
   const look = (ids: Iterable<ContainerId>): void => {
     for (const id of ids) queue.enqueue(id);
   };
-  const lookAtAll = (): void => look([...fleet.ids(), ...(present?.keys() ?? []), ...memories.ids()]);
+  const lookAtAll = (): void => look([...workload.ids(), ...(present?.keys() ?? []), ...memories.ids()]);
   const later = (id: ContainerId, ms: number): void => {
     clearTimeout(timers.get(id));
     timers.set(
@@ -132,7 +132,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
   };
 
   const judge = (): void => {
-    const { orphanMemory, changed } = fleet.judge({
+    const { orphanMemory, changed } = workload.judge({
       capacity: parts.capacity(),
       present,
       orphanMemory: memories.orphans(),
@@ -141,8 +141,8 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
       isSettled,
     });
     memories.setOrphans(orphanMemory);
-    if (fleet.orphansHeld() !== held) {
-      held = fleet.orphansHeld();
+    if (workload.orphansHeld() !== held) {
+      held = workload.orphansHeld();
       log.warn('orphans_held', { orphans: held, present: present?.size });
     }
     look(changed);
@@ -181,8 +181,8 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
   const reconcile = async (id: ContainerId, watchedSinceMs: number): Promise<void> => {
     const observed = await observe(engine, owner, id);
     notePresence(id, observed);
-    const wanted = fleet.wanted(id);
-    if (observed.kind === 'absent' && !fleet.knows(id)) {
+    const wanted = workload.wanted(id);
+    if (observed.kind === 'absent' && !workload.knows(id)) {
       forget(id);
       return;
     }
@@ -312,7 +312,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
   const reportAway = (ids: Iterable<ContainerId>, sinceMs: number): void => {
     const last = new Map([...reporter.all()].map(({ id, description }) => [id, description]));
     for (const id of ids) {
-      const wanted = fleet.wanted(id);
+      const wanted = workload.wanted(id);
       if (!('container' in wanted)) continue;
       const { tenant, generation } = wanted.container;
       reporter.set({ tenant, id, generation, description: describeAway(last.get(id), sinceMs) });
@@ -349,7 +349,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
   return {
     setDesired: (desired) => {
       isSettled = false;
-      const changed = fleet.setDesired(desired);
+      const changed = workload.setDesired(desired);
       judge();
       look(changed);
       const status = parts.monitor().status();
@@ -365,10 +365,10 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
       orphanWord = word;
       judge();
     },
-    strangers: fleet.strangers,
-    unjudged: fleet.unjudged,
+    strangers: workload.strangers,
+    unjudged: workload.unjudged,
     hearVerdicts: (named, gone) => {
-      fleet.hearVerdicts(named, gone);
+      workload.hearVerdicts(named, gone);
       judge();
     },
     setFenced: (next) => {
@@ -390,9 +390,9 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
       await takeInventory();
       lookAtAll();
     },
-    onEngineAway: (sinceMs) => reportAway(fleet.ids(), sinceMs),
+    onEngineAway: (sinceMs) => reportAway(workload.ids(), sinceMs),
     onEvent: (id) => queue.enqueue(id),
-    wanted: fleet.wanted,
+    wanted: workload.wanted,
     evict: (id, dockerId, message) => {
       const before = memories.of(id);
       const after = evict(before, dockerId, message);
@@ -402,8 +402,8 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
       return true;
     },
     wantedImages: () =>
-      fleet.ids().flatMap((id) => {
-        const wanted = fleet.wanted(id);
+      workload.ids().flatMap((id) => {
+        const wanted = workload.wanted(id);
         const reference =
           'container' in wanted && wanted.want !== 'removed' ? referenceOf(wanted.container) : undefined;
         return reference?.kind === 'image' ? [reference.reference] : [];
@@ -414,11 +414,11 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
       const after = present ?? new Map<ContainerId, Presence>();
       const hasChanged = (id: ContainerId) => before.get(id)?.fingerprint !== after.get(id)?.fingerprint;
       look([...before.keys(), ...after.keys()].filter(hasChanged));
-      look(fleet.ids().filter((id) => !after.has(id)));
+      look(workload.ids().filter((id) => !after.has(id)));
     },
-    used: () => fleet.used(),
+    used: () => workload.used(),
     lastInventoryMs: () => lastInventoryMs,
-    orphansHeld: () => fleet.orphansHeld(),
+    orphansHeld: () => workload.orphansHeld(),
     stop: async () => {
       await queue.stop();
       for (const timer of timers.values()) clearTimeout(timer);

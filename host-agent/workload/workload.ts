@@ -20,7 +20,7 @@ interface Entry {
 /** Every container of ours that the engine has, as last seen. */
 export type Present = ReadonlyMap<ContainerId, { readonly tenant: TenantId; readonly placement: number }>;
 
-export interface FleetInput {
+export interface WorkloadInput {
   readonly capacity: Capacity;
   /** Undefined before the first look. */
   readonly present: Present | undefined;
@@ -41,14 +41,14 @@ interface Verdict {
   readonly placement: number;
 }
 
-export interface Fleet {
+export interface Workload {
   /** Takes in a new set. Answers which ids may have changed. */
   setDesired(desired: DesiredSet): ContainerId[];
   /**
    * Judges admission and orphans anew. Answers what is to be remembered of orphans, and whom the
    * verdict changed.
    */
-  judge(input: FleetInput): { readonly orphanMemory: OrphanMemory; readonly changed: ContainerId[] };
+  judge(input: WorkloadInput): { readonly orphanMemory: OrphanMemory; readonly changed: ContainerId[] };
   wanted(id: ContainerId): Wanted;
   /**
    * What the engine has and the desired set does not know; those that nothing was said of first.
@@ -72,7 +72,7 @@ export interface Fleet {
 
 const nothingAdmitted: Admission = { admitted: new Set(), used: { cpu_millis: 0, mem_bytes: 0, containers: 0 } };
 
-export function createFleet(): Fleet {
+export function createWorkload(): Workload {
   let desired: DesiredSet | undefined;
   let entries: ReadonlyMap<ContainerId, Entry> = new Map();
   let damaged: ReadonlySet<ContainerId> = new Set();
@@ -119,7 +119,7 @@ export function createFleet(): Fleet {
     return placement <= verdict.placement ? verdict.verdict : undefined;
   };
 
-  const judge: Fleet['judge'] = (input) => {
+  const judge: Workload['judge'] = (input) => {
     const { orphanMemory, orphanWord } = input;
     ({ present } = input);
     const beforeAdmitted = admission.admitted;
@@ -163,7 +163,7 @@ export function createFleet(): Fleet {
       .filter((id) => verdictOf(id) === undefined)
       .flatMap(strangerOf);
 
-  const hearVerdicts: Fleet['hearVerdicts'] = (named, gone) => {
+  const hearVerdicts: Workload['hearVerdicts'] = (named, gone) => {
     const given = new Map(gone.map(({ id, placement }) => [id, placement]));
     for (const { id, placement } of named) {
       if (isKnown(id)) continue;

@@ -3,7 +3,7 @@
  * engine that is a map. What an agent remembers is lost when it starts again; what its engine has
  * is not.
  */
-import { createFleet } from '../../host-agent/workload/workload.ts';
+import { createWorkload } from '../../host-agent/workload/workload.ts';
 import { emptyDesired, type DesiredSet } from '../../host-agent/workload/desired.ts';
 import { noOrphans, type OrphanMemory } from '../../host-agent/workload/orphans.ts';
 import { sync, type SyncResult, type SyncTarget } from '../../host-agent/control-plane/sync.ts';
@@ -67,7 +67,7 @@ class Agent {
   readonly #options: HostOptions;
   readonly #engine: Map<ContainerId, Running>;
   readonly #connection: Connection;
-  readonly #fleet = createFleet();
+  readonly #workload = createWorkload();
   #desired: DesiredSet;
   #orphans: OrphanMemory = noOrphans;
   #orphanWord: number | null = null;
@@ -140,7 +140,7 @@ class Agent {
       update: (next) => {
         this.#desired = next;
         this.#isSettled = false;
-        this.#fleet.setDesired(next);
+        this.#workload.setDesired(next);
         this.#reconcile();
       },
       settled: () => {
@@ -152,10 +152,10 @@ class Agent {
         this.#orphanWord = word;
         this.#reconcile();
       },
-      strangers: this.#fleet.strangers,
-      unjudged: this.#fleet.unjudged,
+      strangers: this.#workload.strangers,
+      unjudged: this.#workload.unjudged,
       verdicts: (named, gone) => {
-        this.#fleet.hearVerdicts(named, gone);
+        this.#workload.hearVerdicts(named, gone);
         this.#reconcile();
       },
       incarnation: (told) => {
@@ -203,7 +203,7 @@ class Agent {
 
   /** Every container one step further, as the agent's reconciler would. */
   #reconcile(): void {
-    const { orphanMemory } = this.#fleet.judge({
+    const { orphanMemory } = this.#workload.judge({
       capacity,
       present: new Map(this.#engine),
       orphanMemory: this.#orphans,
@@ -212,8 +212,8 @@ class Agent {
       isSettled: this.#isSettled,
     });
     this.#orphans = orphanMemory;
-    for (const id of new Set([...this.#fleet.ids(), ...this.#engine.keys()])) {
-      const wanted = this.#fleet.wanted(id);
+    for (const id of new Set([...this.#workload.ids(), ...this.#engine.keys()])) {
+      const wanted = this.#workload.wanted(id);
       const found = this.#engine.get(id);
       switch (wanted.want) {
         case 'untouched':
