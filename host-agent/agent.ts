@@ -34,7 +34,7 @@ import { createLogTurns } from './logs/rates.ts';
 import { openSpool } from './logs/spool.ts';
 import { createLatch, type Latch } from '../lib/notify.ts';
 import { systemMachineTime, type MachineTime } from './machine-time.ts';
-import { loadMemories } from './reconcile/restart-store.ts';
+import { loadRestartStore } from './reconcile/restart-store.ts';
 import { loadFence } from './control-plane/fence.ts';
 import { createMetrics, registerGauges } from './metrics.ts';
 import { watchPortProxies } from './network/port-proxy.ts';
@@ -265,7 +265,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     logs,
     reporter,
     faults,
-    memories: await loadMemories(
+    restartStore: await loadRestartStore(
       stateDir,
       { wallMs: () => clock.nowMs(), steadyMs, maxWaitMs: settings.RESTART_BACKOFF_MAX_MS },
       disk,

@@ -4,7 +4,7 @@
  */
 import { timestamp } from '../../lib/clock.ts';
 import type { ContainerStatus, Observation } from '../../schemas/api/container.ts';
-import type { Memory, Why } from './restart-state.ts';
+import type { RestartState, Why } from './restart-state.ts';
 import type { EngineState, Observed } from './observed.ts';
 import type { Wanted } from '../workload/wanted.ts';
 
@@ -17,22 +17,22 @@ export interface Description {
 const messageChars = 1024;
 
 /** Undefined for what nobody asks about: orphans, and what is left untouched. */
-export function describe(wanted: Wanted, observed: Observed, memory: Memory): Description | undefined {
+export function describe(wanted: Wanted, observed: Observed, restart: RestartState): Description | undefined {
   if (!('container' in wanted)) return undefined;
   const state = observed.kind === 'present' ? observed.found.state : null;
   switch (wanted.want) {
     case 'running':
-      return describeRunning(state, memory);
+      return describeRunning(state, restart);
     case 'stopped':
-      return describeStopped(state, memory);
+      return describeStopped(state, restart);
     case 'removed':
-      return { gone: state === null, observation: observation('removing', memory.why, {}) };
+      return { gone: state === null, observation: observation('removing', restart.why, {}) };
   }
 }
 
-function describeRunning(state: EngineState | null, memory: Memory): Description {
-  const { attempt, operation, restarts } = memory;
-  const why = memory.evicted?.why ?? memory.why;
+function describeRunning(state: EngineState | null, restart: RestartState): Description {
+  const { attempt, operation, restarts } = restart;
+  const why = restart.evicted?.why ?? restart.why;
   const base = { restart_count: restarts };
   const as = (status: ContainerStatus, reasoned: Why | null, more: Partial<Observation> = {}): Description => ({
     gone: false,
@@ -48,7 +48,7 @@ function describeRunning(state: EngineState | null, memory: Memory): Description
     case 'waiting':
       return as('backoff', why, { next_retry_at: timestamp(attempt.untilMs) });
     case 'clear':
-      return as(state === null && memory.image === null ? 'pending' : 'starting', why);
+      return as(state === null && restart.image === null ? 'pending' : 'starting', why);
   }
 }
 
@@ -68,10 +68,10 @@ function describeUp(
   }
 }
 
-function describeStopped(state: EngineState | null, memory: Memory): Description {
+function describeStopped(state: EngineState | null, restart: RestartState): Description {
   const isDown = state === null || (state.phase !== 'running' && state.phase !== 'paused');
   const exit_code = state?.phase === 'exited' ? state.exit.exitCode : null;
-  const why = memory.evicted?.why ?? memory.why;
+  const why = restart.evicted?.why ?? restart.why;
   // Down, nothing needs an explanation but the loss of what it wrote.
   const told = isDown && why?.reason !== 'disk_limit' ? null : why;
   return { gone: false, observation: observation(isDown ? 'stopped' : 'stopping', told, { exit_code }) };

@@ -161,7 +161,7 @@ export const startWords = (detail: string): Words => {
 
 /**
  * Another attempt may help; after a few in a row a fault of the host is reported as one
- * (memory.ts).
+ * (restart-state.ts).
  */
 function retry(words: Words, detail: string): Outcome {
   const ofHost = hostFaultPatterns.find(([pattern]) => pattern.test(detail));

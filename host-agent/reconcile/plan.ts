@@ -4,7 +4,7 @@
  * container is as it should be.
  */
 import type { PullPolicy } from '../../schemas/api/container.ts';
-import type { Memory, Why } from './restart-state.ts';
+import type { RestartState, Why } from './restart-state.ts';
 import type { Found, Observed } from './observed.ts';
 import { referenceOf } from './spec.ts';
 import type { Wanted } from '../workload/wanted.ts';
@@ -30,32 +30,32 @@ const none: Step = { kind: 'none' };
 /** How long until a removal by the engine itself is looked at again. */
 const removalPollMs = 1000;
 
-export function plan(wanted: Wanted, observed: Observed, memory: Memory, nowMs: number): Step {
+export function plan(wanted: Wanted, observed: Observed, restart: RestartState, nowMs: number): Step {
   if (wanted.want === 'untouched') return none;
-  if (memory.operation !== null) {
-    return memory.operation.kind === 'pull' && wanted.want !== 'running' ? { kind: 'cancel_pull' } : none;
+  if (restart.operation !== null) {
+    return restart.operation.kind === 'pull' && wanted.want !== 'running' ? { kind: 'cancel_pull' } : none;
   }
-  const { attempt } = memory;
+  const { attempt } = restart;
   if (attempt.phase === 'waiting' && nowMs < attempt.untilMs) return { kind: 'wait', untilMs: attempt.untilMs };
-  if (observed.kind === 'present' && observed.extra[0] !== undefined) return clear(observed.extra[0], memory, nowMs);
+  if (observed.kind === 'present' && observed.extra[0] !== undefined) return clear(observed.extra[0], restart, nowMs);
 
   switch (wanted.want) {
     case 'running':
       if (attempt.phase === 'failed') return none;
       return observed.kind === 'absent'
-        ? planMissing(wanted, memory)
-        : planPresent(wanted, observed.found, memory, nowMs);
+        ? planMissing(wanted, restart)
+        : planPresent(wanted, observed.found, restart, nowMs);
     case 'stopped':
-      return observed.kind === 'absent' ? none : planStopped(wanted, observed.found, memory, nowMs);
+      return observed.kind === 'absent' ? none : planStopped(wanted, observed.found, restart, nowMs);
     case 'removed':
     case 'nothing':
-      return observed.kind === 'absent' ? none : clear(observed.found, memory, nowMs);
+      return observed.kind === 'absent' ? none : clear(observed.found, restart, nowMs);
   }
 }
 
 type Declared = Extract<Wanted, { container: unknown }>;
 
-function planMissing({ container, admitted }: Declared, memory: Memory): Step {
+function planMissing({ container, admitted }: Declared, restart: RestartState): Step {
   if (!admitted) return fail('rejected', 'its cpu_limit and mem_limit do not fit on this host');
   const reference = referenceOf(container);
   switch (reference.kind) {
@@ -64,7 +64,7 @@ function planMissing({ container, admitted }: Declared, memory: Memory): Step {
     case 'invalid':
       return fail('image_invalid', reference.message);
     case 'image': {
-      const { image, pullDue } = memory;
+      const { image, pullDue } = restart;
       return image?.reference === reference.reference && !pullDue
         ? { kind: 'create', reference: reference.reference, imageId: image.id }
         : { kind: 'pull', reference: reference.reference, policy: container.pull_policy };
@@ -73,11 +73,11 @@ function planMissing({ container, admitted }: Declared, memory: Memory): Step {
 }
 
 /** It is there, and should run: as it is if it was made for this, else anew. */
-function planPresent(wanted: Declared, found: Found, memory: Memory, nowMs: number): Step {
+function planPresent(wanted: Declared, found: Found, restart: RestartState, nowMs: number): Step {
   const { container, spec } = wanted;
-  if (found.placement !== container.placement || found.spec !== spec) return clear(found, memory, nowMs);
+  if (found.placement !== container.placement || found.spec !== spec) return clear(found, restart, nowMs);
   const { dockerId, state } = found;
-  if (memory.evicted?.dockerId === dockerId) return clear(found, memory, nowMs);
+  if (restart.evicted?.dockerId === dockerId) return clear(found, restart, nowMs);
   switch (state.phase) {
     case 'running':
       return none;
@@ -85,26 +85,26 @@ function planPresent(wanted: Declared, found: Found, memory: Memory, nowMs: numb
       return { kind: 'unpause', dockerId };
     case 'created':
     case 'exited': {
-      if (memory.remake === dockerId) return clear(found, memory, nowMs);
+      if (restart.remake === dockerId) return clear(found, restart, nowMs);
       const reference = referenceOf(container);
-      if (memory.pullDue && reference.kind === 'image') {
+      if (restart.pullDue && reference.kind === 'image') {
         return { kind: 'pull', reference: reference.reference, policy: container.pull_policy };
       }
-      if (container.pull_policy === 'always' && memory.image !== null && memory.image.id !== found.imageId) {
-        return clear(found, memory, nowMs);
+      if (container.pull_policy === 'always' && restart.image !== null && restart.image.id !== found.imageId) {
+        return clear(found, restart, nowMs);
       }
-      return { kind: 'start', dockerId, prepare: state.phase === 'created', again: memory.failures > 0 };
+      return { kind: 'start', dockerId, prepare: state.phase === 'created', again: restart.failures > 0 };
     }
     case 'removing':
     case 'dead':
-      return clear(found, memory, nowMs);
+      return clear(found, restart, nowMs);
   }
 }
 
-function planStopped({ container }: Declared, found: Found, memory: Memory, nowMs: number): Step {
+function planStopped({ container }: Declared, found: Found, restart: RestartState, nowMs: number): Step {
   const { dockerId, state } = found;
   // On an isolated host what should run is stopped, and nothing is removed.
-  if (memory.evicted?.dockerId === dockerId && container.desired === 'stopped') return clear(found, memory, nowMs);
+  if (restart.evicted?.dockerId === dockerId && container.desired === 'stopped') return clear(found, restart, nowMs);
   switch (state.phase) {
     case 'running':
       return { kind: 'stop', dockerId };
@@ -120,14 +120,14 @@ function planStopped({ container }: Declared, found: Found, memory: Memory, nowM
 }
 
 /** Away with it, step by step: stop it, save its last lines, remove it. */
-function clear({ dockerId, state }: Found, memory: Memory, nowMs: number): Step {
+function clear({ dockerId, state }: Found, restart: RestartState, nowMs: number): Step {
   switch (state.phase) {
     case 'running':
       return { kind: 'stop', dockerId };
     case 'paused':
       return { kind: 'unpause', dockerId };
     case 'exited':
-      return memory.drained === dockerId ? { kind: 'remove', dockerId } : { kind: 'drain', dockerId };
+      return restart.drained === dockerId ? { kind: 'remove', dockerId } : { kind: 'drain', dockerId };
     case 'created':
     case 'dead':
       return { kind: 'remove', dockerId };

@@ -19,8 +19,16 @@ import type { Faults } from '../faults.ts';
 import { createWorkload, type Workload } from '../workload/workload.ts';
 import { inventory, observe, type Presence } from '../docker/inventory.ts';
 import type { LogCollector } from '../logs/collector.ts';
-import type { MemoryStore } from './restart-store.ts';
-import { endOperation, evict, remember, settle, type Memory, type Operation, type Outcome } from './restart-state.ts';
+import type { RestartStore } from './restart-store.ts';
+import {
+  endOperation,
+  evict,
+  remember,
+  settle,
+  type RestartState,
+  type Operation,
+  type Outcome,
+} from './restart-state.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Observed } from './observed.ts';
 import { plan, type Step } from './plan.ts';
@@ -78,7 +86,7 @@ export interface ReconcilerParts {
   readonly logs: LogCollector;
   readonly reporter: Reporter;
   readonly faults: Faults;
-  readonly memories: MemoryStore;
+  readonly restartStore: RestartStore;
   readonly capacity: () => Capacity;
   readonly restartBackoff: BackoffBounds;
   readonly clock: Clock;
@@ -93,7 +101,7 @@ const outageRetryMs = 1000;
 const bugRetryMs = 5000;
 
 export function createReconciler(parts: ReconcilerParts): Reconciler {
-  const { engine, owner, executor, logs, reporter, memories, clock, steadyMs, metrics, log } = parts;
+  const { engine, owner, executor, logs, reporter, restartStore, clock, steadyMs, metrics, log } = parts;
   const bounds = parts.restartBackoff;
   const workload = createWorkload();
   const timers = new Map<ContainerId, NodeJS.Timeout>();
@@ -122,7 +130,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
   const look = (ids: Iterable<ContainerId>): void => {
     for (const id of ids) queue.enqueue(id);
   };
-  const lookAtAll = (): void => look([...workload.ids(), ...(present?.keys() ?? []), ...memories.ids()]);
+  const lookAtAll = (): void => look([...workload.ids(), ...(present?.keys() ?? []), ...restartStore.ids()]);
   const later = (id: ContainerId, ms: number): void => {
     clearTimeout(timers.get(id));
     timers.set(
@@ -132,15 +140,15 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
   };
 
   const judge = (): void => {
-    const { orphanMemory, changed } = workload.judge({
+    const { orphanState, changed } = workload.judge({
       capacity: parts.capacity(),
       present,
-      orphanMemory: memories.orphans(),
+      orphanState: restartStore.orphans(),
       orphanWord,
       isIsolated: isIsolated || isFenced,
       isSettled,
     });
-    memories.setOrphans(orphanMemory);
+    restartStore.setOrphans(orphanState);
     if (workload.orphansHeld() !== held) {
       held = workload.orphansHeld();
       log.warn('orphans_held', { orphans: held, present: present?.size });
@@ -186,11 +194,11 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
       forget(id);
       return;
     }
-    const memory = remember(memories.of(id), wanted, observed, steadyMs(), bounds, watchedSinceMs);
-    memories.set(id, memory);
-    followLogs(observed, memory);
-    report(id, wanted, observed, memory);
-    await carryOut(id, wanted, observed, plan(wanted, observed, memory, steadyMs()));
+    const restart = remember(restartStore.of(id), wanted, observed, steadyMs(), bounds, watchedSinceMs);
+    restartStore.set(id, restart);
+    followLogs(observed, restart);
+    report(id, wanted, observed, restart);
+    await carryOut(id, wanted, observed, plan(wanted, observed, restart, steadyMs()));
   };
 
   const notePresence = (id: ContainerId, observed: Observed): void => {
@@ -207,30 +215,30 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
   };
 
   const forget = (id: ContainerId): void => {
-    memories.forget(id);
+    restartStore.forget(id);
     complained.delete(id);
     reporter.forget(id);
     logs.forget(id);
   };
 
-  const followLogs = (observed: Observed, memory: Memory): void => {
+  const followLogs = (observed: Observed, restart: RestartState): void => {
     if (observed.kind === 'absent') return;
     const { dockerId, state, tenant, id } = observed.found;
-    if ('run' in state && memory.drained !== dockerId) logs.follow({ tenant, id }, dockerId, state.run);
+    if ('run' in state && restart.drained !== dockerId) logs.follow({ tenant, id }, dockerId, state.run);
   };
 
   /**
    * Its wait as the wall clock will show it. In whole seconds, so that small corrections of the
    * clock are no news.
    */
-  const onWall = (memory: Memory): Memory => {
+  const onWall = (restart: RestartState): RestartState => {
     const aheadMs = Math.round((clock.nowMs() - steadyMs()) / 1000) * 1000;
-    if (memory.attempt.phase !== 'waiting' || aheadMs === 0) return memory;
-    return { ...memory, attempt: { phase: 'waiting', untilMs: memory.attempt.untilMs + aheadMs } };
+    if (restart.attempt.phase !== 'waiting' || aheadMs === 0) return restart;
+    return { ...restart, attempt: { phase: 'waiting', untilMs: restart.attempt.untilMs + aheadMs } };
   };
 
-  const report = (id: ContainerId, wanted: Wanted, observed: Observed, memory: Memory): void => {
-    const description = describe(wanted, observed, onWall(memory));
+  const report = (id: ContainerId, wanted: Wanted, observed: Observed, restart: RestartState): void => {
+    const description = describe(wanted, observed, onWall(restart));
     if (description === undefined || !('container' in wanted)) return;
     const { tenant, generation } = wanted.container;
     reporter.set({ tenant, id, generation, description });
@@ -266,7 +274,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
 
   const finish = (id: ContainerId, step: Step, outcome: Outcome): void => {
     note(id, step, outcome);
-    memories.set(id, settle(memories.of(id), step, outcome, steadyMs(), bounds));
+    restartStore.set(id, settle(restartStore.of(id), step, outcome, steadyMs(), bounds));
     again(id, outcome);
   };
 
@@ -274,9 +282,9 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
   const begin = (id: ContainerId, wanted: Wanted, observed: Observed, step: LongStep): void => {
     const tenant = observed.kind === 'present' ? observed.found.tenant : tenantOf(wanted);
     if (tenant === undefined) return;
-    const operation = operationOf(step, memories.of(id).generation);
-    memories.set(id, settle(memories.of(id), step, { kind: 'begun', operation }, steadyMs(), bounds));
-    report(id, wanted, observed, memories.of(id));
+    const operation = operationOf(step, restartStore.of(id).generation);
+    restartStore.set(id, settle(restartStore.of(id), step, { kind: 'begun', operation }, steadyMs(), bounds));
+    report(id, wanted, observed, restartStore.of(id));
     void executor
       .long(step, { tenant, id })
       .catch((error: unknown): Outcome => {
@@ -285,9 +293,9 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
       })
       .then((outcome) => {
         // Cancelled meanwhile, or forgotten with its container.
-        if (memories.of(id).operation !== operation) return;
+        if (restartStore.of(id).operation !== operation) return;
         note(id, step, outcome);
-        memories.set(id, endOperation(memories.of(id), step, outcome, steadyMs(), bounds));
+        restartStore.set(id, endOperation(restartStore.of(id), step, outcome, steadyMs(), bounds));
         again(id, outcome);
       });
   };
@@ -394,10 +402,10 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
     onEvent: (id) => queue.enqueue(id),
     wanted: workload.wanted,
     evict: (id, dockerId, message) => {
-      const before = memories.of(id);
+      const before = restartStore.of(id);
       const after = evict(before, dockerId, message);
       if (after === before) return false;
-      memories.set(id, after);
+      restartStore.set(id, after);
       queue.enqueue(id);
       return true;
     },
@@ -422,7 +430,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
     stop: async () => {
       await queue.stop();
       for (const timer of timers.values()) clearTimeout(timer);
-      await memories.flush();
+      await restartStore.flush();
     },
   };
 }

@@ -47,7 +47,7 @@ export interface Lasting {
   readonly pullDue: boolean;
 }
 
-export interface Memory extends Lasting {
+export interface RestartState extends Lasting {
   readonly image: { readonly reference: string; readonly id: string } | null;
   /** The engine's container whose log lines are safe elsewhere. */
   readonly drained: string | null;
@@ -65,7 +65,7 @@ export interface Memory extends Lasting {
   readonly operation: Operation | null;
 }
 
-export const blank: Memory = {
+export const blank: RestartState = {
   generation: -1,
   want: 'untouched',
   attempt: { phase: 'clear' },
@@ -83,8 +83,8 @@ export const blank: Memory = {
   operation: null,
 };
 
-export const lastingOf = (memory: Memory): Lasting => {
-  const { generation, want, attempt, why, failures, restarts, countedRun, pullDue } = memory;
+export const lastingOf = (restart: RestartState): Lasting => {
+  const { generation, want, attempt, why, failures, restarts, countedRun, pullDue } = restart;
   return { generation, want, attempt, why, failures, restarts, countedRun, pullDue };
 };
 
@@ -102,50 +102,50 @@ export const restartBackoff: BackoffBounds = { minMs: limits.restartBackoffMinMs
  * tell: they are of a clock that may have been set.
  */
 export function remember(
-  before: Memory,
+  before: RestartState,
   wanted: Wanted,
   observed: Observed,
   nowMs: number,
   bounds: BackoffBounds,
   watchedSinceMs: number,
-): Memory {
+): RestartState {
   const isLeft = before.evicted !== null && !isThere(observed, before.evicted.dockerId);
-  const memory = isLeft ? evictionDone(before, before.evicted.why, nowMs, bounds) : before;
+  const restart = isLeft ? evictionDone(before, before.evicted.why, nowMs, bounds) : before;
   const generation = generationOf(wanted);
   const state = observed.kind === 'present' ? observed.found.state : null;
-  if (generation !== memory.generation || wanted.want !== memory.want) {
+  if (generation !== restart.generation || wanted.want !== restart.want) {
     const isUp = state?.phase === 'running' || state?.phase === 'paused';
     return {
-      ...memory,
+      ...restart,
       generation,
       want: wanted.want,
       attempt: { phase: 'clear' },
       why: null,
-      failures: isUp ? memory.failures : 0,
-      restarts: isUp ? memory.restarts : 0,
-      countedRun: state?.phase === 'exited' ? state.run : memory.countedRun,
+      failures: isUp ? restart.failures : 0,
+      restarts: isUp ? restart.restarts : 0,
+      countedRun: state?.phase === 'exited' ? state.run : restart.countedRun,
       pullDue: wanted.want === 'running' && wanted.container.pull_policy === 'always' && !isUp,
     };
   }
-  if (wanted.want !== 'running' || state === null) return memory;
+  if (wanted.want !== 'running' || state === null) return restart;
   if (state.phase === 'running') {
-    const upMs = atMost(nowMs - state.startedAtMs, memory, nowMs);
-    const seen = isSince(memory.seenUpAtMs, watchedSinceMs) ? memory : { ...memory, seenUpAtMs: nowMs };
+    const upMs = atMost(nowMs - state.startedAtMs, restart, nowMs);
+    const seen = isSince(restart.seenUpAtMs, watchedSinceMs) ? restart : { ...restart, seenUpAtMs: nowMs };
     return upMs >= limits.restartBackoffForgetMs && seen.failures > 0 ? { ...seen, failures: 0 } : seen;
   }
-  if (state.phase !== 'exited' || state.run === memory.countedRun) return memory;
+  if (state.phase !== 'exited' || state.run === restart.countedRun) return restart;
   // Its end was the agent's doing.
-  if (observed.kind === 'present' && observed.found.dockerId === memory.evicted?.dockerId) return memory;
+  if (observed.kind === 'present' && observed.found.dockerId === restart.evicted?.dockerId) return restart;
   const { exit, run } = state;
   // A start that failed never ran, and is known from its error.
-  const isWatched = isSince(memory.seenUpAtMs, watchedSinceMs) || isSince(memory.startedAtMs, watchedSinceMs);
+  const isWatched = isSince(restart.seenUpAtMs, watchedSinceMs) || isSince(restart.startedAtMs, watchedSinceMs);
   if (exit.error === '' && !isWatched) {
     // A restart all the same; where there are failures, the start that follows is counted as one.
-    const restarts = memory.failures > 0 ? memory.restarts : memory.restarts + 1;
-    return { ...memory, restarts, countedRun: run };
+    const restarts = restart.failures > 0 ? restart.restarts : restart.restarts + 1;
+    return { ...restart, restarts, countedRun: run };
   }
-  const failures = atMost(exit.upMs, memory, nowMs) >= limits.restartBackoffForgetMs ? 0 : memory.failures;
-  return { ...failed({ ...memory, failures }, explainExit(exit, failures + 1), nowMs, bounds), countedRun: run };
+  const failures = atMost(exit.upMs, restart, nowMs) >= limits.restartBackoffForgetMs ? 0 : restart.failures;
+  return { ...failed({ ...restart, failures }, explainExit(exit, failures + 1), nowMs, bounds), countedRun: run };
 }
 
 const isThere = (observed: Observed, dockerId: string): boolean =>
@@ -156,7 +156,7 @@ const isSince = (atMs: number | null, sinceMs: number): boolean => atMs !== null
 /**
  * It has been up for no longer than since the agent started it, whatever the engine's clock says.
  */
-const atMost = (upMs: number, { startedAtMs }: Memory, nowMs: number): number =>
+const atMost = (upMs: number, { startedAtMs }: RestartState, nowMs: number): number =>
   startedAtMs === null ? upMs : Math.min(upMs, nowMs - startedAtMs);
 
 function explainExit(exit: { exitCode: number; oomKilled: boolean; error: string }, failures: number): Why {
@@ -168,11 +168,11 @@ function explainExit(exit: { exitCode: number; oomKilled: boolean; error: string
   return { reason: 'crash_loop', message: `${code}, ${failures} times in a row`, exitCode };
 }
 
-const failed = (memory: Memory, why: Why, nowMs: number, bounds: BackoffBounds): Memory => ({
-  ...memory,
-  failures: memory.failures + 1,
+const failed = (restart: RestartState, why: Why, nowMs: number, bounds: BackoffBounds): RestartState => ({
+  ...restart,
+  failures: restart.failures + 1,
   why,
-  attempt: { phase: 'waiting', untilMs: nowMs + backoffMs(memory.failures, bounds) },
+  attempt: { phase: 'waiting', untilMs: nowMs + backoffMs(restart.failures, bounds) },
 });
 
 export type Outcome =
@@ -203,29 +203,35 @@ export type Outcome =
  * What is remembered of a step that was carried out, or of long work that ended (then `operation`
  * is over).
  */
-export function settle(memory: Memory, step: Step, outcome: Outcome, nowMs: number, bounds: BackoffBounds): Memory {
+export function settle(
+  restart: RestartState,
+  step: Step,
+  outcome: Outcome,
+  nowMs: number,
+  bounds: BackoffBounds,
+): RestartState {
   switch (outcome.kind) {
     case 'begun':
-      return { ...memory, operation: outcome.operation };
+      return { ...restart, operation: outcome.operation };
     case 'outage':
       // The engine may have started it all the same.
-      return step.kind === 'start' ? { ...memory, startedAtMs: nowMs } : memory;
+      return step.kind === 'start' ? { ...restart, startedAtMs: nowMs } : restart;
     case 'changed':
-      return memory;
+      return restart;
     case 'retry': {
-      const image = outcome.imageGone === true ? null : memory.image;
-      const remake = outcome.remake === true && step.kind === 'start' ? step.dockerId : memory.remake;
-      const isOfHost = outcome.ofHost === true && memory.failures + 1 >= limits.hostFaultTries;
+      const image = outcome.imageGone === true ? null : restart.image;
+      const remake = outcome.remake === true && step.kind === 'start' ? step.dockerId : restart.remake;
+      const isOfHost = outcome.ofHost === true && restart.failures + 1 >= limits.hostFaultTries;
       const why: Why = isOfHost ? { ...outcome.why, reason: 'host_fault' } : outcome.why;
-      return { ...failed(memory, why, nowMs, bounds), image, remake };
+      return { ...failed(restart, why, nowMs, bounds), image, remake };
     }
     case 'failed':
-      return { ...memory, why: outcome.why, attempt: { phase: 'failed' } };
+      return { ...restart, why: outcome.why, attempt: { phase: 'failed' } };
     case 'done':
-      if (step.kind === 'remove' && step.dockerId === memory.evicted?.dockerId) {
-        return evictionDone(memory, memory.evicted.why, nowMs, bounds);
+      if (step.kind === 'remove' && step.dockerId === restart.evicted?.dockerId) {
+        return evictionDone(restart, restart.evicted.why, nowMs, bounds);
       }
-      return done(memory, step, outcome.imageId, nowMs);
+      return done(restart, step, outcome.imageId, nowMs);
   }
 }
 
@@ -233,11 +239,11 @@ export function settle(memory: Memory, step: Step, outcome: Outcome, nowMs: numb
  * A container that has written too much, up or down, unless it goes anyway or is known to have. It
  * does not wait for the end of a back-off, or for a new generation.
  */
-export const evict = (memory: Memory, dockerId: string, message: string): Memory =>
-  (memory.want !== 'running' && memory.want !== 'stopped') || memory.evicted?.dockerId === dockerId
-    ? memory
+export const evict = (restart: RestartState, dockerId: string, message: string): RestartState =>
+  (restart.want !== 'running' && restart.want !== 'stopped') || restart.evicted?.dockerId === dockerId
+    ? restart
     : {
-        ...memory,
+        ...restart,
         attempt: { phase: 'clear' },
         evicted: { dockerId, why: { reason: 'disk_limit', message, exitCode: null } },
       };
@@ -246,16 +252,18 @@ export const evict = (memory: Memory, dockerId: string, message: string): Memory
  * It is gone, with what it wrote. What is to run is made again after a back-off; what is stopped
  * only says why.
  */
-function evictionDone(memory: Memory, why: Why, nowMs: number, bounds: BackoffBounds): Memory {
-  const after = { ...memory, evicted: null };
-  return memory.want === 'running' ? failed(after, why, nowMs, bounds) : { ...after, attempt: { phase: 'clear' }, why };
+function evictionDone(restart: RestartState, why: Why, nowMs: number, bounds: BackoffBounds): RestartState {
+  const after = { ...restart, evicted: null };
+  return restart.want === 'running'
+    ? failed(after, why, nowMs, bounds)
+    : { ...after, attempt: { phase: 'clear' }, why };
 }
 
-function done(memory: Memory, step: Step, imageId: string | undefined, nowMs: number): Memory {
+function done(restart: RestartState, step: Step, imageId: string | undefined, nowMs: number): RestartState {
   switch (step.kind) {
     case 'pull':
       return {
-        ...memory,
+        ...restart,
         image: imageId === undefined ? null : { reference: step.reference, id: imageId },
         pullDue: false,
         failures: 0,
@@ -263,28 +271,28 @@ function done(memory: Memory, step: Step, imageId: string | undefined, nowMs: nu
         attempt: { phase: 'clear' },
       };
     case 'create':
-      return { ...memory, why: null, attempt: { phase: 'clear' } };
+      return { ...restart, why: null, attempt: { phase: 'clear' } };
     case 'start':
       return {
-        ...memory,
+        ...restart,
         why: null,
         attempt: { phase: 'clear' },
-        restarts: memory.restarts + (step.again ? 1 : 0),
+        restarts: restart.restarts + (step.again ? 1 : 0),
         drained: null,
         startedAtMs: nowMs,
       };
     case 'drain':
-      return { ...memory, drained: step.dockerId };
+      return { ...restart, drained: step.dockerId };
     case 'stop':
     case 'remove':
     case 'unpause':
-      return { ...memory, attempt: { phase: 'clear' } };
+      return { ...restart, attempt: { phase: 'clear' } };
     case 'cancel_pull':
-      return { ...memory, operation: null };
+      return { ...restart, operation: null };
     case 'none':
     case 'wait':
     case 'fail':
-      return memory;
+      return restart;
   }
 }
 
@@ -292,14 +300,14 @@ function done(memory: Memory, step: Step, imageId: string | undefined, nowMs: nu
  * Long work ended: forget it, and take in its outcome unless a newer generation has made it void.
  */
 export function endOperation(
-  memory: Memory,
+  restart: RestartState,
   step: Step,
   outcome: Outcome,
   nowMs: number,
   bounds: BackoffBounds,
-): Memory {
-  const idle = { ...memory, operation: null };
-  const isVoid = memory.operation !== null && memory.operation.generation !== memory.generation;
+): RestartState {
+  const idle = { ...restart, operation: null };
+  const isVoid = restart.operation !== null && restart.operation.generation !== restart.generation;
   const isFailure = outcome.kind === 'retry' || outcome.kind === 'failed';
   return isVoid && isFailure ? idle : settle(idle, step, outcome, nowMs, bounds);
 }

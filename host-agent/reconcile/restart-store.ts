@@ -10,14 +10,14 @@ import type { Log } from '../../lib/log.ts';
 import { Reason } from '../../schemas/api/container.ts';
 import { ContainerId, isContainerId } from '../../schemas/ids.ts';
 import { createLazyFile, readDecoded } from '../disk/files.ts';
-import { blank, lastingOf, type Memory } from './restart-state.ts';
-import { noOrphans, type OrphanMemory } from '../workload/orphans.ts';
+import { blank, lastingOf, type RestartState } from './restart-state.ts';
+import { noOrphans, type OrphanState } from '../workload/orphans.ts';
 import type { StateDisk } from '../disk/state-disk.ts';
 
 const Count = Type.Integer({ minimum: 0 });
 const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
-const decodeMemories = decoder(
+const decodeRestartStates = decoder(
   Type.Object({
     v: Type.Literal(1),
     containers: Type.Record(
@@ -58,72 +58,77 @@ const flushMs = 500;
  */
 export interface WaitTime {
   readonly wallMs: () => number;
-  /** Of waits while the agent runs (memory.ts). */
+  /** Of waits while the agent runs (restart-state.ts). */
   readonly steadyMs: () => number;
   readonly maxWaitMs: number;
 }
 
-type Stored = ReturnType<typeof decodeMemories>['containers'][string];
+type Stored = ReturnType<typeof decodeRestartStates>['containers'][string];
 
-export function toStored(memory: Memory, { wallMs, steadyMs }: WaitTime): Stored {
-  const lasting = lastingOf(memory);
+export function toStored(restart: RestartState, { wallMs, steadyMs }: WaitTime): Stored {
+  const lasting = lastingOf(restart);
   if (lasting.attempt.phase !== 'waiting') return { ...lasting, attempt: lasting.attempt };
   const leftMs = Math.max(0, lasting.attempt.untilMs - steadyMs());
   return { ...lasting, attempt: { phase: 'waiting', untilMs: wallMs() + leftMs, leftMs } };
 }
 
-export function fromStored(stored: Stored, { wallMs, steadyMs, maxWaitMs }: WaitTime): Memory {
+export function fromStored(stored: Stored, { wallMs, steadyMs, maxWaitMs }: WaitTime): RestartState {
   const { attempt } = stored;
   if (attempt.phase !== 'waiting') return { ...blank, ...stored, attempt };
   const leftMs = Math.min(attempt.untilMs - wallMs(), attempt.leftMs ?? maxWaitMs, maxWaitMs);
   return { ...blank, ...stored, attempt: { phase: 'waiting', untilMs: steadyMs() + Math.max(0, leftMs) } };
 }
 
-export interface MemoryStore {
-  of(id: ContainerId): Memory;
-  set(id: ContainerId, memory: Memory): void;
+export interface RestartStore {
+  of(id: ContainerId): RestartState;
+  set(id: ContainerId, restart: RestartState): void;
   forget(id: ContainerId): void;
-  orphans(): OrphanMemory;
-  setOrphans(memory: OrphanMemory): void;
+  orphans(): OrphanState;
+  setOrphans(state: OrphanState): void;
   ids(): Iterable<ContainerId>;
   flush(): Promise<void>;
 }
 
-export async function loadMemories(stateDir: string, time: WaitTime, disk: StateDisk, log: Log): Promise<MemoryStore> {
+export async function loadRestartStore(
+  stateDir: string,
+  time: WaitTime,
+  disk: StateDisk,
+  log: Log,
+): Promise<RestartStore> {
   const path = join(stateDir, 'memory.json');
-  const known = await readDecoded(path, decodeMemories, log);
-  const memories = new Map<ContainerId, Memory>();
+  const known = await readDecoded(path, decodeRestartStates, log);
+  const states = new Map<ContainerId, RestartState>();
   for (const [id, stored] of Object.entries(known?.containers ?? {})) {
-    if (isContainerId(id)) memories.set(id, fromStored(stored, time));
+    if (isContainerId(id)) states.set(id, fromStored(stored, time));
   }
-  let orphans: OrphanMemory =
+  let orphans: OrphanState =
     known === undefined ? noOrphans : { ...known.orphans, approved: new Set(known.orphans.approved) };
 
   const content = () =>
     JSON.stringify({
       v: 1,
-      containers: Object.fromEntries([...memories].map(([id, memory]) => [id, toStored(memory, time)])),
+      containers: Object.fromEntries([...states].map(([id, restart]) => [id, toStored(restart, time)])),
       orphans: { ...orphans, approved: [...orphans.approved] },
     });
   const file = createLazyFile(path, content, flushMs, disk);
 
   return {
-    of: (id) => memories.get(id) ?? blank,
-    set: (id, memory) => {
-      const before = memories.get(id);
-      if (before === memory) return;
-      memories.set(id, memory);
-      if (before === undefined || !isDeepStrictEqual(lastingOf(before), lastingOf(memory))) file.touch();
+    of: (id) => states.get(id) ?? blank,
+    set: (id, restart) => {
+      const before = states.get(id);
+      if (before === restart) return;
+      states.set(id, restart);
+      if (before === undefined || !isDeepStrictEqual(lastingOf(before), lastingOf(restart))) file.touch();
     },
     forget: (id) => {
-      if (memories.delete(id)) file.touch();
+      if (states.delete(id)) file.touch();
     },
     orphans: () => orphans,
-    setOrphans: (memory) => {
-      orphans = memory;
+    setOrphans: (state) => {
+      orphans = state;
       file.touch();
     },
-    ids: () => memories.keys(),
+    ids: () => states.keys(),
     flush: () => file.flush(),
   };
 }

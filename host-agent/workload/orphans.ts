@@ -6,20 +6,20 @@
  */
 import type { ContainerId } from '../../schemas/ids.ts';
 
-export interface OrphanMemory {
+export interface OrphanState {
   /** Held orphans that an operator has approved for removal. */
   readonly approved: ReadonlySet<ContainerId>;
   /** The highest word that was acted on; null before the first was heard. */
   readonly word: number | null;
 }
 
-export const noOrphans: OrphanMemory = { approved: new Set(), word: null };
+export const noOrphans: OrphanState = { approved: new Set(), word: null };
 
 /** What the owner said of an orphan: it gave the container away, or does not know it. */
 export type OwnersVerdict = 'gone' | 'unknown';
 
 export interface OrphanJudgement {
-  readonly memory: OrphanMemory;
+  readonly state: OrphanState;
   readonly held: ReadonlySet<ContainerId>;
 }
 
@@ -30,21 +30,21 @@ export interface OrphanJudgement {
  * heard
  */
 export function judgeOrphans(
-  memory: OrphanMemory,
+  state: OrphanState,
   orphans: ReadonlySet<ContainerId>,
   verdicts: ReadonlyMap<ContainerId, OwnersVerdict>,
   word: number | null,
 ): OrphanJudgement {
-  const approved = new Set([...memory.approved].filter((id) => orphans.has(id)));
+  const approved = new Set([...state.approved].filter((id) => orphans.has(id)));
   const isUnknown = (id: ContainerId): boolean => verdicts.get(id) === 'unknown' && !approved.has(id);
   const held = new Set([...orphans].filter(isUnknown));
   // The word is for what the operator saw held: it waits until every orphan has a verdict.
-  if (word === null || [...orphans].some((id) => !verdicts.has(id))) return { memory: { ...memory, approved }, held };
+  if (word === null || [...orphans].some((id) => !verdicts.has(id))) return { state: { ...state, approved }, held };
   // The first word heard is old: a host that lost its disk must not act on what was said to its
   // former self.
-  const isNew = memory.word !== null && word > memory.word;
-  const heard = Math.max(word, memory.word ?? word);
+  const isNew = state.word !== null && word > state.word;
+  const heard = Math.max(word, state.word ?? word);
   return isNew
-    ? { memory: { approved: new Set([...approved, ...held]), word: heard }, held: new Set() }
-    : { memory: { approved, word: heard }, held };
+    ? { state: { approved: new Set([...approved, ...held]), word: heard }, held: new Set() }
+    : { state: { approved, word: heard }, held };
 }

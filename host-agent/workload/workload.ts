@@ -8,7 +8,7 @@ import type { ContainerId, TenantId } from '../../schemas/ids.ts';
 import type { DesiredContainer, Stranger } from '../../schemas/wire/messages.ts';
 import { admit, type Admission } from './admission.ts';
 import { containersOf, heldIdsOf, isComplete, isConfirmed, type DesiredSet } from './desired.ts';
-import { judgeOrphans, type OrphanMemory, type OwnersVerdict } from './orphans.ts';
+import { judgeOrphans, type OrphanState, type OwnersVerdict } from './orphans.ts';
 import { specHash } from '../reconcile/spec.ts';
 import type { Wanted } from './wanted.ts';
 
@@ -24,7 +24,7 @@ export interface WorkloadInput {
   readonly capacity: Capacity;
   /** Undefined before the first look. */
   readonly present: Present | undefined;
-  readonly orphanMemory: OrphanMemory;
+  readonly orphanState: OrphanState;
   /** The operator's latest approval of held orphans; null when it has not been heard. */
   readonly orphanWord: number | null;
   readonly isIsolated: boolean;
@@ -48,7 +48,7 @@ export interface Workload {
    * Judges admission and orphans anew. Answers what is to be remembered of orphans, and whom the
    * verdict changed.
    */
-  judge(input: WorkloadInput): { readonly orphanMemory: OrphanMemory; readonly changed: ContainerId[] };
+  judge(input: WorkloadInput): { readonly orphanState: OrphanState; readonly changed: ContainerId[] };
   wanted(id: ContainerId): Wanted;
   /**
    * What the engine has and the desired set does not know; those that nothing was said of first.
@@ -120,7 +120,7 @@ export function createWorkload(): Workload {
   };
 
   const judge: Workload['judge'] = (input) => {
-    const { orphanMemory, orphanWord } = input;
+    const { orphanState, orphanWord } = input;
     ({ present } = input);
     const beforeAdmitted = admission.admitted;
     const beforeLeaving = leaving;
@@ -134,8 +134,8 @@ export function createWorkload(): Workload {
     const strangers = unknown();
     for (const id of verdicts.keys()) if (present?.has(id) === false) verdicts.delete(id);
     // What is known again was not given away for ever.
-    const approved = new Set([...orphanMemory.approved].filter((id) => !isKnown(id)));
-    let after: OrphanMemory = { ...orphanMemory, approved };
+    const approved = new Set([...orphanState.approved].filter((id) => !isKnown(id)));
+    let after: OrphanState = { ...orphanState, approved };
     let allowed: ReadonlySet<ContainerId> = new Set([...approved].filter((id) => beforeLeaving.has(id)));
     if (input.isSettled && desired !== undefined && isConfirmed(desired) && present !== undefined) {
       const said = new Map<ContainerId, OwnersVerdict>();
@@ -144,14 +144,14 @@ export function createWorkload(): Workload {
         if (verdict !== undefined) said.set(id, verdict);
       }
       const judgement = judgeOrphans(after, new Set(strangers), said, orphanWord);
-      after = judgement.memory;
+      after = judgement.state;
       allowed = after.approved;
       held = judgement.held;
     }
     leaving = new Set(strangers.filter((id) => verdictOf(id) === 'gone' || allowed.has(id)));
     const changed = [...difference(leaving, beforeLeaving), ...difference(admission.admitted, beforeAdmitted)];
     if (wasIsolated !== isIsolated) changed.push(...entries.keys());
-    return { orphanMemory: after, changed };
+    return { orphanState: after, changed };
   };
 
   const strangerOf = (id: ContainerId): Stranger[] => {

@@ -21,7 +21,7 @@ import { limits } from '../../schemas/limits.ts';
 import type { ReportAnswer } from '../../schemas/wire/messages.ts';
 import { describe } from '../../host-agent/reconcile/describe.ts';
 import { absent } from '../../host-agent/reconcile/observed.ts';
-import { id, memory, tenant, wanted } from './support/decisions.ts';
+import { id, restartState, tenant, wanted } from './support/decisions.ts';
 import { eventually } from './support/eventually.ts';
 
 const log = createLog('test', 'silent');
@@ -369,7 +369,7 @@ t.test('reports', async (t) => {
     return { reporter: createReporter(parts), sent, stale };
   };
   const observed = (name: string, status: 'stopped' | 'running' = 'running', of = 'acme') => {
-    const description = describe(wanted(status), absent, memory());
+    const description = describe(wanted(status), absent, restartState());
     if (description === undefined) throw new Error('described');
     return { tenant: of as TenantId, id: name as ContainerId, generation: 3, description };
   };

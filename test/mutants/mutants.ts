@@ -98,7 +98,7 @@ export const mutants: readonly Mutant[] = [
     name: 'eviction taken for a crash',
     guard: 'What is evicted is removed, and its status says why (docs/security.md, disk-fill)',
     file: 'host-agent/reconcile/plan.js',
-    edits: [{ find: '(memory.evicted?.dockerId === dockerId)', replace: '(false)' }],
+    edits: [{ find: '(restart.evicted?.dockerId === dockerId)', replace: '(false)' }],
     killedBy: { by: 'test', file: 'test/host-agent/reconcile/plan.test.ts' },
   },
   {

@@ -5,7 +5,7 @@
  */
 import { createWorkload } from '../../host-agent/workload/workload.ts';
 import { emptyDesired, type DesiredSet } from '../../host-agent/workload/desired.ts';
-import { noOrphans, type OrphanMemory } from '../../host-agent/workload/orphans.ts';
+import { noOrphans, type OrphanState } from '../../host-agent/workload/orphans.ts';
 import { sync, type SyncResult, type SyncTarget } from '../../host-agent/control-plane/sync.ts';
 import { sleep } from '../../lib/backoff.ts';
 import type { ContainerId, HostKey, TenantId } from '../../schemas/ids.ts';
@@ -69,7 +69,7 @@ class Agent {
   readonly #connection: Connection;
   readonly #workload = createWorkload();
   #desired: DesiredSet;
-  #orphans: OrphanMemory = noOrphans;
+  #orphans: OrphanState = noOrphans;
   #orphanWord: number | null = null;
   #isSettled = false;
   #session: number | undefined;
@@ -203,15 +203,15 @@ class Agent {
 
   /** Every container one step further, as the agent's reconciler would. */
   #reconcile(): void {
-    const { orphanMemory } = this.#workload.judge({
+    const { orphanState } = this.#workload.judge({
       capacity,
       present: new Map(this.#engine),
-      orphanMemory: this.#orphans,
+      orphanState: this.#orphans,
       orphanWord: this.#orphanWord,
       isIsolated: false,
       isSettled: this.#isSettled,
     });
-    this.#orphans = orphanMemory;
+    this.#orphans = orphanState;
     for (const id of new Set([...this.#workload.ids(), ...this.#engine.keys()])) {
       const wanted = this.#workload.wanted(id);
       const found = this.#engine.get(id);

@@ -1,10 +1,10 @@
 import t from 'tap';
 import { describe, describeAway } from '../../../host-agent/reconcile/describe.ts';
-import type { Memory, Why } from '../../../host-agent/reconcile/restart-state.ts';
+import type { RestartState, Why } from '../../../host-agent/reconcile/restart-state.ts';
 import { absent, type Observed } from '../../../host-agent/reconcile/observed.ts';
 import type { Wanted } from '../../../host-agent/workload/wanted.ts';
 import { timestamp } from '../../../lib/clock.ts';
-import { created, down, image, memory, nowMs, reference, seen, up, wanted } from '../support/decisions.ts';
+import { created, down, image, restartState, nowMs, reference, seen, up, wanted } from '../support/decisions.ts';
 
 const running = wanted('running');
 const why: Why = { reason: 'image_pull', message: 'connection refused', exitCode: null };
@@ -15,7 +15,7 @@ const pulling = { kind: 'pull', generation: 3, reference } as const;
 const stopping = { kind: 'stop', generation: 3, dockerId: 'd1' } as const;
 const waiting = { phase: 'waiting', untilMs: nowMs + 1000 } as const;
 
-const table: readonly [string, Wanted, Observed, Partial<Memory>, object][] = [
+const table: readonly [string, Wanted, Observed, Partial<RestartState>, object][] = [
   ['taken up → pending', running, absent, {}, { status: 'pending', reason: null }],
   ['pull under way → pulling', running, absent, { operation: pulling }, { status: 'pulling', reason: null }],
   [
@@ -86,14 +86,14 @@ const table: readonly [string, Wanted, Observed, Partial<Memory>, object][] = [
 
 for (const [name, want, observed, changes, observation] of table) {
   t.test(name, (t) => {
-    t.match(describe(want, observed, memory(changes)), { gone: false, observation });
+    t.match(describe(want, observed, restartState(changes)), { gone: false, observation });
     t.end();
   });
 }
 
 t.test('gone: removed as asked, or refused', (t) => {
-  t.match(describe(wanted('removed'), absent, memory()), { gone: true });
-  t.match(describe(running, absent, memory({ attempt: { phase: 'failed' }, why: rejected })), {
+  t.match(describe(wanted('removed'), absent, restartState()), { gone: true });
+  t.match(describe(running, absent, restartState({ attempt: { phase: 'failed' }, why: rejected })), {
     gone: true,
     observation: { status: 'failed', reason: 'rejected' },
   });
@@ -101,14 +101,14 @@ t.test('gone: removed as asked, or refused', (t) => {
 });
 
 t.test('nobody asks about orphans and what is left alone', (t) => {
-  t.equal(describe({ want: 'nothing' }, seen(up), memory()), undefined);
-  t.equal(describe({ want: 'untouched' }, seen(up), memory()), undefined);
+  t.equal(describe({ want: 'nothing' }, seen(up), restartState()), undefined);
+  t.equal(describe({ want: 'untouched' }, seen(up), restartState()), undefined);
   t.end();
 });
 
 t.test('engine away: the last status stands, a reason that explains stands', (t) => {
-  const wasUp = describe(running, seen(up), memory());
-  const wasBackoff = describe(running, seen(down()), memory({ attempt: waiting, why: crashed }));
+  const wasUp = describe(running, seen(up), restartState());
+  const wasBackoff = describe(running, seen(down()), restartState({ attempt: waiting, why: crashed }));
   t.match(describeAway(wasUp, nowMs), { observation: { status: 'running', reason: 'engine_unavailable' } });
   t.match(describeAway(wasBackoff, nowMs), { observation: { status: 'backoff', reason: 'crash_loop' } });
   t.match(describeAway(undefined, nowMs), { observation: { status: 'pending', reason: 'engine_unavailable' } });
@@ -117,7 +117,7 @@ t.test('engine away: the last status stands, a reason that explains stands', (t)
 
 t.test('a long message is cut to what a report takes', (t) => {
   const long = { reason: 'start_failed', message: 'x'.repeat(5000), exitCode: null } as const;
-  const description = describe(running, absent, memory({ attempt: { phase: 'failed' }, why: long }));
+  const description = describe(running, absent, restartState({ attempt: { phase: 'failed' }, why: long }));
   t.equal(description?.observation.message?.length, 1024);
   t.end();
 });

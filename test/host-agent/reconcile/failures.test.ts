@@ -10,7 +10,7 @@ import {
 import { RegistryError } from '../../../host-agent/images/registries.ts';
 import { settle } from '../../../host-agent/reconcile/restart-state.ts';
 import { limits } from '../../../schemas/limits.ts';
-import { memory } from '../support/decisions.ts';
+import { restartState } from '../support/decisions.ts';
 
 const refused = (message: string, status = 500) => new EngineError('call', { kind: 'refused', status }, message);
 const fault = (kind: EngineFault) => new EngineError('call', kind, 'detail');
@@ -100,7 +100,7 @@ t.test('an image that may come from no registry is waited for', (t) => {
 t.test('a fault of the host that stays is reported as one, after a few tries', (t) => {
   const bounds = { minMs: 1, maxMs: 1 };
   const outcome = startFailure(refused('no space left on device'));
-  let remembered = memory();
+  let remembered = restartState();
   const reasons = Array.from({ length: limits.hostFaultTries + 1 }, () => {
     remembered = settle(remembered, { kind: 'start', dockerId: 'd1', prepare: true, again: false }, outcome, 0, bounds);
     return remembered.why?.reason;

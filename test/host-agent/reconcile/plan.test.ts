@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { Memory } from '../../../host-agent/reconcile/restart-state.ts';
+import type { RestartState } from '../../../host-agent/reconcile/restart-state.ts';
 import { absent, type Observed } from '../../../host-agent/reconcile/observed.ts';
 import { plan, type Step } from '../../../host-agent/reconcile/plan.ts';
 import type { Wanted } from '../../../host-agent/workload/wanted.ts';
@@ -8,7 +8,7 @@ import {
   down,
   found,
   image,
-  memory,
+  restartState,
   nowMs,
   paused,
   reference,
@@ -45,12 +45,15 @@ const remove: Step = { kind: 'remove', dockerId: 'd1' };
 const unpause: Step = { kind: 'unpause', dockerId: 'd1' };
 const fails = (reason: string): object => ({ kind: 'fail', why: { reason } });
 
-const pulling: Partial<Memory> = { operation: { kind: 'pull', generation: 3, reference } };
-const stopping: Partial<Memory> = { operation: { kind: 'stop', generation: 3, dockerId: 'd1' } };
-const waiting = (ms: number): Partial<Memory> => ({ attempt: { phase: 'waiting', untilMs: nowMs + ms }, failures: 1 });
-const failed: Partial<Memory> = { attempt: { phase: 'failed' } };
+const pulling: Partial<RestartState> = { operation: { kind: 'pull', generation: 3, reference } };
+const stopping: Partial<RestartState> = { operation: { kind: 'stop', generation: 3, dockerId: 'd1' } };
+const waiting = (ms: number): Partial<RestartState> => ({
+  attempt: { phase: 'waiting', untilMs: nowMs + ms },
+  failures: 1,
+});
+const failed: Partial<RestartState> = { attempt: { phase: 'failed' } };
 
-const table: readonly [string, Wanted, Observed, Partial<Memory>, object][] = [
+const table: readonly [string, Wanted, Observed, Partial<RestartState>, object][] = [
   // From nothing to running
   ['declared, image not looked for → pull', running, absent, {}, pull],
   ['image present → create', running, absent, { image }, create],
@@ -143,7 +146,7 @@ const table: readonly [string, Wanted, Observed, Partial<Memory>, object][] = [
 
 for (const [name, want, observed, changes, step] of table) {
   t.test(name, (t) => {
-    t.match(plan(want, observed, memory(changes), nowMs), step);
+    t.match(plan(want, observed, restartState(changes), nowMs), step);
     t.end();
   });
 }

@@ -5,18 +5,18 @@ import {
   evict,
   remember,
   settle,
-  type Memory,
+  type RestartState,
   type Why,
 } from '../../../host-agent/reconcile/restart-state.ts';
 import { fromStored, toStored } from '../../../host-agent/reconcile/restart-store.ts';
 import { absent, type Observed } from '../../../host-agent/reconcile/observed.ts';
 import { limits } from '../../../schemas/limits.ts';
-import { down, image, memory, nowMs, reference, seen, up, wanted } from '../support/decisions.ts';
+import { down, image, restartState, nowMs, reference, seen, up, wanted } from '../support/decisions.ts';
 
 const bounds = { minMs: 1000, maxMs: 60_000 };
 const watchedSinceMs = nowMs - 3_600_000;
 const running = wanted('running');
-const look = (before: Memory, observed: Observed, want = running, atMs = nowMs): Memory =>
+const look = (before: RestartState, observed: Observed, want = running, atMs = nowMs): RestartState =>
   remember(before, want, observed, atMs, bounds, watchedSinceMs);
 const crash = (run: string, exit = {}): Observed => {
   const state = down(exit);
@@ -25,7 +25,7 @@ const crash = (run: string, exit = {}): Observed => {
 const why: Why = { reason: 'image_pull', message: 'connection refused', exitCode: null };
 
 t.test('an exit is counted once, however often it is seen', (t) => {
-  const once = look(memory(), crash('r1'));
+  const once = look(restartState(), crash('r1'));
   t.match(once, { failures: 1, attempt: { phase: 'waiting', untilMs: nowMs + 1000 }, why: { reason: 'exited' } });
   t.same(look(once, crash('r1')), once);
   t.end();
@@ -33,11 +33,15 @@ t.test('an exit is counted once, however often it is seen', (t) => {
 
 t.test('an exit while nobody watched is no failure, and is started again at once', (t) => {
   const away = { seenUpAtMs: watchedSinceMs - 1, startedAtMs: watchedSinceMs - 1 };
-  const unwatched = look(memory({ ...away, failures: 3 }), crash('r1'));
+  const unwatched = look(restartState({ ...away, failures: 3 }), crash('r1'));
   t.match(unwatched, { failures: 3, attempt: { phase: 'clear' }, why: null, countedRun: 'r1' });
-  t.match(look(memory(away), crash('r1')), { failures: 0, restarts: 1 });
+  t.match(look(restartState(away), crash('r1')), { failures: 0, restarts: 1 });
   const never = crash('r1', { endedAtMs: -62_135_596_800_000, error: 'no such file' });
-  t.match(look(memory(away), never), { failures: 1, why: { reason: 'start_failed' } }, 'a start that failed never ran');
+  t.match(
+    look(restartState(away), never),
+    { failures: 1, why: { reason: 'start_failed' } },
+    'a start that failed never ran',
+  );
   const started = { ...unwatched, startedAtMs: nowMs };
   t.match(look(started, crash('r2')), { failures: 4, attempt: { phase: 'waiting' } }, 'what we started is watched');
   const seenUp = look(unwatched, seen({ ...up, run: 'r2' }));
@@ -53,7 +57,7 @@ t.test('a wall clock that is set does not touch back-off', (t) => {
     ['set forward', hourMs],
   ] as const) {
     // Only the engine's times follow the wall clock.
-    let state = look(memory(), crash('r0'));
+    let state = look(restartState(), crash('r0'));
     const pauses: number[] = [];
     for (let each = 1; each <= 6; each++) {
       state = settle(state, start, { kind: 'done' }, nowMs, bounds);
@@ -69,7 +73,7 @@ t.test('a wall clock that is set does not touch back-off', (t) => {
 
 t.test('what is left of a wait is kept over a restart, whatever the wall clock does meanwhile', (t) => {
   const maxWaitMs = 60_000;
-  const waiting = memory({ failures: 4, attempt: { phase: 'waiting', untilMs: nowMs + 8000 } });
+  const waiting = restartState({ failures: 4, attempt: { phase: 'waiting', untilMs: nowMs + 8000 } });
   const stored = toStored(waiting, { wallMs: () => nowMs, steadyMs: () => nowMs, maxWaitMs });
   for (const [name, passedMs, leftMs] of [
     ['at once', 0, 8000],
@@ -79,8 +83,8 @@ t.test('what is left of a wait is kept over a restart, whatever the wall clock d
     ['after the clock was set forward by an hour', 3_600_000, 0],
   ] as const) {
     const steadyMs = () => 77;
-    const memory = fromStored(stored, { wallMs: () => nowMs + passedMs, steadyMs, maxWaitMs });
-    t.match(memory, { failures: 4, attempt: { phase: 'waiting', untilMs: 77 + leftMs } }, name);
+    const restart = fromStored(stored, { wallMs: () => nowMs + passedMs, steadyMs, maxWaitMs });
+    t.match(restart, { failures: 4, attempt: { phase: 'waiting', untilMs: 77 + leftMs } }, name);
   }
   const old = { ...stored, attempt: { phase: 'waiting', untilMs: nowMs + 7_200_000 } } as const;
   t.match(
@@ -92,7 +96,7 @@ t.test('what is left of a wait is kept over a restart, whatever the wall clock d
 });
 
 t.test('back-off doubles from 1 s to 60 s', (t) => {
-  let state = memory();
+  let state = restartState();
   const pauses = [1, 2, 3, 4, 5, 6, 7, 8].map((each) => {
     state = look(state, crash(`r${each}`));
     return state.attempt.phase === 'waiting' ? state.attempt.untilMs - nowMs : -1;
@@ -103,12 +107,12 @@ t.test('back-off doubles from 1 s to 60 s', (t) => {
 
 t.test('ten minutes up forgive what was before', (t) => {
   const upMs = limits.restartBackoffForgetMs;
-  t.match(look(memory({ failures: 5 }), crash('r1', { upMs })), {
+  t.match(look(restartState({ failures: 5 }), crash('r1', { upMs })), {
     failures: 1,
     attempt: { phase: 'waiting', untilMs: nowMs + 1000 },
   });
-  t.match(look(memory({ failures: 5 }), seen({ ...up, startedAtMs: nowMs - upMs })), { failures: 0 });
-  t.match(look(memory({ failures: 5 }), crash('r1', { upMs: upMs - 1 })), { failures: 6 });
+  t.match(look(restartState({ failures: 5 }), seen({ ...up, startedAtMs: nowMs - upMs })), { failures: 0 });
+  t.match(look(restartState({ failures: 5 }), crash('r1', { upMs: upMs - 1 })), { failures: 6 });
   t.end();
 });
 
@@ -127,7 +131,7 @@ for (const [name, exit, failures, reason, exitCode] of [
   ],
 ] as const) {
   t.test(name, (t) => {
-    t.match(look(memory({ failures }), crash('r1', exit)).why, { reason, exitCode });
+    t.match(look(restartState({ failures }), crash('r1', exit)).why, { reason, exitCode });
     t.end();
   });
 }
@@ -135,7 +139,7 @@ for (const [name, exit, failures, reason, exitCode] of [
 t.test('a new generation clears back-off and failure, and the old exit is no crash', (t) => {
   const later = wanted('running', { generation: 4 });
   for (const attempt of [{ phase: 'failed' }, { phase: 'waiting', untilMs: nowMs + 9000 }] as const) {
-    const before = memory({ attempt, why, failures: 7, restarts: 7 });
+    const before = restartState({ attempt, why, failures: 7, restarts: 7 });
     const after = look(before, crash('r1'), later);
     t.match(after, {
       generation: 4,
@@ -151,30 +155,32 @@ t.test('a new generation clears back-off and failure, and the old exit is no cra
 });
 
 t.test('start pressed on what runs keeps its count of restarts', (t) => {
-  t.match(look(memory({ restarts: 4, failures: 2 }), seen(up), wanted('running', { generation: 4 })), { restarts: 4 });
+  t.match(look(restartState({ restarts: 4, failures: 2 }), seen(up), wanted('running', { generation: 4 })), {
+    restarts: 4,
+  });
   t.end();
 });
 
 t.test('start pressed asks for a newer image where the policy is always', (t) => {
   const always = (generation: number) => wanted('running', { generation, pull_policy: 'always' });
-  t.equal(look(memory(), crash('r1'), always(4)).pullDue, true);
-  t.equal(look(memory(), seen(up), always(4)).pullDue, false, 'not while it runs');
-  t.equal(look(memory(), crash('r1'), wanted('running', { generation: 4 })).pullDue, false);
+  t.equal(look(restartState(), crash('r1'), always(4)).pullDue, true);
+  t.equal(look(restartState(), seen(up), always(4)).pullDue, false, 'not while it runs');
+  t.equal(look(restartState(), crash('r1'), wanted('running', { generation: 4 })).pullDue, false);
   t.end();
 });
 
 t.test('back from isolation the stop was no crash', (t) => {
-  const isolated = look(memory(), seen(up), wanted('stopped', { generation: 3 }));
+  const isolated = look(restartState(), seen(up), wanted('stopped', { generation: 3 }));
   const back = look(look(isolated, crash('r1'), wanted('stopped', { generation: 3 })), crash('r1'));
   t.match(back, { attempt: { phase: 'clear' }, failures: 0 });
   t.end();
 });
 
 t.test('written too much: its end is no crash, and its removal begins a back-off that says why', (t) => {
-  const marked = evict(memory(), 'd1', 'it wrote too much');
+  const marked = evict(restartState(), 'd1', 'it wrote too much');
   t.match(marked.evicted, { dockerId: 'd1', why: { reason: 'disk_limit' } });
   t.equal(evict(marked, 'd1', 'again'), marked);
-  t.equal(evict(memory({ want: 'removed' }), 'd1', 'x').evicted, null, 'it goes anyway');
+  t.equal(evict(restartState({ want: 'removed' }), 'd1', 'x').evicted, null, 'it goes anyway');
   const down = look(marked, crash('r1'));
   t.match(down, { attempt: { phase: 'clear' }, failures: 0 });
   const gone = settle(down, { kind: 'remove', dockerId: 'd1' }, { kind: 'done' }, nowMs, bounds);
@@ -184,16 +190,16 @@ t.test('written too much: its end is no crash, and its removal begins a back-off
 
 t.test('written too much and down: it waits for no back-off and no new generation', (t) => {
   for (const attempt of [{ phase: 'waiting', untilMs: nowMs + 1000 }, { phase: 'failed' }] as const) {
-    t.match(evict(memory({ attempt }), 'd1', 'x'), { attempt: { phase: 'clear' }, evicted: { dockerId: 'd1' } });
+    t.match(evict(restartState({ attempt }), 'd1', 'x'), { attempt: { phase: 'clear' }, evicted: { dockerId: 'd1' } });
   }
-  const stopped = evict(memory({ want: 'stopped' }), 'd1', 'it wrote too much');
+  const stopped = evict(restartState({ want: 'stopped' }), 'd1', 'it wrote too much');
   const gone = settle(stopped, { kind: 'remove', dockerId: 'd1' }, { kind: 'done' }, nowMs, bounds);
   t.match(gone, { evicted: null, failures: 0, why: { reason: 'disk_limit' }, attempt: { phase: 'clear' } });
   t.end();
 });
 
 t.test('an evicted container that went by another hand is gone all the same', (t) => {
-  const marked = evict(memory(), 'd1', 'it wrote too much');
+  const marked = evict(restartState(), 'd1', 'it wrote too much');
   t.match(look(marked, seen(up)).evicted, { dockerId: 'd1' });
   const gone = look(marked, absent);
   t.match(gone, { evicted: null, failures: 1, why: { reason: 'disk_limit' }, attempt: { phase: 'waiting' } });
@@ -208,10 +214,10 @@ t.test('an agent that forgot everything starts at once what it finds down', (t) 
 t.test('what a step leaves behind', (t) => {
   const pull = { kind: 'pull', reference, policy: 'always' } as const;
   const start = { kind: 'start', dockerId: 'd1', prepare: false, again: true } as const;
-  const after = (step: Parameters<typeof settle>[1], outcome: Parameters<typeof settle>[2], before = memory()) =>
+  const after = (step: Parameters<typeof settle>[1], outcome: Parameters<typeof settle>[2], before = restartState()) =>
     settle(before, step, outcome, nowMs, bounds);
 
-  t.match(after(pull, { kind: 'done', imageId: 'sha256:one' }, memory({ why, failures: 3, pullDue: true })), {
+  t.match(after(pull, { kind: 'done', imageId: 'sha256:one' }, restartState({ why, failures: 3, pullDue: true })), {
     image: { reference, id: 'sha256:one' },
     why: null,
     failures: 0,
@@ -219,11 +225,11 @@ t.test('what a step leaves behind', (t) => {
   });
   t.match(after(pull, { kind: 'retry', why }), { why, failures: 1, attempt: { phase: 'waiting' } });
   t.match(after(pull, { kind: 'failed', why }), { why, failures: 0, attempt: { phase: 'failed' } });
-  t.match(after(start, { kind: 'done' }, memory({ restarts: 1, drained: 'd1' })), { restarts: 2, drained: null });
+  t.match(after(start, { kind: 'done' }, restartState({ restarts: 1, drained: 'd1' })), { restarts: 2, drained: null });
   t.match(after({ ...start, again: false }, { kind: 'done' }), { restarts: 0 });
-  t.same(after(start, { kind: 'outage' }), memory({ startedAtMs: nowMs }), 'an outage counts for nothing');
+  t.same(after(start, { kind: 'outage' }), restartState({ startedAtMs: nowMs }), 'an outage counts for nothing');
   t.equal(
-    after({ kind: 'create', reference, imageId: 'x' }, { kind: 'retry', why, imageGone: true }, memory({ image }))
+    after({ kind: 'create', reference, imageId: 'x' }, { kind: 'retry', why, imageGone: true }, restartState({ image }))
       .image,
     null,
   );
@@ -232,7 +238,7 @@ t.test('what a step leaves behind', (t) => {
 
 t.test('a pull that failed for an older generation does not hold up the new one', (t) => {
   const pull = { kind: 'pull', reference, policy: 'always' } as const;
-  const begun = memory({ operation: { kind: 'pull', generation: 2, reference } });
+  const begun = restartState({ operation: { kind: 'pull', generation: 2, reference } });
   t.match(endOperation(begun, pull, { kind: 'failed', why }, nowMs, bounds), {
     attempt: { phase: 'clear' },
     operation: null,

@@ -1,5 +1,5 @@
 /**
- * From any (desired, observed, memory) the loop of remember, plan, carry out and settle ends in
+ * From any (desired, observed, restart state) the loop of remember, plan, carry out and settle ends in
  * "nothing to do", in a bounded number of steps, with the engine as it is desired. The engine here
  * is the plainest model of Docker; what it answers, and when wishes change, comes from the seed.
  */
@@ -10,7 +10,7 @@ import {
   endOperation,
   remember,
   settle,
-  type Memory,
+  type RestartState,
   type Operation,
   type Outcome,
 } from '../../../host-agent/reconcile/restart-state.ts';
@@ -18,7 +18,7 @@ import { absent, observedFrom, type EngineState, type Found } from '../../../hos
 import { plan, type Step } from '../../../host-agent/reconcile/plan.ts';
 import { specHash } from '../../../host-agent/reconcile/spec.ts';
 import type { Wanted } from '../../../host-agent/workload/wanted.ts';
-import { container, found, image, memory, nowMs, reference, wanted } from '../support/decisions.ts';
+import { container, found, image, restartState, nowMs, reference, wanted } from '../support/decisions.ts';
 
 const bounds = { minMs: 1000, maxMs: 60_000 };
 const maxSteps = 100;
@@ -66,7 +66,7 @@ const anyWanted: fc.Arbitrary<Wanted> = fc.oneof(
     .map(({ want, admitted, ...changes }) => wanted(want, changes, admitted)),
 );
 
-const anyMemory: fc.Arbitrary<Memory> = fc
+const anyRestartState: fc.Arbitrary<RestartState> = fc
   .record({
     generation: fc.integer({ min: -1, max: 4 }),
     want: fc.constantFrom('running', 'stopped', 'removed', 'nothing', 'untouched'),
@@ -81,7 +81,7 @@ const anyMemory: fc.Arbitrary<Memory> = fc
     image: fc.constantFrom(null, image, { reference: 'other:1', id: 'sha256:x' }),
     drained: fc.constantFrom(null, 'd1', 'd2'),
   })
-  .map((changes) => memory(changes));
+  .map((changes) => restartState(changes));
 
 /** What the engine does with a step: mostly well, sometimes not. */
 type Luck = 'well' | 'retry' | 'failed' | 'outage' | 'changed' | 'crash';
@@ -94,7 +94,7 @@ const why = { reason: 'start_failed', message: 'bad luck', exitCode: null } as c
 
 interface World {
   engine: Found[];
-  memory: Memory;
+  restart: RestartState;
   atMs: number;
   made: number;
 }
@@ -163,9 +163,9 @@ const isLong = (step: Step): step is Extract<Step, { kind: 'pull' | 'stop' | 'dr
 /** One look, as the reconciler makes it. Answers the step. */
 function turn(world: World, want: Wanted, luck: Luck): Step {
   const observed = observedFrom(world.engine);
-  world.memory = remember(world.memory, want, observed, world.atMs, bounds, 0);
-  describe(want, observed, world.memory);
-  const step = plan(want, observed, world.memory, world.atMs);
+  world.restart = remember(world.restart, want, observed, world.atMs, bounds, 0);
+  describe(want, observed, world.restart);
+  const step = plan(want, observed, world.restart, world.atMs);
   switch (step.kind) {
     case 'none':
       return step;
@@ -175,19 +175,19 @@ function turn(world: World, want: Wanted, luck: Luck): Step {
       world.engine = world.engine.filter(({ state }) => state.phase !== 'removing');
       return step;
     case 'fail':
-      world.memory = settle(world.memory, step, { kind: 'failed', why: step.why }, world.atMs, bounds);
+      world.restart = settle(world.restart, step, { kind: 'failed', why: step.why }, world.atMs, bounds);
       return step;
     default: {
       if (!isLong(step)) {
-        world.memory = settle(world.memory, step, act(world, step, luck), world.atMs, bounds);
+        world.restart = settle(world.restart, step, act(world, step, luck), world.atMs, bounds);
         return step;
       }
       const operation: Operation =
         step.kind === 'pull'
-          ? { kind: 'pull', generation: world.memory.generation, reference }
-          : { kind: step.kind, generation: world.memory.generation, dockerId: step.dockerId };
-      world.memory = settle(world.memory, step, { kind: 'begun', operation }, world.atMs, bounds);
-      world.memory = endOperation(world.memory, step, act(world, step, luck), world.atMs, bounds);
+          ? { kind: 'pull', generation: world.restart.generation, reference }
+          : { kind: step.kind, generation: world.restart.generation, dockerId: step.dockerId };
+      world.restart = settle(world.restart, step, { kind: 'begun', operation }, world.atMs, bounds);
+      world.restart = endOperation(world.restart, step, act(world, step, luck), world.atMs, bounds);
       return step;
     }
   }
@@ -215,8 +215,8 @@ t.test('every walk ends in nothing to do, and in what is desired', (t) => {
   const distinct = fc.uniqueArray(anyFound, { maxLength: 3, selector: ({ dockerId }) => dockerId });
   const wishes = fc.array(fc.tuple(anyWanted, fc.array(anyLuck, { maxLength: 12 })), { maxLength: 4 });
   fc.assert(
-    fc.property(distinct, anyMemory, wishes, anyWanted, (engine, remembered, before, last) => {
-      const world: World = { engine: [...engine], memory: remembered, atMs: nowMs, made: 0 };
+    fc.property(distinct, anyRestartState, wishes, anyWanted, (engine, remembered, before, last) => {
+      const world: World = { engine: [...engine], restart: remembered, atMs: nowMs, made: 0 };
       for (const [want, lucks] of before) for (const luck of lucks) turn(world, want, luck);
       settled(world, last);
       check(world, last);
@@ -229,7 +229,7 @@ t.test('every walk ends in nothing to do, and in what is desired', (t) => {
 function check(world: World, want: Wanted): void {
   const observed = observedFrom(world.engine);
   const phase = observed.kind === 'present' ? observed.found.state.phase : 'absent';
-  const hasFailed = world.memory.attempt.phase === 'failed';
+  const hasFailed = world.restart.attempt.phase === 'failed';
   const verdict = ((): boolean => {
     switch (want.want) {
       case 'running':
@@ -248,8 +248,8 @@ function check(world: World, want: Wanted): void {
 
 t.test('what is left alone is left alone, whatever is seen and remembered', (t) => {
   fc.assert(
-    fc.property(anyFound, anyMemory, (each, remembered) => {
-      const world: World = { engine: [each], memory: remembered, atMs: nowMs, made: 0 };
+    fc.property(anyFound, anyRestartState, (each, remembered) => {
+      const world: World = { engine: [each], restart: remembered, atMs: nowMs, made: 0 };
       return turn(world, { want: 'untouched' }, 'well').kind === 'none' && world.engine[0] === each;
     }),
     { numRuns: 1000, seed },

@@ -1,7 +1,7 @@
 /** The inputs of a decision, each with everything ordinary but what a test is about. */
 import type { DesiredContainer } from '../../../schemas/wire/messages.ts';
 import type { ContainerId, HostKey, TenantId } from '../../../schemas/ids.ts';
-import { blank, type Memory } from '../../../host-agent/reconcile/restart-state.ts';
+import { blank, type RestartState } from '../../../host-agent/reconcile/restart-state.ts';
 import type { EngineState, Found, Observed } from '../../../host-agent/reconcile/observed.ts';
 import { specHash, type Owner } from '../../../host-agent/reconcile/spec.ts';
 import type { Wanted } from '../../../host-agent/workload/wanted.ts';
@@ -78,7 +78,7 @@ export const seen = (state: EngineState, changes: Partial<Found> = {}, extra: re
  * As it is in the middle of a life: this generation is known, it was seen to run, nothing is in the
  * way.
  */
-export const memory = (changes: Partial<Memory> = {}): Memory => ({
+export const restartState = (changes: Partial<RestartState> = {}): RestartState => ({
   ...blank,
   generation: 3,
   want: 'running',

@@ -1,23 +1,18 @@
 import t from 'tap';
-import {
-  judgeOrphans,
-  noOrphans,
-  type OrphanMemory,
-  type OwnersVerdict,
-} from '../../../host-agent/workload/orphans.ts';
+import { judgeOrphans, noOrphans, type OrphanState, type OwnersVerdict } from '../../../host-agent/workload/orphans.ts';
 import type { ContainerId } from '../../../schemas/ids.ts';
 
 const ids = (count: number, from = 0): Set<ContainerId> =>
   new Set(Array.from({ length: count }, (_, index) => `c${from + index}` as ContainerId));
 const all = (orphans: ReadonlySet<ContainerId>, verdict: OwnersVerdict) =>
   new Map([...orphans].map((id) => [id, verdict]));
-const heard: OrphanMemory = { ...noOrphans, word: 0 };
+const heard: OrphanState = { ...noOrphans, word: 0 };
 
 for (const count of [1, 5, 6, 21]) {
   t.test(`${count} that the control plane does not know → held, however few`, (t) => {
-    const { held, memory } = judgeOrphans(heard, ids(count), all(ids(count), 'unknown'), 0);
+    const { held, state } = judgeOrphans(heard, ids(count), all(ids(count), 'unknown'), 0);
     t.equal(held.size, count);
-    t.equal(memory.approved.size, 0);
+    t.equal(state.approved.size, 0);
     t.end();
   });
   t.test(`${count} that their owner has given away → none held`, (t) => {
@@ -28,30 +23,30 @@ for (const count of [1, 5, 6, 21]) {
 
 t.test('a higher word lets go what is held, once', (t) => {
   const told = judgeOrphans(heard, ids(10), all(ids(10), 'unknown'), 1);
-  t.same([told.memory.approved.size, told.held.size], [10, 0]);
-  const others = judgeOrphans(told.memory, ids(10, 50), all(ids(10, 50), 'unknown'), 1);
+  t.same([told.state.approved.size, told.held.size], [10, 0]);
+  const others = judgeOrphans(told.state, ids(10, 50), all(ids(10, 50), 'unknown'), 1);
   t.equal(others.held.size, 10, 'the same word is spent');
   t.end();
 });
 
 t.test('a word waits until every orphan has a verdict', (t) => {
   const early = judgeOrphans(heard, ids(4), all(ids(2), 'unknown'), 1);
-  t.same([early.memory.word, early.memory.approved.size, early.held.size], [0, 0, 2]);
-  const late = judgeOrphans(early.memory, ids(4), all(ids(4), 'unknown'), 1);
-  t.same([late.memory.word, late.memory.approved.size], [1, 4]);
+  t.same([early.state.word, early.state.approved.size, early.held.size], [0, 0, 2]);
+  const late = judgeOrphans(early.state, ids(4), all(ids(4), 'unknown'), 1);
+  t.same([late.state.word, late.state.approved.size], [1, 4]);
   t.end();
 });
 
 t.test('what was approved stays approved while it goes', (t) => {
   const told = judgeOrphans(heard, ids(10), all(ids(10), 'unknown'), 1);
   const half = new Set([...ids(10)].slice(5));
-  const next = judgeOrphans(told.memory, half, all(half, 'unknown'), 1);
-  t.same([next.held.size, next.memory.approved.size], [0, 5]);
+  const next = judgeOrphans(told.state, half, all(half, 'unknown'), 1);
+  t.same([next.held.size, next.state.approved.size], [0, 5]);
   t.end();
 });
 
 t.test('the first word heard is not acted on', (t) => {
   const verdict = judgeOrphans(noOrphans, ids(10), all(ids(10), 'unknown'), 7);
-  t.same([verdict.held.size, verdict.memory.word], [10, 7]);
+  t.same([verdict.held.size, verdict.state.word], [10, 7]);
   t.end();
 });

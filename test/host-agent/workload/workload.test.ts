@@ -42,7 +42,7 @@ function answered(containers: DesiredContainer[], hold: ContainerId[] = []): Des
 const input = (changes: Partial<WorkloadInput> = {}): WorkloadInput => ({
   capacity: { cpu_millis: 1000, mem_bytes: 1024 ** 3, containers: 10 },
   present: present(),
-  orphanMemory: { ...noOrphans, word: 0 },
+  orphanState: { ...noOrphans, word: 0 },
   orphanWord: 0,
   isIsolated: false,
   isSettled: true,
@@ -74,12 +74,12 @@ t.test('known → as desired; unknown → untouched until its owner gives it awa
 
 t.test('one that its owner does not know → held, until an operator approves', (t) => {
   const workload = workloadOf(answered([]));
-  const memory = workload.judge(input({ present: present('x') })).orphanMemory;
+  const state = workload.judge(input({ present: present('x') })).orphanState;
   workload.hearVerdicts([stranger('x')], []);
-  const held = workload.judge(input({ present: present('x'), orphanMemory: memory }));
+  const held = workload.judge(input({ present: present('x'), orphanState: state }));
   t.equal(workload.orphansHeld(), 1);
   t.equal(wantOf(workload, 'x'), 'untouched');
-  const { changed } = workload.judge(input({ present: present('x'), orphanMemory: held.orphanMemory, orphanWord: 1 }));
+  const { changed } = workload.judge(input({ present: present('x'), orphanState: held.orphanState, orphanWord: 1 }));
   t.same(changed, ['x']);
   t.equal(wantOf(workload, 'x'), 'nothing');
   t.end();
@@ -109,8 +109,8 @@ for (const [name, desired, changes] of [
 
 t.test('what an earlier life approved is not acted on before the set is confirmed again', (t) => {
   const workload = workloadOf({ ...answered([]), heard: new Set<number>() });
-  const orphanMemory = { ...noOrphans, approved: ids('x') };
-  workload.judge(input({ present: present('x'), orphanMemory, isSettled: false }));
+  const orphanState = { ...noOrphans, approved: ids('x') };
+  workload.judge(input({ present: present('x'), orphanState, isSettled: false }));
   t.equal(wantOf(workload, 'x'), 'untouched');
   t.end();
 });
@@ -142,10 +142,10 @@ t.test('moved away and back: an earlier verdict says nothing of what is this hos
 
 t.test('an approval ends where the container is known again', (t) => {
   const workload = workloadOf(answered([one('x')]));
-  const { orphanMemory } = workload.judge(
-    input({ present: present('x'), orphanMemory: { approved: ids('x'), word: 0 }, isSettled: false }),
+  const { orphanState } = workload.judge(
+    input({ present: present('x'), orphanState: { approved: ids('x'), word: 0 }, isSettled: false }),
   );
-  t.equal(orphanMemory.approved.size, 0);
+  t.equal(orphanState.approved.size, 0);
   t.end();
 });
 
