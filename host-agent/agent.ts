@@ -32,7 +32,7 @@ import { loadCursors } from './logs/cursors.ts';
 import { createPublish } from './logs/publish.ts';
 import { createLogTurns } from './logs/rates.ts';
 import { openSpool } from './logs/spool.ts';
-import { createLatch, type Latch } from '../lib/notify.ts';
+import { createNotify, type Notify } from '../lib/notify.ts';
 import { systemMachineTime, type MachineTime } from './machine-time.ts';
 import { loadRestartStore } from './reconcile/restart-store.ts';
 import { loadFence } from './control-plane/fence.ts';
@@ -115,7 +115,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     disk,
     log,
   );
-  const contactHeard = createLatch();
+  const contactHeard = createNotify();
   let footing: Footing = 'in_touch';
   const stand = (next: Footing): void => {
     if (next === footing) return;
@@ -186,7 +186,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     onContact: contact.heard,
     onSynced: () => {
       contact.synced();
-      contactHeard.wake();
+      contactHeard.notify();
     },
     hello: {
       cluster,
@@ -480,7 +480,7 @@ async function sweepEvery(
 /** STOP_ON_DISCONNECT_MS: opt-in, for containers that must not run in two places. */
 async function watchContact(
   contact: Contact,
-  heard: Latch,
+  heard: Notify,
   lookMs: number,
   stand: (footing: Footing) => void,
   signal: AbortSignal,

@@ -3,16 +3,16 @@
  * again.
  */
 
-export interface Latch {
-  wake(): void;
-  /** Resolves at the next wake, when the signal aborts, or after `ms`; never rejects. */
+export interface Notify {
+  notify(): void;
+  /** Resolves at the next `notify`, when the signal aborts, or after `ms`; never rejects. */
   wait(ms?: number, signal?: AbortSignal): Promise<void>;
 }
 
-export function createLatch(): Latch {
+export function createNotify(): Notify {
   const waiting = new Set<() => void>();
   return {
-    wake: () => {
+    notify: () => {
       for (const resume of [...waiting]) resume();
     },
     wait: (ms, signal) =>

@@ -130,7 +130,7 @@ export class Fleet implements FleetView, PlacementLedger {
   standing(key: HostKey): HostStanding {
     const entry = this.#entries.get(key);
     if (entry === undefined) {
-      const isKnown = this.isTold(key) && !this.isUnreadable(key);
+      const isKnown = this.isSynced(key) && !this.isUnreadable(key);
       return isKnown ? 'removed' : 'unheard';
     }
     if (entry.fenced === true) return 'fenced';
@@ -145,8 +145,8 @@ export class Fleet implements FleetView, PlacementLedger {
     return entry === undefined ? undefined : Math.max(entry.session ?? 0, this.#beats.get(key)?.session ?? 0);
   }
 
-  /** Has the owner of the host's partition told this process of its hosts? */
-  isTold(key: HostKey): boolean {
+  /** Whether the owner of the host's partition has sent this process its hosts. */
+  isSynced(key: HostKey): boolean {
     return this.#versions.has(partitionOf(key, this.#partitions));
   }
 

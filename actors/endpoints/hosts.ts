@@ -146,7 +146,7 @@ export function serveHosts(options: HostServerOptions): Subscription[] {
  * Not before it is known which key is enrolled: a process that has just started knows no host's.
  */
 function countRefused({ fleet, onRefused }: HostServerOptions, kind: HostMessage, sender: Sender): void {
-  if (fleet.isTold(sender.host) && !fleet.isUnreadable(sender.host)) onRefused(kind, sender);
+  if (fleet.isSynced(sender.host) && !fleet.isUnreadable(sender.host)) onRefused(kind, sender);
 }
 
 const ownedPartition = ({ owned }: HostServerOptions, number: number): Partition | undefined => {
@@ -261,13 +261,13 @@ function answerSync(options: HostServerOptions, sender: Sender, ask: SyncAsk, se
     partition.project(
       host,
       (state) => lookFor(options, partition, state, { sender, ask, strangers }),
-      (told) => {
-        if (told === undefined) {
+      (synced) => {
+        if (synced === undefined) {
           countRefused(options, 'sync', sender);
           return;
         }
         // Where too much waits already, the host hears nothing of this partition and asks again.
-        slices.begin('sync', telling(told, send), (error) => log.error('sync_failed', { host, error }));
+        slices.begin('sync', syncAnswers(synced, send), (error) => log.error('sync_failed', { host, error }));
       },
       keysOf(strangers),
     );
@@ -275,19 +275,19 @@ function answerSync(options: HostServerOptions, sender: Sender, ask: SyncAsk, se
 }
 
 /**
- * What a partition has to tell a host: the answer without its lists, and what the lists are made
+ * What a partition answers to a sync: the answer without its lists, and what the lists are made
  * of.
  */
-interface Told {
+interface Synced {
   readonly head: Omit<SyncAnswer, 'part' | 'parts' | 'containers' | 'hold' | 'gone'>;
   readonly gone: NonNullable<SyncAnswer['gone']>;
   readonly placed: readonly ContainerRecord[];
   readonly hold: readonly ContainerId[];
 }
 
-type Common = Omit<Told['head'], 'same' | 'fenced' | 'orphan_word' | 'draining'>;
+type Common = Omit<Synced['head'], 'same' | 'fenced' | 'orphan_word' | 'draining'>;
 
-/** Undefined: the sender is told nothing. */
+/** Undefined: the sender gets no answer. */
 function lookFor(
   { cluster, fleet }: HostServerOptions,
   partition: Partition,
@@ -297,7 +297,7 @@ function lookFor(
     ask,
     strangers,
   }: { readonly sender: Sender; readonly ask: SyncAsk; readonly strangers: readonly Stranger[] },
-): Told | undefined {
+): Synced | undefined {
   const { number } = partition;
   const { host } = sender;
   const incarnation = incarnationOf(cluster);
@@ -337,7 +337,7 @@ function lookFor(
  * nothing that it did not say itself: that is enough for an agent with STOP_ON_DISCONNECT_MS to
  * keep its containers. They are placed nowhere else meanwhile, for the host is not taken for lost.
  */
-function keepsWhatItRuns(common: Common, [epoch, revision]: readonly [number, number]): Told {
+function keepsWhatItRuns(common: Common, [epoch, revision]: readonly [number, number]): Synced {
   const head = { ...common, epoch, revision, same: true, orphan_word: null, draining: null };
   return { head, gone: [], placed: [], hold: [] };
 }
@@ -353,7 +353,7 @@ const wasRemoved = (state: PartitionView, { host, user }: Sender): boolean =>
     : state.revokedKeys().has(user);
 
 /** In parts that fit a message; a container is a step. */
-function* telling({ head, gone, placed, hold }: Told, send: (text: string) => void): Generator<void, void, void> {
+function* syncAnswers({ head, gone, placed, hold }: Synced, send: (text: string) => void): Generator<void, void, void> {
   const parts = yield* inParts({ containers: desiredOf(placed), hold });
   for (const [part, lists] of parts.entries()) {
     const verdict = part === 0 && gone.length > 0 ? { gone } : {};
@@ -375,7 +375,7 @@ function refusalOf(
   if (fleet.standing(host) === 'fenced') return 'unavailable';
   // An owner that has just come does not know which sessions it heard last: the host's own session
   // says which is over.
-  if (!fleet.isTold(host)) return 'unavailable';
+  if (!fleet.isSynced(host)) return 'unavailable';
   const isHome = partition.number === partitionOf(host, cluster.partitions);
   if (!(isHome ? isEnrolled(partition.view.host(host), sender) : fleet.isEnrolled(sender))) {
     countRefused(options, 'report', sender);

@@ -13,7 +13,7 @@ import { limits } from '../../schemas/limits.ts';
 import { ReportAnswer, type Beat, type Report } from '../../schemas/wire/messages.ts';
 import { partitionOf, subjects } from '../../schemas/wire/subjects.ts';
 import type { Credentials } from './credentials.ts';
-import { createLatch } from '../../lib/notify.ts';
+import { createNotify } from '../../lib/notify.ts';
 import type { Request } from '../logs/publish.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Reporter } from './reporter.ts';
@@ -74,9 +74,9 @@ export function createControl(parts: ControlParts): Control {
   const { target, clock, answers, metrics, log } = parts;
   const { credentials } = parts.hello;
   const { sender } = credentials;
-  const bell = createLatch();
-  const stale = createLatch();
-  const unknown = createLatch();
+  const bell = createNotify();
+  const stale = createNotify();
+  const unknown = createNotify();
   /** On this connection. */
   const ownAnswers = new Answers(clock);
   let connection: NatsConnection | undefined;
@@ -111,13 +111,13 @@ export function createControl(parts: ControlParts): Control {
     sender,
     request,
     held: () => session,
-    onUnknown: () => unknown.wake(),
+    onUnknown: () => unknown.notify(),
   };
 
   const ring = (partition: number | 'all'): void => {
     if (partition === 'all') due = 'all';
     else if (due !== 'all') due.add(partition);
-    bell.wake();
+    bell.notify();
   };
 
   const hearBells = (nc: NatsConnection): void => {
@@ -222,7 +222,7 @@ export function createControl(parts: ControlParts): Control {
       const answer = decodeReportAnswer(payload);
       // An answer about an earlier session, or while another is on its way, is no news.
       const isCurrent = report.session === session && !isGreeting;
-      if (isCurrent && !answer.ok && answer.error === 'stale_session') stale.wake();
+      if (isCurrent && !answer.ok && answer.error === 'stale_session') stale.notify();
     } catch (error) {
       log.debug('session_not_checked', { error });
     }
@@ -255,7 +255,7 @@ export function createControl(parts: ControlParts): Control {
   const keepCredentials = async (signal: AbortSignal): Promise<void> => {
     while (!signal.aborted) {
       await sleep(credentials.checkEveryMs, signal);
-      if (credentials.renewKey() !== undefined) stale.wake();
+      if (credentials.renewKey() !== undefined) stale.notify();
     }
   };
 
@@ -285,7 +285,7 @@ export function createControl(parts: ControlParts): Control {
       return true;
     }
     // A control plane of the last release has counted that as the start of another session.
-    if (offer.isKnown && session !== undefined) stale.wake();
+    if (offer.isKnown && session !== undefined) stale.notify();
     return false;
   };
 
@@ -360,7 +360,7 @@ export function createControl(parts: ControlParts): Control {
         log.warn('farewell_unanswered', { error });
       }
     },
-    renewSession: () => stale.wake(),
+    renewSession: () => stale.notify(),
     syncSoon: () => ring('all'),
     onContact,
     lastSyncMs: () => lastSyncMs,

@@ -3,7 +3,7 @@ import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { backoffMs, jitter } from '../../lib/backoff.ts';
 import type { Log } from '../../lib/log.ts';
-import { createLatch } from '../../lib/notify.ts';
+import { createNotify } from '../../lib/notify.ts';
 import type { StateDisk } from './state-disk.ts';
 
 /**
@@ -77,8 +77,8 @@ export interface LazyFile {
  * `intervalMs`. A write that fails is repeated until the file is written.
  */
 export function createLazyFile(path: string, content: () => string, intervalMs: number, disk: StateDisk): LazyFile {
-  const hurry = createLatch();
-  const failed = createLatch();
+  const hurry = createNotify();
+  const failed = createNotify();
   let isDirty = false;
   let writing: Promise<void> | undefined;
 
@@ -92,7 +92,7 @@ export function createLazyFile(path: string, content: () => string, intervalMs: 
       } catch (error) {
         isDirty = true;
         disk.failed(path, error);
-        failed.wake();
+        failed.notify();
         await hurry.wait(jitter(backoffMs(failures, disk.retry)));
         failures += 1;
       }
@@ -112,7 +112,7 @@ export function createLazyFile(path: string, content: () => string, intervalMs: 
       void start(intervalMs);
     },
     flush: async () => {
-      hurry.wake();
+      hurry.notify();
       if (writing === undefined && !isDirty) return;
       await Promise.race([start(0), failed.wait()]);
     },

@@ -10,7 +10,7 @@ import { isContainerId, type ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { EngineEvent } from './answers.ts';
 import type { Engine } from './engine.ts';
-import { createLatch } from '../../lib/notify.ts';
+import { createNotify } from '../../lib/notify.ts';
 import { labels } from '../reconcile/observed.ts';
 import { ownerLabels, type Owner } from '../reconcile/spec.ts';
 
@@ -47,7 +47,7 @@ const probesToDistrust = 2;
 
 export function createEngineMonitor(parts: MonitorParts): EngineMonitor {
   const { engine, clock, log } = parts;
-  const doubt = createLatch();
+  const doubt = createNotify();
   let status: EngineStatus = { phase: 'away', sinceMs: clock.nowMs() };
   let isDoubted = false;
   let isAwayTold = false;
@@ -110,7 +110,7 @@ export function createEngineMonitor(parts: MonitorParts): EngineMonitor {
     status: () => status,
     suspect: () => {
       isDoubted = true;
-      doubt.wake();
+      doubt.notify();
     },
     run: async (signal) => {
       for (let failures = 0; !signal.aborted; failures++) {

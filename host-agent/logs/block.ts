@@ -5,7 +5,7 @@
  */
 import { limits } from '../../schemas/limits.ts';
 import type { LogEntry } from '../../schemas/api/log.ts';
-import { createLatch } from '../../lib/notify.ts';
+import { createNotify } from '../../lib/notify.ts';
 import { nextSeq, seqBefore, type Line, type Place } from './lines.ts';
 import { lostBetween, type LossCause } from './loss.ts';
 
@@ -45,7 +45,7 @@ export class BlockQueue {
   #lines: Encoded[] = [];
   #bytes = 0;
   #isEnded = false;
-  readonly #changed = createLatch();
+  readonly #changed = createNotify();
 
   constructor(afterSeq: number, lossCause: () => LossCause = () => 'late') {
     this.#seq = afterSeq;
@@ -63,13 +63,13 @@ export class BlockQueue {
       this.#lines.push(encoded);
       this.#bytes += encoded.bytes;
     }
-    this.#changed.wake();
+    this.#changed.notify();
   }
 
   /** No more lines come. */
   end(): void {
     this.#isEnded = true;
-    this.#changed.wake();
+    this.#changed.notify();
   }
 
   get isEnded(): boolean {
@@ -108,7 +108,7 @@ export class BlockQueue {
       this.#seq = nextSeq(this.#seq, line.ts);
       entries.push(entryOf(line.ts, line.stream, text, this.#seq));
     }
-    this.#changed.wake();
+    this.#changed.notify();
     const { ts, stream, nth } = last.line;
     return { payload: envelope(entries), lines: taken.length, place: { ts, stream, nth }, seq: this.#seq };
   }

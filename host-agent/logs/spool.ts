@@ -12,7 +12,7 @@ import { ContainerId, TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { LogBlock } from '../../schemas/api/log.ts';
 import { removeFile, writeAtomically } from '../disk/files.ts';
-import { createLatch } from '../../lib/notify.ts';
+import { createNotify } from '../../lib/notify.ts';
 import type { LogSource, Publish } from './publish.ts';
 
 const decodeHead = decoder(
@@ -48,14 +48,14 @@ export async function openSpool(
 ): Promise<Spool> {
   const folder = join(stateDir, 'spool');
   const entries = await list(folder, log);
-  const changed = createLatch();
+  const changed = createNotify();
   let count = 0;
 
   const drop = async (entry: Entry): Promise<void> => {
     const index = entries.indexOf(entry);
     if (index >= 0) entries.splice(index, 1);
     await removeFile(join(folder, entry.name));
-    changed.wake();
+    changed.notify();
   };
 
   const makeRoom = async (source: LogSource, bytes: number): Promise<void> => {
@@ -86,7 +86,7 @@ export async function openSpool(
       const name = `${String(nowMs()).padStart(15, '0')}-${String((count += 1)).padStart(6, '0')}.ndjson`;
       await writeAtomically(join(folder, name), content);
       entries.push({ name, bytes, lines, source });
-      changed.wake();
+      changed.notify();
     },
 
     settled: async ({ id }, signal) => {
@@ -103,7 +103,7 @@ export async function openSpool(
         const { tenant } = entry.source;
         const sent = sendOne(entry, publish, signal).finally(() => {
           sending.delete(tenant);
-          changed.wake();
+          changed.notify();
         });
         sending.set(tenant, sent);
       }
