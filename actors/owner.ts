@@ -15,7 +15,8 @@ import { incarnationOf, announcedEpoch, type Cluster } from '../schemas/records/
 import type { Capacity } from '../schemas/api/host.ts';
 import type { HostKey, MemberId } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
-import type { DirectoryMessage, Doorbell, WriteAsk } from '../schemas/wire/messages.ts';
+import type { WriteAsk } from '../schemas/wire/asks.ts';
+import type { DirectoryMessage, Doorbell } from '../schemas/wire/directory.ts';
 import { wholeSeconds } from '../schemas/quantity.ts';
 import { subjects, type Sender } from '../schemas/wire/subjects.ts';
 import { serveAsks } from './endpoints/asks.ts';

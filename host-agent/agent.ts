@@ -13,7 +13,7 @@ import { connectNats, countMoves } from '../lib/nats/connection.ts';
 import { version } from '../lib/version.ts';
 import type { ContainerStatus } from '../schemas/api/container.ts';
 import { limits } from '../schemas/limits.ts';
-import { engineAway } from '../schemas/wire/messages.ts';
+import { engineAway } from '../schemas/wire/host.ts';
 import { subjects } from '../schemas/wire/subjects.ts';
 import { capacityOf, type Machine } from './workload/capacity.ts';
 import { footingOf, loadContact, stoppedAfterMs, type Contact, type Footing } from './control-plane/contact.ts';

@@ -2,7 +2,7 @@
  * The decision of every ask. Pure: no I/O, no clock, no cryptography; a decision that throws has
  * changed nothing.
  */
-import type { Ask, ReadAsk, RecentAsk, WriteAsk } from '../../schemas/wire/messages.ts';
+import type { Ask, ReadAsk, RecentAsk, WriteAsk } from '../../schemas/wire/asks.ts';
 import * as container from './container/decide.ts';
 import * as host from './host/decide.ts';
 import * as network from './network/decide.ts';

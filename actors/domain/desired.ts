@@ -3,7 +3,7 @@
  * nowhere else. Pure.
  */
 import type { ContainerRecord } from '../../schemas/api/container.ts';
-import type { DesiredContainer } from '../../schemas/wire/messages.ts';
+import type { DesiredContainer } from '../../schemas/wire/host.ts';
 import { amountsOf } from './state.ts';
 
 const projections = new WeakMap<ContainerRecord, DesiredContainer>();

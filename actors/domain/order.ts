@@ -1,6 +1,6 @@
 /** A tenant's lists: their order, which is by `insertedAtMs`, then by id, and their pages. Pure. */
 import type { ContainerId, PeerId } from '../../schemas/ids.ts';
-import { encodeCursor, type ListCursor } from '../../schemas/wire/messages.ts';
+import { encodeCursor, type ListCursor } from '../../schemas/api/cursor.ts';
 import { answer, type Turn } from './turn.ts';
 
 /** What stands in a list. */

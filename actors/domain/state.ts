@@ -16,7 +16,7 @@ import {
   type TenantId,
 } from '../../schemas/ids.ts';
 import { cpuMillis, memBytes } from '../../schemas/quantity.ts';
-import type { ListCursor } from '../../schemas/wire/messages.ts';
+import type { ListCursor } from '../../schemas/api/cursor.ts';
 import { keys } from '../../schemas/records/buckets.ts';
 import { limits } from '../../schemas/limits.ts';
 import { defaultTenant, type QuotaAmounts, type TenantRecord } from '../../schemas/api/tenant.ts';

@@ -6,7 +6,7 @@
 import { keys } from '../../schemas/records/buckets.ts';
 import { isNetworkName, type NetworkName, type PeerId, type TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import type { ListCursor } from '../../schemas/wire/messages.ts';
+import type { ListCursor } from '../../schemas/api/cursor.ts';
 import type { LeaseRecord, NetworkRecord, RevokedRecord } from '../../schemas/api/network.ts';
 import type { PeerRecord, PeerTombstoneRecord } from '../../schemas/api/peer.ts';
 import { NetworkState, type KnownNetwork } from './network-state.ts';

@@ -7,14 +7,8 @@ import type { Log } from '../../lib/log.ts';
 import type { Slices } from '../../lib/slices.ts';
 import type { SparingLog } from '../../lib/sparing.ts';
 import { limits } from '../../schemas/limits.ts';
-import {
-  decodeAsks,
-  encodeAnswer,
-  notOwner,
-  type Answer,
-  type Ask,
-  type WriteAsk,
-} from '../../schemas/wire/messages.ts';
+import type { Ask, WriteAsk } from '../../schemas/wire/asks.ts';
+import { decodeAsks, encodeAnswer, notOwner, type Answer } from '../../schemas/wire/codec.ts';
 import { isInbox, subjects } from '../../schemas/wire/subjects.ts';
 import { isWrite, type Prepared } from '../domain/decide.ts';
 import type { Partition, Respond } from '../runtime/partition.ts';

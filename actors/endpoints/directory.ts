@@ -5,7 +5,7 @@
  */
 import type { DirectoryEntry } from '../../schemas/api/host.ts';
 import type { HostKey } from '../../schemas/ids.ts';
-import type { DirectoryMessage } from '../../schemas/wire/messages.ts';
+import type { DirectoryMessage } from '../../schemas/wire/directory.ts';
 import { directoryEntry } from '../domain/host/decide.ts';
 import { inParts, partText } from '../../lib/rpc/parts.ts';
 import type { PartitionView } from '../domain/state.ts';

@@ -6,7 +6,8 @@
 import type { Clock } from '../../lib/clock.ts';
 import type { Capacity, DirectoryEntry, HostFault } from '../../schemas/api/host.ts';
 import type { HostKey, Region } from '../../schemas/ids.ts';
-import { engineAway, type Beat, type DirectoryMessage } from '../../schemas/wire/messages.ts';
+import type { DirectoryMessage } from '../../schemas/wire/directory.ts';
+import { engineAway, type Beat } from '../../schemas/wire/host.ts';
 import { defaultHostCeiling, limits } from '../../schemas/limits.ts';
 import { partitionOf, type Sender } from '../../schemas/wire/subjects.ts';
 import { capacityWithin, ceilingOf, isOverCeiling } from '../domain/host/ceiling.ts';

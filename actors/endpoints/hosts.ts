@@ -22,7 +22,7 @@ import {
   type ReportAnswer,
   type Stranger,
   type SyncAnswer,
-} from '../../schemas/wire/messages.ts';
+} from '../../schemas/wire/host.ts';
 import {
   anySender,
   anyUnboundSender,

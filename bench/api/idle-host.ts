@@ -7,7 +7,7 @@ import { connect, jwtAuthenticator, type NatsConnection } from '@nats-io/transpo
 import { createApi } from '../../dev/api.ts';
 import type { ContainerId, HostKey, TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import type { HelloAnswer } from '../../schemas/wire/messages.ts';
+import type { HelloAnswer } from '../../schemas/wire/host.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
 import type { Ground } from './ground.ts';
 

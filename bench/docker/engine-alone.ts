@@ -10,7 +10,7 @@ import { defaultCapabilities } from '../../host-agent/reconcile/confinement.ts';
 import { createBody, type Owner } from '../../host-agent/reconcile/spec.ts';
 import { decoder } from '../../lib/decode.ts';
 import type { ContainerId, TenantId } from '../../schemas/ids.ts';
-import type { DesiredContainer } from '../../schemas/wire/messages.ts';
+import type { DesiredContainer } from '../../schemas/wire/host.ts';
 import { load, type BenchImage, type DockerEngine, type Peer } from './peer.ts';
 
 const decodeIdentity = decoder(Identity);

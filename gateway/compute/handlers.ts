@@ -1,7 +1,7 @@
 /** Containers of a tenant: declare, list, look at, start, stop, remove. */
 import { createHash } from 'node:crypto';
 import type { ContainerSpec } from '../../schemas/api/container.ts';
-import { decodeCursor } from '../../schemas/wire/messages.ts';
+import { decodeCursor } from '../../schemas/api/cursor.ts';
 import type { LaneKind, Question } from '../../lib/rpc/coalescer.ts';
 import { containerOf, tenantOf, type Call, type Handler, type Services } from '../http/call.ts';
 import { canonicalSpec } from './create-body.ts';

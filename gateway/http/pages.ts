@@ -2,8 +2,8 @@
  * Lists whose items are in every partition: each gives a page by key, and these are merged into
  * one. Pure.
  */
-import type { KeyPage } from '../../schemas/wire/messages.ts';
-import { encodeKeyCursor } from '../../schemas/wire/messages.ts';
+import type { KeyPage } from '../../schemas/wire/answers.ts';
+import { encodeKeyCursor } from '../../schemas/api/cursor.ts';
 import type { TextResult } from './respond.ts';
 
 /**

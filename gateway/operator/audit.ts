@@ -5,7 +5,7 @@
  */
 import type { HostKey } from '../../schemas/ids.ts';
 import type { EnrolBody } from '../../schemas/api/host.ts';
-import type { PeerUpdate } from '../../schemas/wire/messages.ts';
+import type { PeerUpdate } from '../../schemas/wire/asks.ts';
 import type { RouteName } from '../../schemas/routes.ts';
 import type { RevocationBody, TenantBody } from '../../schemas/api/tenant.ts';
 import type { Fields } from '../../lib/log.ts';

@@ -2,7 +2,8 @@
 import { EnrolBody, type HostUpdate, type HostView } from '../../schemas/api/host.ts';
 import { isHostKey, type HostKey, type Region } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import { decodeKeyCursor, type Enrolment, type KeyPage } from '../../schemas/wire/messages.ts';
+import { decodeKeyCursor } from '../../schemas/api/cursor.ts';
+import type { Enrolment, KeyPage } from '../../schemas/wire/answers.ts';
 import { timestamp } from '../../lib/clock.ts';
 import { isPublicUserKey } from '../../lib/nats/host-credentials.ts';
 import type { Outcome } from '../../lib/rpc/coalescer.ts';

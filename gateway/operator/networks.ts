@@ -1,6 +1,7 @@
 /** The operator's VPN networks, and the files that a VPN server is given of one. */
 import { isNetworkName } from '../../schemas/ids.ts';
-import { decodeKeyCursor, type KeyPage } from '../../schemas/wire/messages.ts';
+import { decodeKeyCursor } from '../../schemas/api/cursor.ts';
+import type { KeyPage } from '../../schemas/wire/answers.ts';
 import type { NetworkRecord, NetworkView } from '../../schemas/api/network.ts';
 import { networkOf, type Call, type Handler } from '../http/call.ts';
 import { networkPlace } from '../vpn/service/authority.ts';

@@ -14,7 +14,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { DecodeError, decoder } from '../../lib/decode.ts';
 import type { ReadMessage } from '../../lib/nats/direct-reads.ts';
 import { compareEvents, Event, placeOfEvent } from '../../schemas/api/event.ts';
-import type { RecentEvents } from '../../schemas/wire/messages.ts';
+import type { RecentEvents } from '../../schemas/wire/answers.ts';
 import { SubjectReader } from './subject-reader.ts';
 
 const decodeEvents = decoder(Type.Array(Event));

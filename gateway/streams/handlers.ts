@@ -2,7 +2,8 @@
 import type { ContainerStatusView } from '../../schemas/api/container.ts';
 import type { Event } from '../../schemas/api/event.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
-import type { ContainerTrace, RecentAsk, RecentEvents } from '../../schemas/wire/messages.ts';
+import type { ContainerTrace, RecentEvents } from '../../schemas/wire/answers.ts';
+import type { RecentAsk } from '../../schemas/wire/asks.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { LaneKind, Outcome } from '../../lib/rpc/coalescer.ts';

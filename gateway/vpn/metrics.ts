@@ -7,7 +7,7 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { limits } from '../../schemas/limits.ts';
 import { wholeSeconds } from '../../schemas/quantity.ts';
 import type { NetworkView } from '../../schemas/api/network.ts';
-import type { PeerCount } from '../../schemas/wire/messages.ts';
+import type { PeerCount } from '../../schemas/wire/answers.ts';
 import { peerStates } from '../../schemas/api/peer.ts';
 import type { Asker, VpnActors } from './service/actors.ts';
 import type { BuildTimer } from './service/artifacts.ts';

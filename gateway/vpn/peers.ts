@@ -1,6 +1,7 @@
 /** A tenant's VPN peers: make, list, change, rotate, remove; their tokens and passwords. */
 import { timestamp } from '../../lib/clock.ts';
-import { decodeCursor, type PeerUpdate } from '../../schemas/wire/messages.ts';
+import { decodeCursor } from '../../schemas/api/cursor.ts';
+import type { PeerUpdate } from '../../schemas/wire/asks.ts';
 import type { PeerTokenId } from '../../schemas/ids.ts';
 import type { PeerTokenView } from '../../schemas/api/peer.ts';
 import { peerOf, succeeded, tenantOf, type Handler } from '../http/call.ts';

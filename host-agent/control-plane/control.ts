@@ -10,7 +10,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { decoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import { limits } from '../../schemas/limits.ts';
-import { ReportAnswer, type Beat, type Report } from '../../schemas/wire/messages.ts';
+import { ReportAnswer, type Beat, type Report } from '../../schemas/wire/host.ts';
 import { partitionOf, subjects } from '../../schemas/wire/subjects.ts';
 import type { Credentials } from './credentials.ts';
 import { createNotify } from '../../lib/notify.ts';

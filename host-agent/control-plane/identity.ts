@@ -14,7 +14,7 @@ import { limits } from '../../schemas/limits.ts';
 import type { Sender } from '../../schemas/wire/subjects.ts';
 import { readDecoded, readIfPresent, writeAtomically } from '../disk/files.ts';
 
-/** `Enrolment` of schemas/wire/messages.ts, as it comes over HTTP and as it is stored. */
+/** `Enrolment` of schemas/wire/answers.ts, as it comes over HTTP and as it is stored. */
 export const Identity = Type.Object({
   host: HostKey,
   region: Type.String(),

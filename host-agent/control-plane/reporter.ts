@@ -11,7 +11,7 @@ import { decoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import type { ContainerId, TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import { ReportAnswer, type Report, type ReportItem } from '../../schemas/wire/messages.ts';
+import { ReportAnswer, type Report, type ReportItem } from '../../schemas/wire/host.ts';
 import { partitionOf, subjects, type Sender } from '../../schemas/wire/subjects.ts';
 import type { Description } from '../reconcile/describe.ts';
 import type { Request } from '../logs/publish.ts';

@@ -9,7 +9,7 @@ import { decoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Capacity } from '../../schemas/api/host.ts';
 import { limits } from '../../schemas/limits.ts';
-import { HelloAnswer, type Hello } from '../../schemas/wire/messages.ts';
+import { HelloAnswer, type Hello } from '../../schemas/wire/host.ts';
 import { subjects, type Sender } from '../../schemas/wire/subjects.ts';
 import type { Credentials } from './credentials.ts';
 import { createLazyFile, readDecoded } from '../disk/files.ts';

@@ -8,7 +8,7 @@ import type { NatsConnection, Subscription } from '@nats-io/transport-node';
 import { decoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import { limits } from '../../schemas/limits.ts';
-import { SyncAnswer, type Stranger, type SyncAsk } from '../../schemas/wire/messages.ts';
+import { SyncAnswer, type Stranger, type SyncAsk } from '../../schemas/wire/host.ts';
 import { partitionOf, subjects, type Sender } from '../../schemas/wire/subjects.ts';
 import {
   accept,

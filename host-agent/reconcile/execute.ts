@@ -2,7 +2,7 @@
  * Carries out one step on the engine, and says what came of it. Decides nothing: that is `plan.ts`.
  */
 import type { Reason } from '../../schemas/api/container.ts';
-import type { DesiredContainer } from '../../schemas/wire/messages.ts';
+import type { DesiredContainer } from '../../schemas/wire/host.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Capability } from './confinement.ts';

@@ -9,7 +9,7 @@ import {
 } from '../../schemas/api/container.ts';
 import type { ContainerId, HostKey } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import type { DesiredContainer } from '../../schemas/wire/messages.ts';
+import type { DesiredContainer } from '../../schemas/wire/host.ts';
 import { confinement, type Capability } from './confinement.ts';
 import { labels } from './observed.ts';
 

@@ -1,7 +1,7 @@
 /** Which containers this host takes: the sum of their limits against its capacity. Pure. */
 import type { Capacity } from '../../schemas/api/host.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
-import type { DesiredContainer } from '../../schemas/wire/messages.ts';
+import type { DesiredContainer } from '../../schemas/wire/host.ts';
 
 export interface Admission {
   readonly admitted: ReadonlySet<ContainerId>;

@@ -8,7 +8,7 @@ import Type from 'typebox';
 import { decoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import { ContainerId } from '../../schemas/ids.ts';
-import { DesiredContainer } from '../../schemas/wire/messages.ts';
+import { DesiredContainer } from '../../schemas/wire/host.ts';
 import { emptyDesired, type DesiredSet, type PartitionSet } from './desired.ts';
 import { createLazyFile, readDecoded, type LazyFile } from '../disk/files.ts';
 import type { StateDisk } from '../disk/state-disk.ts';

@@ -4,7 +4,7 @@
  * keeps.
  */
 import type { ContainerId } from '../../schemas/ids.ts';
-import type { DesiredContainer, SyncAnswer } from '../../schemas/wire/messages.ts';
+import type { DesiredContainer, SyncAnswer } from '../../schemas/wire/host.ts';
 
 export interface PartitionSet {
   readonly epoch: number;

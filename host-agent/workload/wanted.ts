@@ -2,7 +2,7 @@
  * What should become of one container on this host: the desired set, admission, orphans and
  * isolation taken together. Pure.
  */
-import type { DesiredContainer } from '../../schemas/wire/messages.ts';
+import type { DesiredContainer } from '../../schemas/wire/host.ts';
 
 export type Wanted =
   | {

@@ -5,7 +5,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Capacity } from '../../schemas/api/host.ts';
 import type { ContainerId, TenantId } from '../../schemas/ids.ts';
-import type { DesiredContainer, Stranger } from '../../schemas/wire/messages.ts';
+import type { DesiredContainer, Stranger } from '../../schemas/wire/host.ts';
 import { admit, type Admission } from './admission.ts';
 import { containersOf, heldIdsOf, isComplete, isConfirmed, type DesiredSet } from './desired.ts';
 import { judgeOrphans, type OrphanState, type OwnersVerdict } from './orphans.ts';

@@ -2,7 +2,8 @@
  * One queue of asks to one partition's owner, and what of it fits into one message. Pure of I/O and
  * of clocks: the coalescer sends and waits.
  */
-import { encodeAsk, encodeAsks, type Ask } from '../../schemas/wire/messages.ts';
+import type { Ask } from '../../schemas/wire/asks.ts';
+import { encodeAsk, encodeAsks } from '../../schemas/wire/codec.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { OutcomeCode } from '../../schemas/errors.ts';
 

@@ -1,11 +1,12 @@
 /**
  * Asks from one partition's owner to another's, by the protocol of the gateways
- * (schemas/wire/messages.ts): one message, its answers in parts. Whoever asks here looks again
+ * (schemas/wire/codec.ts): one message, its answers in parts. Whoever asks here looks again
  * later, so what has no answer in time is left at that.
  */
 import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
 import { inboxOf } from '../nats/inbox.ts';
-import { decodeAnswers, encodeAsk, encodeAsks, notOwner, type Answer, type Ask } from '../../schemas/wire/messages.ts';
+import type { Ask } from '../../schemas/wire/asks.ts';
+import { decodeAnswers, encodeAsk, encodeAsks, notOwner, type Answer } from '../../schemas/wire/codec.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
 
 export interface PartitionClient {

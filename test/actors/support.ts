@@ -17,7 +17,8 @@ import type { Log } from '../../lib/log.ts';
 import type { Cluster } from '../../schemas/records/cluster.ts';
 import type { ContainerSpec } from '../../schemas/api/container.ts';
 import type { ContainerId, HostKey, MemberId, OperationId, Region, TenantId } from '../../schemas/ids.ts';
-import { addressOf, decodeAnswers, encodeAsks, type Answer, type Ask } from '../../schemas/wire/messages.ts';
+import { addressOf, type Ask } from '../../schemas/wire/asks.ts';
+import { decodeAnswers, encodeAsks, type Answer } from '../../schemas/wire/codec.ts';
 import { partitionOf, subjects, type Sender } from '../../schemas/wire/subjects.ts';
 import { temporaryFolder } from '../support/folder.ts';
 

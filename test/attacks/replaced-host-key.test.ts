@@ -12,7 +12,7 @@ import { mintHostUserJwt } from '../../cli/keys/nats-identity.ts';
 import { sleep } from '../../lib/backoff.ts';
 import { connectNats, credentialsFile } from '../../lib/nats/connection.ts';
 import type { HostView } from '../../schemas/api/host.ts';
-import type { HelloAnswer, ReportAnswer, SyncAnswer } from '../../schemas/wire/messages.ts';
+import type { HelloAnswer, ReportAnswer, SyncAnswer } from '../../schemas/wire/host.ts';
 import { partitionOf, subjects, type Sender } from '../../schemas/wire/subjects.ts';
 import {
   containerId,

@@ -10,7 +10,7 @@ import t from 'tap';
 import { prepareNatsIdentity } from '../../cli/keys/nats-identity.ts';
 import { connectNats } from '../../lib/nats/connection.ts';
 import { bucketPrefix, buckets, bucketStream, keys, streams } from '../../schemas/records/buckets.ts';
-import { encodeAsks, decodeAnswers } from '../../schemas/wire/messages.ts';
+import { encodeAsks, decodeAnswers } from '../../schemas/wire/codec.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
 import { inboxOf } from '../../lib/nats/inbox.ts';
 import { ownerOn, quietLog, startCluster } from '../actors/support.ts';

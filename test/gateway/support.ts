@@ -1,6 +1,6 @@
 /**
  * A gateway on a real nats-server, with the test in the place of the partitions' owners: it answers
- * `part.<p>` by speaking the protocol of schemas/wire/messages.ts.
+ * `part.<p>` by speaking the protocol of schemas/wire/codec.ts.
  */
 import type { RevocationPage } from '../../gateway/auth/revocations.ts';
 import type { Revocation } from '../../schemas/api/tenant.ts';
@@ -27,7 +27,8 @@ import type { Container } from '../../schemas/api/container.ts';
 import type { Event } from '../../schemas/api/event.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import { decodeAsks, encodeAnswer, type Ask } from '../../schemas/wire/messages.ts';
+import type { Ask } from '../../schemas/wire/asks.ts';
+import { decodeAsks, encodeAnswer } from '../../schemas/wire/codec.ts';
 import type { OutcomeCode } from '../../schemas/errors.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { createIssuer, type TestIssuer } from './tokens.ts';

@@ -18,7 +18,7 @@ import type { Engine } from '../../host-agent/docker/engine.ts';
 import { createLog } from '../../lib/log.ts';
 import type { ContainerId, HostKey, TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import type { ReportAnswer } from '../../schemas/wire/messages.ts';
+import type { ReportAnswer } from '../../schemas/wire/host.ts';
 import { describe } from '../../host-agent/reconcile/describe.ts';
 import { absent } from '../../host-agent/reconcile/observed.ts';
 import { id, restartState, tenant, wanted } from './support/decisions.ts';

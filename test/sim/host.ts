@@ -9,7 +9,7 @@ import { noOrphans, type OrphanState } from '../../host-agent/workload/orphans.t
 import { sync, type SyncResult, type SyncTarget } from '../../host-agent/control-plane/sync.ts';
 import { sleep } from '../../lib/backoff.ts';
 import type { ContainerId, HostKey, TenantId } from '../../schemas/ids.ts';
-import type { HelloAnswer, ReportAnswer, ReportItem } from '../../schemas/wire/messages.ts';
+import type { HelloAnswer, ReportAnswer, ReportItem } from '../../schemas/wire/host.ts';
 import { partitionOf, subjects } from '../../schemas/wire/subjects.ts';
 import { agentOf, quietLog } from '../actors/support.ts';
 import { observation } from '../actors/support/records.ts';

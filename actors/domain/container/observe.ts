@@ -2,7 +2,7 @@
 import type { ContainerRecord, Observation, ObservationOrder } from '../../../schemas/api/container.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
-import type { ReportItem } from '../../../schemas/wire/messages.ts';
+import type { ReportItem } from '../../../schemas/wire/host.ts';
 import type { PartitionView, TenantView } from '../state.ts';
 import { noChanges, type Changes, type EventDraft, type TurnContext } from '../turn.ts';
 import { leaveTombstone, changed, eventOf, findHost, placeOn, replace } from './transitions.ts';

@@ -11,7 +11,8 @@ import type {
 import { keys } from '../../../schemas/records/buckets.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
-import type { Ask, Hello } from '../../../schemas/wire/messages.ts';
+import type { Ask } from '../../../schemas/wire/asks.ts';
+import type { Hello } from '../../../schemas/wire/host.ts';
 import { wholeSeconds } from '../../../schemas/quantity.ts';
 import type { Sender } from '../../../schemas/wire/subjects.ts';
 import { pageByKey } from '../order.ts';

@@ -7,7 +7,7 @@
 import { keys } from '../../../schemas/records/buckets.ts';
 import type { ContainerRecord } from '../../../schemas/api/container.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
-import type { Stranger } from '../../../schemas/wire/messages.ts';
+import type { Stranger } from '../../../schemas/wire/host.ts';
 import type { PartitionView } from '../state.ts';
 
 /** @param incarnation of the cluster: when it was last restored; 0: never */

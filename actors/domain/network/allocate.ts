@@ -2,7 +2,7 @@
  * Allocates addresses: a reservation, which becomes a lease when the peer's actor tells of its peer
  * (ADR 7). Pure.
  */
-import type { Ask } from '../../../schemas/wire/messages.ts';
+import type { Ask } from '../../../schemas/wire/asks.ts';
 import { servesTenant, type LeaseRecord, type Reservation } from '../../../schemas/api/network.ts';
 import type { PartitionView } from '../state.ts';
 import { answer, noChanges, refuse, repeatable, type Reply, type Turn, type TurnContext } from '../turn.ts';

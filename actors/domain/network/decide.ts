@@ -5,7 +5,7 @@
 import { keys } from '../../../schemas/records/buckets.ts';
 import { formatCidr, parseCidr } from '../../../schemas/cidr.ts';
 import { limits } from '../../../schemas/limits.ts';
-import type { Ask } from '../../../schemas/wire/messages.ts';
+import type { Ask } from '../../../schemas/wire/asks.ts';
 import type { KeptCertificate, LeaseRecord, NetworkRecord, RevocationEntry } from '../../../schemas/api/network.ts';
 import { standingOf } from '../../../schemas/api/peer.ts';
 import type { KnownNetwork } from '../network-state.ts';

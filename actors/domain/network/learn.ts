@@ -4,7 +4,8 @@
  */
 import { keys } from '../../../schemas/records/buckets.ts';
 import type { NetworkName } from '../../../schemas/ids.ts';
-import type { Ask, Learned } from '../../../schemas/wire/messages.ts';
+import type { Learned } from '../../../schemas/wire/answers.ts';
+import type { Ask } from '../../../schemas/wire/asks.ts';
 import type { LeaseRecord, RevokedRecord } from '../../../schemas/api/network.ts';
 import type { PeerRevocation } from '../../../schemas/api/peer.ts';
 import { isConfirmed, type KnownNetwork } from '../network-state.ts';

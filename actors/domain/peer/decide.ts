@@ -1,6 +1,7 @@
 /** What a tenant asks of its VPN peers, and what a network asks about one. Pure: see turn.ts. */
 import { limits } from '../../../schemas/limits.ts';
-import type { Ask, PeerCount } from '../../../schemas/wire/messages.ts';
+import type { PeerCount } from '../../../schemas/wire/answers.ts';
+import type { Ask } from '../../../schemas/wire/asks.ts';
 import {
   standingOf,
   type PeerProblem,

@@ -3,7 +3,7 @@
  * takes its place. Pure.
  */
 import { limits } from '../../../schemas/limits.ts';
-import type { Ask } from '../../../schemas/wire/messages.ts';
+import type { Ask } from '../../../schemas/wire/asks.ts';
 import type { PeerRecord } from '../../../schemas/api/peer.ts';
 import type { PartitionView } from '../state.ts';
 import { tooManyRotations } from '../tenant/remembered.ts';

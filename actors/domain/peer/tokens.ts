@@ -2,7 +2,7 @@
  * Download and PAC tokens of a peer: made, revoked, and traded for what they are good for. Pure.
  */
 import { limits } from '../../../schemas/limits.ts';
-import type { Ask } from '../../../schemas/wire/messages.ts';
+import type { Ask } from '../../../schemas/wire/asks.ts';
 import { standingOf, type PeerGrant, type PeerRecord, type PeerToken } from '../../../schemas/api/peer.ts';
 import type { PartitionView } from '../state.ts';
 import { answer, data, refuse, type Turn, type TurnContext } from '../turn.ts';

@@ -1,6 +1,6 @@
 /** How a peer is shown, and what its network is told of it. Pure. */
 import type { CertificateRef } from '../../../schemas/api/network.ts';
-import type { PeerTold } from '../../../schemas/wire/messages.ts';
+import type { PeerTold } from '../../../schemas/wire/asks.ts';
 import {
   standingOf,
   type PeerProblem,

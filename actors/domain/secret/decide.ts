@@ -3,7 +3,7 @@
  * key it is under, and no more: its text is `v1.<key id>.…`. Pure.
  */
 import { limits } from '../../../schemas/limits.ts';
-import type { Ask } from '../../../schemas/wire/messages.ts';
+import type { Ask } from '../../../schemas/wire/asks.ts';
 import type { NetworkRecord, Sealed } from '../../../schemas/api/network.ts';
 import type { PeerRecord, SecretPlace, StaleSecret } from '../../../schemas/api/peer.ts';
 import { withNext } from '../peer/transitions.ts';

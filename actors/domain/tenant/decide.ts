@@ -1,7 +1,7 @@
 /** A tenant's quota, settings and revocations. Pure. */
 import type { Region, TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
-import type { Ask } from '../../../schemas/wire/messages.ts';
+import type { Ask } from '../../../schemas/wire/asks.ts';
 import {
   capsOf,
   defaultTenant,

@@ -1,6 +1,6 @@
 /** From the body that makes or changes a peer to what is kept of it, or to all of its faults. */
 import type { NetworkName } from '../../../schemas/ids.ts';
-import type { PeerUpdate } from '../../../schemas/wire/messages.ts';
+import type { PeerUpdate } from '../../../schemas/wire/asks.ts';
 import { PeerCreateBody, PeerUpdateBody } from '../../../schemas/api/peer.ts';
 import type { Validated } from '../../compute/create-body.ts';
 import { bodyValidator } from '../../http/validate.ts';

@@ -3,7 +3,8 @@
  * request.
  */
 import type { OperationId } from '../../../schemas/ids.ts';
-import type { KeyPage, ReadAsk, WriteAsk } from '../../../schemas/wire/messages.ts';
+import type { KeyPage } from '../../../schemas/wire/answers.ts';
+import type { ReadAsk, WriteAsk } from '../../../schemas/wire/asks.ts';
 import { succeeded } from '../../http/call.ts';
 import type { LaneKind, Outcome, Question } from '../../../lib/rpc/coalescer.ts';
 import { failure } from '../../http/respond.ts';

@@ -15,7 +15,7 @@ import type {
   TombstoneRecord,
 } from '../../../schemas/api/container.ts';
 import { limits } from '../../../schemas/limits.ts';
-import { decodeCursor } from '../../../schemas/wire/messages.ts';
+import { decodeCursor } from '../../../schemas/api/cursor.ts';
 import { defaultTenant, type TenantRecord } from '../../../schemas/api/tenant.ts';
 import { containerId, hostKey, operation, specOf } from '../support.ts';
 import {

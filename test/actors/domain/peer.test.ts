@@ -9,7 +9,7 @@ import { expiredOfVpn } from '../../../actors/domain/sweep.ts';
 import { isEmpty } from '../../../actors/domain/turn.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
 import { limits } from '../../../schemas/limits.ts';
-import { decodeCursor } from '../../../schemas/wire/messages.ts';
+import { decodeCursor } from '../../../schemas/api/cursor.ts';
 import type { PeerRecord, PeerTombstoneRecord, PeerTokenView, PeerView } from '../../../schemas/api/peer.ts';
 import { defaultTenant } from '../../../schemas/api/tenant.ts';
 import { acme, apply, stateOf } from '../support/records.ts';

@@ -20,7 +20,7 @@ import { quotaDimensions } from '../../../schemas/errors.ts';
 import type { ContainerRecord, ContainerStatus, ObservationOrder } from '../../../schemas/api/container.ts';
 import type { HostRecord } from '../../../schemas/api/host.ts';
 import type { ContainerId, HostKey, Region, TenantId } from '../../../schemas/ids.ts';
-import type { WriteAsk } from '../../../schemas/wire/messages.ts';
+import type { WriteAsk } from '../../../schemas/wire/asks.ts';
 import { containerId, operation, specOf } from '../support.ts';
 import { apply, h1, h2, h3, hostRecord, observation } from '../support/records.ts';
 

@@ -14,7 +14,7 @@ import { expiredOfVpn } from '../../../actors/domain/sweep.ts';
 import { isSuccess, type Changes, type Turn } from '../../../actors/domain/turn.ts';
 import type { PeerId, TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
-import type { WriteAsk } from '../../../schemas/wire/messages.ts';
+import type { WriteAsk } from '../../../schemas/wire/asks.ts';
 import type { Reservation, RevocationEntry } from '../../../schemas/api/network.ts';
 import type { PeerRecord } from '../../../schemas/api/peer.ts';
 import { operation, tenantId } from '../support.ts';

@@ -5,7 +5,7 @@
 import t from 'tap';
 import { collectAnswers } from '../../../actors/endpoints/asks.ts';
 import { limits } from '../../../schemas/limits.ts';
-import { decodeAnswers } from '../../../schemas/wire/messages.ts';
+import { decodeAnswers } from '../../../schemas/wire/codec.ts';
 
 const maxPayload = 1024 * 1024;
 

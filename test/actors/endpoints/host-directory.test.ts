@@ -8,7 +8,7 @@ import { noChanges } from '../../../actors/domain/turn.ts';
 import type { Clock } from '../../../lib/clock.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
-import type { DirectoryMessage } from '../../../schemas/wire/messages.ts';
+import type { DirectoryMessage } from '../../../schemas/wire/directory.ts';
 import { h1, h2, h3, hostRecord, none, region, roomy, stateOf } from '../support/records.ts';
 
 function fleetAt(startMs = 0, hostUnknownMs = 100) {

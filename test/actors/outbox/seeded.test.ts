@@ -11,7 +11,7 @@ import { systemClock, type Clock } from '../../../lib/clock.ts';
 import { createSlices } from '../../../lib/slices.ts';
 import type { PeerId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
-import type { Answer } from '../../../schemas/wire/messages.ts';
+import type { Answer } from '../../../schemas/wire/codec.ts';
 import type { Reservation } from '../../../schemas/api/network.ts';
 import { partitionOf } from '../../../schemas/wire/subjects.ts';
 import { operation, quietLog, tenantId } from '../support.ts';

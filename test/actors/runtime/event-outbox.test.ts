@@ -10,7 +10,7 @@ import { systemClock } from '../../../lib/clock.ts';
 import { runAtOnce } from '../../../lib/slices.ts';
 import { compareEvents, type Event } from '../../../schemas/api/event.ts';
 import { limits } from '../../../schemas/limits.ts';
-import type { RecentEvents } from '../../../schemas/wire/messages.ts';
+import type { RecentEvents } from '../../../schemas/wire/answers.ts';
 import { containerId, operation, specOf, tenantId } from '../support.ts';
 import { createPartition, readOf, writeOf } from '../support/partition.ts';
 import { createMemorySink, createMemoryStore, MemoryBucket, type Told } from '../support/memory-store.ts';

@@ -20,7 +20,8 @@ import type { Container } from '../../../schemas/api/container.ts';
 import type { Event } from '../../../schemas/api/event.ts';
 import type { ContainerId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
-import { notOwner, type AnswerCode, type ReadAsk, type WriteAsk } from '../../../schemas/wire/messages.ts';
+import type { ReadAsk, WriteAsk } from '../../../schemas/wire/asks.ts';
+import { notOwner, type AnswerCode } from '../../../schemas/wire/codec.ts';
 import { subjects } from '../../../schemas/wire/subjects.ts';
 import { containerId, endless, operation, quietLog, specOf, startCluster, tenantId, type Ground } from '../support.ts';
 

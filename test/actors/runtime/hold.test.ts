@@ -10,7 +10,7 @@ import type { StoreWrite } from '../../../actors/runtime/store.ts';
 import { within } from '../../../lib/backoff.ts';
 import { buckets, keys } from '../../../schemas/records/buckets.ts';
 import { limits } from '../../../schemas/limits.ts';
-import type { SyncAnswer } from '../../../schemas/wire/messages.ts';
+import type { SyncAnswer } from '../../../schemas/wire/host.ts';
 import { subjects } from '../../../schemas/wire/subjects.ts';
 import { agentKey, agentOf, containerId, controlPlane, hostKey, ownerOn, startCluster } from '../support.ts';
 import { acme, hostRecord } from '../support/records.ts';

@@ -5,7 +5,8 @@ import { Partition, type PartitionOptions } from '../../../actors/runtime/partit
 import { within } from '../../../lib/backoff.ts';
 import { createSlices } from '../../../lib/slices.ts';
 import { systemClock, type Clock } from '../../../lib/clock.ts';
-import type { AnswerCode, ReadAsk, WriteAsk } from '../../../schemas/wire/messages.ts';
+import type { ReadAsk, WriteAsk } from '../../../schemas/wire/asks.ts';
+import type { AnswerCode } from '../../../schemas/wire/codec.ts';
 import { endless, quietLog } from '../support.ts';
 
 type Loose<T> = T extends { rid: string } ? Omit<T, 'rid' | 'budgetMs'> : never;

@@ -5,7 +5,7 @@ import type { ContainerRecord, Observation } from '../../../schemas/api/containe
 import type { Capacity, HostRecord } from '../../../schemas/api/host.ts';
 import type { HostKey, Region } from '../../../schemas/ids.ts';
 import { defaultHostCeiling } from '../../../schemas/limits.ts';
-import type { ReportItem } from '../../../schemas/wire/messages.ts';
+import type { ReportItem } from '../../../schemas/wire/host.ts';
 import { containerId, hostKey, specOf, tenantId } from '../support.ts';
 
 export const acme = tenantId('acme');

@@ -6,7 +6,7 @@ import type { PartitionState } from '../../../actors/domain/state.ts';
 import { decideRead, decideWrite } from '../../../actors/domain/decide.ts';
 import type { Turn } from '../../../actors/domain/turn.ts';
 import type { NetworkName, PeerId, PeerTokenId, TenantId } from '../../../schemas/ids.ts';
-import type { Ask, WriteAsk } from '../../../schemas/wire/messages.ts';
+import type { Ask, WriteAsk } from '../../../schemas/wire/asks.ts';
 import type {
   KeptCertificate,
   LeaseRecord,

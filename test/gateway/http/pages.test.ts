@@ -2,7 +2,8 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { mergePages, pageResult } from '../../../gateway/http/pages.ts';
-import { decodeKeyCursor, encodeKeyCursor, type KeyPage } from '../../../schemas/wire/messages.ts';
+import { decodeKeyCursor, encodeKeyCursor } from '../../../schemas/api/cursor.ts';
+import type { KeyPage } from '../../../schemas/wire/answers.ts';
 
 const keyOf = (key: string): string => key;
 

@@ -5,7 +5,7 @@ import t from 'tap';
 import { auditOf } from '../../../gateway/operator/audit.ts';
 import type { Call } from '../../../gateway/http/call.ts';
 import { errorStatus } from '../../../schemas/errors.ts';
-import type { Ask } from '../../../schemas/wire/messages.ts';
+import type { Ask } from '../../../schemas/wire/asks.ts';
 import {
   memoryOwner,
   okData,

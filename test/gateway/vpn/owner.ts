@@ -4,7 +4,7 @@
  */
 import { decideRead, decideWrite } from '../../../actors/domain/decide.ts';
 import { PartitionState } from '../../../actors/domain/state.ts';
-import type { Ask } from '../../../schemas/wire/messages.ts';
+import type { Ask } from '../../../schemas/wire/asks.ts';
 import { apply, contextOf, fleetOf, noLedger } from '../../actors/support/records.ts';
 import { revocationsOf, type AnswerOf } from '../support.ts';
 

@@ -29,7 +29,7 @@ import {
   type ReportAnswer,
   type ReportItem,
   type SyncAnswer,
-} from '../../../schemas/wire/messages.ts';
+} from '../../../schemas/wire/host.ts';
 import {
   anySender,
   anyUnboundSender,

@@ -1,5 +1,5 @@
 /** The inputs of a decision, each with everything ordinary but what a test is about. */
-import type { DesiredContainer } from '../../../schemas/wire/messages.ts';
+import type { DesiredContainer } from '../../../schemas/wire/host.ts';
 import type { ContainerId, HostKey, TenantId } from '../../../schemas/ids.ts';
 import { blank, type RestartState } from '../../../host-agent/reconcile/restart-state.ts';
 import type { EngineState, Found, Observed } from '../../../host-agent/reconcile/observed.ts';

@@ -2,7 +2,7 @@ import t from 'tap';
 import { admit } from '../../../host-agent/workload/admission.ts';
 import { capacityOf } from '../../../host-agent/workload/capacity.ts';
 import type { ContainerId } from '../../../schemas/ids.ts';
-import type { DesiredContainer } from '../../../schemas/wire/messages.ts';
+import type { DesiredContainer } from '../../../schemas/wire/host.ts';
 import { container } from '../support/decisions.ts';
 
 const capacity = { cpu_millis: 1000, mem_bytes: 1000, containers: 3 };

@@ -12,7 +12,7 @@ import {
   type DesiredSet,
   type PartitionAnswer,
 } from '../../../host-agent/workload/desired.ts';
-import type { SyncAnswer } from '../../../schemas/wire/messages.ts';
+import type { SyncAnswer } from '../../../schemas/wire/host.ts';
 import { container, id } from '../support/decisions.ts';
 
 const answer = (changes: Partial<SyncAnswer> = {}): SyncAnswer => ({

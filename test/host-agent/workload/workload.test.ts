@@ -3,7 +3,7 @@ import { accept, Assembly, emptyDesired, type DesiredSet } from '../../../host-a
 import { createWorkload, type Workload, type WorkloadInput } from '../../../host-agent/workload/workload.ts';
 import { noOrphans } from '../../../host-agent/workload/orphans.ts';
 import type { ContainerId, TenantId } from '../../../schemas/ids.ts';
-import type { DesiredContainer, Stranger } from '../../../schemas/wire/messages.ts';
+import type { DesiredContainer, Stranger } from '../../../schemas/wire/host.ts';
 import { container } from '../support/decisions.ts';
 
 const ids = (...names: string[]): Set<ContainerId> => new Set(names.map((name) => name as ContainerId));

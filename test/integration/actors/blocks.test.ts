@@ -19,15 +19,9 @@ import { systemClock } from '../../../lib/clock.ts';
 import { createSlices } from '../../../lib/slices.ts';
 import type { ContainerRecord } from '../../../schemas/api/container.ts';
 import { limits } from '../../../schemas/limits.ts';
-import {
-  decodeAnswers,
-  encodeAsks,
-  type Ask,
-  type DesiredContainer,
-  type Report,
-  type ReportAnswer,
-  type SyncAnswer,
-} from '../../../schemas/wire/messages.ts';
+import type { Ask } from '../../../schemas/wire/asks.ts';
+import { decodeAnswers, encodeAsks } from '../../../schemas/wire/codec.ts';
+import type { DesiredContainer, Report, ReportAnswer, SyncAnswer } from '../../../schemas/wire/host.ts';
 import { subjects } from '../../../schemas/wire/subjects.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { agentKey, agentOf, containerId, controlPlane, quietLog } from '../../actors/support.ts';

@@ -19,7 +19,8 @@ import { buckets } from '../../../schemas/records/buckets.ts';
 import type { Container } from '../../../schemas/api/container.ts';
 import type { MemberId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
-import { decodeAnswers, encodeAsks, type WriteAsk } from '../../../schemas/wire/messages.ts';
+import type { WriteAsk } from '../../../schemas/wire/asks.ts';
+import { decodeAnswers, encodeAsks } from '../../../schemas/wire/codec.ts';
 import { partitionOf, subjects } from '../../../schemas/wire/subjects.ts';
 import {
   containerId,

@@ -13,7 +13,7 @@ import { keys } from '../../../schemas/records/buckets.ts';
 import type { NetworkName, TenantId } from '../../../schemas/ids.ts';
 import { createSlices } from '../../../lib/slices.ts';
 import { limits } from '../../../schemas/limits.ts';
-import type { Ask } from '../../../schemas/wire/messages.ts';
+import type { Ask } from '../../../schemas/wire/asks.ts';
 import type { LeaseRecord, NetworkView, Reservation, RevocationEntry } from '../../../schemas/api/network.ts';
 import type { PeerRecord, PeerTombstoneRecord, PeerView } from '../../../schemas/api/peer.ts';
 import { partitionOf } from '../../../schemas/wire/subjects.ts';

@@ -8,7 +8,7 @@ import type { Container, ContainerStatusView, Observation } from '../../../schem
 import type { Capacity, HostView } from '../../../schemas/api/host.ts';
 import type { ContainerId, HostKey, Region } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
-import type { HelloAnswer, Report, ReportAnswer, Stranger, SyncAnswer } from '../../../schemas/wire/messages.ts';
+import type { HelloAnswer, Report, ReportAnswer, Stranger, SyncAnswer } from '../../../schemas/wire/host.ts';
 import { partitionOf, subjects } from '../../../schemas/wire/subjects.ts';
 import {
   agentKey,

@@ -18,7 +18,7 @@ import type { Owner } from '../../../actors/owner.ts';
 import type { ContainerStatusView, Observation } from '../../../schemas/api/container.ts';
 import type { ContainerId, HostKey } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
-import type { HelloAnswer, Report, ReportAnswer } from '../../../schemas/wire/messages.ts';
+import type { HelloAnswer, Report, ReportAnswer } from '../../../schemas/wire/host.ts';
 import { partitionOf, subjects } from '../../../schemas/wire/subjects.ts';
 import { eventually } from '../../host-agent/support/eventually.ts';
 import { temporaryFolder } from '../../support/folder.ts';

@@ -11,7 +11,7 @@ import { systemClock } from '../../../lib/clock.ts';
 import { createSlices } from '../../../lib/slices.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
 import type { RevokedKeyRecord } from '../../../schemas/api/host.ts';
-import type { SyncAnswer } from '../../../schemas/wire/messages.ts';
+import type { SyncAnswer } from '../../../schemas/wire/host.ts';
 import { subjects, type Sender } from '../../../schemas/wire/subjects.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { agentOf, controlPlane, hostKey, quietLog } from '../../actors/support.ts';

@@ -15,7 +15,7 @@ import type { Clock } from '../../../lib/clock.ts';
 import { isRestoring } from '../../../schemas/records/cluster.ts';
 import type { TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
-import type { Ask } from '../../../schemas/wire/messages.ts';
+import type { Ask } from '../../../schemas/wire/asks.ts';
 import { partitionOf } from '../../../schemas/wire/subjects.ts';
 import type { Revocation } from '../../../schemas/api/tenant.ts';
 import { temporaryFolder } from '../../support/folder.ts';

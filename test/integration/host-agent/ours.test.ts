@@ -14,7 +14,7 @@ import { inventory, observe } from '../../../host-agent/docker/inventory.ts';
 import { createBody, containerName, type Owner } from '../../../host-agent/reconcile/spec.ts';
 import { sync, type SyncTarget } from '../../../host-agent/control-plane/sync.ts';
 import type { ContainerId, HostKey } from '../../../schemas/ids.ts';
-import type { SyncAnswer } from '../../../schemas/wire/messages.ts';
+import type { SyncAnswer } from '../../../schemas/wire/host.ts';
 import { subjects } from '../../../schemas/wire/subjects.ts';
 import { containerId, quietLog } from '../../actors/support.ts';
 import { createRandom } from '../../actors/support/random.ts';

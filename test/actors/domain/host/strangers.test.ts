@@ -8,7 +8,7 @@ import type { StateRecord } from '../../../../actors/domain/state.ts';
 import { goneFrom } from '../../../../actors/domain/host/strangers.ts';
 import type { ContainerRecord, TombstoneRecord } from '../../../../schemas/api/container.ts';
 import type { HostKey } from '../../../../schemas/ids.ts';
-import type { Stranger } from '../../../../schemas/wire/messages.ts';
+import type { Stranger } from '../../../../schemas/wire/host.ts';
 import { containerId } from '../../support.ts';
 import { acme, container, h1, h2, placedOn, stateOf } from '../../support/records.ts';
 

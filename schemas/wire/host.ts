@@ -1,0 +1,197 @@
+/**
+ * Agent ↔ actors: checked on both sides, for a host is not trusted (invariant A7).
+ */
+import Type, { type Static } from 'typebox';
+import { ConfigFile, Observation, Port, PullPolicy, SecretRef } from '../api/container.ts';
+import { Capacity, HostFault } from '../api/host.ts';
+import { ContainerId, TenantId } from '../ids.ts';
+import { limits } from '../limits.ts';
+
+const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+
+/**
+ * `agent.<host>.<user key>.hello` (request): an agent that starts asks for a session. Answered by
+ * the owner of the host's partition. Agents with credentials of the last release say this and all
+ * below on `host.<host>.<verb>`.
+ */
+export const Hello = Type.Object({
+  v: Type.Literal(1),
+  agent_version: Type.String({ maxLength: 64 }),
+  capacity: Capacity,
+  /**
+   * The session that this agent holds; absent at its start, and from agents of the last release.
+   */
+  session: Type.Optional(Count),
+  /**
+   * Of all sessions that this host has used: what it is given is above that, also after a restore.
+   */
+  highest_session: Type.Optional(Type.Integer({ minimum: 0, maximum: 2 ** 52 })),
+  /** How long after losing contact this agent has stopped every container; null: it never does. */
+  stops_after_ms: Type.Optional(Type.Union([Count, Type.Null()])),
+  /** Asks for new credentials for this key, which must be the one that is enrolled. */
+  renew_key: Type.Optional(Type.String({ pattern: '^U[A-Z2-7]{55}$' })),
+  /**
+   * On `host.<host>.hello`: this agent wants nothing but credentials that name its key in their
+   * subjects (ADR 22).
+   */
+  wants_bound: Type.Optional(Type.Literal(true)),
+});
+export type Hello = Static<typeof Hello>;
+
+export const HelloAnswer = Type.Union([
+  Type.Object({
+    ok: Type.Literal(true),
+    cluster: Type.String(),
+    partitions: Type.Integer({ minimum: 1 }),
+    session: Count,
+    orphan_word: Count,
+    /** New credentials, where they were asked for and are due to this key. */
+    jwt: Type.Optional(Type.String({ minLength: 1 })),
+  }),
+  /**
+   * `superseded`: an agent that started later, or whose key was enrolled in place of the sender's,
+   * holds the session of this host, and is heard.
+   */
+  Type.Object({
+    ok: Type.Literal(false),
+    error: Type.Enum(['unknown_host', 'fenced', 'invalid', 'unavailable', 'superseded']),
+  }),
+]);
+export type HelloAnswer = Static<typeof HelloAnswer>;
+
+/**
+ * A container that a host has, as its labels name it. `placement`: the generation that it was made
+ * under.
+ */
+export const Stranger = Type.Object({ tenant: TenantId, id: ContainerId, placement: Count });
+export type Stranger = Static<typeof Stranger>;
+
+/**
+ * `agent.<host>.<user key>.sync` (request, an answer in parts from the owner of every partition).
+ */
+export const SyncAsk = Type.Object({
+  v: Type.Literal(1),
+  /** Only these partitions, where the bell named one; absent: all. */
+  partitions: Type.Optional(Type.Array(Type.Integer({ minimum: 0 }), { maxItems: 256 })),
+  /** What the agent holds, by partition: `[epoch, revision]`. */
+  held: Type.Record(Type.String({ pattern: '^\\d{1,3}$' }), Type.Tuple([Count, Count])),
+  /** Containers of ours on the engine that the agent's desired set does not know: may they go? */
+  strangers: Type.Optional(Type.Array(Stranger, { maxItems: limits.syncStrangers })),
+});
+export type SyncAsk = Static<typeof SyncAsk>;
+
+/** A container as its host should have it. */
+export const DesiredContainer = Type.Object({
+  tenant: TenantId,
+  id: ContainerId,
+  generation: Count,
+  /**
+   * Generation of the placement on this host; what was made under another is not this container
+   * (Placement.since).
+   */
+  placement: Count,
+  desired: Type.Enum(['running', 'stopped', 'removed']),
+  name: Type.String(),
+  registry: Type.String(),
+  repository: Type.Union([Type.String(), Type.Null()]),
+  tag: Type.Union([Type.String(), Type.Null()]),
+  digest: Type.Union([Type.String(), Type.Null()]),
+  pull_policy: PullPolicy,
+  ports: Type.Array(Port),
+  env: Type.Record(Type.String(), Type.String()),
+  cpu_millis: Count,
+  mem_bytes: Count,
+  /**
+   * What it may write. Absent from actors of the last release, and for what was declared before
+   * there was a limit.
+   */
+  disk_bytes: Type.Optional(Count),
+  secret_refs: Type.Array(SecretRef),
+  config_files: Type.Array(ConfigFile),
+});
+export type DesiredContainer = Static<typeof DesiredContainer>;
+
+/**
+ * One part of one partition's answer. `same`: what the agent holds is what there is, and the lists
+ * are empty. `hold`: containers whose record is damaged, which every host leaves as they are.
+ */
+export const SyncAnswer = Type.Object({
+  v: Type.Literal(1),
+  cluster: Type.String(),
+  partitions: Type.Integer({ minimum: 1 }),
+  partition: Type.Integer({ minimum: 0 }),
+  /** Of the cluster: where it rises, what was told before has been forgotten, and is told again. */
+  incarnation: Type.Optional(Count),
+  epoch: Count,
+  revision: Count,
+  part: Type.Integer({ minimum: 0 }),
+  parts: Type.Integer({ minimum: 1 }),
+  same: Type.Boolean(),
+  containers: Type.Array(DesiredContainer),
+  hold: Type.Array(ContainerId),
+  /**
+   * Of the strangers that the agent named: those that were placed elsewhere or deleted since. True
+   * of this version.
+   */
+  gone: Type.Optional(
+    Type.Array(Type.Object({ id: ContainerId, placement: Count }), { maxItems: limits.syncStrangers }),
+  ),
+  /**
+   * An operator threw this host out: it stops its containers, and nothing else in this answer
+   * counts.
+   */
+  fenced: Type.Optional(Type.Literal(true)),
+  /** From the owner of the host's own partition: see HostRecord.orphanWord. */
+  orphan_word: Type.Union([Count, Type.Null()]),
+  /** From the same: the operator empties this host. Read by agents of the last release only. */
+  draining: Type.Union([Type.Boolean(), Type.Null()]),
+});
+export type SyncAnswer = Static<typeof SyncAnswer>;
+
+/**
+ * `agent.<host>.<user key>.report` (request), the containers of one partition; answered by its
+ * owner after the commit. One without containers asks whether the session is still the newest.
+ */
+export const Report = Type.Object({
+  v: Type.Literal(1),
+  partition: Type.Integer({ minimum: 0 }),
+  session: Count,
+  items: Type.Array(
+    Type.Object({
+      tenant: TenantId,
+      id: ContainerId,
+      generation: Count,
+      seq: Count,
+      /**
+       * `gone`: removed as asked, or refused at admission (then `observation.reason` is
+       * `rejected`).
+       */
+      gone: Type.Boolean(),
+      observation: Observation,
+    }),
+    { maxItems: limits.reportItems },
+  ),
+});
+export type Report = Static<typeof Report>;
+export type ReportItem = Report['items'][number];
+
+export const ReportAnswer = Type.Union([
+  Type.Object({ ok: Type.Literal(true) }),
+  Type.Object({ ok: Type.Literal(false), error: Type.Enum(['invalid', 'unavailable', 'stale_session']) }),
+]);
+export type ReportAnswer = Static<typeof ReportAnswer>;
+
+/** In place of an engine's name and version in a heartbeat: it does not answer. */
+export const engineAway = 'unavailable';
+
+/** `agent.<host>.<user key>.beat`: not acknowledged; every actors process hears it. */
+export const Beat = Type.Object({
+  v: Type.Literal(1),
+  session: Count,
+  used: Capacity,
+  engine: Type.String({ maxLength: 128, description: '"docker 28.2.2", or "unavailable".' }),
+  orphans_held: Count,
+  /** Absent from agents of the last release. */
+  faults: Type.Optional(Type.Array(HostFault, { maxItems: limits.hostFaults })),
+});
+export type Beat = Static<typeof Beat>;
