@@ -1,20 +1,17 @@
-/**
- * Takes out each guard in a copy of dist/, and runs what has to notice; as many at a time as the
- * machine has processors.
- */
+/** Applies each mutant to a copy of dist/ and runs its killer, on as many processors as there are. */
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { repositoryRoot } from '../../dev/paths.ts';
 import { run } from '../../dev/process/run.ts';
 import { say, took } from '../../dev/steps.ts';
-import { mutants, type Killer, type Mutant } from './mutants.ts';
+import type { Killer, Mutant } from './mutant.ts';
+import { mutants } from './mutants.ts';
+import { changed, compiled, DoesNotApply } from './syntax.ts';
 
 const killerDeadlineMs = 5 * 60_000;
-/**
- * One failure is enough; and a test that waits in vain has to say so itself: by default tap ends
- * its process after 30 s.
- */
+const simulationSeeds = 1000;
+/** The first failure ends a killer. One that waits in vain fails by itself: tap waits 30 s. */
 const env = { ...process.env, TAP_BAIL: '1', TAP_TIMEOUT: String(killerDeadlineMs / 1000) };
 
 export interface Tally {
@@ -22,48 +19,38 @@ export interface Tally {
   readonly all: number;
 }
 
-/**
- * The text with the guard taken out; undefined where what is taken out does not stand there exactly
- * once.
- */
-function mutated(text: string, { edits }: Mutant): string | undefined {
-  let changed = text;
-  for (const { find, replace } of edits) {
-    const parts = changed.split(find);
-    if (parts.length !== 2) return undefined;
-    changed = parts.join(replace);
-  }
-  return changed;
+const inJavaScript = (path: string): string => path.replace(/\.ts$/, '.js');
+
+/** The compiled file with the mutant in it. @throws DoesNotApply */
+export function mutated({ file, changes }: Mutant): string {
+  return compiled(file, changed(file, readFileSync(join(repositoryRoot, file), 'utf8'), changes));
 }
 
-function commandOf(killer: Killer, dist: string): string[] {
-  switch (killer.by) {
-    case 'simulation':
-      return [join(dist, 'test/sim/until-fault.js'), String(killer.seeds)];
-    case 'test':
-      return [join(dist, killer.file.replace(/\.ts$/, '.js'))];
-  }
-}
+const commandOf = (killer: Killer, dist: string): string[] =>
+  killer === 'simulation'
+    ? [join(dist, 'test/sim/until-fault.js'), String(simulationSeeds)]
+    : [join(dist, inJavaScript(killer))];
 
 /** @returns what is wrong; undefined: the mutant was killed. */
 async function tryOut(mutant: Mutant, dist: string): Promise<string | undefined> {
-  const path = join(dist, mutant.file);
+  const path = join(dist, inJavaScript(mutant.file));
   const original = readFileSync(path, 'utf8');
-  const text = mutated(original, mutant);
-  if (text === undefined) return 'what it takes out does not stand there exactly once';
-  writeFileSync(path, text);
   try {
+    writeFileSync(path, mutated(mutant));
     const killer = await run(process.execPath, commandOf(mutant.killedBy, dist), { deadlineMs: killerDeadlineMs, env });
     if (killer.code === 0) return 'it lives';
-    // The killer has to have found harm, not to have broken down.
+    // The killer must have found a fault, not have broken down.
     if (killer.code === 1 && killer.stdout.trim() !== '') return undefined;
     return `its killer ended with ${killer.code ?? killer.signal}: ${killer.stderr.slice(0, 2000)}`;
+  } catch (error) {
+    if (error instanceof DoesNotApply) return `${mutant.file}: ${error.message}`;
+    throw error;
   } finally {
     writeFileSync(path, original);
   }
 }
 
-/** Those whose name holds one of the parts; all, where there is none. */
+/** Tries those whose name contains one of `parts`; all, if there are no parts. */
 export async function killMutants(parts: readonly string[]): Promise<Tally> {
   const chosen = mutants.filter(({ name }) => parts.length === 0 || parts.some((part) => name.includes(part)));
   const waiting = [...chosen];
@@ -82,7 +69,8 @@ export async function killMutants(parts: readonly string[]): Promise<Tally> {
     }
   };
   try {
-    await Promise.all(Array.from({ length: availableParallelism() }, async (_, index) => lane(index)));
+    const lanes = Math.min(availableParallelism(), chosen.length);
+    await Promise.all(Array.from({ length: lanes }, (_, index) => lane(index)));
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -1,7 +1,4 @@
-/**
- * `node dist/test/mutants/run.js [parts of names...]`: fails where a mutant lives, or is not what
- * it was written for any more.
- */
+/** `node dist/test/mutants/run.js [parts of names...]`: fails where a mutant lives or does not apply. */
 import { killMutants } from './kill.ts';
 
 const { killed, all } = await killMutants(process.argv.slice(2));

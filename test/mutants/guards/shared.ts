@@ -1,0 +1,88 @@
+/** What programs share. */
+import type { Mutant } from '../mutant.ts';
+
+export const sharedMutants: readonly Mutant[] = [
+  {
+    name: 'jti covered by all',
+    guard: 'A token revoked by its jti is refused whatever its iat (docs/security.md)',
+    file: 'schemas/api/tenant.ts',
+    changes: [{ in: 'isCovered', replace: "match.by === 'jti' ? limits.issuerAheadMs / 1000 : 0", by: '0' }],
+    killedBy: 'test/attacks/token-issued-ahead.test.ts',
+  },
+  {
+    name: 'wall clock believed',
+    guard: 'Deletion by time goes by a clock that does not jump (ADR 13)',
+    file: 'lib/cautious-clock.ts',
+    changes: [
+      {
+        in: 'CautiousClock.read',
+        replace: 'isSettled ? wallMs : Math.min(wallMs, this.#trustedMs + passedMs * (1 + drift))',
+        by: 'wallMs',
+      },
+    ],
+    killedBy: 'test/lib/cautious-clock.test.ts',
+  },
+  {
+    name: 'revocation pushed once and believed',
+    guard: 'What every NATS server holds is compared after a push (ADR 14)',
+    file: 'lib/nats/account-claims.ts',
+    changes: [{ in: 'nextClaims', replace: 'held.every', by: 'held.some' }],
+    killedBy: 'test/lib/nats/account-claims.test.ts',
+  },
+  {
+    name: 'load believes the wall clock',
+    guard: 'The next owner of a partition goes on from the time of the one before it (ADR 13)',
+    file: 'lib/cautious-clock.ts',
+    changes: [{ in: 'CautiousClock.constructor', replace: 'Math.min(wallMs, from?.atMs ?? wallMs)', by: 'wallMs' }],
+    killedBy: 'test/lib/cautious-clock.test.ts',
+  },
+  {
+    name: 'tombstones by the wall clock',
+    guard: 'What is gone stays readable for seven days, whatever the wall clock shows (ADR 13)',
+    file: 'lib/cautious-clock.ts',
+    changes: [{ in: 'CautiousClock.nowMs', replace: 'this.read().atMs', by: 'this.#clock.nowMs()' }],
+    killedBy: 'simulation',
+  },
+  {
+    name: 'epochs announced as they are stored',
+    guard: 'After a restore no agent takes what it is told for older than what it has (A4)',
+    file: 'schemas/records/cluster.ts',
+    changes: [{ in: 'announcedEpoch', replace: '(epochBases?.[partition] ?? 0) + revision', by: 'revision' }],
+    killedBy: 'simulation',
+  },
+  {
+    name: 'compare without set',
+    guard: 'Epochs and members move by compare-and-set alone (ADR 8)',
+    file: 'lib/nats/kv-keys.ts',
+    changes: [{ in: 'compareAndSet', omit: 'head.set(expectedSequence, String(expected))' }],
+    killedBy: 'simulation',
+  },
+  {
+    name: 'gap in a page not seen',
+    guard: 'A page of a read that arrives with a gap is refused (ADR 11)',
+    file: 'lib/nats/direct-reads.ts',
+    changes: [{ in: 'askOnce.callback', never: 'gap !== undefined' }],
+    killedBy: 'test/integration/lib/direct-reads.test.ts',
+  },
+  {
+    name: 'host may speak for others',
+    guard: 'The NATS server holds a host to its own subjects (A7)',
+    file: 'lib/nats/host-credentials.ts',
+    changes: [{ in: 'permissionsOf', replace: '`agent.${host}.${user}.*`', by: "'agent.>'" }],
+    killedBy: 'test/integration/dev/nats.test.ts',
+  },
+  {
+    name: 'load in one go',
+    guard: 'A load gives way to the renewal of the lease (ADR 11)',
+    file: 'lib/slices.ts',
+    changes: [{ in: 'createSlices.run.slice', omit: '!isOver()' }],
+    killedBy: 'test/lib/slices.test.ts',
+  },
+  {
+    name: 'work of a message in one go',
+    guard: 'What a message asks for gives way to other work (ADR 11)',
+    file: 'lib/slices.ts',
+    changes: [{ in: 'createSlices.startNow', always: 'tookMs < leftMs' }],
+    killedBy: 'test/lib/slices.test.ts',
+  },
+];

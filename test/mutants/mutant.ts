@@ -1,0 +1,15 @@
+/** A guard that keeps a promise, and the test that notices when it is gone. */
+import type { Change } from './syntax.ts';
+
+export interface Mutant {
+  readonly name: string;
+  /** What the guard promises, and the page that says so. */
+  readonly guard: string;
+  /** The source file, from the root. */
+  readonly file: string;
+  readonly changes: readonly Change[];
+  readonly killedBy: Killer;
+}
+
+/** The simulation (test/sim), seed after seed, or one test file. */
+export type Killer = 'simulation' | `test/${string}.test.ts`;
