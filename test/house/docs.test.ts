@@ -35,7 +35,7 @@ const below = (folder: string, ending: string): string[] =>
 const allPages = ['README.md', 'ARCHITECTURE.md', 'CHANGELOG.md', ...below('docs', '.md')].filter((path) =>
   existsSync(join(repositoryRoot, path)),
 );
-const sources = ['schemas', 'lib', 'gateway', 'actors', 'host-agent', 'cli', 'deploy']
+const sources = ['schemas', 'lib', 'gateway', 'actors', 'host-agent', 'cli', 'dev']
   .flatMap((folder) => below(folder, '.ts'))
   .filter((path) => !path.startsWith('dev/docs/'));
 const code = sources.map(read).join('\n');

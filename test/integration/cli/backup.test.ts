@@ -439,7 +439,7 @@ t.test('a backup is there whole or not at all', async (t) => {
 });
 
 const program = ({ url, credsFile }: Nats, name: string, args: readonly string[]) =>
-  run(process.execPath, [join(repositoryRoot, 'dist', 'deploy', name), ...args], {
+  run(process.execPath, [join(repositoryRoot, 'dist', 'cli', name), ...args], {
     deadlineMs: 60_000,
     env: { PATH: process.env['PATH'], NATS_URLS: url, NATS_CREDS_FILE: credsFile },
   });
@@ -447,17 +447,17 @@ const program = ({ url, credsFile }: Nats, name: string, args: readonly string[]
 t.test('the programs, as an operator runs them', async (t) => {
   await freshCluster();
   const folder = newFolder(t);
-  const backup = await program(nats, 'backup.js', [folder, '--without-logs']);
+  const backup = await program(nats, 'backup/backup.js', [folder, '--without-logs']);
   t.match(backup, { code: 0, stdout: /LOGS: left out/ });
   t.notOk(existsSync(join(folder, 'LOGS.snapshot')));
   t.equal((await readBackup(folder)).logs, undefined);
-  const refused = await program(nats, 'restore.js', [folder]);
+  const refused = await program(nats, 'restore/restore.js', [folder]);
   t.match(refused, { code: 1, stdout: /not restored: .*--replace/ });
-  const restored = await program(nats, 'restore.js', [folder, '--replace', '--replicas', '1']);
+  const restored = await program(nats, 'restore/restore.js', [folder, '--replace', '--replicas', '1']);
   t.match(restored, { code: 0, stdout: /is back/ });
   t.match(await contentOf('LOGS'), { length: 1 }, 'what the backup does not bring stays');
-  t.match(await program(nats, 'restore.js', [folder, '--replicas', '2']), { code: 2, stdout: /usage/ });
-  const absent = await program({ ...nats, url: 'nats://127.0.0.1:1' }, 'backup.js', [`${folder}-2`]);
+  t.match(await program(nats, 'restore/restore.js', [folder, '--replicas', '2']), { code: 2, stdout: /usage/ });
+  const absent = await program({ ...nats, url: 'nats://127.0.0.1:1' }, 'backup/backup.js', [`${folder}-2`]);
   t.match(absent, { code: 1, stdout: /no backup: NATS at nats:\/\/127.0.0.1:1/ });
 });
 
