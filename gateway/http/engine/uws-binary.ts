@@ -53,7 +53,13 @@ export async function loadUws(
 ): Promise<UwsLoad> {
   const machine = `${process.platform}_${process.arch}_${process.versions.modules}`;
   const expected = pins[machine];
-  if (expected === undefined) return { ok: false, why: `no binary is pinned for ${machine}` };
+  if (expected === undefined) {
+    const where = `Node ${process.versions.node} on ${process.platform} ${process.arch}`;
+    return {
+      ok: false,
+      why: `uWebSockets.js has no binary for ${where}, so node:http serves. Run Node 20 or 22 for more requests a second, or set HTTP_ENGINE=node`,
+    };
+  }
   try {
     const root = uwsPackage();
     if (sha256Of(new URL(`dist/bin/uws_${machine}.node`, root)) !== expected) {

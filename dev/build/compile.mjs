@@ -1,0 +1,111 @@
+/**
+ * From TypeScript to dist/, in one of two ways. tsc checks types and writes everything: 30 s of
+ * processor time. `npm start` and a production build only strip the types of the programs, in a
+ * second, and need no compiler.
+ *
+ * Both write dist/. tsc trusts its record of what it wrote, so types are stripped only where there
+ * is no such record.
+ */
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { hasDevelopmentTools } from './install.mjs';
+import { bin, root, say, seconds, step } from './run.mjs';
+
+const tscRecord = join(root, '.cache', 'tsbuildinfo');
+const rooms = ['schemas', 'lib', 'gateway', 'actors', 'host-agent', 'cli', 'dev'];
+
+/** Without dist/, tsc must forget what it wrote there. */
+export function forgetDeletedOutput() {
+  if (!existsSync(join(root, 'dist'))) rmSync(tscRecord, { force: true });
+}
+
+export async function compileAll() {
+  forgetDeletedOutput();
+  const took = await step('compiling', process.execPath, [bin('tsc'), '-p', '.']);
+  say(`· compiled … ${took}`);
+}
+
+/** What `npm start` runs, and a production machine. */
+export async function compilePrograms() {
+  forgetDeletedOutput();
+  if (existsSync(tscRecord) && hasDevelopmentTools()) return compileAll();
+  rmSync(tscRecord, { force: true });
+  const startMs = performance.now();
+  const count = await stripTypes();
+  if (count > 0) say(`· ${count} files compiled … ${seconds(startMs)}`);
+}
+
+/** The one file that imports packages of bench/, which Node looks for in the folders above dist/bench/. */
+export async function compileBenchPeers() {
+  const took = await step('compiling the peers', process.execPath, [bin('tsc'), '-p', 'bench']);
+  const link = join(root, 'dist/bench/node_modules');
+  if (!existsSync(link)) symlinkSync('../../bench/node_modules', link);
+  say(`· peers compiled … ${took}`);
+}
+
+const sourcesIn = (room) =>
+  readdirSync(join(root, room), { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts') && !path.endsWith('.d.ts'))
+    .map((path) => join(room, path));
+
+const outputOf = (source) => join('dist', source.replace(/\.ts$/, '.js'));
+
+const modifiedMs = (path) => statSync(join(root, path), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+
+/** Returns how many files were out of date. */
+async function stripTypes() {
+  const toolMs = modifiedMs('dev/build/compile.mjs');
+  const stale = rooms
+    .flatMap(sourcesIn)
+    .filter((source) => modifiedMs(outputOf(source)) < Math.max(toolMs, modifiedMs(source)));
+  if (stale.length === 0) return 0;
+  const [{ transformSync }, { init, parse }] = await Promise.all([
+    import('@swc/wasm-typescript'),
+    import('es-module-lexer'),
+  ]);
+  await init;
+  for (const source of stale) {
+    const output = outputOf(source);
+    const { code, map } = transformSync(readFileSync(join(root, source), 'utf8'), {
+      mode: 'transform',
+      module: true,
+      sourceMap: true,
+      filename: relative(dirname(output), source),
+    });
+    mkdirSync(join(root, dirname(output)), { recursive: true });
+    write(`${output}.map`, map);
+    write(output, `${withJsImports(code, parse)}\n//# sourceMappingURL=${output.split('/').at(-1)}.map\n`);
+  }
+  return stale.length;
+}
+
+/** `./a.ts` becomes `./a.js`, as long as before, so the source map stays right. */
+function withJsImports(code, parse) {
+  const [imports] = parse(code);
+  let text = '';
+  let at = 0;
+  for (const { specifier, end } of imports) {
+    if (specifier === null || !/^\.\.?\/.*\.ts$/.test(specifier)) continue;
+    const extension = code.lastIndexOf('.ts', end);
+    text += `${code.slice(at, extension)}.js`;
+    at = extension + '.ts'.length;
+  }
+  return text + code.slice(at);
+}
+
+/** Whole or not at all: a start that is interrupted, or another at the same time, leaves no half a file. */
+function write(path, text) {
+  const temporary = join(root, `${path}.${process.pid}`);
+  writeFileSync(temporary, text);
+  renameSync(temporary, join(root, path));
+}

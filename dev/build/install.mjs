@@ -1,0 +1,60 @@
+/** Dependencies, installed where they are missing or older than the lock file, and no more of them than needed. */
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { root, say, step } from './run.mjs';
+
+const modifiedMs = (path) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+
+/** npm writes its record of an installation shortly before it touches the lock file. */
+const betweenLockFilesMs = 5_000;
+
+/** Names of the installed packages; undefined if there are none or the lock file is newer. */
+function installedIn(folder) {
+  const record = join(folder, 'node_modules/.package-lock.json');
+  const installedMs = modifiedMs(record);
+  if (installedMs === 0 || installedMs + betweenLockFilesMs < modifiedMs(join(folder, 'package-lock.json'))) {
+    return undefined;
+  }
+  return Object.keys(JSON.parse(readFileSync(record, 'utf8')).packages);
+}
+
+async function install(folder, what, args) {
+  say(`· npm ci (${what}) …`);
+  const took = await step('npm ci', 'npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error', ...args], {
+    cwd: folder,
+  });
+  say(`· ${what} installed … ${took}`);
+}
+
+const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+
+/** Whether the compiler and the tools of the tests are here. */
+export const hasDevelopmentTools = () => {
+  const installed = installedIn(root);
+  return (
+    installed !== undefined && Object.keys(devDependencies).every((name) => installed.includes(`node_modules/${name}`))
+  );
+};
+
+/** What the programs import, and the 4 MB that strip their types. */
+export async function installRuntime() {
+  if (installedIn(root) === undefined) await install(root, 'what is run', ['--omit=dev']);
+}
+
+/** All of it: the compiler, the linters and the tools of the tests too. */
+export async function installAll() {
+  if (!hasDevelopmentTools()) await install(root, 'dependencies', []);
+}
+
+const bench = join(root, 'bench');
+
+/** The types of the benchmark's peers, without the 138 MB of workerd's binary. */
+export async function installBenchTypes() {
+  if (installedIn(bench) === undefined) await install(bench, 'types of the peers', ['--omit=optional']);
+}
+
+/** The systems that the benchmark runs beside Longshore. */
+export async function installBench() {
+  const isWhole = installedIn(bench)?.some((name) => name.startsWith('node_modules/@cloudflare/workerd-'));
+  if (isWhole !== true) await install(bench, 'peers of the benchmark', []);
+}
