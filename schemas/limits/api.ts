@@ -1,0 +1,36 @@
+/** Fields and lists of the HTTP API, and the defaults of caps. */
+import { KiB, MiB } from './units.ts';
+
+export const api = {
+  envKeys: 200,
+  envValueBytes: 32 * KiB,
+  envTotalBytes: 64 * KiB,
+  ports: 50,
+  memBytesMin: 6 * MiB,
+  memBytesMax: 16 * 1024 * 1024 * MiB,
+  listDefault: 100,
+  listMax: 100,
+  logsDefault: 50,
+  logsMax: 500,
+  eventsDefault: 100,
+  eventsMax: 500,
+} as const;
+
+/** What a tenant may use before an operator says otherwise. */
+export const defaultCaps = {
+  containers: 20,
+  cpu_millis: 8000,
+  mem_bytes: 16 * 1024 * MiB,
+  vpn_peers: 10,
+} as const;
+
+/**
+ * What a host is believed to offer at most, before an operator says otherwise: far above the
+ * largest machine that is sold, and low enough that one host which lies does not take every
+ * placement of a platform for long.
+ */
+export const defaultHostCeiling = {
+  cpu_millis: 1024 * 1000,
+  mem_bytes: 64 * 1024 * 1024 * MiB,
+  containers: 10_000,
+} as const;

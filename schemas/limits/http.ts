@@ -1,0 +1,57 @@
+/** HTTP: bodies, connections, requests and their deadlines. */
+import { KiB, MiB, seconds } from './units.ts';
+
+export const http = {
+  bodyBytes: 512 * KiB,
+  headerBytes: 16 * KiB,
+  urlBytes: 8 * KiB,
+  /**
+   * Of a body that nobody wants, so much is read, so that its sender hears why, and then it is cut
+   * off.
+   */
+  bodyDiscardBytes: 8 * MiB,
+  /** Of a route that says nothing else. */
+  bodyDefaultBytes: 16 * KiB,
+  enrolBodyBytes: 4 * KiB,
+  /** Keys and items in a body. To parse half a MiB of them would hold up everybody. */
+  bodyValues: 8192,
+  /** Fields whose faults are told of one body. */
+  bodyFaults: 64,
+  /**
+   * Chunks of a body, and parts as the network cuts it. Of 512 KiB in the smallest segments that
+   * occur (536 bytes) it takes 979.
+   */
+  bodyPieces: 4096,
+  /** How long a body may take to arrive. */
+  bodyMs: 10 * seconds,
+  /**
+   * A reply that is ready before the body waits for the rest: until nothing has come for so long,
+   * or for so long in all.
+   */
+  bodyQuietMs: 250,
+  bodyDrainMs: 5 * seconds,
+  bodySweepMs: 100,
+  /** Replies that wait so; beyond, a connection ends with its reply at once. */
+  bodiesDraining: 512,
+  connections: 16_384,
+  /**
+   * Bodies that are held at once until they are whole: over all requests, of one client, and of one
+   * tenant.
+   */
+  bodiesHeldBytes: 128 * MiB,
+  bodiesHeldPerClientBytes: 16 * MiB,
+  bodiesHeldPerTenantBytes: 16 * MiB,
+  /** Requests with credentials that are being answered, streams and waits not among them. */
+  requestsInFlight: 4096,
+  /** Of those, of one tenant. */
+  requestsPerTenant: 2048,
+  /**
+   * Requests without credentials, and of one client: enrolments have as many again, for their
+   * bodies may come slowly.
+   */
+  publicRequestsInFlight: 256,
+  publicRequestsPerClient: 32,
+  requestDeadlineMs: 10 * seconds,
+  shutdownGraceMs: 15 * seconds,
+  idleTimeoutMs: 10 * seconds,
+} as const;

@@ -1,0 +1,65 @@
+/** Log lines, from the engine to the stream LOGS. */
+import { KiB, MiB, seconds, days } from './units.ts';
+
+export const logs = {
+  /**
+   * The engine's own rotated files: the ring on the host's disk that holds lines until they are
+   * captured.
+   */
+  engineLogFileSize: '10m',
+  engineLogFiles: 3,
+  logLineBytes: 16 * KiB,
+  /** Of a block as it is sent, JSON and all. A line that alone takes more goes alone. */
+  logBlockBytes: 64 * KiB,
+  /**
+   * Of any block: one line, each of its bytes as an escape of six, with a mark for what was lost
+   * before it.
+   */
+  logBlockMostBytes: 6 * 16 * KiB + 2 * KiB,
+  logBlockLines: 500,
+  logBlockDelayMs: 200,
+  logBlocksPerContainer: 1000,
+  logAgeMs: 7 * days,
+  logStreamBytes: 4 * 1024 * MiB,
+  logAckTimeoutMs: 5 * seconds,
+  logDrainMs: 5 * seconds,
+  /** Attempts in a row to read the last lines of a container; then it is removed without them. */
+  logDrainAttempts: 5,
+  logSpoolBytes: 64 * MiB,
+  /** Of one container, its newest lines. */
+  logSpoolContainerBytes: 8 * MiB,
+  /** Files that are sent at a time, each of another tenant. */
+  logSpoolSenders: 4,
+  /**
+   * How far apart the two streams of one container may be written out of order into the engine's
+   * log.
+   */
+  logSkewMs: 2 * seconds,
+  /** With this much of one container read and not yet sent, an agent stops reading. */
+  logQueueBytes: 256 * KiB,
+  /**
+   * Encoded bytes a second that leave a host, by default: of a container, of a tenant's containers
+   * there, of all.
+   */
+  logRateContainerBytes: 2 * MiB,
+  logRateTenantBytes: 12 * MiB,
+  logRateHostBytes: 24 * MiB,
+  /** So much time's worth of a rate that was not used may go at once. */
+  logRateBurstMs: 10 * seconds,
+  /**
+   * Containers, and tenants, whose rates are kept in mind before those that are not over them are
+   * forgotten.
+   */
+  logBucketsHeld: 2048,
+  /** How often those who wait for a rate are looked at, at least. */
+  logTurnLookMs: 100,
+  /**
+   * A block that takes longer than this is late: what its container writes meanwhile may outrun a
+   * follower.
+   */
+  logLateMs: 1 * seconds,
+  /** Between two reads of a log that is behind: for each, the engine reads all its files of it. */
+  logCatchUpMs: 10 * seconds,
+  logFrameBytes: 1 * MiB,
+  logCursorFlushMs: 500,
+} as const;

@@ -1,0 +1,23 @@
+/** Gateway → owner of a partition: lanes, batches, attempts. */
+import { KiB, seconds } from './units.ts';
+
+export const rpc = {
+  laneMessagesInFlight: 2,
+  /** A lane of its own for what waits and streams ask again and again. */
+  watchLaneMessagesInFlight: 1,
+  laneQueuedItems: 10_000,
+  batchBytes: 768 * KiB,
+  batchItems: 512,
+  answerPartBytes: 768 * KiB,
+  attemptMs: 1 * seconds,
+  attemptMaxMs: 4 * seconds,
+  laneRetryMinMs: 10,
+  laneRetryMaxMs: 500,
+  /** A gateway is ready when the owner of a partition has answered it within this time. */
+  gatewayAnsweredMs: 7.5 * seconds,
+  /** A gateway that has nothing to ask asks a partition so often whether it is there. */
+  gatewayProbeMs: 1 * seconds,
+  gatewayProbeDeadlineMs: 5 * seconds,
+  /** NATS away for longer than this: asks are refused at once. */
+  natsAwayMs: 2 * seconds,
+} as const;
