@@ -28,12 +28,6 @@ const millisToNanos = (ms: number): number => ms * 1_000_000;
  */
 const apiLevelNeeded = 2;
 
-/**
- * A journal entry and a batch of asks fit into it, with what the protocol adds. The server's own
- * default.
- */
-const payloadNeededBytes = 1024 * 1024;
-
 export class ClusterError extends Error {
   constructor(what: string) {
     super(what);
@@ -46,7 +40,7 @@ export class ClusterError extends Error {
  * error where JetStream does not answer, or not yet.
  */
 export async function checkServer(nc: NatsConnection): Promise<void> {
-  const answer = await nc.request('$JS.API.INFO', '', { timeout: 5000 });
+  const answer = await nc.request('$JS.API.INFO', '', { timeout: limits.natsInfoMs });
   const info = answer.json<{ api?: { level?: number }; error?: { description: string } }>();
   if (info.error !== undefined) throw new Error(`JetStream: ${info.error.description}`);
   const level = info.api?.level ?? 0;
@@ -54,8 +48,8 @@ export async function checkServer(nc: NatsConnection): Promise<void> {
     throw new ClusterError(`nats-server 2.12 or newer is needed: JetStream API level ${level}, not ${apiLevelNeeded}`);
   }
   const payload = nc.info?.max_payload ?? 0;
-  if (payload < payloadNeededBytes) {
-    throw new ClusterError(`the NATS server takes messages of ${payload} bytes; ${payloadNeededBytes} are needed`);
+  if (payload < limits.natsPayloadBytes) {
+    throw new ClusterError(`the NATS server takes messages of ${payload} bytes; ${limits.natsPayloadBytes} are needed`);
   }
 }
 
@@ -160,7 +154,7 @@ export interface JoinOptions {
  */
 export async function joinCluster(nc: NatsConnection, options: JoinOptions): Promise<Cluster> {
   const { partitions, replicas, expectedId } = options;
-  const jsm = await jetstreamManager(nc, { timeout: 10_000 });
+  const jsm = await jetstreamManager(nc, { timeout: limits.jetstreamSetupMs });
   if (expectedId !== undefined) await expectCluster(nc, expectedId);
   await ensureStream(jsm, keyValueStream(buckets.cluster.bucket, replicas));
   const stored = await readCluster(nc);

@@ -17,6 +17,7 @@ import { createOwner } from './owner.ts';
 import { createAccounts } from './revocation.ts';
 import { createScrub } from './scrub/scrub.ts';
 import { settings } from './settings.ts';
+import { limits } from '../schemas/limits.ts';
 
 const log = createLog('actors', logLevelOf(process.env));
 
@@ -37,7 +38,7 @@ await runProgram(log, async (life) => {
     },
     log,
   );
-  life.onStop({ name: 'NATS connection', deadlineMs: 5000, stop: () => nc.close() });
+  life.onStop({ name: 'NATS connection', deadlineMs: limits.stopWorkMs, stop: () => nc.close() });
 
   const cluster = await joinWhenReady(
     nc,
@@ -103,7 +104,11 @@ await runProgram(log, async (life) => {
     newToken: randomUUID,
   });
   const watching = new AbortController();
-  life.onStop({ name: 'cluster watch', deadlineMs: 1000, stop: async () => Promise.resolve(watching.abort()) });
+  life.onStop({
+    name: 'cluster watch',
+    deadlineMs: limits.stopPartMs,
+    stop: async () => Promise.resolve(watching.abort()),
+  });
   const onOtherCluster = (error: Error): void => {
     // A clean stop would commit what is under way, into what was restored.
     owner.drop();
@@ -134,13 +139,13 @@ await runProgram(log, async (life) => {
   life.onStop(metrics);
   log.info('listening', { metrics: metrics.url });
 
-  life.onStop({ name: 'partitions', deadlineMs: 15_000, stop: () => owner.stop() });
+  life.onStop({ name: 'partitions', deadlineMs: limits.stopPartitionsMs, stop: () => owner.stop() });
   // Before the partitions: a partition without an owner holds up `owner.start`, and may be what the
   // scrub has to find.
   scrub.start();
-  life.onStop({ name: 'scrub', deadlineMs: 5000, stop: () => scrub.stop() });
+  life.onStop({ name: 'scrub', deadlineMs: limits.stopWorkMs, stop: () => scrub.stop() });
   budgets.start();
-  life.onStop({ name: 'budgets', deadlineMs: 5000, stop: () => budgets.stop() });
+  life.onStop({ name: 'budgets', deadlineMs: limits.stopWorkMs, stop: () => budgets.stop() });
   await owner.start();
   log.info('serving', { cluster: cluster.id, member: owner.keeper.membership.id, partitions: owner.serving() });
 });

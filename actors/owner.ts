@@ -87,9 +87,6 @@ export interface Owner {
   stop(): Promise<void>;
 }
 
-/** A process that was stopped for so many intervals has heard nothing meanwhile. */
-const sweepsMissed = 3;
-
 /** What goes with a partition for as long as this process has it. */
 interface Served {
   readonly directory: HostDirectory;
@@ -269,7 +266,7 @@ export function createOwner(options: OwnerOptions): Owner {
 
   function sweepAll(): void {
     const nowMs = clock.monotonicMs();
-    if (nowMs - sweptMs > sweepsMissed * limits.sweepIntervalMs) fleet.stood(nowMs - sweptMs);
+    if (nowMs - sweptMs > limits.sweepsMissed * limits.sweepIntervalMs) fleet.stood(nowMs - sweptMs);
     sweptMs = nowMs;
     // Whoever is cut off hears no host; what it would decide would be committed when it is back.
     if (!isConnected) return;

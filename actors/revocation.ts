@@ -76,9 +76,6 @@ export interface Revocation {
   stop(): void;
 }
 
-/** Pushes in a row: another process may push at the same time. */
-const pushes = 4;
-
 export function createRevocation({ accounts, account, ttlMs, clock, log }: RevocationOptions): Revocation {
   const wanted = new Map<Partition, readonly RevokedKeyRecord[]>();
   /** What every server that answered was seen to hold. */
@@ -103,7 +100,7 @@ export function createRevocation({ accounts, account, ttlMs, clock, log }: Revoc
     for (let pushed = 0; !isStopped; pushed++) {
       const next = nextClaims(await accounts.claims(account), { ...revoking, nowS: wholeSeconds(clock.nowMs()) });
       if (next === undefined) return pushed > 0;
-      if (pushed === pushes) throw new Error('some NATS servers do not hold what was pushed');
+      if (pushed === limits.revocationPushes) throw new Error('some NATS servers do not hold what was pushed');
       await accounts.push(next);
     }
     return false;

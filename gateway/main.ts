@@ -10,6 +10,7 @@ import { connectNats, countMoves } from '../lib/nats/connection.ts';
 import { version } from '../lib/version.ts';
 import { startGateway, stopDeadlineMs } from './gateway.ts';
 import { issuersOf, settings } from './settings.ts';
+import { limits } from '../schemas/limits.ts';
 
 const log = createLog('gateway', logLevelOf(process.env));
 
@@ -42,7 +43,7 @@ await runProgram(log, async (life) => {
     },
     (error: unknown) => life.fail('nats_failed', error),
   );
-  life.onStop({ name: 'nats', deadlineMs: 2000, stop: async () => connected?.close() });
+  life.onStop({ name: 'nats', deadlineMs: limits.stopConnectionMs, stop: async () => connected?.close() });
   const gateway = await startGateway({
     configuration,
     issuers,

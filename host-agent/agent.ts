@@ -420,7 +420,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
 
   life.onStop({
     name: 'agent',
-    deadlineMs: agentStopMs,
+    deadlineMs: limits.stopAgentMs,
     // Containers go on: the agent's end is none of theirs.
     stop: async () => {
       ending.abort();
@@ -436,12 +436,6 @@ export async function startAgent(parts: AgentParts): Promise<void> {
 const clonedState =
   'another agent with the identity of this host started later and works: STATE_DIR was copied. The containers here are ' +
   'stopped, and none is removed; enrol this machine under a key of its own';
-
-/**
- * Longer than a log block waits for its acknowledgement, and the control plane and its connection
- * after that.
- */
-const agentStopMs = 8000 + 3 * limits.farewellMs;
 
 const engineWord = (monitor: EngineMonitor): string => {
   const status = monitor.status();

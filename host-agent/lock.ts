@@ -8,6 +8,7 @@ import { realpathSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { Stoppable } from '../lib/lifecycle.ts';
 import type { Owner } from './reconcile/spec.ts';
+import { limits } from '../schemas/limits.ts';
 
 export class AlreadyRunning extends Error {
   constructor(what: string) {
@@ -31,7 +32,7 @@ async function lock(key: string, what: string): Promise<Stoppable> {
   const server = createServer();
   const part: Stoppable = {
     name: 'lock',
-    deadlineMs: 1000,
+    deadlineMs: limits.stopPartMs,
     stop: () => new Promise((resolve) => server.close(() => resolve())),
   };
   if (process.platform !== 'linux') return { ...part, stop: () => Promise.resolve() };

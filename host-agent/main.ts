@@ -22,6 +22,7 @@ import {
 } from './control-plane/identity.ts';
 import { AlreadyRunning, lockHost, lockStateDir } from './lock.ts';
 import { checkSettings, joinTokenOf, settings, type AgentSettings } from './settings.ts';
+import { limits } from '../schemas/limits.ts';
 
 const log = createLog('host-agent', logLevelOf(process.env));
 
@@ -82,7 +83,7 @@ async function identify(given: AgentSettings, publicKey: string, life: Lifecycle
     throw new ConfigurationError(['LONGSHORE_JOIN_TOKEN or LONGSHORE_JOIN_TOKEN_FILE is required for the first start']);
   }
   const ending = new AbortController();
-  life.onStop({ name: 'enrolment', deadlineMs: 1000, stop: () => Promise.resolve(ending.abort()) });
+  life.onStop({ name: 'enrolment', deadlineMs: limits.stopPartMs, stop: () => Promise.resolve(ending.abort()) });
   try {
     return await enrol(
       {

@@ -2,9 +2,10 @@
 import { Settings } from 'typebox/system';
 import type { Static, TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
+import { limits } from '../schemas/limits.ts';
 
 // Eight by default; a body may be wrong in more places than that, and all are reported.
-Settings.Set({ maxErrors: 512 });
+Settings.Set({ maxErrors: limits.decodeErrors });
 
 export class DecodeError extends Error {
   constructor(what: string, cause?: unknown) {

@@ -5,6 +5,7 @@
  */
 import pino from 'pino';
 import { timestamp } from './clock.ts';
+import { limits } from '../schemas/limits.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -20,13 +21,6 @@ export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
 /**
- * Lines wait together for one write: about this much, and this long. What is a warning or worse
- * goes out at once.
- */
-const bufferedChars = 32 * 1024;
-const flushIntervalMs = 200;
-
-/**
  * Collects lines for one write. sonic-boom can do so too, but measures all that waits again with
  * every line.
  */
@@ -40,7 +34,7 @@ class Lines {
 
   write(line: string): void {
     this.#waiting += line;
-    if (this.#waiting.length >= bufferedChars) this.flush();
+    if (this.#waiting.length >= limits.logBufferChars) this.flush();
   }
 
   flush(): void {
@@ -90,7 +84,7 @@ export function createLog(program: string, level: LogLevel, destinationFd = 2): 
   };
   const lines = new Lines(pino.destination({ fd: destinationFd, sync: true }));
   const flush = (): void => lines.flush();
-  setInterval(flush, flushIntervalMs).unref();
+  setInterval(flush, limits.logBufferMs).unref();
   process.on('exit', flush);
   return wrap(pino(options, lines), flush);
 }

@@ -10,6 +10,7 @@ import { isBearerOf } from './bearer.ts';
 import { ConfigurationError, readSettingFile } from './config.ts';
 import type { Stoppable } from './lifecycle.ts';
 import type { Log } from './log.ts';
+import { limits } from '../schemas/limits.ts';
 
 export function createRegistry(program: string, version: string): Registry {
   const registers = [new Registry()] as const;
@@ -85,7 +86,6 @@ export interface MetricsListener {
 
 /** RFC 6750, `b64token`. */
 const tokenPattern = /^[A-Za-z0-9._~+/-]{16,512}=*$/;
-const tokensMost = 8;
 
 /**
  * As the programs' settings name it.
@@ -100,10 +100,14 @@ export function metricsListenerOf(given: {
   if (path === undefined) return { host, port, tokens: [] };
   const lines = readSettingFile('METRICS_TOKEN_FILE', path).split('\n');
   const tokens = lines.map((line) => line.trim()).filter((line) => line !== '');
-  if (tokens.length === 0 || tokens.length > tokensMost || !tokens.every((token) => tokenPattern.test(token))) {
+  if (
+    tokens.length === 0 ||
+    tokens.length > limits.metricsTokens ||
+    !tokens.every((token) => tokenPattern.test(token))
+  ) {
     const form = 'each of 16 characters or more, letters, digits and ._~+/-=';
     throw new ConfigurationError([
-      `METRICS_TOKEN_FILE: ${path} must hold 1 to ${tokensMost} tokens, one a line, ${form}`,
+      `METRICS_TOKEN_FILE: ${path} must hold 1 to ${limits.metricsTokens} tokens, one a line, ${form}`,
     ]);
   }
   return { host, port, tokens };
@@ -150,7 +154,7 @@ export async function serveMetrics(
   const { address: host, port, family } = server.address() as AddressInfo;
   return {
     name: 'metrics listener',
-    deadlineMs: 2000,
+    deadlineMs: limits.stopListenerMs,
     url: `http://${family === 'IPv6' ? `[${host}]` : host}:${port}/metrics`,
     stop: () =>
       new Promise((resolve) => {

@@ -126,16 +126,14 @@ export function runAtOnce<T>(work: Generator<void, T, void>): T {
   }
 }
 
-const run = 64;
-
 /** Sorts in steps: short runs first, which are then merged. Stable. */
 export function* sorting<T>(items: readonly T[], compare: (one: T, other: T) => number): Generator<void, T[], void> {
   let from: T[] = [];
-  for (let start = 0; start < items.length; start += run) {
-    from.push(...items.slice(start, start + run).sort(compare));
+  for (let start = 0; start < items.length; start += limits.sortRunItems) {
+    from.push(...items.slice(start, start + limits.sortRunItems).sort(compare));
     yield;
   }
-  for (let width = run; width < from.length; width *= 2) {
+  for (let width = limits.sortRunItems; width < from.length; width *= 2) {
     const to: T[] = [];
     for (let start = 0; start < from.length; start += 2 * width) {
       const middle = Math.min(start + width, from.length);
@@ -143,7 +141,7 @@ export function* sorting<T>(items: readonly T[], compare: (one: T, other: T) => 
       for (let [left, right] = [start, middle]; left < middle || right < end;) {
         const isLeft = right >= end || (left < middle && compare(from[left] as T, from[right] as T) <= 0);
         to.push(from[isLeft ? left++ : right++] as T);
-        if (to.length % run === 0) yield;
+        if (to.length % limits.sortRunItems === 0) yield;
       }
     }
     from = to;

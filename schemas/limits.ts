@@ -12,7 +12,9 @@ import { http } from './limits/http.ts';
 import { logs } from './limits/logs.ts';
 import { members } from './limits/members.ts';
 import { nats } from './limits/nats.ts';
+import { operations } from './limits/operations.ts';
 import { partition } from './limits/partition.ts';
+import { programs } from './limits/programs.ts';
 import { rpc } from './limits/rpc.ts';
 import { scrub } from './limits/scrub.ts';
 import { streams } from './limits/streams.ts';
@@ -36,4 +38,6 @@ export const limits = {
   ...events,
   ...budgets,
   ...vpn,
+  ...operations,
+  ...programs,
 } as const;

@@ -5,24 +5,13 @@
 import type { ContainerId, HostKey, Region } from '../../schemas/ids.ts';
 import { partitionOf } from '../../schemas/wire/subjects.ts';
 import type { FleetHost, FleetView } from './turn.ts';
+import { limits } from '../../schemas/limits.ts';
 
 export interface Need {
   readonly id: ContainerId;
   readonly cpuMillis: number;
   readonly memBytes: number;
 }
-
-/**
- * Of a fleet larger than this, a sample is looked at, beginning at a place that the container's id
- * picks.
- */
-const smallFleet = 32;
-/**
- * The emptiest of a few at random is nearly as good as of all: Azar et al., Balanced Allocations.
- */
-const sampleHosts = 8;
-/** So many are looked at for one that is heard of and sound, where there is another. */
-const doubtfulHosts = 64;
 
 /**
  * A host that nobody has told of may take containers where no other can: after a start of
@@ -69,12 +58,16 @@ export function choose(
     first !== undefined && regions.length === 1
       ? fleet.hostsIn(first)
       : regions.flatMap((region) => fleet.hostsIn(region));
-  const isSmall = keys.length <= smallFleet;
+  const isSmall = keys.length <= limits.placementAllHosts;
   const start = isSmall ? 0 : partitionOf(need.id, keys.length);
   let best: FleetHost | undefined;
   let lowest = Number.POSITIVE_INFINITY;
   for (let looked = 0; looked < keys.length; looked++) {
-    if (!isSmall && looked >= sampleHosts && (lowest < doubtful || (looked >= doubtfulHosts && best !== undefined)))
+    if (
+      !isSmall &&
+      looked >= limits.placementSampleHosts &&
+      (lowest < doubtful || (looked >= limits.placementDoubtfulHosts && best !== undefined))
+    )
       break;
     const key = keys[(start + looked) % keys.length];
     if (key === undefined || excluded.has(key)) continue;

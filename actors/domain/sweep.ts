@@ -28,8 +28,6 @@ export interface SweepContext extends TurnContext {
   readonly onFault: (record: ContainerRecord, error: unknown) => void;
 }
 
-const passedInOneStep = 64;
-
 /**
  * Each yielded change is decided on the state that the one before it made, so the caller applies
  * them one by one.
@@ -48,7 +46,7 @@ export function* sweep(state: PartitionView, context: SweepContext): Generator<C
     const kind = kindOf(record);
     if (noRoom.has(kind)) {
       // So that whoever runs this in slices can end one.
-      if (++passed % passedInOneStep === 0) yield noChanges;
+      if (++passed % limits.sweepStepRecords === 0) yield noChanges;
       continue;
     }
     let changes: Changes;

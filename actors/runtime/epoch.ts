@@ -6,6 +6,7 @@ import { backoffMs, sleep } from '../../lib/backoff.ts';
 import type { MemberId } from '../../schemas/ids.ts';
 import { decodeValue, encodeValue } from './codec.ts';
 import type { Store } from './store.ts';
+import { limits } from '../../schemas/limits.ts';
 
 export interface EpochRecord {
   /** Of this taking alone: tells our own compare-and-set, whose answer was lost, from another's. */
@@ -56,7 +57,7 @@ export async function moveEpoch(
     } catch (error) {
       options.onFailure(error);
     }
-    await sleep(backoffMs(attempt, { minMs: 50, maxMs: 2000 }), signal);
+    await sleep(backoffMs(attempt, { minMs: limits.epochRetryMinMs, maxMs: limits.epochRetryMaxMs }), signal);
   }
   return { kind: 'refused' };
 }

@@ -299,7 +299,10 @@ export class Outbox {
         this.#isFailing = true;
         this.#progress();
         onFailure(error);
-        await sleep(backoffMs(attempt, { minMs: 100, maxMs: 5000 }), this.#stopped.signal);
+        await sleep(
+          backoffMs(attempt, { minMs: limits.storeRetryMinMs, maxMs: limits.storeRetryMaxMs }),
+          this.#stopped.signal,
+        );
         continue;
       }
       attempt = -1;

@@ -51,7 +51,7 @@ async function acknowledged(send: () => Promise<Msg>): Promise<WriteOutcome> {
     } catch (cause) {
       return { kind: 'unknown', cause };
     }
-    await sleep(backoffMs(attempt, { minMs: 1, maxMs: 16 }));
+    await sleep(backoffMs(attempt, { minMs: limits.checkInFlightMinMs, maxMs: limits.checkInFlightMaxMs }));
   }
 }
 
@@ -121,8 +121,8 @@ export function createJetStreamStore(nc: NatsConnection, bucket: string, newBatc
         stream,
         filter: `${prefix}>`,
         from: { seq: 1 },
-        batchMessages: readBatchMessages,
-        batchBytes: readBatchBytes,
+        batchMessages: limits.loadReadMessages,
+        batchBytes: limits.loadReadBytes,
         timeoutMs: limits.loadReadMs,
         attempts: limits.loadReadAttempts,
       };
@@ -138,9 +138,6 @@ export function createJetStreamStore(nc: NatsConnection, bucket: string, newBatc
     },
   };
 }
-
-const readBatchMessages = 500;
-const readBatchBytes = 4 * 1024 * 1024;
 
 interface Publication {
   readonly events: readonly StoredEvent[];

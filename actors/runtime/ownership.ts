@@ -279,7 +279,10 @@ export class Ownership {
           await this.#giveUp(moved.epoch, error);
           break;
         }
-        await sleep(backoffMs(attempt - 1, { minMs: 100, maxMs: 5000 }), this.#ended.signal);
+        await sleep(
+          backoffMs(attempt - 1, { minMs: limits.storeRetryMinMs, maxMs: limits.storeRetryMaxMs }),
+          this.#ended.signal,
+        );
       }
     }
     if (this.serving !== undefined) this.#options.onLoaded();

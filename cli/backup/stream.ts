@@ -18,6 +18,7 @@ import {
 import Type, { type Static } from 'typebox';
 import { sleep, within } from '../../lib/backoff.ts';
 import { BackupError, reasonOf } from './error.ts';
+import { limits } from '../../schemas/limits.ts';
 
 /** Of what the server says of a stream, that which is looked at here. */
 export const StreamState = Type.Object({
@@ -41,21 +42,6 @@ export interface Snapshot {
   readonly sha256: string;
 }
 
-const chunkBytes = 128 * 1024;
-/** In flight, and so in memory here. */
-const windowBytes = 4 * 1024 * 1024;
-const chunkDeadlineMs = 30_000;
-/**
- * The server reads the whole stream before it answers (`jsck`), and when it has got all of it back.
- */
-const wholeDeadlineMs = 10 * 60_000;
-const askDeadlineMs = 10_000;
-/** Together less than the 5 s after which the server gives up a restore that nothing comes for. */
-const heardAttempts = 80;
-const heardPauseMs = 50;
-const ledAttempts = 60;
-const ledPauseMs = 500;
-
 interface ApiError {
   readonly code: number;
   readonly err_code?: number;
@@ -78,7 +64,7 @@ export async function api<T>(
   nc: NatsConnection,
   subject: string,
   request?: object,
-  timeoutMs: number = askDeadlineMs,
+  timeoutMs: number = limits.backupRequestMs,
 ): Promise<T> {
   const payload = request === undefined ? '' : JSON.stringify(request);
   const answer = await nc.request(`$JS.API.${subject}`, payload, { timeout: timeoutMs });
@@ -130,12 +116,12 @@ export async function saveStream(nc: NatsConnection, name: string, path: string)
       `STREAM.SNAPSHOT.${name}`,
       {
         deliver_subject: chunks.getSubject(),
-        chunk_size: chunkBytes,
-        window_size: windowBytes,
+        chunk_size: limits.backupChunkBytes,
+        window_size: limits.backupWindowBytes,
         no_consumers: true,
         jsck: true,
       },
-      wholeDeadlineMs,
+      limits.backupWholeMs,
     );
     const written = await writeChunks(name, chunks, (chunk) => onFile(path, () => file.appendFile(chunk)));
     await onFile(path, () => file.sync());
@@ -155,7 +141,7 @@ async function writeChunks(
   const arriving = chunks[Symbol.asyncIterator]();
   let bytes = 0;
   for (let index = 1; ; index++) {
-    const next = await within(arriving.next(), chunkDeadlineMs, `chunk ${index} of ${name}`);
+    const next = await within(arriving.next(), limits.backupChunkMs, `chunk ${index} of ${name}`);
     if (next.done === true) throw new BackupError(`${name}: the connection ended before the snapshot did`);
     const { data, reply, headers } = next.value;
     if (data.length === 0) {
@@ -179,7 +165,7 @@ async function* chunksOf(path: string): AsyncGenerator<Buffer, void, void> {
   try {
     file = await onFile(path, () => open(path, 'r'));
     for (;;) {
-      const { bytesRead, buffer } = await file.read(Buffer.alloc(chunkBytes), 0, chunkBytes);
+      const { bytesRead, buffer } = await file.read(Buffer.alloc(limits.backupChunkBytes), 0, limits.backupChunkBytes);
       if (bytesRead === 0) return;
       yield buffer.subarray(0, bytesRead);
     }
@@ -206,10 +192,10 @@ export async function digestOf(path: string): Promise<{ readonly bytes: number; 
 async function sendChunk(nc: NatsConnection, target: string, chunk: Buffer): Promise<Msg> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await nc.request(target, chunk, { timeout: chunkDeadlineMs });
+      return await nc.request(target, chunk, { timeout: limits.backupChunkMs });
     } catch (error) {
-      if (attempt === heardAttempts || !isUnheard(error)) throw error;
-      await sleep(heardPauseMs);
+      if (attempt === limits.restoreChunkAttempts || !isUnheard(error)) throw error;
+      await sleep(limits.restoreChunkPauseMs);
     }
   }
 }
@@ -232,7 +218,7 @@ export async function restoreStream(
     // Empty, or why it can't go on.
     if (answer.data.length > 0) throw new BackupError(`${name}: the server gave up the restore: ${answer.string()}`);
   }
-  const end = answerOf<StreamInfo>(subject, await nc.request(target, '', { timeout: wholeDeadlineMs }));
+  const end = answerOf<StreamInfo>(subject, await nc.request(target, '', { timeout: limits.backupWholeMs }));
   await untilLed(nc, name);
   return end.state;
 }
@@ -243,12 +229,12 @@ export async function restoreStream(
 async function untilLed(nc: NatsConnection, name: string): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
-      const { cluster } = await api<StreamInfo>(nc, `STREAM.INFO.${name}`, undefined, ledPauseMs);
+      const { cluster } = await api<StreamInfo>(nc, `STREAM.INFO.${name}`, undefined, limits.restoreLeaderPauseMs);
       if (cluster === undefined || (cluster.leader ?? '') !== '') return;
     } catch (error) {
-      if (attempt >= ledAttempts) throw error;
+      if (attempt >= limits.restoreLeaderAttempts) throw error;
     }
-    if (attempt >= ledAttempts) throw new BackupError(`${name} is back, and has no leader`);
-    await sleep(ledPauseMs);
+    if (attempt >= limits.restoreLeaderAttempts) throw new BackupError(`${name} is back, and has no leader`);
+    await sleep(limits.restoreLeaderPauseMs);
   }
 }

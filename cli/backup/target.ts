@@ -12,6 +12,7 @@ import { prepareNatsIdentity } from '../keys/nats-identity.ts';
 import { startNats } from '../../dev/servers/nats.ts';
 import { stateFolder } from '../../dev/paths.ts';
 import { keptPorts, readPorts } from '../../dev/ports.ts';
+import { limits } from '../../schemas/limits.ts';
 
 export const settings = {
   NATS_URLS: natsServers('NATS servers; absent: those of `npm start` on this machine.', []),
@@ -55,7 +56,7 @@ async function connectTo({ servers, credsFile, tlsCaFile }: Target): Promise<Nat
       servers: [...servers],
       name: 'longshore backup',
       reconnect: false,
-      timeout: 5000,
+      timeout: limits.natsConnectMs,
       ...(credsFile === undefined ? {} : { authenticator: credentialsFile(credsFile) }),
       ...(tlsCaFile === undefined ? {} : { tls: { caFile: tlsCaFile, handshakeFirst: true } }),
     });

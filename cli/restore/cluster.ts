@@ -17,8 +17,9 @@ import { BackupError } from '../backup/error.ts';
 import { readBackup, savedStreams, type Manifest, type SavedStream } from '../backup/folder.ts';
 import { api, isUnheard, restoreStream, streamInfo, type StreamConfig } from '../backup/stream.ts';
 import { dropUnknownEvents } from './events.ts';
-import { markRestoring, stillMs } from './mark.ts';
+import { markRestoring } from './mark.ts';
 import { settlePartition, type LoadedPartition } from './partition.ts';
+import { limits } from '../../schemas/limits.ts';
 
 export interface RestoreOptions {
   readonly folder: string;
@@ -41,7 +42,6 @@ export interface Restored {
 }
 
 const isPartitionStream = (name: string): boolean => /^KV_state-\d+$/.test(name);
-const listenersDeadlineMs = 1_000;
 
 export async function restoreCluster(nc: NatsConnection, options: RestoreOptions): Promise<Restored> {
   const manifest = await readBackup(options.folder);
@@ -115,7 +115,7 @@ async function requireNobodyServes(nc: NatsConnection): Promise<void> {
     throw new BackupError('an actors process is running: stop it first');
   const before = await streamInfo(nc, membersStream);
   if (before === undefined) return;
-  await sleep(stillMs);
+  await sleep(limits.restoreMarkStillMs);
   const after = await streamInfo(nc, membersStream);
   if (after?.state.last_seq !== before.state.last_seq) {
     throw new BackupError('an actors process is running (it renews its lease): stop it first');
@@ -125,7 +125,7 @@ async function requireNobodyServes(nc: NatsConnection): Promise<void> {
 /** Whether anybody subscribes to a subject: the server itself answers where nobody does. */
 async function isHeard(nc: NatsConnection, subject: string): Promise<boolean> {
   try {
-    await nc.request(subject, '', { timeout: listenersDeadlineMs });
+    await nc.request(subject, '', { timeout: limits.restoreListenersMs });
     return true;
   } catch (error) {
     // Heard, and not answered in time: nobody answers this one.

@@ -9,11 +9,7 @@ import { compareAndSet } from '../../lib/nats/kv-keys.ts';
 import { sleep } from '../../lib/backoff.ts';
 import { isRestoring, type Cluster, type Restoring } from '../../schemas/records/cluster.ts';
 import { BackupError } from '../backup/error.ts';
-
-const renewMs = 500;
-/** What has not moved for this long belongs to nobody who lives. */
-export const stillMs = 2_000;
-const timeoutMs = 5_000;
+import { limits } from '../../schemas/limits.ts';
 
 export interface RestoreMark {
   /** Aborts when the mark was lost: another writes, and this restore must not. */
@@ -25,7 +21,7 @@ export interface RestoreMark {
 }
 
 const place = (nc: NatsConnection, entry: Restoring | Cluster, revision: number): Promise<number | undefined> =>
-  compareAndSet(nc, clusterSubject, JSON.stringify(entry), revision, { timeoutMs });
+  compareAndSet(nc, clusterSubject, JSON.stringify(entry), revision, { timeoutMs: limits.restoreMarkWriteMs });
 
 const another = (): BackupError => new BackupError('another restore is under way');
 
@@ -36,7 +32,7 @@ const another = (): BackupError => new BackupError('another restore is under way
 export async function markRestoring(nc: NatsConnection): Promise<RestoreMark> {
   const { entry, revision: found } = await readClusterEntry(nc);
   if (entry !== undefined && isRestoring(entry)) {
-    await sleep(stillMs);
+    await sleep(limits.restoreMarkStillMs);
     if ((await readClusterEntry(nc)).revision !== found) throw another();
   }
   let renewal = 0;
@@ -46,7 +42,7 @@ export async function markRestoring(nc: NatsConnection): Promise<RestoreMark> {
 
   const renewing = (async () => {
     for (;;) {
-      await sleep(renewMs, ending.signal);
+      await sleep(limits.restoreMarkRenewMs, ending.signal);
       if (ending.signal.aborted) return;
       renewal += 1;
       revision = (await place(nc, { restoring: true, renewal }, revision)) ?? raise(another());

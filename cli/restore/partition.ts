@@ -10,14 +10,12 @@ import type { Store } from '../../actors/runtime/store.ts';
 import { sleep } from '../../lib/backoff.ts';
 import { buckets } from '../../schemas/records/buckets.ts';
 import { BackupError } from '../backup/error.ts';
+import { limits } from '../../schemas/limits.ts';
 
 export type LoadedPartition =
   | { readonly kind: 'loads'; readonly lastEntry: number; readonly quarantined: readonly string[] }
   /** It will not be served (runbook: a partition refuses to load). */
   | { readonly kind: 'refuses'; readonly why: string };
-
-const loadAttempts = 20;
-const loadPauseMs = 500;
 
 /**
  * @param lastRevision of the stream as it was saved
@@ -49,8 +47,8 @@ async function load(store: Store, epoch: number): Promise<LoadedPartition> {
     } catch (error) {
       if (error instanceof LoadError) return { kind: 'refuses', why: error.message };
       // Of three replicas, one that is behind may have answered.
-      if (attempt === loadAttempts) throw error;
-      await sleep(loadPauseMs);
+      if (attempt === limits.restoreLoadAttempts) throw error;
+      await sleep(limits.restoreLoadPauseMs);
     }
   }
 }

@@ -14,10 +14,6 @@ import type { Log } from '../../lib/log.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { RateLimiter } from './rate-limits.ts';
 
-const connectTimeoutMs = 2000;
-const commandTimeoutMs = 1000;
-const countTtlSeconds = 60;
-
 /** Where Redis is, and as whom it is used. */
 export interface RedisAccess {
   readonly host: string;
@@ -51,7 +47,7 @@ function connection(access: RedisAccess, seen: (socket: Socket) => void, pauseMs
   const { host, port, database, username, password, tls } = access;
   class Connector extends AbstractConnector {
     constructor() {
-      super(connectTimeoutMs);
+      super(limits.redisConnectMs);
     }
 
     connect(): Promise<Socket> {
@@ -76,11 +72,12 @@ function connection(access: RedisAccess, seen: (socket: Socket) => void, pauseMs
     // Tells ioredis to wait for the handshake; the connector makes it.
     ...(tls === undefined ? {} : { tls }),
     lazyConnect: true,
-    connectTimeout: connectTimeoutMs,
-    commandTimeout: commandTimeoutMs,
+    connectTimeout: limits.redisConnectMs,
+    commandTimeout: limits.redisCommandMs,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
-    retryStrategy: (times) => Math.max(pauseMs(), jitter(backoffMs(times, { minMs: 100, maxMs: 5000 }))),
+    retryStrategy: (times) =>
+      Math.max(pauseMs(), jitter(backoffMs(times, { minMs: limits.redisRetryMinMs, maxMs: limits.redisRetryMaxMs }))),
   });
 }
 
@@ -211,7 +208,7 @@ function shareRates(commands: Guarded, { clusterId, tenantRates, log }: SharedMe
     const pipeline = redis.pipeline();
     for (const [tenant, count] of taken) {
       const key = `longshore:${clusterId}:rate:${tenant}`;
-      pipeline.incrby(key, count).expire(key, countTtlSeconds);
+      pipeline.incrby(key, count).expire(key, limits.redisCountTtlSeconds);
     }
     const results = (await pipeline.exec()) ?? [];
     commands.understood();

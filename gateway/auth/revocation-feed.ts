@@ -20,9 +20,6 @@ import type { Coalescer } from '../../lib/rpc/coalescer.ts';
 import { Bell } from '../streams/host.ts';
 import { decodePage, type RevocationPage, type Revocations } from './revocations.ts';
 
-const retryMs = 500;
-const askMs = 5_000;
-
 /** What is known of a tenant's revocations; `damaged` and `too_many` concern this tenant alone. */
 export type Knowledge = 'known' | 'unheard' | 'damaged' | 'too_many';
 
@@ -125,7 +122,7 @@ export class RevocationFeed {
       const isTold = await this.#hear(partition, heard);
       // A ring from here on is kept: what it announces may have come after the answer.
       await sleep(limits.revocationBellMs, this.#stop.signal);
-      await heard.bell.wait(jitter(isTold ? limits.revocationPollMs : retryMs));
+      await heard.bell.wait(jitter(isTold ? limits.revocationPollMs : limits.revocationRetryMs));
     }
   }
 
@@ -144,7 +141,11 @@ export class RevocationFeed {
 
   async #ask(partition: number, after: string | null): Promise<RevocationPage | undefined> {
     const question = { type: 'revocation.list', partition, after, rid: 'revocations' } as const;
-    const { code, body } = await this.#coalescer.ask('watch', question, this.#clock.monotonicMs() + askMs);
+    const { code, body } = await this.#coalescer.ask(
+      'watch',
+      question,
+      this.#clock.monotonicMs() + limits.revocationReadMs,
+    );
     if (code !== 'ok') return undefined;
     try {
       return decodePage(Buffer.from(body));

@@ -11,8 +11,6 @@ import { isRestoring, type Cluster } from '../../schemas/records/cluster.ts';
 import { limits } from '../../schemas/limits.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
 
-const saidEvery = 20;
-
 export interface ClusterWait {
   readonly log: Log;
   /** The one that must be there; any other is waited out. */
@@ -34,7 +32,7 @@ export async function waitForCluster(
   signal: AbortSignal,
 ): Promise<Cluster | undefined> {
   for (let attempt = 0; !signal.aborted; attempt++) {
-    const isSaid = attempt % saidEvery === 0;
+    const isSaid = attempt % limits.clusterLogEveryAttempts === 0;
     try {
       answers?.asked();
       const { entry } = await readClusterEntry(nc, subjects.read('cluster'));

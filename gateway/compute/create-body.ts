@@ -36,8 +36,6 @@ const memLimit = new RegExp(memLimitPattern);
 const portText = /^([1-9]\d{0,4})(?:\/(tcp|udp))?$/;
 const loneSurrogate = /\p{Surrogate}/u;
 
-const nameChars = 63;
-const imageNameChars = 255;
 const portMax = 65535;
 const message = {
   blank: "can't be blank",
@@ -58,7 +56,8 @@ function takeName(body: Body, report: Report): string | undefined {
   if (value === undefined) return report('name', message.blank);
   if (typeof value !== 'string') return report('name', message.text);
   if (value.trim() === '') return report('name', message.blank);
-  if (value.length > nameChars) return report('name', `must be at most ${nameChars} characters`);
+  if (value.length > limits.containerNameChars)
+    return report('name', `must be at most ${limits.containerNameChars} characters`);
   return name.test(value) ? value : report('name', message.format);
 }
 
@@ -85,7 +84,7 @@ function takeText(
 }
 
 function takeRegistry(body: Body, report: Report): string | null | undefined {
-  const value = takeText(body, 'registry', { pattern: registry, maxChars: imageNameChars }, report);
+  const value = takeText(body, 'registry', { pattern: registry, maxChars: limits.imageNameChars }, report);
   const port = /:(\d{1,5})$/.exec(value ?? '')?.[1];
   return port !== undefined && (Number(port) < 1 || Number(port) > portMax)
     ? report('registry', message.format)
@@ -198,7 +197,7 @@ export function validateCreate(body: unknown): Validated<ContainerSpec> {
     name: takeName(body, report),
     host_key: takeHostKey(body, report),
     registry: takeRegistry(body, report),
-    repository: takeText(body, 'repository', { pattern: repository, maxChars: imageNameChars }, report),
+    repository: takeText(body, 'repository', { pattern: repository, maxChars: limits.imageNameChars }, report),
     env: takeEnv(body, report),
     ports: takePorts(body, report),
     cpu_limit: takeCpuLimit(body, report),

@@ -3,8 +3,7 @@ import { routes } from '../../schemas/routes.ts';
 import type { Handler } from './call.ts';
 import { openApiDocument } from './openapi.ts';
 import { failure } from './respond.ts';
-
-const openApiMaxAgeSeconds = 300;
+import { limits } from '../../schemas/limits.ts';
 
 export function publicHandlers(options: { readonly version: string; readonly ready: () => boolean }) {
   const openApi = JSON.stringify(openApiDocument(routes, options.version));
@@ -13,7 +12,7 @@ export function publicHandlers(options: { readonly version: string; readonly rea
   const openapi: Handler = () => ({
     code: 'ok',
     body: openApi,
-    headers: ['cache-control', `public, max-age=${openApiMaxAgeSeconds}`],
+    headers: ['cache-control', `public, max-age=${limits.openApiMaxAgeSeconds}`],
   });
   return { healthz, readyz, openapi };
 }

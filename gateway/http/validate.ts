@@ -11,7 +11,7 @@ import type { QueryParameter, Route } from '../../schemas/routes.ts';
 import type { Validated } from '../compute/create-body.ts';
 
 // Eight by default; a body may be wrong in more places than that, and all are reported.
-Settings.Set({ maxErrors: 512 });
+Settings.Set({ maxErrors: limits.decodeErrors });
 
 export type QueryValues = Readonly<Record<string, string | number | boolean | undefined>>;
 export type QueryReader = (query: string) => Validated<QueryValues>;
@@ -77,8 +77,6 @@ export function queryReader(route: Route): QueryReader {
     return Object.keys(faults).length === 0 ? { ok: true, value: values } : { ok: false, faults };
   };
 }
-
-const fieldChars = 128;
 
 type SchemaError = ReturnType<ReturnType<typeof Compile>['Errors']>[number];
 
@@ -195,7 +193,7 @@ const depthOf = (field: string): number => field.split('.').length;
 function toldFaults(found: readonly (readonly [field: string, message: string])[]): FieldErrors {
   const faults = new Map<string, Set<string>>();
   for (const [field, message] of found.toSorted(([one], [other]) => depthOf(one) - depthOf(other))) {
-    const name = field.length > fieldChars ? `${field.slice(0, fieldChars)}…` : field;
+    const name = field.length > limits.faultFieldChars ? `${field.slice(0, limits.faultFieldChars)}…` : field;
     if (faults.size >= limits.bodyFaults && !faults.has(name)) continue;
     faults.set(name, (faults.get(name) ?? new Set()).add(message));
   }

@@ -29,8 +29,6 @@ import {
 import type { Bell, Guest, Showing } from './host.ts';
 import type { LogPosition } from './logs.ts';
 
-const watchAskMs = 5_000;
-
 /** Events of one container, or of all of the tenant's. */
 interface EventScope {
   readonly container: ContainerId | null;
@@ -115,7 +113,7 @@ export function streamHandlers(services: Services) {
     let position: LogPosition | undefined;
     let quietSinceMs = clock.monotonicMs();
     return async () => {
-      const traced = await traceOf(call, 'watch', clock.monotonicMs() + watchAskMs);
+      const traced = await traceOf(call, 'watch', clock.monotonicMs() + limits.watchAskMs);
       // Forgotten altogether: its seven days are over.
       if (!traced.ok && traced.outcome.code === 'not_found') return { frames: [], more: false, ended: true };
       if (!traced.ok) throw new Error(`trace: ${traced.outcome.code}`);
@@ -192,7 +190,7 @@ export function streamHandlers(services: Services) {
       return followedBy(await services.events.after(subject, position), recent);
     };
     return async () => {
-      const page = await look(clock.monotonicMs() + watchAskMs);
+      const page = await look(clock.monotonicMs() + limits.watchAskMs);
       position = page.position;
       const frames = page.events.map((placed) => ({
         id: frameIdOf(placed),
@@ -220,7 +218,7 @@ export function streamHandlers(services: Services) {
   const waitFor = async (call: Call, wanted: string, deadlineMs: number, bell: Bell): Promise<Handled> => {
     let last: ContainerStatusView | undefined;
     for (;;) {
-      const outcome = await statusOf(call, Math.min(deadlineMs, clock.monotonicMs() + watchAskMs));
+      const outcome = await statusOf(call, Math.min(deadlineMs, clock.monotonicMs() + limits.watchAskMs));
       const step = judgeWait(wanted, outcome, last);
       if (step.kind === 'answer') return step.outcome;
       last = step.last;

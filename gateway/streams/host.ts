@@ -77,11 +77,13 @@ export interface Guest {
   readonly leaveSeat: () => void;
 }
 
-const retryAfterSeconds = 5;
 const noPlace: Readonly<Record<Unseated, Result>> = {
-  full: { ...failure('unavailable', 'too many streams and waits are open on this gateway'), retryAfterSeconds },
-  client: rateLimited(retryAfterSeconds, 'too many streams and waits of your address are open'),
-  tenant: rateLimited(retryAfterSeconds, 'too many streams and waits of your tenant are open'),
+  full: {
+    ...failure('unavailable', 'too many streams and waits are open on this gateway'),
+    retryAfterSeconds: limits.streamRetryAfterSeconds,
+  },
+  client: rateLimited(limits.streamRetryAfterSeconds, 'too many streams and waits of your address are open'),
+  tenant: rateLimited(limits.streamRetryAfterSeconds, 'too many streams and waits of your tenant are open'),
 };
 
 export interface StreamHostDependencies {

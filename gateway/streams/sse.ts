@@ -1,4 +1,5 @@
 /** Server-Sent Events (HTML Living Standard, section 9.2): the frames. Pure. */
+import { limits } from '../../schemas/limits.ts';
 
 export interface Frame {
   /** What a client sends back as `Last-Event-ID`. */
@@ -14,9 +15,8 @@ export const encodeFrame = ({ id, event, data }: Frame): string =>
 /** A comment: says that the stream is alive, and means nothing. */
 export const heartbeat = ':\n\n';
 
-const retryMs = 2000;
 /** Sent first: how long a client waits before it resumes, and that it was heard. */
-export const preamble = `retry: ${retryMs}\n\n`;
+export const preamble = `retry: ${limits.streamRetryMs}\n\n`;
 
 /**
  * Why a stream ended, as its last frame says it. A client that resumes after `done` gets the same

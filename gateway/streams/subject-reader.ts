@@ -10,9 +10,6 @@ import { streams } from '../../schemas/records/buckets.ts';
 import { limits } from '../../schemas/limits.ts';
 import { subjects, type Readable } from '../../schemas/wire/subjects.ts';
 
-const firstWindowMs = 4_000;
-const windowGrowth = 8;
-
 /**
  * A look reaches back so many times as far as the one before: what that one found tells how far it
  * should.
@@ -80,7 +77,7 @@ export class SubjectReader {
    */
   async positionBefore(subject: string, before: (message: ReadMessage) => boolean): Promise<number> {
     const nowMs = this.#clock.nowMs();
-    for (let windowMs = firstWindowMs; windowMs < limits.logAgeMs; windowMs *= windowGrowth) {
+    for (let windowMs = limits.tailWindowMs; windowMs < limits.logAgeMs; windowMs *= limits.tailWindowGrowth) {
       const from = { start_time: new Date(nowMs - windowMs).toISOString() };
       const [message] = (await this.#batch(subject, from, 1)).messages;
       if (message !== undefined && before(message)) return message.sequence;

@@ -42,9 +42,6 @@ export interface MonitorParts {
   readonly onEvent: (id: ContainerId) => void;
 }
 
-/** One probe may be lost to a busy machine. */
-const probesToDistrust = 2;
-
 export function createEngineMonitor(parts: MonitorParts): EngineMonitor {
   const { engine, clock, log } = parts;
   const doubt = createNotify();
@@ -83,7 +80,7 @@ export function createEngineMonitor(parts: MonitorParts): EngineMonitor {
         failures = 0;
       } catch (error) {
         failures += 1;
-        if (failures >= probesToDistrust) throw error;
+        if (failures >= limits.engineProbesFailed) throw error;
       }
     }
   };

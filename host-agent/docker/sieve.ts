@@ -5,6 +5,7 @@
  * streaming parsers hold each string whole before they drop it; this one finds its end and holds
  * nothing.
  */
+import { limits } from '../../schemas/limits.ts';
 
 /** `true`: all of it. An array: of each element. An object: these members alone. */
 export type Shape = true | readonly [Shape] | { readonly [member: string]: Shape };
@@ -19,13 +20,6 @@ const quote = 0x22;
 const backslash = 0x5c;
 const comma = 0x2c;
 const colon = 0x3a;
-/**
- * A longer name is of no member that a shape names; where all members are kept, names count as what
- * is kept.
- */
-const nameBytes = 256;
-/** Deeper than anything that is kept. */
-const depthMax = 64;
 
 const memberOf = (shape: Shape, name: string | undefined): Shape | undefined => {
   if (shape === true) return true;
@@ -170,7 +164,7 @@ export class Sieve {
     const isKept = this.#frames.at(-1)?.shape === true;
     if (isKept && this.#nameLength > this.#maxBytes) this.#refuse();
     // Copied: the chunk may be used again.
-    if (isKept || this.#nameLength <= nameBytes) this.#name.push(Buffer.from(chunk.subarray(from, to)));
+    if (isKept || this.#nameLength <= limits.engineNameBytes) this.#name.push(Buffer.from(chunk.subarray(from, to)));
   }
 
   #open(chunk: Buffer, at: number, isObject: boolean): void {
@@ -181,7 +175,8 @@ export class Sieve {
     const shape = this.#next;
     this.#begin();
     this.#keep(chunk, at, at + 1);
-    if (this.#frames.length >= depthMax) throw new Error(`more than ${depthMax} levels`);
+    if (this.#frames.length >= limits.engineAnswerLevels)
+      throw new Error(`more than ${limits.engineAnswerLevels} levels`);
     this.#frames.push({ isObject, shape, isEmpty: true });
     this.#expectsName = isObject;
     this.#next = isObject ? undefined : elementOf(shape);
@@ -215,7 +210,7 @@ export class Sieve {
       this.#next = true;
       return;
     }
-    const text = this.#nameLength > nameBytes ? undefined : Buffer.concat(this.#name).toString('utf8');
+    const text = this.#nameLength > limits.engineNameBytes ? undefined : Buffer.concat(this.#name).toString('utf8');
     this.#next = memberOf(frame.shape, text && (JSON.parse(`"${text}"`) as string));
   }
 

@@ -52,8 +52,6 @@ const decodeImages = decoder(
   }),
 );
 
-const flushMs = 1000;
-
 /**
  * What is to be removed, the longest unused first: by `name`, so that the tags of others stay.
  * Pure.
@@ -90,7 +88,12 @@ export async function createImageCollector(parts: ImageCollectorParts): Promise<
   const pulled = new Map<string, PulledImage>(
     (known?.images ?? []).map((image) => [key(image.id, image.reference), image]),
   );
-  const file = createLazyFile(path, () => JSON.stringify({ v: 1, images: [...pulled.values()] }), flushMs, parts.disk);
+  const file = createLazyFile(
+    path,
+    () => JSON.stringify({ v: 1, images: [...pulled.values()] }),
+    limits.imagesFlushMs,
+    parts.disk,
+  );
 
   const record = (id: string, reference: string): void => {
     pulled.delete(key(id, reference));

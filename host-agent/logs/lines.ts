@@ -30,11 +30,6 @@ export interface Line extends Place {
 
 const stamped = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z$/;
 const stampBytes = 40;
-/**
- * More than an engine repeats that is not far behind; 64 KiB for a container that has written so
- * many lines.
- */
-const rememberedTimes = 8192;
 const epochStamp = '1970-01-01T00:00:00.000000000Z';
 
 /**
@@ -144,7 +139,7 @@ class StreamState {
   }
 
   #note(): void {
-    if (this.#ts !== this.#newest.ts) this.#recent[this.#given++ % rememberedTimes] = withinMinute(this.#ts);
+    if (this.#ts !== this.#newest.ts) this.#recent[this.#given++ % limits.logTimesRemembered] = withinMinute(this.#ts);
     this.#newest = { ts: this.#ts, nth: this.#nth };
   }
 }

@@ -45,12 +45,6 @@ interface Progress {
   heldUpBy: LossCause | undefined;
 }
 
-/**
- * How long the engine may be silent before lines that wait for the cursor's own line are taken as
- * new.
- */
-const searchQuietMs = 1000;
-
 /** @throws EngineError where the engine broke off; what was safe by then stays safe. */
 export async function pass(options: PassOptions): Promise<PassResult> {
   const { engine, cursor, follow, signal } = options;
@@ -91,7 +85,7 @@ async function read(
       clearTimeout(quiet);
       queue.push(reader.push(chunk).flatMap((line) => resume.push(line)));
       if (reader.failure !== undefined) break;
-      if (resume.isWaiting) quiet = setTimeout(() => queue.push(resume.release()), searchQuietMs);
+      if (resume.isWaiting) quiet = setTimeout(() => queue.push(resume.release()), limits.logSearchQuietMs);
       while (queue.isFull && !isOver() && !signal.aborted) await queue.change(signal);
       if (signal.aborted || isOver()) return;
     }

@@ -7,14 +7,13 @@ import type { ContainerStatus, Observation } from '../../schemas/api/container.t
 import type { RestartState, Why } from './restart-state.ts';
 import type { EngineState, Observed } from './observed.ts';
 import type { Wanted } from '../workload/wanted.ts';
+import { limits } from '../../schemas/limits.ts';
 
 export interface Description {
   /** It is removed as asked, or was refused at admission. */
   readonly gone: boolean;
   readonly observation: Observation;
 }
-
-const messageChars = 1024;
 
 /** Undefined for what nobody asks about: orphans, and what is left untouched. */
 export function describe(wanted: Wanted, observed: Observed, restart: RestartState): Description | undefined {
@@ -80,7 +79,7 @@ function describeStopped(state: EngineState | null, restart: RestartState): Desc
 const observation = (status: ContainerStatus, why: Why | null, more: Partial<Observation>): Observation => ({
   status,
   reason: why?.reason ?? null,
-  message: why?.message.slice(0, messageChars) ?? null,
+  message: why?.message.slice(0, limits.observationMessageChars) ?? null,
   exit_code: why?.exitCode ?? null,
   restart_count: 0,
   next_retry_at: null,

@@ -8,6 +8,7 @@ import type { RestartState, Why } from './restart-state.ts';
 import type { Found, Observed } from './observed.ts';
 import { referenceOf } from './spec.ts';
 import type { Wanted } from '../workload/wanted.ts';
+import { limits } from '../../schemas/limits.ts';
 
 export type Step =
   | { readonly kind: 'none' }
@@ -26,9 +27,6 @@ export type Step =
   | { readonly kind: 'remove'; readonly dockerId: string };
 
 const none: Step = { kind: 'none' };
-
-/** How long until a removal by the engine itself is looked at again. */
-const removalPollMs = 1000;
 
 export function plan(wanted: Wanted, observed: Observed, restart: RestartState, nowMs: number): Step {
   if (wanted.want === 'untouched') return none;
@@ -132,7 +130,7 @@ function clear({ dockerId, state }: Found, restart: RestartState, nowMs: number)
     case 'dead':
       return { kind: 'remove', dockerId };
     case 'removing':
-      return { kind: 'wait', untilMs: nowMs + removalPollMs };
+      return { kind: 'wait', untilMs: nowMs + limits.removalLookMs };
   }
 }
 

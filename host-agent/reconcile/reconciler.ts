@@ -96,10 +96,6 @@ export interface ReconcilerParts {
   readonly log: Log;
 }
 
-/** Until a container is looked at again whose engine call ended without an answer, or in a bug. */
-const outageRetryMs = 1000;
-const bugRetryMs = 5000;
-
 export function createReconciler(parts: ReconcilerParts): Reconciler {
   const { engine, owner, executor, logs, reporter, restartStore, clock, steadyMs, metrics, log } = parts;
   const bounds = parts.restartBackoff;
@@ -168,11 +164,11 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
     } catch (error) {
       if (isOutage(error)) {
         parts.monitor().suspect();
-        later(id, outageRetryMs);
+        later(id, limits.stepOutageRetryMs);
         return;
       }
       complain(id, error);
-      later(id, bugRetryMs);
+      later(id, limits.stepBugRetryMs);
     }
   };
 
@@ -306,7 +302,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
       return;
     }
     parts.monitor().suspect();
-    later(id, outageRetryMs);
+    later(id, limits.stepOutageRetryMs);
   };
 
   const note = (id: ContainerId, step: Step, outcome: Outcome): void => {

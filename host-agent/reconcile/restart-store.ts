@@ -13,6 +13,7 @@ import { createLazyFile, readDecoded } from '../disk/files.ts';
 import { blank, lastingOf, type RestartState } from './restart-state.ts';
 import { noOrphans, type OrphanState } from '../workload/orphans.ts';
 import type { StateDisk } from '../disk/state-disk.ts';
+import { limits } from '../../schemas/limits.ts';
 
 const Count = Type.Integer({ minimum: 0 });
 const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
@@ -49,8 +50,6 @@ const decodeRestartStates = decoder(
     }),
   }),
 );
-
-const flushMs = 500;
 
 /**
  * Over a restart a wait goes on with what is left of it, by the wall clock, within what it can have
@@ -110,7 +109,7 @@ export async function loadRestartStore(
       containers: Object.fromEntries([...states].map(([id, restart]) => [id, toStored(restart, time)])),
       orphans: { ...orphans, approved: [...orphans.approved] },
     });
-  const file = createLazyFile(path, content, flushMs, disk);
+  const file = createLazyFile(path, content, limits.restartStateFlushMs, disk);
 
   return {
     of: (id) => states.get(id) ?? blank,

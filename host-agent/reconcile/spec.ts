@@ -91,9 +91,6 @@ const hash = (value: unknown): string => createHash('sha256').update(JSON.string
 /** `80` and `"80"` → `"80/tcp"`. */
 export const portKey = (port: Port): string => (String(port).includes('/') ? String(port) : `${port}/tcp`);
 
-/** The engine refuses less than a hundredth of a CPU, and more than the host has. */
-const cpuMillisMin = 10;
-
 export interface Making {
   readonly owner: Owner;
   readonly container: DesiredContainer;
@@ -127,7 +124,7 @@ export function createBody({
   diskBytes,
 }: Making): object {
   const ports = container.ports.map(portKey);
-  const cpuMillis = Math.max(cpuMillisMin, Math.min(container.cpu_millis, hostCpuMillis));
+  const cpuMillis = Math.max(limits.engineCpuMillisMin, Math.min(container.cpu_millis, hostCpuMillis));
   return {
     // By its id: the image that was looked at, whatever its tag names by now.
     Image: imageId,

@@ -80,7 +80,7 @@ export async function connectNats(options: NatsOptions, log: Log): Promise<NatsC
     reconnectTimeWait: 250,
     reconnectJitter: 250,
     pingInterval: options.isUrgent === true ? limits.natsPingUrgentMs : limits.natsPingMs,
-    maxPingOut: 2,
+    maxPingOut: limits.natsPingsUnanswered,
     timeout: options.isUrgent === true ? limits.natsConnectUrgentMs : limits.natsConnectMs,
     noAsyncTraces: true,
     ignoreAuthErrorAbort: true,

@@ -62,7 +62,6 @@ interface Flight {
   timer: NodeJS.Timeout | undefined;
 }
 
-const sweepMs = 50;
 const unavailable: Outcome = { code: 'unavailable', body: '' };
 
 export interface CoalescerOptions {
@@ -101,7 +100,7 @@ export class Coalescer {
         if (error === null) this.#onMessage(message);
       },
     });
-    this.#sweeper = setInterval(() => this.#sweep(), sweepMs).unref();
+    this.#sweeper = setInterval(() => this.#sweep(), limits.rpcSweepMs).unref();
     void this.#watchConnection();
   }
 

@@ -110,4 +110,23 @@ export const agent = {
   /** Of one Linux bridge; all tenants' containers of a host are on one. */
   bridgePorts: 1023,
   containersPerHost: 500,
+  /** Failed probes in a row before the engine counts as away: a busy machine may lose one. */
+  engineProbesFailed: 2,
+  /** Of a member's name in an answer of the engine: no member that is kept has a longer one. */
+  engineNameBytes: 256,
+  /** Nesting of an answer of the engine. */
+  engineAnswerLevels: 64,
+  /** The list of pulled images is written this long after a change. */
+  imagesFlushMs: 1 * seconds,
+  /** Of the message in a reported observation. */
+  observationMessageChars: 1024,
+  /** Between two looks at a removal that the engine itself carries out. */
+  removalLookMs: 1 * seconds,
+  /** Before another step for a container whose last engine call had no answer, or hit a bug. */
+  stepOutageRetryMs: 1 * seconds,
+  stepBugRetryMs: 5 * seconds,
+  /** Restart states are written this long after a change. */
+  restartStateFlushMs: 500,
+  /** The engine refuses less than a hundredth of a CPU. */
+  engineCpuMillisMin: 10,
 } as const;

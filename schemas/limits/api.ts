@@ -14,6 +14,9 @@ export const api = {
   logsMax: 500,
   eventsDefault: 100,
   eventsMax: 500,
+  /** Of the name, and of the registry and repository of the image (docs/api). */
+  containerNameChars: 63,
+  imageNameChars: 255,
 } as const;
 
 /** What a tenant may use before an operator says otherwise. */

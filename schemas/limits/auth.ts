@@ -57,4 +57,16 @@ export const auth = {
    * is of `rateBuckets` at most.
    */
   redisUnreadBytes: 2 * MiB,
+  /** To connect to Redis, and for the answer to one command. */
+  redisConnectMs: 2 * seconds,
+  redisCommandMs: 1 * seconds,
+  /** Redis drops the count of a gateway that no longer renews it. */
+  redisCountTtlSeconds: 60,
+  /** After a failed read of the revocations of one owner. */
+  revocationRetryMs: 500,
+  /** For a page of revocations. */
+  revocationReadMs: 5 * seconds,
+  /** Between two connections to Redis. */
+  redisRetryMinMs: 100,
+  redisRetryMaxMs: 5 * seconds,
 } as const;

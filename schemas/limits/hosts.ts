@@ -62,4 +62,15 @@ export const hosts = {
   /** Faults in one heartbeat, and characters in the message of each. */
   hostFaults: 8,
   hostFaultChars: 300,
+  /** Placement looks at every host of a fleet up to this size, and at a sample of a larger one. */
+  placementAllHosts: 32,
+  /**
+   * The emptiest of a few random hosts is nearly as good as of all (Azar et al., Balanced
+   * Allocations).
+   */
+  placementSampleHosts: 8,
+  /** Hosts looked at in search of one without faults, where a host with faults is found already. */
+  placementDoubtfulHosts: 64,
+  /** Pushes of the account in a row: another process may push at the same time. */
+  revocationPushes: 4,
 } as const;

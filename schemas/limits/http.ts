@@ -54,4 +54,23 @@ export const http = {
   requestDeadlineMs: 10 * seconds,
   shutdownGraceMs: 15 * seconds,
   idleTimeoutMs: 10 * seconds,
+  /** node:http: for the head of a request, and for all of it. */
+  requestHeadMs: 10 * seconds,
+  requestWholeMs: 30 * seconds,
+  /** Between two looks whether anything is in flight at a shutdown. */
+  shutdownLookMs: 20,
+  /**
+   * A gateway stops when nothing was in flight for this long: the kernel has the last byte, and a
+   * client that connected at the last moment has its answer.
+   */
+  shutdownQuietMs: 100,
+  /**
+   * A larger reply is handed over as the socket takes it; a smaller one is copied into its buffer
+   * whole.
+   */
+  replyWholeBytes: 64 * KiB,
+  /** `Cache-Control` of the OpenAPI document. */
+  openApiMaxAgeSeconds: 300,
+  /** Of an unknown field's name in an answer. */
+  faultFieldChars: 128,
 } as const;

@@ -62,4 +62,13 @@ export const logs = {
   logCatchUpMs: 10 * seconds,
   logFrameBytes: 1 * MiB,
   logCursorFlushMs: 500,
+  /**
+   * Times of lines remembered for each container (64 KiB): more than an engine repeats after a
+   * reconnect.
+   */
+  logTimesRemembered: 8192,
+  /**
+   * Lines that wait for the cursor's own line count as new when the engine is silent for this long.
+   */
+  logSearchQuietMs: 1 * seconds,
 } as const;

@@ -1,5 +1,5 @@
 /** Connections to NATS, and the cluster's record. */
-import { seconds, minutes } from './units.ts';
+import { MiB, seconds, minutes } from './units.ts';
 
 export const nats = {
   /** A server that does not answer two pings in a row is away, and another is tried. */
@@ -26,4 +26,16 @@ export const nats = {
   clusterWatchMs: 1 * seconds,
   /** So often in a row the record must be missing before it is gone. */
   clusterAbsences: 10,
+  /**
+   * Least `max_payload` of a NATS server, and its own default: a journal entry or a batch of asks
+   * fits, with what the protocol adds.
+   */
+  natsPayloadBytes: 1 * MiB,
+  /** One log line for this many failed reads of the cluster record. */
+  clusterLogEveryAttempts: 20,
+  /** Unanswered pings in a row after which a server counts as away. */
+  natsPingsUnanswered: 2,
+  /** To ask JetStream what it can do, and to make buckets and streams at a start. */
+  natsInfoMs: 5 * seconds,
+  jetstreamSetupMs: 10 * seconds,
 } as const;

@@ -109,4 +109,20 @@ export const partition = {
   sweepIntervalMs: 1 * seconds,
   sweepChanges: 200,
   placementHistory: 32,
+  /** Records that a sweep passes in one step (lib/slices.ts). */
+  sweepStepRecords: 64,
+  /** A process that missed this many sweeps stood still, and heard no heartbeats meanwhile. */
+  sweepsMissed: 3,
+  /** One page of a load. */
+  loadReadMessages: 500,
+  loadReadBytes: 4 * MiB,
+  /** Between two attempts to take an epoch. */
+  epochRetryMinMs: 50,
+  epochRetryMaxMs: 2 * seconds,
+  /** Between two attempts to load a partition or to publish its events. */
+  storeRetryMinMs: 100,
+  storeRetryMaxMs: 5 * seconds,
+  /** Between two attempts of `checkInFlightRetries`. */
+  checkInFlightMinMs: 1,
+  checkInFlightMaxMs: 16,
 } as const;

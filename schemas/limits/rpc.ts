@@ -20,4 +20,6 @@ export const rpc = {
   gatewayProbeDeadlineMs: 5 * seconds,
   /** NATS away for longer than this: asks are refused at once. */
   natsAwayMs: 2 * seconds,
+  /** Asks that reached their deadline are settled this often. */
+  rpcSweepMs: 50,
 } as const;

@@ -24,4 +24,13 @@ export const streams = {
   streamReadMessages: 64,
   waitDefaultSeconds: 30,
   waitMaxSeconds: 300,
+  /** For one look of a stream or wait at the owner. */
+  watchAskMs: 5 * seconds,
+  /** `Retry-After` where every seat for streams is taken. */
+  streamRetryAfterSeconds: 5,
+  /** A client waits this long before it resumes a stream (`retry:`). */
+  streamRetryMs: 2 * seconds,
+  /** The last lines are looked for in a window of this length, then in longer and longer ones. */
+  tailWindowMs: 4 * seconds,
+  tailWindowGrowth: 8,
 } as const;

@@ -81,4 +81,10 @@ export const vpn = {
   /** ISO/IEC 18004 table 7: bytes in a version 40 symbol at level L. */
   qrBytes: 2953,
   p12Iterations: 2048,
+  ipv6PoolPrefixMin: 64,
+  peerNameChars: 64,
+  /**
+   * A renewal that gains less is not worth it: clocks differ, and certificates end on the second.
+   */
+  certificateGainMs: 1 * days,
 } as const;

@@ -17,8 +17,6 @@ import type { Reply, Sink } from './engine.ts';
 import { emptyBag, judgeFraming, safeHeaderValue, takeHeader, type HeaderBag } from './guard.ts';
 
 const nothing = new Uint8Array(0);
-const headersTimeoutMs = 10_000;
-const requestTimeoutMs = 30_000;
 
 function headersOf(request: IncomingMessage): HeaderBag {
   const bag = emptyBag();
@@ -171,8 +169,8 @@ export function nodeEngine(
   const server: Server = createServer(
     {
       maxHeaderSize: limits.headerBytes,
-      headersTimeout: headersTimeoutMs,
-      requestTimeout: requestTimeoutMs,
+      headersTimeout: limits.requestHeadMs,
+      requestTimeout: limits.requestWholeMs,
       keepAliveTimeout: limits.idleTimeoutMs,
       connectionsCheckingInterval: 2_000,
       noDelay: true,

@@ -6,13 +6,7 @@
 import { sleep } from '../../../lib/backoff.ts';
 import type { Clock } from '../../../lib/clock.ts';
 import type { HttpEngine } from './engine.ts';
-
-const pollMs = 20;
-/**
- * Nothing in flight for so long: the last byte was handed to the kernel, and whoever connected at
- * the last moment has sent what it wanted and has its answer.
- */
-const quietMs = 100;
+import { limits } from '../../../schemas/limits.ts';
 
 export async function drain(
   engine: HttpEngine,
@@ -31,8 +25,8 @@ export async function drain(
     const nowMs = clock.monotonicMs();
     // A process that got no processor between two looks has seen no quiet.
     if (engine.inFlight() > 0) busyMs = nowMs;
-    if (nowMs >= endMs || nowMs - busyMs >= quietMs) break;
-    await sleep(pollMs);
+    if (nowMs >= endMs || nowMs - busyMs >= limits.shutdownQuietMs) break;
+    await sleep(limits.shutdownLookMs);
   }
   engine.close();
 }

@@ -23,12 +23,8 @@ import {
 import type { Reply, Sink } from './engine.ts';
 import { emptyBag, judgeFraming, safeHeaderValue, takeHeader, type HeaderBag } from './guard.ts';
 import type { UwsModule } from './uws-binary.ts';
+import { limits } from '../../../schemas/limits.ts';
 
-/**
- * Larger replies are handed over as the socket takes them, instead of being copied into its buffer
- * whole.
- */
-const tryEndBytes = 64 * 1024;
 const listenExclusively = 1;
 
 const statusLines = new Map(Object.entries(STATUS_CODES).map(([code, text]) => [Number(code), `${code} ${text}`]));
@@ -126,7 +122,7 @@ class UwsExchange implements Exchange {
     this.#writeHead(reply);
     if (isBodiless(reply) || this.head.method === 'HEAD') {
       this.#sendNoBody(reply, ending);
-    } else if (ending === 'ended' || reply.body.length < tryEndBytes) {
+    } else if (ending === 'ended' || reply.body.length < limits.replyWholeBytes) {
       response.end(reply.body, ending === 'ended');
     } else {
       this.#sendLarge(typeof reply.body === 'string' ? Buffer.from(reply.body) : reply.body);

@@ -38,7 +38,6 @@ const wireguardPort = 51820;
  */
 const everything = ['0.0.0.0/0', '::/0'] as const;
 
-const ipv6PoolPrefixMin = 64;
 const host = 'must be a host name or an address';
 
 /** RFC 6890: this network, loopback, and all from multicast on. */
@@ -68,8 +67,8 @@ function checkIpv6Pool(value: unknown, ipv4Pool: unknown, report: Report): void 
   const ipv4 = typeof ipv4Pool === 'string' ? parseCidr(ipv4Pool) : undefined;
   const most = 96 + (ipv4?.family === 4 ? ipv4.prefix : limits.ipv4PoolPrefixMax);
   if (pool?.family !== 6) report('ipv6_pool', 'is not an IPv6 network');
-  else if (pool.prefix < ipv6PoolPrefixMin || pool.prefix > most) {
-    report('ipv6_pool', `must be from /${ipv6PoolPrefixMin} to /${most}`);
+  else if (pool.prefix < limits.ipv6PoolPrefixMin || pool.prefix > most) {
+    report('ipv6_pool', `must be from /${limits.ipv6PoolPrefixMin} to /${most}`);
   } else if (!isLendable(pool)) report('ipv6_pool', 'has addresses that no host can have');
 }
 

@@ -6,6 +6,7 @@ import type { Validated } from '../../compute/create-body.ts';
 import { bodyValidator } from '../../http/validate.ts';
 import { checkDns, checkRoutes, examine, normalAddress, normalCidr, normalised, type Report } from './body.ts';
 import { parseExpiry, parseTimestamp } from './timestamp.ts';
+import { limits } from '../../../schemas/limits.ts';
 
 /** What a tenant says of a peer that it makes. `network` null: the default one. */
 export interface PeerSettings {
@@ -24,7 +25,6 @@ const validateUpdateSchema = bodyValidator(PeerUpdateBody);
  * or what moves what one sees.
  */
 const unprintable = /[\p{C}\p{Zl}\p{Zp}]/u;
-const nameChars = 64;
 
 function checkName(value: unknown, report: Report): void {
   if (typeof value !== 'string') return;
@@ -33,7 +33,7 @@ function checkName(value: unknown, report: Report): void {
   else if (name.trim() === '') report('name', "can't be blank");
   else if (name !== name.trim()) report('name', 'must not begin or end with a space');
   // Some characters are longer when they are normalised.
-  else if (name.length > nameChars) report('name', `must be at most ${nameChars} characters`);
+  else if (name.length > limits.peerNameChars) report('name', `must be at most ${limits.peerNameChars} characters`);
 }
 
 function checkExpiry(value: unknown, nowMs: number, report: Report): void {

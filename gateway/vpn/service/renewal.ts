@@ -2,9 +2,6 @@
 import { limits } from '../../../schemas/limits.ts';
 import type { KeptCertificate } from '../../../schemas/api/network.ts';
 
-/** Less than this is nothing gained: two clocks, or the second in which it was made. */
-const worthwhileMs = 24 * 3600 * 1000;
-
 /** `notAfterMs`: how long a certificate that was made now would be good. */
 export function isRenewalDue(
   { notAfterMs: endsMs }: Pick<KeptCertificate, 'notAfterMs'>,
@@ -13,5 +10,5 @@ export function isRenewalDue(
   lifetimeMs: number = limits.certificateLifetimeMs,
 ): boolean {
   const left = endsMs - nowMs;
-  return left < lifetimeMs * limits.certificateRenewFraction && notAfterMs - endsMs > worthwhileMs;
+  return left < lifetimeMs * limits.certificateRenewFraction && notAfterMs - endsMs > limits.certificateGainMs;
 }

@@ -1,0 +1,28 @@
+/** What every program does beside its work: log, metrics, shutdown. */
+import { KiB, seconds } from './units.ts';
+
+export const programs = {
+  /** Log lines below `warn` are written together: at this length, or this long after the first. */
+  logBufferChars: 32 * KiB,
+  logBufferMs: 200,
+  /** Tokens in METRICS_TOKEN_FILE. */
+  metricsTokens: 8,
+  /** A sort in slices sorts runs of this many items at once. */
+  sortRunItems: 64,
+  /** Faults that one decoding names. */
+  decodeErrors: 512,
+  /** What each part of a program may take to stop: the listener of metrics, a NATS connection. */
+  stopListenerMs: 2 * seconds,
+  stopConnectionMs: 2 * seconds,
+  /** Work in rounds, such as a scrub, which finishes its request; a connection that drains. */
+  stopWorkMs: 5 * seconds,
+  /** A part that only ends a wait. */
+  stopPartMs: 1 * seconds,
+  /**
+   * An agent waits for the acknowledgement of its log blocks (`logAckTimeoutMs`), then for its farewell
+   * and its connection (`farewellMs` each).
+   */
+  stopAgentMs: 14 * seconds,
+  /** An actors process hands its partitions over (`leaveMs`), and commits before. */
+  stopPartitionsMs: 15 * seconds,
+} as const;
