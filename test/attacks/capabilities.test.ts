@@ -5,8 +5,8 @@
  */
 import t from 'tap';
 import { defaultCapabilities } from '../../host-agent/reconcile/confinement.ts';
-import { eventually } from '../host-agent/support/eventually.ts';
 import { startRig, steady } from '../host-agent/support/rig.ts';
+import { until } from '../support/until.ts';
 
 /** linux/capability.h */
 const bits = { CHOWN: 0, DAC_OVERRIDE: 1, FOWNER: 3, KILL: 5, SETGID: 6, SETUID: 7, NET_BIND_SERVICE: 10 } as const;
@@ -37,13 +37,10 @@ t.test('what a container may do', async (t) => {
     return text;
   };
   const outputOf = (id: string) =>
-    eventually(
-      async () => {
-        const text = await said(id);
-        return text.includes('done') ? text : undefined;
-      },
-      () => 'its output',
-    );
+    until('its output', async () => {
+      const text = await said(id);
+      return text.includes('done') ? text : undefined;
+    });
   const process = agent();
 
   await t.test('by default: the few that ordinary images need, and none to gain', async (t) => {

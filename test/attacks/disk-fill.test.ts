@@ -5,8 +5,8 @@
  */
 import t from 'tap';
 import { pushTestImage } from '../../dev/servers/registry.ts';
-import { eventually } from '../host-agent/support/eventually.ts';
 import { startRig, steady } from '../host-agent/support/rig.ts';
+import { until } from '../support/until.ts';
 
 const MiB = 1024 * 1024;
 const limit = 8 * MiB;
@@ -32,21 +32,18 @@ t.test('disks', async (t) => {
   };
 
   const gone = (dockerId: string): Promise<unknown> =>
-    eventually(
+    until(
+      'its removal',
       async () => (await engine.call('GET', `/containers/${dockerId}/json`)).status === 404 || undefined,
-      () => 'its removal',
     );
 
   const tell = (dockerId: string): Promise<unknown> =>
-    eventually(
-      async () => {
-        const { status, text } = await engine.call('GET', `/containers/${dockerId}/logs?stdout=1`);
-        if (status === 404 || text.includes('told')) return true;
-        await engine.call('POST', `/containers/${dockerId}/kill?signal=USR1`);
-        return undefined;
-      },
-      () => 'the container to hear the test',
-    );
+    until('the container to hear the test', async () => {
+      const { status, text } = await engine.call('GET', `/containers/${dockerId}/logs?stdout=1`);
+      if (status === 404 || text.includes('told')) return true;
+      await engine.call('POST', `/containers/${dockerId}/kill?signal=USR1`);
+      return undefined;
+    });
 
   // They end before anything is measured.
   const careless = agent({ ...calm, DISK_INTERVAL_MS: longMs, RESTART_BACKOFF_MIN_MS: longMs });
@@ -54,9 +51,9 @@ t.test('disks', async (t) => {
   const stopped = controlPlane.desire({ ...(await script('disk-stopped', fill('/tmp'))), disk_bytes: limit });
   await controlPlane.reported(ended.id, ({ observation }) => observation.reason === 'exited');
   const left = [(await engine.only(ended.id)).Id, (await engine.only(stopped.id)).Id];
-  await eventually(
+  await until(
+    'a full layer',
     async () => (await engine.call('GET', `/containers/${left[1]}/logs?stdout=1`)).text.includes('full') || undefined,
-    () => 'a full layer',
   );
   controlPlane.desire({ id: stopped.id, desired: 'stopped' });
   await controlPlane.reported(stopped.id, ({ observation }) => observation.status === 'stopped');
@@ -95,9 +92,9 @@ t.test('disks', async (t) => {
     const { Id, Mounts } = (await engine.only(id)) as unknown as { Id: string; Mounts: { Name: string }[] };
     await tell(Id);
     await evicted(id);
-    await eventually(
+    await until(
+      'the removal of its volume',
       async () => (await engine.call('GET', `/volumes/${Mounts[0]?.Name}`)).status === 404 || undefined,
-      () => 'the removal of its volume',
     );
     controlPlane.desire({ id, desired: 'removed' });
     await controlPlane.reported(id, ({ gone }) => gone);
@@ -107,9 +104,9 @@ t.test('disks', async (t) => {
     const { id } = controlPlane.desire(await script('disk-old', fill('/tmp')));
     await controlPlane.reported(id, isRunning);
     const { Id } = await engine.only(id);
-    await eventually(
+    await until(
+      'a full layer',
       async () => (await engine.call('GET', `/containers/${Id}/logs?stdout=1`)).text.includes('full') || undefined,
-      () => 'a full layer',
     );
     // Looked at again and again meanwhile.
     const capped = controlPlane.desire({ ...(await script('disk-again', fill('/tmp'))), disk_bytes: limit });
@@ -140,9 +137,9 @@ t.test('disks', async (t) => {
     controlPlane.desire({ id, desired: 'removed' });
     await controlPlane.reported(id, ({ gone }) => gone);
     controlPlane.drop(id);
-    await eventually(
+    await until(
+      'the removal of the idle image',
       async () => (await engine.call('GET', `/images/${name(idle)}/json`)).status === 404 || undefined,
-      () => 'the removal of the idle image',
     );
     t.equal((await engine.call('GET', `/images/${name(foreign)}/json`)).status, 200, 'pulled by another');
     t.match(await second.metrics(), /longshore_agent_images_removed_total [1-9]/);

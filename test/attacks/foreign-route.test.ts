@@ -14,8 +14,9 @@ import { prepareNatsIdentity } from '../../cli/keys/nats-identity.ts';
 import { freePort } from '../../dev/process/process.ts';
 import { toolHere } from '../../dev/fetch/tools.ts';
 import { connectNats } from '../../lib/nats/connection.ts';
-import { quietLog, until } from '../gateway/support.ts';
+import { quietLog } from '../gateway/support.ts';
 import { temporaryFolder } from '../support/folder.ts';
+import { until } from '../support/until.ts';
 
 const folder = temporaryFolder(t);
 const tool = await toolHere('nats-server');

@@ -6,8 +6,9 @@
 import t, { type Test } from 'tap';
 import { limits } from '../../schemas/limits.ts';
 import { hiddenRequest } from '../gateway/smuggling.ts';
-import { engines, memoryOwner, runGateway, serveOwner, startGround, until } from '../gateway/support.ts';
+import { engines, memoryOwner, runGateway, serveOwner, startGround } from '../gateway/support.ts';
 import { get, halfPost, openRaw, statusOf, type RawConnection } from '../gateway/sockets.ts';
+import { until } from '../support/until.ts';
 
 const compute = '/api/v2/compute';
 const count = limits.requestsInFlight + 1;

@@ -11,8 +11,8 @@ import { containerName, ownerLabels, specHash } from '../../host-agent/reconcile
 import type { ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { host, type Desire } from '../host-agent/support/control-plane.ts';
-import { eventually } from '../host-agent/support/eventually.ts';
 import { startRig, steady } from '../host-agent/support/rig.ts';
+import { until } from '../support/until.ts';
 
 /** Their list is larger than what the agent keeps of an answer (`limits.engineAnswerBytes`). */
 const fromBefore = 2;
@@ -106,13 +106,13 @@ t.test('an image with a label of 4 MiB', async (t) => {
     }
   });
 
-  await eventually(
+  await until(
+    'a beat without the fault of an engine that lists nothing',
     () =>
       controlPlane
         .beats()
         .at(-1)
         ?.faults?.every(({ kind }) => kind !== 'engine_degraded') || undefined,
-    () => 'a beat without the fault of an engine that lists nothing',
   );
   await process.stop();
 });

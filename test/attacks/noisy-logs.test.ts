@@ -27,9 +27,9 @@ import type { ContainerId, HostKey, TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { LogBlock, type LogEntry } from '../../schemas/api/log.ts';
 import { quietLog, startCluster, type Ground } from '../actors/support.ts';
-import { eventually } from '../host-agent/support/eventually.ts';
 import { startFakeEngine, type FakeEngine } from '../host-agent/support/fake-engine.ts';
 import { temporaryFolder } from '../support/folder.ts';
+import { until } from '../support/until.ts';
 
 const decodeBlock = decoder(LogBlock);
 const host = 'h1' as HostKey;
@@ -164,10 +164,7 @@ async function run(t: Test, given: LogRates, times: number) {
   });
   t.teardown(() => budgets.stop());
   for (const source of [quiet, ...noisy]) logs.follow(source, source.id, 'run');
-  await eventually(
-    () => log.isFollowed(),
-    () => 'a follower of the quiet container',
-  );
+  await until('a follower of the quiet container', () => log.isFollowed());
 
   const noise: LogEntry[] = [];
   let noiseBytes = 0;
@@ -189,14 +186,11 @@ async function run(t: Test, given: LogRates, times: number) {
   log.speak('the last');
   spoken.push('the last');
   const reader = new LogReader(Promise.resolve(nc), systemClock, () => t.fail('a block that can’t be read'));
-  const read = await eventually(
-    async () => {
-      nowMs += stepMs;
-      const { entries } = await reader.newest(quiet.tenant, quiet.id, [host], limits.logsMax);
-      return entries.at(-1)?.line === 'the last' ? entries : undefined;
-    },
-    () => 'the last line of the quiet container',
-  );
+  const read = await until('the last line of the quiet container', async () => {
+    nowMs += stepMs;
+    const { entries } = await reader.newest(quiet.tenant, quiet.id, [host], limits.logsMax);
+    return entries.at(-1)?.line === 'the last' ? entries : undefined;
+  });
   return { spoken, read, noise, largestBytes };
 }
 

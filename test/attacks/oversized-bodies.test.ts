@@ -12,7 +12,7 @@ import { limits } from '../../schemas/limits.ts';
 import { routes, type Route } from '../../schemas/routes.ts';
 import { engines, memoryOwner, runGateway, serveOwner, startGround } from '../gateway/support.ts';
 import { get, halfPost, openRaw, statusOf, type RawConnection } from '../gateway/sockets.ts';
-import { until } from '../gateway/support.ts';
+import { until } from '../support/until.ts';
 
 const compute = '/api/v2/compute';
 const enrol = '/api/v2/hosts/enrol';

@@ -16,16 +16,9 @@ import { limits } from '../../schemas/limits.ts';
 import { partitionOf } from '../../schemas/wire/subjects.ts';
 import type { TenantId } from '../../schemas/ids.ts';
 import type { Revocation } from '../../schemas/api/tenant.ts';
-import {
-  memoryOwner,
-  recordingLog,
-  revocationsOf,
-  runGateway,
-  serveOwner,
-  startGround,
-  until,
-} from '../gateway/support.ts';
+import { memoryOwner, recordingLog, revocationsOf, runGateway, serveOwner, startGround } from '../gateway/support.ts';
 import { temporaryFolder } from '../support/folder.ts';
+import { until } from '../support/until.ts';
 
 // Before the first test: tap ends a file that has a teardown and nothing to do for a moment.
 const ground = await startGround(t);

@@ -13,9 +13,10 @@ import { run } from '../../dev/process/run.ts';
 import { toolHere } from '../../dev/fetch/tools.ts';
 import { ambiguousRequests, hiddenRequest, misframedChunks } from '../gateway/smuggling.ts';
 import { get, halfPost, openRaw, statusOf } from '../gateway/sockets.ts';
-import { memoryOwner, runGateway, serveOwner, startGround, until, type RunningGateway } from '../gateway/support.ts';
+import { memoryOwner, runGateway, serveOwner, startGround, type RunningGateway } from '../gateway/support.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { skipWithoutTools } from '../support/tools.ts';
+import { until } from '../support/until.ts';
 
 const compute = '/api/v2/compute';
 /** By the proxy, for the tests of what is hidden. */

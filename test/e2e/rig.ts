@@ -14,13 +14,13 @@ import { startProgram, type ProgramName } from '../../dev/programs.ts';
 import { startRedis, type Redis } from '../../dev/servers/redis.ts';
 import { demoImage } from '../../dev/servers/registry.ts';
 import { devAudience, devIssuer, prepareTokenIssuer } from '../../dev/tokens.ts';
-import { sleep } from '../../lib/backoff.ts';
 import { readClusterEntry } from '../../lib/nats/cluster-record.ts';
 import { isRestoring } from '../../schemas/records/cluster.ts';
 import type { Container, ContainerStatusView } from '../../schemas/api/container.ts';
 import { viewEngine, type EngineView } from '../host-agent/support/engine.ts';
 import { sharedEngine, sharedRegistry } from '../support/servers.ts';
 import { temporaryFolder } from '../support/folder.ts';
+import { until } from '../support/until.ts';
 
 export interface Reply<T = unknown> {
   readonly status: number;
@@ -391,21 +391,13 @@ export async function startRig(t: Test, options: RigOptions = {}): Promise<Rig> 
 export const named = (prefix: string, count: number): string[] =>
   Array.from({ length: count }, (_, index) => `${prefix}${index}`);
 
-/** Calls until `check` is true of the result; fails with the last one after the deadline. */
-export async function eventually<T>(
+/** The programs, an engine and its images take longer than one program's own parts. */
+const deadlineMs = 180_000;
+
+/** `until`, with the time that the whole takes. */
+export const eventually = <T>(
   what: string,
   look: () => Promise<T>,
-  check: (value: T) => boolean,
-  deadlineMs = 180_000,
-): Promise<T> {
-  const endMs = performance.now() + deadlineMs;
-  for (;;) {
-    const value = await look().catch((error: unknown) => error as T);
-    if (!(value instanceof Error) && check(value)) return value;
-    if (performance.now() > endMs) throw new Error(`${what}: not within ${deadlineMs} ms; last ${show(value)}`);
-    await sleep(100);
-  }
-}
-
-const show = (value: unknown): string =>
-  value instanceof Error ? value.message : JSON.stringify(value).slice(0, 2000);
+  isSo: (value: T) => boolean,
+  withinMs = deadlineMs,
+): Promise<T> => until(what, look, isSo, withinMs);

@@ -1,6 +1,6 @@
 /** Raw connections to a server under test, from addresses of the loopback network. */
 import { connect, type Socket } from 'node:net';
-import { until } from './support.ts';
+import { until } from '../support/until.ts';
 
 export interface RawConnection {
   readonly socket: Socket;

@@ -271,14 +271,6 @@ export async function untilReady(url: string, deadlineMs = 60_000): Promise<void
   }
 }
 
-export async function until(what: string, check: () => boolean | Promise<boolean>, deadlineMs = 60_000): Promise<void> {
-  const endMs = performance.now() + deadlineMs;
-  while (!(await check())) {
-    if (performance.now() > endMs) throw new Error(`${what}: not within ${deadlineMs} ms`);
-    await sleep(10);
-  }
-}
-
 /**
  * The system's clock, which a test can stop: then no budget is refilled, however slow the machine
  * is. Waits that are timers go on. A gateway does not drain while its clock stands still: let it go

@@ -21,8 +21,8 @@ import { limits } from '../../schemas/limits.ts';
 import type { ReportAnswer } from '../../schemas/wire/host.ts';
 import { describe } from '../../host-agent/reconcile/describe.ts';
 import { absent } from '../../host-agent/reconcile/observed.ts';
+import { until } from '../support/until.ts';
 import { id, restartState, tenant, wanted } from './support/decisions.ts';
-import { eventually } from './support/eventually.ts';
 
 const log = createLog('test', 'silent');
 const retry = { minMs: 1, maxMs: 20 };
@@ -71,9 +71,9 @@ t.test('queue: what hangs holds up what hangs, and nothing else', async (t) => {
   const { begun, work, end, working } = gated();
   const queue = createQueue<string>({ workers: 2, slowWorkers: 3, patienceMs: 1 }, work);
   const begins = (key: string, times = 1) =>
-    eventually(
-      () => begun.filter((each) => each === key).length === times,
+    until(
       () => `${key} begun ${times} times, not ${begun.join(' ')}`,
+      () => begun.filter((each) => each === key).length === times,
     );
   // As many as the slow workers hold, and one more than the workers.
   for (const key of ['h1', 'h2', 'h3']) queue.enqueue(key);
@@ -100,9 +100,9 @@ t.test('queue: slow and quick together are bounded, whatever hangs', async (t) =
   const queue = createQueue<string>({ workers: 2, slowWorkers: 3, patienceMs: 1 }, work);
   const keys = Array.from({ length: 20 }, (_, index) => `k${index}`);
   for (const key of keys) queue.enqueue(key);
-  await eventually(
-    () => working().length === 5,
+  await until(
     () => `five at a time, not ${working().length}`,
+    () => working().length === 5,
   );
   while (begun.length < keys.length || working().length > 0) {
     t.ok(working().length <= 5);
@@ -263,10 +263,7 @@ t.test('files: what the disk refused is written as soon as it can be, and the fa
   t.match(faults.list(), [{ kind: 'state_unwritable', message: /free space: / }]);
   content = 'two';
   rmSync(blocked);
-  await eventually(
-    () => faults.list().length === 0,
-    () => 'the end of the fault, without another touch',
-  );
+  await until('the end of the fault, without another touch', () => faults.list().length === 0);
   t.equal(readFileSync(path, 'utf8'), 'two', 'the newest content');
 });
 
@@ -380,23 +377,14 @@ t.test('reports', async (t) => {
     reporter.restart({ session: 7, partitions: 1 });
     reporter.set(observed('a'));
     reporter.set(observed('b'));
-    await eventually(
-      () => sent.length === 1 || undefined,
-      () => 'a report',
-    );
+    await until('a report', () => sent.length === 1 || undefined);
     t.same(ids(sent), [['a', 'b']]);
     reporter.set(observed('a'));
     reporter.set(observed('b', 'stopped'));
-    await eventually(
-      () => sent.length === 2 || undefined,
-      () => 'another',
-    );
+    await until('another', () => sent.length === 2 || undefined);
     t.same(ids(sent).at(-1), ['b']);
     reporter.repeat();
-    await eventually(
-      () => sent.length === 3 || undefined,
-      () => 'everything again',
-    );
+    await until('everything again', () => sent.length === 3 || undefined);
     t.same(ids(sent).at(-1), ['a', 'b']);
     t.same(
       sent.flatMap(({ items }) => items.map(({ seq }) => seq)),
@@ -411,15 +399,9 @@ t.test('reports', async (t) => {
     );
     reporter.restart({ session: 1, partitions: 1 });
     reporter.set(observed('a', 'running'));
-    await eventually(
-      () => sent.length > 2 || undefined,
-      () => 'several attempts',
-    );
+    await until('several attempts', () => sent.length > 2 || undefined);
     reporter.set(observed('a', 'stopped'));
-    await eventually(
-      () => sent.at(-1)?.items[0]?.observation.status === 'stopped' || undefined,
-      () => 'the newest',
-    );
+    await until('the newest', () => sent.at(-1)?.items[0]?.observation.status === 'stopped' || undefined);
     const count = sent.length;
     await delay(50);
     t.equal(sent.length, count, 'acknowledged, and not said again');
@@ -428,10 +410,7 @@ t.test('reports', async (t) => {
       ['1 pending', '2 stopped'],
     );
     reporter.restart({ session: 2, partitions: 1 });
-    await eventually(
-      () => sent.length === count + 1 || undefined,
-      () => 'everything in the new session',
-    );
+    await until('everything in the new session', () => sent.length === count + 1 || undefined);
     t.equal(sent.at(-1)?.items[0]?.seq, 1, 'numbered from the beginning in a new session');
   });
 
@@ -439,10 +418,7 @@ t.test('reports', async (t) => {
     const { reporter, sent } = start(t, ({ partition }) => (partition === 0 ? 'silence' : { ok: true }));
     reporter.restart({ session: 1, partitions: 2 });
     for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) reporter.set(observed(name, 'running', name));
-    await eventually(
-      () => sent.some(({ partition }) => partition === 1) || undefined,
-      () => 'the other partition',
-    );
+    await until('the other partition', () => sent.some(({ partition }) => partition === 1) || undefined);
   });
 
   await t.test('one that is refused holds up no other', async (t) => {
@@ -451,10 +427,7 @@ t.test('reports', async (t) => {
     );
     reporter.restart({ session: 1, partitions: 1 });
     for (const name of ['a', 'bad', 'c']) reporter.set(observed(name));
-    await eventually(
-      () => sent.length === 4 || undefined,
-      () => 'four reports',
-    );
+    await until('four reports', () => sent.length === 4 || undefined);
     await delay(50);
     t.same(ids(sent), [['a', 'bad', 'c'], ['a'], ['bad'], ['c']]);
   });
@@ -465,15 +438,9 @@ t.test('reports', async (t) => {
     );
     reporter.restart({ session: 1, partitions: 1 });
     reporter.set(observed('a'));
-    await eventually(
-      () => stale.length > 0 || undefined,
-      () => 'word of it',
-    );
+    await until('word of it', () => stale.length > 0 || undefined);
     reporter.restart({ session: 2, partitions: 1 });
-    const last = await eventually(
-      () => sent.find(({ session }) => session === 2),
-      () => 'a report in the new session',
-    );
+    const last = await until('a report in the new session', () => sent.find(({ session }) => session === 2));
     t.match(last.items, [{ id: 'a', seq: 1 }]);
   });
 

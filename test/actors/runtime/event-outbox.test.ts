@@ -11,6 +11,7 @@ import { runAtOnce } from '../../../lib/slices.ts';
 import { compareEvents, type Event } from '../../../schemas/api/event.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { RecentEvents } from '../../../schemas/wire/answers.ts';
+import { until } from '../../support/until.ts';
 import { containerId, operation, specOf, tenantId } from '../support.ts';
 import { createPartition, readOf, writeOf } from '../support/partition.ts';
 import { createMemorySink, createMemoryStore, MemoryBucket, type Told } from '../support/memory-store.ts';
@@ -27,13 +28,6 @@ function switchable() {
   };
   const ids = (): string[] => told.flatMap(({ payload }) => (JSON.parse(payload) as Event[]).map(({ id }) => id));
   return { events, ids, state };
-}
-
-async function until(what: string, check: () => boolean): Promise<void> {
-  for (let tries = 0; !check(); tries++) {
-    if (tries > 6000) throw new Error(`${what}: never`);
-    await sleep(10);
-  }
 }
 
 t.test(

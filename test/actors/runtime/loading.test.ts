@@ -18,6 +18,7 @@ import { bucketPrefix, buckets, keys } from '../../../schemas/records/buckets.ts
 import type { ContainerId, TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { recordingLog } from '../../gateway/support.ts';
+import { until } from '../../support/until.ts';
 import {
   containerId,
   controlPlane,
@@ -35,14 +36,6 @@ import { acme, container, contextOf, fleetOf, noLedger, stateOf, unplaced } from
 
 const deadlineMs = 90_000;
 const bucket = buckets.state.bucket(0);
-
-async function until(what: string, condition: () => Promise<boolean> | boolean): Promise<void> {
-  const endMs = performance.now() + deadlineMs;
-  while (!(await condition())) {
-    if (performance.now() > endMs) throw new Error(`${what}: not within ${deadlineMs} ms`);
-    await sleep(50);
-  }
-}
 
 const storeOf = ({ nc }: Ground) => createJetStreamStore(nc, bucket, randomUUID);
 

@@ -22,8 +22,8 @@ import { limits } from '../../../schemas/limits.ts';
 import { quietLog } from '../../actors/support.ts';
 import { contextOf, fleetOf, h1, hostRecord } from '../../actors/support/records.ts';
 import { temporaryFolder } from '../../support/folder.ts';
+import { until } from '../../support/until.ts';
 import { startControlPlane } from '../support/control-plane.ts';
-import { eventually } from '../support/eventually.ts';
 import { startFakeEngine } from '../support/fake-engine.ts';
 import { startLocalAgent } from '../support/in-process.ts';
 
@@ -157,16 +157,13 @@ t.test('a contact that is written while the agent runs', async (t) => {
   contact.greeted();
   contact.synced();
   // No flush: the agent may be killed.
-  await eventually(
+  await until(
+    'the contact on disk',
     () => existsSync(join(stateDir, 'contact.json')) && lastContactMs(stateDir) === time.nowMs(),
-    () => 'the contact on disk',
   );
   time.pass(50);
   contact.heard();
-  await eventually(
-    () => lastContactMs(stateDir) === time.nowMs(),
-    () => 'the newer contact on disk',
-  );
+  await until('the newer contact on disk', () => lastContactMs(stateDir) === time.nowMs());
 });
 
 t.test('the time of this machine goes on, and names the boot where it can', (t) => {
@@ -201,17 +198,17 @@ async function startGround(t: Test) {
   const status = () => [...engine.containers.values()].map(({ status }) => status).join();
   const starts = () => engine.calls().filter(({ path }) => path.endsWith('/start')).length;
   const becomes = (wanted: string) =>
-    eventually(
-      () => status() === wanted,
+    until(
       () => `${wanted}, not ${status()}`,
+      () => status() === wanted,
     );
   return { controlPlane, engine, stateDir, time, start, first, id, status, starts, becomes };
 }
 type Local = Awaited<ReturnType<typeof startLocalAgent>>;
 const logged = (agent: Local, event: string) =>
-  eventually(
-    () => agent.entries.find((entry) => entry.event === event),
+  until(
     () => `event ${event}`,
+    () => agent.entries.find((entry) => entry.event === event),
   );
 
 t.test('an agent that restarts while it is cut off stops its containers by the original deadline', async (t) => {

@@ -21,7 +21,7 @@ import { labels } from '../../../host-agent/reconcile/observed.ts';
 import { createLog } from '../../../lib/log.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
-import { eventually } from '../support/eventually.ts';
+import { until } from '../../support/until.ts';
 import { json, startFakeEngine, type FakeCall, type FakeContainer } from '../support/fake-engine.ts';
 
 const owner = { cluster: 'c1', host: 'h1' as HostKey };
@@ -116,15 +116,15 @@ async function start(t: Test) {
     add,
     look: () => keeper.look(ending.signal),
     until: (isSo: () => boolean, what: string) =>
-      eventually(
-        () => isSo() || undefined,
+      until(
         () => what,
+        () => isSo() || undefined,
       ),
     /** So many measurements are under way, and the keeper knows of the end of all others. */
     underWay: async (count: number) => {
-      await eventually(
-        () => underWay === count || undefined,
+      await until(
         () => `${count} measurements`,
+        () => underWay === count || undefined,
       );
       await setImmediate();
     },

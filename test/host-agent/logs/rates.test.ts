@@ -5,7 +5,7 @@ import { createLogTurns, TokenBucket, type LogRates, type RateScope } from '../.
 import type { LogSource } from '../../../host-agent/logs/publish.ts';
 import { sleep } from '../../../lib/backoff.ts';
 import type { ContainerId, TenantId } from '../../../schemas/ids.ts';
-import { eventually } from '../support/eventually.ts';
+import { until } from '../../support/until.ts';
 
 const seed = Number(process.env['LONGSHORE_TEST_SEED'] ?? 20_260_102);
 
@@ -64,9 +64,9 @@ function start(rates: Partial<LogRates>) {
       nowMs = ms;
     },
     until: (count: number) =>
-      eventually(
-        () => served.length >= count || undefined,
+      until(
         () => `${count} turns; there were ${served.join(' ')}`,
+        () => served.length >= count || undefined,
       ),
   };
 }

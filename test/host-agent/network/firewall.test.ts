@@ -15,7 +15,7 @@ import { networkName } from '../../../host-agent/reconcile/spec.ts';
 import { createLog } from '../../../lib/log.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
-import { eventually } from '../support/eventually.ts';
+import { until } from '../../support/until.ts';
 
 const owner = { cluster: 'c', host: 'h1' as HostKey };
 const network = (id: string): Network => ({ Id: id.repeat(12), Name: networkName(owner), Created: '1' });
@@ -132,9 +132,9 @@ t.test('looks from inside', async (t) => {
   const ending = new AbortController();
   const running = firewall.run(5, ending.signal);
   const state = (expected: string) =>
-    eventually(
-      () => firewall.state() === expected || undefined,
+    until(
       () => `${expected}: ${firewall.state()}`,
+      () => firewall.state() === expected || undefined,
     );
   await state('enforced');
   const { probes } = machine;
@@ -149,10 +149,7 @@ t.test('looks from inside', async (t) => {
   machine.probed = { kind: 'failed', why: 'no container' };
   machine.table = undefined;
   const after = machine.probes;
-  await eventually(
-    () => machine.probes > after || undefined,
-    () => 'another look after the rules were set again',
-  );
+  await until('another look after the rules were set again', () => machine.probes > after || undefined);
   await state('unchecked');
   t.equal(fault(), undefined, 'what could not be looked at is no fault');
   ending.abort();

@@ -7,8 +7,8 @@ import type { Test } from 'tap';
 import { enter, newMark, strike } from '../../../dev/process/ledger.ts';
 import { repositoryRoot } from '../../../dev/paths.ts';
 import { processName } from '../../../dev/process/proc.ts';
+import { until } from '../../support/until.ts';
 import { joinToken, type ControlPlane } from './control-plane.ts';
-import { eventually } from './eventually.ts';
 
 export interface LogLine {
   readonly level: string;
@@ -110,9 +110,10 @@ export function startAgent(t: Test, { dockerHost, stateDir, controlPlane, env }:
       return exit;
     },
     logged: (event, check = () => true, deadlineMs = 30_000) =>
-      eventually(
-        () => lines.find((line) => line.event === event && check(line)),
+      until(
         () => `log event ${event}; last: ${JSON.stringify(lines.slice(-5))} ${bugs.slice(-5).join('\n')}`,
+        () => lines.find((line) => line.event === event && check(line)),
+        undefined,
         deadlineMs,
       ),
     metrics: async () => {

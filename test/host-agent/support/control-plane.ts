@@ -38,7 +38,7 @@ import {
   subjects,
   type Sender,
 } from '../../../schemas/wire/subjects.ts';
-import { eventually } from './eventually.ts';
+import { until } from '../../support/until.ts';
 
 export const host = 'h1' as HostKey;
 export const joinToken = `lsj_${host}_${'x'.repeat(43)}`;
@@ -320,12 +320,13 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
     last: (id) => newest.get(id),
     reports: (id) => items.filter((item) => id === undefined || item.id === id),
     reported: (id, check, deadlineMs = 60_000) =>
-      eventually(
+      until(
+        () => `the awaited report; the last was ${JSON.stringify(newest.get(id))}`,
         () => {
           const item = newest.get(id);
           return item !== undefined && check(item) ? item : undefined;
         },
-        () => `the awaited report; the last was ${JSON.stringify(newest.get(id))}`,
+        undefined,
         deadlineMs,
       ),
     statuses: (id) => {

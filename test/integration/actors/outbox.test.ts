@@ -43,6 +43,7 @@ import {
   peerRecord,
   token,
 } from '../../actors/support/vpn.ts';
+import { until } from '../../support/until.ts';
 
 const dataOf = <T>({ body }: { readonly body: string }): T => (JSON.parse(body) as { data: T }).data;
 
@@ -268,11 +269,7 @@ t.test('one errand for a peer at a time, so many at once, again later where one 
   const errands = createErrands({ client, partitions: 1, clock, slices: createSlices(systemClock), log: quietLog });
   const untold = (): number => [...partition.view.vpn.untold()].length;
   const settled = async (): Promise<void> => sleep(20);
-  const next = async (): Promise<void> =>
-    void (await until(
-      async () => Promise.resolve(rounds.length),
-      (length) => length > 0,
-    ));
+  const next = async (): Promise<void> => void (await until('a round of asks', () => rounds.length > 0));
 
   errands.look(partition);
   errands.look(partition);
@@ -312,10 +309,7 @@ t.test('one errand for a peer at a time, so many at once, again later where one 
   errands.look(partition);
   await next();
   rounds.shift()?.answer('ok');
-  await until(
-    async () => Promise.resolve(untold()),
-    (count) => count === 0,
-  );
+  await until('all is told', () => untold() === 0);
   errands.look(partition);
   t.same(rounds, []);
 });
@@ -395,15 +389,6 @@ async function startOwner(t: Test, ground: Ground, clock: Clock) {
   return owner;
 }
 
-/** Asks until it is so; the file's own time limit ends what never is. */
-async function until<T>(ask: () => Promise<T>, isSo: (value: T) => boolean): Promise<T> {
-  for (;;) {
-    const value = await ask();
-    if (isSo(value)) return value;
-    await sleep(20);
-  }
-}
-
 t.test(
   'a peer and its network in two partitions: allocated, held, changed, given back; a crash between the steps',
   async (t) => {
@@ -427,25 +412,31 @@ t.test(
     t.same(await leases(), []);
     const made = madePeer('phone', index);
     t.equal((await ask({ type: 'peer.create', ...of, made, op: operation() })).code, 'created');
-    const [held] = await until(leases, (all) => all.length > 0);
+    const [held] = await until('a lease', leases, (all) => all.length > 0);
     t.match(held, { peer, tenant, index, state: { phase: 'held', generation: 1, enabled: true } });
 
     const { serial } = made.certificate;
     await ask({ type: 'peer.update', ...of, update: { enabled: false }, op: operation() });
-    const [hold] = await until(refused, (all) => all.length > 0);
+    const [hold] = await until('the revocation of the disabled peer', refused, (all) => all.length > 0);
     t.match(hold, { serial, reason: 'certificateHold' });
     await ask({ type: 'peer.update', ...of, update: { enabled: true }, op: operation() });
-    await until(refused, (all) => all.length === 0);
+    await until('no revocation', refused, (all) => all.length === 0);
 
     const next = keysOf();
     await ask({ type: 'peer.rotate', ...of, replaces: serial, keys: next, op: operation() });
-    t.match(await until(refused, (all) => all.length > 0), [{ serial, reason: 'superseded' }]);
-    const [rotated] = await until(leases, ([lease]) => lease?.state.phase === 'held' && lease.state.generation === 4);
+    t.match(await until('the revocation of the old key', refused, (all) => all.length > 0), [
+      { serial, reason: 'superseded' },
+    ]);
+    const [rotated] = await until(
+      'the rotated lease',
+      leases,
+      ([lease]) => lease?.state.phase === 'held' && lease.state.generation === 4,
+    );
     t.match(rotated?.state, { certificates: [{ serial: next.certificate.serial }] });
 
     t.equal((await ask({ type: 'peer.remove', ...of, op: operation() })).code, 'no_content');
     t.equal((await ask({ type: 'peer.get', ...of })).code, 'not_found');
-    await until(allocated, (count) => count === 0);
+    await until('no address allocated', allocated, (count) => count === 0);
     t.same(
       (await refused()).map((entry) => [entry.serial, entry.reason]),
       [
@@ -459,13 +450,13 @@ t.test(
     const given = { tenant, peer: peerId() };
     await ask({ type: 'network.reserve', network: home, by: given, op: operation() });
     t.equal((await ask({ type: 'network.release', network: home, by: given, op: operation() })).code, 'ok');
-    await until(allocated, (count) => count === 1);
+    await until('one address allocated', allocated, (count) => count === 1);
     await owner.stop();
 
     aheadMs = limits.reservationTtlMs;
     const second = await startOwner(t, ground, clock);
     t.teardown(() => second.stop());
-    await until(allocated, (count) => count === 0);
+    await until('no address allocated', allocated, (count) => count === 0);
     const late = await ask({ type: 'peer.create', ...crashed, made: madePeer('late', 3), op: operation() });
     t.equal(late.code, 'conflict', 'its create comes late');
     t.same(dataOf<PeerView[]>(await ask({ type: 'peer.list', tenant, limit: 9, before: null })), []);
@@ -490,6 +481,7 @@ t.test('two hundred peers of many tenants at once: an address for each, and all 
   );
   t.equal(new Set(indexes).size, 200);
   const held = await until(
+    'the leases of all peers',
     async () => dataOf<LeaseRecord[]>(await ask({ type: 'network.leases', network: home, after: 0 })),
     (all) => all.length === 200,
   );

@@ -20,7 +20,6 @@ import type { ContainerId, HostKey } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { HelloAnswer, Report, ReportAnswer } from '../../../schemas/wire/host.ts';
 import { partitionOf, subjects } from '../../../schemas/wire/subjects.ts';
-import { eventually } from '../../host-agent/support/eventually.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import {
   type Ground,
@@ -40,6 +39,7 @@ import {
 import { createMemorySink, createMemoryStore, MemoryBucket } from '../../actors/support/memory-store.ts';
 import { createPartition } from '../../actors/support/partition.ts';
 import { hostRecord, observation, roomy } from '../../actors/support/records.ts';
+import { until } from '../../support/until.ts';
 
 const partitions = 4;
 const containers = 200;
@@ -104,9 +104,9 @@ t.test('an agent that connects again, or starts again, makes nothing be written 
     onContact: () => {},
   });
   const allSaid = async (times: number): Promise<void> => {
-    await eventually(
-      () => acknowledged === times * containers || undefined,
+    await until(
       () => `${times} times ${containers} acknowledged: ${acknowledged}`,
+      () => acknowledged === times * containers || undefined,
     );
   };
   for (const id of ids) {
@@ -129,10 +129,7 @@ t.test('an agent that connects again, or starts again, makes nothing be written 
   const [first] = ids as [ContainerId];
   const crashed: Observation = observation('backoff', { reason: 'exited', restart_count: 1 });
   reporter.set({ tenant, id: first, generation: 2, description: { gone: false, observation: crashed } });
-  await eventually(
-    async () => (await statusOf(first)).status === 'backoff' || undefined,
-    () => 'what is new is taken',
-  );
+  await until('what is new is taken', async () => (await statusOf(first)).status === 'backoff' || undefined);
 });
 
 t.test('what an older session sent never replaces what a newer one said, also to another owner', async (t) => {

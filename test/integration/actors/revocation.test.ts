@@ -12,22 +12,15 @@ import { joinCluster } from '../../../actors/cluster.ts';
 import { createAccounts } from '../../../actors/revocation.ts';
 import { startNats, type Nats } from '../../../dev/servers/nats.ts';
 import { startNatsCluster } from '../../../dev/servers/nats-cluster.ts';
-import { sleep, within } from '../../../lib/backoff.ts';
+import { within } from '../../../lib/backoff.ts';
 import { connectNats, credentialsFile } from '../../../lib/nats/connection.ts';
 import type { HostKey, Region } from '../../../schemas/ids.ts';
 import { subjects } from '../../../schemas/wire/subjects.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { createAsker, hostKey, operation, ownerOn, quietLog, type Ground } from '../../actors/support.ts';
+import { until } from '../../support/until.ts';
 
 const deadlineMs = 60_000;
-
-async function until(what: string, look: () => Promise<boolean>): Promise<void> {
-  const endMs = performance.now() + deadlineMs;
-  while (!(await look())) {
-    if (performance.now() > endMs) throw new Error(`${what}: not within ${deadlineMs} ms`);
-    await sleep(100);
-  }
-}
 
 interface Enrolled {
   readonly key: HostKey;
@@ -92,7 +85,7 @@ const publishLog = async (nc: NatsConnection, { key }: Enrolled): Promise<unknow
   (await nc.request(`host.${key}.log.t.c`, 'line', { timeout: 5000 })).json();
 
 /** Asked again while its partition is handed over. */
-const remove = (ground: Ground, host: HostKey, more: { force?: true; dead?: true } = {}): Promise<void> =>
+const remove = (ground: Ground, host: HostKey, more: { force?: true; dead?: true } = {}): Promise<unknown> =>
   until('a removal', async () =>
     asker(ground)({ type: 'host.remove', host, ...more, op: operation() }).then(
       ({ code }) => code === 'accepted' || code === 'not_found',

@@ -15,6 +15,7 @@ import { systemClock } from '../../../lib/clock.ts';
 import { createLog } from '../../../lib/log.ts';
 import { connectNats, credentialsFile } from '../../../lib/nats/connection.ts';
 import { temporaryFolder } from '../../support/folder.ts';
+import { until } from '../../support/until.ts';
 
 const stream = 'KV_state-1';
 const subject = (key: string): string => `$KV.state-1.${key}`;
@@ -23,17 +24,6 @@ const filler = 'x'.repeat(300);
 /** Over several pages. */
 const keyCount = 600;
 const confirmMs = 1_500;
-const deadlineMs = 60_000;
-
-async function until<T>(what: string, look: () => Promise<T | undefined>): Promise<T> {
-  const endMs = performance.now() + deadlineMs;
-  for (;;) {
-    const value = await look().catch(() => undefined);
-    if (value !== undefined) return value;
-    if (performance.now() > endMs) throw new Error(`${what}: not within ${deadlineMs} ms`);
-    await sleep(100);
-  }
-}
 
 const log = createLog('test', 'silent');
 

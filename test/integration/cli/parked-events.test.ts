@@ -7,21 +7,14 @@ import { createJetStreamStore } from '../../../actors/runtime/jetstream-store.ts
 import { backUpCluster } from '../../../cli/backup/cluster.ts';
 import { api, streamInfo } from '../../../cli/backup/stream.ts';
 import { restoreCluster } from '../../../cli/restore/cluster.ts';
-import { sleep } from '../../../lib/backoff.ts';
 import { systemClock } from '../../../lib/clock.ts';
 import { buckets, streams } from '../../../schemas/records/buckets.ts';
 import type { Event } from '../../../schemas/api/event.ts';
 import { containerId, createAsker, operation, ownerOn, specOf, startCluster, tenantId } from '../../actors/support.ts';
 import { temporaryFolder } from '../../support/folder.ts';
+import { until } from '../../support/until.ts';
 
 const { name: eventStream, subjects: eventSubjects } = streams.events;
-
-async function until(what: string, check: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; !(await check()); tries++) {
-    if (tries > 600) throw new Error(`${what}: never`);
-    await sleep(100);
-  }
-}
 
 t.test('what was parked when the backup was made comes out once after the restore', { timeout: 600_000 }, async (t) => {
   const ground = await startCluster(t, 1);

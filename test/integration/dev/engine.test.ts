@@ -2,7 +2,6 @@ import t, { type Test } from 'tap';
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { sleep } from '../../../lib/backoff.ts';
 import {
   engineAnswers,
   engineGet,
@@ -16,6 +15,7 @@ import { allProcesses } from '../../../dev/process/proc.ts';
 import { sharedEngine, sharedRegistry, skipWithoutPrivateEngine } from '../../support/servers.ts';
 import { demoImage, pushDemoImage, pushTestImage, startRegistry } from '../../../dev/servers/registry.ts';
 import { temporaryFolder } from '../../support/folder.ts';
+import { until } from '../../support/until.ts';
 
 const deadlineMs = 60_000;
 
@@ -61,16 +61,6 @@ async function exec(engine: Running, name: string, command: string): Promise<str
   return ask(engine, 'POST', `/exec/${made.Id}/start`, { Tty: true });
 }
 
-async function eventually<T>(what: string, look: () => Promise<T | undefined>): Promise<T> {
-  const end = performance.now() + 60_000;
-  for (;;) {
-    const seen = await look();
-    if (seen !== undefined) return seen;
-    if (performance.now() > end) throw new Error(`not in time: ${what}`);
-    await sleep(50);
-  }
-}
-
 async function stack(t: Test, dir: string): Promise<{ engine: PrivateEngine; registry: string; dir: string }> {
   const [engine, registry] = await Promise.all([
     startPrivateEngine({ dir: join(dir, 'engine'), firewall: false, throwaway: true }),
@@ -107,14 +97,14 @@ t.test('a private engine', { skip: skipWithoutPrivateEngine }, async (t) => {
       HostConfig: { NetworkMode: 'n', PortBindings: { '8080/tcp': [{ HostIp: '127.0.0.1', HostPort: '' }] } },
     });
     const port = (await inspect(engine, 'demo')).NetworkSettings.Ports['8080/tcp']?.[0]?.HostPort;
-    const page = await eventually('the page', () =>
+    const page = await until('the page', () =>
       fetch(`http://127.0.0.1:${port}/`).then(
         (answer) => answer.text(),
         () => undefined,
       ),
     );
     t.match(page, /Ahoy from a Longshore container/);
-    const logs = await eventually('two lines', async () => {
+    const logs = await until('two lines', async () => {
       const { text } = await engineRequest(at(engine), 'GET', '/containers/demo/logs?stdout=1', { deadlineMs });
       return text.includes('line 2') ? text : undefined;
     });
@@ -136,7 +126,7 @@ t.test('a private engine', { skip: skipWithoutPrivateEngine }, async (t) => {
     t.match(digest, /^sha256:[0-9a-f]{64}$/);
     await ask(engine, 'POST', `/images/create?fromImage=${encodeURIComponent(`${registry}/test/custom@${digest}`)}`);
     await run(engine, 'custom', { Image: `${registry}/test/custom@${digest}`, HostConfig: { NetworkMode: 'none' } });
-    await eventually('health', async () =>
+    await until('health', async () =>
       (await inspect(engine, 'custom')).State.Health?.Status === 'healthy' ? true : undefined,
     );
     const { text } = await engineRequest(at(engine), 'GET', '/containers/custom/logs?stdout=1', { deadlineMs });
@@ -168,7 +158,7 @@ t.test('a private engine', { skip: skipWithoutPrivateEngine }, async (t) => {
       HostConfig: { NetworkMode: 'none', Memory: 16 * 1024 * 1024, MemorySwap: 16 * 1024 * 1024 },
     });
     await ask(engine, 'POST', '/containers/greedy/start');
-    const ended = await eventually('the kill', async () => {
+    const ended = await until('the kill', async () => {
       const { State } = await inspect(engine, 'greedy');
       return State.Running ? undefined : State;
     });
@@ -189,7 +179,7 @@ t.test('a private engine', { skip: skipWithoutPrivateEngine }, async (t) => {
   t.test('paused it answers nothing, resumed it goes on', async (t) => {
     engine.pause();
     // The threads of a process stop one by one: what is asked at once may still be answered.
-    await eventually('silence', async () => ((await engineAnswers(at(engine), 500)) ? undefined : true));
+    await until('silence', async () => ((await engineAnswers(at(engine), 500)) ? undefined : true));
     engine.resume();
     t.ok(await engineAnswers(at(engine), deadlineMs));
     t.equal((await inspect(engine, 'survivor')).State.Running, true);
@@ -277,7 +267,7 @@ t.test(
     const [closedA, closedB] = [await place(closed, 'a'), await place(closed, 'b')];
     const [openA, openB] = [await place(open, 'a'), await place(open, 'b')];
     const openAddress = await addressOf(engine, openB, open);
-    await eventually('the open network carries', async () => ((await reaches(openA, openAddress)) ? true : undefined));
+    await until('the open network carries', async () => ((await reaches(openA, openAddress)) ? true : undefined));
     const closedAddress = await addressOf(engine, closedB, closed);
     t.notOk(await reaches(closedA, closedAddress), 'inside the closed network');
     t.notOk(await reaches(openA, closedAddress), 'from another network');

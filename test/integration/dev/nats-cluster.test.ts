@@ -7,8 +7,8 @@ import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { connect, credsAuthenticator, type NatsConnection } from '@nats-io/transport-node';
 import t from 'tap';
 import { startNatsCluster, type NatsCluster } from '../../../dev/servers/nats-cluster.ts';
-import { sleep } from '../../../lib/backoff.ts';
 import { temporaryFolder } from '../../support/folder.ts';
+import { until } from '../../support/until.ts';
 
 const control = (cluster: NatsCluster, servers: readonly string[] = cluster.urls): Promise<NatsConnection> =>
   connect({
@@ -16,17 +16,6 @@ const control = (cluster: NatsCluster, servers: readonly string[] = cluster.urls
     authenticator: credsAuthenticator(readFileSync(cluster.credsFile)),
     tls: { caFile: cluster.caFile, handshakeFirst: true },
   });
-
-/** While a leader is away and another is being chosen, requests fail or have no answer. */
-async function untilDone<T>(what: string, act: () => Promise<T | undefined>): Promise<T> {
-  const endMs = performance.now() + 60_000;
-  for (;;) {
-    const result = await act().catch(() => undefined);
-    if (result !== undefined) return result;
-    if (performance.now() > endMs) throw new Error(`${what}: not in time`);
-    await sleep(100);
-  }
-}
 
 t.test('a cluster of three', { timeout: 600_000 }, async (t) => {
   const cluster = await startNatsCluster({ dir: temporaryFolder(t) });
@@ -52,9 +41,9 @@ t.test('a cluster of three', { timeout: 600_000 }, async (t) => {
   await t.test('takes writes and keeps them while any one of them is away', async (t) => {
     for (const [index, node] of cluster.nodes.entries()) {
       await node.kill9();
-      await untilDone('a write', () => jetstream(nc).publish(`s.${index}`, node.name, { timeout: 2_000 }));
+      await until('a write', () => jetstream(nc).publish(`s.${index}`, node.name, { timeout: 2_000 }));
       await node.start();
-      const state = await untilDone('three replicas again', async () => {
+      const state = await until('three replicas again', async () => {
         const info = await manager.streams.info('S');
         const replicas = info.cluster?.replicas ?? [];
         const healed = replicas.length === 2 && replicas.every(({ current, offline }) => current && offline !== true);

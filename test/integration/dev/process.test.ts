@@ -3,12 +3,12 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { sleep } from '../../../lib/backoff.ts';
 import { readLedger } from '../../../dev/process/ledger.ts';
 import { isAlive, processName, type ProcessName } from '../../../dev/process/proc.ts';
 import { freePort, startServer, type ServerSpec } from '../../../dev/process/process.ts';
 import { startRedis } from '../../../dev/servers/redis.ts';
 import { temporaryFolder } from '../../support/folder.ts';
+import { until } from '../../support/until.ts';
 
 const script = (folder: string, source: string, over: Partial<ServerSpec> = {}): ServerSpec => ({
   name: 'script',
@@ -22,14 +22,6 @@ const script = (folder: string, source: string, over: Partial<ServerSpec> = {}):
   stopGraceMs: 300,
   ...over,
 });
-
-async function eventually(what: string, holds: () => boolean, deadlineMs = 60_000): Promise<void> {
-  const end = performance.now() + deadlineMs;
-  while (!holds()) {
-    if (performance.now() > end) throw new Error(`not within ${deadlineMs} ms: ${what}`);
-    await sleep(20);
-  }
-}
 
 t.test('a server that ends before it is ready fails with the end of its log', async (t) => {
   const spec = script(temporaryFolder(t), 'echo cannot open the database; exit 3', {
@@ -62,7 +54,7 @@ t.test('stop ends what ignores SIGTERM after the grace, with its children', asyn
       ready: () => Promise.resolve(existsSync(join(folder, 'child'))),
     }),
   );
-  await eventually('the child is written', () => readFileSync(join(folder, 'child'), 'utf8') !== '');
+  await until('the child is written', () => readFileSync(join(folder, 'child'), 'utf8') !== '');
   const child = processName(Number(readFileSync(join(folder, 'child'), 'utf8')));
   t.ok(child);
   t.same(await server.stop(), { kind: 'signal', signal: 'SIGKILL' });
@@ -117,10 +109,10 @@ t.test('what a killed program started is ended, and nothing else', async (t) => 
   ]);
   t.equal(victim.servers.length, 2);
   victim.kill();
-  await eventually('the servers are gone', () => !victim.servers.some(isAlive));
+  await until('the servers are gone', () => !victim.servers.some(isAlive));
   t.ok(bystander.servers.every(isAlive), "another program's servers live");
   bystander.kill();
-  await eventually('these too', () => !bystander.servers.some(isAlive));
+  await until('these too', () => !bystander.servers.some(isAlive));
 });
 
 t.test('a ledger cut short by a crash tells all but its last line', (t) => {

@@ -5,8 +5,8 @@ import t from 'tap';
 import { startRestartable, startServer } from '../../../dev/process/process.ts';
 import { nextStart, steadyMs } from '../../../dev/restarts.ts';
 import { Supervisor } from '../../../dev/supervisor.ts';
-import { sleep } from '../../../lib/backoff.ts';
 import { temporaryFolder } from '../../support/folder.ts';
+import { until } from '../../support/until.ts';
 
 t.test('the pause before the next start', async (t) => {
   const rows = [
@@ -20,14 +20,6 @@ t.test('the pause before the next start', async (t) => {
     t.same(nextStart(ends, ranMs), next, `${ends} ends before, ran ${ranMs} ms`);
   }
 });
-
-async function until(what: string, check: () => boolean): Promise<void> {
-  const endMs = performance.now() + 60_000;
-  while (!check()) {
-    if (performance.now() > endMs) throw new Error(`not in time: ${what}`);
-    await sleep(20);
-  }
-}
 
 /** A process that is ready at once, and ends with code 3 where the file `ends` is there. */
 const programOf = (folder: string) => {

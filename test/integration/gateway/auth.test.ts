@@ -24,8 +24,9 @@ import type { TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { Revocation } from '../../../schemas/api/tenant.ts';
 import { temporaryFolder } from '../../support/folder.ts';
-import { recordingLog, until } from '../../gateway/support.ts';
+import { recordingLog } from '../../gateway/support.ts';
 import { createIssuer, createKey, nowS, testAlgorithms, type Claims, type TestIssuer } from '../../gateway/tokens.ts';
+import { until } from '../../support/until.ts';
 
 /** A clock that tests can push forward. */
 function movableClock(): Clock & { advance(ms: number): void } {

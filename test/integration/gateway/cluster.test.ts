@@ -10,7 +10,7 @@ import { clusterSubject, watchCluster } from '../../../lib/nats/cluster-record.t
 import type { Log } from '../../../lib/log.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { quietLog, startCluster } from '../../actors/support.ts';
-import { until } from '../../gateway/support.ts';
+import { until } from '../../support/until.ts';
 
 t.test('another cluster than the one it is told of is waited out, and told of', async (t) => {
   const { nc, cluster } = await startCluster(t, 2);

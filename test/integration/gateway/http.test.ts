@@ -11,7 +11,8 @@ import { sleep } from '../../../lib/backoff.ts';
 import { systemClock } from '../../../lib/clock.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { ambiguousRequests, hiddenRequest as hidden, misframedChunks } from '../../gateway/smuggling.ts';
-import { engines, quietLog, recordingLog, until } from '../../gateway/support.ts';
+import { engines, quietLog, recordingLog } from '../../gateway/support.ts';
+import { until } from '../../support/until.ts';
 
 interface Stage {
   /** The engine's clock, which stands still until it is pushed. */

@@ -26,10 +26,10 @@ import {
   runGateway,
   serveOwner,
   startGround,
-  until,
   type AnswerOf,
 } from '../../gateway/support.ts';
 import { createKey } from '../../gateway/tokens.ts';
+import { until } from '../../support/until.ts';
 
 const compute = '/api/v2/compute';
 
@@ -289,7 +289,7 @@ t.test('with Redis', async (t) => {
     const responses = await Promise.all([get(other.url, busy), get(other.url, busy)]);
     return responses.some(({ status }) => status === 429);
   };
-  await until('what one gateway let through, the other does not', asOther, 25_000);
+  await until('what one gateway let through, the other does not', asOther, undefined, 25_000);
 
   await redis.server().kill9();
   await until('noticed', () => log.events.some(({ event }) => event === 'redis_away'));

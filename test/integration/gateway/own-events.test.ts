@@ -10,7 +10,8 @@ import { joinCluster } from '../../../actors/cluster.ts';
 import { streams } from '../../../schemas/records/buckets.ts';
 import type { Event } from '../../../schemas/api/event.ts';
 import { ownerOn } from '../../actors/support.ts';
-import { controlPlane, runGateway, startGround, until, type Ground } from '../../gateway/support.ts';
+import { controlPlane, runGateway, startGround, type Ground } from '../../gateway/support.ts';
+import { until } from '../../support/until.ts';
 
 const compute = '/api/v2/compute';
 

@@ -22,10 +22,10 @@ import {
   memoryOwner,
   serveOwner,
   startGround,
-  until,
   untilReady,
   type Environment,
 } from '../../gateway/support.ts';
+import { until } from '../../support/until.ts';
 
 /**
  * Within it the balancer has to notice, and its last connection has to be accepted: the kernel

@@ -41,8 +41,8 @@ import {
   startGround,
   statusEvent,
   statusView,
-  until,
 } from '../../gateway/support.ts';
+import { until } from '../../support/until.ts';
 
 const compute = '/api/v2/compute';
 // The engines side by side: most of the time is spent waiting.

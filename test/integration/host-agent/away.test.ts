@@ -1,6 +1,6 @@
 import t from 'tap';
-import { eventually } from '../../host-agent/support/eventually.ts';
 import { startRig, steady } from '../../host-agent/support/rig.ts';
+import { until } from '../../support/until.ts';
 
 t.test('the control plane is away, and comes back', async (t) => {
   const { controlPlane, engine, agent, script } = await startRig(t);
@@ -22,7 +22,7 @@ t.test('the control plane is away, and comes back', async (t) => {
       const now = await engine.only(crashed);
       return (now.State.Running && now.State.StartedAt !== State.StartedAt) || undefined;
     };
-    await eventually(isBack, () => 'restarted without the control plane');
+    await until('restarted without the control plane', isBack);
   });
 
   await t.test('what was changed meanwhile is done, and what happened is told', async (t) => {
@@ -77,9 +77,9 @@ t.test('a restore before the first answer of an owner: what was reported until t
   controlPlane.ignoreSyncs(true);
   const reports = controlPlane.reports(id).length;
   agent();
-  await eventually(
+  await until(
+    'a report that rests on the desired set on disk',
     () => controlPlane.reports(id).length > reports || undefined,
-    () => 'a report that rests on the desired set on disk',
   );
   controlPlane.restore();
   controlPlane.ignoreSyncs(false);
@@ -93,15 +93,9 @@ t.test('stop_on_disconnect: what must not run twice stops, and runs again after'
   agent({ SYNC_INTERVAL_MS: '500', STOP_ON_DISCONNECT_MS: '2000' });
   await controlPlane.reported(id, ({ observation }) => observation.status === 'running');
   controlPlane.goAway();
-  await eventually(
-    async () => !(await engine.only(id)).State.Running || undefined,
-    () => 'stopped',
-  );
+  await until('stopped', async () => !(await engine.only(id)).State.Running || undefined);
   await controlPlane.comeBack();
-  await eventually(
-    async () => (await engine.only(id)).State.Running || undefined,
-    () => 'running again',
-  );
+  await until('running again', async () => (await engine.only(id)).State.Running || undefined);
   const item = await controlPlane.reported(id, ({ observation }) => observation.status === 'running');
   t.equal(item.observation.restart_count, 0, 'the stop was no crash');
 });

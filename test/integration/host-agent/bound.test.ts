@@ -16,8 +16,8 @@ import {
 } from '../../../host-agent/control-plane/identity.ts';
 import { startAgent, type AgentProcess } from '../../host-agent/support/agent.ts';
 import { host, startControlPlane } from '../../host-agent/support/control-plane.ts';
-import { eventually } from '../../host-agent/support/eventually.ts';
 import { startFakeEngine } from '../../host-agent/support/fake-engine.ts';
+import { until } from '../../support/until.ts';
 
 async function startGround(t: Test) {
   const dir = mkdtempSync(join(tmpdir(), 'longshore-bound-'));
@@ -43,9 +43,9 @@ async function startGround(t: Test) {
     return publicKey;
   };
   const beatOf = async (user: string | undefined): Promise<void> => {
-    await eventually(
-      () => controlPlane.senders().at(-1)?.user === user && controlPlane.senders().length > 0,
+    await until(
       () => `a heartbeat of ${user}: ${JSON.stringify(controlPlane.senders().at(-1))}`,
+      () => controlPlane.senders().at(-1)?.user === user && controlPlane.senders().length > 0,
     );
   };
   const metric = async (agent: AgentProcess): Promise<number> =>
@@ -62,10 +62,7 @@ t.test('an agent that enrolled with the last release trades its credentials at i
   await beatOf(key);
   const { id } = controlPlane.desire(image);
   await controlPlane.reported(id, ({ observation }) => observation.status === 'running');
-  await eventually(
-    () => senderOf(newest(stored())).user === key,
-    () => 'they are on its disk',
-  );
+  await until('they are on its disk', () => senderOf(newest(stored())).user === key);
   t.same(
     controlPlane.hellos().map(({ wants_bound: wants = false }) => wants),
     [true, false],
@@ -75,10 +72,7 @@ t.test('an agent that enrolled with the last release trades its credentials at i
 
   start();
   const asked = controlPlane.hellos().length;
-  await eventually(
-    () => controlPlane.hellos().length > asked,
-    () => 'it starts again',
-  );
+  await until('it starts again', () => controlPlane.hellos().length > asked);
   t.equal(controlPlane.hellos().at(-1)?.wants_bound, undefined, 'and has them');
 });
 
@@ -117,10 +111,7 @@ t.test('an agent whose new credentials get no answer goes back to those before',
 
   controlPlane.hearBound(true);
   await beatOf(key);
-  await eventually(
-    () => senderOf(newest(stored())).user === key,
-    () => 'new ones are kept once they were answered',
-  );
+  await until('new ones are kept once they were answered', () => senderOf(newest(stored())).user === key);
 });
 
 t.test('a control plane that is set back to the last release loses no host', async (t) => {
@@ -130,16 +121,10 @@ t.test('a control plane that is set back to the last release loses no host', asy
   await beatOf(key);
   controlPlane.playRelease('last');
   await beatOf(undefined);
-  await eventually(
-    () => controlPlane.hellos().length > 2,
-    () => 'it has a session there',
-  );
+  await until('it has a session there', () => controlPlane.hellos().length > 2);
   controlPlane.playRelease('this');
   await beatOf(key);
-  await eventually(
-    () => senderOf(newest(stored())).user === key,
-    () => 'they are on its disk',
-  );
+  await until('they are on its disk', () => senderOf(newest(stored())).user === key);
   await first.kill9();
 
   controlPlane.playRelease('last');

@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { systemClock } from '../../../lib/clock.ts';
 import { lockHost } from '../../../host-agent/lock.ts';
 import { startControlPlane, host } from '../../host-agent/support/control-plane.ts';
-import { eventually } from '../../host-agent/support/eventually.ts';
 import { startFakeEngine, type FakeEngine } from '../../host-agent/support/fake-engine.ts';
 import { startLocalAgent } from '../../host-agent/support/in-process.ts';
+import { until } from '../../support/until.ts';
 
 const statuses = ({ containers }: FakeEngine): string[] => [...containers.values()].map(({ status }) => status);
 
@@ -27,33 +27,27 @@ t.test(
     const original = await start(join(dir, 'a'), first);
     const { id } = controlPlane.desire({ registry: 'registry.example', repository: 'web' });
     await controlPlane.reported(id, ({ observation }) => observation.status === 'running');
-    await eventually(
-      () => original.entries.some(({ event }) => event === 'session'),
-      () => 'a session',
-    );
+    await until('a session', () => original.entries.some(({ event }) => event === 'session'));
     cpSync(join(dir, 'a'), join(dir, 'b'), { recursive: true });
     const clone = await start(join(dir, 'b'), second);
 
-    await eventually(
-      () => statuses(first)[0] === 'exited' && statuses(second)[0] === 'running',
+    await until(
       () => `one that runs, not ${statuses(first).join()} and ${statuses(second).join()}`,
+      () => statuses(first)[0] === 'exited' && statuses(second)[0] === 'running',
     );
     t.same(errors(original), [['host_fault', 'cloned_state']], 'said once, by the one that stopped');
     t.same(errors(clone), []);
     const hellos = controlPlane.hellos().length;
     const beats = controlPlane.beats().length;
-    await eventually(
+    await until(
+      'more heartbeats, and another attempt of the one that stopped',
       () => controlPlane.beats().length > beats + 20 && controlPlane.hellos().length > hellos,
-      () => 'more heartbeats, and another attempt of the one that stopped',
     );
     t.same([statuses(first), statuses(second)], [['exited'], ['running']], 'they do not fight');
     t.equal(clone.entries.filter(({ event }) => event === 'session').length, 1, 'the session stays where it is');
 
     await clone.stop();
-    await eventually(
-      () => statuses(first)[0] === 'running',
-      () => 'the first takes up its work when the other is silent',
-    );
+    await until('the first takes up its work when the other is silent', () => statuses(first)[0] === 'running');
     t.ok(original.entries.some(({ event, kind }) => event === 'host_fault_over' && kind === 'cloned_state'));
     await original.stop();
   },

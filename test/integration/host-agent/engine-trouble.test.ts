@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startPrivateEngine } from '../../../dev/servers/engine.ts';
 import { skipWithoutPrivateEngine } from '../../support/servers.ts';
-import { eventually } from '../../host-agent/support/eventually.ts';
 import { startRig, steady } from '../../host-agent/support/rig.ts';
+import { until } from '../../support/until.ts';
 
 t.test('an engine that goes, hangs and comes back', { skip: skipWithoutPrivateEngine }, async (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'longshore-engine-'));
@@ -26,10 +26,7 @@ t.test('an engine that goes, hangs and comes back', { skip: skipWithoutPrivateEn
     const item = await controlPlane.reported(id, ({ observation }) => observation.reason === 'engine_unavailable');
     t.equal(item.observation.status, 'running');
     t.match(item.observation.message, /has not answered since/);
-    await eventually(
-      () => controlPlane.beats().at(-1)?.engine === 'unavailable' || undefined,
-      () => 'a beat that says so',
-    );
+    await until('a beat that says so', () => controlPlane.beats().at(-1)?.engine === 'unavailable' || undefined);
     t.match(await process.metrics(), /longshore_agent_engine_up 0/);
   });
 
@@ -65,9 +62,9 @@ t.test('an engine that goes, hangs and comes back', { skip: skipWithoutPrivateEn
     await controlPlane.reported(id, isRunning);
     const all = await engine.containers();
     t.equal(all.length, 5);
-    await eventually(
+    await until(
+      'all running',
       async () => (await engine.containers()).every(({ State }) => State.Running) || undefined,
-      () => 'all running',
     );
     t.equal(new Set(all.map(({ Name }) => Name)).size, 5);
   });

@@ -16,8 +16,8 @@ import { temporaryFolder } from '../../support/folder.ts';
 import { canStartEngine } from '../../support/servers.ts';
 import { inCi, skipWithoutTools } from '../../support/tools.ts';
 import { host } from '../../host-agent/support/control-plane.ts';
-import { eventually } from '../../host-agent/support/eventually.ts';
 import { startRig, steady, type Rig } from '../../host-agent/support/rig.ts';
+import { until } from '../../support/until.ts';
 
 t.setTimeout(240_000);
 const skip = canStartEngine || inCi ? await skipWithoutTools('nft') : 'an agent that sets rules needs Linux and root';
@@ -130,7 +130,7 @@ t.test('an agent that may not', { skip: canStartEngine ? false : skip }, async (
   const first = agent({ CONTAINER_FIREWALL: 'on', PATH });
   const { id } = controlPlane.desire(await script('steady', steady));
   await controlPlane.reported(id, (item) => item.observation.status === 'running');
-  const fault = await eventually(faultsOf, () => 'a heartbeat that names the fault');
+  const fault = await until('a heartbeat that names the fault', faultsOf);
   t.match(fault?.message, /CAP_NET_ADMIN/, 'it says what to do, and the containers run');
   t.match(await first.metrics(), /longshore_agent_fault\{kind="container_firewall"\} 1/);
   t.equal(await first.stop(), 0);

@@ -4,8 +4,8 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadSeed } from '../../../host-agent/control-plane/identity.ts';
-import { eventually } from '../../host-agent/support/eventually.ts';
 import { startRig, steady } from '../../host-agent/support/rig.ts';
+import { until } from '../../support/until.ts';
 
 const canMount = process.platform === 'linux' && process.getuid?.() === 0;
 
@@ -50,13 +50,13 @@ t.test('a first start on a full disk', { skip }, async (t) => {
     const again = fill(stateDir);
     const process = agent();
     await controlPlane.reported(id, ({ observation }) => observation.status === 'running');
-    await eventually(
+    await until(
+      () => `a beat that names the fault: ${JSON.stringify(controlPlane.beats().at(-1))}`,
       () =>
         controlPlane
           .beats()
           .at(-1)
           ?.faults?.some(({ kind }) => kind === 'state_unwritable'),
-      () => `a beat that names the fault: ${JSON.stringify(controlPlane.beats().at(-1))}`,
     );
     t.notOk(existsSync(join(stateDir, 'identity.json')));
     await process.kill9();
@@ -92,9 +92,9 @@ t.test('a full disk', { skip }, async (t) => {
   await t.test('the agent starts, gets its session, beats, and says what is wrong', async (t) => {
     const { session } = await process.logged('session');
     t.ok(Number(session) > kept);
-    await eventually(
-      () => faultsSince()?.some(({ kind }) => kind === 'state_unwritable'),
+    await until(
       () => `a beat that names the fault: ${JSON.stringify(controlPlane.beats().at(-1))}`,
+      () => faultsSince()?.some(({ kind }) => kind === 'state_unwritable'),
     );
     t.match(faultsSince()?.[0]?.message, /ENOSPC/);
     t.match(await process.metrics(), 'longshore_agent_fault{kind="state_unwritable"} 1');
@@ -111,10 +111,7 @@ t.test('a full disk', { skip }, async (t) => {
   await t.test('with space, all is written without another change, and the fault is over', async (t) => {
     rmSync(ballast);
     await process.logged('host_fault_over');
-    await eventually(
-      () => faultsSince()?.length === 0,
-      () => 'a beat without the fault',
-    );
+    await until('a beat without the fault', () => faultsSince()?.length === 0);
     t.equal(sessionOnDisk(), Number((await process.logged('session')).session));
     t.match(await process.metrics(), 'longshore_agent_fault{kind="state_unwritable"} 0');
     t.same(controlPlane.faults(), []);

@@ -9,8 +9,8 @@ import { labels } from '../../../host-agent/reconcile/observed.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { startAgent } from '../../host-agent/support/agent.ts';
 import { startControlPlane, type Desire } from '../../host-agent/support/control-plane.ts';
-import { eventually } from '../../host-agent/support/eventually.ts';
 import { json, startFakeEngine } from '../../host-agent/support/fake-engine.ts';
+import { until } from '../../support/until.ts';
 
 async function startGround(t: Test) {
   const dir = mkdtempSync(join(tmpdir(), 'longshore-hanging-'));
@@ -37,9 +37,9 @@ t.test('as many hung calls as there are workers hold up no other container', asy
   );
   const stuck = Array.from({ length: limits.concurrentSteps }, (_, index) => image(`stuck-${index}`));
   controlPlane.desireAll(stuck);
-  await eventually(
-    () => engine.hanging().length === stuck.length,
+  await until(
     () => `${stuck.length} hanging starts, not ${engine.hanging().length}`,
+    () => engine.hanging().length === stuck.length,
   );
   const { id } = controlPlane.desire(image('well'));
   await controlPlane.reported(id, isRunning);
@@ -64,9 +64,9 @@ t.test('as many hung stops as there are places for stops hold up no other stop',
     path.endsWith('/stop') && container?.labels[labels.tenant] !== 'well' ? 'hang' : undefined,
   );
   controlPlane.desireAll(stuck.map(({ id, tenant }) => ({ ...image(tenant), id, desired: 'stopped' as const })));
-  await eventually(
-    () => engine.hanging().length === stuck.length,
+  await until(
     () => `${stuck.length} hanging stops, not ${engine.hanging().length}`,
+    () => engine.hanging().length === stuck.length,
   );
   controlPlane.desire({ ...image('well'), id: well.id, desired: 'stopped' });
   await controlPlane.reported(well.id, ({ observation }) => observation.status === 'stopped');
@@ -83,9 +83,9 @@ t.test("one tenant's registry that sends nothing stops nobody else's pulls", asy
   );
   const tags = Array.from({ length: 2 * limits.concurrentPulls }, (_, index) => `v${index}`);
   controlPlane.desireAll(tags.map((tag) => ({ ...image('slow', 'stalled.example'), tag })));
-  await eventually(
-    () => engine.hanging().length === limits.pullsPerTenant,
+  await until(
     () => `${limits.pullsPerTenant} hanging pulls, not ${engine.hanging().length}`,
+    () => engine.hanging().length === limits.pullsPerTenant,
   );
   const { id } = controlPlane.desire(image('well'));
   await controlPlane.reported(id, isRunning);
@@ -102,24 +102,15 @@ t.test('an engine that answers and lists nothing is a fault of the host, said on
     path === '/containers/json' ? json(response, 500, { message: 'database is locked' }) : undefined,
   );
   const faults = () => controlPlane.beats().at(-1)?.faults ?? [];
-  await eventually(
-    () => faults().some(({ kind }) => kind === 'engine_degraded'),
-    () => 'a beat that names the fault',
-  );
+  await until('a beat that names the fault', () => faults().some(({ kind }) => kind === 'engine_degraded'));
   t.match(faults()[0]?.message, /database is locked/);
   t.match(await agent.metrics(), 'longshore_agent_fault{kind="engine_degraded"} 1');
   controlPlane.desireAll(Array.from({ length: 10 }, (_, index) => image(`more-${index}`)));
   const failed = engine.calls().length;
-  await eventually(
-    () => engine.calls().length > failed + 30,
-    () => 'more calls that fail',
-  );
+  await until('more calls that fail', () => engine.calls().length > failed + 30);
   engine.intercept(undefined);
   await agent.logged('host_fault_over');
-  await eventually(
-    () => faults().length === 0,
-    () => 'a beat without the fault',
-  );
+  await until('a beat without the fault', () => faults().length === 0);
   t.same(
     agent.lines.filter(({ level }) => level === 'error').map(({ event }) => event),
     ['host_fault'],

@@ -6,8 +6,8 @@ import type { LogEntry } from '../../../schemas/api/log.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { sleep } from '../../../lib/backoff.ts';
 import type { ControlPlane } from '../../host-agent/support/control-plane.ts';
-import { eventually } from '../../host-agent/support/eventually.ts';
 import { startRig } from '../../host-agent/support/rig.ts';
+import { until } from '../../support/until.ts';
 
 /**
  * What a reader gives: lines that are not above the last are the ones that were sent twice
@@ -34,13 +34,10 @@ function conflicts(captured: readonly LogEntry[]): string[] {
 }
 
 const linesOf = async (controlPlane: ControlPlane, id: ContainerId, enough: (read: LogEntry[]) => boolean) =>
-  eventually(
-    async () => {
-      const captured = await controlPlane.capturedLines(id);
-      return enough(asRead(captured)) ? captured : undefined;
-    },
-    () => 'the captured lines',
-  );
+  until('the captured lines', async () => {
+    const captured = await controlPlane.capturedLines(id);
+    return enough(asRead(captured)) ? captured : undefined;
+  });
 
 const counting = (entries: readonly LogEntry[], prefix: string): number[] =>
   entries.filter(({ line }) => line.startsWith(prefix)).map(({ line }) => Number(line.slice(prefix.length)));
@@ -177,9 +174,6 @@ t.test('the last words of a container that is removed', async (t) => {
       asRead(captured).map(({ line }) => line),
       ['first', 'last words'],
     );
-    await eventually(
-      () => readdirSync(spool).length === 0 || undefined,
-      () => 'an empty spool',
-    );
+    await until('an empty spool', () => readdirSync(spool).length === 0 || undefined);
   });
 });

@@ -1,8 +1,8 @@
 import t from 'tap';
 import { labels } from '../../../host-agent/reconcile/observed.ts';
-import { eventually } from '../../host-agent/support/eventually.ts';
 import { host } from '../../host-agent/support/control-plane.ts';
 import { startRig, steady } from '../../host-agent/support/rig.ts';
+import { until } from '../../support/until.ts';
 
 t.test('what was given away goes; what nobody knows is held; what is not ours stays', async (t) => {
   const { controlPlane, engine, agent, script, registry } = await startRig(t);
@@ -48,10 +48,7 @@ t.test('what was given away goes; what nobody knows is held; what is not ours st
       moved.map(({ id }) => controlPlane.reported(id, ({ observation }) => observation.status === 'running')),
     );
     controlPlane.drop(...ids.slice(0, 2), ...moved.map(({ id }) => id));
-    await eventually(
-      async () => (await here()) === 7 || undefined,
-      () => 'eight less',
-    );
+    await until('eight less', async () => (await here()) === 7 || undefined);
     t.equal(controlPlane.beats().at(-1)?.orphans_held, 0);
     t.same(
       await engine.containers(ids[0]).then((each) => each.filter(({ Config }) => Config.Labels[labels.host] === host)),
@@ -66,24 +63,15 @@ t.test('what was given away goes; what nobody knows is held; what is not ours st
     const { Id } = await engine.only(damaged);
     await engine.call('POST', `/containers/${Id}/kill`);
     const beats = controlPlane.beats().length;
-    await eventually(
-      () => controlPlane.beats().length > beats + 10 || undefined,
-      () => 'some time',
-    );
+    await until('some time', () => controlPlane.beats().length > beats + 10 || undefined);
     t.match((await engine.only(damaged)).State, { Running: false });
   });
 
   await t.test('what the control plane does not know waits for an operator’s word, however few', async (t) => {
     controlPlane.lose(...ids.slice(3, 4));
-    await eventually(
-      () => controlPlane.beats().at(-1)?.orphans_held === 1 || undefined,
-      () => 'one held',
-    );
+    await until('one held', () => controlPlane.beats().at(-1)?.orphans_held === 1 || undefined);
     controlPlane.lose(...ids.slice(4));
-    await eventually(
-      () => controlPlane.beats().at(-1)?.orphans_held === 6 || undefined,
-      () => 'six held',
-    );
+    await until('six held', () => controlPlane.beats().at(-1)?.orphans_held === 6 || undefined);
     t.equal(await here(), 7);
     t.match(await process.metrics(), /longshore_agent_orphans_held 6/);
   });
@@ -97,14 +85,8 @@ t.test('what was given away goes; what nobody knows is held; what is not ours st
 
   await t.test('the word is given → they go', async (t) => {
     controlPlane.setOrphanWord(1);
-    await eventually(
-      async () => (await here()) === 1 || undefined,
-      () => 'only the damaged one left',
-    );
-    await eventually(
-      () => controlPlane.beats().at(-1)?.orphans_held === 0 || undefined,
-      () => 'none held',
-    );
+    await until('only the damaged one left', async () => (await here()) === 1 || undefined);
+    await until('none held', () => controlPlane.beats().at(-1)?.orphans_held === 0 || undefined);
     t.same(controlPlane.faults(), []);
   });
 
@@ -146,14 +128,8 @@ t.test('an incomplete set makes no orphans: the disk alone is not believed eithe
   await second.logged('engine_up');
   const syncs = () =>
     second.metrics().then((text) => Number(/syncs_total\{result="silent"\} (\d+)/.exec(text)?.[1] ?? 0));
-  await eventually(
-    async () => (await syncs()) > 5 || undefined,
-    () => 'several questions without an answer',
-  );
+  await until('several questions without an answer', async () => (await syncs()) > 5 || undefined);
   t.equal((await engine.only(id)).State.Running, true);
   await controlPlane.comeBack();
-  await eventually(
-    async () => (await engine.containers(id)).length === 0 || undefined,
-    () => 'the orphan goes',
-  );
+  await until('the orphan goes', async () => (await engine.containers(id)).length === 0 || undefined);
 });

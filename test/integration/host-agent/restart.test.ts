@@ -1,9 +1,9 @@
 import t from 'tap';
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { eventually } from '../../host-agent/support/eventually.ts';
 import { joinToken } from '../../host-agent/support/control-plane.ts';
 import { startRig, steady } from '../../host-agent/support/rig.ts';
+import { until } from '../../support/until.ts';
 
 t.test('an agent that is killed adopts what runs', async (t) => {
   const { controlPlane, engine, agent, script } = await startRig(t);
@@ -21,10 +21,7 @@ t.test('an agent that is killed adopts what runs', async (t) => {
   const second = agent();
   await second.logged('session', ({ session }) => session === 2);
   const sessions = controlPlane.hellos().length;
-  await eventually(
-    () => controlPlane.reports().length > 4 || undefined,
-    () => 'the inventory in the new session',
-  );
+  await until('the inventory in the new session', () => controlPlane.reports().length > 4 || undefined);
   t.same(await starts(), before, 'the same containers, none restarted');
   t.equal(sessions, 2);
 
@@ -35,10 +32,7 @@ t.test('an agent that is killed adopts what runs', async (t) => {
     const { Id } = await engine.only(victim);
     await engine.call('POST', `/containers/${Id}/kill`);
     const third = agent();
-    await eventually(
-      async () => (await engine.only(victim)).State.Running || undefined,
-      () => 'running again',
-    );
+    await until('running again', async () => (await engine.only(victim)).State.Running || undefined);
     t.equal((await engine.only(victim)).Id, Id);
     await third.logged('session', ({ session }) => session === 3);
     await controlPlane.reported(
@@ -53,9 +47,9 @@ t.test('an agent that is killed adopts what runs', async (t) => {
     controlPlane.goAway();
     for (const { Id } of await engine.containers()) await engine.call('POST', `/containers/${Id}/kill`);
     agent({ LONGSHORE_JOIN_TOKEN: '' });
-    await eventually(
+    await until(
+      'all running',
       async () => (await engine.containers()).every(({ State }) => State.Running) || undefined,
-      () => 'all running',
     );
     t.equal((await engine.containers()).length, 4);
   });
@@ -69,9 +63,9 @@ t.test('killed again and again while it works: every container once, none twice'
   // Killed at a different point each time, from before its first call to the middle of its starts.
   for (const made of [0, 1, 3, 5, 6]) {
     const process = agent();
-    await eventually(
-      async () => (await engine.containers()).length >= made || undefined,
+    await until(
       () => `${made} containers made`,
+      async () => (await engine.containers()).length >= made || undefined,
     );
     await process.kill9();
   }

@@ -1,8 +1,8 @@
 import t from 'tap';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { eventually } from '../../host-agent/support/eventually.ts';
 import { startRig, steady } from '../../host-agent/support/rig.ts';
+import { until } from '../../support/until.ts';
 
 t.test('a desired container runs as it was declared, is reported, stops, starts again and goes', async (t) => {
   const { controlPlane, engine, agent, script, stateDir } = await startRig(t);
@@ -74,10 +74,7 @@ t.test('a desired container runs as it was declared, is reported, stops, starts 
   await t.test('another placement on this host: made anew, never adopted', async () => {
     const { generation } = controlPlane.desire({ id, placement: 2 });
     await controlPlane.reported(id, (item) => item.generation === generation && item.observation.status === 'running');
-    await eventually(
-      async () => (await engine.only(id)).Id !== container.Id || undefined,
-      () => 'another container',
-    );
+    await until('another container', async () => (await engine.only(id)).Id !== container.Id || undefined);
   });
 
   await t.test('removal: gone when it is gone', async (t) => {
@@ -87,10 +84,7 @@ t.test('a desired container runs as it was declared, is reported, stops, starts 
   });
 
   t.match(controlPlane.hellos(), [{ capacity: { containers: 500 } }]);
-  await eventually(
-    () => controlPlane.beats().find(({ engine }) => engine.startsWith('docker ')),
-    () => 'a beat',
-  );
+  await until('a beat', () => controlPlane.beats().find(({ engine }) => engine.startsWith('docker ')));
   t.notMatch(JSON.stringify(process.lines), 'hunter2', 'no secret is logged');
   t.ok(process.lines.some(({ event, requestId }) => event === 'bell' && requestId === 'test-request'));
   t.same(controlPlane.faults(), []);
@@ -124,9 +118,6 @@ t.test('a steady state is quiet', async (t) => {
   await controlPlane.reported(id, ({ observation }) => observation.status === 'running');
   const before = controlPlane.reports().length;
   const beats = controlPlane.beats().length;
-  await eventually(
-    () => controlPlane.beats().length > beats + 15 || undefined,
-    () => 'many beats',
-  );
+  await until('many beats', () => controlPlane.beats().length > beats + 15 || undefined);
   t.equal(controlPlane.reports().length, before, 'nothing unchanged is said twice');
 });

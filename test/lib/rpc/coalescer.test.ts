@@ -17,7 +17,8 @@ import type { Ask } from '../../../schemas/wire/asks.ts';
 import { decodeAsks, encodeAnswer, notOwner } from '../../../schemas/wire/codec.ts';
 import { startNats, type Nats } from '../../../dev/servers/nats.ts';
 import { temporaryFolder } from '../../support/folder.ts';
-import { controlPlane, quietLog, until } from '../../gateway/support.ts';
+import { controlPlane, quietLog } from '../../gateway/support.ts';
+import { until } from '../../support/until.ts';
 
 const tenant = 'acme' as TenantId;
 const readOf = (id: string): Question => ({ type: 'container.get', tenant, id: id as ContainerId, rid: id });

@@ -14,7 +14,8 @@ import {
   type PkiPoolOptions,
 } from '../../../../gateway/vpn/pki/pool.ts';
 import { limits } from '../../../../schemas/limits.ts';
-import { recordingLog, until } from '../../support.ts';
+import { until } from '../../../support/until.ts';
+import { recordingLog } from '../../support.ts';
 import { crlUrl, days, newAuthority, newClient, newRsaPem, type TestAuthority } from './support.ts';
 import { faults } from './faults.ts';
 
@@ -194,7 +195,7 @@ t.test('a job that is under way at its deadline is given up, and its thread with
       () => true,
       () => false,
     );
-  await until('another takes its place', isServed, 60_000);
+  await until('another takes its place', isServed);
 });
 
 t.test('a thread that dies takes its job along, and no other', async (t) => {
@@ -252,12 +253,12 @@ t.test('keys are made ahead, from the first peer on, and used once each', async 
   await Promise.all(qrs(pool, 3));
   t.equal(pool.spareKeys(), 0, 'nobody has asked for a key');
   const first = await pool.run('peer', clientOf());
-  await until('three spares', () => pool.spareKeys() === 3, 30_000);
+  await until('three spares', () => pool.spareKeys() === 3);
   const made = Promise.all([1, 2, 3].map(() => pool.run('peer', clientOf())));
   t.equal(pool.spareKeys(), 2, 'one is taken at once, the others when their jobs begin');
   const keys = [first, ...(await made)].map(({ privateKeyPem }) => privateKeyPem);
   t.equal(new Set(keys).size, 4);
-  await until('three spares', () => pool.spareKeys() === 3, 30_000);
+  await until('three spares', () => pool.spareKeys() === 3);
   await Promise.all(qrs(pool, 20));
   t.equal(pool.spareKeys(), 3, 'no more than these');
   await pool.stop();
