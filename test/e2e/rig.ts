@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { connect, credsAuthenticator, type NatsConnection } from '@nats-io/transport-node';
 import type { Test } from 'tap';
 import { createApi } from '../../dev/api.ts';
+import { repositoryRoot } from '../../dev/paths.ts';
 import { startNats, type Nats } from '../../dev/servers/nats.ts';
 import type { NatsCluster } from '../../dev/servers/nats-cluster.ts';
 import { freePort, type Server } from '../../dev/process/process.ts';
@@ -34,7 +35,8 @@ export interface Running {
   server(): Server;
   kill9(): Promise<void>;
   stop(): Promise<void>;
-  start(): Promise<void>;
+  /** `compiled`: folder of the compiled programs to start from now on, such as another release's. */
+  start(compiled?: string): Promise<void>;
 }
 
 export interface Rig {
@@ -112,15 +114,26 @@ export async function clientOf(baseUrl: string, token: string) {
   };
 }
 
+/** Compiled programs of this tree. */
+export const thisRelease = join(repositoryRoot, 'dist');
+
+/** Where a program keeps its log, and the compiled programs that it is started from. */
+export interface Place {
+  readonly folder: string;
+  /** Default: `thisRelease`. */
+  readonly compiled?: string;
+}
+
 async function startRunning(
   t: Test,
   name: ProgramName,
   settings: Record<string, string>,
   readyUrl: string,
-  folder: string,
+  { folder, compiled: first = thisRelease }: Place,
 ): Promise<Running> {
+  let compiled = first;
   const launch = async (): Promise<Server> =>
-    startProgram({ name, settings, readyUrl, logFile: join(folder, `${name}.log`) }, process.env);
+    startProgram({ name, settings, readyUrl, logFile: join(folder, `${name}.log`), compiled }, process.env);
   let server = await launch();
   t.teardown(async () => {
     if (server.exit() === undefined) await server.stop();
@@ -129,7 +142,8 @@ async function startRunning(
     server: () => server,
     kill9: async () => void (await server.kill9()),
     stop: async () => void (await server.stop()),
-    start: async () => {
+    start: async (next = compiled) => {
+      compiled = next;
       server = await launch();
     },
   };
@@ -210,7 +224,7 @@ interface Started {
 
 async function startActors(
   t: Test,
-  folder: string,
+  place: Place,
   nats: NatsAccess,
   settings: Record<string, string>,
 ): Promise<Started> {
@@ -230,14 +244,14 @@ async function startActors(
       ...settings,
     },
     urlOf(port, '/readyz'),
-    folder,
+    place,
   );
   return { program, metricsUrl: urlOf(port, '/metrics') };
 }
 
 async function startGateway(
   t: Test,
-  folder: string,
+  place: Place,
   nats: NatsAccess,
   issuer: Issuer,
   settings: Record<string, string>,
@@ -258,7 +272,7 @@ async function startGateway(
       ...settings,
     },
     urlOf(api, '/readyz'),
-    folder,
+    place,
   );
   return { program, metricsUrl: urlOf(metrics, '/metrics'), baseUrl: urlOf(api, '') };
 }
@@ -270,15 +284,19 @@ export async function startPrograms(
   nats: NatsAccess,
   settings: ProgramSettings,
   copies: { readonly actors: number; readonly gateways: number },
+  compiled = thisRelease,
 ) {
   const issuer = await prepareTokenIssuer(join(folder, 'tokens'));
-  const folderOf = (copy: number): string => (copy === 0 ? folder : join(folder, `copy-${copy}`));
+  const placeOf = (copy: number): Place => ({
+    folder: copy === 0 ? folder : join(folder, `copy-${copy}`),
+    compiled,
+  });
   const actors: Awaited<ReturnType<typeof startActors>>[] = [];
   for (let copy = 0; copy < copies.actors; copy++)
-    actors.push(await startActors(t, folderOf(copy), nats, settings.actors));
+    actors.push(await startActors(t, placeOf(copy), nats, settings.actors));
   const gateways: Awaited<ReturnType<typeof startGateway>>[] = [];
   for (let copy = 0; copy < copies.gateways; copy++)
-    gateways.push(await startGateway(t, folderOf(copy), nats, issuer, settings.gateway));
+    gateways.push(await startGateway(t, placeOf(copy), nats, issuer, settings.gateway));
   return { issuer, actors, gateways };
 }
 
@@ -306,11 +324,12 @@ export interface HostsOptions {
   readonly nats: NatsAccess;
   readonly dockerHost: string;
   readonly settings: Record<string, string>;
+  readonly compiled?: string;
 }
 
 /** Hosts whose agents work on the run's engine. */
 export async function prepareHosts(t: Test, folder: string, options: HostsOptions) {
-  const { baseUrl, issuer, nats, dockerHost } = options;
+  const { baseUrl, issuer, nats, dockerHost, compiled = thisRelease } = options;
   // Containers outlive their agent by design; a test's must not outlive the test. Registered before
   // the agents: torn down after them.
   const engine = viewEngine(t, dockerHost, await clusterOf(nats));
@@ -335,7 +354,7 @@ export async function prepareHosts(t: Test, folder: string, options: HostsOption
         ...options.settings,
       },
       urlOf(port, '/readyz'),
-      folder,
+      { folder, compiled },
     );
     await api.hostIsUp(operatorToken, key, AbortSignal.timeout(120_000));
     return { program, metricsUrl: urlOf(port, '/metrics') };

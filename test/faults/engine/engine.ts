@@ -221,7 +221,9 @@ export async function startSimulatedEngine(
       return 'streamed';
     }
     const poll = setInterval(() => {
-      if (made.state.status !== 'running') response.end();
+      // The follower may have left before this began.
+      if (response.destroyed) clearInterval(poll);
+      else if (made.state.status !== 'running') response.end();
     }, 100);
     response.once('close', () => clearInterval(poll));
     return 'streamed';

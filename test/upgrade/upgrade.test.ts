@@ -1,0 +1,154 @@
+/**
+ * The rule of docs/upgrades.md: an upgrade from the last release and back, one program at a time,
+ * while clients work. The programs of the last release are its own compiled code; NATS and Redis
+ * are real; the engine is simulated, and counts what runs.
+ */
+import { join } from 'node:path';
+import t from 'tap';
+import { startNats } from '../../dev/servers/nats.ts';
+import { startRedis } from '../../dev/servers/redis.ts';
+import { version } from '../../lib/version.ts';
+import type { Container } from '../../schemas/api/container.ts';
+import { createRandom } from '../actors/support/random.ts';
+import { clientFor, eventually, hostKey, prepareHosts, startPrograms, thisRelease } from '../e2e/rig.ts';
+import { check, work, type Seen } from '../e2e/rolling-load.ts';
+import { startSimulatedEngine } from '../faults/engine/engine.ts';
+import { temporaryFolder } from '../support/folder.ts';
+import { lastVersion, unpackLastRelease } from './last-release.ts';
+
+const tenants = ['up-a', 'up-b', 'up-c'];
+const body = { registry: 'registry.test', repository: 'demo', cpu_limit: '0.1', mem_limit: '16m' };
+
+/** What `longshore_build_info` says that a program is. */
+async function versionOf(metricsUrl: string): Promise<string | undefined> {
+  const scrape = await (await fetch(metricsUrl, { signal: AbortSignal.timeout(10_000) })).text();
+  return /^longshore_build_info\{.*version="([^"]*)"/m.exec(scrape)?.[1];
+}
+
+t.test('an upgrade from the last release and back, under load', { timeout: 300_000 }, async (t) => {
+  const lastRelease = await unpackLastRelease();
+  const folder = temporaryFolder(t, 'longshore-upgrade-');
+  const nats = await startNats({ dir: join(folder, 'nats') });
+  t.teardown(() => nats.stop());
+  const redis = await startRedis({ folder: join(folder, 'redis') });
+  t.teardown(() => redis.stop());
+  const engine = await startSimulatedEngine(join(folder, 'engine.sock'), 'nobody', createRandom(1));
+  t.teardown(() => engine.close());
+
+  const access = { ...nats, urls: [nats.url] };
+  const settings = {
+    actors: {},
+    gateway: { ...redis.settings, SHUTDOWN_DELAY_MS: '5000' },
+  };
+  const copies = { actors: 2, gateways: 2 };
+  const { issuer, actors, gateways } = await startPrograms(t, folder, access, settings, copies, lastRelease);
+  const baseUrl = gateways[0]!.baseUrl;
+  const hosts = await prepareHosts(t, folder, {
+    baseUrl,
+    issuer,
+    nats: access,
+    dockerHost: engine.host,
+    settings: { REGISTRIES_ALLOWED: 'registry.test' },
+    compiled: lastRelease,
+  });
+  const agent = await hosts.startAgent(hostKey);
+
+  const operator = await clientFor(baseUrl, issuer, 'ops', 'operator');
+  for (const tenant of tenants) {
+    // What is deleted while the agent is away counts until it is back.
+    const caps = { deletes_per_hour: null, containers: 1000 };
+    await operator.call('PUT', `/api/v2/operator/tenants/${tenant}`, { caps });
+  }
+  const pools = await Promise.all(
+    tenants.map(async (tenant) =>
+      Promise.all(
+        gateways.map(async (gateway) => ({
+          baseUrl: gateway.baseUrl,
+          client: await clientFor(gateway.baseUrl, issuer, tenant),
+          isReady: true,
+        })),
+      ),
+    ),
+  );
+  const everywhere = gateways.map(async (gateway) => clientFor(gateway.baseUrl, issuer, 'witness'));
+  const witnesses = await Promise.all(everywhere);
+  const create = async (name: string): Promise<Container> => {
+    const replies = await Promise.all(
+      witnesses.map((client) => client.create({ ...body, name }, { 'idempotency-key': name })),
+    );
+    const [first, second] = replies.map(({ status, text, body: { data } }) => {
+      if (status !== 201) throw new Error(`create of ${name}: ${status} ${text}`);
+      return data;
+    });
+    t.equal(second!.id, first!.id, `${name}: both gateways create one container`);
+    const { status, text } = await witnesses[0]!.wait(first!, 'running', 60);
+    if (status !== 200) throw new Error(`${name} does not run: ${status} ${text}`);
+    return first!;
+  };
+  const old = [await create('old-0'), await create('old-1'), await create('old-2')];
+  const startsOf = async (): Promise<object[]> =>
+    Promise.all(
+      old.map(async ({ id }) => {
+        const { Id, State } = await hosts.engine.only(id);
+        return { id, Id, started: State.StartedAt };
+      }),
+    );
+  const before = await startsOf();
+
+  const ending = new AbortController();
+  const load = { body, pauseMs: 100, hasHosts: true, signal: ending.signal };
+  const seen: Seen = { requests: 0, slowestMs: 0, failures: [] };
+  const checking = Promise.all(pools.map(async (pool) => check(pool, ending.signal)));
+  const working = Promise.all(pools.map(async (pool, index) => work(pool, { ...load, name: `w${index}` }, seen)));
+
+  // Each pair of programs meets both ways: new actors with the last release's gateways and agent on
+  // the way there, its actors with the new ones on the way back.
+  const programs = [...actors, ...gateways, agent];
+  for (const [compiled, wanted] of [
+    [thisRelease, version],
+    [lastRelease, lastVersion],
+  ] as const) {
+    for (const [index, { program, metricsUrl }] of programs.entries()) {
+      const { name } = program.server();
+      await program.stop();
+      t.same(program.server().exit(), { kind: 'code', code: 0 }, `${name} stops in order`);
+      await program.start(compiled);
+      t.equal(await versionOf(metricsUrl), wanted, `${name} is ${wanted}`);
+      await eventually(
+        'every check finds every gateway ready',
+        async () => Promise.resolve(pools.flat()),
+        (members) => members.every((member) => member.isReady),
+      );
+      await create(`${wanted.replaceAll('.', '-')}-${index}`);
+    }
+  }
+  ending.abort();
+  await checking;
+  const kept = await working;
+
+  t.comment(`${seen.requests} requests, the slowest ${Math.round(seen.slowestMs)} ms`);
+  t.ok(seen.requests > 100, 'clients worked');
+  t.same(seen.failures, []);
+  const wanted: string[] = [];
+  for (const [index, pool] of pools.entries()) {
+    const { body: list } = await eventually(
+      'what was deleted is gone, and the rest runs',
+      async () => pool[0]!.client.list(),
+      ({ status, body }) => status === 200 && body.data.every((container) => container.status === 'running'),
+    );
+    const ids = list.data.map(({ id }) => id);
+    t.same(ids.sort(), [...kept[index]!].sort(), 'what was acknowledged, and nothing else');
+    wanted.push(...ids);
+  }
+  wanted.push(...(await witnesses[0]!.list()).body.data.map(({ id }) => id));
+  t.same(
+    engine
+      .running()
+      .map(({ container }) => container)
+      .sort(),
+    wanted.sort(),
+    'the engine runs each once',
+  );
+  t.same(engine.doubles, [], 'nothing ran twice');
+  t.same(await startsOf(), before, 'what nobody touched was never restarted');
+});
