@@ -19,6 +19,7 @@ import type { WriteAsk } from '../schemas/wire/asks.ts';
 import type { DirectoryMessage, Doorbell } from '../schemas/wire/directory.ts';
 import { wholeSeconds } from '../schemas/quantity.ts';
 import { subjects, type Sender } from '../schemas/wire/subjects.ts';
+import { ProtocolError, spoken } from '../schemas/wire/version.ts';
 import { serveAsks } from './endpoints/asks.ts';
 import type { Prepared } from './domain/decide.ts';
 import { DirectoryParts, HostDirectory, messagesOf } from './endpoints/directory.ts';
@@ -191,7 +192,7 @@ export function createOwner(options: OwnerOptions): Owner {
     for (const effect of effects) {
       switch (effect.kind) {
         case 'bell': {
-          const bell: Doorbell = { partition: partition.number, rid: effect.requestId };
+          const bell: Doorbell = { ...spoken, partition: partition.number, rid: effect.requestId };
           nc.publish(subjects.desired(effect.host, partition.number), JSON.stringify(bell));
           break;
         }
@@ -337,7 +338,8 @@ export function createOwner(options: OwnerOptions): Owner {
             const whole = directoryParts.take(message.json<DirectoryMessage>());
             if (whole !== undefined) fleet.learn(whole);
           } catch (cause) {
-            log.error('malformed_directory', { error: cause });
+            const event = cause instanceof ProtocolError ? 'protocol_refused' : 'malformed_directory';
+            refusals.error(event, { subject: message.subject, error: cause });
           }
         },
       }),
@@ -419,7 +421,7 @@ export function createOwner(options: OwnerOptions): Owner {
    */
   function ringAll(partition: Partition): void {
     for (const host of partition.view.hostsWithContainers()) {
-      const bell: Doorbell = { partition: partition.number, rid: null };
+      const bell: Doorbell = { ...spoken, partition: partition.number, rid: null };
       nc.publish(subjects.desired(host, partition.number), JSON.stringify(bell));
     }
   }

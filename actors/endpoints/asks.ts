@@ -8,8 +8,17 @@ import type { Slices } from '../../lib/slices.ts';
 import type { SparingLog } from '../../lib/sparing.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Ask, WriteAsk } from '../../schemas/wire/asks.ts';
-import { decodeAsks, encodeAnswer, notOwner, type Answer } from '../../schemas/wire/codec.ts';
+import {
+  countAsks,
+  decodeAsks,
+  encodeAnswer,
+  encodeAnswers,
+  notOwner,
+  type Answer,
+  type AskBatch,
+} from '../../schemas/wire/codec.ts';
 import { isInbox, subjects } from '../../schemas/wire/subjects.ts';
+import { ProtocolError, protocolVersion } from '../../schemas/wire/version.ts';
 import { isWrite, type Prepared } from '../domain/decide.ts';
 import type { Partition, Respond } from '../runtime/partition.ts';
 
@@ -59,14 +68,23 @@ export function serveAsks(partition: Partition, { nc, log, refusals, slices, pre
         refusals.error('reply_refused', { subject, reply: message.reply });
         return;
       }
-      const answers = collectAnswers(message, nc.info?.max_payload ?? limits.answerPartBytes, log);
-      let asks: Ask[];
+      const maxBytes = nc.info?.max_payload ?? limits.answerPartBytes;
+      const payload = message.string();
+      let batch: AskBatch;
       try {
-        asks = decodeAsks(message.string());
+        batch = decodeAsks(payload);
       } catch (cause) {
-        refusals.error('malformed_batch', { subject, error: cause });
+        if (!(cause instanceof ProtocolError)) {
+          refusals.error('malformed_batch', { subject, error: cause });
+          return;
+        }
+        refusals.error('protocol_refused', { subject, error: cause });
+        const answers = collectAnswers(message, maxBytes, log, protocolVersion);
+        for (let index = 0; index < countAsks(payload); index++) answers.add({ index, code: 'unavailable', body: '' });
         return;
       }
+      const { protocol, asks } = batch;
+      const answers = collectAnswers(message, maxBytes, log, protocol);
       const onFault = (cause: unknown): void => log.error('asks_failed', { subject, error: cause });
       // From now: an ask may wait for its turn longer than its sender waits for an answer.
       const due = asks.map((ask) => ({ ask, untilMs: partition.deadlineOf(ask) }));
@@ -90,22 +108,25 @@ function* running(
 
 /**
  * Everything that is answered in one tick goes out together, in parts that fit a message. Never
- * throws: an answer that can't be sent is logged, for whoever asked asks again.
+ * throws: an answer that can't be sent is logged, and the sender asks again. `protocol`: what the
+ * sender speaks.
  */
 export function collectAnswers(
   message: Pick<Msg, 'respond'>,
   maxPayloadBytes: number,
   log: Pick<Log, 'error'>,
+  protocol: number,
 ): { add(answer: Answer): void } {
+  const lineBytesMax = maxPayloadBytes - encodeAnswers([], protocol).length;
   let lines: string[] = [];
   let bytes = 0;
   let scheduled = false;
   const flush = (): void => {
     scheduled = false;
-    const payload = lines.join('\n');
+    if (lines.length === 0) return;
+    const payload = encodeAnswers(lines, protocol);
     lines = [];
     bytes = 0;
-    if (payload === '') return;
     try {
       message.respond(payload);
     } catch (error) {
@@ -114,7 +135,7 @@ export function collectAnswers(
   };
   const encode = (answer: Answer): string => {
     const line = encodeAnswer(answer);
-    if (Buffer.byteLength(line) <= maxPayloadBytes) return line;
+    if (Buffer.byteLength(line) <= lineBytesMax) return line;
     log.error('answer_too_large', { bytes: line.length, maxPayloadBytes });
     return encodeAnswer({ ...answer, code: 'internal', body: JSON.stringify({ error: 'internal' }) });
   };

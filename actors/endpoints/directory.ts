@@ -9,6 +9,7 @@ import type { DirectoryMessage } from '../../schemas/wire/directory.ts';
 import { directoryEntry } from '../domain/host/decide.ts';
 import { inParts, partText } from '../../lib/rpc/parts.ts';
 import type { PartitionView } from '../domain/state.ts';
+import { protocolOf, spoken } from '../../schemas/wire/version.ts';
 
 export interface DirectoryVersion {
   readonly partition: number;
@@ -24,7 +25,9 @@ export interface DirectoryVersion {
 export function* messagesOf(message: DirectoryMessage, maxBytes?: number): Generator<void, string[], void> {
   const { entries, unreadable, ...head } = message;
   const all = yield* inParts({ entries, unreadable }, maxBytes);
-  return all.map((lists, part) => partText(all.length === 1 ? head : { ...head, part, parts: all.length }, lists));
+  return all.map((lists, part) =>
+    partText({ ...spoken, ...head, ...(all.length === 1 ? {} : { part, parts: all.length }) }, lists),
+  );
 }
 
 /**
@@ -35,8 +38,12 @@ export function* messagesOf(message: DirectoryMessage, maxBytes?: number): Gener
 export class DirectoryParts {
   readonly #begun = new Map<number, Map<number, DirectoryMessage>>();
 
-  /** @returns what may be learnt now, if anything. */
+  /**
+   * @returns what may be learnt now, if anything.
+   * @throws ProtocolError where the sender's release and this one do not work together.
+   */
   take(message: DirectoryMessage): DirectoryMessage | undefined {
+    protocolOf(message);
     const { part, parts, ...whole } = message;
     if (part === undefined || parts === undefined) return message;
     let begun = this.#begun.get(message.partition);

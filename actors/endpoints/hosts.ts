@@ -5,7 +5,7 @@
  * key is the one that is enrolled (ADR 22).
  */
 import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
-import { DecodeError, decoder } from '../../lib/decode.ts';
+import { DecodeError, messageDecoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Slices } from '../../lib/slices.ts';
 import type { SparingLog } from '../../lib/sparing.ts';
@@ -31,6 +31,7 @@ import {
   subjects,
   type Sender,
 } from '../../schemas/wire/subjects.ts';
+import { ProtocolError, spoken } from '../../schemas/wire/version.ts';
 import { observe } from '../domain/container/observe.ts';
 import { desiredOf } from '../domain/desired.ts';
 import type { Fleet } from './host-directory.ts';
@@ -63,23 +64,23 @@ export interface HostServerOptions {
 
 export type HostMessage = 'hello' | 'sync' | 'report' | 'beat';
 
-const decodeHello = decoder(Hello);
-const decodeSync = decoder(SyncAsk);
-const decodeReport = decoder(Report);
-const decodeBeat = decoder(Beat);
+const decodeHello = messageDecoder(Hello);
+const decodeSync = messageDecoder(SyncAsk);
+const decodeReport = messageDecoder(Report);
+const decodeBeat = messageDecoder(Beat);
 
 export function serveHosts(options: HostServerOptions): Subscription[] {
   const { nc, log, refusals, fleet } = options;
 
   /**
-   * Calls the handler with what a host sent; what is not well formed is answered `invalid`, where
-   * an answer is due.
+   * Calls the handler with what a host sent. What is not well formed, or of a release that does not
+   * work together with this one, is refused, where an answer is due.
    */
   const serve = <T>(
     subjectOf: (sender: Sender<'*'>) => string,
     decode: (bytes: Uint8Array) => T,
     handle: (sender: Sender, value: T, message: Msg) => void,
-    onInvalid: (message: Msg) => void,
+    refuse: (message: Msg, cause: DecodeError | ProtocolError) => void,
   ): Subscription[] =>
     [anySender, anyUnboundSender].map(subjectOf).map((subject) =>
       nc.subscribe(subject, {
@@ -93,17 +94,17 @@ export function serveHosts(options: HostServerOptions): Subscription[] {
           try {
             handle({ host, user }, decode(message.data), message);
           } catch (cause) {
-            refusals.warn('host_message_refused', { subject: message.subject, error: cause });
-            if (cause instanceof DecodeError) onInvalid(message);
+            const event = cause instanceof ProtocolError ? 'protocol_refused' : 'host_message_refused';
+            refusals.warn(event, { subject: message.subject, error: cause });
+            if (cause instanceof DecodeError || cause instanceof ProtocolError) refuse(message, cause);
           }
         },
       }),
     );
 
   const respond = (message: Msg, answer: HelloAnswer | ReportAnswer): void => {
-    message.respond(JSON.stringify(answer));
+    message.respond(JSON.stringify({ ...spoken, ...answer }));
   };
-  const invalid = (message: Msg): void => respond(message, { ok: false, error: 'invalid' });
 
   return [
     ...serve(
@@ -114,7 +115,7 @@ export function serveHosts(options: HostServerOptions): Subscription[] {
           log.error('hello_failed', { host: sender.host, error }),
         );
       },
-      invalid,
+      (message, cause) => respond(message, { ok: false, error: 'invalid', message: cause.message }),
     ),
     ...serve(
       subjects.hostSync,
@@ -126,7 +127,9 @@ export function serveHosts(options: HostServerOptions): Subscription[] {
       subjects.hostReport,
       decodeReport,
       (sender, report, message) => takeReport(options, sender, report, (answer) => respond(message, answer)),
-      invalid,
+      // An agent drops what is invalid; what an upgrade makes readable it must keep.
+      (message, cause) =>
+        respond(message, { ok: false, error: cause instanceof ProtocolError ? 'unavailable' : 'invalid' }),
     ),
     ...serve(
       subjects.hostBeat,
@@ -304,6 +307,7 @@ function lookFor(
   const version = { epoch: announcedEpoch(cluster, number, partition.epoch), revision: partition.revisionOf(host) };
   const common: Common = {
     v: 1,
+    ...spoken,
     cluster: cluster.id,
     partitions: cluster.partitions,
     partition: number,

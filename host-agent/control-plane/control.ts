@@ -7,11 +7,12 @@ import Type from 'typebox';
 import { Answers } from '../../lib/nats/answers.ts';
 import { backoffMs, jitter, sleep, type BackoffBounds } from '../../lib/backoff.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { decoder } from '../../lib/decode.ts';
+import { messageDecoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import { limits } from '../../schemas/limits.ts';
 import { ReportAnswer, type Beat, type Report } from '../../schemas/wire/host.ts';
 import { partitionOf, subjects } from '../../schemas/wire/subjects.ts';
+import { spoken } from '../../schemas/wire/version.ts';
 import type { Credentials } from './credentials.ts';
 import { createNotify } from '../../lib/notify.ts';
 import type { Request } from '../logs/publish.ts';
@@ -20,8 +21,10 @@ import type { Reporter } from './reporter.ts';
 import { askBound, farewell, hello, type HelloParts } from './session.ts';
 import { sync, type SyncResult, type SyncTarget } from './sync.ts';
 
-const decodeReportAnswer = decoder(ReportAnswer);
-const decodeBell = decoder(Type.Object({ partition: Type.Integer(), rid: Type.Union([Type.String(), Type.Null()]) }));
+const decodeReportAnswer = messageDecoder(ReportAnswer);
+const decodeBell = messageDecoder(
+  Type.Object({ partition: Type.Integer(), rid: Type.Union([Type.String(), Type.Null()]) }),
+);
 
 export interface Control {
   /** Rejects while there is no connection. */
@@ -216,7 +219,7 @@ export function createControl(parts: ControlParts): Control {
   const checkSession = async (): Promise<void> => {
     const { partitions } = target.current();
     if (session === undefined || partitions === null) return;
-    const report: Report = { v: 1, partition: partitionOf(sender().host, partitions), session, items: [] };
+    const report: Report = { v: 1, ...spoken, partition: partitionOf(sender().host, partitions), session, items: [] };
     try {
       const payload = await request(subjects.hostReport(sender()), JSON.stringify(report), limits.reportTimeoutMs);
       const answer = decodeReportAnswer(payload);
@@ -231,7 +234,7 @@ export function createControl(parts: ControlParts): Control {
   const keepBeating = async (nc: NatsConnection, signal: AbortSignal): Promise<void> => {
     while (!signal.aborted) {
       if (session !== undefined) {
-        const beat: Beat = { v: 1, session, ...parts.beat() };
+        const beat: Beat = { v: 1, ...spoken, session, ...parts.beat() };
         try {
           nc.publish(subjects.hostBeat(sender()), JSON.stringify(beat));
         } catch (error) {

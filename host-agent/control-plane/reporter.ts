@@ -7,17 +7,18 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { backoffMs, jitter, sleep, type BackoffBounds } from '../../lib/backoff.ts';
-import { decoder } from '../../lib/decode.ts';
+import { messageDecoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import type { ContainerId, TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { ReportAnswer, type Report, type ReportItem } from '../../schemas/wire/host.ts';
 import { partitionOf, subjects, type Sender } from '../../schemas/wire/subjects.ts';
+import { spoken } from '../../schemas/wire/version.ts';
 import type { Description } from '../reconcile/describe.ts';
 import type { Request } from '../logs/publish.ts';
 import type { Metrics } from '../metrics.ts';
 
-const decodeAnswer = decoder(ReportAnswer);
+const decodeAnswer = messageDecoder(ReportAnswer);
 
 export interface Observed {
   readonly tenant: TenantId;
@@ -112,7 +113,7 @@ export function createReporter(parts: ReporterParts): Reporter {
       seq: sent.seq,
       ...description,
     }));
-    const report: Report = { v: 1, partition, session, items };
+    const report: Report = { v: 1, ...spoken, partition, session, items };
     const answer = await request(subjects.hostReport(sender()), JSON.stringify(report), limits.reportTimeoutMs);
     return decodeAnswer(answer);
   };

@@ -5,12 +5,13 @@
 import { join } from 'node:path';
 import Type from 'typebox';
 import { backoffMs, jitter, sleep, type BackoffBounds } from '../../lib/backoff.ts';
-import { decoder } from '../../lib/decode.ts';
+import { decoder, messageDecoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Capacity } from '../../schemas/api/host.ts';
 import { limits } from '../../schemas/limits.ts';
 import { HelloAnswer, type Hello } from '../../schemas/wire/host.ts';
 import { subjects, type Sender } from '../../schemas/wire/subjects.ts';
+import { ProtocolError, spoken } from '../../schemas/wire/version.ts';
 import type { Credentials } from './credentials.ts';
 import { createLazyFile, readDecoded } from '../disk/files.ts';
 import type { Request } from '../logs/publish.ts';
@@ -18,7 +19,7 @@ import type { StateDisk } from '../disk/state-disk.ts';
 
 export type Greeting = Extract<HelloAnswer, { ok: true }>;
 
-const decodeAnswer = decoder(HelloAnswer);
+const decodeAnswer = messageDecoder(HelloAnswer);
 const decodeHighest = decoder(Type.Object({ v: Type.Literal(1), session: Type.Integer({ minimum: 0 }) }));
 
 /**
@@ -90,7 +91,8 @@ export async function hello(parts: HelloParts, signal: AbortSignal): Promise<Gre
       if (!answer.ok && answer.error === 'superseded') parts.onSuperseded(true);
       else log.error('hello_refused', { why: fault, answer });
     } catch (error) {
-      log.debug('hello_unanswered', { error });
+      if (error instanceof ProtocolError) log.error('protocol_refused', { error });
+      else log.debug('hello_unanswered', { error });
     }
     await sleep(jitter(backoffMs(attempt, parts.backoff)), signal);
   }
@@ -143,6 +145,7 @@ async function ask(
   const session = held();
   const message: Hello = {
     v: 1,
+    ...spoken,
     agent_version: version,
     capacity: capacity(),
     ...(session === undefined ? {} : { session }),

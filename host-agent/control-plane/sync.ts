@@ -5,11 +5,12 @@
  */
 import { randomBytes } from 'node:crypto';
 import type { NatsConnection, Subscription } from '@nats-io/transport-node';
-import { decoder } from '../../lib/decode.ts';
+import { messageDecoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import { limits } from '../../schemas/limits.ts';
 import { SyncAnswer, type Stranger, type SyncAsk } from '../../schemas/wire/host.ts';
 import { partitionOf, subjects, type Sender } from '../../schemas/wire/subjects.ts';
+import { ProtocolError, spoken } from '../../schemas/wire/version.ts';
 import {
   accept,
   Assembly,
@@ -19,7 +20,7 @@ import {
   type PartitionAnswer,
 } from '../workload/desired.ts';
 
-const decodeAnswer = decoder(SyncAnswer);
+const decodeAnswer = messageDecoder(SyncAnswer);
 
 export type SyncResult =
   /**
@@ -73,6 +74,7 @@ export function sync(
   const named = namedFor(target.strangers(), only, before.partitions);
   const ask: SyncAsk = {
     v: 1,
+    ...spoken,
     ...(only === undefined ? {} : { partitions: [...only] }),
     held: Object.fromEntries([...held].map(([partition, { epoch, revision }]) => [partition, [epoch, revision]])),
     ...(named.length === 0 ? {} : { strangers: [...named] }),
@@ -142,7 +144,7 @@ export function sync(
         try {
           take(message.data);
         } catch (error) {
-          log.warn('sync_answer_malformed', { error });
+          log.warn(error instanceof ProtocolError ? 'protocol_refused' : 'sync_answer_malformed', { error });
         }
       },
     });

@@ -26,6 +26,8 @@ import { addressOf, type Ask } from '../../schemas/wire/asks.ts';
 import { decodeAnswers, notOwner, type Answer } from '../../schemas/wire/codec.ts';
 import { isSuccessCode } from '../../schemas/errors.ts';
 import { partitionOf, subjects } from '../../schemas/wire/subjects.ts';
+import { ProtocolError } from '../../schemas/wire/version.ts';
+import { sparing, type SparingLog } from '../sparing.ts';
 import { ItemQueue, gather, laneKinds, settle, verdictUnanswered } from './lane.ts';
 import type { Batch, Item, LaneKind, Outcome, Question } from './lane.ts';
 
@@ -78,6 +80,7 @@ export class Coalescer {
   readonly partitions: number;
   readonly #nc: NatsConnection;
   readonly #options: CoalescerOptions;
+  readonly #refusals: SparingLog;
   readonly #lanes: ReadonlyMap<LaneKind, readonly Lane[]>;
   readonly #inbox: string;
   readonly #subscription: Subscription;
@@ -92,6 +95,7 @@ export class Coalescer {
   constructor(nc: NatsConnection, options: CoalescerOptions) {
     this.#nc = nc;
     this.#options = options;
+    this.#refusals = sparing(options.log, limits.refusalLogMs, options.clock);
     this.partitions = options.partitions;
     this.#lanes = new Map(laneKinds.map((kind) => [kind, lanesOf(kind, options.partitions)]));
     this.#inbox = inboxOf(nc);
@@ -230,7 +234,8 @@ export class Coalescer {
     try {
       answers = decodeAnswers(message.string());
     } catch (error) {
-      this.#options.log.error('answer_malformed', { subject: flight.lane.subject, error });
+      const event = error instanceof ProtocolError ? 'protocol_refused' : 'answer_malformed';
+      this.#refusals.error(event, { subject: flight.lane.subject, error });
       return;
     }
     this.#onAnswers(id, flight, answers);

@@ -2,11 +2,11 @@
  * Gateway → owner of a partition: a batch of asks, a line of JSON each; the answers come in one or
  * more parts, a line each: `<index>\t<outcome code>\t<body>`, in any order, the body being the JSON
  * of the HTTP response (JSON.stringify never writes a raw newline or tab). A batch is answered when
- * every index is. Both ends are ours and of one version, so an ask is not checked again field by
- * field.
+ * every index is. Both carry the version of the protocol (version.ts).
  */
 import { isOutcomeCode, type OutcomeCode } from '../errors.ts';
 import type { Ask } from './asks.ts';
+import { firstProtocolVersion, protocolOf, protocolVersion } from './version.ts';
 
 /**
  * In place of an outcome, by a subscriber that does not own the partition, or has just given it
@@ -23,17 +23,50 @@ export interface Answer {
   readonly body: string;
 }
 
-export const encodeAsks = (asks: readonly string[]): string => asks.join('\n');
+/** What arrives in one message, and the version of the protocol that its sender speaks. */
+export interface AskBatch {
+  readonly protocol: number;
+  readonly asks: Ask[];
+}
+
+/** One ask at least, each as `encodeAsk` writes it. The first one also says the version. */
+export const encodeAsks = (asks: readonly string[]): string =>
+  `{"protocol":${protocolVersion},${asks.join('\n').slice(1)}`;
 export const encodeAsk = (ask: Ask): string => JSON.stringify(ask);
-export const decodeAsks = (payload: string): Ask[] => payload.split('\n').map((line) => JSON.parse(line) as Ask);
+
+/** @throws ProtocolError where the sender's release and this one do not work together. */
+export function decodeAsks(payload: string): AskBatch {
+  const [first = '', ...others] = payload.split('\n');
+  const ask = JSON.parse(first) as Ask;
+  const protocol = protocolOf(ask);
+  return { protocol, asks: [ask, ...others.map((line) => JSON.parse(line) as Ask)] };
+}
+
+/** How many asks a batch holds that this program does not understand. */
+export const countAsks = (payload: string): number => payload.split('\n').length;
+
+/**
+ * Lines of `encodeAnswer` as one message to a sender that speaks this version. Release 0.1.0 takes
+ * a line that says the version for damage.
+ */
+export const encodeAnswers = (lines: readonly string[], protocol: number): string =>
+  `${protocol === firstProtocolVersion ? '' : `${protocolVersion}\n`}${lines.join('\n')}`;
+
+const versionLine = /^(\d{1,9})\n/;
 
 export const encodeAnswer = (answer: Answer): string => `${answer.index}\t${answer.code}\t${answer.body}`;
 
 const isAnswerCode = (code: string): code is AnswerCode => code === notOwner || isOutcomeCode(code);
 
-/** Throws where the payload is none of ours. */
+/**
+ * @throws ProtocolError where the sender's release and this one do not work together, another error
+ *   where the payload is none of ours.
+ */
 export function decodeAnswers(payload: string): Answer[] {
-  return payload.split('\n').map((line) => {
+  const version = versionLine.exec(payload);
+  if (version !== null) protocolOf({ protocol: Number(version[1]) });
+  const lines = payload.slice(version?.[0].length ?? 0);
+  return lines.split('\n').map((line) => {
     const code = line.indexOf('\t');
     const body = line.indexOf('\t', code + 1);
     const index = Number(line.slice(0, code));

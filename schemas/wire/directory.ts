@@ -9,6 +9,8 @@ import type { HostKey } from '../ids.ts';
  * changed. Ordered by (epoch, revision).
  */
 export interface DirectoryMessage {
+  /** See version.ts. */
+  readonly protocol?: number;
   readonly partition: number;
   readonly epoch: number;
   readonly revision: number;
@@ -30,6 +32,8 @@ export interface DirectoryMessage {
  * is desired.
  */
 export interface Doorbell {
+  /** See version.ts. */
+  readonly protocol?: number;
   readonly partition: number;
   readonly rid: string | null;
 }

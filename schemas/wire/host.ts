@@ -9,6 +9,9 @@ import { limits } from '../limits.ts';
 
 const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
+/** Of every message: the sender's version of the protocol (version.ts). `v` is the message's form. */
+const Protocol = Type.Optional(Type.Integer());
+
 /**
  * `agent.<host>.<user key>.hello` (request): an agent that starts asks for a session. Answered by
  * the owner of the host's partition. Agents with credentials of the last release say this and all
@@ -16,6 +19,7 @@ const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
  */
 export const Hello = Type.Object({
   v: Type.Literal(1),
+  protocol: Protocol,
   agent_version: Type.String({ maxLength: 64 }),
   capacity: Capacity,
   /**
@@ -40,6 +44,7 @@ export type Hello = Static<typeof Hello>;
 
 export const HelloAnswer = Type.Union([
   Type.Object({
+    protocol: Protocol,
     ok: Type.Literal(true),
     cluster: Type.String(),
     partitions: Type.Integer({ minimum: 1 }),
@@ -53,8 +58,11 @@ export const HelloAnswer = Type.Union([
    * holds the session of this host, and is heard.
    */
   Type.Object({
+    protocol: Protocol,
     ok: Type.Literal(false),
     error: Type.Enum(['unknown_host', 'fenced', 'invalid', 'unavailable', 'superseded']),
+    /** Why, for the agent's log. */
+    message: Type.Optional(Type.String({ maxLength: 1000 })),
   }),
 ]);
 export type HelloAnswer = Static<typeof HelloAnswer>;
@@ -71,6 +79,7 @@ export type Stranger = Static<typeof Stranger>;
  */
 export const SyncAsk = Type.Object({
   v: Type.Literal(1),
+  protocol: Protocol,
   /** Only these partitions, where the bell named one; absent: all. */
   partitions: Type.Optional(Type.Array(Type.Integer({ minimum: 0 }), { maxItems: 256 })),
   /** What the agent holds, by partition: `[epoch, revision]`. */
@@ -117,6 +126,7 @@ export type DesiredContainer = Static<typeof DesiredContainer>;
  */
 export const SyncAnswer = Type.Object({
   v: Type.Literal(1),
+  protocol: Protocol,
   cluster: Type.String(),
   partitions: Type.Integer({ minimum: 1 }),
   partition: Type.Integer({ minimum: 0 }),
@@ -154,6 +164,7 @@ export type SyncAnswer = Static<typeof SyncAnswer>;
  */
 export const Report = Type.Object({
   v: Type.Literal(1),
+  protocol: Protocol,
   partition: Type.Integer({ minimum: 0 }),
   session: Count,
   items: Type.Array(
@@ -176,8 +187,12 @@ export type Report = Static<typeof Report>;
 export type ReportItem = Report['items'][number];
 
 export const ReportAnswer = Type.Union([
-  Type.Object({ ok: Type.Literal(true) }),
-  Type.Object({ ok: Type.Literal(false), error: Type.Enum(['invalid', 'unavailable', 'stale_session']) }),
+  Type.Object({ protocol: Protocol, ok: Type.Literal(true) }),
+  Type.Object({
+    protocol: Protocol,
+    ok: Type.Literal(false),
+    error: Type.Enum(['invalid', 'unavailable', 'stale_session']),
+  }),
 ]);
 export type ReportAnswer = Static<typeof ReportAnswer>;
 
@@ -187,6 +202,7 @@ export const engineAway = 'unavailable';
 /** `agent.<host>.<user key>.beat`: not acknowledged; every actors process hears it. */
 export const Beat = Type.Object({
   v: Type.Literal(1),
+  protocol: Protocol,
   session: Count,
   used: Capacity,
   engine: Type.String({ maxLength: 128, description: '"docker 28.2.2", or "unavailable".' }),

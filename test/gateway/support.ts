@@ -63,7 +63,7 @@ export type Owner = (ask: Ask, message: Msg) => AnswerOf | undefined | Promise<A
 /** Answers every partition's asks, as many of a batch in one message as fit. */
 export function serveOwner(nc: NatsConnection, owner: Owner): { stop(): void } {
   const answer = async (message: Msg): Promise<void> => {
-    const asks = decodeAsks(message.string());
+    const { asks } = decodeAsks(message.string());
     const lines: string[] = [];
     await Promise.all(
       asks.map(async (ask, index) => {

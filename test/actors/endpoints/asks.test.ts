@@ -6,10 +6,11 @@ import t from 'tap';
 import { collectAnswers } from '../../../actors/endpoints/asks.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { decodeAnswers } from '../../../schemas/wire/codec.ts';
+import { firstProtocolVersion, protocolVersion } from '../../../schemas/wire/version.ts';
 
 const maxPayload = 1024 * 1024;
 
-function collect(send: (payload: string) => void = () => {}) {
+function collect(send: (payload: string) => void = () => {}, protocol = protocolVersion) {
   const payloads: string[] = [];
   const events: string[] = [];
   const answers = collectAnswers(
@@ -22,6 +23,7 @@ function collect(send: (payload: string) => void = () => {}) {
     },
     maxPayload,
     { error: (event) => void events.push(event) },
+    protocol,
   );
   return { answers, payloads, events };
 }
@@ -70,4 +72,17 @@ t.test('a connection that is closed ends nothing else', async (t) => {
   answers.add({ index: 0, code: 'ok', body: '{}' });
   await Promise.resolve();
   t.same(events, ['answer_not_sent']);
+});
+
+t.test('answers say their version to a sender that has said its own, and to no other', async (t) => {
+  for (const [protocol, expected] of [
+    [protocolVersion, `${protocolVersion}\n0\tok\t{}`],
+    [protocolVersion + 1, `${protocolVersion}\n0\tok\t{}`],
+    [firstProtocolVersion, '0\tok\t{}'],
+  ] as const) {
+    const { answers, payloads } = collect(undefined, protocol);
+    answers.add({ index: 0, code: 'ok', body: '{}' });
+    await Promise.resolve();
+    t.same(payloads, [expected]);
+  }
 });

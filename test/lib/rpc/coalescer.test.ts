@@ -77,7 +77,7 @@ async function stage(t: Test, nats: Nats, partitions = 1): Promise<Stage> {
     answerWith: async (handler) => {
       const subscription = owner.subscribe('part.*', {
         callback: (error, message) => {
-          if (error === null) handler(decodeAsks(message.string()), message);
+          if (error === null) handler(decodeAsks(message.string()).asks, message);
         },
       });
       await owner.flush();
@@ -392,7 +392,7 @@ t.test('what goes into a message, and what is said at the deadline', async (t) =
   for (const item of [expired, settled, good]) queue.push(item);
   const batch = gather(queue, 200);
   t.same(batch?.items, [good]);
-  t.match(decodeAsks(batch?.payload ?? ''), [{ id: 'c', budgetMs: 800 }]);
+  t.match(decodeAsks(batch?.payload ?? '').asks, [{ id: 'c', budgetMs: 800 }]);
   t.same(told, ['ok', 'unavailable']);
   t.equal(gather(queue, 200), undefined);
   settle(settled, { code: 'internal', body: '' });

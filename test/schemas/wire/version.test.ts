@@ -1,0 +1,66 @@
+/** docs/upgrades.md: this release, the one before and the one after understand one another. */
+import t from 'tap';
+import Type from 'typebox';
+import { DecodeError, messageDecoder } from '../../../lib/decode.ts';
+import { countAsks, decodeAnswers, decodeAsks, encodeAnswers, encodeAsks } from '../../../schemas/wire/codec.ts';
+import { ProtocolError, protocolOf, protocolVersion, spoken } from '../../../schemas/wire/version.ts';
+
+const ask = { type: 'tenant.get', tenant: 'acme', rid: 'r', budgetMs: 5000 };
+const line = JSON.stringify(ask);
+const bytesOf = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
+
+t.test('a message without a version is of release 0.1.0', (t) => {
+  t.equal(protocolOf({}), 1);
+  t.equal(protocolOf(null), 1);
+  t.equal(protocolOf(spoken), protocolVersion);
+  t.end();
+});
+
+t.test('one release away is understood, two are refused with what to do', (t) => {
+  for (const protocol of [protocolVersion - 1, protocolVersion, protocolVersion + 1])
+    t.equal(protocolOf({ protocol }), protocol);
+  for (const protocol of [protocolVersion - 2, protocolVersion + 2, 2.5, '2', null]) {
+    t.throws(() => protocolOf({ protocol }), ProtocolError, `${protocol}`);
+    t.throws(() => protocolOf({ protocol }), /understands 1 to 3: upgrade one release at a time/);
+  }
+  t.end();
+});
+
+t.test('a batch of asks says the version once, where 0.1.0 ignores it', (t) => {
+  const payload = encodeAsks([line, line]);
+  t.same(decodeAsks(payload), { protocol: protocolVersion, asks: [{ ...ask, ...spoken }, ask] });
+  t.match(
+    payload.split('\n').map((text) => JSON.parse(text) as unknown),
+    [ask, ask],
+    'as 0.1.0 reads it',
+  );
+  t.match(decodeAsks(`${line}\n${line}`), { protocol: 1, asks: [ask, ask] });
+  const later = payload.replace(`"protocol":${protocolVersion}`, '"protocol":9');
+  t.throws(() => decodeAsks(later), ProtocolError);
+  t.equal(countAsks(later), 2);
+  t.throws(() => decodeAsks(''), SyntaxError);
+  t.end();
+});
+
+t.test('a batch of answers says the version to those that have shown theirs', (t) => {
+  const lines = ['0\tok\t{"data":1}', '1\tnot_found\t'];
+  const decoded = [
+    { index: 0, code: 'ok', body: '{"data":1}' },
+    { index: 1, code: 'not_found', body: '' },
+  ];
+  t.equal(encodeAnswers(lines, 1), lines.join('\n'), 'what 0.1.0 reads');
+  t.same(decodeAnswers(encodeAnswers(lines, 1)), decoded);
+  t.same(decodeAnswers(encodeAnswers(lines, protocolVersion)), decoded);
+  t.throws(() => decodeAnswers(`9\n${lines.join('\n')}`), ProtocolError);
+  t.throws(() => decodeAnswers('2'), /malformed answer/);
+  t.end();
+});
+
+t.test('a version that is not understood counts before the shape', (t) => {
+  const decode = messageDecoder(Type.Object({ v: Type.Literal(1) }));
+  t.same(decode(bytesOf({ v: 1 })), { v: 1 });
+  t.same(decode(bytesOf({ v: 1, ...spoken })), { v: 1, ...spoken });
+  t.throws(() => decode(bytesOf({ v: 2, ...spoken })), DecodeError);
+  t.throws(() => decode(bytesOf({ v: 2, protocol: 9 })), ProtocolError);
+  t.end();
+});
