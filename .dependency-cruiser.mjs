@@ -1,0 +1,98 @@
+/**
+ * Which file may import which (ARCHITECTURE.md, "Code map"). `npm run check` applies these rules
+ * (test/house/imports.test.ts); `npx depcruise schemas lib gateway …` does, too.
+ */
+// @ts-check
+
+const rooms = ['schemas', 'lib', 'gateway', 'actors', 'host-agent', 'cli', 'dev', 'deploy', 'bench', 'test'];
+const below = (...names) => `^(${names.join('|')})/`;
+const allBut = (...names) => below(...rooms.filter((room) => !names.includes(room)));
+
+/** Files that decide: the same input gives the same output, without I/O, clock or randomness. */
+export const pure = [
+  below('schemas', 'actors/domain', 'gateway/vpn/render'),
+  '^host-agent/reconcile/(plan|spec|confinement|observed)\\.ts$',
+  '^(gateway|actors|host-agent)/.*-(decide|plan)\\.ts$',
+].join('|');
+
+/** Modules of Node that only compute. */
+const computing = '^(node:)?(assert|buffer|crypto|util)$';
+
+const rule = (name, comment, from, to, severity = 'error') => ({ name, comment, severity, from, to });
+
+/** @type {import('dependency-cruiser').IConfiguration} */
+export default {
+  forbidden: [
+    rule(
+      'cycle',
+      'Files that import each other, types included, can only be understood together.',
+      {},
+      { circular: true },
+      // Until the last cycles of types are gone.
+      'ignore',
+    ),
+    rule(
+      'missing',
+      'No such file or package. (What bench/ measures against has a package of its own.)',
+      { pathNot: below('bench') },
+      { couldNotResolve: true },
+    ),
+    rule(
+      'schemas',
+      'schemas/ imports itself and TypeBox.',
+      { path: below('schemas') },
+      { pathNot: below('schemas', 'node_modules/typebox') },
+    ),
+    rule(
+      'lib',
+      'Of our code, lib/ imports itself and schemas/.',
+      { path: below('lib') },
+      { path: allBut('lib', 'schemas') },
+    ),
+    ...['gateway', 'actors', 'host-agent'].map((program) =>
+      rule(
+        program,
+        'Of our code, a program imports itself, lib/ and schemas/.',
+        { path: below(program) },
+        { path: allBut(program, 'lib', 'schemas') },
+      ),
+    ),
+    rule(
+      'tests',
+      'Only tests and benchmarks import tests and benchmarks.',
+      { pathNot: below('test', 'bench') },
+      { path: below('test', 'bench') },
+    ),
+    rule('main', 'main.ts starts a program; nothing imports it.', {}, { path: '(^|/)main\\.ts$' }),
+    rule(
+      'runtime',
+      'actors/runtime knows no domain: it is given one.',
+      { path: below('actors/runtime') },
+      { path: below('actors'), pathNot: below('actors/runtime') },
+      // Until actors/runtime is given its domain.
+      'ignore',
+    ),
+    rule(
+      'pure',
+      'A pure file imports pure files, and of Node what only computes. Types of others are welcome.',
+      { path: pure },
+      { pathNot: [pure, below('node_modules'), computing], dependencyTypesNot: ['type-only'] },
+    ),
+    rule(
+      'production',
+      'What production imports stands in `dependencies`. Types are gone by then.',
+      { path: below('schemas', 'lib', 'gateway', 'actors', 'host-agent', 'cli') },
+      { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'], dependencyTypesNot: ['type-only'] },
+    ),
+  ],
+  options: {
+    doNotFollow: { path: below('node_modules') },
+    exclude: { path: below('dist') },
+    tsPreCompilationDeps: true,
+    enhancedResolveOptions: {
+      extensions: ['.ts', '.mjs', '.js', '.json'],
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'node', 'default', 'types'],
+    },
+  },
+};
