@@ -238,7 +238,7 @@ export function registerGauges(registry: Registry, gauges: Gauges, nowMs: () => 
   simple('longshore_agent_orphans_held', 'Orphans that wait for an operator’s word.', () => gauges.orphansHeld());
   simple(
     'longshore_agent_credentials_bound',
-    'Whether the NATS credentials in use name the key of the agent; 0: they are of the last release.',
+    'Whether the NATS credentials in use name the key of the agent; 0: they are from before 0.1.0.',
     () => Number(gauges.credentialsBound()),
   );
   simple('longshore_agent_credentials_expiry_timestamp_seconds', 'When the NATS credentials end; 0: never.', () => {

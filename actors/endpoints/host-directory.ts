@@ -118,7 +118,7 @@ export class Fleet implements FleetView, PlacementLedger {
   }
 
   /**
-   * A process of the last release tells no keys; while it owns the host's partition, every key is
+   * A process from before 0.1.0 tells no keys; while it owns the host's partition, every key is
    * believed, as there.
    */
   isEnrolled(sender: Sender): boolean {

@@ -47,8 +47,8 @@ export interface HostServerOptions {
   readonly nc: NatsConnection;
   readonly cluster: Cluster;
   /**
-   * Signs NATS credentials for an enrolled host's key; `isUnbound`: for an agent of the last
-   * release.
+   * Signs NATS credentials for an enrolled host's key; `isUnbound`: for an agent from
+   * before 0.1.0.
    */
   readonly signJwt: (host: HostKey, publicKey: string, isUnbound?: boolean) => Promise<string>;
   /** Those that this process owns and serves. */
@@ -229,7 +229,7 @@ function refusalOfHello(
 }
 
 /**
- * Credentials in place of those of the last release. Whoever asks gets them, for they are of use to
+ * Credentials in place of those from before 0.1.0. Whoever asks gets them, for they are of use to
  * the enrolled key alone, and nothing is changed: an agent that crashes before they are on its disk
  * asks again.
  */

@@ -21,7 +21,7 @@ export interface MemberRecord {
   readonly renewal: number;
   /** What it serves. For the others' information: what counts is each partition's epoch record. */
   readonly partitions: readonly number[];
-  /** What it can't load, so that another tries. Absent in records of the last release. */
+  /** What it can't load, so that another tries. Absent in records from before 0.1.0. */
   readonly refused?: readonly number[];
 }
 

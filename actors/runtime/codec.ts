@@ -70,7 +70,7 @@ export interface JournalEntry {
   readonly changes: readonly Change[];
   readonly operations: readonly OperationRecord[];
   readonly events: readonly OutgoingEvent[];
-  /** The time by which the partition deletes; absent in entries of the last release. */
+  /** The time by which the partition deletes; absent in entries from before 0.1.0. */
   readonly clock?: ClockReading;
 }
 

@@ -40,13 +40,13 @@ export interface Loaded {
   readonly damagedEvents: readonly string[];
   readonly mark: number;
   readonly last: number;
-  /** Of the last entry; undefined where the last release wrote it. */
+  /** Of the last entry; undefined where a release before 0.1.0 wrote it. */
   readonly clock: ClockReading | undefined;
 }
 
 export type Verified =
   | 'verified'
-  /** The last release wrote the checkpoint: it kept no digest. */
+  /** A release before 0.1.0 wrote the checkpoint: it kept no digest. */
   | 'no digest'
   /** An operator has deleted the digest: what is there is to be served as it is. */
   | 'overridden';

@@ -348,7 +348,7 @@ export class Ownership {
     await slices.run('load', this.#filling(loaded, { state, operations }, quarantine), signal);
     await slices.run('load', each(loaded.quarantined, quarantine), signal);
     observer.quarantined(number, quarantined);
-    // The last release kept no time: nothing is taken for older than the newest record says.
+    // A release before 0.1.0 kept no time: nothing is taken for older than the newest record says.
     const { newestMs } = state;
     const newest = newestMs === undefined ? undefined : { ...noReading, atMs: newestMs };
     const expiry = new CautiousClock(clock, limits.clockAgreedMs, loaded.clock ?? newest);

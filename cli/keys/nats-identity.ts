@@ -145,7 +145,7 @@ const crossings = [
   { from: 'CP', type: 'service', subject: 'host.*.log.>', responses: 'Singleton' },
   { from: 'CP', type: 'stream', subject: 'desired.>' },
   { from: 'HOSTS', type: 'stream', subject: 'agent.*.*.beat' },
-  // For agents of the last release, whose credentials do not name their key in the subjects (ADR
+  // For agents from before 0.1.0, whose credentials do not name their key in the subjects (ADR
   // 22).
   { from: 'CP', type: 'service', subject: 'host.*.sync', responses: 'Stream' },
   { from: 'CP', type: 'service', subject: 'host.*.report', responses: 'Singleton' },
@@ -314,7 +314,7 @@ export interface HostUser {
   readonly hostsSigningSeed: string;
   /** Seconds since 1970; absent: in an hour. */
   readonly expiresAtS?: number;
-  /** As for an agent of the last release. */
+  /** As for an agent from before 0.1.0. */
   readonly isUnbound?: boolean;
 }
 

@@ -296,7 +296,7 @@ export const metricWords: Readonly<Record<string, string>> = {
     '`state="open"` is 1: see the runbook, “A host has a fault”. `unchecked` for long: event `container_firewall_unchecked` says why.',
   longshore_agent_containers: '`failed` and `backoff` are mostly the tenants’ own; many at once on one host are not.',
   longshore_agent_credentials_bound:
-    '0 for long after an upgrade: the control plane is of the last release, or does not answer the new credentials (event `bound_credentials_unanswered`). See deploy.md, “Upgrading from the release before”.',
+    '0 for long after an upgrade: the control plane is from before 0.1.0, or does not answer the new credentials (event `bound_credentials_unanswered`). See upgrades.md, “From a release older than 0.1.0”.',
   longshore_agent_credentials_expiry_timestamp_seconds:
     "Less than a week away: the agent could not renew them, which it begins to try with ten days left. See the runbook, “A host's identity is lost”.",
   longshore_agent_engine_call_duration_seconds:

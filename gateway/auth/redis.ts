@@ -173,7 +173,7 @@ export function connectSharedMemory(options: SharedMemoryOptions): SharedMemory 
   };
 }
 
-/** Undefined where a message names no partition, as those of the last release do not. */
+/** Undefined where a message names no partition, as those from before 0.1.0 do not. */
 function partitionOfBell(message: Buffer): number | undefined {
   const text = message.length <= 4 ? message.toString('latin1') : '';
   return /^\d+$/.test(text) ? Number(text) : undefined;

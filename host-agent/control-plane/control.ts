@@ -287,7 +287,7 @@ export function createControl(parts: ControlParts): Control {
       connection = undefined;
       return true;
     }
-    // A control plane of the last release has counted that as the start of another session.
+    // A control plane from before 0.1.0 has counted that as the start of another session.
     if (offer.isKnown && session !== undefined) stale.notify();
     return false;
   };

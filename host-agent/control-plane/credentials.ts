@@ -3,9 +3,9 @@
  * agent says hello once more, with its key, and the control plane signs it a new JWT, unless the
  * host was enrolled again with another key.
  *
- * An agent that was enrolled with the last release has unbound credentials, and trades them for
+ * An agent that was enrolled before 0.1.0 has unbound credentials, and trades them for
  * bound ones, which name its key in their subjects (ADR 22). It keeps both until the unbound ones
- * end: a control plane that was set back to the last release answers those alone. The bound ones
+ * end: a control plane that was set back to before 0.1.0 answers those alone. The bound ones
  * are written to the disk once they were answered, so a crash at any step leaves credentials that
  * work.
  */

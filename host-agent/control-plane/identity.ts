@@ -25,8 +25,8 @@ export const Identity = Type.Object({
 export type Identity = Static<typeof Identity>;
 
 /**
- * With bound credentials beside unbound ones, until these end (credentials.ts). An agent of the
- * last release reads `jwt` alone.
+ * With bound credentials beside unbound ones, until these end (credentials.ts). An agent from
+ * before 0.1.0 reads `jwt` alone.
  */
 const StoredIdentity = Type.Object({ ...Identity.properties, bound_jwt: Type.Optional(Type.String({ minLength: 1 })) });
 export type StoredIdentity = Static<typeof StoredIdentity>;
@@ -72,8 +72,8 @@ export function lifetimeOf(jwt: string): { readonly sinceMs: number; readonly un
 }
 
 /**
- * The user key that the credentials name in their subjects; undefined: they are of the last
- * release, and name none.
+ * The user key that the credentials name in their subjects; undefined: they are from
+ * before 0.1.0, and name none.
  */
 export function senderOf({ host, jwt }: Pick<Identity, 'host' | 'jwt'>): Sender {
   try {

@@ -112,8 +112,8 @@ export interface Offer {
 }
 
 /**
- * Asks once for bound credentials, in place of those of the last release (ADR 22). A control plane
- * of the last release takes it for any hello, so it says all that a hello says. Undefined: there
+ * Asks once for bound credentials, in place of those from before 0.1.0 (ADR 22). A control plane
+ * from before 0.1.0 takes it for any hello, so it says all that a hello says. Undefined: there
  * was no answer.
  */
 export async function askBound(parts: HelloParts): Promise<Offer | undefined> {

@@ -32,7 +32,7 @@ const decodeRestartStates = decoder(
             phase: Type.Literal('waiting'),
             /** As the wall clock showed it. */
             untilMs: Type.Number(),
-            /** What was left when this was written; absent from agents of the last release. */
+            /** What was left when this was written; absent from agents from before 0.1.0. */
             leftMs: Type.Optional(Type.Number({ minimum: 0 })),
           }),
           Type.Object({ phase: Type.Literal('failed') }),

@@ -84,7 +84,7 @@ export interface HostUser {
   /** The agent's public user nkey (`U...`); its seed never leaves the host. */
   readonly publicKey: string;
   readonly expiresAtS: number;
-  /** For an agent of the last release, which knows no subjects with its key in them. */
+  /** For an agent from before 0.1.0, which knows no subjects with its key in them. */
   readonly isUnbound?: boolean;
 }
 

@@ -83,7 +83,7 @@ export const HostView = Type.Object(
     agent_version: nullable(Type.String()),
     credentials_bound: Type.Boolean({
       description:
-        'Whether only credentials that name its agent’s key are believed. False: those of the last release are, too.',
+        'Whether only credentials that name its agent’s key are believed. False: those from before 0.1.0 are, too.',
     }),
     stops_after_ms: nullable(
       Type.Integer({
@@ -118,7 +118,7 @@ export interface HostRecord {
    */
   readonly publicKey: string | null;
   /**
-   * Its credentials name the key in their subjects. Absent: it enrolled with the last release, and
+   * Its credentials name the key in their subjects. Absent: it enrolled before 0.1.0, and
    * may speak without.
    */
   readonly isBound?: true;
@@ -169,9 +169,9 @@ export interface DirectoryEntry {
   readonly ceiling?: HostCeiling;
   readonly lost: boolean;
   readonly fenced?: true;
-  /** The newest session; absent in a message of the release before. */
+  /** The newest session; absent in a message from before 0.1.0. */
   readonly session?: number;
-  /** As in its record. Absent in a message of the release before: then nothing is known of it. */
+  /** As in its record. Absent in a message from before 0.1.0: then nothing is known of it. */
   readonly publicKey?: string | null;
   readonly isBound?: true;
   /** How long the teller has not heard it, where it ever has. */

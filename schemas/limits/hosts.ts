@@ -21,7 +21,7 @@ export const hosts = {
   joinTokenTtlMs: 1 * hours,
   hostCredentialsTtlMs: 30 * days,
   /**
-   * How often at least an agent with credentials of the last release asks for bound ones; at first
+   * How often at least an agent with credentials from before 0.1.0 asks for bound ones; at first
    * more often.
    */
   boundRetryMaxMs: 1 * hours,

@@ -163,7 +163,7 @@ export type WriteAsk = Ride &
     | ({ type: 'peer.update'; update: PeerUpdate } & OfPeer)
     /**
      * New keys, password and tokens; the certificate before is revoked, every token before ends.
-     * `conflict` where `replaces` is no longer the serial in use. A gateway of the last release
+     * `conflict` where `replaces` is no longer the serial in use. A gateway from before 0.1.0
      * sends neither password nor tokens.
      */
     | ({

@@ -14,7 +14,7 @@ const Protocol = Type.Optional(Type.Integer());
 
 /**
  * `agent.<host>.<user key>.hello` (request): an agent that starts asks for a session. Answered by
- * the owner of the host's partition. Agents with credentials of the last release say this and all
+ * the owner of the host's partition. Agents with credentials from before 0.1.0 say this and all
  * below on `host.<host>.<verb>`.
  */
 export const Hello = Type.Object({
@@ -23,7 +23,7 @@ export const Hello = Type.Object({
   agent_version: Type.String({ maxLength: 64 }),
   capacity: Capacity,
   /**
-   * The session that this agent holds; absent at its start, and from agents of the last release.
+   * The session that this agent holds; absent at its start, and from agents from before 0.1.0.
    */
   session: Type.Optional(Count),
   /**
@@ -111,7 +111,7 @@ export const DesiredContainer = Type.Object({
   cpu_millis: Count,
   mem_bytes: Count,
   /**
-   * What it may write. Absent from actors of the last release, and for what was declared before
+   * What it may write. Absent from actors from before 0.1.0, and for what was declared before
    * there was a limit.
    */
   disk_bytes: Type.Optional(Count),
@@ -153,7 +153,7 @@ export const SyncAnswer = Type.Object({
   fenced: Type.Optional(Type.Literal(true)),
   /** From the owner of the host's own partition: see HostRecord.orphanWord. */
   orphan_word: Type.Union([Count, Type.Null()]),
-  /** From the same: the operator empties this host. Read by agents of the last release only. */
+  /** From the same: the operator empties this host. Read by agents from before 0.1.0 only. */
   draining: Type.Union([Type.Boolean(), Type.Null()]),
 });
 export type SyncAnswer = Static<typeof SyncAnswer>;
@@ -207,7 +207,7 @@ export const Beat = Type.Object({
   used: Capacity,
   engine: Type.String({ maxLength: 128, description: '"docker 28.2.2", or "unavailable".' }),
   orphans_held: Count,
-  /** Absent from agents of the last release. */
+  /** Absent from agents from before 0.1.0. */
   faults: Type.Optional(Type.Array(HostFault, { maxItems: limits.hostFaults })),
 });
 export type Beat = Static<typeof Beat>;

@@ -40,7 +40,7 @@ export const isInbox = (reply: string | undefined): reply is string => reply?.st
 export interface Sender<Host = HostKey> {
   readonly host: Host;
   /**
-   * The public nkey of the agent's NATS user; undefined: its credentials are of the last release
+   * The public nkey of the agent's NATS user; undefined: its credentials are from before 0.1.0
    * and name none.
    */
   readonly user: string | undefined;

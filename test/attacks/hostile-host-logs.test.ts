@@ -20,7 +20,7 @@ const rounds = 8;
 /** Of a round: less than what is free above the share at which the budgets act. */
 const roundBytes = streamBytes / 5;
 
-/** With credentials of the last release: they may publish every subject below the host's prefix. */
+/** With credentials from before 0.1.0: they may publish every subject below the host's prefix. */
 async function connectHost(t: Test, { nats }: Ground, hostKey: string): Promise<NatsConnection> {
   const user = createUser();
   const jwt = await mintHostUserJwt({

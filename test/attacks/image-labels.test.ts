@@ -30,7 +30,7 @@ t.test('an image with a label of 4 MiB', async (t) => {
   const reference = `${registry}/${flood.repository}:flood`;
   await engine.call('POST', `/images/create?fromImage=${encodeURIComponent(reference)}`);
 
-  // As the last release made them: the engine puts the image's label beside the agent's.
+  // As a release before 0.1.0 made them: the engine puts the image's label beside the agent's.
   const before = Array.from({ length: fromBefore }, () =>
     controlPlane.desire({ ...flood, id: v7() as ContainerId, desired: 'running' }),
   );

@@ -96,7 +96,7 @@ async function agentWith(t: Test, { nats }: Ground, user: KeyPair, jwt: string, 
   };
 }
 
-/** `isUnbound`: as the last release signed them. */
+/** `isUnbound`: as a release before 0.1.0 signed them. */
 const mint = ({ nats }: Ground, user: KeyPair, isUnbound: boolean): Promise<string> =>
   mintHostUserJwt({
     hostKey: h1,
@@ -181,7 +181,7 @@ t.test('where nothing is revoked at the servers, the actors believe the enrolled
     }
   });
 
-  await t.test('nor do credentials of the last release, which name no key in their subjects', async (t) => {
+  await t.test('nor do credentials from before 0.1.0, which name no key in their subjects', async (t) => {
     const old = createUser();
     const unbound = await agentWith(t, ground, old, await mint(ground, old, true), true);
     t.same(await unbound.sync(silenceMs), []);

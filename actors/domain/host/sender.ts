@@ -6,7 +6,7 @@ import type { HostRecord } from '../../../schemas/api/host.ts';
 import type { Sender } from '../../../schemas/wire/subjects.ts';
 
 /**
- * An agent with credentials of the last release is believed by the host's key alone, until an agent
+ * An agent with credentials from before 0.1.0 is believed by the host's key alone, until an agent
  * with credentials that name its own key has been heard.
  */
 export function isEnrolled(

@@ -102,10 +102,10 @@ t.test('host: made, enrolled, greeted, changed, removed', (t) => {
 t.test('a message counts only from the key that is enrolled now', (t) => {
   const rows: [string, Partial<HostRecord> | undefined, string | undefined, boolean][] = [
     ['the enrolled key', { publicKey: 'U', isBound: true }, 'U', true],
-    ['the enrolled key, which enrolled with the last release', { publicKey: 'U' }, 'U', true],
+    ['the enrolled key, which enrolled before 0.1.0', { publicKey: 'U' }, 'U', true],
     ['another key', { publicKey: 'U', isBound: true }, 'UOLD', false],
-    ['another key, where an agent of the last release enrolled', { publicKey: 'U' }, 'UOLD', false],
-    ['no key in the subject, where an agent of the last release enrolled', { publicKey: 'U' }, undefined, true],
+    ['another key, where an agent from before 0.1.0 enrolled', { publicKey: 'U' }, 'UOLD', false],
+    ['no key in the subject, where an agent from before 0.1.0 enrolled', { publicKey: 'U' }, undefined, true],
     ['no key in the subject, after one of this release', { publicKey: 'U', isBound: true }, undefined, false],
     ['any key, of a host that nobody enrolled', { publicKey: null }, 'U', false],
     ['no key, of a host that nobody enrolled', { publicKey: null }, undefined, false],

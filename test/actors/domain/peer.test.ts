@@ -300,7 +300,7 @@ t.test('a rotation ends every token and replaces the password, in the turn that 
   const older = peerRecord({ tokens: [token('leaked')] }, 'tablet', 3);
   const partition = stateOf(older);
   const { certificate: before, p12Password } = older;
-  // A gateway of the last release names neither.
+  // A gateway from before 0.1.0 names neither.
   write(partition, { ...rotate, peer: older.id, replaces: before.serial });
   const { tokens, p12Password: kept } = partition.tenant(acme).peers.records.get(older.id) ?? older;
   t.same([tokens, kept], [[], p12Password]);

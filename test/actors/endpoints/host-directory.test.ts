@@ -39,7 +39,7 @@ t.test('the faults that an agent names stand until its next beat', (t) => {
   fleet.hear(h1, { v: 1, session: 1, used: none, engine: 'test', orphans_held: 0, faults });
   t.same(hostView(hostRecord(h1), fleet).faults, faults);
   beat(h1);
-  t.same(hostView(hostRecord(h1), fleet).faults, [], 'also where an agent of the last release says nothing of them');
+  t.same(hostView(hostRecord(h1), fleet).faults, [], 'also where an agent from before 0.1.0 says nothing of them');
   t.end();
 });
 
@@ -203,7 +203,7 @@ t.test('a process that has just started knows from the others who is silent', (t
   const before: Partial<DirectoryMessage> = { entries: entries(h1).map(({ session: _, ...entry }) => entry) };
   const plain = fleetAt();
   plain.fleet.learn(message(before));
-  t.equal(plain.fleet.standing(h1), 'unheard', 'the release before tells nothing of it');
+  t.equal(plain.fleet.standing(h1), 'unheard', 'a release before 0.1.0 tells nothing of it');
   t.end();
 });
 

@@ -210,7 +210,7 @@ t.test('credentials are renewed for the key that is enrolled when the hello is c
       return `for ${key}`;
     },
   });
-  /** An agent of the last release, held to no key by its credentials. */
+  /** An agent from before 0.1.0, held to no key by its credentials. */
   const hello = async (renewKey: string): Promise<HelloAnswer> => {
     const ask = { v: 1, agent_version: '0', capacity: roomy, renew_key: renewKey };
     return (

@@ -166,7 +166,7 @@ t.test(
   },
 );
 
-t.test('a folder of the release before, which had another resolver and no signing key, starts', async (t) => {
+t.test('a folder from before 0.1.0, which had another resolver and no signing key, starts', async (t) => {
   const dir = temporaryFolder(t);
   const before = await startNats({ dir });
   await before.stop();

@@ -12,7 +12,7 @@ import { temporaryFolder } from '../../support/folder.ts';
 const control = (nats: Nats): Promise<NatsConnection> =>
   connect({ servers: nats.url, authenticator: credsAuthenticator(readFileSync(nats.credsFile)) });
 
-/** `isUnbound`: with credentials of the last release. */
+/** `isUnbound`: with credentials from before 0.1.0. */
 async function host(nats: Nats, hostKey: string, user = createUser(), isUnbound = false): Promise<NatsConnection> {
   const jwt = await mintHostUserJwt({
     hostKey,
@@ -96,7 +96,7 @@ t.test('what a host may say and hear crosses between the accounts', async (t) =>
     t.equal(await within(first(bells), 3_000, 'a bell'), 'desired.h1.3');
   });
 
-  t.test('what an agent of the last release says crosses, too', async (t) => {
+  t.test('what an agent from before 0.1.0 says crosses, too', async (t) => {
     const old = await host(nats, 'h1', createUser(), true);
     t.teardown(() => old.close());
     for (const verb of ['sync', 'hello', 'report']) {

@@ -28,7 +28,7 @@ async function startGround(t: Test) {
   const identityFile = join(stateDir, 'identity.json');
   const start = (env = {}) => startAgent(t, { dockerHost: engine.host, stateDir, controlPlane, env });
   const stored = (): StoredIdentity => JSON.parse(readFileSync(identityFile, 'utf8')) as StoredIdentity;
-  /** As an agent of the last release has left it. */
+  /** As an agent from before 0.1.0 has left it. */
   const enrolledBefore = async (): Promise<string> => {
     const publicKey = keyFrom(await loadSeed(stateDir)).getPublicKey();
     const { nats, cluster } = controlPlane;
@@ -55,7 +55,7 @@ async function startGround(t: Test) {
 
 const image = { registry: 'registry.example', repository: 'web', tag: '1', cpu_millis: 10, mem_bytes: 8 * 1024 ** 2 };
 
-t.test('an agent that enrolled with the last release trades its credentials at its first start', async (t) => {
+t.test('an agent that enrolled before 0.1.0 trades its credentials at its first start', async (t) => {
   const { controlPlane, start, stored, enrolledBefore, beatOf } = await startGround(t);
   const key = await enrolledBefore();
   const first = start();
@@ -76,7 +76,7 @@ t.test('an agent that enrolled with the last release trades its credentials at i
   t.equal(controlPlane.hellos().at(-1)?.wants_bound, undefined, 'and has them');
 });
 
-t.test('beside a control plane of the last release it goes on with what it has, and asks again', async (t) => {
+t.test('beside a control plane from before 0.1.0 it goes on with what it has, and asks again', async (t) => {
   const { controlPlane, start, enrolledBefore, beatOf, metric } = await startGround(t);
   controlPlane.playRelease('last');
   const key = await enrolledBefore();
@@ -114,7 +114,7 @@ t.test('an agent whose new credentials get no answer goes back to those before',
   await until('new ones are kept once they were answered', () => senderOf(newest(stored())).user === key);
 });
 
-t.test('a control plane that is set back to the last release loses no host', async (t) => {
+t.test('a control plane that is set back to before 0.1.0 loses no host', async (t) => {
   const { controlPlane, start, stored, enrolledBefore, beatOf } = await startGround(t);
   const key = await enrolledBefore();
   const first = start();
@@ -132,7 +132,7 @@ t.test('a control plane that is set back to the last release loses no host', asy
   await beatOf(undefined);
   const { id } = controlPlane.desire(image);
   await controlPlane.reported(id, ({ observation }) => observation.status === 'running');
-  t.equal(senderOf(stored()).user, undefined, 'an agent of the last release would find what it can use');
+  t.equal(senderOf(stored()).user, undefined, 'an agent from before 0.1.0 would find what it can use');
 });
 
 t.test('a refusal of bound credentials is no contact: a host that was forgotten stops its containers', async (t) => {

@@ -58,8 +58,8 @@ export const domainMutants: readonly Mutant[] = [
     killedBy: 'test/actors/domain/host.test.ts',
   },
   {
-    name: 'credentials of the last release believed for ever',
-    guard: 'An agent with bound credentials ends the belief in those of the last release (ADR 22)',
+    name: 'credentials from before 0.1.0 believed for ever',
+    guard: 'An agent with bound credentials ends the belief in those from before 0.1.0 (ADR 22)',
     file: 'actors/domain/host/sender.ts',
     changes: [{ in: 'isEnrolled', always: 'host.isBound !== true' }],
     killedBy: 'test/actors/domain/host.test.ts',
