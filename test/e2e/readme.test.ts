@@ -13,7 +13,7 @@ import { launch } from './npm-start.ts';
 const blocks = [...readFileSync(join(repositoryRoot, 'README.md'), 'utf8').matchAll(/^```sh\n(.*?)^```$/gms)].map(
   ([, text = '']) => text,
 );
-/** What needs root and a second machine: test/e2e/wireguard.test.ts does it. */
+/** What needs root and a second machine: test/e2e/vpn/wireguard.test.ts does it. */
 const isForRoot = (block: string): boolean => /^wg-quick /m.test(block);
 const [curl, node] = executablesOf(['curl', 'node'], process.env);
 const skip = curl === undefined || node === undefined ? 'there is no curl or no node in PATH' : false;

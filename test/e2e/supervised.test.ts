@@ -10,7 +10,7 @@ import { cacheFolder } from '../../dev/paths.ts';
 import { allProcesses } from '../../dev/process/proc.ts';
 import { canStartEngine, sharedEngine } from '../support/servers.ts';
 import { isGone, launch, type Dev, type Started } from './npm-start.ts';
-import { clientOf, eventually } from './rig.ts';
+import { clientOf, eventually } from './support/rig.ts';
 
 /** Under the names that the terminal shows; and what their command lines hold. */
 const programs = {

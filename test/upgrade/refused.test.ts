@@ -11,7 +11,7 @@ import { decodeAnswers, encodeAsks } from '../../schemas/wire/codec.ts';
 import { partitionOf, subjects } from '../../schemas/wire/subjects.ts';
 import { protocolVersion, spoken } from '../../schemas/wire/version.ts';
 import type { HostKey } from '../../schemas/ids.ts';
-import { connectTo, eventually, startPrograms } from '../e2e/rig.ts';
+import { connectTo, eventually, startPrograms } from '../e2e/support/rig.ts';
 import { temporaryFolder } from '../support/folder.ts';
 
 const timeout = 30_000;

@@ -6,7 +6,7 @@ import type { Test } from 'tap';
 import type { NetworkView } from '../../../schemas/api/network.ts';
 import type { PeerView } from '../../../schemas/api/peer.ts';
 import { temporaryFolder } from '../../support/folder.ts';
-import { clientOf, startControlPlane, type Client, type Running } from '../rig.ts';
+import { clientOf, startControlPlane, type Client, type Running } from '../support/rig.ts';
 
 export type NewPeer = PeerView & {
   readonly p12_password: string;

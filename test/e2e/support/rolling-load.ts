@@ -2,8 +2,8 @@
  * A load that must not notice a rolling restart: clients that ask only gateways whose `/readyz` is
  * 200, as a proxy in front of them does.
  */
-import { sleep } from '../../lib/backoff.ts';
-import type { ContainerId } from '../../schemas/ids.ts';
+import { sleep } from '../../../lib/backoff.ts';
+import type { ContainerId } from '../../../schemas/ids.ts';
 import type { Client } from './rig.ts';
 
 /** Between two checks of a gateway; a gateway's SHUTDOWN_DELAY_MS is longer (docs/deploy.md). */

@@ -1,8 +1,8 @@
 /** What goes wrong around the stack, and what a client sees of it. */
 import { readFileSync } from 'node:fs';
 import t from 'tap';
-import { promtoolFindings } from '../support/promtool.ts';
-import { eventually, startRig } from './rig.ts';
+import { promtoolFindings } from '../../support/promtool.ts';
+import { eventually, startRig } from '../support/rig.ts';
 
 const small = { cpu_limit: '0.1', mem_limit: '16m' };
 

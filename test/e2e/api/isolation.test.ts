@@ -2,8 +2,8 @@
  * Two tenants who try every way to reach each other's containers: a foreign one is as good as none.
  */
 import t from 'tap';
-import { routes } from '../../schemas/routes.ts';
-import { startRig } from './rig.ts';
+import { routes } from '../../../schemas/routes.ts';
+import { startRig } from '../support/rig.ts';
 
 const compute = '/api/v2/compute';
 const absent = '01890000-0000-7000-8000-000000000000';

@@ -8,16 +8,16 @@ import { jetstreamManager, type StreamInfo } from '@nats-io/jetstream';
 import { connect, credsAuthenticator, jwtAuthenticator, type NatsConnection } from '@nats-io/transport-node';
 import { createUser } from '@nats-io/nkeys';
 import t, { type Test } from 'tap';
-import { mintHostUserJwt } from '../../dev/servers/nats.ts';
-import { startNatsCluster, type NatsCluster } from '../../dev/servers/nats-cluster.ts';
-import { startRedis } from '../../dev/servers/redis.ts';
-import { demoImage } from '../../dev/servers/registry.ts';
-import { sleep } from '../../lib/backoff.ts';
-import { refusal } from '../support/refusal.ts';
-import { sharedEngine, sharedRegistry } from '../support/servers.ts';
-import { temporaryFolder } from '../support/folder.ts';
-import { checkAcknowledged, work } from './acknowledged.ts';
-import { clientFor, connectTo, eventually, hostKey, prepareHosts, startPrograms } from './rig.ts';
+import { mintHostUserJwt } from '../../../dev/servers/nats.ts';
+import { startNatsCluster, type NatsCluster } from '../../../dev/servers/nats-cluster.ts';
+import { startRedis } from '../../../dev/servers/redis.ts';
+import { demoImage } from '../../../dev/servers/registry.ts';
+import { sleep } from '../../../lib/backoff.ts';
+import { refusal } from '../../support/refusal.ts';
+import { sharedEngine, sharedRegistry } from '../../support/servers.ts';
+import { temporaryFolder } from '../../support/folder.ts';
+import { checkAcknowledged, work } from '../support/acknowledged.ts';
+import { clientFor, connectTo, eventually, hostKey, prepareHosts, startPrograms } from '../support/rig.ts';
 
 /** A leader of a stream that is gone is replaced within seconds; the rest is for a slow machine. */
 const servesAgainMs = 60_000;

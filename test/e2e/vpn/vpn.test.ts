@@ -5,14 +5,14 @@
 import { X509Certificate } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import t from 'tap';
-import { sleep } from '../../lib/backoff.ts';
-import { newToken } from '../../gateway/vpn/pki/secrets.ts';
-import type { NetworkView } from '../../schemas/api/network.ts';
-import type { PeerView } from '../../schemas/api/peer.ts';
-import { eventually } from './rig.ts';
-import { newKeyLine, startVpnRig, type File, type NewPeer, type VpnRig } from './vpn/rig.ts';
-import { revokedSerials } from './vpn/revocations.ts';
-import { promtoolFindings } from '../support/promtool.ts';
+import { sleep } from '../../../lib/backoff.ts';
+import { newToken } from '../../../gateway/vpn/pki/secrets.ts';
+import type { NetworkView } from '../../../schemas/api/network.ts';
+import type { PeerView } from '../../../schemas/api/peer.ts';
+import { eventually } from '../support/rig.ts';
+import { newKeyLine, startVpnRig, type File, type NewPeer, type VpnRig } from './rig.ts';
+import { revokedSerials } from './revocations.ts';
+import { promtoolFindings } from '../../support/promtool.ts';
 
 const peers = '/api/forage/peers';
 const networks = '/api/v2/operator/networks';

@@ -1,12 +1,12 @@
 /** The API document's tables for area A, and what the contract adds, row by row on real parts. */
 import fc from 'fast-check';
 import t from 'tap';
-import type { Container, ContainerStatusView } from '../../schemas/api/container.ts';
-import type { Event } from '../../schemas/api/event.ts';
-import type { LogEntry } from '../../schemas/api/log.ts';
-import { routes, type Route } from '../../schemas/routes.ts';
-import { bodies } from '../support/bodies.ts';
-import { eventually, hostKey, startRig } from './rig.ts';
+import type { Container, ContainerStatusView } from '../../../schemas/api/container.ts';
+import type { Event } from '../../../schemas/api/event.ts';
+import type { LogEntry } from '../../../schemas/api/log.ts';
+import { routes, type Route } from '../../../schemas/routes.ts';
+import { bodies } from '../../support/bodies.ts';
+import { eventually, hostKey, startRig } from '../support/rig.ts';
 
 const sixteen = [
   'id',

@@ -3,9 +3,9 @@
  * nothing was done twice, and the containers that run are exactly those that are desired.
  */
 import t from 'tap';
-import { sleep } from '../../lib/backoff.ts';
-import { checkAcknowledged, work } from './acknowledged.ts';
-import { startRig } from './rig.ts';
+import { sleep } from '../../../lib/backoff.ts';
+import { checkAcknowledged, work } from '../support/acknowledged.ts';
+import { startRig } from '../support/rig.ts';
 
 t.test('processes are killed under load', async (t) => {
   const rig = await startRig(t);

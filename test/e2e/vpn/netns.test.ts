@@ -9,9 +9,9 @@ import { createInterface } from 'node:readline';
 import { once } from 'node:events';
 import { networkInterfaces } from 'node:os';
 import t from 'tap';
-import { allProcesses } from '../../dev/process/proc.ts';
-import { eventually } from './rig.ts';
-import { createNetwork, skipWithoutNetwork, wire } from './vpn/netns.ts';
+import { allProcesses } from '../../../dev/process/proc.ts';
+import { eventually } from '../support/rig.ts';
+import { createNetwork, skipWithoutNetwork, wire } from './netns.ts';
 
 t.setTimeout(90_000);
 const skip = await skipWithoutNetwork();
@@ -40,7 +40,7 @@ const livingIn = (folder: string): number =>
 t.test('a test that is killed leaves nothing of its network', { skip }, async (t) => {
   const owner = `
     import t from 'tap';
-    import { createNetwork } from ${JSON.stringify(join(import.meta.dirname, 'vpn/netns.js'))};
+    import { createNetwork } from ${JSON.stringify(join(import.meta.dirname, 'netns.js'))};
     t.test('never ends', { timeout: 60_000 }, async (t) => {
       const { client } = await createNetwork(t);
       await client.must('sh', ['-c', 'setsid sleep 60 >/dev/null 2>&1 &']);

@@ -3,11 +3,11 @@
  * token.
  */
 import t from 'tap';
-import type { PeerView } from '../../schemas/api/peer.ts';
-import { eventually } from './rig.ts';
-import { createNetwork, skipWithoutNetwork, wire } from './vpn/netns.ts';
-import { attachmentName, startVpnRig, type NewPeer, type VpnRig } from './vpn/rig.ts';
-import { wireguardTools, wireguardUp } from './vpn/wireguard.ts';
+import type { PeerView } from '../../../schemas/api/peer.ts';
+import { eventually } from '../support/rig.ts';
+import { createNetwork, skipWithoutNetwork, wire } from './netns.ts';
+import { attachmentName, startVpnRig, type NewPeer, type VpnRig } from './rig.ts';
+import { wireguardTools, wireguardUp } from './wireguard.ts';
 
 const answerS = 10;
 /** Long enough for five packets; one alone brings an answer where there is a way. */

@@ -3,10 +3,10 @@
  * at rest again.
  */
 import type { Test } from 'tap';
-import { labels } from '../../host-agent/reconcile/observed.ts';
-import { sleep } from '../../lib/backoff.ts';
-import type { Container } from '../../schemas/api/container.ts';
-import type { EngineView } from '../host-agent/support/engine.ts';
+import { labels } from '../../../host-agent/reconcile/observed.ts';
+import { sleep } from '../../../lib/backoff.ts';
+import type { Container } from '../../../schemas/api/container.ts';
+import type { EngineView } from '../../host-agent/support/engine.ts';
 import { eventually, type Client, type Rig } from './rig.ts';
 
 type Desired = 'running' | 'stopped' | 'removed';

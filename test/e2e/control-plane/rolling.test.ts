@@ -5,10 +5,10 @@
  */
 import { join } from 'node:path';
 import t from 'tap';
-import { startNats } from '../../dev/servers/nats.ts';
-import { temporaryFolder } from '../support/folder.ts';
-import { clientFor, eventually, startPrograms, type Running } from './rig.ts';
-import { check, shutdownDelayMs, work, type Seen } from './rolling-load.ts';
+import { startNats } from '../../../dev/servers/nats.ts';
+import { temporaryFolder } from '../../support/folder.ts';
+import { clientFor, eventually, startPrograms, type Running } from '../support/rig.ts';
+import { check, shutdownDelayMs, work, type Seen } from '../support/rolling-load.ts';
 
 t.test('a rolling restart under load', { timeout: 300_000 }, async (t) => {
   const folder = temporaryFolder(t, 'longshore-rolling-');

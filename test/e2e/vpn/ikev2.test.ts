@@ -3,12 +3,12 @@
  * operator, the device's with its token.
  */
 import t, { type Test } from 'tap';
-import { passwordPlaceholder } from '../../gateway/vpn/render/swanctl.ts';
-import { eventually } from './rig.ts';
-import { ikev2Tools, startStrongswan, windowsLike, type Attempt } from './vpn/ikev2.ts';
-import { createNetwork, skipWithoutNetwork, wire } from './vpn/netns.ts';
-import { attachmentName, startVpnRig, type NewPeer, type VpnRig } from './vpn/rig.ts';
-import { revokedSerials } from './vpn/revocations.ts';
+import { passwordPlaceholder } from '../../../gateway/vpn/render/swanctl.ts';
+import { eventually } from '../support/rig.ts';
+import { ikev2Tools, startStrongswan, windowsLike, type Attempt } from './ikev2.ts';
+import { createNetwork, skipWithoutNetwork, wire } from './netns.ts';
+import { attachmentName, startVpnRig, type NewPeer, type VpnRig } from './rig.ts';
+import { revokedSerials } from './revocations.ts';
 
 const network = 'office';
 /** The server's addresses in the pools. */
