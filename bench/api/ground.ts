@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path';
 import { prepareTokenIssuer } from '../../dev/tokens.ts';
-import { clientOf } from '../../test/e2e/support/rig.ts';
+import { clientOf } from '../../test/e2e/support/client.ts';
 import type { Scope } from '../../test/support/machine.ts';
 import type { Bench } from '../section.ts';
 

@@ -11,7 +11,7 @@ import { parseEgressRules } from '../../host-agent/network/egress.ts';
 import { deniedPackets, firewallRules } from '../../host-agent/network/firewall-rules.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { createMachine, type Machine } from '../support/machine.ts';
-import { eventually } from '../e2e/support/rig.ts';
+import { eventually } from '../e2e/support/eventually.ts';
 import { inCi, skipWithoutTools } from '../support/tools.ts';
 
 t.setTimeout(120_000);

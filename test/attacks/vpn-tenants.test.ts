@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { repositoryRoot } from '../../dev/paths.ts';
 import { run } from '../../dev/process/run.ts';
-import { eventually } from '../e2e/support/rig.ts';
+import { eventually } from '../e2e/support/eventually.ts';
 import { createNetwork, skipWithoutNetwork, wire, type Joined } from '../e2e/vpn/netns.ts';
 import { revokedSerials } from '../e2e/vpn/revocations.ts';
 import { startVpnRig, type NewPeer, type VpnRig } from '../e2e/vpn/rig.ts';

@@ -8,7 +8,7 @@ import type { DemoPeer } from '../../dev/demo-peer.ts';
 import { ledgerFolder } from '../../dev/process/ledger.ts';
 import { repositoryRoot } from '../../dev/paths.ts';
 import { allProcesses } from '../../dev/process/proc.ts';
-import { eventually } from './support/rig.ts';
+import { eventually } from './support/eventually.ts';
 
 const upDeadlineMs = 120_000;
 const stopDeadlineMs = 60_000;

@@ -13,7 +13,7 @@ import type { Container, ContainerStatusView } from '../../schemas/api/container
 import { viewEngine, type EngineView } from '../host-agent/support/engine.ts';
 import { sharedEngine } from '../support/servers.ts';
 import { isGone, launch, processesAbout, type Dev } from './npm-start.ts';
-import { eventually } from './support/rig.ts';
+import { eventually } from './support/eventually.ts';
 
 const shell = async (script: string): Promise<string> =>
   (await promisify(execFile)('/bin/sh', ['-c', script], { timeout: 120_000 })).stdout;

@@ -10,7 +10,8 @@ import { cacheFolder } from '../../dev/paths.ts';
 import { allProcesses } from '../../dev/process/proc.ts';
 import { canStartEngine, sharedEngine } from '../support/servers.ts';
 import { isGone, launch, type Dev, type Started } from './npm-start.ts';
-import { clientOf, eventually } from './support/rig.ts';
+import { clientOf } from './support/client.ts';
+import { eventually } from './support/eventually.ts';
 
 /** Under the names that the terminal shows; and what their command lines hold. */
 const programs = {

@@ -11,7 +11,8 @@ import { decodeAnswers, encodeAsks } from '../../schemas/wire/codec.ts';
 import { partitionOf, subjects } from '../../schemas/wire/subjects.ts';
 import { protocolVersion, spoken } from '../../schemas/wire/version.ts';
 import type { HostKey } from '../../schemas/ids.ts';
-import { connectTo, eventually, startPrograms } from '../e2e/support/rig.ts';
+import { eventually } from '../e2e/support/eventually.ts';
+import { connectTo, startPrograms } from '../e2e/support/programs.ts';
 import { temporaryFolder } from '../support/folder.ts';
 
 const timeout = 30_000;

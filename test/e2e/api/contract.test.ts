@@ -6,7 +6,9 @@ import type { Event } from '../../../schemas/api/event.ts';
 import type { LogEntry } from '../../../schemas/api/log.ts';
 import { routes, type Route } from '../../../schemas/routes.ts';
 import { bodies } from '../../support/bodies.ts';
-import { eventually, hostKey, startRig } from '../support/rig.ts';
+import { eventually } from '../support/eventually.ts';
+import { hostKey } from '../support/hosts.ts';
+import { startRig } from '../support/rig.ts';
 
 const sixteen = [
   'id',

@@ -13,7 +13,10 @@ import { sleep } from '../../../lib/backoff.ts';
 import type { Container } from '../../../schemas/api/container.ts';
 import type { HostView } from '../../../schemas/api/host.ts';
 import { temporaryFolder } from '../../support/folder.ts';
-import { eventually, hostKey, startRig, type Client, type Rig } from '../support/rig.ts';
+import type { Client } from '../support/client.ts';
+import { eventually } from '../support/eventually.ts';
+import { hostKey } from '../support/hosts.ts';
+import { startRig, type Rig } from '../support/rig.ts';
 
 const small = { cpu_limit: '0.1', mem_limit: '16m' };
 const ended = { kind: 'code', code: 1 };

@@ -17,7 +17,10 @@ import { refusal } from '../../support/refusal.ts';
 import { sharedEngine, sharedRegistry } from '../../support/servers.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { checkAcknowledged, work } from '../support/acknowledged.ts';
-import { clientFor, connectTo, eventually, hostKey, prepareHosts, startPrograms } from '../support/rig.ts';
+import { clientFor } from '../support/client.ts';
+import { eventually } from '../support/eventually.ts';
+import { hostKey, prepareHosts } from '../support/hosts.ts';
+import { connectTo, startPrograms } from '../support/programs.ts';
 
 /** A leader of a stream that is gone is replaced within seconds; the rest is for a slow machine. */
 const servesAgainMs = 60_000;

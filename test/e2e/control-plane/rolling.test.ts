@@ -7,7 +7,9 @@ import { join } from 'node:path';
 import t from 'tap';
 import { startNats } from '../../../dev/servers/nats.ts';
 import { temporaryFolder } from '../../support/folder.ts';
-import { clientFor, eventually, startPrograms, type Running } from '../support/rig.ts';
+import { clientFor } from '../support/client.ts';
+import { eventually } from '../support/eventually.ts';
+import { startPrograms, type Running } from '../support/programs.ts';
 import { check, shutdownDelayMs, work, type Seen } from '../support/rolling-load.ts';
 
 t.test('a rolling restart under load', { timeout: 300_000 }, async (t) => {

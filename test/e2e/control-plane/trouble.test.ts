@@ -2,7 +2,8 @@
 import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { promtoolFindings } from '../../support/promtool.ts';
-import { eventually, startRig } from '../support/rig.ts';
+import { eventually } from '../support/eventually.ts';
+import { startRig } from '../support/rig.ts';
 
 const small = { cpu_limit: '0.1', mem_limit: '16m' };
 

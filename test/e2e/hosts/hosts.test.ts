@@ -7,7 +7,9 @@ import { join } from 'node:path';
 import t from 'tap';
 import { labels } from '../../../host-agent/reconcile/observed.ts';
 import type { HostView } from '../../../schemas/api/host.ts';
-import { eventually, hostKey, named, startRig } from '../support/rig.ts';
+import { eventually } from '../support/eventually.ts';
+import { hostKey, named } from '../support/hosts.ts';
+import { startRig } from '../support/rig.ts';
 
 const small = { cpu_limit: '0.1', mem_limit: '16m' };
 const hosts = '/api/v2/operator/hosts';

@@ -9,7 +9,9 @@ import t from 'tap';
 import { keyFrom } from '../../../host-agent/control-plane/identity.ts';
 import { labels } from '../../../host-agent/reconcile/observed.ts';
 import type { HostView } from '../../../schemas/api/host.ts';
-import { eventually, hostKey, named, startRig, type Rig } from '../support/rig.ts';
+import { eventually } from '../support/eventually.ts';
+import { hostKey, named } from '../support/hosts.ts';
+import { startRig, type Rig } from '../support/rig.ts';
 
 /** What the NATS server says to a log line that is sent with the credentials of a host's agent. */
 async function publishLogAs(rig: Rig, key: string): Promise<string> {

@@ -2,7 +2,7 @@
  * An actors process that cannot renew its lease for want of the other servers goes elsewhere, and
  * has a lease again.
  */
-import { eventually } from '../support/rig.ts';
+import { eventually } from '../support/eventually.ts';
 import { movedDeadlineMs, testIsolation } from './isolate.ts';
 
 await testIsolation(import.meta.filename, 'a1', async (_t, { moves, metric }) => {

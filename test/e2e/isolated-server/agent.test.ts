@@ -3,7 +3,7 @@
  */
 import { createApi } from '../../../dev/api.ts';
 import { hostKey } from '../../faults/world.ts';
-import { eventually } from '../support/rig.ts';
+import { eventually } from '../support/eventually.ts';
 import { movedDeadlineMs, testIsolation } from './isolate.ts';
 
 await testIsolation(import.meta.filename, 'h1', async (_t, { baseUrl, operator, moves }) => {

@@ -1,5 +1,5 @@
 /** A gateway whose NATS server is cut off is not ready, goes elsewhere, and serves. */
-import { eventually } from '../support/rig.ts';
+import { eventually } from '../support/eventually.ts';
 import { movedDeadlineMs, testIsolation } from './isolate.ts';
 
 await testIsolation(import.meta.filename, 'g1', async (_t, { baseUrl }) => {

@@ -13,7 +13,8 @@ import { bothWays, type Place } from '../../faults/wire.ts';
 import { startWorld, type World } from '../../faults/world.ts';
 import { testInNamespace } from '../../support/namespace.ts';
 import { temporaryFolder } from '../../support/folder.ts';
-import { clientOf, eventually } from '../support/rig.ts';
+import { clientOf } from '../support/client.ts';
+import { eventually } from '../support/eventually.ts';
 
 /**
  * Silence is noticed after ten to fifteen seconds (an agent's after twenty to thirty); the rest is

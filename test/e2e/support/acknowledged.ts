@@ -7,7 +7,9 @@ import { labels } from '../../../host-agent/reconcile/observed.ts';
 import { sleep } from '../../../lib/backoff.ts';
 import type { Container } from '../../../schemas/api/container.ts';
 import type { EngineView } from '../../host-agent/support/engine.ts';
-import { eventually, type Client, type Rig } from './rig.ts';
+import type { Client } from './client.ts';
+import { eventually } from './eventually.ts';
+import type { Rig } from './rig.ts';
 
 type Desired = 'running' | 'stopped' | 'removed';
 

@@ -4,7 +4,7 @@
  */
 import { sleep } from '../../../lib/backoff.ts';
 import type { ContainerId } from '../../../schemas/ids.ts';
-import type { Client } from './rig.ts';
+import type { Client } from './client.ts';
 
 /** Between two checks of a gateway; a gateway's SHUTDOWN_DELAY_MS is longer (docs/deploy.md). */
 const checkMs = 100;

@@ -4,7 +4,7 @@
  */
 import t, { type Test } from 'tap';
 import { passwordPlaceholder } from '../../../gateway/vpn/render/swanctl.ts';
-import { eventually } from '../support/rig.ts';
+import { eventually } from '../support/eventually.ts';
 import { ikev2Tools, startStrongswan, windowsLike, type Attempt } from './ikev2.ts';
 import { createNetwork, skipWithoutNetwork, wire } from './netns.ts';
 import { attachmentName, startVpnRig, type NewPeer, type VpnRig } from './rig.ts';

@@ -10,7 +10,7 @@ import { once } from 'node:events';
 import { networkInterfaces } from 'node:os';
 import t from 'tap';
 import { allProcesses } from '../../../dev/process/proc.ts';
-import { eventually } from '../support/rig.ts';
+import { eventually } from '../support/eventually.ts';
 import { createNetwork, skipWithoutNetwork, wire } from './netns.ts';
 
 t.setTimeout(90_000);

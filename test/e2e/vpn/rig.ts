@@ -6,7 +6,8 @@ import type { Test } from 'tap';
 import type { NetworkView } from '../../../schemas/api/network.ts';
 import type { PeerView } from '../../../schemas/api/peer.ts';
 import { temporaryFolder } from '../../support/folder.ts';
-import { clientOf, startControlPlane, type Client, type Running } from '../support/rig.ts';
+import { clientOf, type Client } from '../support/client.ts';
+import { startControlPlane, type Running } from '../support/programs.ts';
 
 export type NewPeer = PeerView & {
   readonly p12_password: string;

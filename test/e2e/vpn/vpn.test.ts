@@ -9,7 +9,7 @@ import { sleep } from '../../../lib/backoff.ts';
 import { newToken } from '../../../gateway/vpn/pki/secrets.ts';
 import type { NetworkView } from '../../../schemas/api/network.ts';
 import type { PeerView } from '../../../schemas/api/peer.ts';
-import { eventually } from '../support/rig.ts';
+import { eventually } from '../support/eventually.ts';
 import { newKeyLine, startVpnRig, type File, type NewPeer, type VpnRig } from './rig.ts';
 import { revokedSerials } from './revocations.ts';
 import { promtoolFindings } from '../../support/promtool.ts';

@@ -4,7 +4,7 @@
  */
 import t from 'tap';
 import type { PeerView } from '../../../schemas/api/peer.ts';
-import { eventually } from '../support/rig.ts';
+import { eventually } from '../support/eventually.ts';
 import { createNetwork, skipWithoutNetwork, wire } from './netns.ts';
 import { attachmentName, startVpnRig, type NewPeer, type VpnRig } from './rig.ts';
 import { wireguardTools, wireguardUp } from './wireguard.ts';

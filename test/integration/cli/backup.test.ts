@@ -27,7 +27,7 @@ import { subjects } from '../../../schemas/wire/subjects.ts';
 import { controlPlane } from '../../actors/support.ts';
 import { skipWithoutPrivateEngine } from '../../support/servers.ts';
 import { temporaryFolder } from '../../support/folder.ts';
-import { connectTo } from '../../e2e/support/rig.ts';
+import { connectTo } from '../../e2e/support/programs.ts';
 
 const natsFolder = temporaryFolder(t);
 const nats = await startNats({ dir: natsFolder });

@@ -1,0 +1,81 @@
+/** A tenant or an operator, as a client of the HTTP API. */
+import type { prepareTokenIssuer } from '../../../dev/tokens.ts';
+import type { Container, ContainerStatusView } from '../../../schemas/api/container.ts';
+
+export interface Reply<T = unknown> {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  readonly body: T;
+}
+
+export type Client = Awaited<ReturnType<typeof clientOf>>;
+
+export type Issuer = Awaited<ReturnType<typeof prepareTokenIssuer>>;
+
+const compute = '/api/v2/compute';
+
+/** Longer than any route takes: those that make keys have a minute. */
+const callDeadlineMs = 90_000;
+
+export async function clientOf(baseUrl: string, token: string) {
+  const call = async <T>(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
+    const response = await fetch(baseUrl + path, {
+      method,
+      signal: AbortSignal.timeout(callDeadlineMs),
+      headers: {
+        authorization: `Bearer ${token}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
+    const reply: Reply<T> = {
+      status: response.status,
+      headers: response.headers,
+      text,
+      body: (isJson && text !== '' ? JSON.parse(text) : undefined) as T,
+    };
+    return reply;
+  };
+  const id = (container: { id: string }): string => `${compute}/${container.id}`;
+  const create = async (body: object, headers?: Record<string, string>) =>
+    call<{ data: Container }>('POST', compute, body, headers);
+  const wait = async (container: { id: string }, status: string, timeoutS = 120) =>
+    call<{ data: ContainerStatusView }>('GET', `${id(container)}/wait?status=${status}&timeout=${timeoutS}`);
+  return {
+    token,
+    call,
+    create,
+    /** Creates one container after the other, then waits until all run. */
+    createRunning: async (bodies: readonly object[]): Promise<Container[]> => {
+      const made: Container[] = [];
+      for (const body of bodies) made.push((await create(body)).body.data);
+      for (const container of made) {
+        const { status, text } = await wait(container, 'running');
+        if (status !== 200) throw new Error(`${container.name} does not run: ${status} ${text}`);
+      }
+      return made;
+    },
+    get: async (container: { id: string }) => call<{ data: Container }>('GET', id(container)),
+    status: async (container: { id: string }) => call<{ data: ContainerStatusView }>('GET', `${id(container)}/status`),
+    start: async (container: { id: string }) => call<{ data: Container }>('POST', `${id(container)}/start`),
+    stop: async (container: { id: string }) => call<{ data: Container }>('POST', `${id(container)}/stop`),
+    remove: async (container: { id: string }) => call<{ data: Container }>('DELETE', id(container)),
+    wait,
+    list: async () => call<{ data: Container[] }>('GET', compute),
+  };
+}
+
+export const clientFor = async (baseUrl: string, issuer: Issuer, tenant: string, scope?: string): Promise<Client> =>
+  clientOf(
+    baseUrl,
+    await issuer.mint({
+      tenant,
+      subject: `${tenant}-user`,
+      lifetimeS: 3600,
+      ...(scope === undefined ? {} : { scope }),
+    }),
+  );
