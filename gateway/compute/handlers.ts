@@ -4,7 +4,7 @@ import type { ContainerSpec } from '../../schemas/api/container.ts';
 import { decodeCursor } from '../../schemas/api/cursor.ts';
 import type { LaneKind, Question } from '../../lib/rpc/coalescer.ts';
 import { containerOf, tenantOf, type Call, type Handler, type Services } from '../http/call.ts';
-import { canonicalSpec } from './create-body.ts';
+import { canonicalSpec } from '../validation/container.ts';
 import { invalid } from '../http/respond.ts';
 
 /** Visible ASCII. */

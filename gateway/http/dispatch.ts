@@ -17,7 +17,7 @@ import { lackOf } from '../auth/scopes.ts';
 import type { Ride, UrlTokens } from '../auth/url-tokens.ts';
 import { shortHash } from '../auth/verifier.ts';
 import type { Call, Handled, Handler, TokenGrant } from './call.ts';
-import type { Validated } from '../compute/create-body.ts';
+import type { Validated } from '../validation/container.ts';
 import type { BodyRefusal, BodyResult } from './engine/body.ts';
 import { hasMoreValues } from './engine/body-values.ts';
 import type { Exchange, RequestHead } from './engine/engine.ts';
@@ -25,7 +25,7 @@ import type { Meters } from '../metrics.ts';
 import { failure, invalid, missingScope, rateLimited, replyOf, type Result } from './respond.ts';
 import { createRouter, type Router } from './router.ts';
 import { type Seats, type Seat, type Unseated } from './seats.ts';
-import { bodyValidator, queryReader, type QueryReader } from './validate.ts';
+import { bodyValidator, queryReader, type QueryReader } from '../validation/schema.ts';
 
 /** A route of the table with everything that can be prepared for it. */
 interface AppRoute extends Route {

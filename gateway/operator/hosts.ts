@@ -8,11 +8,11 @@ import { timestamp } from '../../lib/clock.ts';
 import { isPublicUserKey } from '../../lib/nats/host-credentials.ts';
 import type { Outcome } from '../../lib/rpc/coalescer.ts';
 import { hostOf, succeeded, type Call, type Handler, type Services } from '../http/call.ts';
-import type { Validated } from '../compute/create-body.ts';
+import type { Validated } from '../validation/container.ts';
 import { mergePages, pageResult } from '../http/pages.ts';
 import { created, failure, invalid, type Result } from '../http/respond.ts';
 import { hashOfToken } from '../vpn/pki/secrets.ts';
-import { bodyValidator } from '../http/validate.ts';
+import { bodyValidator } from '../validation/schema.ts';
 
 /** `lsj_<host key>_<secret>`: the key says which partition can tell whether the secret is right. */
 const joinTokenPattern = /^lsj_([a-z0-9-]{1,63})_[A-Za-z0-9_-]{43}$/;

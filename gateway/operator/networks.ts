@@ -13,7 +13,7 @@ import { resealAll } from '../vpn/service/reseal.ts';
 import { nftablesOfServer, swanctlOfServer, wireguardOfServer } from '../vpn/service/server-files.ts';
 import { mergePages, pageResult } from '../http/pages.ts';
 import { invalid, ok } from '../http/respond.ts';
-import type { AskedSettings, NetworkToMake } from '../vpn/bodies/network-body.ts';
+import type { AskedSettings, NetworkToMake } from '../validation/network.ts';
 
 const nameOf = ({ name }: NetworkView): string => name;
 const text = 'text/plain; charset=utf-8';

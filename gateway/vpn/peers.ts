@@ -9,10 +9,10 @@ import type { Forage } from './vpn.ts';
 import { keyringOf } from './service/keyring.ts';
 import type { NewPeer } from './service/peers.ts';
 import { refusing } from './service/refusal.ts';
-import type { PeerTokenSettings } from './bodies/token-body.ts';
+import type { PeerTokenSettings } from '../validation/peer-token.ts';
 import { newPassword } from './pki/secrets.ts';
 import { created, invalid, ok } from '../http/respond.ts';
-import type { PeerSettings } from './bodies/peer-body.ts';
+import type { PeerSettings } from '../validation/peer.ts';
 
 const withSecrets = ({ view, p12Password, pacToken, downloadToken }: NewPeer) => ({
   ...view,

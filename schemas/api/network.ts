@@ -14,7 +14,7 @@ export type Sealed = string & { readonly [sealed]: true };
 
 /**
  * A host name (RFC 1123) or an address; what it may be exactly is checked in
- * gateway/vpn/bodies/network-body.ts.
+ * gateway/validation/network.ts.
  */
 const Host = Type.String({ minLength: 1, maxLength: 253, pattern: '^[A-Za-z0-9.:-]+$' });
 const Domain = Type.String({ minLength: 1, maxLength: 253, pattern: '^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$' });
@@ -69,7 +69,7 @@ export const servesTenant = ({ tenants }: Pick<NetworkSettings, 'tenants'>, tena
   tenants === null || tenants.includes(tenant);
 
 /**
- * What may be left out of a body, or be null, has a default (gateway/vpn/bodies/network-body.ts).
+ * What may be left out of a body, or be null, has a default (gateway/validation/network.ts).
  */
 const { endpoint, ipv4_pool, wireguard_port, routes, dns, ipv6_pool, mtu, tenants } = NetworkSettings.properties;
 const { domains, exclude, direct_fallback, type, ...proxyRequired } = Proxy.properties;

@@ -17,7 +17,7 @@ import { nullable } from './nullable.ts';
 
 /**
  * What a person calls the device. Control and format characters and lone surrogates are refused
- * (gateway/peer-body.ts).
+ * (gateway/validation/peer.ts).
  */
 export const PeerName = Type.String({ minLength: 1, maxLength: 64 });
 

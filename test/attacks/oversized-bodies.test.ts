@@ -4,10 +4,10 @@
  * token. What is refused is refused before it is read, and looked at no further than told.
  */
 import t from 'tap';
-import { validateCreate } from '../../gateway/compute/create-body.ts';
+import { validateCreate } from '../../gateway/validation/container.ts';
 import { Body } from '../../gateway/http/engine/body.ts';
 import { hasMoreValues } from '../../gateway/http/engine/body-values.ts';
-import { bodyValidator } from '../../gateway/http/validate.ts';
+import { bodyValidator } from '../../gateway/validation/schema.ts';
 import { limits } from '../../schemas/limits.ts';
 import { routes, type Route } from '../../schemas/routes.ts';
 import { engines, memoryOwner, runGateway, serveOwner, startGround } from '../gateway/support.ts';

@@ -10,7 +10,7 @@ import { authorityOf, crlUrl, networkPlace } from './authority.ts';
 import type { Keyring } from './keyring.ts';
 import { Refusal } from './refusal.ts';
 import { failure } from '../../http/respond.ts';
-import type { AskedSettings, NetworkToMake } from '../bodies/network-body.ts';
+import type { AskedSettings, NetworkToMake } from '../../validation/network.ts';
 import { isRenewalDue } from './renewal.ts';
 
 export interface NetworkKeeperOptions {

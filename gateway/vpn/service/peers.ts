@@ -14,7 +14,7 @@ import { succeeded } from '../../http/call.ts';
 import { newPassword, newToken } from '../pki/secrets.ts';
 import { domainOfPeers } from '../pki/x509.ts';
 import { failure, invalid } from '../../http/respond.ts';
-import type { PeerSettings } from '../bodies/peer-body.ts';
+import type { PeerSettings } from '../../validation/peer.ts';
 import { bodyOf, type Asker, type VpnActors } from './actors.ts';
 import { authorityOf, crlUrl } from './authority.ts';
 import type { Keyring } from './keyring.ts';

@@ -1,10 +1,10 @@
 /** From the body that makes or sets a network to its settings, or to all of its faults. */
-import { overlap, parseCidr, type Cidr } from '../../../schemas/cidr.ts';
-import type { NetworkName } from '../../../schemas/ids.ts';
-import { limits } from '../../../schemas/limits.ts';
-import { NetworkBody, NetworkCreateBody, type NetworkSettings, type Proxy } from '../../../schemas/api/network.ts';
-import type { Validated } from '../../compute/create-body.ts';
-import { bodyValidator } from '../../http/validate.ts';
+import { overlap, parseCidr, type Cidr } from '../../schemas/cidr.ts';
+import type { NetworkName } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
+import { NetworkBody, NetworkCreateBody, type NetworkSettings, type Proxy } from '../../schemas/api/network.ts';
+import type { Validated } from './container.ts';
+import { bodyValidator } from './schema.ts';
 import {
   checkDns,
   checkNames,
@@ -14,8 +14,8 @@ import {
   normalCidr,
   normalised,
   type Report,
-} from './body.ts';
-import { dnsName, hostOf } from '../render/host.ts';
+} from './vpn-lists.ts';
+import { dnsName, hostOf } from '../vpn/render/host.ts';
 
 /** `tenants` undefined: the body does not name any. */
 export type AskedSettings = Omit<NetworkSettings, 'tenants'> & Partial<Pick<NetworkSettings, 'tenants'>>;

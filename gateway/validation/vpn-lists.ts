@@ -2,10 +2,10 @@
  * What bodies of peers and networks have in common beyond their schemas. All faults are told at
  * once.
  */
-import { formatAddress, formatCidr, parseAddress, parseCidr } from '../../../schemas/cidr.ts';
-import type { FieldErrors } from '../../../schemas/errors.ts';
-import { limits } from '../../../schemas/limits.ts';
-import type { Validated } from '../../compute/create-body.ts';
+import { formatAddress, formatCidr, parseAddress, parseCidr } from '../../schemas/cidr.ts';
+import type { FieldErrors } from '../../schemas/errors.ts';
+import { limits } from '../../schemas/limits.ts';
+import type { Validated } from './container.ts';
 
 /** Reports a fault of a field; a field that has one already is left with that. */
 export type Report = (field: string, message: string) => void;

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { validateNetworkCreate, validateNetworkPut } from '../../../../gateway/vpn/bodies/network-body.ts';
-import { validatePeerCreate, validatePeerUpdate } from '../../../../gateway/vpn/bodies/peer-body.ts';
-import { parseTimestamp } from '../../../../gateway/vpn/bodies/timestamp.ts';
-import { clientConf, serverConf } from '../../../../gateway/vpn/render/wireguard.ts';
-import { pac } from '../../../../gateway/vpn/render/pac.ts';
-import { limits } from '../../../../schemas/limits.ts';
-import { keys, label, networkWith, subjectWith } from '../support.ts';
+import { validateNetworkCreate, validateNetworkPut } from '../../../gateway/validation/network.ts';
+import { validatePeerCreate, validatePeerUpdate } from '../../../gateway/validation/peer.ts';
+import { parseTimestamp } from '../../../gateway/validation/timestamp.ts';
+import { clientConf, serverConf } from '../../../gateway/vpn/render/wireguard.ts';
+import { pac } from '../../../gateway/vpn/render/pac.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { keys, label, networkWith, subjectWith } from '../vpn/support.ts';
 
 const nowMs = Date.UTC(2026, 5, 1);
 const control = 'must not contain control characters';

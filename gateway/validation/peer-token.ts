@@ -1,8 +1,8 @@
 /** The body that asks for a new token of a peer. */
-import { limits } from '../../../schemas/limits.ts';
-import { PeerTokenBody, type TokenScope } from '../../../schemas/api/peer.ts';
-import type { Validated } from '../../compute/create-body.ts';
-import { bodyValidator } from '../../http/validate.ts';
+import { limits } from '../../schemas/limits.ts';
+import { PeerTokenBody, type TokenScope } from '../../schemas/api/peer.ts';
+import type { Validated } from './container.ts';
+import { bodyValidator } from './schema.ts';
 import { parseExpiry } from './timestamp.ts';
 
 export interface PeerTokenSettings {

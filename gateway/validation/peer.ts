@@ -1,10 +1,10 @@
 /** From the body that makes or changes a peer to what is kept of it, or to all of its faults. */
-import type { NetworkName } from '../../../schemas/ids.ts';
-import type { PeerUpdate } from '../../../schemas/wire/asks.ts';
-import { PeerCreateBody, PeerUpdateBody } from '../../../schemas/api/peer.ts';
-import type { Validated } from '../../compute/create-body.ts';
-import { bodyValidator } from '../../http/validate.ts';
-import { checkDns, checkRoutes, examine, normalAddress, normalCidr, normalised, type Report } from './body.ts';
+import type { NetworkName } from '../../schemas/ids.ts';
+import type { PeerUpdate } from '../../schemas/wire/asks.ts';
+import { PeerCreateBody, PeerUpdateBody } from '../../schemas/api/peer.ts';
+import type { Validated } from './container.ts';
+import { bodyValidator } from './schema.ts';
+import { checkDns, checkRoutes, examine, normalAddress, normalCidr, normalised, type Report } from './vpn-lists.ts';
 import { parseExpiry, parseTimestamp } from './timestamp.ts';
 import { limits } from '../../../schemas/limits.ts';
 

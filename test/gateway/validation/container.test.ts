@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { canonicalSpec, validateCreate } from '../../../gateway/compute/create-body.ts';
+import { canonicalSpec, validateCreate } from '../../../gateway/validation/container.ts';
 import type { ContainerSpec } from '../../../schemas/api/container.ts';
 
 const hex = (length: number): string => 'a'.repeat(length);

@@ -1,6 +1,6 @@
 /**
  * Queries and bodies against the schemas of the route table, with words of our own: a library's
- * words change with the library. The create body has a file of its own (create.ts).
+ * words change with the library. The create body has a file of its own (container.ts).
  */
 import type { Static, TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -8,7 +8,7 @@ import { Settings } from 'typebox/system';
 import type { FieldErrors } from '../../schemas/errors.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { QueryParameter, Route } from '../../schemas/routes.ts';
-import type { Validated } from '../compute/create-body.ts';
+import type { Validated } from './container.ts';
 
 // Eight by default; a body may be wrong in more places than that, and all are reported.
 Settings.Set({ maxErrors: limits.decodeErrors });
