@@ -17,13 +17,11 @@ import { UrlTokens } from './auth/url-tokens.ts';
 import { Verifier } from './auth/verifier.ts';
 import { Backend } from './backend/backend.ts';
 import type { Handler, Services } from './http/call.ts';
-import { validateCreate } from './validation/container.ts';
 import { Dispatcher } from './http/dispatch.ts';
 import { createForage } from './vpn/vpn.ts';
-import { validatePeerToken } from './validation/peer-token.ts';
 import { artifactHandlers } from './vpn/downloads.ts';
 import { containerHandlers } from './compute/handlers.ts';
-import { hostHandlers, validateEnrol } from './operator/hosts.ts';
+import { hostHandlers } from './operator/hosts.ts';
 import { networkHandlers } from './operator/networks.ts';
 import { streamHandlers } from './streams/handlers.ts';
 import { peerHandlers } from './vpn/peers.ts';
@@ -38,8 +36,7 @@ import { RateLimiter } from './auth/rate-limits.ts';
 import { Seats } from './http/seats.ts';
 import { defaultNetworkOf, publicUrlOf, redisAccessOf, trustedProxies, vaultKeysOf } from './settings.ts';
 import type { GatewayConfiguration, IssuerSetting } from './settings.ts';
-import { validateNetworkCreate, validateNetworkPut } from './validation/network.ts';
-import { validatePeerCreate, validatePeerUpdate } from './validation/peer.ts';
+import { createBodyValidators } from './validation/bodies.ts';
 import { EventReader } from './streams/events.ts';
 import { StreamHost, type Polls } from './streams/host.ts';
 import { LogReader } from './streams/logs.ts';
@@ -192,15 +189,7 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
     routes,
     handlers,
     probes: probesOf(services),
-    validators: {
-      'container.create': validateCreate,
-      'host.enrol': validateEnrol,
-      'peer.create': (body) => validatePeerCreate(body, clock.nowMs()),
-      'peer.update': (body) => validatePeerUpdate(body, clock.nowMs()),
-      'peer.token.create': (body) => validatePeerToken(body, clock.nowMs()),
-      'network.create': validateNetworkCreate,
-      'network.put': validateNetworkPut,
-    },
+    validators: createBodyValidators(clock),
     gate,
     urlTokens: new UrlTokens({
       gate,

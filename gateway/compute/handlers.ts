@@ -5,6 +5,7 @@ import { decodeCursor } from '../../schemas/api/cursor.ts';
 import type { LaneKind, Question } from '../../lib/rpc/coalescer.ts';
 import { containerOf, tenantOf, type Call, type Handler, type Services } from '../http/call.ts';
 import { canonicalSpec } from '../validation/container.ts';
+import { wrongCursor } from '../http/pages.ts';
 import { invalid } from '../http/respond.ts';
 
 /** Visible ASCII. */
@@ -32,7 +33,7 @@ export function containerHandlers(services: Services) {
   const list: Handler = (call) => {
     const { limit, cursor } = call.query;
     const before = cursor === undefined ? null : decodeCursor(String(cursor));
-    if (before === undefined) return invalid({ cursor: ['has invalid format'] });
+    if (before === undefined) return wrongCursor;
     const tenant = tenantOf(call);
     return ask('read', call, { type: 'container.list', tenant, limit: Number(limit), before, rid: call.requestId });
   };

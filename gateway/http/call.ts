@@ -13,7 +13,7 @@ import type { Result } from './respond.ts';
 import type { EventReader } from '../streams/events.ts';
 import type { LogReader } from '../streams/logs.ts';
 import type { StreamHost } from '../streams/host.ts';
-import type { QueryValues } from '../validation/schema.ts';
+import type { QueryValues } from '../validation/query.ts';
 
 /**
  * What a token in a URL was good for when the request came, and the token itself, as actors know

@@ -17,7 +17,6 @@ import { lackOf } from '../auth/scopes.ts';
 import type { Ride, UrlTokens } from '../auth/url-tokens.ts';
 import { shortHash } from '../auth/verifier.ts';
 import type { Call, Handled, Handler, TokenGrant } from './call.ts';
-import type { Validated } from '../validation/container.ts';
 import type { BodyRefusal, BodyResult } from './engine/body.ts';
 import { hasMoreValues } from './engine/body-values.ts';
 import type { Exchange, RequestHead } from './engine/engine.ts';
@@ -25,7 +24,10 @@ import type { Meters } from '../metrics.ts';
 import { failure, invalid, missingScope, rateLimited, replyOf, type Result } from './respond.ts';
 import { createRouter, type Router } from './router.ts';
 import { type Seats, type Seat, type Unseated } from './seats.ts';
-import { bodyValidator, queryReader, type QueryReader } from '../validation/schema.ts';
+import type { BodyValidator, BodyValidators } from '../validation/bodies.ts';
+import type { Validated } from '../validation/faults.ts';
+import { queryReader, type QueryReader } from '../validation/query.ts';
+import { bodyValidator } from '../validation/schema.ts';
 
 /** A route of the table with everything that can be prepared for it. */
 interface AppRoute extends Route {
@@ -37,7 +39,7 @@ interface AppRoute extends Route {
    */
   readonly probe: Handler | undefined;
   readonly readQuery: QueryReader;
-  readonly validateBody: ((body: unknown) => Validated<unknown>) | undefined;
+  readonly validateBody: BodyValidator | undefined;
   /** 0 where it has none. */
   readonly bodyBoundBytes: number;
 }
@@ -47,7 +49,7 @@ export interface DispatcherOptions {
   readonly handlers: Readonly<Record<RouteName, Handler>>;
   readonly probes: Readonly<Partial<Record<RouteName, Handler>>>;
   /** In place of the schema alone. */
-  readonly validators: Readonly<Partial<Record<RouteName, (body: unknown) => Validated<unknown>>>>;
+  readonly validators: BodyValidators;
   readonly gate: Gate;
   readonly urlTokens: UrlTokens;
   readonly meters: Meters;

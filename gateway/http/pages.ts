@@ -1,10 +1,12 @@
 /**
- * Lists whose items are in every partition: each gives a page by key, and these are merged into
- * one. Pure.
+ * Lists whose items are in every partition: each partition gives a page by key, and these are merged
+ * into one. Pure.
  */
 import type { KeyPage } from '../../schemas/wire/answers.ts';
 import { encodeKeyCursor } from '../../schemas/api/cursor.ts';
-import type { TextResult } from './respond.ts';
+import { invalid, type TextResult } from './respond.ts';
+
+export const wrongCursor = invalid({ cursor: ['must be the `next_cursor` of an earlier answer'] });
 
 /**
  * An item behind the end of a page that was cut short may have others before it, so it waits for

@@ -1,18 +1,15 @@
 /** The fleet: hosts, their join tokens, and the one call that a join token is good for. */
-import { EnrolBody, type HostUpdate, type HostView } from '../../schemas/api/host.ts';
+import type { EnrolBody, HostUpdate, HostView } from '../../schemas/api/host.ts';
 import { isHostKey, type HostKey, type Region } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { decodeKeyCursor } from '../../schemas/api/cursor.ts';
 import type { Enrolment, KeyPage } from '../../schemas/wire/answers.ts';
 import { timestamp } from '../../lib/clock.ts';
-import { isPublicUserKey } from '../../lib/nats/host-credentials.ts';
 import type { Outcome } from '../../lib/rpc/coalescer.ts';
 import { hostOf, succeeded, type Call, type Handler, type Services } from '../http/call.ts';
-import type { Validated } from '../validation/container.ts';
-import { mergePages, pageResult } from '../http/pages.ts';
-import { created, failure, invalid, type Result } from '../http/respond.ts';
+import { mergePages, pageResult, wrongCursor } from '../http/pages.ts';
+import { created, failure, type Result } from '../http/respond.ts';
 import { hashOfToken } from '../vpn/pki/secrets.ts';
-import { bodyValidator } from '../validation/schema.ts';
 
 /** `lsj_<host key>_<secret>`: the key says which partition can tell whether the secret is right. */
 const joinTokenPattern = /^lsj_([a-z0-9-]{1,63})_[A-Za-z0-9_-]{43}$/;
@@ -21,23 +18,6 @@ const joinTokenPattern = /^lsj_([a-z0-9-]{1,63})_[A-Za-z0-9_-]{43}$/;
 export function hostOfJoinToken(joinToken: string): HostKey | undefined {
   const key = joinTokenPattern.exec(joinToken)?.[1];
   return key !== undefined && isHostKey(key) ? key : undefined;
-}
-
-const validateSchema = bodyValidator(EnrolBody);
-
-/**
- * A text that can't be a join token is a wrong token (401), not a wrong body (422): nothing is told
- * about its form.
- */
-export function validateEnrol(body: unknown): Validated<unknown> {
-  const valid = validateSchema(body);
-  if (valid.ok) {
-    const isKey = isPublicUserKey((body as EnrolBody).public_key);
-    return isKey ? valid : { ok: false, faults: { public_key: ['is not a public user key'] } };
-  }
-  const isText = typeof (body as { join_token?: unknown } | null)?.join_token === 'string';
-  const others = Object.keys(valid.faults).filter((field) => field !== 'join_token');
-  return isText && others.length === 0 ? { ok: true, value: body } : valid;
 }
 
 const keyOf = ({ key }: HostView): string => key;
@@ -66,7 +46,7 @@ export function hostHandlers(services: Services) {
     const { cursor } = call.query;
     const limit = Number(call.query['limit']);
     const after = cursor === undefined ? '' : decodeKeyCursor(String(cursor), isHostKey);
-    if (after === undefined) return invalid({ cursor: ['has invalid format'] });
+    if (after === undefined) return wrongCursor;
     const asks = Array.from({ length: partitions }, (_, partition) =>
       services.ask('read', { type: 'host.list', partition, limit, after, rid: call.requestId }, call.deadlineMs),
     );

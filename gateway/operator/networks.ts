@@ -11,8 +11,8 @@ import { keyringOf, type Keyring } from '../vpn/service/keyring.ts';
 import { refusing } from '../vpn/service/refusal.ts';
 import { resealAll } from '../vpn/service/reseal.ts';
 import { nftablesOfServer, swanctlOfServer, wireguardOfServer } from '../vpn/service/server-files.ts';
-import { mergePages, pageResult } from '../http/pages.ts';
-import { invalid, ok } from '../http/respond.ts';
+import { mergePages, pageResult, wrongCursor } from '../http/pages.ts';
+import { ok } from '../http/respond.ts';
 import type { AskedSettings, NetworkToMake } from '../validation/network.ts';
 
 const nameOf = ({ name }: NetworkView): string => name;
@@ -24,7 +24,7 @@ export function networkHandlers({ actors, networks, keyring, clock, log }: Forag
     const { cursor } = call.query;
     const limit = Number(call.query['limit']);
     const after = cursor === undefined ? '' : decodeKeyCursor(String(cursor), isNetworkName);
-    if (after === undefined) return invalid({ cursor: ['has invalid format'] });
+    if (after === undefined) return wrongCursor;
     const pages = await Promise.all(
       actors
         .partitions()

@@ -4,6 +4,7 @@
  * exists, a name is free and a cap holds is the tenant's actor to say.
  */
 import {
+  CreateBody,
   digestPattern,
   envKeyPattern,
   namePattern,
@@ -17,13 +18,20 @@ import type { FieldErrors } from '../../schemas/errors.ts';
 import { isHostKey, type HostKey } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { cpuLimitPattern, cpuMillis, memBytes, memLimitPattern } from '../../schemas/quantity.ts';
-
-export type Validated<T> =
-  { readonly ok: true; readonly value: T } | { readonly ok: false; readonly faults: FieldErrors };
+import { defaultOf } from './defaults.ts';
+import type { Validated } from './faults.ts';
 
 type Body = Readonly<Record<string, unknown>>;
 /** Takes one field of the body; undefined after a fault, which it has reported. */
 type Report = (field: string, message: string) => undefined;
+
+const { registry: registryField, tag: tagField, cpu_limit: cpuField, mem_limit: memField } = CreateBody.properties;
+const defaults = {
+  registry: defaultOf(registryField),
+  tag: defaultOf(tagField),
+  cpu_limit: defaultOf(cpuField),
+  mem_limit: defaultOf(memField),
+};
 
 const name = new RegExp(namePattern);
 const registry = new RegExp(registryPattern);
@@ -36,13 +44,25 @@ const memLimit = new RegExp(memLimitPattern);
 const portText = /^([1-9]\d{0,4})(?:\/(tcp|udp))?$/;
 const loneSurrogate = /\p{Surrogate}/u;
 
+/** An image under this tag may change, so every start asks the registry for it. */
+const movingTag = 'latest';
 const portMax = 65535;
 const message = {
   blank: "can't be blank",
-  format: 'has invalid format',
   text: 'must be a string',
   host: 'is not a host in an allocated region',
   hostBinding: 'host bindings are not allowed',
+} as const;
+/** What a field must look like. */
+const form = {
+  name: 'must begin with a letter or digit and have only letters, digits, "_", "." and "-"',
+  registry: 'must be a host with an optional port, like "ghcr.io" or "localhost:5000"',
+  repository: 'must be lower-case parts joined by "/", like "library/nginx"',
+  tag: 'must be a tag, like "latest" or "v1.2"',
+  digest: 'must be "sha256:" and 64 lower-case hex digits, or "sha512:" and 128',
+  env: 'keys must begin with a letter or "_" and have at most 128 letters, digits, "_", "." and "-"',
+  cpu_limit: 'must be a number of CPUs with one to three decimals, like "0.5"',
+  mem_limit: 'must be a whole number of bytes, or one with k, m or g, like "256m"',
 } as const;
 
 const isMap = (value: unknown): value is Body => typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -58,7 +78,7 @@ function takeName(body: Body, report: Report): string | undefined {
   if (value.trim() === '') return report('name', message.blank);
   if (value.length > limits.containerNameChars)
     return report('name', `must be at most ${limits.containerNameChars} characters`);
-  return name.test(value) ? value : report('name', message.format);
+  return name.test(value) ? value : report('name', form.name);
 }
 
 /** The same words for a key that no host can have as for one that no host has. */
@@ -72,7 +92,7 @@ function takeHostKey(body: Body, report: Report): HostKey | null | undefined {
 /** Absent: null. Longer than any valid one is told before the pattern sees it. */
 function takeText(
   body: Body,
-  field: string,
+  field: 'registry' | 'repository' | 'tag' | 'digest',
   { pattern, maxChars }: { pattern: RegExp; maxChars: number },
   report: Report,
 ): string | null | undefined {
@@ -80,15 +100,13 @@ function takeText(
   if (value === undefined) return null;
   if (typeof value !== 'string') return report(field, message.text);
   if (value.length > maxChars) return report(field, `must be at most ${maxChars} characters`);
-  return pattern.test(value) ? value : report(field, message.format);
+  return pattern.test(value) ? value : report(field, form[field]);
 }
 
 function takeRegistry(body: Body, report: Report): string | null | undefined {
   const value = takeText(body, 'registry', { pattern: registry, maxChars: limits.imageNameChars }, report);
   const port = /:(\d{1,5})$/.exec(value ?? '')?.[1];
-  return port !== undefined && (Number(port) < 1 || Number(port) > portMax)
-    ? report('registry', message.format)
-    : value;
+  return port !== undefined && (Number(port) < 1 || Number(port) > portMax) ? report('registry', form.registry) : value;
 }
 
 function envFaults(env: Body): Set<string> {
@@ -97,7 +115,7 @@ function envFaults(env: Body): Set<string> {
   const faults = new Set<string>();
   let totalBytes = 0;
   for (const [key, value] of Object.entries(env)) {
-    if (!envKey.test(key)) faults.add('has a key with invalid format');
+    if (!envKey.test(key)) faults.add(form.env);
     if (typeof value !== 'string') {
       faults.add('values must be strings');
       continue;
@@ -170,17 +188,17 @@ function takePorts(body: Body, report: Report): Port[] | undefined {
 
 function takeCpuLimit(body: Body, report: Report): string | undefined {
   const value = given(body, 'cpu_limit');
-  if (value === undefined) return '0.5';
+  if (value === undefined) return defaults.cpu_limit;
   if (typeof value !== 'string') return report('cpu_limit', message.text);
-  if (!cpuLimit.test(value)) return report('cpu_limit', message.format);
+  if (!cpuLimit.test(value)) return report('cpu_limit', form.cpu_limit);
   return cpuMillis(value) === undefined ? report('cpu_limit', 'must be greater than 0') : value;
 }
 
 function takeMemLimit(body: Body, report: Report): string | undefined {
   const value = given(body, 'mem_limit');
-  if (value === undefined) return '256m';
+  if (value === undefined) return defaults.mem_limit;
   if (typeof value !== 'string') return report('mem_limit', message.text);
-  if (value.length > 32 || !memLimit.test(value)) return report('mem_limit', message.format);
+  if (value.length > 32 || !memLimit.test(value)) return report('mem_limit', form.mem_limit);
   return memBytes(value) === undefined ? report('mem_limit', 'must be between 6m and 16384g') : value;
 }
 
@@ -209,12 +227,10 @@ export function validateCreate(body: unknown): Validated<ContainerSpec> {
     ok: true,
     value: {
       ...(fields as { [K in keyof typeof fields]: Exclude<(typeof fields)[K], undefined> }),
-      registry: fields.registry ?? 'docker.io',
-      tag: givenTag ?? (pinned ? null : 'latest'),
+      registry: fields.registry ?? defaults.registry,
+      tag: givenTag ?? (pinned ? null : defaults.tag),
       digest: givenDigest ?? null,
-      // What a moving tag names may change, so it is asked for at every start; what is named
-      // exactly is not.
-      pull_policy: !pinned && (givenTag ?? 'latest') === 'latest' ? 'always' : 'if_not_present',
+      pull_policy: !pinned && (givenTag ?? defaults.tag) === movingTag ? 'always' : 'if_not_present',
     },
   };
 }

@@ -2,8 +2,9 @@
 import { overlap, parseCidr, type Cidr } from '../../schemas/cidr.ts';
 import type { NetworkName } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import { NetworkBody, NetworkCreateBody, type NetworkSettings, type Proxy } from '../../schemas/api/network.ts';
-import type { Validated } from './container.ts';
+import { NetworkBody, NetworkCreateBody, NetworkSettings, NetworkView, Proxy } from '../../schemas/api/network.ts';
+import { defaultOf } from './defaults.ts';
+import { forms, type Validated } from './faults.ts';
 import { bodyValidator } from './schema.ts';
 import {
   checkDns,
@@ -29,33 +30,38 @@ export interface NetworkToMake {
 const validateCreateSchema = bodyValidator(NetworkCreateBody);
 const validatePutSchema = bodyValidator(NetworkBody);
 
-const wireguardPort = 51820;
+const ofNetwork = NetworkSettings.properties;
+const defaults = {
+  wireguard_port: defaultOf(ofNetwork.wireguard_port),
+  routes: defaultOf(ofNetwork.routes),
+  dns: defaultOf(ofNetwork.dns),
+  name_constraints: defaultOf(NetworkView.properties.name_constraints),
+};
+const proxyDefaults = {
+  type: defaultOf(Proxy.properties.type),
+  domains: defaultOf(Proxy.properties.domains),
+  exclude: defaultOf(Proxy.properties.exclude),
+  direct_fallback: defaultOf(Proxy.properties.direct_fallback),
+};
 
-/**
- * Both families even where peers have no IPv6 address: an IPv6 packet then ends in the tunnel and
- * its program goes on over IPv4, where without the route it would leave past the tunnel that was to
- * carry everything.
- */
-const everything = ['0.0.0.0/0', '::/0'] as const;
-
-const host = 'must be a host name or an address';
-
+const reserved = 'must not overlap reserved addresses (loopback, link-local, multicast)';
 /** RFC 6890: this network, loopback, and all from multicast on. */
-const unlendable4 = ['0.0.0.0/8', '127.0.0.0/8', '224.0.0.0/3'];
-/** Loopback and what is about it, addresses of IPv4 in IPv6, link-local, multicast. */
-const unlendable6 = ['::/8', 'fe80::/10', 'ff00::/8'];
+const reserved4 = ['0.0.0.0/8', '127.0.0.0/8', '224.0.0.0/3'];
+/** Loopback and its neighbours, IPv4 addresses in IPv6, link-local, multicast. */
+const reserved6 = ['::/8', 'fe80::/10', 'ff00::/8'];
 const cidrs = (texts: readonly string[]): Cidr[] => texts.map(parseCidr).filter((cidr) => cidr !== undefined);
-const unlendable: readonly Cidr[] = cidrs([...unlendable4, ...unlendable6]);
+const reservedCidrs: readonly Cidr[] = cidrs([...reserved4, ...reserved6]);
 
-const isLendable = (pool: Cidr): boolean => !unlendable.some((taken) => overlap(taken, pool));
+const isAllocatable = (pool: Cidr): boolean => !reservedCidrs.some((taken) => overlap(taken, pool));
 
 function checkIpv4Pool(value: unknown, report: Report): void {
   if (typeof value !== 'string') return;
   const pool = parseCidr(value);
   const { ipv4PoolPrefixMin: least, ipv4PoolPrefixMax: most } = limits;
-  if (pool?.family !== 4) report('ipv4_pool', 'is not an IPv4 network');
-  else if (pool.prefix < least || pool.prefix > most) report('ipv4_pool', `must be from /${least} to /${most}`);
-  else if (!isLendable(pool)) report('ipv4_pool', 'has addresses that no host can have');
+  if (pool?.family !== 4) report('ipv4_pool', 'must be an IPv4 network, like 10.86.0.0/24');
+  else if (pool.prefix < least || pool.prefix > most)
+    report('ipv4_pool', `must have a prefix from /${least} to /${most}`);
+  else if (!isAllocatable(pool)) report('ipv4_pool', reserved);
 }
 
 /**
@@ -66,22 +72,22 @@ function checkIpv6Pool(value: unknown, ipv4Pool: unknown, report: Report): void 
   const pool = parseCidr(value);
   const ipv4 = typeof ipv4Pool === 'string' ? parseCidr(ipv4Pool) : undefined;
   const most = 96 + (ipv4?.family === 4 ? ipv4.prefix : limits.ipv4PoolPrefixMax);
-  if (pool?.family !== 6) report('ipv6_pool', 'is not an IPv6 network');
+  if (pool?.family !== 6) report('ipv6_pool', 'must be an IPv6 network, like fd00:86::/64');
   else if (pool.prefix < limits.ipv6PoolPrefixMin || pool.prefix > most) {
-    report('ipv6_pool', `must be from /${limits.ipv6PoolPrefixMin} to /${most}`);
-  } else if (!isLendable(pool)) report('ipv6_pool', 'has addresses that no host can have');
+    report('ipv6_pool', `must have a prefix from /${limits.ipv6PoolPrefixMin} to /${most}`);
+  } else if (!isAllocatable(pool)) report('ipv6_pool', reserved);
 }
 
 function checkProxy(value: unknown, report: Report): void {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return;
   const proxy: Readonly<Record<string, unknown>> = { ...value };
-  if (typeof proxy['host'] === 'string' && hostOf(proxy['host']) === undefined) report('proxy.host', host);
+  if (typeof proxy['host'] === 'string' && hostOf(proxy['host']) === undefined) report('proxy.host', forms.host);
   for (const field of ['domains', 'exclude']) checkNames(`proxy.${field}`, proxy[field], dnsName, report);
 }
 
 function check(fields: Readonly<Record<string, unknown>>, report: Report): void {
   const { endpoint } = fields;
-  if (typeof endpoint === 'string' && hostOf(endpoint) === undefined) report('endpoint', host);
+  if (typeof endpoint === 'string' && hostOf(endpoint) === undefined) report('endpoint', forms.host);
   checkIpv4Pool(fields['ipv4_pool'], report);
   checkIpv6Pool(fields['ipv6_pool'], fields['ipv4_pool'], report);
   checkRoutes(fields['routes'], report);
@@ -91,12 +97,12 @@ function check(fields: Readonly<Record<string, unknown>>, report: Report): void 
 
 function proxyOf(proxy: NonNullable<NetworkBody['proxy']>): Proxy {
   return {
-    type: proxy.type ?? 'PROXY',
+    type: proxy.type ?? proxyDefaults.type,
     host: hostOf(proxy.host) ?? proxy.host,
     port: proxy.port,
-    domains: normalised(proxy.domains ?? [], dnsName),
-    exclude: normalised(proxy.exclude ?? [], dnsName),
-    direct_fallback: proxy.direct_fallback ?? false,
+    domains: normalised(proxy.domains ?? proxyDefaults.domains, dnsName),
+    exclude: normalised(proxy.exclude ?? proxyDefaults.exclude, dnsName),
+    direct_fallback: proxy.direct_fallback ?? proxyDefaults.direct_fallback,
   };
 }
 
@@ -104,11 +110,11 @@ function proxyOf(proxy: NonNullable<NetworkBody['proxy']>): Proxy {
 function settingsOf(body: NetworkBody): AskedSettings {
   return {
     endpoint: hostOf(body.endpoint) ?? body.endpoint,
-    wireguard_port: body.wireguard_port ?? wireguardPort,
+    wireguard_port: body.wireguard_port ?? defaults.wireguard_port,
     ipv4_pool: normalCidr(body.ipv4_pool) ?? body.ipv4_pool,
     ipv6_pool: body.ipv6_pool == null ? null : (normalCidr(body.ipv6_pool) ?? body.ipv6_pool),
-    routes: normalised(body.routes ?? everything, normalCidr),
-    dns: normalised(body.dns ?? [], normalAddress),
+    routes: normalised(body.routes ?? defaults.routes, normalCidr),
+    dns: normalised(body.dns ?? defaults.dns, normalAddress),
     mtu: body.mtu ?? null,
     proxy: body.proxy == null ? null : proxyOf(body.proxy),
     ...(body.tenants === undefined ? {} : { tenants: body.tenants }),
@@ -119,8 +125,9 @@ export function validateNetworkCreate(body: unknown): Validated<NetworkToMake> {
   const valid = validateCreateSchema(body);
   const faults = examine(valid, body, check);
   if (!valid.ok || Object.keys(faults).length > 0) return { ok: false, faults };
-  const { name, name_constraints: nameConstraints, ...settings } = valid.value;
-  return { ok: true, value: { name, settings: settingsOf(settings), nameConstraints: nameConstraints === true } };
+  const { name, name_constraints: asked, ...settings } = valid.value;
+  const nameConstraints = asked ?? defaults.name_constraints;
+  return { ok: true, value: { name, settings: settingsOf(settings), nameConstraints } };
 }
 
 export function validateNetworkPut(body: unknown): Validated<AskedSettings> {

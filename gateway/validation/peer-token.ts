@@ -1,13 +1,13 @@
 /** The body that asks for a new token of a peer. */
 import { limits } from '../../schemas/limits.ts';
 import { PeerTokenBody, type TokenScope } from '../../schemas/api/peer.ts';
-import type { Validated } from './container.ts';
+import type { Validated } from './faults.ts';
 import { bodyValidator } from './schema.ts';
 import { parseExpiry } from './timestamp.ts';
 
 export interface PeerTokenSettings {
   readonly scope: TokenScope;
-  /** Null: as long as such tokens usually last. */
+  /** Null: the default life of such tokens. */
   readonly expiresAtMs: number | null;
 }
 

@@ -2,13 +2,13 @@
 import type { NetworkName } from '../../schemas/ids.ts';
 import type { PeerUpdate } from '../../schemas/wire/asks.ts';
 import { PeerCreateBody, PeerUpdateBody } from '../../schemas/api/peer.ts';
-import type { Validated } from './container.ts';
+import type { Validated } from './faults.ts';
 import { bodyValidator } from './schema.ts';
 import { checkDns, checkRoutes, examine, normalAddress, normalCidr, normalised, type Report } from './vpn-lists.ts';
 import { parseExpiry, parseTimestamp } from './timestamp.ts';
-import { limits } from '../../../schemas/limits.ts';
+import { limits } from '../../schemas/limits.ts';
 
-/** What a tenant says of a peer that it makes. `network` null: the default one. */
+/** A new peer as its tenant describes it. `network` null: the default one. */
 export interface PeerSettings {
   readonly name: string;
   readonly network: NetworkName | null;
@@ -21,15 +21,15 @@ const validateCreateSchema = bodyValidator(PeerCreateBody);
 const validateUpdateSchema = bodyValidator(PeerUpdateBody);
 
 /**
- * Of categories C (control, format, surrogate, private, unassigned), Zl and Zp: what nobody sees,
- * or what moves what one sees.
+ * Categories C (control, format, surrogate, private, unassigned), Zl and Zp: invisible, or they move
+ * what is visible.
  */
 const unprintable = /[\p{C}\p{Zl}\p{Zp}]/u;
 
 function checkName(value: unknown, report: Report): void {
   if (typeof value !== 'string') return;
   const name = value.normalize('NFC');
-  if (unprintable.test(name)) report('name', 'must not contain control characters');
+  if (unprintable.test(name)) report('name', 'must not contain control or invisible characters');
   else if (name.trim() === '') report('name', "can't be blank");
   else if (name !== name.trim()) report('name', 'must not begin or end with a space');
   // Some characters are longer when they are normalised.

@@ -1,11 +1,12 @@
-/** RFC 3339 date-times of a body. */
+/** RFC 3339 date-times of a body. Pure. */
+import { forms } from './faults.ts';
 
 const form = /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.\d{1,9})?(?:[Zz]|[+-](\d{2}):(\d{2}))$/;
 
 /** The form has four digits for the year, in UTC too; a zone can lead out of it. */
 const lastMs = Date.parse('9999-12-31T23:59:59.999Z');
 
-/** Undefined for what is none, a 30th of February and a leap second included. */
+/** Undefined where there is no such time: a 30th of February, a leap second. */
 export function parseTimestamp(text: string): number | undefined {
   const match = form.exec(text);
   if (match === null) return undefined;
@@ -25,6 +26,6 @@ export function parseExpiry(
   nowMs: number,
 ): { readonly ok: true; readonly ms: number } | { readonly ok: false; readonly fault: string } {
   const ms = parseTimestamp(text);
-  if (ms === undefined) return { ok: false, fault: 'has invalid format' };
+  if (ms === undefined) return { ok: false, fault: forms.time };
   return ms <= nowMs ? { ok: false, fault: 'must be in the future' } : { ok: true, ms };
 }

@@ -1,16 +1,16 @@
-/**
- * What bodies of peers and networks have in common beyond their schemas. All faults are told at
- * once.
- */
+/** What bodies of peers and networks have in common beyond their schemas. Pure. */
 import { formatAddress, formatCidr, parseAddress, parseCidr } from '../../schemas/cidr.ts';
 import type { FieldErrors } from '../../schemas/errors.ts';
 import { limits } from '../../schemas/limits.ts';
-import type { Validated } from './container.ts';
+import { forms, type Validated } from './faults.ts';
 
 /** Reports a fault of a field; a field that has one already is left with that. */
 export type Report = (field: string, message: string) => void;
 
-/** Faults of the schema first, then those that `check` finds, whose fields may be of any type. */
+/**
+ * All faults at once: those of the schema first, then those that `check` finds. `check` gets fields
+ * of any type.
+ */
 export function examine<T>(
   valid: Validated<T>,
   body: unknown,
@@ -26,10 +26,7 @@ export function examine<T>(
   return faults;
 }
 
-/**
- * No list that is checked here may have more items; of a longer one the schema says that it is,
- * once.
- */
+/** The schema reports a longer list, once; its further items are not looked at. */
 const itemsMax = Math.max(limits.networkRoutes, limits.networkDns, limits.proxyDomains);
 
 const texts = (value: unknown): readonly (readonly [index: number, text: string])[] =>
@@ -39,7 +36,7 @@ const texts = (value: unknown): readonly (readonly [index: number, text: string]
         .flatMap((item: unknown, index) => (typeof item === 'string' ? [[index, item] as const] : []))
     : [];
 
-/** A list of texts, each of which must have a normal form, no two the same one. */
+/** Each text of the list must have a normal form, and no two the same. */
 function checkList(
   field: string,
   value: unknown,
@@ -66,16 +63,16 @@ export const normalAddress = (text: string): string | undefined => {
 };
 
 export const checkRoutes = (value: unknown, report: Report): void =>
-  checkList('routes', value, { normal: normalCidr, fault: 'is not a network' }, report);
+  checkList('routes', value, { normal: normalCidr, fault: forms.network }, report);
 export const checkDns = (value: unknown, report: Report): void =>
-  checkList('dns', value, { normal: normalAddress, fault: 'is not an address' }, report);
+  checkList('dns', value, { normal: normalAddress, fault: forms.address }, report);
 export const checkNames = (
   field: string,
   value: unknown,
   normal: (text: string) => string | undefined,
   report: Report,
-) => checkList(field, value, { normal, fault: 'is not a domain name' }, report);
+) => checkList(field, value, { normal, fault: forms.domain }, report);
 
-/** Of a list that was checked. */
+/** Of a list without faults. */
 export const normalised = (list: readonly string[], normal: (text: string) => string | undefined): string[] =>
   list.map((text) => normal(text) ?? text);

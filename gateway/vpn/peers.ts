@@ -11,7 +11,8 @@ import type { NewPeer } from './service/peers.ts';
 import { refusing } from './service/refusal.ts';
 import type { PeerTokenSettings } from '../validation/peer-token.ts';
 import { newPassword } from './pki/secrets.ts';
-import { created, invalid, ok } from '../http/respond.ts';
+import { wrongCursor } from '../http/pages.ts';
+import { created, ok } from '../http/respond.ts';
 import type { PeerSettings } from '../validation/peer.ts';
 
 const withSecrets = ({ view, p12Password, pacToken, downloadToken }: NewPeer) => ({
@@ -25,7 +26,7 @@ export function peerHandlers({ actors, peers, keyring, log }: Forage) {
   const list: Handler = (call) => {
     const { limit, cursor } = call.query;
     const before = cursor === undefined ? null : decodeCursor(String(cursor));
-    if (before === undefined) return invalid({ cursor: ['has invalid format'] });
+    if (before === undefined) return wrongCursor;
     return actors.ask(call, { type: 'peer.list', tenant: tenantOf(call), limit: Number(limit), before });
   };
 

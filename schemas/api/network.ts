@@ -16,10 +16,21 @@ export type Sealed = string & { readonly [sealed]: true };
  * A host name (RFC 1123) or an address; what it may be exactly is checked in
  * gateway/validation/network.ts.
  */
-const Host = Type.String({ minLength: 1, maxLength: 253, pattern: '^[A-Za-z0-9.:-]+$' });
-const Domain = Type.String({ minLength: 1, maxLength: 253, pattern: '^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$' });
-export const CidrText = Type.String({ pattern: '^[0-9a-fA-F.:]+/[0-9]{1,3}$', maxLength: 43 });
-export const AddressText = Type.String({ pattern: '^[0-9a-fA-F.:]+$', maxLength: 39 });
+export const hostPattern = '^[A-Za-z0-9.:-]+$';
+export const domainPattern = '^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$';
+export const cidrPattern = '^[0-9a-fA-F.:]+/[0-9]{1,3}$';
+export const addressPattern = '^[0-9a-fA-F.:]+$';
+const Host = Type.String({ minLength: 1, maxLength: 253, pattern: hostPattern });
+const Domain = Type.String({ minLength: 1, maxLength: 253, pattern: domainPattern });
+export const CidrText = Type.String({ pattern: cidrPattern, maxLength: 43 });
+export const AddressText = Type.String({ pattern: addressPattern, maxLength: 39 });
+
+/**
+ * Both families, even where peers have no IPv6 address: an IPv6 packet then ends in the tunnel and
+ * its program falls back to IPv4. Without the route it would leave beside the tunnel that was to
+ * carry everything.
+ */
+const everything = ['0.0.0.0/0', '::/0'];
 
 export const Proxy = Type.Object(
   {
@@ -28,10 +39,16 @@ export const Proxy = Type.Object(
     port: Type.Integer({ minimum: 1, maximum: 65535 }),
     domains: Type.Array(Domain, {
       maxItems: limits.proxyDomains,
+      default: [],
       description: 'Hosts in these domains go through the proxy; empty: all do.',
     }),
-    exclude: Type.Array(Domain, { maxItems: limits.proxyDomains, description: 'Domains that never do.' }),
+    exclude: Type.Array(Domain, {
+      maxItems: limits.proxyDomains,
+      default: [],
+      description: 'Domains that never do.',
+    }),
     direct_fallback: Type.Boolean({
+      default: false,
       description: 'Go without the proxy when it is away: what was to be hidden is then seen.',
     }),
   },
@@ -42,11 +59,16 @@ export type Proxy = Static<typeof Proxy>;
 export const NetworkSettings = Type.Object(
   {
     endpoint: Host,
-    wireguard_port: Type.Integer({ minimum: 1, maximum: 65535 }),
+    wireguard_port: Type.Integer({ minimum: 1, maximum: 65535, default: 51820 }),
     ipv4_pool: CidrText,
     ipv6_pool: nullable(CidrText),
-    routes: Type.Array(CidrText, { minItems: 1, maxItems: limits.networkRoutes, uniqueItems: true }),
-    dns: Type.Array(AddressText, { maxItems: limits.networkDns, uniqueItems: true }),
+    routes: Type.Array(CidrText, {
+      minItems: 1,
+      maxItems: limits.networkRoutes,
+      uniqueItems: true,
+      default: everything,
+    }),
+    dns: Type.Array(AddressText, { maxItems: limits.networkDns, uniqueItems: true, default: [] }),
     mtu: nullable(Type.Integer({ minimum: 1280, maximum: 1500 })),
     proxy: nullable(Proxy),
     tenants: nullable(
@@ -68,12 +90,12 @@ export type NetworkSettings = Static<typeof NetworkSettings>;
 export const servesTenant = ({ tenants }: Pick<NetworkSettings, 'tenants'>, tenant: TenantId): boolean =>
   tenants === null || tenants.includes(tenant);
 
-/**
- * What may be left out of a body, or be null, has a default (gateway/validation/network.ts).
- */
+/** In a body, a field with a default may be left out or null. */
+const orDefault = <T extends Type.TSchema>(schema: T) =>
+  Type.Optional(Type.Union([schema, Type.Null()], 'default' in schema ? { default: schema.default } : {}));
+
 const { endpoint, ipv4_pool, wireguard_port, routes, dns, ipv6_pool, mtu, tenants } = NetworkSettings.properties;
 const { domains, exclude, direct_fallback, type, ...proxyRequired } = Proxy.properties;
-const orDefault = <T extends Type.TSchema>(schema: T) => Type.Optional(nullable(schema));
 const ProxyBody = Type.Object(
   {
     ...proxyRequired,
@@ -92,12 +114,13 @@ const settable = {
   routes: orDefault(routes),
   dns: orDefault(dns),
   mtu: Type.Optional(mtu),
-  proxy: orDefault(ProxyBody),
+  proxy: Type.Optional(nullable(ProxyBody)),
   tenants: Type.Optional(tenants),
 };
 export const NetworkBody = Type.Object(settable, { additionalProperties: false });
 export type NetworkBody = Static<typeof NetworkBody>;
 const nameConstraints = Type.Boolean({
+  default: false,
   description:
     'The authority can certify this endpoint and the peers alone. strongSwan before 5.9.14 refuses it. Never changes.',
 });

@@ -2,6 +2,7 @@
 import { createUser } from '@nats-io/nkeys';
 import t, { type Test } from 'tap';
 import { v4 as uuid } from 'uuid';
+import { regionPattern } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { routes } from '../../../schemas/routes.ts';
 import { engines, memoryOwner, runGateway, serveOwner, startGround } from '../../gateway/support.ts';
@@ -136,7 +137,7 @@ function refusals(t: Test, url: string) {
         `${compute}?cursor=x`,
         { headers: bearer },
         422,
-        { error: 'invalid', details: { cursor: ['has invalid format'] } },
+        { error: 'invalid', details: { cursor: ['must be the `next_cursor` of an earlier answer'] } },
       ],
       ['404 before 422', `${compute}/${uuid()}/logs?limit=0`, { headers: bearer }, 404, undefined],
       ['404 before 422, wait', `${compute}/${uuid()}/wait?status=x`, { headers: bearer }, 404, undefined],
@@ -238,7 +239,7 @@ function operatorRoutes(t: Test, url: string) {
     const unsummed = await enrol({ ...body, public_key: `U${'A'.repeat(55)}` });
     t.same(
       [unsummed.status, unsummed.json],
-      [422, { error: 'invalid', details: { public_key: ['is not a public user key'] } }],
+      [422, { error: 'invalid', details: { public_key: ['must be a public user nkey; its checksum is wrong'] } }],
     );
 
     const caps = { caps: { containers: -1, nope: 1 }, regions: ['EU'] };
@@ -252,7 +253,7 @@ function operatorRoutes(t: Test, url: string) {
         details: {
           'caps.containers': ['must be at least 0'],
           'caps.nope': ['is not known'],
-          'regions.0': ['has invalid format'],
+          'regions.0': [`must match ${regionPattern}`],
         },
       },
     });

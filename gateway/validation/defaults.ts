@@ -1,0 +1,10 @@
+/** Defaults of body fields. A default stands in the schema alone, where OpenAPI shows it too. */
+import type { Static, TSchema } from 'typebox';
+import { Check } from 'typebox/value';
+
+/** @throws where the schema has no default, or one that it does not accept itself. */
+export function defaultOf<S extends TSchema>(schema: S): Static<S> {
+  const value: unknown = 'default' in schema ? schema.default : undefined;
+  if (Check(schema, value)) return value;
+  throw new Error(`a default is missing or wrong: ${JSON.stringify(schema)}`);
+}

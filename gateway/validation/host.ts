@@ -1,0 +1,20 @@
+/** The body of an enrolment. Pure. */
+import Type from 'typebox';
+import { isPublicUserKey } from '../../lib/nats/host-credentials.ts';
+import { EnrolBody } from '../../schemas/api/host.ts';
+import type { Validated } from './faults.ts';
+import { bodyValidator } from './schema.ts';
+
+/**
+ * Any text passes as a join token: one that can't be a token is a wrong token (401) and not a wrong
+ * body (422), which would say something about a token's form.
+ */
+const validateSchema = bodyValidator(
+  Type.Object({ ...EnrolBody.properties, join_token: Type.String() }, { additionalProperties: false }),
+);
+
+export function validateEnrol(body: unknown): Validated<EnrolBody> {
+  const valid = validateSchema(body);
+  if (!valid.ok || isPublicUserKey(valid.value.public_key)) return valid;
+  return { ok: false, faults: { public_key: ['must be a public user nkey; its checksum is wrong'] } };
+}

@@ -1,0 +1,220 @@
+import fc from 'fast-check';
+import t from 'tap';
+import { validateNetworkCreate, validateNetworkPut } from '../../../gateway/validation/network.ts';
+import { clientConf, serverConf } from '../../../gateway/vpn/render/wireguard.ts';
+import { pac } from '../../../gateway/vpn/render/pac.ts';
+import { networkNamePattern, tenantIdPattern } from '../../../schemas/ids.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { keys, label, networkWith, subjectWith } from '../vpn/support.ts';
+
+const notNetwork = 'must be a network in CIDR form, like 10.0.0.0/8, with no bits beyond its prefix';
+const notAddress = 'must be an IPv4 or IPv6 address';
+const domain = 'must be a domain name, like example.com';
+
+type Faults = Readonly<Record<string, readonly string[]>>;
+const faultsOf = (valid: { ok: true } | { ok: false; faults: Faults }): Faults => (valid.ok ? {} : valid.faults);
+
+const least = { name: 'demo', endpoint: 'vpn.example.com', ipv4_pool: '10.86.0.0/24' };
+
+t.test('a network has a default for all but its endpoint and its pool', (t) => {
+  const settings = {
+    endpoint: 'vpn.example.com',
+    wireguard_port: 51820,
+    ipv4_pool: '10.86.0.0/24',
+    ipv6_pool: null,
+    routes: ['0.0.0.0/0', '::/0'],
+    dns: [],
+    mtu: null,
+    proxy: null,
+  };
+  const made = { name: 'demo', settings, nameConstraints: false };
+  t.same(validateNetworkCreate(least), { ok: true, value: made });
+  const asked = validateNetworkCreate({ ...least, name_constraints: true });
+  t.same(asked, { ok: true, value: { ...made, nameConstraints: true } });
+  const { name, ...body } = least;
+  t.same(validateNetworkPut(body), { ok: true, value: settings });
+  t.same(faultsOf(validateNetworkPut({ ...body, name })), { name: ['is not known'] });
+  t.same(faultsOf(validateNetworkCreate({})), {
+    name: ["can't be blank"],
+    endpoint: ["can't be blank"],
+    ipv4_pool: ["can't be blank"],
+  });
+  for (const nothing of [null, [], 'x']) t.same(faultsOf(validateNetworkPut(nothing)), { _: ['must be an object'] });
+  t.end();
+});
+
+t.test('what is given is kept in its normal form', (t) => {
+  const valid = validateNetworkCreate({
+    ...least,
+    endpoint: 'VPN.Example.COM',
+    wireguard_port: 1,
+    ipv6_pool: 'FD00:0086::/64',
+    routes: ['10.0.0.0/8', 'FD00::/8'],
+    dns: ['FD00::1'],
+    mtu: 1280,
+    proxy: { host: 'Proxy.Example', port: 8080, domains: ['Corp.Example'] },
+    tenants: ['a'],
+  });
+  t.same(valid, {
+    ok: true,
+    value: {
+      name: 'demo',
+      nameConstraints: false,
+      settings: {
+        endpoint: 'vpn.example.com',
+        wireguard_port: 1,
+        ipv4_pool: '10.86.0.0/24',
+        ipv6_pool: 'fd00:86::/64',
+        routes: ['10.0.0.0/8', 'fd00::/8'],
+        dns: ['fd00::1'],
+        mtu: 1280,
+        proxy: {
+          type: 'PROXY',
+          host: 'proxy.example',
+          port: 8080,
+          domains: ['corp.example'],
+          exclude: [],
+          direct_fallback: false,
+        },
+        tenants: ['a'],
+      },
+    },
+  });
+  t.end();
+});
+
+t.test('what is wrong with a network’s field, and nothing else with the body', (t) => {
+  const host = 'must be a host name or an address';
+  const pool4 = 'must have a prefix from /16 to /30';
+  const nobody = 'must not overlap reserved addresses (loopback, link-local, multicast)';
+  const table: readonly (readonly [field: string, value: unknown, faults: Faults])[] = [
+    ['endpoint', '192.0.2.1', {}],
+    ['endpoint', '2001:db8::1', {}],
+    ['endpoint', 'localhost', {}],
+    ['endpoint', 'a-b.c1', {}],
+    ['endpoint', 'xn--bcher-kva.example', {}],
+    ['endpoint', `${'a'.repeat(63)}.example`, {}],
+    ['endpoint', `${'a'.repeat(64)}.example`, { endpoint: [host] }],
+    ['endpoint', 'vpn.example.com.', { endpoint: [host] }],
+    ['endpoint', '-a.example', { endpoint: [host] }],
+    ['endpoint', 'a-.example', { endpoint: [host] }],
+    ['endpoint', 'a..example', { endpoint: [host] }],
+    ['endpoint', '1.2.3', { endpoint: [host] }],
+    ['endpoint', '256.1.1.1', { endpoint: [host] }],
+    ['endpoint', '01.2.3.4', { endpoint: [host] }],
+    ['endpoint', 'a.0x7f', { endpoint: [host] }],
+    ['endpoint', 'example.com:51820', { endpoint: [host] }],
+    ['endpoint', '1::2::3', { endpoint: [host] }],
+    ['endpoint', 'a_b.example', { endpoint: [host] }],
+    ['endpoint', 'a.example\nPostUp = x', { endpoint: [host] }],
+    ['endpoint', '', { endpoint: ["can't be blank", host] }],
+    ['name', 'a'.repeat(15), {}],
+    ['name', 'a'.repeat(16), { name: [`must match ${networkNamePattern}`] }],
+    ['wireguard_port', 0, { wireguard_port: ['must be at least 1'] }],
+    ['wireguard_port', '51820', { wireguard_port: ['must be an integer'] }],
+    ['ipv4_pool', '10.0.0.0/16', {}],
+    ['ipv4_pool', '10.0.0.0/30', {}],
+    ['ipv4_pool', '10.0.0.0/15', { ipv4_pool: [pool4] }],
+    ['ipv4_pool', '10.0.0.0/31', { ipv4_pool: [pool4] }],
+    ['ipv4_pool', '10.0.0.1/24', { ipv4_pool: ['must be an IPv4 network, like 10.86.0.0/24'] }],
+    ['ipv4_pool', 'fd00::/64', { ipv4_pool: ['must be an IPv4 network, like 10.86.0.0/24'] }],
+    ['ipv4_pool', '0.1.0.0/16', { ipv4_pool: [nobody] }],
+    ['ipv4_pool', '127.0.0.0/24', { ipv4_pool: [nobody] }],
+    ['ipv4_pool', '224.0.0.0/24', { ipv4_pool: [nobody] }],
+    ['ipv4_pool', '239.255.0.0/16', { ipv4_pool: [nobody] }],
+    ['ipv4_pool', '255.255.255.0/24', { ipv4_pool: [nobody] }],
+    ['ipv4_pool', '223.255.255.0/24', {}],
+    ['ipv6_pool', 'fd00:86::/64', {}],
+    ['ipv6_pool', 'fd00:86::/120', {}],
+    ['ipv6_pool', 'fd00:86::/121', { ipv6_pool: ['must have a prefix from /64 to /120'] }],
+    ['ipv6_pool', 'fd00::/63', { ipv6_pool: ['must have a prefix from /64 to /120'] }],
+    ['ipv6_pool', 'fd00::1/64', { ipv6_pool: ['must be an IPv6 network, like fd00:86::/64'] }],
+    ['ipv6_pool', '10.0.0.0/24', { ipv6_pool: ['must be an IPv6 network, like fd00:86::/64'] }],
+    ['ipv6_pool', 'ff02::/64', { ipv6_pool: [nobody] }],
+    ['ipv6_pool', 'fe80::/64', { ipv6_pool: [nobody] }],
+    ['ipv6_pool', '::/64', { ipv6_pool: [nobody] }],
+    ['ipv6_pool', '::ffff:0:0/96', { ipv6_pool: [nobody] }],
+    ['routes', [], { routes: ["can't be blank"] }],
+    ['routes', ['10.0.0.1/8'], { 'routes.0': [notNetwork] }],
+    ['dns', ['999.1.1.1'], { 'dns.0': [notAddress] }],
+    ['mtu', 1279, { mtu: ['must be at least 1280'] }],
+    ['mtu', 1501, { mtu: ['must be at most 1500'] }],
+    ['proxy', { host: 'a b', port: 1 }, { 'proxy.host': [host] }],
+    ['proxy', { host: '1.2.3', port: 1 }, { 'proxy.host': [host] }],
+    ['proxy', { host: 'a.example' }, { 'proxy.port': ["can't be blank"] }],
+    ['proxy', { host: 'a.example', port: 1, domains: ['a..b'] }, { 'proxy.domains.0': [domain] }],
+    ['proxy', { host: 'a.example', port: 1, exclude: ['a', 'A'] }, { 'proxy.exclude': ['must be distinct'] }],
+    ['proxy', { host: 'a.example', port: 1, exclude: ['";x'] }, { 'proxy.exclude.0': [domain] }],
+    ['proxy', { host: 'a.example', port: 1, type: 'FTP' }, { 'proxy.type': ['must be one of PROXY, HTTPS, SOCKS5'] }],
+    ['proxy', { host: 'a.example', port: 1, x: 1 }, { 'proxy.x': ['is not known'] }],
+    ['proxy', 'a.example:1', { proxy: ['must be an object'] }],
+    ['tenants', [], {}],
+    ['tenants', ['a b'], { 'tenants.0': [`must match ${tenantIdPattern}`] }],
+    ['postup', 'x', { postup: ['is not known'] }],
+  ];
+  for (const [field, value, faults] of table) {
+    const found = faultsOf(validateNetworkCreate({ ...least, [field]: value }));
+    t.same(found, faults, `${field}: ${label(JSON.stringify(value))}`);
+  }
+  t.end();
+});
+
+t.test('what passes can be written into every file', (t) => {
+  const text = fc.oneof(
+    fc.domain(),
+    fc.ipV4(),
+    fc.ipV6(),
+    fc.string({ maxLength: 20 }),
+    fc.stringMatching(/^[a-z0-9.:-]{1,12}$/),
+  );
+  let passed = 0;
+  fc.assert(
+    fc.property(
+      fc.record({ endpoint: text, host: text, domain: text, address: text, prefix: fc.integer({ min: 0, max: 128 }) }),
+      ({ endpoint, host, domain, address, prefix }) => {
+        const { name, ...body } = least;
+        const valid = validateNetworkPut({
+          ...body,
+          endpoint,
+          ...(prefix % 2 === 0 ? { dns: [address] } : { routes: [`${address}/${prefix}`] }),
+          proxy: { host, port: 1, domains: [domain] },
+        });
+        if (!valid.ok) return;
+        passed++;
+        clientConf(subjectWith({}, valid.value), keys);
+        serverConf(networkWith(valid.value), keys.privateKey, []);
+        pac(networkWith(valid.value));
+        const again = validateNetworkPut(valid.value);
+        t.same(again.ok && again.value, valid.value, `${name}: what is normal stays`);
+      },
+    ),
+    { numRuns: 3000 },
+  );
+  t.ok(passed > 20, 'and some do pass');
+  t.equal(limits.ipv4PoolPrefixMin, 16);
+  t.end();
+});
+
+t.test('null is as if absent, in a network’s body too', (t) => {
+  const needed = { endpoint: 'vpn.example.com', ipv4_pool: '10.0.0.0/24' };
+  const proxy = { host: 'p.example', port: 1 };
+  const nulls = { wireguard_port: null, ipv6_pool: null, routes: null, dns: null, mtu: null };
+  const nullsOfProxy = { type: null, domains: null, exclude: null, direct_fallback: null };
+  t.same(
+    validateNetworkPut({ ...needed, ...nulls, proxy: { ...proxy, ...nullsOfProxy } }),
+    validateNetworkPut({ ...needed, proxy }),
+  );
+  t.same(validateNetworkPut({ ...needed, proxy: null }), validateNetworkPut(needed));
+  const everyTenant = validateNetworkPut({ ...needed, tenants: null });
+  t.match(everyTenant, { value: { tenants: null } }, 'but for the tenants: every one, which is said and not left out');
+  t.not('tenants' in (validateNetworkPut(needed) as { value: object }).value, true);
+  t.same(faultsOf(validateNetworkPut({ endpoint: null, ipv4_pool: null, wireguard_port: 'x', proxy: { type: 1 } })), {
+    endpoint: ['must be a string'],
+    ipv4_pool: ['must be a string'],
+    wireguard_port: ['must be an integer'],
+    'proxy.host': ["can't be blank"],
+    'proxy.port': ["can't be blank"],
+    'proxy.type': ['must be one of PROXY, HTTPS, SOCKS5'],
+  });
+  t.end();
+});

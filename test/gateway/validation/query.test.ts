@@ -1,0 +1,38 @@
+import t from 'tap';
+import Type from 'typebox';
+import { queryReader } from '../../../gateway/validation/query.ts';
+
+const described = (schema: Type.TSchema) => ({ schema, description: '' });
+const read = queryReader({
+  query: {
+    limit: described(Type.Integer({ minimum: 1, maximum: 100, default: 20 })),
+    follow: described(Type.Boolean({ default: false })),
+    status: described(Type.Enum(['running', 'stopped'])),
+    cursor: described(Type.String()),
+  },
+});
+const absent = { limit: 20, follow: false, status: undefined, cursor: undefined };
+
+t.test('a parameter that is absent has the default of its schema', (t) => {
+  t.same(read(''), { ok: true, value: absent });
+  t.same(read('unknown=1'), { ok: true, value: absent }, 'unknown ones are ignored');
+  t.same(queryReader({})('limit=x'), { ok: true, value: {} });
+  t.end();
+});
+
+t.test('values have the type of their schema', (t) => {
+  const value = { limit: 7, follow: true, status: 'stopped', cursor: 'a b' };
+  t.same(read('limit=7&follow=true&status=stopped&cursor=a%20b'), { ok: true, value });
+  t.match(read('limit=7&limit=8'), { value: { limit: 7 } }, 'the first of two counts');
+  t.end();
+});
+
+t.test('all faults are reported at once, each under its parameter', (t) => {
+  const limit = ['must be an integer from 1 to 100'];
+  for (const text of ['0', '101', '1.5', '1e1', '', ' 1', '0x1', '9'.repeat(16)]) {
+    t.same(read(`limit=${text}`), { ok: false, faults: { limit } }, `limit=${text}`);
+  }
+  const faults = { limit, follow: ['must be true or false'], status: ['must be one of running, stopped'] };
+  t.same(read('limit=x&follow=1&status=gone'), { ok: false, faults });
+  t.end();
+});
