@@ -1,6 +1,5 @@
 /**
- * Bodies of requests at random: any JSON, and objects with the API's keys and likely or unlikely
- * values.
+ * Random request bodies: any JSON, and objects with the API's keys and likely or unlikely values.
  */
 import { createUser } from '@nats-io/nkeys';
 import fc from 'fast-check';

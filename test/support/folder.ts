@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Test } from 'tap';
 
 /**
- * Removed after everything that was started in it has stopped: teardowns run last in, first out.
+ * Removed once everything started in it has stopped: teardowns run last in, first out.
  */
 export function temporaryFolder(t: Test, prefix = 'longshore-'): string {
   const folder = mkdtempSync(join(tmpdir(), prefix));

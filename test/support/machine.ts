@@ -1,8 +1,7 @@
 /**
- * A machine of its own for a test: namespaces of the kernel without a name and without files. Each
- * is held by a process, lives as long as somebody is in it, and goes with its interfaces and mounts
- * when the ledger has ended the processes, however the test ended. So nothing of one run can meet
- * another's.
+ * A separate machine for a test: anonymous network and mount namespaces, held by a process. When
+ * the ledger ends the processes, however the test ended, the namespaces go with their interfaces
+ * and mounts. So no run meets another's.
  */
 import { existsSync, mkdirSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -15,7 +14,7 @@ const setupDeadlineMs = 10_000;
 export const commandDeadlineMs = 30_000;
 const stopGraceMs = 2_000;
 
-/** What ends with something, last in, first out: a test of tap, or a run of the fault harness. */
+/** Ends what was registered, last in, first out: a test of tap, or a run of the fault harness. */
 export interface Scope {
   teardown(end: () => unknown): void;
 }
@@ -36,18 +35,18 @@ export interface RunOptions {
 
 export interface Machine {
   readonly name: string;
-  /** Its own, and also where its /run is not the system's; commands run here. */
+  /** A folder for this machine alone; commands run here. */
   readonly folder: string;
-  /** Programs found before all others. */
+  /** Folder of programs that are found before all others. */
   readonly programs: string;
-  /** Of the process that holds it: what `ip link … netns` wants. */
+  /** Id of the process that holds it, for `ip link … netns`. */
   readonly pid: number;
   /**
-   * A command, in front of which the rest of a command line runs here with the caller's own mounts.
+   * Prefix of a command line that runs it here, with the caller's own mounts.
    */
   readonly enter: readonly string[];
   run(command: string, args: readonly string[], options?: RunOptions): Promise<Ran>;
-  /** As `run`; a failure is an error that holds what the command said. */
+  /** As `run`, but throws an error with the command's output where it fails. */
   must(command: string, args: readonly string[], options?: RunOptions): Promise<Ran>;
   start(daemon: Daemon): Promise<Server>;
 }
@@ -57,11 +56,11 @@ export interface MachineOptions {
   /** Must not exist. */
   readonly folder: string;
   readonly tools: readonly Tool[];
-  /** Commands of the shell that mount what is to be seen here alone. */
+  /** Shell commands for mounts that are visible here alone. */
   readonly mounts?: readonly string[];
 }
 
-/** One environment for several tools: what each brings along first, what all have alike last. */
+/** One environment for several tools: their own folders first, shared ones last. */
 function environmentOf(tools: readonly Tool[], first: string): Record<string, string> {
   const lists = (variable: string): string[][] =>
     tools.map(({ env }) => (env[variable] ?? '').split(delimiter).filter((folder) => folder !== ''));
@@ -81,7 +80,7 @@ function environmentOf(tools: readonly Tool[], first: string): Record<string, st
 const pick = (env: NodeJS.ProcessEnv, name: string): Record<string, string> =>
   env[name] === undefined ? {} : { [name]: env[name] };
 
-/** A machine with nothing but a loopback interface, and these tools at hand. */
+/** A machine with a loopback interface and these tools. */
 export async function createMachine(scope: Scope, options: MachineOptions): Promise<Machine> {
   const { name, folder, tools, mounts = [] } = options;
   mkdirSync(folder);
@@ -109,7 +108,7 @@ export async function createMachine(scope: Scope, options: MachineOptions): Prom
     readyDeadlineMs: setupDeadlineMs,
     stopGraceMs,
   });
-  // Ends also what has left us: the userspace WireGuard is a daemon, but it bears the mark.
+  // Ends detached daemons, too: the userspace WireGuard bears the mark.
   scope.teardown(() => holder.stop());
 
   const entering = (command: string, args: readonly string[]): string[] => [

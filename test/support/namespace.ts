@@ -1,6 +1,6 @@
 /**
- * A test file that runs itself again in a network namespace of its own: what it does to the
- * network, no other meets.
+ * A test file that runs itself again in a separate network namespace, so that its changes to the
+ * network reach no other test.
  */
 import t, { type Test } from 'tap';
 import { run } from '../../dev/process/run.ts';
@@ -11,9 +11,9 @@ const insideVariable = 'LONGSHORE_TEST_INSIDE_NAMESPACE';
 
 export interface NamespaceTest {
   readonly name: string;
-  /** Of the test: `import.meta.filename`. */
+  /** The test's `import.meta.filename`. */
   readonly file: string;
-  /** Fetched before the world outside is out of sight. */
+  /** Fetched while the network outside is still reachable. */
   readonly tools: readonly ToolName[];
   readonly timeoutMs: number;
 }
@@ -25,7 +25,7 @@ async function whyNot(tools: readonly ToolName[]): Promise<string | false> {
   return tried.code === 0 ? false : tried.stderr.trim();
 }
 
-/** A file has one such test; the others in it run on both sides. */
+/** A file has one such test; its other tests run inside and outside. */
 export async function testInNamespace(options: NamespaceTest, test: (t: Test) => Promise<void>): Promise<void> {
   const { name, file, tools, timeoutMs } = options;
   t.setTimeout(timeoutMs);
@@ -44,6 +44,6 @@ export async function testInNamespace(options: NamespaceTest, test: (t: Test) =>
     'unshare',
     ['--net', '--', 'sh', '-c', script, ip.path, process.execPath, '--enable-source-maps', file],
     { env: { ...process.env, [insideVariable]: '1' }, timeout: timeoutMs },
-    'in a network of its own',
+    'in a separate network',
   );
 }

@@ -1,8 +1,8 @@
-/** What `promtool check metrics` says of a scrape. */
+/** What `promtool check metrics` finds in a scrape. */
 import { spawnSync } from 'node:child_process';
 import { toolHere } from '../../dev/fetch/tools.ts';
 
-/** Empty where it finds nothing to say. */
+/** Empty where it finds nothing. */
 export async function promtoolFindings(scrape: string): Promise<string> {
   const { path, env } = await toolHere('promtool');
   const { status, stdout, stderr, error } = spawnSync(path, ['check', 'metrics'], {

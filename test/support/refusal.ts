@@ -1,7 +1,7 @@
 import type { NatsConnection } from '@nats-io/transport-node';
 import { within } from '../../lib/backoff.ts';
 
-/** The first permission error that the server sends for what `act` does. */
+/** The first permission error that the server sends after `act`. */
 export async function refusal(nc: NatsConnection, act: () => void): Promise<string> {
   const seen = (async () => {
     for await (const status of nc.status()) if (status.type === 'error') return status.error.message;

@@ -1,7 +1,6 @@
 /**
- * The servers that a whole run shares: those that `npm test` started, or, when one file is run by
- * hand, servers for this file alone. Name what you make on a shared one so that no other file's can
- * be meant.
+ * The servers that a whole run shares: those that `npm test` started, or, for a single file run by
+ * hand, servers for it alone. Give what you make on a shared server a name that no other file uses.
  */
 import type { Test } from 'tap';
 import { findEngine, startPrivateEngine } from '../../dev/servers/engine.ts';
@@ -15,7 +14,7 @@ const given = (name: string): string | undefined => {
 
 export const canStartEngine = process.platform === 'linux' && process.getuid?.() === 0;
 
-/** Why a test that starts an engine of its own must be skipped here; false where it can run. */
+/** Why a test that starts its own engine must be skipped here; false where it can run. */
 export const skipWithoutPrivateEngine = canStartEngine ? false : 'starting an engine needs Linux and root';
 
 /** A DOCKER_HOST value. */

@@ -1,4 +1,4 @@
-/** Which test files there are, and what tap's stream says of them. */
+/** The test files, and the results in tap's stream. */
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { repositoryRoot } from '../../dev/paths.ts';
@@ -32,7 +32,7 @@ export function totalsOf(line: string): Totals | undefined {
 }
 
 /**
- * Of a file's lines in tap's stream, those that tell of failures and what the test itself printed.
+ * Of a file's lines in tap's stream, failures and what the test itself printed.
  */
 export const tellingLines = (lines: readonly string[]): string[] =>
   lines.filter((line) => line.trim() !== '' && !/^\s*(ok \d|\d+\.\.\d+|# Subtest|# time=|# \{ total)/.test(line));

@@ -1,11 +1,11 @@
 /**
- * Tools that only some tests need: where they can't be had, these tests are skipped by name; in CI
- * they fail.
+ * Tools that only some tests need: where they are not available, those tests are skipped by name;
+ * in CI they fail.
  */
 import { isOptional, type ToolName } from '../../dev/fetch/tool-table.ts';
 import { ToolMissing, toolHere } from '../../dev/fetch/tools.ts';
 
-/** As every CI service sets it. */
+/** Every CI service sets this variable. */
 export const inCi = !['', 'false', undefined].includes(process.env['CI']);
 
 /** Why a test that uses these tools must be skipped here; false where it can run, or must fail. */

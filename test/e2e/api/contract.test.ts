@@ -131,7 +131,7 @@ t.test('compute API', async (t) => {
     t.equal((await acme.create({ name: 'web', ...small })).status, 201, 'the name is free again');
   });
 
-  t.test('what is absent or null has its default', async (t) => {
+  t.test('a field that is absent or null gets its default', async (t) => {
     const { body } = await acme.create({ name: 'defaults', host_key: null, env: null, ports: null, tag: null });
     t.match(body.data, {
       registry: 'docker.io',
@@ -152,7 +152,7 @@ t.test('compute API', async (t) => {
     t.equal((await acme.wait(body.data, 'stopped')).status, 200, 'what failed can be stopped');
   });
 
-  t.test('images that are not there end in a status with a reason', async (t) => {
+  t.test('a container without an image ends in a status with a reason', async (t) => {
     const absent = await acme.create({ name: 'absent', ...small, ...rig.image, repository: 'longshore/absent' });
     t.match((await acme.wait(absent.body.data, 'failed')).body.data, { reason: 'image_not_found' });
     const nobody = await acme.create({ name: 'nobody', ...small, ...rig.image, registry: '127.0.0.1:1' });
@@ -235,7 +235,7 @@ t.test('compute API', async (t) => {
     t.same(third.body, { error: 'over_quota', detail: { dimension: 'containers', requested: 3, max: 2 } });
   });
 
-  t.test('a body’s faults come together, each under its field', async (t) => {
+  t.test('a response lists every fault of a body, each under its field', async (t) => {
     const { status, body } = await acme.create({
       name: '-bad',
       host_key: 'nowhere',
@@ -284,7 +284,7 @@ t.test('compute API', async (t) => {
     );
     t.match(inspected.body.data.config_files, [{ path: '/etc/app.conf' }]);
     await eventually(
-      'the file in the container',
+      'the container has the file',
       async () => {
         const [container] = await rig.engine.containers(body.data.id);
         return rig.engine.call('GET', `/containers/${container?.Id}/archive?path=/etc/app.conf`);
@@ -320,13 +320,13 @@ t.test('compute API', async (t) => {
     t.equal((await operator.call('GET', `${hosts}/none`)).status, 404);
   });
 
-  t.test('bodies at random are created or refused, and never a 500', async (t) => {
+  t.test('random bodies are accepted or refused, never answered with 500', async (t) => {
     const anybody = await rig.client('anybody');
     const seen = new Set<number>();
     await fc.assert(
       fc.asyncProperty(fc.constantFrom<Route>(...routes.filter(takesBody)), bodies, async (route, body) => {
         const client = route.access === 'operator' ? operator : anybody;
-        // The host that the other tests stand on is not for changing.
+        // The other tests need their host unchanged.
         const path = route.path.replace(':tenant', 'anybody').replace(':key', 'h0').replace(':id', absent);
         const { status, text } = await client.call(route.method, path, body);
         seen.add(status);

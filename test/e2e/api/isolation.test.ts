@@ -1,5 +1,5 @@
 /**
- * Two tenants who try every way to reach each other's containers: a foreign one is as good as none.
+ * A tenant tries every way to reach another's container: it looks as if it did not exist.
  */
 import t from 'tap';
 import { routes } from '../../../schemas/routes.ts';
@@ -8,14 +8,14 @@ import { startRig } from '../support/rig.ts';
 const compute = '/api/v2/compute';
 const absent = '01890000-0000-7000-8000-000000000000';
 
-t.test('tenants', async (t) => {
+t.test('one tenant cannot reach another', async (t) => {
   const rig = await startRig(t);
   const alice = await rig.client('alice');
   const mallory = await rig.client('mallory');
   const { body } = await alice.create({ name: 'private', env: { SECRET: 'alices-secret' } });
   const { id } = body.data;
 
-  t.test('every route with an id answers for a foreign container as for none', async (t) => {
+  t.test('every route with an id answers for another tenant’s container as for none', async (t) => {
     for (const { method, path } of routes.filter(({ path }) => path.startsWith(`${compute}/:id`))) {
       const foreign = await mallory.call(method, path.replace(':id', id));
       const none = await mallory.call(method, path.replace(':id', absent));
@@ -35,7 +35,7 @@ t.test('tenants', async (t) => {
     }
   });
 
-  t.test('the tenant is the token’s, whatever else says otherwise', async (t) => {
+  t.test('the token alone names the tenant', async (t) => {
     const tricks = await mallory.create(
       { name: 'private', tenant_id: 'alice', tenant: 'alice' },
       { 'x-tenant-id': 'alice', 'x-forwarded-user': 'alice' },
@@ -48,8 +48,8 @@ t.test('tenants', async (t) => {
     t.equal((await alice.list()).body.data.length, 1);
   });
 
-  t.test('a tenant’s token opens nothing of the operator', async (t) => {
-    // Bodies that are right: what is wrong with one would be told first.
+  t.test('a tenant’s token opens no operator route', async (t) => {
+    // Valid bodies: a fault in one would be reported before the missing right.
     const network = { endpoint: 'vpn.example.com', ipv4_pool: '10.86.0.0/24' };
     const bodies: Readonly<Record<string, object>> = {
       'host.create': { key: 'h2', region: 'default' },
@@ -67,14 +67,14 @@ t.test('tenants', async (t) => {
     }
   });
 
-  t.test('a tenant id that would mean something in a subject is no tenant', async (t) => {
+  t.test('a tenant id with a meaning in a NATS subject is refused', async (t) => {
     for (const tenant of ['*', '>', 'alice.>', 'a b', '', 'alice/../x', 'x'.repeat(65)]) {
       const trickster = await rig.client(tenant);
       t.equal((await trickster.list()).status, 401, JSON.stringify(tenant));
     }
   });
 
-  t.test('an operation of one tenant is nothing to another', async (t) => {
+  t.test('an operation of one tenant does not exist for another', async (t) => {
     const key = { 'idempotency-key': 'shared-key' };
     const hers = await alice.create({ name: 'idem' }, key);
     const his = await mallory.create({ name: 'idem' }, key);

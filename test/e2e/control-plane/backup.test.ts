@@ -1,7 +1,7 @@
 /**
- * A backup under load, then everything that NATS kept is destroyed, and restored: what was
- * acknowledged before the backup is there, hosts have kept their containers, and do what they are
- * told from then on. The agent is not restarted, nor told.
+ * A backup under load; then everything that NATS kept is destroyed and restored. What was
+ * acknowledged before the backup is there. Hosts keep their containers and obey again. Nobody
+ * restarts the agent.
  */
 import { randomUUID } from 'node:crypto';
 import { readdirSync, rmSync } from 'node:fs';
@@ -27,7 +27,7 @@ const deploy = ({ nats }: Rig, program: 'backup' | 'restore', ...args: string[])
     env: { PATH: process.env['PATH'], NATS_URLS: nats.url, NATS_CREDS_FILE: nats.credsFile },
   });
 
-/** Nothing of JetStream is left; the keys are. */
+/** Deletes everything of JetStream and keeps the keys. */
 async function destroyJetStream({ nats }: Rig): Promise<void> {
   await nats.kill9();
   const folder = join(dirname(nats.logFile), 'jetstream');
@@ -49,13 +49,13 @@ async function listAll(client: Client): Promise<Container[]> {
   }
 }
 
-/** Creates without pause; resolves to those that were acknowledged before `until` was called. */
+/** Creates without pause; resolves to what was acknowledged before `until` was called. */
 function createUnderLoad(client: Client) {
   const acknowledged: Container[] = [];
   let isOn = true;
   const working = (async () => {
     while (isOn) {
-      // Without an image there is nothing to run.
+      // A container without an image never runs.
       const { status, body } = await client.create({ name: `load-${randomUUID()}`, ...small });
       if (status === 201) acknowledged.push(body.data);
       await sleep(5);
@@ -70,7 +70,7 @@ function createUnderLoad(client: Client) {
   };
 }
 
-t.test('everything is gone, and restored', async (t) => {
+t.test('a restore brings back what was lost', async (t) => {
   const rig = await startRig(t);
   const folder = join(temporaryFolder(t), 'backup');
   const operator = await rig.client('ops', 'operator');
@@ -90,7 +90,7 @@ t.test('everything is gone, and restored', async (t) => {
   t.equal((await acme.wait(idle, 'stopped')).status, 200);
   const logsOf = async (container: Container) =>
     acme.call<{ data: { line: string }[] }>('GET', `/api/v2/compute/${container.id}/logs?limit=500`);
-  // Of the one that is stopped: the newest lines of one that runs are others after a while.
+  // Lines of the stopped container: a running one soon has newer lines.
   await eventually(
     'log lines',
     () => logsOf(idle),
@@ -122,7 +122,7 @@ t.test('everything is gone, and restored', async (t) => {
   await load.stop();
   t.ok(load.acknowledged().length > beforeBackup.length, 'it went on while the backup was made');
 
-  // What the backup does not know of.
+  // Made after the backup.
   const late = await declare('late');
   t.equal((await acme.stop(worker)).status, 200);
   t.equal((await acme.wait(worker, 'stopped')).status, 200);
@@ -135,7 +135,7 @@ t.test('everything is gone, and restored', async (t) => {
 
   const destroyAndRestore = async (t: Test): Promise<void> => {
     await destroyJetStream(rig);
-    // Whoever would start them again is not here.
+    // The agent that would start them again is down.
     t.same(await rig.actors.server().exited, ended, 'actors find that what they joined is gone');
     const restored = await deploy(rig, 'restore', folder);
     t.equal(restored.code, 0, restored.stdout);
@@ -165,14 +165,14 @@ t.test('everything is gone, and restored', async (t) => {
     const again = await acme.create({ name: 'web', ...rig.image, ...small }, { 'idempotency-key': 'key-web' });
     t.equal(again.body.data.id, web.id, 'its idempotency key is known');
     const held = await eventually(
-      'the host to hold what was made after the backup',
+      'the host holds what was made after the backup',
       () => operator.call<{ data: HostView }>('GET', `/api/v2/operator/hosts/${hostKey}`),
       ({ body }) => body.data.orphans_held === 1,
     );
     t.equal((await rig.engine.containers(orphan.id)).length, 1, 'one is few, and is held');
     await operator.call('PATCH', `/api/v2/operator/hosts/${held.body.data.key}`, { remove_orphans: true });
     await eventually(
-      'the orphan to go, with the approval',
+      'the orphan goes once approved',
       () => rig.engine.containers(orphan.id),
       ({ length }) => length === 0,
     );
@@ -196,7 +196,7 @@ t.test('everything is gone, and restored', async (t) => {
     await isAsAtTheBackup(t, late);
     const docker = await dockerIds();
     t.same(docker[0], before.docker[0], 'never restarted');
-    t.equal(docker[1]?.[0], restarted.Id, 'nor made anew');
+    t.equal(docker[1]?.[0], restarted.Id, 'nor made again');
     t.equal(docker[1]?.[1], restarted.State.StartedAt);
     later = await hostObeys(t);
   });

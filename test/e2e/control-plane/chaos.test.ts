@@ -1,6 +1,6 @@
 /**
- * kill -9 of actors, agent and NATS under load: every acknowledged write is there afterwards,
- * nothing was done twice, and the containers that run are exactly those that are desired.
+ * kill -9 of actors, agent and NATS under load. Afterwards every acknowledged write is there,
+ * nothing was done twice, and exactly the desired containers run.
  */
 import t from 'tap';
 import { sleep } from '../../../lib/backoff.ts';

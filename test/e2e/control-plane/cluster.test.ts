@@ -1,6 +1,6 @@
 /**
- * The whole on three NATS servers, with two of each program of the control plane: any one server is
- * killed under load, and every acknowledged write is there afterwards.
+ * Three NATS servers and two of each program of the control plane. Each server is killed in turn
+ * under load; every acknowledged write survives.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ import { eventually } from '../support/eventually.ts';
 import { hostKey, prepareHosts } from '../support/hosts.ts';
 import { connectTo, startPrograms } from '../support/programs.ts';
 
-/** A leader of a stream that is gone is replaced within seconds; the rest is for a slow machine. */
+/** A stream replaces a dead leader within seconds; the rest is for a slow machine. */
 const servesAgainMs = 60_000;
 
 async function startWhole(t: Test) {
@@ -89,7 +89,7 @@ t.test('three NATS servers, two of each program', { timeout: 600_000 }, async (t
     );
   });
 
-  await t.test('a host reaches nothing of JetStream on any server, and nobody does without TLS', async (t) => {
+  await t.test('a host reaches nothing of JetStream on any server; without TLS no client connects', async (t) => {
     for (const url of nats.urls) {
       const h9 = await host(nats, url);
       for (const subject of ['$JS.API.INFO', '$JS.API.DIRECT.GET.KV_state-0', '$KV.state-0.epoch', 'part.0']) {

@@ -1,7 +1,6 @@
 /**
- * All actors and all gateways are restarted, one after the other, under load: no request fails, and
- * nothing is done twice. What a proxy in front does is done here: only gateways whose `/readyz` is
- * 200 are asked.
+ * All actors and all gateways restart, one after the other, under load: no request fails, and
+ * nothing is done twice. As behind a proxy, clients ask only gateways whose `/readyz` is 200.
  */
 import { join } from 'node:path';
 import t from 'tap';
@@ -27,7 +26,7 @@ t.test('a rolling restart under load', { timeout: 300_000 }, async (t) => {
   const [{ baseUrl: firstUrl = '' } = {}] = gateways;
   const operator = await clientFor(firstUrl, issuer, 'ops', 'operator');
   for (const tenant of tenants) {
-    // On a fast machine they delete more than the default allows in an hour.
+    // On a fast machine a client deletes more than the hourly default.
     const { status } = await operator.call('PUT', `/api/v2/operator/tenants/${tenant}`, {
       caps: { deletes_per_hour: null },
     });
@@ -49,7 +48,7 @@ t.test('a rolling restart under load', { timeout: 300_000 }, async (t) => {
 
   const restart = async (program: Running): Promise<void> => {
     await program.stop();
-    t.same(program.server().exit(), { kind: 'code', code: 0 }, 'it ends in order');
+    t.same(program.server().exit(), { kind: 'code', code: 0 }, 'it exits with code 0');
     await program.start();
     await eventually(
       'every check finds every gateway ready',
@@ -73,10 +72,6 @@ t.test('a rolling restart under load', { timeout: 300_000 }, async (t) => {
       async () => member.client.list(),
       ({ status }) => status === 200,
     );
-    t.same(
-      body.data.map(({ id }) => id).sort(),
-      [...(kept[index] ?? [])].sort(),
-      'what was acknowledged, and nothing else',
-    );
+    t.same(body.data.map(({ id }) => id).sort(), [...(kept[index] ?? [])].sort(), 'exactly what was acknowledged');
   }
 });

@@ -1,4 +1,4 @@
-/** What goes wrong around the stack, and what a client sees of it. */
+/** What a client sees when a part of the stack fails. */
 import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { promtoolFindings } from '../../support/promtool.ts';
@@ -25,7 +25,7 @@ t.test('trouble', async (t) => {
       (status) => status === 503,
     );
     t.equal((await fetch(`${rig.baseUrl}/healthz`)).status, 200);
-    t.equal((await fetch(`${rig.baseUrl}/api/v2/compute`)).status, 401, 'what needs no answer from NATS has one');
+    t.equal((await fetch(`${rig.baseUrl}/api/v2/compute`)).status, 401, 'a check that needs no NATS still answers');
     await rig.nats.restart();
     await eventually(
       'back',
@@ -35,7 +35,7 @@ t.test('trouble', async (t) => {
     t.equal((await acme.create({ name: 'after-nats', ...small })).status, 201);
   });
 
-  t.test('a host that falls silent: unknown, with the time it was last heard; then true again', async (t) => {
+  t.test('a silent host’s containers are unknown until it is heard again', async (t) => {
     await rig.agent.kill9();
     const silent = await eventually(
       'unknown',
@@ -43,7 +43,7 @@ t.test('trouble', async (t) => {
       (reply) => reply.body.data.status === 'unknown',
     );
     t.match(silent.body.data, { observed_status: 'running', reason: 'host_silent' });
-    t.equal((await rig.engine.only(body.data.id)).State.Running, true, 'it runs on');
+    t.equal((await rig.engine.only(body.data.id)).State.Running, true, 'it keeps running');
     await rig.agent.start();
     await eventually(
       'running',
@@ -52,7 +52,7 @@ t.test('trouble', async (t) => {
     );
   });
 
-  t.test('a crash while the control plane is away is mended by the agent alone', async (t) => {
+  t.test('the agent restarts a crashed container while the control plane is down', async (t) => {
     await rig.actors.kill9();
     const before = await rig.engine.only(body.data.id);
     await rig.engine.call('POST', `/containers/${before.Id}/kill`);
@@ -105,11 +105,11 @@ t.test('trouble', async (t) => {
           const { status } = await acme.call('GET', '/api/v2/compute', undefined, { 'x-request-id': requestId });
           outcomes.push(String(status));
         } catch (error) {
-          // Refused before it was accepted: nobody listens any more.
+          // Refused before it was accepted: the listening socket is closed.
           const { code } = (error as { cause?: { code?: string } }).cause ?? {};
           if (code === 'ECONNREFUSED') return;
-          // The kernel resets a connection that it has made, and that nobody has accepted when the
-          // listening socket is closed.
+          // The kernel resets a connection that waits to be accepted when the listening socket
+          // closes.
           if (code === 'ECONNRESET') reset.push(requestId);
           else outcomes.push(String(code));
         }
@@ -126,7 +126,7 @@ t.test('trouble', async (t) => {
     await Promise.all(askers);
     t.same([...new Set(outcomes)], ['200']);
     const log = readFileSync(logFile, 'utf8');
-    t.ok(log.includes('last-moment-0-0'), 'what is accepted is in the log');
+    t.ok(log.includes('last-moment-0-0'), 'accepted requests are in the log');
     t.same(
       reset.filter((requestId) => log.includes(requestId)),
       [],

@@ -1,6 +1,5 @@
 /**
- * Hosts over their life: credentials that are renewed, a host that is emptied, a host that is taken
- * out.
+ * The life of a host: its credentials are renewed, it is drained, it is removed.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +13,7 @@ import { startRig } from '../support/rig.ts';
 const small = { cpu_limit: '0.1', mem_limit: '16m' };
 const hosts = '/api/v2/operator/hosts';
 
-t.test('credentials are renewed before they end, and the host goes on', async (t) => {
+t.test('credentials are renewed before they expire, and the host works on', async (t) => {
   const rig = await startRig(t, { actors: { HOST_CREDENTIALS_TTL_MS: '12000' } });
   const acme = await rig.client('acme');
   const jwt = (): string =>
@@ -26,10 +25,10 @@ t.test('credentials are renewed before they end, and the host goes on', async (t
     (count) => count >= 3,
   );
   const { body } = await acme.create({ name: 'later', ...rig.image, ...small });
-  t.equal((await acme.wait(body.data, 'running')).status, 200, 'the first credentials have ended by now');
+  t.equal((await acme.wait(body.data, 'running')).status, 200, 'the first credentials have expired by now');
 });
 
-t.test('a host is emptied, and then taken out', async (t) => {
+t.test('a host is drained, then removed', async (t) => {
   const rig = await startRig(t);
   const acme = await rig.client('acme');
   const operator = await rig.client('ops', 'operator');
@@ -40,14 +39,14 @@ t.test('a host is emptied, and then taken out', async (t) => {
   await rig.addHost('h2');
   t.equal((await operator.call('PATCH', `${hosts}/${hostKey}`, { draining: true })).status, 200);
   const moved = await eventually(
-    'all that the platform placed runs on the other host',
+    'everything that the platform placed runs on the other host',
     async () => acme.list(),
     ({ body }) =>
       body.data.every(({ name, host_key, status }) => name === 'pinned' || (host_key === 'h2' && status === 'running')),
   );
-  t.equal(moved.body.data.find(({ name }) => name === 'pinned')?.host_key, hostKey, 'what a tenant pinned stays');
+  t.equal(moved.body.data.find(({ name }) => name === 'pinned')?.host_key, hostKey, 'a pinned container stays');
   const byHost = await eventually(
-    'none is left behind, though they are many',
+    'no other container is left behind',
     async () => (await rig.engine.containers()).map(({ Config }) => String(Config.Labels[labels.host])).sort(),
     (keys) => keys.filter((key) => key === hostKey).length === 1,
   );
@@ -57,11 +56,15 @@ t.test('a host is emptied, and then taken out', async (t) => {
 
   await rig.agent.stop();
   const refused = await operator.call('DELETE', `${hosts}/${hostKey}`);
-  t.match(refused, { status: 409, body: { error: 'conflict', message: /drain it/ } }, 'what was pinned may still run');
+  t.match(
+    refused,
+    { status: 409, body: { error: 'conflict', message: /drain it/ } },
+    'the pinned container may still run',
+  );
   t.equal((await operator.call('DELETE', `${hosts}/${hostKey}?force=true&dead=true`)).status, 202);
   t.equal((await operator.call('GET', `${hosts}/${hostKey}`)).status, 404);
   const lost = await acme.status(pinned);
   t.match(lost.body.data, { status: 'lost', reason: 'host_removed' });
   t.equal((await acme.remove(pinned)).status, 202);
-  t.equal((await acme.get(pinned)).status, 404, 'no host can have it: gone at once');
+  t.equal((await acme.get(pinned)).status, 404, 'no host can have it, so it is gone at once');
 });

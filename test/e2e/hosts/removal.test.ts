@@ -1,6 +1,6 @@
 /**
- * Hosts that are lost and come back, and hosts that are thrown out: no container runs twice, by the
- * engine's own count.
+ * Hosts that come back after they were lost, and hosts that are removed by force. By the engine's
+ * own count no container ends up running twice.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import { eventually } from '../support/eventually.ts';
 import { hostKey, named } from '../support/hosts.ts';
 import { startRig, type Rig } from '../support/rig.ts';
 
-/** What the NATS server says to a log line that is sent with the credentials of a host's agent. */
+/** What the NATS server answers to a log line sent with the credentials of a host's agent. */
 async function publishLogAs(rig: Rig, key: string): Promise<string> {
   const folder = rig.agentFolder(key);
   const { jwt } = JSON.parse(readFileSync(join(folder, 'identity.json'), 'utf8')) as { jwt: string };
@@ -38,7 +38,7 @@ async function publishLogAs(rig: Rig, key: string): Promise<string> {
 const small = { cpu_limit: '0.1', mem_limit: '16m' };
 const hosts = '/api/v2/operator/hosts';
 
-t.test('a host that comes back after it was lost stops what was moved meanwhile, without an operator', async (t) => {
+t.test('a host that comes back after it was lost stops what was moved, without an operator', async (t) => {
   const rig = await startRig(t, { actors: { HOST_LOST_MS: '8000' } });
   const acme = await rig.client('acme');
   const operator = await rig.client('ops', 'operator');
@@ -51,7 +51,7 @@ t.test('a host that comes back after it was lost stops what was moved meanwhile,
   rig.agent.server().pause();
   t.teardown(() => rig.agent.server().resume());
   await eventually(
-    'the eight that the platform had placed run on the other host',
+    'the eight movable containers run on the other host',
     async () => acme.list(),
     ({ body }) => body.data.filter(({ host_key, status }) => host_key === 'h2' && status === 'running').length === 8,
   );
@@ -60,11 +60,11 @@ t.test('a host that comes back after it was lost stops what was moved meanwhile,
       .filter(({ State }) => State.Running)
       .map(({ Config }) => `${String(Config.Labels[labels.container])}`)
       .sort();
-  t.equal((await running()).length, 18, 'the engine has eight twice while the agent is away');
+  t.equal((await running()).length, 18, 'eight run twice while the agent is paused');
 
   rig.agent.server().resume();
   await eventually(
-    'every container runs once, by the word of the engine',
+    'the engine runs every container once',
     running,
     (ids) => ids.length === 10 && new Set(ids).size === 10,
   );
@@ -73,7 +73,7 @@ t.test('a host that comes back after it was lost stops what was moved meanwhile,
   for (const container of made) t.equal((await acme.wait(container, 'running')).status, 200);
 });
 
-t.test('a live host that is removed by force stops its containers, and none of them ever runs twice', async (t) => {
+t.test('a live host that is removed by force stops its containers; none ever runs twice', async (t) => {
   const rig = await startRig(t);
   const acme = await rig.client('acme');
   const operator = await rig.client('ops', 'operator');
@@ -90,11 +90,11 @@ t.test('a live host that is removed by force stops its containers, and none of t
 
   t.equal((await operator.call('DELETE', `${hosts}/${hostKey}`)).status, 409);
   t.equal((await operator.call('DELETE', `${hosts}/${hostKey}?force=true`)).status, 202);
-  await eventually('the agent to stop all', running, ({ length }) => length === 0);
+  await eventually('the agent stops all', running, ({ length }) => length === 0);
   const view = await operator.call<{ data: HostView }>('GET', `${hosts}/${hostKey}`);
   t.match(view.body.data, { status: 'fenced' });
   await eventually(
-    'the servers to refuse the credentials of the fenced host, and so its logs',
+    'the servers refuse the credentials of the fenced host, and so its logs',
     async () => publishLogAs(rig, hostKey),
     (outcome) => /authorization|authentication/i.test(outcome),
   );
@@ -104,13 +104,13 @@ t.test('a live host that is removed by force stops its containers, and none of t
   }
 
   t.equal((await operator.call('DELETE', `${hosts}/${hostKey}?force=true&dead=true`)).status, 202);
-  await eventually('all to run on the other host', running, ({ length }) => length === 4);
+  await eventually('all run on the other host', running, ({ length }) => length === 4);
   await rig.agent.kill9();
   await rig.agent.start();
   for (const container of made) {
     t.equal((await acme.wait(container, 'running')).status, 200);
     t.match((await acme.get(container)).body.data, { host_key: 'h2' });
   }
-  t.equal((await running()).length, 4, 'the agent that was started again has not started them');
+  t.equal((await running()).length, 4, 'the restarted agent has not started them');
   t.same(twice, []);
 });

@@ -1,6 +1,6 @@
 /**
- * An actors process that cannot renew its lease for want of the other servers goes elsewhere, and
- * has a lease again.
+ * An actors process whose server is cut off cannot renew its lease: it changes servers and has a
+ * lease again.
  */
 import { eventually } from '../support/eventually.ts';
 import { movedDeadlineMs, testIsolation } from './isolate.ts';

@@ -1,5 +1,5 @@
 /**
- * An agent that nobody answers for want of the other servers goes elsewhere, and its host is up.
+ * An agent whose server is cut off gets no answers: it changes servers, and its host is up.
  */
 import { createApi } from '../../../dev/api.ts';
 import { hostKey } from '../../faults/world.ts';
@@ -16,7 +16,7 @@ await testIsolation(import.meta.filename, 'h1', async (_t, { baseUrl, operator, 
   const api = createApi(baseUrl);
   await eventually(
     'its host is up',
-    // The owner that is asked may be behind the same server, and away itself until it has moved.
+    // The owner may be a client of the same server, and unreachable until it moves, too.
     () => api.hostIsUp(operator, hostKey, AbortSignal.timeout(movedDeadlineMs)),
     () => true,
     movedDeadlineMs,

@@ -1,4 +1,4 @@
-/** A gateway whose NATS server is cut off is not ready, goes elsewhere, and serves. */
+/** A gateway whose NATS server is cut off is not ready, changes servers, and serves again. */
 import { eventually } from '../support/eventually.ts';
 import { movedDeadlineMs, testIsolation } from './isolate.ts';
 

@@ -1,6 +1,6 @@
 /**
- * A NATS server that loses the other two and keeps its clients, for a test of one of its clients.
- * Everything happens in a network namespace of its own.
+ * Cuts a NATS server off from the other two while it keeps its clients, to test one of them. Each
+ * test runs in its own network namespace.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,8 +17,8 @@ import { clientOf } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
 
 /**
- * Silence is noticed after ten to fifteen seconds (an agent's after twenty to thirty); the rest is
- * for a slow machine.
+ * A program notices silence after ten to fifteen seconds, an agent after twenty to thirty; the rest
+ * is for a slow machine.
  */
 export const movedDeadlineMs = 150_000;
 const timeoutMs = 600_000;
@@ -36,8 +36,8 @@ const connectSystem = (nats: NatsCluster): Promise<NatsConnection> =>
   });
 
 /**
- * An actors process has a second connection, to the system account. It may be to another server,
- * and it never moves.
+ * An actors process has a second connection, to the system account. It may use another server and
+ * never moves.
  */
 const isSystem = ({ name }: { readonly name: string }): boolean => name.endsWith('(system account)');
 
@@ -53,7 +53,7 @@ async function serverOf(system: NatsConnection, world: World, place: Place): Pro
         const isHere = data?.connections?.some((connection) => connection.ip === address && !isSystem(connection));
         if (isHere === true) return server.name as 'n1';
       }
-      throw new Error('none has it');
+      throw new Error('no server has its connection');
     },
     () => true,
   );
@@ -70,14 +70,13 @@ export interface Isolation {
   readonly baseUrl: string;
   readonly operator: string;
   readonly world: World;
-  /** How often a program has left a server. */
+  /** How often a program has changed servers. */
   moves(place: Place): Promise<number>;
   metric(place: Place, name: string): Promise<number>;
 }
 
 /**
- * Cuts the server of this program off from the other two, and checks; then a create must be
- * acknowledged.
+ * Cuts off the server of this program and calls `check`; then a create must be acknowledged.
  */
 async function isolate(t: Test, place: Place, check: (t: Test, isolation: Isolation) => Promise<void>): Promise<void> {
   const world = await startWorld(t, {

@@ -1,6 +1,6 @@
 /**
- * A load that keeps what was acknowledged to it, and what must be true of that when everything is
- * at rest again.
+ * A load that remembers what was acknowledged to it, and the check of that once everything is at
+ * rest again.
  */
 import type { Test } from 'tap';
 import { labels } from '../../../host-agent/reconcile/observed.ts';
@@ -16,15 +16,15 @@ type Desired = 'running' | 'stopped' | 'removed';
 export interface Acknowledged {
   readonly container: Container;
   desired: Desired;
-  /** A write without an answer: either side of it may be true. */
+  /** Of a write without an answer: it may have been done or not. */
   unsure: Desired | undefined;
 }
 
 export interface Load {
   readonly image: Rig['image'];
-  /** Of the containers, with a number behind it. */
+  /** Prefix of the containers' names. */
   readonly name: string;
-  /** It ends with so many. */
+  /** The load ends with this many. */
   readonly containers: number;
   /** Between one container and the next. */
   readonly pauseMs: number;
@@ -57,7 +57,7 @@ export async function work(client: Client, load: Load): Promise<Acknowledged[]> 
   return all;
 }
 
-/** What the control plane says that there should be, once nothing changes any more. */
+/** The containers that the control plane lists once none changes any more. */
 async function settled(client: Client): Promise<Container[]> {
   const { body } = await eventually(
     'every container at rest',
@@ -69,7 +69,8 @@ async function settled(client: Client): Promise<Container[]> {
 }
 
 /**
- * Each acknowledged write is there, nothing was done twice, and exactly the desired containers run.
+ * Checks that each acknowledged write is there, that nothing was done twice, and that exactly the
+ * desired containers run.
  */
 export async function checkAcknowledged(
   t: Test,

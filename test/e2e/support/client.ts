@@ -15,7 +15,7 @@ export type Issuer = Awaited<ReturnType<typeof prepareTokenIssuer>>;
 
 const compute = '/api/v2/compute';
 
-/** Longer than any route takes: those that make keys have a minute. */
+/** Longer than any route takes: routes that make keys have a minute. */
 const callDeadlineMs = 90_000;
 
 export async function clientOf(baseUrl: string, token: string) {

@@ -11,11 +11,11 @@ import { caOf, connectTo, startRunning, thisRelease, urlOf, type NatsAccess, typ
 
 export const hostKey = 'h1';
 
-/** What makes an agent quick enough for a test; what it waits for is the same. */
+/** Shorter waits, so that an agent is quick enough for a test. */
 const quickAgent = {
-  // The run's own, and those that tests play on loopback.
+  // The run's own registry, and those that tests simulate on loopback.
   REGISTRIES_ALLOWED: 'docker.io,127.0.0.1:*',
-  // Every agent would run a container of its own beside the test's.
+  // Every agent would run a probe container beside the test's.
   CONTAINER_FIREWALL: 'off',
   BEAT_INTERVAL_MS: '300',
   SYNC_INTERVAL_MS: '2000',
@@ -46,11 +46,11 @@ async function clusterOf(nats: NatsAccess): Promise<string> {
   }
 }
 
-/** Hosts whose agents work on the run's engine. */
+/** Hosts whose agents use the run's engine. */
 export async function prepareHosts(t: Test, folder: string, options: HostsOptions) {
   const { baseUrl, issuer, nats, dockerHost, compiled = thisRelease } = options;
-  // Containers outlive their agent by design; a test's must not outlive the test. Registered before
-  // the agents: torn down after them.
+  // Containers outlive their agent by design, but not the test. Registered before the agents, so
+  // torn down after them.
   const engine = viewEngine(t, dockerHost, await clusterOf(nats));
   const agentFolder = (key: string): string => join(folder, `agent-${key}`);
   const operatorToken = await issuer.mint({ tenant: 'ops', subject: 'op', scope: 'operator', lifetimeS: 3600 });

@@ -16,7 +16,7 @@ export interface Running {
   server(): Server;
   kill9(): Promise<void>;
   stop(): Promise<void>;
-  /** `compiled`: folder of the compiled programs to start from now on, such as another release's. */
+  /** `compiled`: folder of the programs to start from now on, such as another release's. */
   start(compiled?: string): Promise<void>;
 }
 
@@ -44,7 +44,7 @@ export type NatsAccess = Pick<
 > &
   Partial<Pick<NatsCluster, 'caFile'>>;
 
-/** As the control plane. */
+/** A connection as the control plane's all-powerful user. */
 export const connectTo = async (nats: NatsAccess): Promise<NatsConnection> =>
   connect({
     servers: [...nats.urls],
@@ -148,7 +148,7 @@ async function startGateway(
   return { program, metricsUrl: urlOf(metrics, '/metrics'), baseUrl: urlOf(api, '') };
 }
 
-/** So many actors processes, and so many gateways. */
+/** Starts this many actors processes and gateways. */
 export async function startPrograms(
   t: Test,
   folder: string,
@@ -171,7 +171,7 @@ export async function startPrograms(
   return { issuer, actors, gateways };
 }
 
-/** Actors and a gateway on a NATS of their own. */
+/** Actors and a gateway on a NATS server for this test alone. */
 export async function startControlPlane(t: Test, folder: string, settings: ProgramSettings) {
   const nats = await startNats({ dir: join(folder, 'nats') });
   t.teardown(() => nats.stop());

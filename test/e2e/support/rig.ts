@@ -28,7 +28,7 @@ export interface Rig {
   readonly metricsUrls: Readonly<Record<ProgramName, string>>;
   readonly image: { readonly registry: string; readonly repository: string; readonly tag: string };
   readonly mint: Issuer['mint'];
-  /** Another host, whose agent works on the same engine. */
+  /** Another host, whose agent uses the same engine. */
   addHost(key: string): Promise<Running>;
   client(tenant: string, scope?: string): Promise<Client>;
 }

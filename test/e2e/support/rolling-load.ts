@@ -48,7 +48,7 @@ export interface Load {
   readonly name: string;
   /** Between one container and the next. */
   readonly pauseMs: number;
-  /** Whether hosts run the containers: a deleted one is then readable until its host has removed it. */
+  /** Whether hosts run the containers: a deleted one is readable until its host has removed it. */
   readonly hasHosts: boolean;
   readonly signal: AbortSignal;
 }

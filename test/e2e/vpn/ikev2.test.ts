@@ -1,6 +1,6 @@
 /**
- * IKEv2 from the files that are downloaded: strongSwan on both sides, the server's files by an
- * operator, the device's with its token.
+ * IKEv2 from downloaded files, with strongSwan on both sides: an operator downloads the server's,
+ * a device its own by token.
  */
 import t, { type Test } from 'tap';
 import { passwordPlaceholder } from '../../../gateway/vpn/render/swanctl.ts';
@@ -14,7 +14,7 @@ const network = 'office';
 /** The server's addresses in the pools. */
 const inside = ['10.86.0.1', 'fd86::1'] as const;
 const answerS = 10;
-/** Long enough for five packets; one alone brings an answer where there is a way. */
+/** Time for five packets; one suffices where there is a route. */
 const silenceS = 1;
 const tellDeadlineMs = 15_000;
 const gcm = { ike: 'AES_GCM_16-256/PRF_HMAC_SHA2_384/ECP_384', esp: ['AES_GCM_16-256'] };
@@ -32,7 +32,7 @@ const operatorFile = async (rig: VpnRig, name: string): Promise<string> => {
 const connections = (rig: VpnRig): Promise<string> => operatorFile(rig, 'swanctl.conf');
 const revocations = async (rig: VpnRig): Promise<Buffer> => (await rig.file(`/api/forage/crl/${network}`)).bytes;
 
-/** The network hears of a change from the peer's actor, which is soon, and not at once. */
+/** The peer's actor tells the network of a change soon after its answer. */
 const connectionsWhere = (rig: VpnRig, what: string, check: (conf: string) => boolean): Promise<string> =>
   eventually(what, () => connections(rig), check, tellDeadlineMs);
 
@@ -92,7 +92,7 @@ t.test('IKEv2 connections', { skip }, async (t) => {
   const everybody = [laptop, windows, lost, spare];
 
   const wires = await createNetwork(t, ...ikev2Tools);
-  // strongSwan gives addresses to devices; the server's own are the operator's affair.
+  // strongSwan gives addresses to devices; the operator configures the server's own.
   for (const address of inside) await wires.server.must('ip', ['address', 'add', address, 'dev', 'lo']);
   const server = await startStrongswan(wires.server, {
     'x509ca/office-ca.pem': await operatorFile(rig, 'ca.pem'),
@@ -128,7 +128,7 @@ t.test('IKEv2 connections', { skip }, async (t) => {
   const disconnect = async (): Promise<void> => {
     for (const { connection } of await client.associations()) await client.terminate(connection);
   };
-  /** What the server logs meanwhile says why: the other side knows only that it was refused. */
+  /** Keeps the server's log of the attempt: the client learns only that it was refused. */
   const refused = async (t: Test, files: Downloads, why: RegExp): Promise<void> => {
     const before = server.log().length;
     const { connected, said } = await attempt(t, files);
@@ -138,7 +138,7 @@ t.test('IKEv2 connections', { skip }, async (t) => {
     t.notOk(await wires.client.ping(inside[0], silenceS), 'nothing answers');
   };
 
-  await t.test('without a revocation list nobody gets in', async (t) => {
+  await t.test('without a revocation list no device connects', async (t) => {
     await serve({});
     await refused(t, await download(rig, laptop), /certificate status is not available/);
     await serve({ list: await revocations(rig) });
@@ -166,7 +166,7 @@ t.test('IKEv2 connections', { skip }, async (t) => {
     await disconnect();
   });
 
-  await t.test('a removed one is refused by the list alone', async (t) => {
+  await t.test('the list alone refuses a removed device', async (t) => {
     const files = await download(rig, lost);
     await connect(t, files);
     await disconnect();
@@ -178,7 +178,7 @@ t.test('IKEv2 connections', { skip }, async (t) => {
     await disconnect();
   });
 
-  await t.test('after a rotation the new bundle gets in and the old one does not', async (t) => {
+  await t.test('after a rotation the new bundle connects and the old one does not', async (t) => {
     const old = await download(rig, laptop);
     const answer = await acme.call<{ data: NewPeer }>('POST', `/api/forage/peers/${laptop.id}/rotate`);
     t.equal(answer.status, 200);
@@ -188,7 +188,7 @@ t.test('IKEv2 connections', { skip }, async (t) => {
     await disconnect();
   });
 
-  await t.test('a disabled one has no connection on the server; enabled it gets in again', async (t) => {
+  await t.test('the server has no connection for a disabled device; enabled, it connects again', async (t) => {
     const set = async (enabled: boolean): Promise<string> => {
       const answer = await acme.call('PATCH', `/api/forage/peers/${spare.id}`, { enabled });
       t.equal(answer.status, 200, `enabled: ${enabled}`);
@@ -196,7 +196,7 @@ t.test('IKEv2 connections', { skip }, async (t) => {
     };
     const files = await download(rig, spare);
     await connect(t, files);
-    // The list is that of before, which does not name it.
+    // The list is unchanged and does not name it.
     await serve({ conf: await set(false) });
     t.match(await server.associations(), [{ connection: `peer-${spare.id}` }], 'what stands goes on');
     await server.endRemoved();

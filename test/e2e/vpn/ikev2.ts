@@ -1,6 +1,6 @@
 /**
- * strongSwan in a namespace, as an operator or a user runs it: its files in their folders,
- * `swanctl` to load them. ESP is carried in user space, so that no kernel has to have it.
+ * strongSwan in a namespace, run as an operator or a user does: files in their folders, loaded by
+ * `swanctl`. ESP runs in user space, so the kernel needs no support for it.
  */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -13,7 +13,7 @@ export const ikev2Tools = ['swanctl'] as const satisfies readonly ToolName[];
 const startDeadlineMs = 20_000;
 const initiateDeadlineS = 10;
 
-/** What lies below `/etc/swanctl`, by its path there; undefined: it does not. */
+/** Files below `/etc/swanctl`, by path; undefined: the file is absent. */
 export type SwanctlFiles = Readonly<Record<string, string | Uint8Array | undefined>>;
 
 /** A connection that is up, in strongSwan's words (`AES_GCM_16-256/PRF_HMAC_SHA2_384/ECP_384`). */
@@ -26,26 +26,25 @@ export interface Association {
 
 export interface Attempt {
   readonly connected: boolean;
-  /** What strongSwan said to it, to be shown where a test fails. */
+  /** strongSwan's output, shown when a test fails. */
   readonly said: string;
 }
 
 export interface Strongswan {
-  /** Writes files, or removes those that are undefined. The daemon knows of it after `loadAll`. */
+  /** Writes files, or removes those that are undefined. `loadAll` makes the daemon read them. */
   put(files: SwanctlFiles): void;
   /**
-   * As the documentation has it: `swanctl --load-all && swanctl --flush-certs`, for without the
-   * second the daemon goes on with the revocation list that it has looked at before. What was
-   * loaded from files that are gone stays.
+   * The documented `swanctl --load-all && swanctl --flush-certs`: without the second, the daemon
+   * keeps using the revocation list that it has cached. What it loaded from files that are gone
+   * stays.
    */
   loadAll(): Promise<void>;
-  /** As at the daemon's start: with no certificate, list or key of before. */
+  /** As at the daemon's start: without certificates, lists or keys loaded earlier. */
   loadAllAfresh(): Promise<void>;
   initiate(child: string): Promise<Attempt>;
   terminate(connection: string): Promise<void>;
   /**
-   * With the line of the documentation: ends what is connected by a connection that is no longer
-   * configured.
+   * The documented line that ends what a connection holds that is no longer configured.
    */
   endRemoved(): Promise<void>;
   associations(): Promise<Association[]>;
@@ -53,7 +52,7 @@ export interface Strongswan {
   log(): string;
 }
 
-/** What is needed of strongSwan; the order is that of its own default. */
+/** The plugins of strongSwan in use, in its default order. */
 const plugins = [
   ...['random', 'nonce', 'x509', 'revocation', 'constraints', 'pubkey', 'pkcs1', 'pkcs7', 'pkcs8', 'pkcs12', 'pem'],
   ...['openssl', 'kdf', 'gcm', 'kernel-libipsec', 'kernel-netlink', 'socket-default', 'vici', 'updown'],
@@ -95,7 +94,7 @@ swanctl {
 }
 `;
 
-/** In the documentation it is without `--uri`. */
+/** The documentation leaves out `--uri`. */
 const endRemovedLine = `
 comm -23 <(swanctl --list-sas --uri $URI | grep -o '^peer-[0-9a-z-]*' | sort -u) \\
   <(swanctl --list-conns --uri $URI | grep -o '^peer-[0-9a-z-]*' | sort -u) |
@@ -103,15 +102,15 @@ comm -23 <(swanctl --list-sas --uri $URI | grep -o '^peer-[0-9a-z-]*' | sort -u)
 
 export interface WindowsLike {
   readonly server: string;
-  /** Of the bundle below `pkcs12/`. */
+  /** Name of the bundle below `pkcs12/`. */
   readonly file: string;
   readonly password: string;
   readonly localId: string;
 }
 
 /**
- * What Windows says of itself and asks for, once the lines of the script have set its proposals:
- * its identity is its certificate's subject, and nothing else is offered.
+ * What Windows proposes once the script has set its proposals: its identity is its certificate's
+ * subject, and it offers nothing else.
  */
 export const windowsLike = ({ server, file, password, localId }: WindowsLike): string => `
 connections {
@@ -197,8 +196,8 @@ export async function startStrongswan(namespace: Namespace, files: SwanctlFiles)
 }
 
 /**
- * `swanctl --list-sas`: a connection begins at the first column, its algorithms stand on a line of
- * their own.
+ * `swanctl --list-sas`: a connection begins in the first column, its algorithms on a
+ * separate line.
  */
 function associationsOf(text: string): Association[] {
   return text

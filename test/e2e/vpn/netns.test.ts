@@ -1,6 +1,5 @@
 /**
- * The network that VPN tests run in: apart from everything, and gone with its test, however that
- * ends.
+ * The network that VPN tests run in: isolated, and removed with its test however that ends.
  */
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -16,7 +15,7 @@ import { createNetwork, skipWithoutNetwork, wire } from './netns.ts';
 t.setTimeout(90_000);
 const skip = await skipWithoutNetwork();
 
-t.test('two networks at once know nothing of one another, and the machine nothing of them', { skip }, async (t) => {
+t.test('two networks at once see neither each other nor the machine', { skip }, async (t) => {
   const before = Object.keys(networkInterfaces()).toSorted();
   const [one, other] = await Promise.all([createNetwork(t), createNetwork(t)]);
   t.same(Object.keys(networkInterfaces()).toSorted(), before);
@@ -27,7 +26,7 @@ t.test('two networks at once know nothing of one another, and the machine nothin
   t.equal((await one.server.run('ls', ['/run'])).stdout, '', "its /run is not the machine's");
 });
 
-/** Processes in whose environment the folder is: those that were started in its network. */
+/** Processes with the folder in their environment: those that were started in its network. */
 const livingIn = (folder: string): number =>
   allProcesses().filter(({ pid }) => {
     try {
@@ -37,7 +36,7 @@ const livingIn = (folder: string): number =>
     }
   }).length;
 
-t.test('a test that is killed leaves nothing of its network', { skip }, async (t) => {
+t.test('a killed test leaves nothing of its network', { skip }, async (t) => {
   const owner = `
     import t from 'tap';
     import { createNetwork } from ${JSON.stringify(join(import.meta.dirname, 'netns.js'))};

@@ -12,36 +12,35 @@ import { toolHere, type Tool } from '../../../dev/fetch/tools.ts';
 import { commandDeadlineMs, createMachine, type Machine } from '../../support/machine.ts';
 import { inCi, skipWithoutTools } from '../../support/tools.ts';
 
-/** Of the wire (ranges for documentation, RFC 5737 and RFC 3849). */
+/** Addresses on the wire, from the ranges for documentation (RFC 5737 and RFC 3849). */
 export const wire = {
   server: { ipv4: '198.51.100.1', ipv6: '2001:db8:51::1' },
   client: { ipv4: '198.51.100.2', ipv6: '2001:db8:51::2' },
 } as const;
 export type Side = keyof typeof wire;
 
-/** What is inside tunnels, by family. */
+/** Addresses inside tunnels, by family. */
 const insides = [
   ['-4', '10.0.0.0/8'],
   ['-6', 'fd00::/8'],
 ] as const;
 
-/** A machine of the two. */
+/** One of the two machines. */
 export interface Namespace extends Machine {
   readonly side: Side;
   /**
-   * Whether an answer comes, to one of the packets that are sent until then or until the end of the
-   * wait.
+   * Sends packets until one is answered or the wait ends; whether one was.
    */
   ping(address: string, waitS: number): Promise<boolean>;
 }
 
-/** A machine behind a wire of its own to the server, which is its default route. */
+/** A machine on a separate wire to the server, its default route. */
 export type Joined = Omit<Namespace, 'side'>;
-/** With its address on that wire. */
+/** With its addresses on that wire. */
 export type JoinedAt = Joined & { readonly ipv4: string; readonly ipv6: string };
 
 export interface Network extends Readonly<Record<Side, Namespace>> {
-  /** `place`: another number, from 1 on, for each; the third of its IPv4 address. */
+  /** `place`: a different number for each, from 1 on, which its addresses contain. */
   join(name: string, place: number): Promise<JoinedAt>;
 }
 
@@ -55,7 +54,7 @@ export async function skipWithoutNetwork(...needed: readonly ToolName[]): Promis
 
 /**
  * strongSwan looks for its plugins in a folder whose name is compiled in. Where it was unpacked and
- * not installed, that folder is shown in the namespace, by a mount that nobody else sees.
+ * not installed, a mount shows that folder inside the namespace alone.
  */
 function mountOf({ name, origin, path }: Tool): string[] {
   if (name !== 'swanctl' || (origin !== 'cache' && origin !== 'fetched')) return [];
@@ -71,8 +70,7 @@ async function createNamespace(t: Test, name: string, folder: string, tools: rea
       const args = ['-n', '-q', '-c', '1', '-i', '0.2', '-w', String(waitS), address];
       const ran = await machine.run('ping', args, { deadlineMs: waitS * 1000 + commandDeadlineMs });
       if (ran.code === 0 || ran.code === 1) return ran.code === 0;
-      // No route, or refused by the routing: no answer will come. Anything else is a fault of the
-      // rig.
+      // No route, or refused by the routing: no answer will come. Any other failure is the rig's.
       if (/unreachable|not permitted|Required key not available|Destination address required/i.test(ran.stderr))
         return false;
       throw new Error(`ping ${address} ended with ${ran.code ?? ran.signal}: ${ran.stderr}`);
@@ -82,7 +80,7 @@ async function createNamespace(t: Test, name: string, folder: string, tools: rea
 
 /** Two machines that see each other, with these tools at hand. */
 export async function createNetwork(t: Test, ...needed: readonly ToolName[]): Promise<Network> {
-  // A socket lies in it, whose path must be short.
+  // It holds a socket, whose path must be short.
   const folder = mkdtempSync(join(shortTemporaryRoot(), 'longshore-vpn-'));
   enter({ kind: 'folder', id: folder, path: folder });
   t.teardown(() => {
@@ -113,8 +111,8 @@ export async function createNetwork(t: Test, ...needed: readonly ToolName[]): Pr
     `route add 0.0.0.0/0 via ${wire.server.ipv4}`,
     `route add ::/0 via ${wire.server.ipv6}`,
   ]);
-  // A machine answers for each of its addresses on every interface. What is inside a tunnel must
-  // not be reached beside it.
+  // Linux answers for every local address on every interface. Addresses inside a tunnel must not
+  // answer outside it.
   for (const [family, inside] of insides) {
     for (const rule of [
       ['add', 'pref', '5', 'iif', 'wire', 'to', inside, 'blackhole'],

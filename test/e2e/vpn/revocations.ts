@@ -1,8 +1,8 @@
-/** What OpenSSL reads in a certificate revocation list. */
+/** A certificate revocation list as OpenSSL reads it. */
 import { spawnSync } from 'node:child_process';
 import { toolHere } from '../../../dev/fetch/tools.ts';
 
-/** Serials, in lower-case hex, of a list in DER. */
+/** Serials of a list in DER, in lower-case hex. */
 export async function revokedSerials(der: Uint8Array): Promise<string[]> {
   const { path, env } = await toolHere('openssl');
   const { status, stdout, stderr } = spawnSync(path, ['crl', '-inform', 'DER', '-noout', '-text'], {

@@ -29,7 +29,7 @@ export interface VpnRig {
   /** For every tenant, unless the body says otherwise. */
   network(body: object): Promise<NetworkView>;
   peer(client: Client, body: object): Promise<NewPeer>;
-  /** A file without other credentials than what is in its URL. */
+  /** Downloads a file with no credentials but those in its URL. */
   file(path: string, headers?: Record<string, string>): Promise<File>;
 }
 
@@ -40,7 +40,7 @@ export interface File {
   readonly text: string;
 }
 
-/** Under which name a browser keeps it. */
+/** The name under which a browser saves it. */
 export function attachmentName({ headers }: File): string {
   const [, name] = /^attachment; filename="([^"]+)"$/.exec(headers.get('content-disposition') ?? '') ?? [];
   if (name === undefined) throw new Error(`not an attachment: ${headers.get('content-disposition')}`);

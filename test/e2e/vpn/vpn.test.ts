@@ -54,7 +54,7 @@ t.test('VPN peers and their files', async (t) => {
   ];
   const withToken = (path: string, token: string): string => `${path}${path.includes('?') ? '&' : '?'}token=${token}`;
 
-  t.test('an operator makes, reads, changes and removes a network', async (t) => {
+  t.test('an operator creates, reads, changes and removes a network', async (t) => {
     const made = await rig.network({ ...office, name: 'lab', ipv4_pool: '10.99.0.0/29' });
     t.match(made, {
       name: 'lab',
@@ -108,7 +108,7 @@ t.test('VPN peers and their files', async (t) => {
     t.equal((await rig.file('/api/forage/crl/lab')).status, 404);
   });
 
-  t.test('a peer is made, listed, read, renamed; its secrets are shown once', async (t) => {
+  t.test('a peer is created, listed, read and renamed; its secrets are shown once', async (t) => {
     const answer = await acme.call<{ data: NewPeer }>('POST', peers, { name: "Anna's phone “blue”" });
     t.equal(answer.status, 201, answer.text);
     const { p12_password, pac_token, download_token, ...view } = answer.body.data;
@@ -148,15 +148,15 @@ t.test('VPN peers and their files', async (t) => {
     ] as const) {
       const theirs = await other.call(method, path, body);
       t.same([theirs.status, theirs.body], [404, { error: 'not_found' }], `${method} ${path} of another tenant`);
-      const nobodys = await acme.call(method, path.replace(view.id, absent), body);
-      t.equal(nobodys.status, 404, `${method} of no peer`);
+      const missing = await acme.call(method, path.replace(view.id, absent), body);
+      t.equal(missing.status, 404, `${method} of no peer`);
     }
     t.equal((await acme.call('GET', `${peers}/not-a-uuid`)).status, 404);
     t.equal((await acme.call('DELETE', `${peers}/${view.id}`)).status, 204);
     t.equal((await acme.call('GET', `${peers}/${view.id}`)).status, 404);
   });
 
-  t.test('a body that is wrong is told all its faults; nothing is made', async (t) => {
+  t.test('a wrong body is refused with all its faults; nothing is created', async (t) => {
     const cases: [object, Record<string, string[]>][] = [
       [{}, { name: ["can't be blank"] }],
       [{ name: 'x', network: 'nowhere' }, { network: ['is not a network'] }],
@@ -167,7 +167,7 @@ t.test('VPN peers and their files', async (t) => {
     }
     for (const name of ['a\nb', 'a\u2028b', 'a\u0000b', 'a\u202eb', '', 'x'.repeat(65), '\ud800']) {
       const answer = await acme.call('POST', peers, { name });
-      // Told by its code units: TAP is lines, and some of these would break one.
+      // Printed as code units: some of these characters would break a line of TAP.
       t.equal(answer.status, 422, [...name].map((unit) => unit.charCodeAt(0).toString(16)).join(' '));
     }
     const many = await acme.call('POST', peers, {
@@ -184,7 +184,7 @@ t.test('VPN peers and their files', async (t) => {
     t.equal((await acme.call('POST', peers, 'not json')).status, 400);
   });
 
-  t.test('a network that is closed to a tenant is not there for it', async (t) => {
+  t.test('a network that is closed to a tenant does not exist for it', async (t) => {
     await rig.network({ ...office, name: 'closed', ipv4_pool: '10.97.0.0/29', tenants: ['other'] });
     const refused = await acme.call('POST', peers, { name: 'x', network: 'closed' });
     t.same(refused.body, { error: 'invalid', details: { network: ['is not a network'] } });
@@ -192,13 +192,13 @@ t.test('VPN peers and their files', async (t) => {
     t.equal((await operator.call('DELETE', `${networks}/closed`)).status, 409, 'it has a peer');
     await other.call('DELETE', `${peers}/${made.id}`);
     await eventually(
-      'the address is given back',
+      'the address is released',
       () => operator.call('DELETE', `${networks}/closed`),
       ({ status }) => status === 204,
     );
   });
 
-  t.test('the cap vpn_peers holds, also for many at once', async (t) => {
+  t.test('the cap vpn_peers holds for many creates at once, too', async (t) => {
     const capped = await rig.client('capped');
     await operator.call('PUT', '/api/v2/operator/tenants/capped', { caps: { vpn_peers: 3 } });
     const answers = await Promise.all(
@@ -211,9 +211,9 @@ t.test('VPN peers and their files', async (t) => {
     t.equal(nowhere.status, 422, 'a fault of the body comes before the cap');
     const quota = await capped.call<{ data: { usage: { vpn_peers: number } } }>('GET', '/api/v2/compute/quota');
     t.equal(quota.body.data.usage.vpn_peers, 3);
-    // By two messages after the answer.
+    // Two messages after the answer release it.
     await eventually(
-      'what was reserved for the refused is given back',
+      'the reservations of refused peers are released',
       () => operator.call<{ data: NetworkView }>('GET', `${networks}/office`),
       ({ body }) => body.data.addresses.lent === 3,
     );
@@ -264,7 +264,7 @@ t.test('VPN peers and their files', async (t) => {
     await acme.call('DELETE', `${peers}/${peer.id}`);
   });
 
-  t.test('whoever has no right learns nothing', async (t) => {
+  t.test('a client without the right learns nothing', async (t) => {
     const [mine, sibling] = [await rig.peer(acme, { name: 'mine' }), await rig.peer(acme, { name: 'sibling' })];
     const expiresAt = new Date(Date.now() + 10_000);
     const short = await acme.call<{ data: { token: string } }>('POST', `${peers}/${mine.id}/tokens`, {
@@ -333,7 +333,7 @@ t.test('VPN peers and their files', async (t) => {
     await acme.call('DELETE', `${peers}/${peer.id}`);
   });
 
-  t.test('what a peer becomes shows on the server: disabled, enabled, rotated, removed', async (t) => {
+  t.test('the server’s files follow a peer: disabled, enabled, rotated, removed', async (t) => {
     const peer = await rig.peer(acme, { name: 'roaming' });
     const path = `/api/forage/config/${peer.id}`;
     const keyOf = async (): Promise<string> =>
@@ -396,13 +396,13 @@ t.test('VPN peers and their files', async (t) => {
     await listed(rotated.body.data.certificate.serial, true);
   });
 
-  t.test('a peer that expires is no longer let in, and no certificate outlives it', async (t) => {
+  t.test('an expired peer cannot connect, and no certificate outlives it', async (t) => {
     const expiresAt = new Date(Date.now() + 15_000);
     const peer = await rig.peer(acme, { name: 'guest', expires_at: expiresAt.toISOString() });
     t.equal(peer.expires_at, expiresAt.toISOString());
     t.ok(Date.parse(peer.certificate.not_after) <= expiresAt.getTime());
     await eventually(
-      'it is on the server',
+      'the server has it',
       () => serverConf(rig),
       (conf) => conf.includes(peer.public_key),
     );
@@ -417,7 +417,7 @@ t.test('VPN peers and their files', async (t) => {
     const renewed = await acme.call<{ data: PeerView }>('GET', `${peers}/${peer.id}`);
     t.ok(
       Date.parse(renewed.body.data.certificate.not_after) > Date.now() + 800 * 86_400_000,
-      'whoever fetched the bundle had the certificate renewed',
+      'downloading the bundle renewed the certificate',
     );
     await acme.call('DELETE', `${peers}/${peer.id}`);
   });
@@ -454,7 +454,7 @@ t.test('VPN peers and their files', async (t) => {
     for (const { id } of [...made, again.body.data]) await acme.call('DELETE', `${peers}/${id}`);
   });
 
-  t.test('metrics pass promtool, and name nobody', async (t) => {
+  t.test('metrics pass promtool and name no tenant or peer', async (t) => {
     const peer = await rig.peer(acme, { name: 'measured' });
     await rig.file(withToken(`/api/forage/config/${peer.id}`, peer.download_token));
     await rig.file(withToken(`/api/forage/p12/${peer.id}`, peer.download_token));
@@ -542,7 +542,7 @@ t.test('VPN peers and their files', async (t) => {
         eventually(
           `peer ${number}`,
           () => crowd.call<{ data: NewPeer }>('POST', peers, { name: `crowd ${number}` }),
-          // 503: more keys are waited for than can be made in time; nothing was done.
+          // 503: too many keys are queued to be made in time; nothing was done.
           ({ status }) => status === 201,
           500_000,
         ),
@@ -554,7 +554,7 @@ t.test('VPN peers and their files', async (t) => {
     t.equal(new Set(made.map(({ body }) => body.data.public_key)).size, 200);
   });
 
-  t.test('the key of all secrets is changed without a request failing', async (t) => {
+  t.test('the key that seals all secrets changes without a failed request', async (t) => {
     const peer = await rig.peer(acme, { name: 'sealed' });
     const config = withToken(`/api/forage/config/${peer.id}`, peer.download_token);
     const before = await rig.file(config);
@@ -577,7 +577,7 @@ t.test('VPN peers and their files', async (t) => {
     t.equal(moved.body.data.key_id, 'k2');
     writeFileSync(rig.keysFile, k2);
     await eventually(
-      'the server has the peer, sealed anew',
+      'the server has the peer, sealed again',
       () => operator.call('POST', '/api/v2/operator/vpn-keys/reseal'),
       ({ status }) => status === 200,
     );
@@ -594,14 +594,14 @@ t.test('VPN peers and their files', async (t) => {
 
 const bearer = (token: string): Record<string, string> => ({ authorization: `Bearer ${token}` });
 
-t.test('wrong tokens are bounded for each address', async (t) => {
+t.test('wrong tokens are limited for each address', async (t) => {
   const rig = await startVpnRig(t, {
     RATE_LIMIT_AUTH_FAILURES_BURST: '5',
     RATE_LIMIT_AUTH_FAILURES_PER_SECOND: '1',
     FORAGE_METRICS_TOKEN: 'scrape me',
   });
   const statuses: number[] = [];
-  // One a second comes back: more than eight only on a starved machine.
+  // One try a second comes back: more than eight only on a starved machine.
   for (let attempt = 0; attempt < 60 && statuses.at(-1) !== 429; attempt++) {
     statuses.push((await rig.file(`/api/forage/config/${absent}?token=${newToken('download', 0).text}`)).status);
   }

@@ -1,6 +1,5 @@
 /**
- * WireGuard from the files that are downloaded: the server's by an operator, the device's with its
- * token.
+ * WireGuard from downloaded files: an operator downloads the server's, a device its own by token.
  */
 import t from 'tap';
 import type { PeerView } from '../../../schemas/api/peer.ts';
@@ -10,7 +9,7 @@ import { attachmentName, startVpnRig, type NewPeer, type VpnRig } from './rig.ts
 import { wireguardTools, wireguardUp } from './wireguard.ts';
 
 const answerS = 10;
-/** Long enough for five packets; one alone brings an answer where there is a way. */
+/** Time for five packets; one suffices where there is a route. */
 const silenceS = 1;
 
 const serverConf = async (rig: VpnRig, network: string): Promise<string> => {
@@ -19,11 +18,11 @@ const serverConf = async (rig: VpnRig, network: string): Promise<string> => {
   return answer.text;
 };
 
-/** The network hears of a change from the peer's actor, which is soon, and not at once. */
+/** The peer's actor tells the network of a change soon after its answer. */
 const serverConfWhere = (rig: VpnRig, network: string, what: string, check: (conf: string) => boolean) =>
   eventually(what, () => serverConf(rig, network), check);
 
-/** The name that a browser gives the file, which is the interface's, and what is in it. */
+/** The file's name as a browser saves it, which becomes the interface's, and its text. */
 async function download(rig: VpnRig, peer: NewPeer): Promise<readonly [name: string, conf: string]> {
   const file = await rig.file(`/api/forage/config/${peer.id}?token=${peer.download_token}`);
   return [attachmentName(file).replace(/\.conf$/, ''), file.text];
@@ -75,7 +74,7 @@ t.test('WireGuard connections', { skip: await skipWithoutNetwork(...wireguardToo
       t.ok(((await server.latestHandshakes()).get(phone.public_key) ?? 0) > 0, 'and so has the server');
       t.same(client.nameservers(), nameservers, 'its resolvers are those of the network');
 
-      t.test('another peer comes while the connection stands', async (t) => {
+      t.test('another peer is added while the connection stands', async (t) => {
         const other = await rig.peer(acme, { name: `laptop-${network.name}`, network: network.name });
         const more = await serverConfWhere(rig, network.name, 'both are on the server', (text) =>
           text.includes(other.public_key),
@@ -89,7 +88,7 @@ t.test('WireGuard connections', { skip: await skipWithoutNetwork(...wireguardToo
         for (const address of addresses) t.ok(await reached(address), `${address} answers`);
       });
 
-      t.test('disabled it is out; enabled it is in again with the same file', async (t) => {
+      t.test('a disabled peer is cut off; enabled, it connects again with the same file', async (t) => {
         const set = async (enabled: boolean): Promise<void> => {
           const answer = await acme.call<{ data: PeerView }>('PATCH', `/api/forage/peers/${phone.id}`, { enabled });
           t.equal(answer.status, 200);
@@ -105,18 +104,17 @@ t.test('WireGuard connections', { skip: await skipWithoutNetwork(...wireguardToo
         await set(false);
         for (const address of addresses) t.ok(await silent(address), `${address} is silent`);
         await set(true);
-        // By itself a device notices after 15 seconds that its session is gone; a person is
-        // quicker.
+        // A device notices after 15 seconds that its session is gone; a person is quicker.
         await client.restart();
         for (const address of addresses) t.ok(await reached(address), `${address} answers`);
       });
 
-      t.test('removed it is out', async (t) => {
+      t.test('a removed peer is cut off', async (t) => {
         t.equal((await acme.call('DELETE', `/api/forage/peers/${phone.id}`)).status, 204);
         const fewer = await serverConfWhere(
           rig,
           network.name,
-          'it is not on the server',
+          'the server no longer has it',
           (text) => !text.includes(phone.public_key),
         );
         await server.syncconf(fewer);

@@ -1,13 +1,13 @@
 /**
- * WireGuard in a namespace as an operator or a user brings it up: `wg-quick` and a file, in the
- * kernel or beside it.
+ * WireGuard in a namespace, brought up as an operator or a user does: `wg-quick` and a file, in the
+ * kernel or in user space.
  */
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ToolName } from '../../../dev/fetch/tool-table.ts';
 import type { Joined } from './netns.ts';
 
-/** nft: what `wg-quick` guards a default route with. */
+/** `wg-quick` guards a default route by nft. */
 export const wireguardTools = ['wg', 'wireguard-go', 'nft'] as const satisfies readonly ToolName[];
 
 export interface WireguardEnd {
@@ -17,23 +17,22 @@ export interface WireguardEnd {
    */
   latestHandshakes(): Promise<ReadonlyMap<string, number>>;
   /**
-   * Takes a changed file into use while connections go on, with the line that the documentation
-   * gives.
+   * Applies a changed file while connections stand, by the documented line.
    */
   syncconf(conf: string): Promise<void>;
   /** Off and on again, with the same file. */
   restart(): Promise<void>;
-  /** What `wg-quick` gave the machine as its name servers. */
+  /** The name servers that `wg-quick` set. */
   nameservers(): string[];
 }
 
-/** Brings up what stands in the file; the interface has its name, as `wg-quick` does it. */
+/** Brings up the file's interface, which has the file's name, as `wg-quick` does. */
 export async function wireguardUp(namespace: Joined, name: string, conf: string): Promise<WireguardEnd> {
   const { folder, programs, must } = namespace;
   const file = join(folder, `${name}.conf`);
   const nameserverFile = join(folder, 'nameservers');
   const keep = (text: string): void => writeFileSync(file, text, { mode: 0o600 });
-  // The machine's own name servers are not ours to change.
+  // The test must not change the machine's own name servers.
   writeFileSync(nameserverFile, '');
   writeFileSync(join(programs, 'resolvconf'), `#!/bin/sh\ncat >> '${nameserverFile}'\n`);
   chmodSync(join(programs, 'resolvconf'), 0o755);
