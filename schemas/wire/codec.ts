@@ -30,8 +30,8 @@ export interface AskBatch {
 }
 
 /** One ask at least, each as `encodeAsk` writes it. The first one also says the version. */
-export const encodeAsks = (asks: readonly string[]): string =>
-  `{"protocol":${protocolVersion},${asks.join('\n').slice(1)}`;
+export const encodeAsks = ([first = '', ...others]: readonly string[]): string =>
+  [`{"protocol":${protocolVersion},${first.slice(1)}`, ...others].join('\n');
 export const encodeAsk = (ask: Ask): string => JSON.stringify(ask);
 
 /** @throws ProtocolError where the sender's release and this one do not work together. */
