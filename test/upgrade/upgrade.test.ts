@@ -28,7 +28,7 @@ async function versionOf(metricsUrl: string): Promise<string | undefined> {
   return /^longshore_build_info\{.*version="([^"]*)"/m.exec(scrape)?.[1];
 }
 
-t.test('an upgrade from the last release and back, under load', { timeout: 300_000 }, async (t) => {
+t.test('an upgrade from the last release and back, under load', { timeout: 600_000 }, async (t) => {
   const lastRelease = await unpackLastRelease();
   const folder = temporaryFolder(t, 'longshore-upgrade-');
   const nats = await startNats({ dir: join(folder, 'nats') });

@@ -14,7 +14,8 @@ import { connectNats, credentialsFile } from '../../../lib/nats/connection.ts';
 import type { ContainerId, OperationId, TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
-import { decodeAsks, encodeAnswer, notOwner } from '../../../schemas/wire/codec.ts';
+import { decodeAsks, encodeAnswer, encodeAnswers, notOwner } from '../../../schemas/wire/codec.ts';
+import { protocolVersion } from '../../../schemas/wire/version.ts';
 import { startNats, type Nats } from '../../../dev/servers/nats.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { controlPlane, quietLog } from '../../gateway/support.ts';
@@ -144,6 +145,17 @@ t.test('answers in parts, in any order, twice, and to nobody', async (t) => {
     outcomes.map(({ body }) => body),
     ['{"data":"a"}', '{"data":"b"}', '{"data":"c"}'],
   );
+});
+
+t.test('an answer of a release too far away counts as none, and the next counts', async (t) => {
+  const { ask, answerWith } = await stage(t, nats);
+  await answerWith((asks, message) => {
+    const lines = asks.map((_, index) => encodeAnswer({ index, code: 'not_found', body: '' }));
+    message.respond(`${protocolVersion + 2}\n${lines.join('\n')}`);
+    const good = asks.map((one, index) => encodeAnswer({ index, code: 'ok', body: echo(one) }));
+    message.respond(encodeAnswers(good, protocolVersion));
+  });
+  t.match(await ask(readOf('a')), { code: 'ok', body: '{"data":"a"}' });
 });
 
 t.test('a budget rides on each ask, and shrinks', async (t) => {
