@@ -4,7 +4,6 @@
  */
 import { Compile } from 'typebox/compile';
 import type { TSchema } from 'typebox';
-import { DecodeError, decodeJson } from '../../lib/decode.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Fields, Log } from '../../lib/log.ts';
 import { outcomeStatus, type FieldErrors, type OutcomeCode } from '../../schemas/errors.ts';
@@ -17,26 +16,33 @@ import { lackOf } from '../auth/scopes.ts';
 import type { Ride, UrlTokens } from '../auth/url-tokens.ts';
 import { shortHash } from '../auth/verifier.ts';
 import type { Call, Handled, Handler, TokenGrant } from './call.ts';
-import type { BodyRefusal, BodyResult } from './engine/body.ts';
-import { hasMoreValues } from './engine/body-values.ts';
+import type { BodyRefusal } from './engine/body.ts';
 import type { Exchange, RequestHead } from './engine/engine.ts';
 import type { Meters } from '../metrics.ts';
-import { failure, invalid, missingScope, rateLimited, replyOf, type Result } from './respond.ts';
+import { judgeBody, parseBody, readBody } from './json-body.ts';
+import {
+  bodyRefusals,
+  forbidden,
+  notFound,
+  operatorTokenAlone,
+  options,
+  seatRefusals,
+  tooLongUrl,
+  wrongMethod,
+} from './refusals.ts';
+import { failure, invalid, missingScope, replyOf, type Result } from './respond.ts';
 import { createRouter, type Router } from './router.ts';
-import { type Seats, type Seat, type Unseated } from './seats.ts';
+import type { Seat, Seats } from './seats.ts';
 import type { BodyValidator, BodyValidators } from '../validation/bodies.ts';
 import type { Validated } from '../validation/faults.ts';
 import { queryReader, type QueryReader } from '../validation/query.ts';
 import { bodyValidator } from '../validation/schema.ts';
 
-/** A route of the table with everything that can be prepared for it. */
+/** A route of the table, with everything prepared for it. */
 interface AppRoute extends Route {
   readonly name: RouteName;
   readonly handler: Handler;
-  /**
-   * Tells whether what the path names is there, where a fault of the request would otherwise hide
-   * that it is not.
-   */
+  /** Looks up what the path names, so that a 404 comes before a 422. */
   readonly probe: Handler | undefined;
   readonly readQuery: QueryReader;
   readonly validateBody: BodyValidator | undefined;
@@ -48,7 +54,7 @@ export interface DispatcherOptions {
   readonly routes: readonly (Route & { readonly name: RouteName })[];
   readonly handlers: Readonly<Record<RouteName, Handler>>;
   readonly probes: Readonly<Partial<Record<RouteName, Handler>>>;
-  /** In place of the schema alone. */
+  /** Of routes whose bodies need more than their schema. */
   readonly validators: BodyValidators;
   readonly gate: Gate;
   readonly urlTokens: UrlTokens;
@@ -56,94 +62,38 @@ export interface DispatcherOptions {
   readonly log: Log;
   readonly clock: Clock;
   readonly requestDeadlineMs: number;
-  /** Begins every request id made here; another in every process. */
+  /** The beginning of every request id made here; each process has its own. */
   readonly requestIdPrefix: string;
   /** Of requests with credentials. */
   readonly seats: Seats;
-  /** Of those without, and without a body. */
+  /** Of public requests without a body. */
   readonly publicSeats: Seats;
-  /** Of those with a body: slow ones do not keep others from what is public. */
+  /** Of public requests with a body: slow ones do not block the other public routes. */
   readonly enrolSeats: Seats;
-  /** False spares the work of a line that no one would see. */
+  /** False where the log's level drops these lines. */
   readonly accessLog: boolean;
 }
 
 const requestIdPattern = /^[A-Za-z0-9._-]{1,64}$/;
-const jsonType = /^application\/json *(?:; *charset *= *"?utf-8"? *)?$/i;
 const parameterChecks = new Map(
   Object.entries(pathParameters).map(([name, schema]) => [name, Compile(schema as TSchema)] as const),
 );
 
-const notFound = failure('not_found');
-const forbidden = failure('forbidden');
-const operatorTokenAlone = failure('forbidden', 'the scopes of this token open parts of the operator API alone');
-const tooLarge = failure('too_large');
-const tooManyValues = failure('too_large', `the body has more than ${limits.bodyValues} keys and items`);
-const tooLate = failure('bad_request', `the body did not arrive within ${limits.bodyMs / 1000} seconds`);
-const wrongType = failure('unsupported_media_type');
-const tooManyPieces = failure(
-  'too_large',
-  `the body came in more than ${limits.bodyPieces} pieces; send it in larger chunks, or whole with a Content-Length`,
-);
-const seatRefusals: Readonly<Record<Unseated, Result>> = {
-  full: failure('unavailable', 'too many requests are in flight'),
-  client: rateLimited(1),
-  tenant: rateLimited(1),
-};
-const unfinishedBodies = (whose: string, bytes: number): string =>
-  `unfinished request bodies ${whose} fill the ${bytes / 1024 ** 2} MiB that are there for them; send fewer large bodies at a time`;
-const bodyRefusals: Readonly<Record<BodyRefusal, Result>> = {
-  too_large: tooLarge,
-  too_many_pieces: tooManyPieces,
-  too_late: tooLate,
-  full: failure('unavailable', unfinishedBodies('of all clients', limits.bodiesHeldBytes)),
-  client: rateLimited(1, unfinishedBodies('from this address', limits.bodiesHeldPerClientBytes)),
-  tenant: rateLimited(1, unfinishedBodies('of this tenant', limits.bodiesHeldPerTenantBytes)),
-};
-const wrongMethod = (allow: string): Result => ({ ...failure('method_not_allowed'), headers: ['allow', allow] });
-const options = (allow: string): Result => ({ code: 'no_content', body: '', headers: ['allow', allow] });
-
-/** What of a request is known before its handler: its body and query, or their faults. */
+/** The body and the query of a request, or their faults. */
 type Checked =
   | { readonly ok: true; readonly query: Call['query']; readonly body: unknown }
   | { readonly ok: false; readonly faults: FieldErrors };
 
-const readBody = (exchange: Exchange): Promise<BodyResult> => new Promise((resolve) => exchange.readBody(resolve));
-
-/** A path parameter that can't name anything is a 404, whatever else is wrong. */
+/** A path parameter of the wrong form names nothing: 404, whatever else is wrong. */
 function paramsCanBe(params: Readonly<Record<string, string>>): boolean {
   for (const name in params) if (parameterChecks.get(name)?.Check(params[name]) === false) return false;
   return true;
 }
 
-/**
- * What is wrong with a body is known by its length and its type, before any of it has come; where
- * it has one.
- */
-function judgeBody({ head, bodyBytes }: Exchange, maxBytes: number): Result | undefined {
-  const { contentType } = head.headers;
-  if (bodyBytes !== undefined && bodyBytes > maxBytes) return tooLarge;
-  // Chunks without a type are judged when it is known whether there are any.
-  const isTyped = contentType === undefined ? bodyBytes === undefined || bodyBytes === 0 : jsonType.test(contentType);
-  return isTyped ? undefined : wrongType;
-}
-
-/** The JSON of a body, or why there is none. */
-function parseBody(head: RequestHead, body: Uint8Array): Result | { readonly value: unknown } {
-  if (head.headers.contentType === undefined && body.byteLength > 0) return wrongType;
-  if (hasMoreValues(body, limits.bodyValues)) return tooManyValues;
-  try {
-    return { value: decodeJson(body) };
-  } catch (error) {
-    if (error instanceof DecodeError) return failure('bad_request', 'the body is not JSON in UTF-8');
-    throw error;
-  }
-}
-
 export class Dispatcher {
   readonly #options: DispatcherOptions;
   readonly #router: Router<AppRoute>;
-  /** A verified token is remembered, so who asks is written as JSON once for many lines. */
+  /** A verified token is cached, so its caller's fields are written as JSON once for many lines. */
   readonly #logs = new WeakMap<Identity | TokenGrant, Log>();
   #requests = 0;
 
@@ -186,7 +136,7 @@ export class Dispatcher {
   async #serve(exchange: Exchange, requestId: string, startedMs: number, trace: Trace): Promise<Handled> {
     const { head } = exchange;
     const { gate } = this.#options;
-    if (head.path.length + head.query.length > limits.urlBytes) return failure('bad_request', 'the URL is too long');
+    if (head.path.length + head.query.length > limits.urlBytes) return tooLongUrl;
     const match = this.#router.match(head.method, head.path);
     if (match.kind === 'options') return options(match.allow);
     if (match.kind === 'route') trace.route = match.route.name;
@@ -208,10 +158,8 @@ export class Dispatcher {
     const admitting = access === 'public' ? undefined : this.#admit(head, access, ride);
     const admission = admitting instanceof Promise ? await admitting : admitting;
     if (admission?.kind === 'refused') return admission.result;
-    const identity = admission?.kind === 'admitted' ? admission.identity : undefined;
-    const grant = admission?.kind === 'granted' ? admission.grant : undefined;
-    trace.caller = admission?.kind === 'admitted' || admission?.kind === 'granted' ? admission : undefined;
-    const tenant = identity?.tenant ?? grant?.tenant;
+    trace.caller = admission;
+    const tenant = admission === undefined ? undefined : tenantOf(admission);
     if (tenant !== undefined) {
       const refused = trace.seat?.claim(tenant);
       if (refused !== undefined) return this.#refused(refused, seatRefusals);
@@ -220,7 +168,18 @@ export class Dispatcher {
     if (match.kind === 'none') return notFound;
     if (match.kind === 'method') return wrongMethod(match.allow);
 
-    const { route, params } = match;
+    return this.#handle(exchange, match, { requestId, deadlineMs, client }, trace);
+  }
+
+  /** From the body on: what an admitted caller asks of a route. */
+  async #handle(
+    exchange: Exchange,
+    { route, params }: { readonly route: AppRoute; readonly params: Call['params'] },
+    request: Pick<Call, 'requestId' | 'deadlineMs' | 'client'>,
+    trace: Trace,
+  ): Promise<Handled> {
+    const { head } = exchange;
+    const { caller } = trace;
     const misfit = route.validateBody === undefined ? undefined : judgeBody(exchange, route.bodyBoundBytes);
     if (misfit !== undefined) return misfit;
     const body = route.validateBody === undefined ? undefined : await readBody(exchange);
@@ -235,14 +194,12 @@ export class Dispatcher {
       params,
       query: checked.ok ? checked.query : {},
       body: checked.ok ? checked.body : undefined,
-      identity,
-      grant,
-      requestId,
-      deadlineMs,
+      identity: caller?.kind === 'admitted' ? caller.identity : undefined,
+      grant: caller?.kind === 'granted' ? caller.grant : undefined,
+      ...request,
       leaveSeat: () => trace.seat?.leave(),
-      client,
     };
-    const refusal = admission?.kind === 'admitted' ? refusalOf(admission, route, params) : undefined;
+    const refusal = caller?.kind === 'admitted' ? refusalOf(caller, route, params) : undefined;
     if (!checked.ok) return (refusal === undefined ? await missing(route, call) : undefined) ?? invalid(checked.faults);
     if (refusal !== undefined) return refusal;
     const handled = await route.handler(call);
@@ -263,7 +220,7 @@ export class Dispatcher {
     return results[why];
   }
 
-  /** Of a route that anybody may ask, what one address may. */
+  /** The limits of an address, on public routes. */
   #limited({ ownToken, publicRate }: AppRoute, head: RequestHead): Result | undefined {
     const { gate } = this.#options;
     const byFailures = ownToken === undefined ? undefined : gate.limitedByFailures(head, ownToken);
@@ -278,7 +235,7 @@ export class Dispatcher {
   #finish(exchange: Exchange, requestId: string, startedMs: number, trace: Trace, handled: Handled): void {
     const { clock, gate, meters, accessLog } = this.#options;
     const { seat } = trace;
-    // Its reply takes memory until it is written.
+    // A reply takes memory until it is written.
     if (seat !== undefined) exchange.whenFinished(() => seat.leave());
     const streamed = handled === 'streamed';
     const status = streamed ? 200 : outcomeStatus[handled.code];
@@ -317,7 +274,7 @@ export class Dispatcher {
   }
 }
 
-/** What is known of a request, as far as it came: for its log line, and its seat. */
+/** How far a request has come: for its log line and its seat. */
 interface Trace {
   route: string;
   caller: Caller | undefined;
@@ -326,7 +283,9 @@ interface Trace {
 
 type Caller = Exclude<Admission, { readonly kind: 'refused' }>;
 
-/** Who asks, and with which token; never the token itself. */
+const tenantOf = (caller: Caller) => (caller.kind === 'admitted' ? caller.identity.tenant : caller.grant.tenant);
+
+/** The caller and the name of its token; never the token itself. */
 function callerFields(caller: Caller): Fields {
   switch (caller.kind) {
     case 'admitted': {
@@ -351,7 +310,7 @@ function check(route: AppRoute, head: RequestHead, body: unknown): Checked {
   return { ok: false, faults: { ...(query.ok ? {} : query.faults), ...(valid.ok ? {} : valid.faults) } };
 }
 
-/** Why a known caller may not do this; undefined where it may. */
+/** The refusal of a caller who lacks the right; undefined where it has it. */
 function refusalOf(
   { identity, crossSite }: Extract<Admission, { readonly kind: 'admitted' }>,
   route: AppRoute,
@@ -364,7 +323,7 @@ function refusalOf(
 
 const notThere: OutcomeCode = 'not_found';
 
-/** A 404 comes before a 422: of a faulty request for what is not there, the latter is said. */
+/** A 404 comes before a 422: the reply to a faulty request for what does not exist. */
 async function missing(route: AppRoute, call: Call): Promise<Result | undefined> {
   const found = await route.probe?.(call);
   return found !== undefined && found !== 'streamed' && found.code === notThere ? found : undefined;

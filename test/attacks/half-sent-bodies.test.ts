@@ -132,8 +132,8 @@ const whole = limits.bodyBytes;
 const fullHalves = Math.ceil(limits.bodiesHeldBytes / whole) + 8;
 
 for (const [whose, tokens, addresses, refusal] of [
-  ['one tenant', 1, 200, /unfinished request bodies of this tenant fill the 16 MiB/],
-  ['one address', 16, 1, /unfinished request bodies from this address fill the 16 MiB/],
+  ['one tenant', 1, 200, /unfinished request bodies of this tenant fill their 16 MiB/],
+  ['one address', 16, 1, /unfinished request bodies from this address fill their 16 MiB/],
 ] as const) {
   t.test(`unfinished bodies of ${whose} do not fill the memory for all`, async (t) => {
     const { url } = await runGateway(t, ground);

@@ -149,7 +149,7 @@ t.test('a body of a tenant is looked at no further than it is told of', async (t
   const many = await post(compute, `{"name":"many",${keys(limits.bodyValues)}}`);
   t.same(
     [many.status, JSON.parse(many.text)],
-    [413, { error: 'too_large', message: `the body has more than ${limits.bodyValues} keys and items` }],
+    [413, { error: 'too_large', message: `the body has more than ${limits.bodyValues} keys and items; send fewer` }],
   );
   t.equal((await post(compute, `{"name":"some",${keys(limits.bodyValues - 10)}}`)).status, 201, 'others are ignored');
   const unknown = await post('/api/forage/peers', `{"name":"x",${keys(1000)}}`);

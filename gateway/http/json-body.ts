@@ -1,0 +1,34 @@
+/** The JSON of a request: what it may be, and what it is. */
+import { DecodeError, decodeJson } from '../../lib/decode.ts';
+import { limits } from '../../schemas/limits.ts';
+import type { BodyResult } from './engine/body.ts';
+import { hasMoreValues } from './engine/body-values.ts';
+import type { Exchange, RequestHead } from './engine/engine.ts';
+import { notJson, tooLarge, tooManyValues, wrongType } from './refusals.ts';
+import type { Result } from './respond.ts';
+
+const jsonType = /^application\/json *(?:; *charset *= *"?utf-8"? *)?$/i;
+
+export const readBody = (exchange: Exchange): Promise<BodyResult> =>
+  new Promise((resolve) => exchange.readBody(resolve));
+
+/** Refuses a body by its headers, before any of it has come. */
+export function judgeBody({ head, bodyBytes }: Exchange, maxBytes: number): Result | undefined {
+  const { contentType } = head.headers;
+  if (bodyBytes !== undefined && bodyBytes > maxBytes) return tooLarge;
+  // Chunks without a type are judged when it is known whether there are any.
+  const isTyped = contentType === undefined ? bodyBytes === undefined || bodyBytes === 0 : jsonType.test(contentType);
+  return isTyped ? undefined : wrongType;
+}
+
+/** The JSON of a body, or the refusal of what is none. */
+export function parseBody(head: RequestHead, body: Uint8Array): Result | { readonly value: unknown } {
+  if (head.headers.contentType === undefined && body.byteLength > 0) return wrongType;
+  if (hasMoreValues(body, limits.bodyValues)) return tooManyValues;
+  try {
+    return { value: decodeJson(body) };
+  } catch (error) {
+    if (error instanceof DecodeError) return notJson;
+    throw error;
+  }
+}

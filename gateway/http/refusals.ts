@@ -1,0 +1,42 @@
+/** The replies to requests that never reach a handler. */
+import { limits } from '../../schemas/limits.ts';
+import type { BodyRefusal } from './engine/body.ts';
+import { failure, rateLimited, type Result } from './respond.ts';
+import type { Unseated } from './seats.ts';
+
+export const notFound = failure('not_found');
+export const forbidden = failure('forbidden');
+export const operatorTokenAlone = failure(
+  'forbidden',
+  'the scopes of this token open only parts of the operator API; use a token of the tenant',
+);
+export const tooLarge = failure('too_large');
+export const tooManyValues = failure(
+  'too_large',
+  `the body has more than ${limits.bodyValues} keys and items; send fewer`,
+);
+const tooLate = failure('bad_request', `the body did not arrive within ${limits.bodyMs / 1000} seconds`);
+export const notJson = failure('bad_request', 'the body is not JSON in UTF-8');
+export const wrongType = failure('unsupported_media_type');
+export const tooLongUrl = failure('bad_request', `the URL is longer than ${limits.urlBytes} bytes`);
+const tooManyPieces = failure(
+  'too_large',
+  `the body came in more than ${limits.bodyPieces} pieces; send it in larger chunks, or whole with a Content-Length`,
+);
+export const seatRefusals: Readonly<Record<Unseated, Result>> = {
+  full: failure('unavailable', 'this gateway has too many requests in flight; try again'),
+  client: rateLimited(1),
+  tenant: rateLimited(1),
+};
+const unfinishedBodies = (whose: string, bytes: number): string =>
+  `unfinished request bodies ${whose} fill their ${bytes / 1024 ** 2} MiB; send fewer large bodies at a time`;
+export const bodyRefusals: Readonly<Record<BodyRefusal, Result>> = {
+  too_large: tooLarge,
+  too_many_pieces: tooManyPieces,
+  too_late: tooLate,
+  full: failure('unavailable', unfinishedBodies('of all clients', limits.bodiesHeldBytes)),
+  client: rateLimited(1, unfinishedBodies('from this address', limits.bodiesHeldPerClientBytes)),
+  tenant: rateLimited(1, unfinishedBodies('of this tenant', limits.bodiesHeldPerTenantBytes)),
+};
+export const wrongMethod = (allow: string): Result => ({ ...failure('method_not_allowed'), headers: ['allow', allow] });
+export const options = (allow: string): Result => ({ code: 'no_content', body: '', headers: ['allow', allow] });
