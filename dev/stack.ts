@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { firewallTable } from '../host-agent/network/firewall-rules.ts';
-import { ownerLabels, type Owner } from '../host-agent/reconcile/spec.ts';
+import { ownerLabels, type Owner } from '../host-agent/spec/create-body.ts';
 import { createApi, type Api } from './api.ts';
 import { stopContainers } from './servers/engine-api.ts';
 import { findEngine, requirePrivateEngine, startPrivateEngine, type Engine } from './servers/engine.ts';

@@ -33,7 +33,7 @@ import { createPublish } from './logs/publish.ts';
 import { createLogTurns } from './logs/rates.ts';
 import { openSpool } from './logs/spool.ts';
 import { createNotify, type Notify } from '../lib/notify.ts';
-import { systemMachineTime, type MachineTime } from './machine-time.ts';
+import { systemMachineTime, type MachineTime } from './control-plane/machine-time.ts';
 import { loadRestartStore } from './reconcile/restart-store.ts';
 import { loadFence } from './control-plane/fence.ts';
 import { createMetrics, registerGauges } from './metrics.ts';
@@ -45,11 +45,11 @@ import { createReporter, type Reporter } from './control-plane/reporter.ts';
 import { systemResolve } from './images/resolve.ts';
 import { loadSessionNumber } from './control-plane/session.ts';
 import { logRatesOf, type AgentSettings } from './settings.ts';
-import type { Owner } from './reconcile/spec.ts';
-import { createDiskKeeper } from './disk/disk-keeper.ts';
-import { diskLimitOf, evictionWords } from './disk/disk-plan.ts';
-import { createDiskWatch } from './disk-watch.ts';
-import { createImageCollector } from './images/images.ts';
+import type { Owner } from './spec/create-body.ts';
+import { createDiskKeeper } from './disk/evictor.ts';
+import { diskLimitOf, evictionWords } from './disk/plan.ts';
+import { createDiskWatch } from './disk/watch.ts';
+import { createImageCollector } from './images/collector.ts';
 import { createStateDisk } from './disk/state-disk.ts';
 
 export interface AgentParts {

@@ -7,8 +7,8 @@ import { createHash } from 'node:crypto';
 import { realpathSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { Stoppable } from '../lib/lifecycle.ts';
-import type { Owner } from './reconcile/spec.ts';
 import { limits } from '../schemas/limits.ts';
+import type { Owner } from './spec/create-body.ts';
 
 export class AlreadyRunning extends Error {
   constructor(what: string) {

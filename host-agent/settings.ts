@@ -25,11 +25,11 @@ import {
   grantableCapabilities,
   parseCapabilities,
   type Capability,
-} from './reconcile/confinement.ts';
+} from './spec/confinement.ts';
 import { egressForm, parseEgressRules } from './network/egress.ts';
 import { parseEngineAddress, type EngineAddress } from './docker/transport.ts';
 import type { LogRates } from './logs/rates.ts';
-import { imagePolicies } from './images/images.ts';
+import { imagePolicies } from './images/collector.ts';
 
 const engineAddress: Setting<EngineAddress> = {
   form: 'unix:///path/to/docker.sock or tcp://host:port',

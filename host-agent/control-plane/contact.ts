@@ -10,7 +10,7 @@ import { decoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import { limits } from '../../schemas/limits.ts';
 import { createLazyFile, readDecoded } from '../disk/files.ts';
-import type { MachineTime } from '../machine-time.ts';
+import type { MachineTime } from './machine-time.ts';
 import type { AgentSettings } from '../settings.ts';
 import type { StateDisk } from '../disk/state-disk.ts';
 

@@ -12,7 +12,7 @@ import type { EngineEvent } from './answers.ts';
 import type { Engine } from './engine.ts';
 import { createNotify } from '../../lib/notify.ts';
 import { labels } from '../reconcile/observed.ts';
-import { ownerLabels, type Owner } from '../reconcile/spec.ts';
+import { ownerLabels, type Owner } from '../spec/create-body.ts';
 
 export type EngineStatus =
   /** `watchedSinceMs`: of a clock that does not step. */

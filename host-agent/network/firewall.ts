@@ -20,7 +20,7 @@ import type { Metrics } from '../metrics.ts';
 import { readNameservers } from './nameservers.ts';
 import { findNetwork } from './network.ts';
 import { NftError, systemNft, type Nft } from './nft.ts';
-import type { Owner } from '../reconcile/spec.ts';
+import type { Owner } from '../spec/create-body.ts';
 import type { AgentSettings } from '../settings.ts';
 
 export interface Firewall {

@@ -5,7 +5,7 @@
  */
 import type { Network } from '../docker/answers.ts';
 import type { Engine } from '../docker/engine.ts';
-import { networkBody, networkName, ownerLabels, type Owner } from '../reconcile/spec.ts';
+import { networkBody, networkName, ownerLabels, type Owner } from '../spec/create-body.ts';
 
 /**
  * In the words of Docker 20.10. A container keeps the id of the network that it was made on, so one

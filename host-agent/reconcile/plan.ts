@@ -6,7 +6,7 @@
 import type { PullPolicy } from '../../schemas/api/container.ts';
 import type { RestartState, Why } from './restart-state.ts';
 import type { Found, Observed } from './observed.ts';
-import { referenceOf } from './spec.ts';
+import { referenceOf } from '../spec/create-body.ts';
 import type { Wanted } from '../workload/wanted.ts';
 import { limits } from '../../schemas/limits.ts';
 

@@ -17,7 +17,7 @@ import type { EngineMonitor } from '../docker/engine-monitor.ts';
 import type { Executor, LongStep } from './execute.ts';
 import type { Faults } from '../faults.ts';
 import { createWorkload, type Workload } from '../workload/workload.ts';
-import { inventory, observe, type Presence } from '../docker/inventory.ts';
+import { inventory, observe, type Presence } from './inventory.ts';
 import type { LogCollector } from '../logs/collector.ts';
 import type { RestartStore } from './restart-store.ts';
 import {
@@ -34,7 +34,7 @@ import type { Observed } from './observed.ts';
 import { plan, type Step } from './plan.ts';
 import { createQueue } from './queue.ts';
 import type { Reporter } from '../control-plane/reporter.ts';
-import { referenceOf, type Owner } from './spec.ts';
+import { referenceOf, type Owner } from '../spec/create-body.ts';
 import type { Wanted } from '../workload/wanted.ts';
 
 export interface Reconciler {

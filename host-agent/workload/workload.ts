@@ -9,7 +9,7 @@ import type { DesiredContainer, Stranger } from '../../schemas/wire/host.ts';
 import { admit, type Admission } from './admission.ts';
 import { containersOf, heldIdsOf, isComplete, isConfirmed, type DesiredSet } from './desired.ts';
 import { judgeOrphans, type OrphanState, type OwnersVerdict } from './orphans.ts';
-import { specHash } from '../reconcile/spec.ts';
+import { specHash } from '../spec/create-body.ts';
 import type { Wanted } from './wanted.ts';
 
 interface Entry {

@@ -4,7 +4,7 @@
  * gain others.
  */
 import t from 'tap';
-import { defaultCapabilities } from '../../host-agent/reconcile/confinement.ts';
+import { defaultCapabilities } from '../../host-agent/spec/confinement.ts';
 import { startRig, steady } from '../host-agent/support/rig.ts';
 import { until } from '../support/until.ts';
 

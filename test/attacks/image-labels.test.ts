@@ -7,7 +7,7 @@ import t from 'tap';
 import { v7 } from 'uuid';
 import { pushTestImage } from '../../dev/servers/registry.ts';
 import { labels } from '../../host-agent/reconcile/observed.ts';
-import { containerName, ownerLabels, specHash } from '../../host-agent/reconcile/spec.ts';
+import { containerName, ownerLabels, specHash } from '../../host-agent/spec/create-body.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { host, type Desire } from '../host-agent/support/control-plane.ts';

@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import t from 'tap';
-import { grantableCapabilities } from '../../host-agent/reconcile/confinement.ts';
+import { grantableCapabilities } from '../../host-agent/spec/confinement.ts';
 import { anchorOf, anchorsOf, fillTables, relativeLinks, table, tableNames } from '../../dev/docs/markdown.ts';
 import { pages, programSettings, tables } from '../../dev/docs/pages.ts';
 import { programMetrics } from '../../dev/docs/program-metrics.ts';

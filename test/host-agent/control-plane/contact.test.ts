@@ -15,7 +15,7 @@ import {
   strictest,
 } from '../../../host-agent/control-plane/contact.ts';
 import { createFaults } from '../../../host-agent/faults.ts';
-import { systemMachineTime } from '../../../host-agent/machine-time.ts';
+import { systemMachineTime } from '../../../host-agent/control-plane/machine-time.ts';
 import { createStateDisk } from '../../../host-agent/disk/state-disk.ts';
 import { systemClock } from '../../../lib/clock.ts';
 import { limits } from '../../../schemas/limits.ts';

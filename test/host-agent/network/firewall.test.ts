@@ -11,7 +11,7 @@ import { createFirewall, type FirewallParts } from '../../../host-agent/network/
 import type { Probed } from '../../../host-agent/network/firewall-probe.ts';
 import { createMetrics } from '../../../host-agent/metrics.ts';
 import { NftError, type NftFault } from '../../../host-agent/network/nft.ts';
-import { networkName } from '../../../host-agent/reconcile/spec.ts';
+import { networkName } from '../../../host-agent/spec/create-body.ts';
 import { createLog } from '../../../lib/log.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';

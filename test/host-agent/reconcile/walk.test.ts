@@ -16,7 +16,7 @@ import {
 } from '../../../host-agent/reconcile/restart-state.ts';
 import { absent, observedFrom, type EngineState, type Found } from '../../../host-agent/reconcile/observed.ts';
 import { plan, type Step } from '../../../host-agent/reconcile/plan.ts';
-import { specHash } from '../../../host-agent/reconcile/spec.ts';
+import { specHash } from '../../../host-agent/spec/create-body.ts';
 import type { Wanted } from '../../../host-agent/workload/wanted.ts';
 import { container, found, image, restartState, nowMs, reference, wanted } from '../support/decisions.ts';
 

@@ -3,7 +3,7 @@ import type { DesiredContainer } from '../../../schemas/wire/host.ts';
 import type { ContainerId, HostKey, TenantId } from '../../../schemas/ids.ts';
 import { blank, type RestartState } from '../../../host-agent/reconcile/restart-state.ts';
 import type { EngineState, Found, Observed } from '../../../host-agent/reconcile/observed.ts';
-import { specHash, type Owner } from '../../../host-agent/reconcile/spec.ts';
+import { specHash, type Owner } from '../../../host-agent/spec/create-body.ts';
 import type { Wanted } from '../../../host-agent/workload/wanted.ts';
 
 export const nowMs = Date.parse('2026-01-02T03:04:05Z');

@@ -7,7 +7,7 @@ import { Registry } from 'prom-client';
 import { startAgent } from '../../../host-agent/agent.ts';
 import { enrol, keyFrom, loadIdentity, loadSeed } from '../../../host-agent/control-plane/identity.ts';
 import { settings } from '../../../host-agent/settings.ts';
-import type { MachineTime } from '../../../host-agent/machine-time.ts';
+import type { MachineTime } from '../../../host-agent/control-plane/machine-time.ts';
 import type { Clock } from '../../../lib/clock.ts';
 import { readSettings } from '../../../lib/config.ts';
 import type { Stoppable } from '../../../lib/lifecycle.ts';

@@ -5,7 +5,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { uptime } from 'node:os';
-import type { Clock } from '../lib/clock.ts';
+import type { Clock } from '../../lib/clock.ts';
 
 export interface MachineTime {
   /** Names this boot of the machine; null where that cannot be known. */

@@ -19,7 +19,7 @@ import {
   type Measured,
   type MeasuredVolumes,
   type Turn,
-} from '../../../host-agent/disk/disk-plan.ts';
+} from '../../../host-agent/disk/plan.ts';
 import type { ContainerId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 

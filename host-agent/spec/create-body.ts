@@ -11,7 +11,7 @@ import type { ContainerId, HostKey } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { DesiredContainer } from '../../schemas/wire/host.ts';
 import { confinement, type Capability } from './confinement.ts';
-import { labels } from './observed.ts';
+import { labels } from '../reconcile/observed.ts';
 
 /** Whose containers these are: what is made, adopted and removed bears both (invariant A4). */
 export interface Owner {

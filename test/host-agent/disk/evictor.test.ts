@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os';
 import type { ServerResponse } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import t, { type Test } from 'tap';
-import { createDiskKeeper } from '../../../host-agent/disk/disk-keeper.ts';
-import type { DiskUse } from '../../../host-agent/disk/disk-plan.ts';
-import { createDiskWatch } from '../../../host-agent/disk-watch.ts';
+import { createDiskKeeper } from '../../../host-agent/disk/evictor.ts';
+import type { DiskUse } from '../../../host-agent/disk/plan.ts';
+import { createDiskWatch } from '../../../host-agent/disk/watch.ts';
 import { createEngine } from '../../../host-agent/docker/engine.ts';
 import {
   createTransport,

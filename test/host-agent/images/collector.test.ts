@@ -1,5 +1,5 @@
 import t from 'tap';
-import { familiar, removalsOf, type ImagePolicy, type PulledImage } from '../../../host-agent/images/images.ts';
+import { familiar, removalsOf, type ImagePolicy, type PulledImage } from '../../../host-agent/images/collector.ts';
 
 const image = (Id: string, RepoTags: string[] | null, RepoDigests: string[] | null = null) => ({
   Id,

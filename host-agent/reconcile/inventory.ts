@@ -3,9 +3,9 @@
  * (invariant A4).
  */
 import { isContainerId, isTenantId, type ContainerId, type TenantId } from '../../schemas/ids.ts';
-import type { Engine } from './engine.ts';
-import { foundFrom, labels, observedFrom, type Found, type Observed } from '../reconcile/observed.ts';
-import { ownerLabels, type Owner } from '../reconcile/spec.ts';
+import type { Engine } from '../docker/engine.ts';
+import { foundFrom, labels, observedFrom, type Found, type Observed } from './observed.ts';
+import { ownerLabels, type Owner } from '../spec/create-body.ts';
 
 /** A container of ours that the engine has. */
 export interface Presence {

@@ -1,7 +1,7 @@
 import t from 'tap';
-import { defaultCapabilities, parseCapabilities } from '../../../host-agent/reconcile/confinement.ts';
-import { createBody, referenceOf, specHash } from '../../../host-agent/reconcile/spec.ts';
-import { tarOf } from '../../../host-agent/reconcile/config-files.ts';
+import { defaultCapabilities, parseCapabilities } from '../../../host-agent/spec/confinement.ts';
+import { createBody, referenceOf, specHash } from '../../../host-agent/spec/create-body.ts';
+import { tarOf } from '../../../host-agent/spec/config-files.ts';
 import { parseEngineAddress } from '../../../host-agent/docker/transport.ts';
 import { compareApi } from '../../../host-agent/docker/engine.ts';
 import { extract } from 'tar-stream';

@@ -1,6 +1,6 @@
 import t from 'tap';
 import type { ImageDetails } from '../../../host-agent/docker/answers.ts';
-import { imageFault, labelNames } from '../../../host-agent/images/image-check.ts';
+import { imageFault, labelNames } from '../../../host-agent/images/check.ts';
 import { limits } from '../../../schemas/limits.ts';
 
 const { imageCommandBytes, imageLabelBytes, imageLabelNameBytes, imagePorts, imageVolumes } = limits;

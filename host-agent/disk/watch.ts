@@ -3,12 +3,12 @@
  * loop of its own, at a fixed pace: nothing that the engine does makes a look wait.
  */
 import { statfs } from 'node:fs/promises';
-import { sleep } from '../lib/backoff.ts';
-import type { Log } from '../lib/log.ts';
-import { limits } from '../schemas/limits.ts';
-import { fillOf, isPressed, restMs, type DiskFill, type Pressure } from './disk/disk-plan.ts';
-import type { Faults } from './faults.ts';
-import type { ImageCollector } from './images/images.ts';
+import { sleep } from '../../lib/backoff.ts';
+import type { Log } from '../../lib/log.ts';
+import { limits } from '../../schemas/limits.ts';
+import { fillOf, isPressed, restMs, type DiskFill, type Pressure } from './plan.ts';
+import type { Faults } from '../faults.ts';
+import type { ImageCollector } from '../images/collector.ts';
 
 export interface DiskWatchParts {
   readonly isEngineUp: () => boolean;

@@ -28,14 +28,14 @@ import {
   type Pressure,
   type Relief,
   type Spent,
-} from './disk-plan.ts';
+} from './plan.ts';
 import type { Summary } from '../docker/answers.ts';
 import type { Engine } from '../docker/engine.ts';
 import { EngineError } from '../docker/errors.ts';
 import type { Faults } from '../faults.ts';
 import type { Metrics } from '../metrics.ts';
 import { labels } from '../reconcile/observed.ts';
-import { ownerLabels, type Owner } from '../reconcile/spec.ts';
+import { ownerLabels, type Owner } from '../spec/create-body.ts';
 
 export interface DiskKeeperParts {
   readonly engine: Pick<Engine, 'list' | 'written' | 'volumeBytes'>;
