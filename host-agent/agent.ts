@@ -46,7 +46,7 @@ import { systemResolve } from './images/resolve.ts';
 import { loadSessionNumber } from './control-plane/session.ts';
 import { logRatesOf, type AgentSettings } from './settings.ts';
 import type { Owner } from './spec/create-body.ts';
-import { createDiskKeeper } from './disk/evictor.ts';
+import { createEvictor } from './disk/evictor.ts';
 import { diskLimitOf, evictionWords } from './disk/plan.ts';
 import { createDiskWatch } from './disk/watch.ts';
 import { createImageCollector } from './images/collector.ts';
@@ -309,7 +309,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     steadyMs,
     log,
   });
-  const diskKeeper = createDiskKeeper({
+  const evictor = createEvictor({
     engine,
     owner,
     isEngineUp: () => monitor.status().phase === 'up',
@@ -336,7 +336,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
       lastSyncMs: control.lastSyncMs,
       orphansHeld: reconciler.orphansHeld,
       diskUsedPercent: diskWatch.usedPercent,
-      diskUseUnknown: diskKeeper.unknown,
+      diskUseUnknown: evictor.unknown,
       faults: () => faults.list().map(({ kind }) => kind),
       firewall: firewall.state,
       credentialsExpiryMs: () => credentials.expiryMs(),
@@ -353,7 +353,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     monitor.run(signal),
     spool.run(publish, signal),
     diskWatch.run(signal),
-    diskKeeper.run(signal),
+    evictor.run(signal),
     ...(settings.DOCKER_HOST.kind === 'unix' ? [watchPortProxies(settings.SYNC_INTERVAL_MS, log, signal)] : []),
     firewall.run(settings.SYNC_INTERVAL_MS, signal),
     sweepEvery(settings.SYNC_INTERVAL_MS, reconciler, monitor, log, signal),

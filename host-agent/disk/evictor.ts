@@ -1,7 +1,7 @@
 /**
  * Measures what each container has written, and evicts those over their limit as soon as that is
  * known. A storage driver with quotas stops a container sooner; few hosts have one, and none counts
- * volumes. Each container has a pace of its own (disk-plan.ts), so one that is slow to measure
+ * volumes. Each container has a pace of its own (plan.ts), so one that is slow to measure
  * delays no other.
  */
 import { sleep } from '../../lib/backoff.ts';
@@ -37,7 +37,7 @@ import type { Metrics } from '../metrics.ts';
 import { labels } from '../reconcile/observed.ts';
 import { ownerLabels, type Owner } from '../spec/create-body.ts';
 
-export interface DiskKeeperParts {
+export interface EvictorParts {
   readonly engine: Pick<Engine, 'list' | 'written' | 'volumeBytes'>;
   readonly owner: Owner;
   readonly isEngineUp: () => boolean;
@@ -52,7 +52,7 @@ export interface DiskKeeperParts {
   readonly log: Log;
 }
 
-export interface DiskKeeper {
+export interface Evictor {
   run(signal: AbortSignal): Promise<void>;
   /** Sees which containers there are, and begins to measure those that are due. */
   look(signal: AbortSignal): Promise<void>;
@@ -63,7 +63,7 @@ export interface DiskKeeper {
 /** These have written nothing yet, or are on their way out. */
 const notMeasured: ReadonlySet<string> = new Set(['created', 'removing', 'dead']);
 
-export function createDiskKeeper(parts: DiskKeeperParts): DiskKeeper {
+export function createEvictor(parts: EvictorParts): Evictor {
   const { engine, settings, steadyMs, log } = parts;
   const containers = new Map<string, Measured>();
   /** The tenants of containers that are being measured, by the engine's id. */

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import type { ServerResponse } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import t, { type Test } from 'tap';
-import { createDiskKeeper } from '../../../host-agent/disk/evictor.ts';
+import { createEvictor } from '../../../host-agent/disk/evictor.ts';
 import type { DiskUse } from '../../../host-agent/disk/plan.ts';
 import { createDiskWatch } from '../../../host-agent/disk/watch.ts';
 import { createEngine } from '../../../host-agent/docker/engine.ts';
@@ -85,7 +85,7 @@ async function start(t: Test) {
   const evicted: DiskUse[] = [];
   const log = createLog('test', 'silent');
   const faults = createFaults(log);
-  const keeper = createDiskKeeper({
+  const keeper = createEvictor({
     engine,
     owner,
     isEngineUp: () => true,
