@@ -7,7 +7,6 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { firewallTable } from '../host-agent/network/firewall-rules.ts';
-import { ownerLabels, type Owner } from '../host-agent/spec/create-body.ts';
 import { createApi, type Api } from './api.ts';
 import { stopContainers } from './servers/engine-api.ts';
 import { findEngine, requirePrivateEngine, startPrivateEngine, type Engine } from './servers/engine.ts';
@@ -24,6 +23,7 @@ import { Supervisor } from './supervisor.ts';
 import { devAudience, devIssuer, mintDevTokens, prepareTokenIssuer, type DevTokens } from './tokens.ts';
 import { findTool, ToolMissing, type Tool } from './fetch/tools.ts';
 import type { ToolName } from './fetch/tool-table.ts';
+import { type Owner, ownerLabels } from '../host-agent/docker/ownership.ts';
 
 export const demoNetwork = 'demo';
 export const localHost = { key: 'local', region: 'default' } as const;

@@ -45,12 +45,12 @@ import { createReporter, type Reporter } from './control-plane/reporter.ts';
 import { systemResolve } from './images/resolve.ts';
 import { loadSessionNumber } from './control-plane/session.ts';
 import { logRatesOf, type AgentSettings } from './settings.ts';
-import type { Owner } from './spec/create-body.ts';
 import { createEvictor } from './disk/evictor.ts';
 import { diskLimitOf, evictionWords } from './disk/plan.ts';
 import { createDiskWatch } from './disk/watch.ts';
 import { createImageCollector } from './images/collector.ts';
 import { createStateDisk } from './disk/state-disk.ts';
+import type { Owner } from './docker/ownership.ts';
 
 export interface AgentParts {
   readonly settings: AgentSettings;

@@ -8,7 +8,7 @@ import { realpathSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { Stoppable } from '../lib/lifecycle.ts';
 import { limits } from '../schemas/limits.ts';
-import type { Owner } from './spec/create-body.ts';
+import type { Owner } from './docker/ownership.ts';
 
 export class AlreadyRunning extends Error {
   constructor(what: string) {

@@ -20,12 +20,7 @@ import {
 import { logLevels } from '../lib/log.ts';
 import { limits } from '../schemas/limits.ts';
 import { isRegistryRule } from '../schemas/api/registry.ts';
-import {
-  defaultCapabilities,
-  grantableCapabilities,
-  parseCapabilities,
-  type Capability,
-} from './spec/confinement.ts';
+import { defaultCapabilities, grantableCapabilities, parseCapabilities, type Capability } from './spec/confinement.ts';
 import { egressForm, parseEgressRules } from './network/egress.ts';
 import { parseEngineAddress, type EngineAddress } from './docker/transport.ts';
 import type { LogRates } from './logs/rates.ts';

@@ -5,13 +5,13 @@ import { randomBytes } from 'node:crypto';
 import { cacheFolder } from '../../dev/paths.ts';
 import { pushTestImage } from '../../dev/servers/registry.ts';
 import { startStack, type Stack } from '../../dev/stack.ts';
-import type { Owner } from '../../host-agent/spec/create-body.ts';
 import type { Section, Table } from '../section.ts';
 import { figure, median, quantile, ratio } from '../statistics.ts';
 import { engineAlone, ownerOf, referenceOf } from './engine-alone.ts';
 import { longshore } from './longshore.ts';
 import { dockerEngine, type BenchImage, type DockerEngine, type Peer } from './peer.ts';
 import { swarm } from './swarm.ts';
+import type { Owner } from '../../host-agent/docker/ownership.ts';
 
 const rounds = { full: 20, short: 3 } as const;
 /** What a pull fetches and unpacks: bytes that do not compress. */

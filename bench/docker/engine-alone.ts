@@ -7,11 +7,12 @@ import { join } from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
 import { Identity } from '../../host-agent/control-plane/identity.ts';
 import { defaultCapabilities } from '../../host-agent/spec/confinement.ts';
-import { createBody, type Owner } from '../../host-agent/spec/create-body.ts';
+import { createBody } from '../../host-agent/spec/create-body.ts';
 import { decoder } from '../../lib/decode.ts';
 import type { ContainerId, TenantId } from '../../schemas/ids.ts';
 import type { DesiredContainer } from '../../schemas/wire/host.ts';
 import { load, type BenchImage, type DockerEngine, type Peer } from './peer.ts';
+import type { Owner } from '../../host-agent/docker/ownership.ts';
 
 const decodeIdentity = decoder(Identity);
 

@@ -1,7 +1,7 @@
 /** A container through Longshore's API, and when its tenant is told. */
 import type { Stack } from '../../dev/stack.ts';
-import { labels } from '../../host-agent/reconcile/observed.ts';
 import { load, type DockerEngine, type Peer } from './peer.ts';
+import { labels } from '../../host-agent/docker/ownership.ts';
 
 const waitSeconds = 60;
 

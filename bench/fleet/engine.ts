@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { Call, OpenReply, Reply, Transport } from '../../host-agent/docker/transport.ts';
-import { labels as ours } from '../../host-agent/reconcile/observed.ts';
+import { labels as ours } from '../../host-agent/docker/ownership.ts';
 
 type Labels = Readonly<Record<string, string>>;
 

@@ -4,10 +4,10 @@
  */
 import { pushTestImage } from '../../dev/servers/registry.ts';
 import type { Stack } from '../../dev/stack.ts';
-import type { Owner } from '../../host-agent/spec/create-body.ts';
 import { sleep } from '../../lib/backoff.ts';
 import { engineBody } from '../docker/engine-alone.ts';
 import { load, type BenchImage, type DockerEngine } from '../docker/peer.ts';
+import type { Owner } from '../../host-agent/docker/ownership.ts';
 
 export interface Source {
   /** As whoever runs it calls it. */

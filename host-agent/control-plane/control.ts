@@ -15,11 +15,11 @@ import { partitionOf, subjects } from '../../schemas/wire/subjects.ts';
 import { spoken } from '../../schemas/wire/version.ts';
 import type { Credentials } from './credentials.ts';
 import { createNotify } from '../../lib/notify.ts';
-import type { Request } from '../logs/publish.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Reporter } from './reporter.ts';
 import { askBound, farewell, hello, type HelloParts } from './session.ts';
 import { sync, type SyncResult, type SyncTarget } from './sync.ts';
+import type { Request } from './request.ts';
 
 const decodeReportAnswer = messageDecoder(ReportAnswer);
 const decodeBell = messageDecoder(

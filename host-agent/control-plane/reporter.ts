@@ -15,8 +15,8 @@ import { ReportAnswer, type Report, type ReportItem } from '../../schemas/wire/h
 import { partitionOf, subjects, type Sender } from '../../schemas/wire/subjects.ts';
 import { spoken } from '../../schemas/wire/version.ts';
 import type { Description } from '../reconcile/describe.ts';
-import type { Request } from '../logs/publish.ts';
 import type { Metrics } from '../metrics.ts';
+import type { Request } from './request.ts';
 
 const decodeAnswer = messageDecoder(ReportAnswer);
 

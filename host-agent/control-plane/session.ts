@@ -14,8 +14,8 @@ import { subjects, type Sender } from '../../schemas/wire/subjects.ts';
 import { ProtocolError, spoken } from '../../schemas/wire/version.ts';
 import type { Credentials } from './credentials.ts';
 import { createLazyFile, readDecoded } from '../disk/files.ts';
-import type { Request } from '../logs/publish.ts';
 import type { StateDisk } from '../disk/state-disk.ts';
+import type { Request } from './request.ts';
 
 export type Greeting = Extract<HelloAnswer, { ok: true }>;
 

@@ -34,8 +34,7 @@ import type { Engine } from '../docker/engine.ts';
 import { EngineError } from '../docker/errors.ts';
 import type { Faults } from '../faults.ts';
 import type { Metrics } from '../metrics.ts';
-import { labels } from '../reconcile/observed.ts';
-import { ownerLabels, type Owner } from '../spec/create-body.ts';
+import { labels, type Owner, ownerLabels } from '../docker/ownership.ts';
 
 export interface EvictorParts {
   readonly engine: Pick<Engine, 'list' | 'written' | 'volumeBytes'>;

@@ -5,8 +5,8 @@
  */
 import Type, { type Static, type TSchema } from 'typebox';
 import { decoder } from '../../lib/decode.ts';
-import { labels } from '../reconcile/observed.ts';
 import type { Shape } from './sieve.ts';
+import { labels } from './ownership.ts';
 
 const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 const Labels = Type.Record(Type.String(), Type.String());

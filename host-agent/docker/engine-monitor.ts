@@ -11,8 +11,7 @@ import { limits } from '../../schemas/limits.ts';
 import type { EngineEvent } from './answers.ts';
 import type { Engine } from './engine.ts';
 import { createNotify } from '../../lib/notify.ts';
-import { labels } from '../reconcile/observed.ts';
-import { ownerLabels, type Owner } from '../spec/create-body.ts';
+import { labels, type Owner, ownerLabels } from './ownership.ts';
 
 export type EngineStatus =
   /** `watchedSinceMs`: of a clock that does not step. */

@@ -1,20 +1,25 @@
 /** Images, fetched once for all who wait for them, a few at a time. */
 import type { PullPolicy } from '../../schemas/api/container.ts';
-import type { ContainerId } from '../../schemas/ids.ts';
+import type { ContainerId, TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Engine } from '../docker/engine.ts';
 import { EngineError } from '../docker/errors.ts';
-import type { LogSource } from '../logs/publish.ts';
 import type { Metrics } from '../metrics.ts';
 import { nextPull, type PullAsk } from './pull-slots.ts';
 import type { Permit } from './registries.ts';
+
+/** The container that an image is for. */
+export interface PullFor {
+  readonly tenant: TenantId;
+  readonly id: ContainerId;
+}
 
 export interface Pulls {
   /**
    * The id of the image, once it is present. @throws EngineError, or RegistryError where it may not
    * be asked for
    */
-  get(reference: string, policy: PullPolicy, forWhom: LogSource): Promise<string>;
+  get(reference: string, policy: PullPolicy, forWhom: PullFor): Promise<string>;
   /** It is not wanted any more; a pull that nobody waits for is broken off. */
   leave(forWhom: ContainerId): void;
   stop(): void;
@@ -89,7 +94,7 @@ export function createPulls(engine: Engine, permit: Permit, metrics: Pick<Metric
     }
   };
 
-  const join = (reference: string, { tenant, id }: LogSource): Promise<string> => {
+  const join = (reference: string, { tenant, id }: PullFor): Promise<string> => {
     const known = pulls.get(reference);
     if (known !== undefined) {
       known.waiting.add(id);

@@ -14,9 +14,10 @@ import type { RunId } from '../reconcile/observed.ts';
 import type { Cursors } from './cursors.ts';
 import type { LossCause } from './loss.ts';
 import { pass, type PassResult } from './pass.ts';
-import type { LogSource, Publish } from './publish.ts';
+import type { Publish } from './publish.ts';
 import type { Spool } from './spool.ts';
 import { createTail } from './tail.ts';
+import type { LogSource } from './source.ts';
 
 export interface LogCollector {
   /** Level-triggered: called at every look at a container that runs or has run. */

@@ -7,12 +7,14 @@ import { backoffMs, jitter, sleep, type BackoffBounds } from '../../lib/backoff.
 import type { Clock } from '../../lib/clock.ts';
 import { decoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
-import type { ContainerId, HostKey, TenantId } from '../../schemas/ids.ts';
+import type { HostKey } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
 import type { Metrics } from '../metrics.ts';
 import type { LossCause } from './loss.ts';
+import type { Request } from '../control-plane/request.ts';
 import type { LogTurns } from './rates.ts';
+import type { LogSource } from './source.ts';
 
 const decodePubAck = decoder(
   Type.Object({
@@ -21,13 +23,6 @@ const decodePubAck = decoder(
     error: Type.Optional(Type.Object({ description: Type.Optional(Type.String()) })),
   }),
 );
-
-export type Request = (subject: string, payload: string, timeoutMs: number) => Promise<Uint8Array>;
-
-export interface LogSource {
-  readonly tenant: TenantId;
-  readonly id: ContainerId;
-}
 
 /** Resolves with what held the block up, if anything did. */
 export type Publish = (

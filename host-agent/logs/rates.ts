@@ -6,7 +6,7 @@
 import type { Clock } from '../../lib/clock.ts';
 import type { ContainerId, TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import type { LogSource } from './publish.ts';
+import type { LogSource } from './source.ts';
 
 /** Encoded bytes a second; 0: no limit. */
 export interface LogRates {

@@ -13,7 +13,8 @@ import { limits } from '../../schemas/limits.ts';
 import { LogBlock } from '../../schemas/api/log.ts';
 import { removeFile, writeAtomically } from '../disk/files.ts';
 import { createNotify } from '../../lib/notify.ts';
-import type { LogSource, Publish } from './publish.ts';
+import type { Publish } from './publish.ts';
+import type { LogSource } from './source.ts';
 
 const decodeHead = decoder(
   Type.Object({ v: Type.Literal(1), tenant: TenantId, id: ContainerId, lines: Type.Integer() }),

@@ -12,7 +12,7 @@ import { limits } from '../../schemas/limits.ts';
 import type { Network } from '../docker/answers.ts';
 import { Demultiplexer } from '../docker/demux.ts';
 import type { Engine } from '../docker/engine.ts';
-import { networkName, type Owner } from '../spec/create-body.ts';
+import { networkName, type Owner } from '../docker/ownership.ts';
 
 export type Probed =
   | { readonly kind: 'held' }

@@ -6,7 +6,7 @@
  */
 import { privateIpv4, privateIpv6 } from './addresses.ts';
 import type { EgressRule } from './egress.ts';
-import { networkName, type Owner } from '../spec/create-body.ts';
+import { networkName, type Owner } from '../docker/ownership.ts';
 
 export interface FirewallPlan {
   readonly table: string;

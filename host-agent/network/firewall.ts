@@ -20,8 +20,8 @@ import type { Metrics } from '../metrics.ts';
 import { readNameservers } from './nameservers.ts';
 import { findNetwork } from './network.ts';
 import { NftError, systemNft, type Nft } from './nft.ts';
-import type { Owner } from '../spec/create-body.ts';
 import type { AgentSettings } from '../settings.ts';
+import type { Owner } from '../docker/ownership.ts';
 
 export interface Firewall {
   /** Puts the rules in place for this network, unless they are. Never rejects. */

@@ -5,7 +5,20 @@
  */
 import type { Network } from '../docker/answers.ts';
 import type { Engine } from '../docker/engine.ts';
-import { networkBody, networkName, ownerLabels, type Owner } from '../spec/create-body.ts';
+import { networkName, type Owner, ownerLabels } from '../docker/ownership.ts';
+
+/**
+ * All tenants' containers of a host are on one bridge on which they cannot reach each other: the
+ * engine drops what goes from one port of the bridge to another (icc off, by iptables and
+ * br_netfilter; tried on Linux 6.18 with Docker 20.10). A bridge per tenant would end at some
+ * thirty tenants, for want of address pools. An engine that was told to leave iptables alone
+ * enforces neither. Names resolve on this network, but nothing answers at the address.
+ */
+export const networkBody = (owner: Owner) => ({
+  Driver: 'bridge',
+  Options: { 'com.docker.network.bridge.enable_icc': 'false' },
+  Labels: ownerLabels(owner),
+});
 
 /**
  * In the words of Docker 20.10. A container keeps the id of the network that it was made on, so one

@@ -4,10 +4,11 @@
  */
 import { timestamp } from '../../lib/clock.ts';
 import type { ContainerStatus, Observation } from '../../schemas/api/container.ts';
-import type { RestartState, Why } from './restart-state.ts';
+import type { RestartState } from './restart-state.ts';
 import type { EngineState, Observed } from './observed.ts';
 import type { Wanted } from '../workload/wanted.ts';
 import { limits } from '../../schemas/limits.ts';
+import type { Why } from './step.ts';
 
 export interface Description {
   /** It is removed as asked, or was refused at admission. */

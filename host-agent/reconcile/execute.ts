@@ -14,21 +14,15 @@ import { clearFailure, createFailure, drainFailure, pullFailure, startFailure } 
 import type { Firewall } from '../network/firewall.ts';
 import { imageFault, imageTooLarge, labelNames } from '../images/check.ts';
 import type { LogCollector } from '../logs/collector.ts';
-import type { LogSource } from '../logs/publish.ts';
-import type { Outcome } from './restart-state.ts';
 import { createNetworkKeeper, isNetworkGone } from '../network/network.ts';
-import { labels } from './observed.ts';
-import type { Step } from './plan.ts';
 import type { Pulls } from '../images/pulls.ts';
 import { RegistryError } from '../images/registries.ts';
 import { resolveSecrets } from '../spec/secrets.ts';
-import { containerName, createBody, type Owner } from '../spec/create-body.ts';
+import { createBody } from '../spec/create-body.ts';
 import { createStops } from './stops.ts';
-
-/** Steps that end within the deadline of a call. */
-export type ShortStep = Extract<Step, { kind: 'create' | 'start' | 'unpause' | 'remove' }>;
-/** Steps that take long, beside which other containers are worked on. */
-export type LongStep = Extract<Step, { kind: 'pull' | 'stop' | 'drain' }>;
+import { containerName, labels, type Owner } from '../docker/ownership.ts';
+import type { LogSource } from '../logs/source.ts';
+import type { LongStep, Outcome, ShortStep, Step } from './step.ts';
 
 export interface Executor {
   short(step: ShortStep, container: DesiredContainer | undefined): Promise<Outcome>;

@@ -6,8 +6,8 @@
  */
 import { limits } from '../../schemas/limits.ts';
 import { detailOf, EngineError, isOutage } from '../docker/errors.ts';
-import type { Outcome, Why } from './restart-state.ts';
 import { RegistryError } from '../images/registries.ts';
+import type { Outcome, Why } from './step.ts';
 
 interface Words {
   readonly reason: Why['reason'];

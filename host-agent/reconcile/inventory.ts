@@ -4,8 +4,8 @@
  */
 import { isContainerId, isTenantId, type ContainerId, type TenantId } from '../../schemas/ids.ts';
 import type { Engine } from '../docker/engine.ts';
-import { foundFrom, labels, observedFrom, type Found, type Observed } from './observed.ts';
-import { ownerLabels, type Owner } from '../spec/create-body.ts';
+import { foundFrom, observedFrom, type Found, type Observed } from './observed.ts';
+import { labels, type Owner, ownerLabels } from '../docker/ownership.ts';
 
 /** A container of ours that the engine has. */
 export interface Presence {

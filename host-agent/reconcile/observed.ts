@@ -2,19 +2,7 @@
 import type { PortAddress } from '../../schemas/api/container.ts';
 import { isContainerId, isTenantId, type ContainerId, type TenantId } from '../../schemas/ids.ts';
 import type { Inspection } from '../docker/answers.ts';
-
-/** Labels by which a container is known as ours (invariant A4), and for what it was made. */
-export const labels = {
-  cluster: 'longshore.cluster',
-  host: 'longshore.host',
-  tenant: 'longshore.tenant',
-  container: 'longshore.container',
-  placement: 'longshore.placement',
-  spec: 'longshore.spec',
-  image: 'longshore.image',
-  /** For people: what the image was called. */
-  reference: 'longshore.reference',
-} as const;
+import { labels } from '../docker/ownership.ts';
 
 /** One run of a container, from a start to its end; a start that fails makes none. */
 export type RunId = string;

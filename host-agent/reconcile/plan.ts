@@ -3,28 +3,12 @@
  * Pure, and complete: it is asked again after every step and every event, and `none` means that the
  * container is as it should be.
  */
-import type { PullPolicy } from '../../schemas/api/container.ts';
-import type { RestartState, Why } from './restart-state.ts';
+import type { RestartState } from './restart-state.ts';
 import type { Found, Observed } from './observed.ts';
-import { referenceOf } from '../spec/create-body.ts';
 import type { Wanted } from '../workload/wanted.ts';
 import { limits } from '../../schemas/limits.ts';
-
-export type Step =
-  | { readonly kind: 'none' }
-  | { readonly kind: 'wait'; readonly untilMs: number }
-  /** Nothing to do on the engine: it can't run as it is declared. */
-  | { readonly kind: 'fail'; readonly why: Why }
-  | { readonly kind: 'pull'; readonly reference: string; readonly policy: PullPolicy }
-  | { readonly kind: 'cancel_pull' }
-  | { readonly kind: 'create'; readonly reference: string; readonly imageId: string }
-  /** `prepare`: it has never run, so its config files may be missing. `again`: after a crash. */
-  | { readonly kind: 'start'; readonly dockerId: string; readonly prepare: boolean; readonly again: boolean }
-  | { readonly kind: 'unpause'; readonly dockerId: string }
-  | { readonly kind: 'stop'; readonly dockerId: string }
-  /** Make its log lines safe before it goes. */
-  | { readonly kind: 'drain'; readonly dockerId: string }
-  | { readonly kind: 'remove'; readonly dockerId: string };
+import { referenceOf } from '../spec/reference.ts';
+import type { Step, Why } from './step.ts';
 
 const none: Step = { kind: 'none' };
 

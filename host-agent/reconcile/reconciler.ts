@@ -14,28 +14,22 @@ import type { DesiredSet } from '../workload/desired.ts';
 import { detailOf, isListFailure, isOutage } from '../docker/errors.ts';
 import type { Engine } from '../docker/engine.ts';
 import type { EngineMonitor } from '../docker/engine-monitor.ts';
-import type { Executor, LongStep } from './execute.ts';
+import type { Executor } from './execute.ts';
 import type { Faults } from '../faults.ts';
 import { createWorkload, type Workload } from '../workload/workload.ts';
 import { inventory, observe, type Presence } from './inventory.ts';
 import type { LogCollector } from '../logs/collector.ts';
 import type { RestartStore } from './restart-store.ts';
-import {
-  endOperation,
-  evict,
-  remember,
-  settle,
-  type RestartState,
-  type Operation,
-  type Outcome,
-} from './restart-state.ts';
+import { endOperation, evict, remember, settle, type RestartState } from './restart-state.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Observed } from './observed.ts';
-import { plan, type Step } from './plan.ts';
+import { plan } from './plan.ts';
 import { createQueue } from './queue.ts';
 import type { Reporter } from '../control-plane/reporter.ts';
-import { referenceOf, type Owner } from '../spec/create-body.ts';
 import type { Wanted } from '../workload/wanted.ts';
+import { referenceOf } from '../spec/reference.ts';
+import type { Owner } from '../docker/ownership.ts';
+import type { LongStep, Operation, Outcome, Step } from './step.ts';
 
 export interface Reconciler {
   setDesired(desired: DesiredSet): void;

@@ -7,31 +7,17 @@
  * clock that is set back must neither end a wait nor make it longer.
  */
 import { backoffMs, type BackoffBounds } from '../../lib/backoff.ts';
-import type { Reason } from '../../schemas/api/container.ts';
 import { limits } from '../../schemas/limits.ts';
 import { startWords } from './failures.ts';
 import type { Observed, RunId } from './observed.ts';
-import type { Step } from './plan.ts';
 import type { Wanted } from '../workload/wanted.ts';
-
-/** Why it does not run. The first explanation stays until an attempt gets further. */
-export interface Why {
-  readonly reason: Reason;
-  readonly message: string;
-  readonly exitCode: number | null;
-}
+import type { Operation, Outcome, Step, Why } from './step.ts';
 
 export type Attempt =
   | { readonly phase: 'clear' }
   | { readonly phase: 'waiting'; readonly untilMs: number }
   /** Not tried again before a new generation. */
   | { readonly phase: 'failed' };
-
-/** Work in flight that takes long; the container is looked at again when it ends. */
-export type Operation =
-  | { readonly kind: 'pull'; readonly generation: number; readonly reference: string }
-  | { readonly kind: 'stop'; readonly generation: number; readonly dockerId: string }
-  | { readonly kind: 'drain'; readonly generation: number; readonly dockerId: string };
 
 export interface Lasting {
   readonly generation: number;
@@ -174,30 +160,6 @@ const failed = (restart: RestartState, why: Why, nowMs: number, bounds: BackoffB
   why,
   attempt: { phase: 'waiting', untilMs: nowMs + backoffMs(restart.failures, bounds) },
 });
-
-export type Outcome =
-  | { readonly kind: 'done'; readonly imageId?: string }
-  /** Long work was begun; its own outcome follows. */
-  | { readonly kind: 'begun'; readonly operation: Operation }
-  /** Look again at once: what was acted on is no longer so. */
-  | { readonly kind: 'changed' }
-  /**
-   * `ofHost`: no container could be brought up on this host as it is. `remake`: this container of
-   * the engine cannot start again. `imageGone`: what was pulled is not there any more, and has to
-   * be asked for again.
-   */
-  | {
-      readonly kind: 'retry';
-      readonly why: Why;
-      readonly imageGone?: true;
-      readonly remake?: true;
-      readonly ofHost?: true;
-      readonly detail?: string;
-    }
-  /** `detail`, here and above: the engine's own words. They are logged, and never reported. */
-  | { readonly kind: 'failed'; readonly why: Why; readonly detail?: string }
-  /** The engine is away or hanging: nothing is known, nothing is counted. */
-  | { readonly kind: 'outage' };
 
 /**
  * What is remembered of a step that was carried out, or of long work that ended (then `operation`

@@ -1,75 +1,10 @@
 /** From a desired container to what the engine is asked to make. Pure. */
 import { createHash } from 'node:crypto';
-import {
-  digestPattern,
-  registryPattern,
-  repositoryPattern,
-  tagPattern,
-  type Port,
-} from '../../schemas/api/container.ts';
-import type { ContainerId, HostKey } from '../../schemas/ids.ts';
+import type { Port } from '../../schemas/api/container.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { DesiredContainer } from '../../schemas/wire/host.ts';
 import { confinement, type Capability } from './confinement.ts';
-import { labels } from '../reconcile/observed.ts';
-
-/** Whose containers these are: what is made, adopted and removed bears both (invariant A4). */
-export interface Owner {
-  readonly cluster: string;
-  readonly host: HostKey;
-}
-
-export const ownerLabels = ({ cluster, host }: Owner) => ({ [labels.cluster]: cluster, [labels.host]: host });
-
-/**
- * One name for one container on one host: the engine itself refuses a second, so a create that was
- * thought lost and one that was sent again never both run (invariant A5).
- */
-export const containerName = (owner: Owner, id: ContainerId): string => `longshore-${owner.host}-${id}`;
-
-export const networkName = ({ cluster, host }: Owner): string => `longshore-${hash({ cluster, host }).slice(0, 12)}`;
-
-/**
- * All tenants' containers of a host are on one bridge on which they cannot reach each other: the
- * engine drops what goes from one port of the bridge to another (icc off, by iptables and
- * br_netfilter; tried on Linux 6.18 with Docker 20.10). A bridge per tenant would end at some
- * thirty tenants, for want of address pools. An engine that was told to leave iptables alone
- * enforces neither. Names resolve on this network, but nothing answers at the address.
- */
-export const networkBody = (owner: Owner) => ({
-  Driver: 'bridge',
-  Options: { 'com.docker.network.bridge.enable_icc': 'false' },
-  Labels: ownerLabels(owner),
-});
-
-export type Reference =
-  | { readonly kind: 'image'; readonly reference: string }
-  | { readonly kind: 'missing' }
-  | { readonly kind: 'invalid'; readonly message: string };
-
-const grammar = {
-  registry: new RegExp(registryPattern),
-  repository: new RegExp(repositoryPattern),
-  tag: new RegExp(tagPattern),
-  digest: new RegExp(digestPattern),
-};
-
-/**
- * The image by name. A digest wins over a tag. Checked again here, since it goes into a URL path.
- */
-export function referenceOf(container: DesiredContainer): Reference {
-  const { registry, repository, tag, digest } = container;
-  if (repository === null) return { kind: 'missing' };
-  const faults = [
-    grammar.registry.test(registry) ? [] : ['registry'],
-    grammar.repository.test(repository) ? [] : ['repository'],
-    digest === null || grammar.digest.test(digest) ? [] : ['digest'],
-    tag === null || grammar.tag.test(tag) ? [] : ['tag'],
-  ].flat();
-  if (faults.length > 0) return { kind: 'invalid', message: `invalid ${faults.join(', ')}` };
-  const name = `${registry}/${repository}`;
-  return { kind: 'image', reference: digest === null ? `${name}:${tag ?? 'latest'}` : `${name}@${digest}` };
-}
+import { labels, networkName, ownerLabels, type Owner } from '../docker/ownership.ts';
 
 /**
  * What a running container cannot change: when this differs, it is made anew. Its first part is the

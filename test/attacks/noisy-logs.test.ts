@@ -16,7 +16,7 @@ import { createTransport, parseEngineAddress } from '../../host-agent/docker/tra
 import { createFaults } from '../../host-agent/faults.ts';
 import { createCollector } from '../../host-agent/logs/collector.ts';
 import { loadCursors } from '../../host-agent/logs/cursors.ts';
-import { createPublish, type LogSource } from '../../host-agent/logs/publish.ts';
+import { createPublish } from '../../host-agent/logs/publish.ts';
 import { createLogTurns, type LogRates } from '../../host-agent/logs/rates.ts';
 import { openSpool } from '../../host-agent/logs/spool.ts';
 import { createStateDisk } from '../../host-agent/disk/state-disk.ts';
@@ -30,6 +30,7 @@ import { quietLog, startCluster, type Ground } from '../actors/support.ts';
 import { startFakeEngine, type FakeEngine } from '../host-agent/support/fake-engine.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { until } from '../support/until.ts';
+import type { LogSource } from '../../host-agent/logs/source.ts';
 
 const decodeBlock = decoder(LogBlock);
 const host = 'h1' as HostKey;

@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { labels } from '../../../host-agent/reconcile/observed.ts';
+import { labels } from '../../../host-agent/docker/ownership.ts';
 import type { HostView } from '../../../schemas/api/host.ts';
 import { eventually } from '../support/eventually.ts';
 import { hostKey, named } from '../support/hosts.ts';

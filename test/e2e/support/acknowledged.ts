@@ -3,7 +3,7 @@
  * rest again.
  */
 import type { Test } from 'tap';
-import { labels } from '../../../host-agent/reconcile/observed.ts';
+import { labels } from '../../../host-agent/docker/ownership.ts';
 import { sleep } from '../../../lib/backoff.ts';
 import type { Container } from '../../../schemas/api/container.ts';
 import type { EngineView } from '../../host-agent/support/engine.ts';

@@ -9,8 +9,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { rmSync } from 'node:fs';
 import { once } from 'node:events';
 import { sleep } from '../../../lib/backoff.ts';
-import { labels as ours } from '../../../host-agent/reconcile/observed.ts';
 import type { Random } from '../../actors/support/random.ts';
+import { labels as ours } from '../../../host-agent/docker/ownership.ts';
 
 type Labels = Readonly<Record<string, string>>;
 

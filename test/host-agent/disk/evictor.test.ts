@@ -17,12 +17,12 @@ import {
   type Transport,
 } from '../../../host-agent/docker/transport.ts';
 import { createFaults } from '../../../host-agent/faults.ts';
-import { labels } from '../../../host-agent/reconcile/observed.ts';
 import { createLog } from '../../../lib/log.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { until } from '../../support/until.ts';
 import { json, startFakeEngine, type FakeCall, type FakeContainer } from '../support/fake-engine.ts';
+import { labels } from '../../../host-agent/docker/ownership.ts';
 
 const owner = { cluster: 'c1', host: 'h1' as HostKey };
 const intervalMs = 30_000;

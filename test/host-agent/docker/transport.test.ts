@@ -4,7 +4,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { createEngine, type Engine } from '../../../host-agent/docker/engine.ts';
 import { EngineError, isOutage } from '../../../host-agent/docker/errors.ts';
-import { createTransport } from '../../../host-agent/docker/transport.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { createTransport, parseEngineAddress } from '../../../host-agent/docker/transport.ts';
 
 type Handler = (path: string, response: ServerResponse, request: IncomingMessage) => void;
 
@@ -128,4 +129,18 @@ t.test('a pull that is given up ends at once', async (t) => {
   const pulling = faultOf(engine.pull('a/b:1', controller.signal));
   setTimeout(() => controller.abort(), 100);
   t.match((await pulling).fault, { kind: 'aborted' });
+});
+
+t.test('addresses of engines', (t) => {
+  t.same(parseEngineAddress('unix:///run/docker.sock'), { kind: 'unix', socketPath: '/run/docker.sock' });
+  t.same(parseEngineAddress('tcp://[::1]:2375'), { kind: 'tcp', host: '::1', port: 2375 });
+  t.equal(parseEngineAddress('ssh://host'), undefined);
+  t.end();
+});
+
+t.test('all that may hang leaves connections to the engine for lists, probes and pulls', (t) => {
+  const hung =
+    limits.concurrentSteps + limits.concurrentSlowSteps + limits.concurrentStops + limits.concurrentSlowStops;
+  t.ok(hung + limits.concurrentPulls < limits.engineConnections);
+  t.end();
 });

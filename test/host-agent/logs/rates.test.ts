@@ -2,10 +2,10 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { createLogTurns, TokenBucket, type LogRates, type RateScope } from '../../../host-agent/logs/rates.ts';
-import type { LogSource } from '../../../host-agent/logs/publish.ts';
 import { sleep } from '../../../lib/backoff.ts';
 import type { ContainerId, TenantId } from '../../../schemas/ids.ts';
 import { until } from '../../support/until.ts';
+import type { LogSource } from '../../../host-agent/logs/source.ts';
 
 const seed = Number(process.env['LONGSHORE_TEST_SEED'] ?? 20_260_102);
 

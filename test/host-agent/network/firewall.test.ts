@@ -11,11 +11,11 @@ import { createFirewall, type FirewallParts } from '../../../host-agent/network/
 import type { Probed } from '../../../host-agent/network/firewall-probe.ts';
 import { createMetrics } from '../../../host-agent/metrics.ts';
 import { NftError, type NftFault } from '../../../host-agent/network/nft.ts';
-import { networkName } from '../../../host-agent/spec/create-body.ts';
 import { createLog } from '../../../lib/log.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { until } from '../../support/until.ts';
+import { networkName } from '../../../host-agent/docker/ownership.ts';
 
 const owner = { cluster: 'c', host: 'h1' as HostKey };
 const network = (id: string): Network => ({ Id: id.repeat(12), Name: networkName(owner), Created: '1' });

@@ -1,10 +1,11 @@
 import t from 'tap';
 import { describe, describeAway } from '../../../host-agent/reconcile/describe.ts';
-import type { RestartState, Why } from '../../../host-agent/reconcile/restart-state.ts';
+import type { RestartState } from '../../../host-agent/reconcile/restart-state.ts';
 import { absent, type Observed } from '../../../host-agent/reconcile/observed.ts';
 import type { Wanted } from '../../../host-agent/workload/wanted.ts';
 import { timestamp } from '../../../lib/clock.ts';
 import { created, down, image, restartState, nowMs, reference, seen, up, wanted } from '../support/decisions.ts';
+import type { Why } from '../../../host-agent/reconcile/step.ts';
 
 const running = wanted('running');
 const why: Why = { reason: 'image_pull', message: 'connection refused', exitCode: null };

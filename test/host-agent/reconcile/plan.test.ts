@@ -1,7 +1,7 @@
 import t from 'tap';
 import type { RestartState } from '../../../host-agent/reconcile/restart-state.ts';
 import { absent, type Observed } from '../../../host-agent/reconcile/observed.ts';
-import { plan, type Step } from '../../../host-agent/reconcile/plan.ts';
+import { plan } from '../../../host-agent/reconcile/plan.ts';
 import type { Wanted } from '../../../host-agent/workload/wanted.ts';
 import {
   created,
@@ -16,6 +16,7 @@ import {
   up,
   wanted,
 } from '../support/decisions.ts';
+import type { Step } from '../../../host-agent/reconcile/step.ts';
 
 const evicted = {
   dockerId: 'd1',

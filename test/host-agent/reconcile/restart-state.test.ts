@@ -6,12 +6,12 @@ import {
   remember,
   settle,
   type RestartState,
-  type Why,
 } from '../../../host-agent/reconcile/restart-state.ts';
 import { fromStored, toStored } from '../../../host-agent/reconcile/restart-store.ts';
 import { absent, type Observed } from '../../../host-agent/reconcile/observed.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { down, image, restartState, nowMs, reference, seen, up, wanted } from '../support/decisions.ts';
+import type { Why } from '../../../host-agent/reconcile/step.ts';
 
 const bounds = { minMs: 1000, maxMs: 60_000 };
 const watchedSinceMs = nowMs - 3_600_000;

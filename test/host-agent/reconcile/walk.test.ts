@@ -6,19 +6,13 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { describe } from '../../../host-agent/reconcile/describe.ts';
-import {
-  endOperation,
-  remember,
-  settle,
-  type RestartState,
-  type Operation,
-  type Outcome,
-} from '../../../host-agent/reconcile/restart-state.ts';
+import { endOperation, remember, settle, type RestartState } from '../../../host-agent/reconcile/restart-state.ts';
 import { absent, observedFrom, type EngineState, type Found } from '../../../host-agent/reconcile/observed.ts';
-import { plan, type Step } from '../../../host-agent/reconcile/plan.ts';
+import { plan } from '../../../host-agent/reconcile/plan.ts';
 import { specHash } from '../../../host-agent/spec/create-body.ts';
 import type { Wanted } from '../../../host-agent/workload/wanted.ts';
 import { container, found, image, restartState, nowMs, reference, wanted } from '../support/decisions.ts';
+import type { Operation, Outcome, Step } from '../../../host-agent/reconcile/step.ts';
 
 const bounds = { minMs: 1000, maxMs: 60_000 };
 const maxSteps = 100;

@@ -1,38 +1,9 @@
 import t from 'tap';
-import { defaultCapabilities, parseCapabilities } from '../../../host-agent/spec/confinement.ts';
-import { createBody, referenceOf, specHash } from '../../../host-agent/spec/create-body.ts';
-import { tarOf } from '../../../host-agent/spec/config-files.ts';
-import { parseEngineAddress } from '../../../host-agent/docker/transport.ts';
-import { compareApi } from '../../../host-agent/docker/engine.ts';
-import { extract } from 'tar-stream';
+import { defaultCapabilities } from '../../../host-agent/spec/confinement.ts';
+import { createBody, specHash } from '../../../host-agent/spec/create-body.ts';
 import { container, owner } from '../support/decisions.ts';
 
 const digest = `sha256:${'a'.repeat(64)}`;
-
-for (const [name, changes, reference] of [
-  ['registry, repository and tag', {}, 'docker.io/longshore/web:1'],
-  ['a digest wins over a tag', { digest }, `docker.io/longshore/web@${digest}`],
-  ['a digest alone', { digest, tag: null }, `docker.io/longshore/web@${digest}`],
-  ['a port in the registry', { registry: '127.0.0.1:5000' }, '127.0.0.1:5000/longshore/web:1'],
-  ['no tag', { tag: null }, 'docker.io/longshore/web:latest'],
-] as const) {
-  t.test(`reference: ${name}`, (t) => {
-    t.match(referenceOf(container(changes)), { kind: 'image', reference });
-    t.end();
-  });
-}
-
-t.test('what would lead out of the path of a call is no reference', (t) => {
-  for (const changes of [
-    { repository: '../../containers' },
-    { tag: '1/../x' },
-    { registry: 'a/b' },
-    { digest: 'sha256:..' },
-  ]) {
-    t.match(referenceOf(container(changes)), { kind: 'invalid' });
-  }
-  t.end();
-});
 
 t.test('the hash of a spec: changes with what a running container can’t change, and with nothing else', (t) => {
   const base = specHash(container());
@@ -98,40 +69,5 @@ t.test('what the engine is asked to make', (t) => {
   t.match(createBody({ ...making, container: container({ cpu_millis: 1 }), secrets: {} }), {
     HostConfig: { NanoCpus: 10_000_000 },
   });
-  t.end();
-});
-
-t.test('capabilities that an operator gives', (t) => {
-  t.same(parseCapabilities('none'), []);
-  t.same(parseCapabilities('chown, CAP_KILL,KILL'), ['CHOWN', 'KILL']);
-  for (const text of ['NET_RAW', 'CHOWN,SYS_ADMIN', 'ALL', ',', 'CHOWN,none'])
-    t.equal(parseCapabilities(text), undefined, text);
-  t.end();
-});
-
-t.test('config files as a tar', async (t) => {
-  const files: Record<string, unknown> = {};
-  const unpack = extract();
-  unpack.end(
-    await tarOf([
-      { path: '/etc/app/a.conf', content: 'ü' },
-      { path: '/run.sh', content: 'x', mode: 0o755 },
-    ]),
-  );
-  for await (const entry of unpack) {
-    const chunks: Buffer[] = [];
-    for await (const chunk of entry as AsyncIterable<Buffer>) chunks.push(chunk);
-    files[entry.header.name] = [entry.header.mode, Buffer.concat(chunks).toString()];
-  }
-  t.same(files, { 'etc/app/a.conf': [0o444, 'ü'], 'run.sh': [0o755, 'x'] });
-});
-
-t.test('addresses of engines, and versions of their API', (t) => {
-  t.same(parseEngineAddress('unix:///run/docker.sock'), { kind: 'unix', socketPath: '/run/docker.sock' });
-  t.same(parseEngineAddress('tcp://[::1]:2375'), { kind: 'tcp', host: '::1', port: 2375 });
-  t.equal(parseEngineAddress('ssh://host'), undefined);
-  t.ok(compareApi('1.9', '1.41') < 0);
-  t.ok(compareApi('1.51', '1.41') > 0);
-  t.equal(compareApi('1.41', '1.41'), 0);
   t.end();
 });

@@ -3,8 +3,9 @@ import type { DesiredContainer } from '../../../schemas/wire/host.ts';
 import type { ContainerId, HostKey, TenantId } from '../../../schemas/ids.ts';
 import { blank, type RestartState } from '../../../host-agent/reconcile/restart-state.ts';
 import type { EngineState, Found, Observed } from '../../../host-agent/reconcile/observed.ts';
-import { specHash, type Owner } from '../../../host-agent/spec/create-body.ts';
+import { specHash } from '../../../host-agent/spec/create-body.ts';
 import type { Wanted } from '../../../host-agent/workload/wanted.ts';
+import type { Owner } from '../../../host-agent/docker/ownership.ts';
 
 export const nowMs = Date.parse('2026-01-02T03:04:05Z');
 export const id = '0190a000-0000-7000-8000-000000000001' as ContainerId;

@@ -3,8 +3,8 @@
  */
 import type { Test } from 'tap';
 import { engineGet, engineRequest, parseEngineHost, type EngineAddress } from '../../../dev/servers/engine-api.ts';
-import { labels } from '../../../host-agent/reconcile/observed.ts';
 import type { ContainerId } from '../../../schemas/ids.ts';
+import { labels } from '../../../host-agent/docker/ownership.ts';
 
 const deadlineMs = 60_000;
 

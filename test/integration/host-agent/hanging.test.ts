@@ -5,12 +5,12 @@ import t, { type Test } from 'tap';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { labels } from '../../../host-agent/reconcile/observed.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { startAgent } from '../../host-agent/support/agent.ts';
 import { startControlPlane, type Desire } from '../../host-agent/support/control-plane.ts';
 import { json, startFakeEngine } from '../../host-agent/support/fake-engine.ts';
 import { until } from '../../support/until.ts';
+import { labels } from '../../../host-agent/docker/ownership.ts';
 
 async function startGround(t: Test) {
   const dir = mkdtempSync(join(tmpdir(), 'longshore-hanging-'));

@@ -1,8 +1,8 @@
 import t from 'tap';
-import { labels } from '../../../host-agent/reconcile/observed.ts';
 import { host } from '../../host-agent/support/control-plane.ts';
 import { startRig, steady } from '../../host-agent/support/rig.ts';
 import { until } from '../../support/until.ts';
+import { labels } from '../../../host-agent/docker/ownership.ts';
 
 t.test('what was given away goes; what nobody knows is held; what is not ours stays', async (t) => {
   const { controlPlane, engine, agent, script, registry } = await startRig(t);

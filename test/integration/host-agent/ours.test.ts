@@ -11,7 +11,7 @@ import { emptyDesired, type DesiredSet } from '../../../host-agent/workload/desi
 import { createEngine } from '../../../host-agent/docker/engine.ts';
 import { createTransport } from '../../../host-agent/docker/transport.ts';
 import { inventory, observe } from '../../../host-agent/reconcile/inventory.ts';
-import { createBody, containerName, type Owner } from '../../../host-agent/spec/create-body.ts';
+import { createBody } from '../../../host-agent/spec/create-body.ts';
 import { sync, type SyncTarget } from '../../../host-agent/control-plane/sync.ts';
 import type { ContainerId, HostKey } from '../../../schemas/ids.ts';
 import type { SyncAnswer } from '../../../schemas/wire/host.ts';
@@ -21,6 +21,7 @@ import { createRandom } from '../../actors/support/random.ts';
 import { startSimulatedEngine } from '../../faults/engine/engine.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { container, owner, reference } from '../../host-agent/support/decisions.ts';
+import { containerName, type Owner } from '../../../host-agent/docker/ownership.ts';
 
 t.test('containers of another cluster, or of another host on the same engine, are never seen', async (t) => {
   const simulated = await startSimulatedEngine(join(temporaryFolder(t), 'engine.sock'), 'nobody', createRandom(1));

@@ -5,14 +5,14 @@ export const agentMutants: readonly Mutant[] = [
   {
     name: 'disk limit not kept',
     guard: 'A container that has written more than it may is removed (docs/security.md, disk-fill)',
-    file: 'host-agent/disk/disk-plan.ts',
+    file: 'host-agent/disk/plan.ts',
     changes: [{ in: 'evictionsOf', never: 'usedBytes > limitBytes' }],
-    killedBy: 'test/host-agent/disk/disk-plan.test.ts',
+    killedBy: 'test/host-agent/disk/plan.test.ts',
   },
   {
     name: 'ended containers not measured',
     guard: 'What has ended keeps no more than its limit (docs/security.md, disk-fill)',
-    file: 'host-agent/disk/disk-keeper.ts',
+    file: 'host-agent/disk/evictor.ts',
     changes: [
       {
         in: 'notMeasured',
@@ -20,14 +20,14 @@ export const agentMutants: readonly Mutant[] = [
         by: "['created', 'removing', 'dead', 'exited']",
       },
     ],
-    killedBy: 'test/host-agent/disk/disk-keeper.test.ts',
+    killedBy: 'test/host-agent/disk/evictor.test.ts',
   },
   {
     name: 'measurements of one tenant take all places',
     guard: 'A tenant whose containers are slow to measure delays its own alone (ADR 21)',
-    file: 'host-agent/disk/disk-plan.ts',
+    file: 'host-agent/disk/plan.ts',
     changes: [{ in: 'nextToMeasure', omit: '!turn.busy.has(tenant)' }],
-    killedBy: 'test/host-agent/disk/disk-plan.test.ts',
+    killedBy: 'test/host-agent/disk/plan.test.ts',
   },
   {
     name: 'evicted on an isolated host',
@@ -39,16 +39,16 @@ export const agentMutants: readonly Mutant[] = [
   {
     name: 'images of others collected',
     guard: 'An image that the agent did not pull stays (ADR 21)',
-    file: 'host-agent/images/images.ts',
+    file: 'host-agent/images/collector.ts',
     changes: [{ in: 'removalsOf', always: "policy === 'all' || usedAtMs.has(Id)" }],
-    killedBy: 'test/host-agent/images/images.test.ts',
+    killedBy: 'test/host-agent/images/collector.test.ts',
   },
   {
     name: 'wanted images collected',
     guard: 'An image in use or wanted here stays (ADR 21)',
-    file: 'host-agent/images/images.ts',
+    file: 'host-agent/images/collector.ts',
     changes: [{ in: 'removalsOf', omit: '!kept.has(Id)' }],
-    killedBy: 'test/host-agent/images/images.test.ts',
+    killedBy: 'test/host-agent/images/collector.test.ts',
   },
   {
     name: 'eviction taken for a crash',
@@ -60,23 +60,23 @@ export const agentMutants: readonly Mutant[] = [
   {
     name: 'capabilities not dropped',
     guard: 'A container holds the capabilities it is given and no others (docs/security.md, capabilities)',
-    file: 'host-agent/reconcile/confinement.ts',
+    file: 'host-agent/spec/confinement.ts',
     changes: [{ in: 'confinement', replace: "['ALL']", by: '[]' }],
-    killedBy: 'test/host-agent/reconcile/spec.test.ts',
+    killedBy: 'test/host-agent/spec/create-body.test.ts',
   },
   {
     name: 'image not checked',
     guard: 'An image that says too much of itself is refused (docs/security.md, image-labels)',
-    file: 'host-agent/images/image-check.ts',
+    file: 'host-agent/images/check.ts',
     changes: [{ in: 'over', never: 'amount > max' }],
-    killedBy: 'test/host-agent/images/image-check.test.ts',
+    killedBy: 'test/host-agent/images/check.test.ts',
   },
   {
     name: 'labels of images kept',
     guard: 'Labels of an image are blanked at create (docs/security.md, image-labels)',
-    file: 'host-agent/reconcile/spec.ts',
+    file: 'host-agent/spec/create-body.ts',
     changes: [{ in: 'createBody', omit: "...Object.fromEntries(imageLabels.map((name) => [name, '']))" }],
-    killedBy: 'test/host-agent/reconcile/spec.test.ts',
+    killedBy: 'test/host-agent/spec/create-body.test.ts',
   },
   {
     name: 'list read whole',
@@ -161,14 +161,14 @@ export const agentMutants: readonly Mutant[] = [
   {
     name: 'agent sees every container',
     guard: 'An agent sees only what bears its cluster and its host (A4)',
-    file: 'host-agent/reconcile/spec.ts',
+    file: 'host-agent/docker/ownership.ts',
     changes: [{ in: 'ownerLabels', replace: '{ [labels.cluster]: cluster, [labels.host]: host }', by: '{}' }],
     killedBy: 'test/integration/host-agent/ours.test.ts',
   },
   {
     name: 'agent sees other hosts of its cluster',
     guard: 'Two agents on one engine see their own containers (A4)',
-    file: 'host-agent/reconcile/spec.ts',
+    file: 'host-agent/docker/ownership.ts',
     changes: [
       {
         in: 'ownerLabels',
@@ -216,7 +216,7 @@ export const agentMutants: readonly Mutant[] = [
     changes: [
       { in: 'oldestOfLargest', replace: 'entries.find(({ source }) => source.tenant === largest)', by: 'entries[0]' },
     ],
-    killedBy: 'test/host-agent/parts.test.ts',
+    killedBy: 'test/host-agent/logs/spool.test.ts',
   },
   {
     name: 'turns without rounds',
@@ -230,7 +230,7 @@ export const agentMutants: readonly Mutant[] = [
     guard: 'The engine is sent to no registry that the operator does not allow',
     file: 'host-agent/images/pulls.ts',
     changes: [{ in: 'createPulls.fetchImage', omit: 'await permit(registryOf(reference))' }],
-    killedBy: 'test/host-agent/parts.test.ts',
+    killedBy: 'test/host-agent/images/pulls.test.ts',
   },
   {
     name: 'rules that were taken away not mended',

@@ -1,0 +1,60 @@
+/** One step on the engine, and what came of it: decided in plan.ts, carried out in execute.ts. */
+import type { PullPolicy, Reason } from '../../schemas/api/container.ts';
+
+export type Step =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'wait'; readonly untilMs: number }
+  /** Nothing to do on the engine: it can't run as it is declared. */
+  | { readonly kind: 'fail'; readonly why: Why }
+  | { readonly kind: 'pull'; readonly reference: string; readonly policy: PullPolicy }
+  | { readonly kind: 'cancel_pull' }
+  | { readonly kind: 'create'; readonly reference: string; readonly imageId: string }
+  /** `prepare`: it has never run, so its config files may be missing. `again`: after a crash. */
+  | { readonly kind: 'start'; readonly dockerId: string; readonly prepare: boolean; readonly again: boolean }
+  | { readonly kind: 'unpause'; readonly dockerId: string }
+  | { readonly kind: 'stop'; readonly dockerId: string }
+  /** Make its log lines safe before it goes. */
+  | { readonly kind: 'drain'; readonly dockerId: string }
+  | { readonly kind: 'remove'; readonly dockerId: string };
+
+/** Steps that end within the deadline of a call. */
+export type ShortStep = Extract<Step, { kind: 'create' | 'start' | 'unpause' | 'remove' }>;
+/** Steps that take long, beside which other containers are worked on. */
+export type LongStep = Extract<Step, { kind: 'pull' | 'stop' | 'drain' }>;
+
+/** Why it does not run. The first explanation stays until an attempt gets further. */
+export interface Why {
+  readonly reason: Reason;
+  readonly message: string;
+  readonly exitCode: number | null;
+}
+
+/** Work in flight that takes long; the container is looked at again when it ends. */
+export type Operation =
+  | { readonly kind: 'pull'; readonly generation: number; readonly reference: string }
+  | { readonly kind: 'stop'; readonly generation: number; readonly dockerId: string }
+  | { readonly kind: 'drain'; readonly generation: number; readonly dockerId: string };
+
+export type Outcome =
+  | { readonly kind: 'done'; readonly imageId?: string }
+  /** Long work was begun; its own outcome follows. */
+  | { readonly kind: 'begun'; readonly operation: Operation }
+  /** Look again at once: what was acted on is no longer so. */
+  | { readonly kind: 'changed' }
+  /**
+   * `ofHost`: no container could be brought up on this host as it is. `remake`: this container of
+   * the engine cannot start again. `imageGone`: what was pulled is not there any more, and has to
+   * be asked for again.
+   */
+  | {
+      readonly kind: 'retry';
+      readonly why: Why;
+      readonly imageGone?: true;
+      readonly remake?: true;
+      readonly ofHost?: true;
+      readonly detail?: string;
+    }
+  /** `detail`, here and above: the engine's own words. They are logged, and never reported. */
+  | { readonly kind: 'failed'; readonly why: Why; readonly detail?: string }
+  /** The engine is away or hanging: nothing is known, nothing is counted. */
+  | { readonly kind: 'outage' };

@@ -1,0 +1,119 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import t, { type Test } from 'tap';
+import { createReporter, type ReporterParts } from '../../../host-agent/control-plane/reporter.ts';
+import { describe } from '../../../host-agent/reconcile/describe.ts';
+import { absent } from '../../../host-agent/reconcile/observed.ts';
+import { createLog } from '../../../lib/log.ts';
+import type { ContainerId, HostKey, TenantId } from '../../../schemas/ids.ts';
+import type { ReportAnswer } from '../../../schemas/wire/host.ts';
+import { restartState, wanted } from '../support/decisions.ts';
+import { until } from '../../support/until.ts';
+
+const log = createLog('test', 'silent');
+
+interface Sent {
+  session: number;
+  partition: number;
+  items: { id: string; seq: number; observation: { status: string } }[];
+}
+const start = (t: Test, answer: (sent: Sent, count: number) => ReportAnswer | 'silence') => {
+  const sent: Sent[] = [];
+  const stale: number[] = [];
+  const ending = new AbortController();
+  t.teardown(() => ending.abort());
+  const parts: ReporterParts = {
+    sender: () => ({ host: 'h1' as HostKey, user: 'U' }),
+    backoff: { minMs: 5, maxMs: 20 },
+    metrics: { report: () => undefined },
+    log,
+    signal: ending.signal,
+    onStaleSession: () => stale.push(1),
+    onContact: () => undefined,
+    request: (_, payload) => {
+      const report = JSON.parse(payload) as Sent;
+      sent.push(report);
+      const answered = answer(report, sent.length);
+      if (answered === 'silence') return Promise.reject(new Error('timeout'));
+      return Promise.resolve(Buffer.from(JSON.stringify(answered)));
+    },
+  };
+  return { reporter: createReporter(parts), sent, stale };
+};
+const observed = (name: string, status: 'stopped' | 'running' = 'running', of = 'acme') => {
+  const description = describe(wanted(status), absent, restartState());
+  if (description === undefined) throw new Error('described');
+  return { tenant: of as TenantId, id: name as ContainerId, generation: 3, description };
+};
+const ids = (sent: Sent[]) => sent.map(({ items }) => items.map((item) => item.id));
+
+t.test('what is set together goes together; the unchanged is not said again', async (t) => {
+  const { reporter, sent } = start(t, () => ({ ok: true }));
+  reporter.restart({ session: 7, partitions: 1 });
+  reporter.set(observed('a'));
+  reporter.set(observed('b'));
+  await until('a report', () => sent.length === 1 || undefined);
+  t.same(ids(sent), [['a', 'b']]);
+  reporter.set(observed('a'));
+  reporter.set(observed('b', 'stopped'));
+  await until('another', () => sent.length === 2 || undefined);
+  t.same(ids(sent).at(-1), ['b']);
+  reporter.repeat();
+  await until('everything again', () => sent.length === 3 || undefined);
+  t.same(ids(sent).at(-1), ['a', 'b']);
+  t.same(
+    sent.flatMap(({ items }) => items.map(({ seq }) => seq)),
+    [1, 2, 3, 1, 3],
+    'what is said again keeps its number',
+  );
+});
+
+t.test('unanswered → again, with the newest and a higher seq', async (t) => {
+  const { reporter, sent } = start(t, ({ items }) =>
+    items[0]?.observation.status === 'stopped' ? { ok: true } : 'silence',
+  );
+  reporter.restart({ session: 1, partitions: 1 });
+  reporter.set(observed('a', 'running'));
+  await until('several attempts', () => sent.length > 2 || undefined);
+  reporter.set(observed('a', 'stopped'));
+  await until('the newest', () => sent.at(-1)?.items[0]?.observation.status === 'stopped' || undefined);
+  const count = sent.length;
+  await delay(50);
+  t.equal(sent.length, count, 'acknowledged, and not said again');
+  t.same(
+    [...new Set(sent.flatMap(({ items }) => items.map(({ seq, observation }) => `${seq} ${observation.status}`)))],
+    ['1 pending', '2 stopped'],
+  );
+  reporter.restart({ session: 2, partitions: 1 });
+  await until('everything in the new session', () => sent.length === count + 1 || undefined);
+  t.equal(sent.at(-1)?.items[0]?.seq, 1, 'numbered from the beginning in a new session');
+});
+
+t.test('partitions do not wait for one another', async (t) => {
+  const { reporter, sent } = start(t, ({ partition }) => (partition === 0 ? 'silence' : { ok: true }));
+  reporter.restart({ session: 1, partitions: 2 });
+  for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) reporter.set(observed(name, 'running', name));
+  await until('the other partition', () => sent.some(({ partition }) => partition === 1) || undefined);
+});
+
+t.test('one that is refused holds up no other', async (t) => {
+  const { reporter, sent } = start(t, ({ items }) =>
+    items.some((item) => item.id === 'bad') ? { ok: false, error: 'invalid' } : { ok: true },
+  );
+  reporter.restart({ session: 1, partitions: 1 });
+  for (const name of ['a', 'bad', 'c']) reporter.set(observed(name));
+  await until('four reports', () => sent.length === 4 || undefined);
+  await delay(50);
+  t.same(ids(sent), [['a', 'bad', 'c'], ['a'], ['bad'], ['c']]);
+});
+
+t.test('a stale session → a new one is asked for, and all is said in it from seq 1', async (t) => {
+  const { reporter, sent, stale } = start(t, ({ session }) =>
+    session === 1 ? { ok: false, error: 'stale_session' } : { ok: true },
+  );
+  reporter.restart({ session: 1, partitions: 1 });
+  reporter.set(observed('a'));
+  await until('word of it', () => stale.length > 0 || undefined);
+  reporter.restart({ session: 2, partitions: 1 });
+  const last = await until('a report in the new session', () => sent.find(({ session }) => session === 2));
+  t.match(last.items, [{ id: 'a', seq: 1 }]);
+});

@@ -1,0 +1,51 @@
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { createLazyFile, readDecoded, writeAtomically } from '../../../host-agent/disk/files.ts';
+import { createStateDisk } from '../../../host-agent/disk/state-disk.ts';
+import { createFaults } from '../../../host-agent/faults.ts';
+import { createLog } from '../../../lib/log.ts';
+import { temporaryFolder } from '../../support/folder.ts';
+import { until } from '../../support/until.ts';
+
+const log = createLog('test', 'silent');
+const retry = { minMs: 1, maxMs: 20 };
+
+t.test('whole or not at all, private, and set aside where unreadable', async (t) => {
+  const dir = temporaryFolder(t);
+  const path = join(dir, 'a.json');
+  await writeAtomically(path, 'one');
+  await writeAtomically(path, 'two');
+  t.equal(readFileSync(path, 'utf8'), 'two');
+  t.equal(statSync(path).mode & 0o777, 0o600);
+  const fail = (): never => {
+    throw new Error('unreadable');
+  };
+  t.equal(await readDecoded(path, fail, log), undefined);
+  t.same(readdirSync(dir), ['a.json.unreadable']);
+  t.equal(await readDecoded(path, fail, log), undefined, 'and goes on without');
+
+  let content = 0;
+  const lazy = createLazyFile(path, () => String(content), 1000, createStateDisk(createFaults(log), retry, log));
+  for (content = 1; content < 100; content++) lazy.touch();
+  await lazy.flush();
+  t.equal(readFileSync(path, 'utf8'), '100', 'the newest content, however long the pause');
+});
+
+t.test('what the disk refused is written as soon as it can be, and the fault is then over', async (t) => {
+  const dir = temporaryFolder(t);
+  // A file in the place of its folder: nothing can be written there.
+  const blocked = join(dir, 'state');
+  writeFileSync(blocked, '');
+  const faults = createFaults(log);
+  const path = join(blocked, 'a.json');
+  let content = 'one';
+  const lazy = createLazyFile(path, () => content, 0, createStateDisk(faults, retry, log));
+  lazy.touch();
+  await lazy.flush();
+  t.match(faults.list(), [{ kind: 'state_unwritable', message: /free space: / }]);
+  content = 'two';
+  rmSync(blocked);
+  await until('the end of the fault, without another touch', () => faults.list().length === 0);
+  t.equal(readFileSync(path, 'utf8'), 'two', 'the newest content');
+});
