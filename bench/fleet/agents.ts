@@ -14,7 +14,8 @@ import { systemClock } from '../../lib/clock.ts';
 import { readSettings } from '../../lib/config.ts';
 import type { Lifecycle } from '../../lib/lifecycle.ts';
 import { createLog } from '../../lib/log.ts';
-import { createMemoryEngine, type Counts } from './engine.ts';
+import { EngineModel, type EngineCounts } from '../../test/support/engine/model.ts';
+import { transportTo } from '../../test/support/engine/transport.ts';
 
 /** What the process is given, as the file that its one argument names. */
 export interface AgentsTask {
@@ -47,7 +48,7 @@ const life: Lifecycle = {
 const taskFile = process.argv[2];
 if (taskFile === undefined) throw new Error('usage: agents.js <file of the task>');
 const task = JSON.parse(readFileSync(taskFile, 'utf8')) as AgentsTask;
-const engines: Counts[] = [];
+const engines: EngineCounts[] = [];
 const registries: Registry[] = [];
 
 async function startHost(joinToken: string, number: number): Promise<void> {
@@ -70,9 +71,10 @@ async function startHost(joinToken: string, number: number): Promise<void> {
     log,
     AbortSignal.timeout(enrolDeadlineMs),
   );
-  const { transport, counts } = createMemoryEngine();
+  const model = new EngineModel({ hasEveryImage: true });
+  const transport = transportTo(model);
   const registry = new Registry();
-  engines.push(counts);
+  engines.push(model.counts);
   registries.push(registry);
   await startAgent({ settings: given, identity, seed, registry, clock: systemClock, log, life, transport });
 }
@@ -87,9 +89,9 @@ async function sessionsHeld(): Promise<number> {
   return held.reduce((sum, one) => sum + one, 0);
 }
 
-const total = (name: keyof Counts): number => engines.reduce((sum, counts) => sum + counts[name], 0);
+const total = (name: keyof EngineCounts): number => engines.reduce((sum, counts) => sum + counts[name], 0);
 
-const counts = (): Counts => ({
+const counts = (): EngineCounts => ({
   running: total('running'),
   created: total('created'),
   started: total('started'),

@@ -13,7 +13,7 @@ import { startRedis } from '../../dev/servers/redis.ts';
 import { devAudience, devIssuer, prepareTokenIssuer } from '../../dev/tokens.ts';
 import type { Bench } from '../section.ts';
 import type { AgentsTask } from './agents.ts';
-import type { Counts } from './engine.ts';
+import type { EngineCounts } from '../../test/support/engine/model.ts';
 
 export interface FleetSize {
   readonly hosts: number;
@@ -36,7 +36,7 @@ export interface FleetWorld {
   readonly operator: string;
   /** By role; those of the actors are others after `restartActors`. */
   processes(): Readonly<Record<Role, readonly Server[]>>;
-  engineCounts(): Promise<Counts>;
+  engineCounts(): Promise<EngineCounts>;
   /**
    * SIGKILL to every actors process, and all started again. Resolves when each says that it is
    * ready, with how long that took.
@@ -242,12 +242,12 @@ function startAgents(task: AgentsTask, number: number, logFile: string): Promise
   });
 }
 
-async function askCounts(port: number): Promise<Counts> {
+async function askCounts(port: number): Promise<EngineCounts> {
   const answer = await fetch(`http://127.0.0.1:${port}/counts`, { signal: AbortSignal.timeout(askDeadlineMs) });
-  return (await answer.json()) as Counts;
+  return (await answer.json()) as EngineCounts;
 }
 
-const sumOf = (one: Counts, other: Counts): Counts => ({
+const sumOf = (one: EngineCounts, other: EngineCounts): EngineCounts => ({
   running: one.running + other.running,
   created: one.created + other.created,
   started: one.started + other.started,

@@ -27,7 +27,8 @@ import type { ContainerId, HostKey, TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { LogBlock, type LogEntry } from '../../schemas/api/log.ts';
 import { quietLog, startCluster, type Ground } from '../actors/support.ts';
-import { startFakeEngine, type FakeEngine } from '../host-agent/support/fake-engine.ts';
+import { simulatedEngine } from '../host-agent/support/simulated-engine.ts';
+import type { SimulatedEngine } from '../support/engine/server.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { until } from '../support/until.ts';
 import type { LogSource } from '../../host-agent/logs/source.ts';
@@ -64,7 +65,7 @@ const frame = (line: string, micros: number): Buffer => {
  * The engine's end of the logs: of the noisy as much as is taken, of the quiet what the test
  * writes.
  */
-function writeLogs(engine: FakeEngine) {
+function writeLogs(engine: SimulatedEngine) {
   const quietLines: Buffer[] = [];
   const listeners = new Set<ServerResponse>();
   const loud = '\u0001'.repeat(1000);
@@ -103,7 +104,7 @@ function writeLogs(engine: FakeEngine) {
   };
 }
 
-async function startHost(t: Test, { nc }: Ground, engine: FakeEngine, given: LogRates, monotonicMs: () => number) {
+async function startHost(t: Test, { nc }: Ground, engine: SimulatedEngine, given: LogRates, monotonicMs: () => number) {
   const address = parseEngineAddress(engine.host);
   if (address === undefined) throw new Error(engine.host);
   const stateDir = temporaryFolder(t);
@@ -151,7 +152,7 @@ async function run(t: Test, given: LogRates, times: number) {
   serveReads(nc, quietLog);
   const manager = await jetstreamManager(nc);
   await manager.streams.update('LOGS', { max_bytes: streamBytes });
-  const engine = await startFakeEngine(t);
+  const engine = await simulatedEngine(t);
   const log = writeLogs(engine);
   let nowMs = 0;
   const logs = await startHost(t, ground, engine, given, () => nowMs);

@@ -151,10 +151,10 @@ export async function runTrial(options: TrialOptions): Promise<Trial> {
     writeFileSync(join(folder, 'history.jsonl'), encodeHistory(history));
     const checkMs = performance.now();
     const findings = check(history);
-    const { created, started, removed, troubles } = world.engine.counts;
+    const { created, started, removed } = world.engine.counts;
     say(
       `  ${history.operations.length} operations checked in ${((performance.now() - checkMs) / 1000).toFixed(1)} s; ` +
-        `the engine made ${created} containers, started ${started} times, removed ${removed}, had ${troubles} troubles`,
+        `the engine made ${created} containers, started ${started} times, removed ${removed}, had ${world.engine.troubles()} troubles`,
     );
     for (const ending of world.endings) say(`  by itself: ${ending}, and was started again`);
     const growths = memory.growths();

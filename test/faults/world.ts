@@ -16,7 +16,7 @@ import { devAudience, devIssuer, prepareTokenIssuer } from '../../dev/tokens.ts'
 import { sleep, within } from '../../lib/backoff.ts';
 import { createRandom, type Random } from '../actors/support/random.ts';
 import type { Scope } from '../support/machine.ts';
-import { startSimulatedEngine, type SimulatedEngine } from './engine/engine.ts';
+import { startTroubledEngine, type TroubledEngine } from './engine/engine.ts';
 import { layWire, type Place, type Wire } from './wire.ts';
 import { unluckyTenant } from './workload.ts';
 
@@ -54,7 +54,7 @@ export interface World {
   readonly gateways: readonly Gateway[];
   /** Undefined where namespaces can't be had. */
   readonly wire: Wire | undefined;
-  readonly engine: SimulatedEngine;
+  readonly engine: TroubledEngine;
   token(tenant: string, scope?: string): Promise<string>;
   /** The server that leads a stream now; undefined where nobody does. */
   leaderOf(stream: string): Promise<NatsPlaceName | undefined>;
@@ -111,7 +111,7 @@ export async function startWorld(scope: Scope, options: WorldOptions): Promise<W
   const entered = (place: Place): { readonly enter?: readonly string[] } =>
     wire === undefined ? {} : { enter: wire.machines[place].enter };
 
-  const engine = await startSimulatedEngine(
+  const engine = await startTroubledEngine(
     join(folder, 'engine.sock'),
     unluckyTenant,
     createRandom(random.below(2 ** 31)),

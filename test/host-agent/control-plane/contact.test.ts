@@ -24,7 +24,7 @@ import { contextOf, fleetOf, h1, hostRecord } from '../../actors/support/records
 import { temporaryFolder } from '../../support/folder.ts';
 import { until } from '../../support/until.ts';
 import { startControlPlane } from '../support/control-plane.ts';
-import { startFakeEngine } from '../support/fake-engine.ts';
+import { simulatedEngine, statusesOn } from '../support/simulated-engine.ts';
 import { startLocalAgent } from '../support/in-process.ts';
 
 const minute = 60_000;
@@ -180,7 +180,7 @@ const allowedMs = 10 * minute;
 async function startGround(t: Test) {
   const dir = temporaryFolder(t);
   const controlPlane = await startControlPlane(t, join(dir, 'nats'));
-  const engine = await startFakeEngine(t);
+  const engine = await simulatedEngine(t);
   const stateDir = join(dir, 'agent');
   const time = machine();
   const start = (machineTime = time) =>
@@ -195,7 +195,7 @@ async function startGround(t: Test) {
   const first = await start();
   const { id } = controlPlane.desire({ registry: 'registry.example', repository: 'web' });
   await controlPlane.reported(id, ({ observation }) => observation.status === 'running');
-  const status = () => [...engine.containers.values()].map(({ status }) => status).join();
+  const status = () => statusesOn(engine).join();
   const starts = () => engine.calls().filter(({ path }) => path.endsWith('/start')).length;
   const becomes = (wanted: string) =>
     until(
@@ -263,7 +263,7 @@ t.test('after a boot of the machine nothing starts before the control plane has 
   const { controlPlane, engine, start, first, starts, status, becomes } = await startGround(t);
   controlPlane.goAway();
   await first.stop();
-  for (const container of engine.containers.values()) Object.assign(container, { status: 'exited' });
+  for (const container of engine.model.containers.values()) engine.model.exit(container, 0);
   const time = machine('boot 2', 1000);
   const second = await start(time);
   await logged(second, 'contact_awaited');

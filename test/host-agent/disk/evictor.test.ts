@@ -1,5 +1,5 @@
 /**
- * Containers that are slow to measure, and a disk that fills meanwhile: on a fake engine, by a
+ * Containers that are slow to measure, and a disk that fills meanwhile: on a simulated engine, by a
  * clock that is set.
  */
 import { tmpdir } from 'node:os';
@@ -21,14 +21,19 @@ import { createLog } from '../../../lib/log.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { until } from '../../support/until.ts';
-import { json, startFakeEngine, type FakeCall, type FakeContainer } from '../support/fake-engine.ts';
+import type { EngineCall } from '../../support/engine/api.ts';
+import type { ContainerState } from '../../support/engine/model.ts';
+import { writeAnswer } from '../../support/engine/server.ts';
+import { simulatedEngine } from '../support/simulated-engine.ts';
 import { labels } from '../../../host-agent/docker/ownership.ts';
 
 const owner = { cluster: 'c1', host: 'h1' as HostKey };
 const intervalMs = 30_000;
 const limitBytes = 100;
 
-const isMeasurement = ({ path, query }: FakeCall): boolean => path.endsWith('/json') && query.get('size') === '1';
+const sizeOf = (bytes: number) => ({ status: 200, body: { SizeRw: bytes, Mounts: [] } });
+
+const isMeasurement = ({ path, query }: EngineCall): boolean => path.endsWith('/json') && query.get('size') === '1';
 
 /**
  * What a container's measurement says: bytes, or nothing before the test answers it, or before its
@@ -39,36 +44,35 @@ type Size = number | 'held' | 'late';
 const lateMs = 200;
 
 async function start(t: Test) {
-  const fake = await startFakeEngine(t);
+  const simulated = await simulatedEngine(t);
+  const { model } = simulated;
   const sizes = new Map<string, Size>();
   const held = new Map<string, ServerResponse>();
   const measured: string[] = [];
-  fake.intercept((call, response) => {
+  simulated.intercept((call, response) => {
     const { container } = call;
     if (container === undefined || !isMeasurement(call)) return undefined;
     measured.push(container.name);
     const size = sizes.get(container.name) ?? 0;
-    if (typeof size === 'number') return json(response, 200, { SizeRw: size, Mounts: [] });
+    if (typeof size === 'number') return sizeOf(size);
     if (size === 'held') held.set(container.name, response);
     return 'hang';
   });
-  const add = (name: string, tenant: string, size: Size, status: FakeContainer['status'] = 'running'): string => {
-    const id = `0190a000-0000-7000-8000-${String(fake.containers.size).padStart(12, '0')}`;
+  const add = (
+    name: string,
+    tenant: string,
+    size: Size,
+    state: ContainerState = { status: 'running', startedAt: '' },
+  ): string => {
+    const id = `0190a000-0000-7000-8000-${String(model.containers.size).padStart(12, '0')}`;
     const marks = { [labels.cluster]: owner.cluster, [labels.host]: owner.host };
-    fake.containers.set(name, {
-      id: name,
-      name,
-      labels: { ...marks, [labels.tenant]: tenant, [labels.container]: id },
-      image: '',
-      status,
-      startedAt: '',
-      finishedAt: '',
-    });
+    const made = { ...marks, [labels.tenant]: tenant, [labels.container]: id };
+    model.add({ id: name, name, labels: made, network: null, state });
     sizes.set(name, size);
     return id;
   };
 
-  const tcp = createTransport(parseEngineAddress(fake.host) as EngineAddress, () => undefined);
+  const tcp = createTransport(parseEngineAddress(simulated.host) as EngineAddress, () => undefined);
   let underWay = 0;
   const transport: Transport = {
     ...tcp,
@@ -108,7 +112,8 @@ async function start(t: Test) {
     engine.close();
   });
   return {
-    fake,
+    simulated,
+    model,
     clock,
     pressure,
     keeper,
@@ -128,7 +133,7 @@ async function start(t: Test) {
       );
       await setImmediate();
     },
-    answer: (name: string, bytes: number) => json(held.get(name) as ServerResponse, 200, { SizeRw: bytes, Mounts: [] }),
+    answer: (name: string, bytes: number) => writeAnswer(held.get(name) as ServerResponse, sizeOf(bytes)),
     isHeld: (name: string) => held.has(name),
     evicted: () => evicted.map(({ dockerId }) => dockerId),
     fault: () => faults.list().find(({ kind }) => kind === 'disk_unmeasured')?.message,
@@ -136,7 +141,7 @@ async function start(t: Test) {
 }
 
 t.test('a tenant whose containers are slow to measure delays its own alone', async (t) => {
-  const { add, look, until, evicted, measured, fake } = await start(t);
+  const { add, look, until, evicted, measured, simulated } = await start(t);
   for (const name of ['slow-1', 'slow-2', 'slow-3']) add(name, 'slow', 'held');
   add('small', 'acme', limitBytes);
   add('large', 'acme', limitBytes + 1);
@@ -144,7 +149,7 @@ t.test('a tenant whose containers are slow to measure delays its own alone', asy
   await look();
   await until(() => evicted().length === 2, 'evictions while others are being measured');
   t.same(evicted().toSorted(), ['large', 'other'], 'what is over its limit goes at once');
-  t.equal(fake.hanging().length, 1, 'one measurement of a tenant at a time');
+  t.equal(simulated.hanging().length, 1, 'one measurement of a tenant at a time');
   t.ok(measured.includes('small'));
 });
 
@@ -181,7 +186,7 @@ t.test('what is slow to measure is measured less often, and all others at their 
 
 t.test('what has exited is measured too', async (t) => {
   const { add, look, until, evicted } = await start(t);
-  add('exited', 'acme', limitBytes + 1, 'exited');
+  add('exited', 'acme', limitBytes + 1, { status: 'exited', startedAt: '', finishedAt: '', exitCode: 0 });
   add('running', 'acme', limitBytes + 1);
   await look();
   await until(() => evicted().includes('running'), 'the eviction of the last');
@@ -189,7 +194,7 @@ t.test('what has exited is measured too', async (t) => {
 });
 
 t.test('what cannot be measured in time is a fault at once, and goes under pressure, one at a time', async (t) => {
-  const { add, look, until, evicted, fault, keeper, pressure, clock, fake } = await start(t);
+  const { add, look, until, evicted, fault, keeper, pressure, clock, model } = await start(t);
   const ids = [add('late-1', 'acme', 'late'), add('late-2', 'globex', 'late')];
   add('small', 'acme', limitBytes);
   await look();
@@ -201,15 +206,15 @@ t.test('what cannot be measured in time is a fault at once, and goes under press
   t.equal(evicted().length, 1);
   await look();
   t.equal(evicted().length, 1, 'the removal of the first is awaited');
-  fake.containers.delete(String(evicted()[0]));
+  model.drop(String(evicted()[0]));
   clock.nowMs += 1;
   await look();
   t.equal(evicted().length, 1, 'and what it frees');
   pressure.atMs = clock.nowMs + 1;
   await look();
   t.same(evicted().toSorted(), ['late-1', 'late-2'], 'the next, for the disk is still full');
-  fake.containers.delete('late-1');
-  fake.containers.delete('late-2');
+  model.drop('late-1');
+  model.drop('late-2');
   await look();
   t.equal(fault(), undefined);
   t.notOk(evicted().includes('small'), 'what keeps to its limit stays');

@@ -16,14 +16,14 @@ import {
 } from '../../../host-agent/control-plane/identity.ts';
 import { startAgent, type AgentProcess } from '../../host-agent/support/agent.ts';
 import { host, startControlPlane } from '../../host-agent/support/control-plane.ts';
-import { startFakeEngine } from '../../host-agent/support/fake-engine.ts';
 import { until } from '../../support/until.ts';
+import { simulatedEngine } from '../../host-agent/support/simulated-engine.ts';
 
 async function startGround(t: Test) {
   const dir = mkdtempSync(join(tmpdir(), 'longshore-bound-'));
   t.teardown(() => rmSync(dir, { recursive: true, force: true }));
   const controlPlane = await startControlPlane(t, join(dir, 'nats'));
-  const engine = await startFakeEngine(t);
+  const engine = await simulatedEngine(t);
   const stateDir = join(dir, 'agent');
   const identityFile = join(stateDir, 'identity.json');
   const start = (env = {}) => startAgent(t, { dockerHost: engine.host, stateDir, controlPlane, env });

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startControlPlane } from '../../host-agent/support/control-plane.ts';
-import { startFakeEngine } from '../../host-agent/support/fake-engine.ts';
+import { simulatedEngine } from '../../host-agent/support/simulated-engine.ts';
 import { startLocalAgent } from '../../host-agent/support/in-process.ts';
 
 const hourMs = 3_600_000;
@@ -16,7 +16,7 @@ t.test('a clock that is set back does not remove the back-off', async (t) => {
   let setMs = 0;
   const clock = { nowMs: () => Date.now() + setMs, monotonicMs: () => performance.now() };
   // The engine is on the same machine, and has the same clock.
-  const engine = await startFakeEngine(t, clock.nowMs);
+  const engine = await simulatedEngine(t, clock.nowMs);
   const agent = await startLocalAgent(t, {
     dockerHost: engine.host,
     stateDir: join(dir, 'agent'),
@@ -28,9 +28,10 @@ t.test('a clock that is set back does not remove the back-off', async (t) => {
   await controlPlane.reported(id, ({ observation }) => observation.status === 'running');
 
   setMs = -hourMs;
-  const [container] = engine.containers.values();
+  const [container] = engine.model.containers.values();
   if (container === undefined) throw new Error('no container');
-  engine.crash(container);
+  // It ends as soon as it has begun, by the clock that was set.
+  engine.model.exit(container, 1, new Date(clock.nowMs()).toISOString());
   const { observation } = await controlPlane.reported(id, ({ observation: { status } }) => status === 'backoff');
   t.match(observation, { reason: 'exited' });
   const shownMs = Date.parse(observation.next_retry_at ?? '') - clock.nowMs();

@@ -6,11 +6,10 @@ import { join } from 'node:path';
 import { systemClock } from '../../../lib/clock.ts';
 import { lockHost } from '../../../host-agent/lock.ts';
 import { startControlPlane, host } from '../../host-agent/support/control-plane.ts';
-import { startFakeEngine, type FakeEngine } from '../../host-agent/support/fake-engine.ts';
+import { simulatedEngine, statusesOn } from '../../host-agent/support/simulated-engine.ts';
+import type { SimulatedEngine } from '../../support/engine/server.ts';
 import { startLocalAgent } from '../../host-agent/support/in-process.ts';
 import { until } from '../../support/until.ts';
-
-const statuses = ({ containers }: FakeEngine): string[] => [...containers.values()].map(({ status }) => status);
 
 t.test(
   'two agents with one state folder: the later one works, the earlier one stops and removes nothing',
@@ -18,8 +17,8 @@ t.test(
     const dir = mkdtempSync(join(tmpdir(), 'longshore-cloned-'));
     t.teardown(() => rmSync(dir, { recursive: true, force: true }));
     const controlPlane = await startControlPlane(t, join(dir, 'nats'));
-    const [first, second] = [await startFakeEngine(t), await startFakeEngine(t)];
-    const start = (stateDir: string, engine: FakeEngine) =>
+    const [first, second] = [await simulatedEngine(t), await simulatedEngine(t)];
+    const start = (stateDir: string, engine: SimulatedEngine) =>
       startLocalAgent(t, { dockerHost: engine.host, stateDir, controlPlane, clock: systemClock });
     const errors = ({ entries }: Awaited<ReturnType<typeof start>>) =>
       entries.filter(({ level }) => level === 'error').map(({ event, kind }) => [event, kind]);
@@ -32,8 +31,8 @@ t.test(
     const clone = await start(join(dir, 'b'), second);
 
     await until(
-      () => `one that runs, not ${statuses(first).join()} and ${statuses(second).join()}`,
-      () => statuses(first)[0] === 'exited' && statuses(second)[0] === 'running',
+      () => `one that runs, not ${statusesOn(first).join()} and ${statusesOn(second).join()}`,
+      () => statusesOn(first)[0] === 'exited' && statusesOn(second)[0] === 'running',
     );
     t.same(errors(original), [['host_fault', 'cloned_state']], 'said once, by the one that stopped');
     t.same(errors(clone), []);
@@ -43,11 +42,11 @@ t.test(
       'more heartbeats, and another attempt of the one that stopped',
       () => controlPlane.beats().length > beats + 20 && controlPlane.hellos().length > hellos,
     );
-    t.same([statuses(first), statuses(second)], [['exited'], ['running']], 'they do not fight');
+    t.same([statusesOn(first), statusesOn(second)], [['exited'], ['running']], 'they do not fight');
     t.equal(clone.entries.filter(({ event }) => event === 'session').length, 1, 'the session stays where it is');
 
     await clone.stop();
-    await until('the first takes up its work when the other is silent', () => statuses(first)[0] === 'running');
+    await until('the first takes up its work when the other is silent', () => statusesOn(first)[0] === 'running');
     t.ok(original.entries.some(({ event, kind }) => event === 'host_fault_over' && kind === 'cloned_state'));
     await original.stop();
   },

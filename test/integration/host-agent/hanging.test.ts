@@ -8,15 +8,16 @@ import { join } from 'node:path';
 import { limits } from '../../../schemas/limits.ts';
 import { startAgent } from '../../host-agent/support/agent.ts';
 import { startControlPlane, type Desire } from '../../host-agent/support/control-plane.ts';
-import { json, startFakeEngine } from '../../host-agent/support/fake-engine.ts';
 import { until } from '../../support/until.ts';
+import { simulatedEngine } from '../../host-agent/support/simulated-engine.ts';
+import { refusal } from '../../support/engine/model.ts';
 import { labels } from '../../../host-agent/docker/ownership.ts';
 
 async function startGround(t: Test) {
   const dir = mkdtempSync(join(tmpdir(), 'longshore-hanging-'));
   t.teardown(() => rmSync(dir, { recursive: true, force: true }));
   const controlPlane = await startControlPlane(t, join(dir, 'nats'));
-  const engine = await startFakeEngine(t);
+  const engine = await simulatedEngine(t);
   const agent = startAgent(t, { dockerHost: engine.host, stateDir: join(dir, 'agent'), controlPlane });
   return { controlPlane, engine, agent };
 }
@@ -98,9 +99,7 @@ t.test('an engine that answers and lists nothing is a fault of the host, said on
   const { controlPlane, engine, agent } = await startGround(t);
   const { id } = controlPlane.desire(image('well'));
   await controlPlane.reported(id, isRunning);
-  engine.intercept(({ path }, response) =>
-    path === '/containers/json' ? json(response, 500, { message: 'database is locked' }) : undefined,
-  );
+  engine.intercept(({ path }) => (path === '/containers/json' ? refusal(500, 'database is locked') : undefined));
   const faults = () => controlPlane.beats().at(-1)?.faults ?? [];
   await until('a beat that names the fault', () => faults().some(({ kind }) => kind === 'engine_degraded'));
   t.match(faults()[0]?.message, /database is locked/);
@@ -146,7 +145,7 @@ t.test('a log that cannot be read to its end does not keep its container', async
   t.match(removing.observation.message, /its log cannot be saved/);
   await agent.logged('step', ({ detail }) => /unexpected end of JSON input/.test(String(detail)));
   await controlPlane.reported(id, ({ gone }) => gone, 120_000);
-  t.equal(engine.containers.size, 0);
+  t.equal(engine.model.containers.size, 0);
   t.match(await agent.logged('log_abandoned'), { level: 'error', container: id, why: /unexpected end of JSON input/ });
   t.match(await agent.metrics(), /longshore_agent_logs_abandoned_total 1/);
   t.same(

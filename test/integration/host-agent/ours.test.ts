@@ -2,14 +2,13 @@
  * What the agent takes for its own: containers that bear its cluster and its host (A4), answers in
  * its own inbox (A7).
  */
-import { join } from 'node:path';
 import t from 'tap';
 import { connect, credsAuthenticator } from '@nats-io/transport-node';
 import { readFileSync } from 'node:fs';
 import { startNats } from '../../../dev/servers/nats.ts';
 import { emptyDesired, type DesiredSet } from '../../../host-agent/workload/desired.ts';
 import { createEngine } from '../../../host-agent/docker/engine.ts';
-import { createTransport } from '../../../host-agent/docker/transport.ts';
+import { createTransport, parseEngineAddress, type EngineAddress } from '../../../host-agent/docker/transport.ts';
 import { inventory, observe } from '../../../host-agent/reconcile/inventory.ts';
 import { createBody } from '../../../host-agent/spec/create-body.ts';
 import { sync, type SyncTarget } from '../../../host-agent/control-plane/sync.ts';
@@ -17,17 +16,14 @@ import type { ContainerId, HostKey } from '../../../schemas/ids.ts';
 import type { SyncAnswer } from '../../../schemas/wire/host.ts';
 import { subjects } from '../../../schemas/wire/subjects.ts';
 import { containerId, quietLog } from '../../actors/support.ts';
-import { createRandom } from '../../actors/support/random.ts';
-import { startSimulatedEngine } from '../../faults/engine/engine.ts';
+import { simulatedEngine } from '../../host-agent/support/simulated-engine.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { container, owner, reference } from '../../host-agent/support/decisions.ts';
 import { containerName, type Owner } from '../../../host-agent/docker/ownership.ts';
 
 t.test('containers of another cluster, or of another host on the same engine, are never seen', async (t) => {
-  const simulated = await startSimulatedEngine(join(temporaryFolder(t), 'engine.sock'), 'nobody', createRandom(1));
-  t.teardown(() => simulated.close());
-  const socketPath = simulated.host.replace(/^unix:\/\//, '');
-  const engine = createEngine(createTransport({ kind: 'unix', socketPath }, () => {}));
+  const { host } = await simulatedEngine(t);
+  const engine = createEngine(createTransport(parseEngineAddress(host) as EngineAddress, () => {}));
   t.teardown(() => engine.close());
   await engine.probe(60_000);
   await engine.pull(reference, AbortSignal.timeout(60_000));

@@ -1,0 +1,15 @@
+/** The simulated engine of one test, with a clock of its own where the test sets one. */
+import type { Test } from 'tap';
+import { EngineModel } from '../../support/engine/model.ts';
+import { startSimulatedEngine, type SimulatedEngine } from '../../support/engine/server.ts';
+
+/** `nowMs`: of the machine that the engine is on. */
+export async function simulatedEngine(t: Test, nowMs: () => number = Date.now): Promise<SimulatedEngine> {
+  const engine = await startSimulatedEngine(new EngineModel({ nowMs }));
+  t.teardown(() => engine.close());
+  return engine;
+}
+
+/** The statuses of all containers on the engine. */
+export const statusesOn = ({ model }: SimulatedEngine): string[] =>
+  [...model.containers.values()].map(({ state }) => state.status);

@@ -1,0 +1,271 @@
+/**
+ * A container engine without containers: its state, and every change that a call of the Docker
+ * Engine API makes to it, with the engine's own refusals (304, 404, 409). It does no I/O; the clock
+ * and the ids come from outside.
+ */
+import { randomBytes } from 'node:crypto';
+import { labels as ours } from '../../../host-agent/docker/ownership.ts';
+
+export type Labels = Readonly<Record<string, string>>;
+
+export type ContainerState =
+  | { readonly status: 'created' }
+  | { readonly status: 'running'; readonly startedAt: string }
+  | { readonly status: 'exited'; readonly startedAt: string; readonly finishedAt: string; readonly exitCode: number };
+
+export interface SimulatedContainer {
+  readonly id: string;
+  readonly name: string;
+  readonly labels: Labels;
+  readonly network: string | null;
+  state: ContainerState;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly body?: unknown;
+}
+
+export interface EngineCounts {
+  running: number;
+  created: number;
+  started: number;
+  stopped: number;
+  removed: number;
+}
+
+export interface ModelOptions {
+  readonly nowMs?: () => number;
+  readonly newId?: () => string;
+  /** No image has to be pulled. */
+  readonly hasEveryImage?: boolean;
+}
+
+interface Network {
+  readonly Id: string;
+  readonly Name: string;
+  readonly Created: string;
+  readonly Labels: Labels;
+}
+
+interface EventListener {
+  readonly labels: Labels;
+  readonly hear: (line: string) => void;
+}
+
+const never = '0001-01-01T00:00:00Z';
+const anyImage = `sha256:${'0'.repeat(64)}`;
+
+export const refusal = (status: number, message: string): Answer => ({ status, body: { message } });
+
+const bears = (labels: Labels, asked: Labels): boolean =>
+  Object.entries(asked).every(([name, value]) => labels[name] === value);
+
+export class EngineModel {
+  readonly counts: EngineCounts = { running: 0, created: 0, started: 0, stopped: 0, removed: 0 };
+  /** One sentence for each container that was started while another of its id ran. */
+  readonly doubles: string[] = [];
+  readonly #nowMs: () => number;
+  readonly #newId: () => string;
+  readonly #hasEveryImage: boolean;
+  readonly #containers = new Map<string, SimulatedContainer>();
+  readonly #byName = new Map<string, SimulatedContainer>();
+  /** By the id that Longshore gave: an agent asks for one at a time. */
+  readonly #byContainer = new Map<string, Set<SimulatedContainer>>();
+  readonly #images = new Map<string, string>();
+  readonly #networks: Network[] = [];
+  readonly #listeners = new Set<EventListener>();
+  readonly #waiting = new Map<string, Set<() => void>>();
+
+  constructor(options: ModelOptions = {}) {
+    this.#nowMs = options.nowMs ?? Date.now;
+    this.#newId = options.newId ?? (() => randomBytes(32).toString('hex'));
+    this.#hasEveryImage = options.hasEveryImage ?? false;
+  }
+
+  /** By the engine's id. */
+  get containers(): ReadonlyMap<string, SimulatedContainer> {
+    return this.#containers;
+  }
+
+  find(idOrName: string): SimulatedContainer | undefined {
+    return this.#containers.get(idOrName) ?? this.#byName.get(idOrName.replace(/^\//, ''));
+  }
+
+  running(): SimulatedContainer[] {
+    return [...this.#containers.values()].filter(({ state }) => state.status === 'running');
+  }
+
+  /** Puts a container there as it is, with no event. */
+  add(container: SimulatedContainer): void {
+    this.#containers.set(container.id, container);
+    this.#byName.set(container.name, container);
+    this.#siblings(container.labels).add(container);
+  }
+
+  create(
+    name: string,
+    body: { readonly Image: string; readonly Labels?: Labels; readonly HostConfig?: object },
+  ): Answer {
+    if (this.imageId(body.Image) === undefined) return refusal(404, `No such image: ${body.Image}`);
+    const twin = this.#byName.get(name);
+    if (twin !== undefined) {
+      return refusal(409, `Conflict. The container name "/${name}" is already in use by container "${twin.id}".`);
+    }
+    const { HostConfig: config = {}, Labels: labels = {} } = body;
+    const network = 'NetworkMode' in config ? String(config.NetworkMode) : null;
+    const made: SimulatedContainer = { id: this.#newId(), name, labels, network, state: { status: 'created' } };
+    this.add(made);
+    this.counts.created += 1;
+    this.#tell('create', made);
+    return { status: 201, body: { Id: made.id, Warnings: [] } };
+  }
+
+  start(made: SimulatedContainer): Answer {
+    if (made.state.status === 'running') return { status: 304 };
+    const { network } = made;
+    if (network !== null && !this.#networks.some(({ Name }) => Name === network)) {
+      return refusal(404, `network ${network} not found`);
+    }
+    const id = made.labels[ours.container];
+    for (const twin of id === undefined ? [] : this.#siblings(made.labels)) {
+      if (twin === made || twin.state.status !== 'running') continue;
+      this.doubles.push(`${id}: ${made.id.slice(0, 12)} was started beside ${twin.id.slice(0, 12)}`);
+    }
+    made.state = { status: 'running', startedAt: this.#now() };
+    this.counts.started += 1;
+    this.counts.running += 1;
+    this.#tell('start', made);
+    return { status: 204 };
+  }
+
+  stop(made: SimulatedContainer): Answer {
+    if (made.state.status !== 'running') return { status: 304 };
+    this.counts.stopped += 1;
+    this.exit(made, 0);
+    this.#tell('stop', made);
+    return { status: 204 };
+  }
+
+  /** It ends by itself. `startedAt`: where it is to have begun at another time. */
+  exit(made: SimulatedContainer, exitCode: number, startedAt?: string): void {
+    if (made.state.status !== 'running') return;
+    const finishedAt = this.#now();
+    made.state = { status: 'exited', startedAt: startedAt ?? made.state.startedAt, finishedAt, exitCode };
+    this.counts.running -= 1;
+    for (const done of this.#waiting.get(made.id) ?? []) done();
+    this.#waiting.delete(made.id);
+    this.#tell('die', made);
+  }
+
+  remove(made: SimulatedContainer): Answer {
+    if (made.state.status === 'running') {
+      return refusal(409, `You cannot remove a running container ${made.id}. Stop the container first`);
+    }
+    this.drop(made.id);
+    this.counts.removed += 1;
+    this.#tell('destroy', made);
+    return { status: 204 };
+  }
+
+  /** Takes a container away, with no event. */
+  drop(id: string): void {
+    const made = this.#containers.get(id);
+    if (made === undefined) return;
+    this.#containers.delete(id);
+    this.#byName.delete(made.name);
+    const siblings = this.#siblings(made.labels);
+    siblings.delete(made);
+    if (siblings.size === 0) this.#byContainer.delete(made.labels[ours.container] ?? '');
+  }
+
+  list(asked: Labels): Answer {
+    const id = asked[ours.container];
+    const among = id === undefined ? this.#containers.values() : (this.#byContainer.get(id) ?? []);
+    const body = [...among]
+      .filter(({ labels }) => bears(labels, asked))
+      .map(({ id: Id, labels: Labels, state: { status } }) => ({ Id, State: status, Status: status, Labels }));
+    return { status: 200, body };
+  }
+
+  inspect({ id, name, labels, state }: SimulatedContainer): Answer {
+    const body = {
+      Id: id,
+      Name: `/${name}`,
+      State: {
+        Status: state.status,
+        OOMKilled: false,
+        ExitCode: state.status === 'exited' ? state.exitCode : 0,
+        Error: '',
+        StartedAt: state.status === 'created' ? never : state.startedAt,
+        FinishedAt: state.status === 'exited' ? state.finishedAt : never,
+      },
+      Config: { Labels: labels },
+      NetworkSettings: { Ports: {} },
+    };
+    return { status: 200, body };
+  }
+
+  pull(reference: string): void {
+    this.#images.set(reference, this.#images.get(reference) ?? `sha256:${this.#newId()}`);
+  }
+
+  /** By reference or by id. */
+  imageId(name: string): string | undefined {
+    if (this.#hasEveryImage) return anyImage;
+    return this.#images.get(name) ?? [...this.#images.values()].find((id) => id === name);
+  }
+
+  networks(asked: Labels): Answer {
+    return { status: 200, body: this.#networks.filter(({ Labels: labels }) => bears(labels, asked)) };
+  }
+
+  createNetwork(body: { readonly Name: string; readonly Labels?: Labels }): Answer {
+    const network = { Id: this.#newId(), Name: body.Name, Created: this.#now(), Labels: body.Labels ?? {} };
+    this.#networks.push(network);
+    return { status: 201, body: { Id: network.Id } };
+  }
+
+  removeNetwork(id: string): Answer {
+    const at = this.#networks.findIndex(({ Id }) => Id === id);
+    if (at < 0) return refusal(404, `network ${id} not found`);
+    this.#networks.splice(at, 1);
+    return { status: 204 };
+  }
+
+  /** Lines of `GET /events`, from now on. @returns a function that ends them */
+  onEvent(labels: Labels, hear: (line: string) => void): () => void {
+    const listener = { labels, hear };
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  /** Calls back when the container is down; at once where it is. @returns a function that gives up */
+  onDown(made: SimulatedContainer, done: () => void): () => void {
+    if (made.state.status !== 'running') {
+      done();
+      return () => undefined;
+    }
+    const waiting = this.#waiting.get(made.id) ?? new Set();
+    this.#waiting.set(made.id, waiting.add(done));
+    return () => void waiting.delete(done);
+  }
+
+  #now(): string {
+    return new Date(this.#nowMs()).toISOString();
+  }
+
+  #siblings(labels: Labels): Set<SimulatedContainer> {
+    const id = labels[ours.container] ?? '';
+    const known = this.#byContainer.get(id) ?? new Set<SimulatedContainer>();
+    this.#byContainer.set(id, known);
+    return known;
+  }
+
+  #tell(action: string, { id, labels }: SimulatedContainer): void {
+    if (this.#listeners.size === 0) return;
+    const event = { Type: 'container', Action: action, Actor: { ID: id, Attributes: labels } };
+    const line = `${JSON.stringify(event)}\n`;
+    for (const { labels: asked, hear } of this.#listeners) if (bears(labels, asked)) hear(line);
+  }
+}

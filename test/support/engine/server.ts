@@ -1,0 +1,140 @@
+/**
+ * The simulated engine on a real socket, as DOCKER_HOST names it. A test may hold, cut or answer
+ * any call itself, where a real engine cannot be asked to misbehave.
+ */
+import { once } from 'node:events';
+import { rmSync } from 'node:fs';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { parseCall, replyTo, type EngineCall, type Streamed } from './api.ts';
+import { refusal, type Answer, type EngineModel } from './model.ts';
+
+export type Verdict =
+  /** As usual. */
+  | undefined
+  /** No answer, until the caller gives up. */
+  | 'hang'
+  /** The connection breaks before the work, or after it. */
+  | 'cut'
+  | 'cut_after'
+  /** The interceptor has written the response, or will. */
+  | 'answered'
+  | Answer;
+
+export type Intercept = (call: EngineCall, response: ServerResponse) => Verdict | Promise<Verdict>;
+
+export interface SimulatedEngine {
+  readonly model: EngineModel;
+  /** As DOCKER_HOST names it. */
+  readonly host: string;
+  intercept(handler: Intercept | undefined): void;
+  /** Calls without an answer, whose callers still wait. */
+  hanging(): readonly EngineCall[];
+  /** Calls without an answer, whose callers gave up. */
+  givenUp(): readonly EngineCall[];
+  /** All calls, as they came. */
+  calls(): readonly EngineCall[];
+  close(): Promise<void>;
+}
+
+export interface ServerOptions {
+  /** A unix socket; absent: a TCP port on loopback. */
+  readonly socketPath?: string;
+  readonly intercept?: Intercept;
+  /** How long a pull takes. */
+  readonly pull?: () => Promise<void>;
+}
+
+export function writeAnswer(response: ServerResponse, { status, body }: Answer): void {
+  response.writeHead(status, { 'content-type': 'application/json' });
+  response.end(body === undefined ? undefined : JSON.stringify(body));
+}
+
+async function bodyOf(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+export async function startSimulatedEngine(model: EngineModel, options: ServerOptions = {}): Promise<SimulatedEngine> {
+  const hanging = new Set<EngineCall>();
+  const givenUp: EngineCall[] = [];
+  const calls: EngineCall[] = [];
+  let { intercept } = options;
+
+  const hang = (call: EngineCall, response: ServerResponse): void => {
+    hanging.add(call);
+    response.once('close', () => {
+      hanging.delete(call);
+      givenUp.push(call);
+    });
+  };
+
+  /** No container says anything: a follower's log ends when its container is down. */
+  const stream = async (streamed: Streamed, response: ServerResponse): Promise<void> => {
+    response.writeHead(200).flushHeaders();
+    switch (streamed.kind) {
+      case 'events':
+        response.once(
+          'close',
+          model.onEvent(streamed.labels, (line) => response.write(line)),
+        );
+        return;
+      case 'logs':
+        if (!streamed.isFollowing) return void response.end();
+        response.once(
+          'close',
+          model.onDown(streamed.container, () => response.end()),
+        );
+        return;
+      case 'pull':
+        response.write(`${JSON.stringify({ status: `Pulling from ${streamed.reference}` })}\n`);
+        await options.pull?.();
+        model.pull(streamed.reference);
+        response.end(`${JSON.stringify({ status: 'Status: Downloaded newer image' })}\n`);
+    }
+  };
+
+  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const call = parseCall(model, request.method ?? '', request.url ?? '/', await bodyOf(request));
+    calls.push(call);
+    const verdict = await intercept?.(call, response);
+    if (verdict === 'answered') return;
+    if (verdict === 'hang') return hang(call, response);
+    if (verdict === 'cut') return void response.destroy();
+    if (typeof verdict === 'object') return writeAnswer(response, verdict);
+    const reply = replyTo(model, call);
+    if (reply.kind !== 'whole') return stream(reply, response);
+    if (verdict === 'cut_after') return void response.destroy();
+    writeAnswer(response, reply.answer);
+  };
+
+  const server = createServer((request, response) => {
+    serve(request, response).catch((error: unknown) => {
+      if (response.headersSent) return void response.destroy();
+      writeAnswer(response, refusal(500, error instanceof Error ? error.message : String(error)));
+    });
+  });
+  const { socketPath } = options;
+  if (socketPath === undefined) server.listen(0, '127.0.0.1');
+  else {
+    rmSync(socketPath, { force: true });
+    server.listen(socketPath);
+  }
+  await once(server, 'listening');
+
+  return {
+    model,
+    host:
+      socketPath === undefined ? `tcp://127.0.0.1:${(server.address() as AddressInfo).port}` : `unix://${socketPath}`,
+    intercept: (handler) => (intercept = handler),
+    hanging: () => [...hanging],
+    givenUp: () => givenUp,
+    calls: () => calls,
+    close: async () => {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
