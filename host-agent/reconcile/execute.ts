@@ -52,7 +52,7 @@ const failed = (reason: Reason, message: string): Outcome => ({
 });
 const imageGone = (reference: string): Outcome => {
   const message = `the image ${reference} was removed from this host`;
-  return { kind: 'retry', why: { reason: 'create_failed', message, exitCode: null }, imageGone: true };
+  return { kind: 'retry', why: { reason: 'create_failed', message, exitCode: null }, fault: 'image_gone' };
 };
 const done: Outcome = { kind: 'done' };
 const changed: Outcome = { kind: 'changed' };
@@ -70,7 +70,7 @@ export function createExecutor(parts: ExecutorParts): Executor {
   const unprotected = (): Outcome | undefined => {
     const message = firewall.refusal();
     if (message === undefined) return undefined;
-    return { kind: 'retry', why: { reason: 'create_failed', message, exitCode: null }, ofHost: true };
+    return { kind: 'retry', why: { reason: 'create_failed', message, exitCode: null }, fault: 'host' };
   };
 
   const create = async (
@@ -80,7 +80,7 @@ export function createExecutor(parts: ExecutorParts): Executor {
     const secrets = await resolveSecrets(parts.secretsDir, container.secret_refs);
     if (secrets.kind === 'missing') {
       const message = `the secret "${secrets.secret}" is not on this host`;
-      return { kind: 'retry', why: { reason: 'secret_missing', message, exitCode: null } };
+      return { kind: 'retry', why: { reason: 'secret_missing', message, exitCode: null }, fault: 'container' };
     }
     const image = await checkImage(imageId);
     if (image === undefined) return imageGone(reference);
@@ -149,7 +149,7 @@ export function createExecutor(parts: ExecutorParts): Executor {
     const marks = (await engine.inspect(name))?.Config.Labels;
     if (marks?.[labels.cluster] === owner.cluster && marks[labels.host] === owner.host) return changed;
     const message = `the name ${name} is taken by a container that is not ours`;
-    return { kind: 'retry', why: { reason: 'create_failed', message, exitCode: null } };
+    return { kind: 'retry', why: { reason: 'create_failed', message, exitCode: null }, fault: 'container' };
   };
 
   const start = async (
@@ -169,7 +169,7 @@ export function createExecutor(parts: ExecutorParts): Executor {
     const detail = detailOf(error);
     if (isRefusal(error, 404) && /no such container/i.test(detail)) return changed;
     const outcome = startFailure(error);
-    return outcome.kind === 'retry' && isNetworkGone(detail) ? { ...outcome, remake: true } : outcome;
+    return outcome.kind === 'retry' && isNetworkGone(detail) ? { ...outcome, fault: 'remake' } : outcome;
   };
 
   const attempt = async (work: () => Promise<Outcome>, explain: (error: Error) => Outcome): Promise<Outcome> => {

@@ -166,8 +166,8 @@ export const startWords = (detail: string): Words => {
 function retry(words: Words, detail: string): Outcome {
   const ofHost = hostFaultPatterns.find(([pattern]) => pattern.test(detail));
   return ofHost === undefined
-    ? { kind: 'retry', why: because(words), detail }
-    : { kind: 'retry', why: because({ ...words, message: ofHost[1] }), detail, ofHost: true };
+    ? { kind: 'retry', why: because(words), fault: 'container', detail }
+    : { kind: 'retry', why: because({ ...words, message: ofHost[1] }), fault: 'host', detail };
 }
 
 /**
@@ -190,7 +190,7 @@ export function pullFailure(error: unknown): Outcome {
   if (error instanceof EngineError && error.fault.kind === 'stalled') return retry(stalledPull, detail);
   if (isPullDeadline(error)) return retry(slowPull, detail);
   if (isOutage(error)) return { kind: 'outage' };
-  if (isAbsentHere.test(detail)) return { kind: 'retry', why: because(absentHere), detail };
+  if (isAbsentHere.test(detail)) return { kind: 'retry', why: because(absentHere), fault: 'container', detail };
   const words = wordsOf(pullPatterns, detail, otherPull);
   return words.reason === 'image_pull' ? retry(words, detail) : { kind: 'failed', why: because(words), detail };
 }
@@ -233,7 +233,7 @@ export function startFailure(error: unknown): Outcome {
 /** It is kept until its last lines are safe, or the agent gives them up. */
 export function drainFailure(error: unknown): Outcome {
   if (isOutage(error)) return { kind: 'outage' };
-  return { kind: 'retry', why: because(otherDrain), detail: detailOf(error) };
+  return { kind: 'retry', why: because(otherDrain), fault: 'container', detail: detailOf(error) };
 }
 
 /**
@@ -243,5 +243,5 @@ export function drainFailure(error: unknown): Outcome {
 export function clearFailure(error: unknown): Outcome {
   if (isOutage(error)) return { kind: 'outage' };
   const detail = detailOf(error);
-  return { kind: 'retry', why: because(otherClear), detail };
+  return { kind: 'retry', why: because(otherClear), fault: 'container', detail };
 }

@@ -20,7 +20,8 @@ import { createWorkload, type Workload } from '../workload/workload.ts';
 import { inventory, observe, type Presence } from './inventory.ts';
 import type { LogCollector } from '../logs/collector.ts';
 import type { RestartStore } from './restart-store.ts';
-import { endOperation, evict, remember, settle, type RestartState } from './restart-state.ts';
+import { afterLook, type Look } from './look.ts';
+import { endOperation, evict, settle, type RestartState } from './restart-state.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Observed } from './observed.ts';
 import { plan } from './plan.ts';
@@ -184,7 +185,8 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
       forget(id);
       return;
     }
-    const restart = remember(restartStore.of(id), wanted, observed, steadyMs(), bounds, watchedSinceMs);
+    const look: Look = { wanted, observed, nowMs: steadyMs(), watchedSinceMs, backoff: bounds };
+    const restart = afterLook(restartStore.of(id), look);
     restartStore.set(id, restart);
     followLogs(observed, restart);
     report(id, wanted, observed, restart);

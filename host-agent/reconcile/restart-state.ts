@@ -8,8 +8,7 @@
  */
 import { backoffMs, type BackoffBounds } from '../../lib/backoff.ts';
 import { limits } from '../../schemas/limits.ts';
-import { startWords } from './failures.ts';
-import type { Observed, RunId } from './observed.ts';
+import type { RunId } from './observed.ts';
 import type { Wanted } from '../workload/wanted.ts';
 import type { Operation, Outcome, Step, Why } from './step.ts';
 
@@ -74,87 +73,10 @@ export const lastingOf = (restart: RestartState): Lasting => {
   return { generation, want, attempt, why, failures, restarts, countedRun, pullDue };
 };
 
-const generationOf = (wanted: Wanted): number => ('container' in wanted ? wanted.container.generation : -1);
-
 export const restartBackoff: BackoffBounds = { minMs: limits.restartBackoffMinMs, maxMs: limits.restartBackoffMaxMs };
 
-/**
- * Takes in what is wanted and what is seen: a new wish starts afresh, a run that ended is counted
- * once.
- *
- * A run that was neither seen nor started since `watchedSinceMs` ended while the agent or the
- * engine was away: most likely it went down with its engine, as at a reboot. That is no failure of
- * its own: it is started again at once, and its back-off stays as it was. The engine's times do not
- * tell: they are of a clock that may have been set.
- */
-export function remember(
-  before: RestartState,
-  wanted: Wanted,
-  observed: Observed,
-  nowMs: number,
-  bounds: BackoffBounds,
-  watchedSinceMs: number,
-): RestartState {
-  const isLeft = before.evicted !== null && !isThere(observed, before.evicted.dockerId);
-  const restart = isLeft ? evictionDone(before, before.evicted.why, nowMs, bounds) : before;
-  const generation = generationOf(wanted);
-  const state = observed.kind === 'present' ? observed.found.state : null;
-  if (generation !== restart.generation || wanted.want !== restart.want) {
-    const isUp = state?.phase === 'running' || state?.phase === 'paused';
-    return {
-      ...restart,
-      generation,
-      want: wanted.want,
-      attempt: { phase: 'clear' },
-      why: null,
-      failures: isUp ? restart.failures : 0,
-      restarts: isUp ? restart.restarts : 0,
-      countedRun: state?.phase === 'exited' ? state.run : restart.countedRun,
-      pullDue: wanted.want === 'running' && wanted.container.pull_policy === 'always' && !isUp,
-    };
-  }
-  if (wanted.want !== 'running' || state === null) return restart;
-  if (state.phase === 'running') {
-    const upMs = atMost(nowMs - state.startedAtMs, restart, nowMs);
-    const seen = isSince(restart.seenUpAtMs, watchedSinceMs) ? restart : { ...restart, seenUpAtMs: nowMs };
-    return upMs >= limits.restartBackoffForgetMs && seen.failures > 0 ? { ...seen, failures: 0 } : seen;
-  }
-  if (state.phase !== 'exited' || state.run === restart.countedRun) return restart;
-  // Its end was the agent's doing.
-  if (observed.kind === 'present' && observed.found.dockerId === restart.evicted?.dockerId) return restart;
-  const { exit, run } = state;
-  // A start that failed never ran, and is known from its error.
-  const isWatched = isSince(restart.seenUpAtMs, watchedSinceMs) || isSince(restart.startedAtMs, watchedSinceMs);
-  if (exit.error === '' && !isWatched) {
-    // A restart all the same; where there are failures, the start that follows is counted as one.
-    const restarts = restart.failures > 0 ? restart.restarts : restart.restarts + 1;
-    return { ...restart, restarts, countedRun: run };
-  }
-  const failures = atMost(exit.upMs, restart, nowMs) >= limits.restartBackoffForgetMs ? 0 : restart.failures;
-  return { ...failed({ ...restart, failures }, explainExit(exit, failures + 1), nowMs, bounds), countedRun: run };
-}
-
-const isThere = (observed: Observed, dockerId: string): boolean =>
-  observed.kind === 'present' && [observed.found, ...observed.extra].some((found) => found.dockerId === dockerId);
-
-const isSince = (atMs: number | null, sinceMs: number): boolean => atMs !== null && atMs >= sinceMs;
-
-/**
- * It has been up for no longer than since the agent started it, whatever the engine's clock says.
- */
-const atMost = (upMs: number, { startedAtMs }: RestartState, nowMs: number): number =>
-  startedAtMs === null ? upMs : Math.min(upMs, nowMs - startedAtMs);
-
-function explainExit(exit: { exitCode: number; oomKilled: boolean; error: string }, failures: number): Why {
-  const { exitCode, oomKilled, error } = exit;
-  const code = `exited with code ${exitCode}`;
-  if (oomKilled) return { reason: 'oom_killed', message: `out of memory: killed at its mem_limit, ${code}`, exitCode };
-  if (error !== '') return { ...startWords(error), exitCode };
-  if (failures < limits.crashLoopExits) return { reason: 'exited', message: code, exitCode };
-  return { reason: 'crash_loop', message: `${code}, ${failures} times in a row`, exitCode };
-}
-
-const failed = (restart: RestartState, why: Why, nowMs: number, bounds: BackoffBounds): RestartState => ({
+/** One more failure in a row: the next attempt waits for the back-off. */
+export const failed = (restart: RestartState, why: Why, nowMs: number, bounds: BackoffBounds): RestartState => ({
   ...restart,
   failures: restart.failures + 1,
   why,
@@ -181,9 +103,10 @@ export function settle(
     case 'changed':
       return restart;
     case 'retry': {
-      const image = outcome.imageGone === true ? null : restart.image;
-      const remake = outcome.remake === true && step.kind === 'start' ? step.dockerId : restart.remake;
-      const isOfHost = outcome.ofHost === true && restart.failures + 1 >= limits.hostFaultTries;
+      const { fault } = outcome;
+      const image = fault === 'image_gone' ? null : restart.image;
+      const remake = fault === 'remake' && step.kind === 'start' ? step.dockerId : restart.remake;
+      const isOfHost = fault === 'host' && restart.failures + 1 >= limits.hostFaultTries;
       const why: Why = isOfHost ? { ...outcome.why, reason: 'host_fault' } : outcome.why;
       return { ...failed(restart, why, nowMs, bounds), image, remake };
     }
@@ -214,7 +137,7 @@ export const evict = (restart: RestartState, dockerId: string, message: string):
  * It is gone, with what it wrote. What is to run is made again after a back-off; what is stopped
  * only says why.
  */
-function evictionDone(restart: RestartState, why: Why, nowMs: number, bounds: BackoffBounds): RestartState {
+export function evictionDone(restart: RestartState, why: Why, nowMs: number, bounds: BackoffBounds): RestartState {
   const after = { ...restart, evicted: null };
   return restart.want === 'running'
     ? failed(after, why, nowMs, bounds)

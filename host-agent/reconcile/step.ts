@@ -41,20 +41,17 @@ export type Outcome =
   | { readonly kind: 'begun'; readonly operation: Operation }
   /** Look again at once: what was acted on is no longer so. */
   | { readonly kind: 'changed' }
-  /**
-   * `ofHost`: no container could be brought up on this host as it is. `remake`: this container of
-   * the engine cannot start again. `imageGone`: what was pulled is not there any more, and has to
-   * be asked for again.
-   */
-  | {
-      readonly kind: 'retry';
-      readonly why: Why;
-      readonly imageGone?: true;
-      readonly remake?: true;
-      readonly ofHost?: true;
-      readonly detail?: string;
-    }
-  /** `detail`, here and above: the engine's own words. They are logged, and never reported. */
+  /** Another attempt may help. `detail`, here and below: the engine's own words, for the log alone. */
+  | { readonly kind: 'retry'; readonly why: Why; readonly fault: RetryFault; readonly detail?: string }
   | { readonly kind: 'failed'; readonly why: Why; readonly detail?: string }
   /** The engine is away or hanging: nothing is known, nothing is counted. */
   | { readonly kind: 'outage' };
+
+/**
+ * What an attempt failed on, as far as the next one depends on it.
+ * - `container`: this container alone.
+ * - `host`: no container could be brought up on this host as it is.
+ * - `image_gone`: the image that was pulled is not there any more; it is pulled again.
+ * - `remake`: this container of the engine cannot start again; another is made.
+ */
+export type RetryFault = 'container' | 'host' | 'image_gone' | 'remake';

@@ -71,7 +71,7 @@ const hostFaults = [
 for (const message of hostFaults) {
   t.test(`a fault of the host: ${message.slice(0, 70)}`, (t) => {
     for (const explain of [pullFailure, createFailure, startFailure]) {
-      t.match(explain(refused(message)), { kind: 'retry', ofHost: true }, explain.name);
+      t.match(explain(refused(message)), { kind: 'retry', fault: 'host' }, explain.name);
     }
     t.end();
   });
@@ -85,7 +85,7 @@ t.test('no fault of the host', (t) => {
     'OCI runtime create failed: container_linux.go:380: starting container process caused: permission denied',
   ]) {
     for (const explain of [pullFailure, createFailure, startFailure]) {
-      t.notOk('ofHost' in explain(refused(message)), `${explain.name}: ${message}`);
+      t.notMatch(explain(refused(message)), { fault: 'host' }, `${explain.name}: ${message}`);
     }
   }
   t.end();

@@ -1,12 +1,13 @@
 /**
- * From any (desired, observed, restart state) the loop of remember, plan, carry out and settle ends in
+ * From any (desired, observed, restart state) the loop of look, plan, carry out and settle ends in
  * "nothing to do", in a bounded number of steps, with the engine as it is desired. The engine here
  * is the plainest model of Docker; what it answers, and when wishes change, comes from the seed.
  */
 import fc from 'fast-check';
 import t from 'tap';
 import { describe } from '../../../host-agent/reconcile/describe.ts';
-import { endOperation, remember, settle, type RestartState } from '../../../host-agent/reconcile/restart-state.ts';
+import { afterLook } from '../../../host-agent/reconcile/look.ts';
+import { endOperation, settle, type RestartState } from '../../../host-agent/reconcile/restart-state.ts';
 import { absent, observedFrom, type EngineState, type Found } from '../../../host-agent/reconcile/observed.ts';
 import { plan } from '../../../host-agent/reconcile/plan.ts';
 import { specHash } from '../../../host-agent/spec/create-body.ts';
@@ -97,9 +98,11 @@ interface World {
 function act(world: World, step: Step, luck: Luck): Outcome {
   switch (luck) {
     case 'retry':
-      return { kind: 'retry', why };
+      return { kind: 'retry', fault: 'container', why };
     case 'failed':
-      return step.kind === 'pull' || step.kind === 'create' ? { kind: 'failed', why } : { kind: 'retry', why };
+      return step.kind === 'pull' || step.kind === 'create'
+        ? { kind: 'failed', why }
+        : { kind: 'retry', fault: 'container', why };
     case 'outage':
       // The call was lost; whether the engine did the work is anybody's guess: here it did.
       apply(world, step, luck);
@@ -157,7 +160,13 @@ const isLong = (step: Step): step is Extract<Step, { kind: 'pull' | 'stop' | 'dr
 /** One look, as the reconciler makes it. Answers the step. */
 function turn(world: World, want: Wanted, luck: Luck): Step {
   const observed = observedFrom(world.engine);
-  world.restart = remember(world.restart, want, observed, world.atMs, bounds, 0);
+  world.restart = afterLook(world.restart, {
+    wanted: want,
+    observed,
+    nowMs: world.atMs,
+    watchedSinceMs: 0,
+    backoff: bounds,
+  });
   describe(want, observed, world.restart);
   const step = plan(want, observed, world.restart, world.atMs);
   switch (step.kind) {
