@@ -11,17 +11,17 @@ import type { ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { describe, describeAway } from './describe.ts';
 import type { DesiredSet } from '../workload/desired.ts';
-import { detailOf, isListFailure, isOutage } from '../docker/errors.ts';
+import { isListFailure, isOutage } from '../docker/errors.ts';
 import type { Engine } from '../docker/engine.ts';
 import type { EngineMonitor } from '../docker/engine-monitor.ts';
 import type { Executor } from './execute.ts';
 import type { Faults } from '../faults.ts';
 import { createWorkload, type Workload } from '../workload/workload.ts';
-import { inventory, observe, type Presence } from './inventory.ts';
+import { observe, type Presence } from './inventory.ts';
 import type { LogCollector } from '../logs/collector.ts';
 import type { RestartStore } from './restart-store.ts';
 import { afterLook, type Look } from './look.ts';
-import { endOperation, evict, settle, type RestartState } from './restart-state.ts';
+import { evict, type RestartState } from './restart-state.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Observed } from './observed.ts';
 import { plan } from './plan.ts';
@@ -30,7 +30,9 @@ import type { Reporter } from '../control-plane/reporter.ts';
 import type { Wanted } from '../workload/wanted.ts';
 import { referenceOf } from '../spec/reference.ts';
 import type { Owner } from '../docker/ownership.ts';
-import type { LongStep, Operation, Outcome, Step } from './step.ts';
+import { createCarryOut } from './carry-out.ts';
+import { createPresentContainers, type PresenceMap } from './present.ts';
+import type { Outcome } from './step.ts';
 
 export interface Reconciler {
   setDesired(desired: DesiredSet): void;
@@ -96,7 +98,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
   const bounds = parts.restartBackoff;
   const workload = createWorkload();
   const timers = new Map<ContainerId, NodeJS.Timeout>();
-  let present: Map<ContainerId, Presence> | undefined;
+  const present = createPresentContainers(engine, owner, parts.faults, clock);
   let orphanWord: number | null = null;
   let isIsolated = false;
   let isFenced = false;
@@ -113,15 +115,12 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
   );
   /** Containers whose look failed, and was said to. */
   const complained = new Set<ContainerId>();
-  /** Since when the engine has not listed its containers, though it answers; null while it does. */
-  let unlistedSinceMs: number | null = null;
-  let lastInventoryMs: number | null = null;
 
-  const isUp = (): boolean => parts.monitor().status().phase === 'up' && present !== undefined;
+  const isUp = (): boolean => parts.monitor().status().phase === 'up' && present.all() !== undefined;
   const look = (ids: Iterable<ContainerId>): void => {
     for (const id of ids) queue.enqueue(id);
   };
-  const lookAtAll = (): void => look([...workload.ids(), ...(present?.keys() ?? []), ...restartStore.ids()]);
+  const lookAtAll = (): void => look([...workload.ids(), ...(present.all()?.keys() ?? []), ...restartStore.ids()]);
   const later = (id: ContainerId, ms: number): void => {
     clearTimeout(timers.get(id));
     timers.set(
@@ -133,7 +132,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
   const judge = (): void => {
     const { orphanState, changed } = workload.judge({
       capacity: parts.capacity(),
-      present,
+      present: present.all(),
       orphanState: restartStore.orphans(),
       orphanWord,
       isIsolated: isIsolated || isFenced,
@@ -142,7 +141,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
     restartStore.setOrphans(orphanState);
     if (workload.orphansHeld() !== held) {
       held = workload.orphansHeld();
-      log.warn('orphans_held', { orphans: held, present: present?.size });
+      log.warn('orphans_held', { orphans: held, present: present.all()?.size });
     }
     look(changed);
   };
@@ -179,7 +178,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
 
   const reconcile = async (id: ContainerId, watchedSinceMs: number): Promise<void> => {
     const observed = await observe(engine, owner, id);
-    notePresence(id, observed);
+    if (present.note(id, observed)) judge();
     const wanted = workload.wanted(id);
     if (observed.kind === 'absent' && !workload.knows(id)) {
       forget(id);
@@ -190,20 +189,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
     restartStore.set(id, restart);
     followLogs(observed, restart);
     report(id, wanted, observed, restart);
-    await carryOut(id, wanted, observed, plan(wanted, observed, restart, steadyMs()));
-  };
-
-  const notePresence = (id: ContainerId, observed: Observed): void => {
-    if (present === undefined) return;
-    const before = present.get(id);
-    if (observed.kind === 'absent') {
-      if (!present.delete(id)) return;
-    } else {
-      const { tenant, placement } = observed.found;
-      if (before?.placement === placement || !Number.isSafeInteger(placement)) return;
-      present.set(id, { tenant, placement, fingerprint: before?.fingerprint ?? '' });
-    }
-    judge();
+    await carryOut({ id, wanted, observed }, plan(wanted, observed, restart, steadyMs()));
   };
 
   const forget = (id: ContainerId): void => {
@@ -236,63 +222,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
     reporter.set({ tenant, id, generation, description });
   };
 
-  const carryOut = async (id: ContainerId, wanted: Wanted, observed: Observed, step: Step): Promise<void> => {
-    switch (step.kind) {
-      case 'none':
-        return;
-      case 'wait':
-        later(id, Math.max(0, step.untilMs - steadyMs()));
-        return;
-      case 'fail':
-        finish(id, step, { kind: 'failed', why: step.why });
-        return;
-      case 'cancel_pull':
-        executor.cancelPull(id);
-        finish(id, step, { kind: 'done' });
-        return;
-      case 'pull':
-      case 'stop':
-      case 'drain':
-        begin(id, wanted, observed, step);
-        return;
-      case 'create':
-      case 'start':
-      case 'unpause':
-      case 'remove':
-        finish(id, step, await executor.short(step, 'container' in wanted ? wanted.container : undefined));
-        return;
-    }
-  };
-
-  const finish = (id: ContainerId, step: Step, outcome: Outcome): void => {
-    note(id, step, outcome);
-    restartStore.set(id, settle(restartStore.of(id), step, outcome, steadyMs(), bounds));
-    again(id, outcome);
-  };
-
-  /** Long work goes on beside the queue; when it ends the container is looked at again. */
-  const begin = (id: ContainerId, wanted: Wanted, observed: Observed, step: LongStep): void => {
-    const tenant = observed.kind === 'present' ? observed.found.tenant : tenantOf(wanted);
-    if (tenant === undefined) return;
-    const operation = operationOf(step, restartStore.of(id).generation);
-    restartStore.set(id, settle(restartStore.of(id), step, { kind: 'begun', operation }, steadyMs(), bounds));
-    report(id, wanted, observed, restartStore.of(id));
-    void executor
-      .long(step, { tenant, id })
-      .catch((error: unknown): Outcome => {
-        log.error('step_failed', { container: id, step: step.kind, error });
-        return { kind: 'outage' };
-      })
-      .then((outcome) => {
-        // Cancelled meanwhile, or forgotten with its container.
-        if (restartStore.of(id).operation !== operation) return;
-        note(id, step, outcome);
-        restartStore.set(id, endOperation(restartStore.of(id), step, outcome, steadyMs(), bounds));
-        again(id, outcome);
-      });
-  };
-
-  const again = (id: ContainerId, outcome: Outcome): void => {
+  const onEnded = (id: ContainerId, outcome: Outcome): void => {
     if (outcome.kind !== 'outage') {
       queue.enqueue(id);
       return;
@@ -300,14 +230,17 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
     parts.monitor().suspect();
     later(id, limits.stepOutageRetryMs);
   };
-
-  const note = (id: ContainerId, step: Step, outcome: Outcome): void => {
-    metrics.step(step.kind, outcome.kind);
-    if (step.kind === 'start' && step.again && outcome.kind === 'done') metrics.restart();
-    const why = 'why' in outcome ? { reason: outcome.why.reason, message: outcome.why.message } : {};
-    const detail = 'detail' in outcome ? { detail: outcome.detail.slice(0, limits.engineDetailChars) } : {};
-    log.info('step', { container: id, step: step.kind, result: outcome.kind, ...why, ...detail });
-  };
+  const carryOut = createCarryOut({
+    executor,
+    restartStore,
+    backoff: bounds,
+    steadyMs,
+    metrics,
+    log,
+    lookLater: later,
+    onBegun: ({ id, wanted, observed }) => report(id, wanted, observed, restartStore.of(id)),
+    onEnded,
+  });
 
   const reportAway = (ids: Iterable<ContainerId>, sinceMs: number): void => {
     const last = new Map([...reporter.all()].map(({ id, description }) => [id, description]));
@@ -319,31 +252,10 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
     }
   };
 
-  const takeInventory = async (): Promise<ReadonlyMap<ContainerId, Presence>> => {
-    const before = present ?? new Map<ContainerId, Presence>();
-    try {
-      present = await inventory(engine, owner);
-    } catch (error) {
-      noteUnlisted(error);
-      throw error;
-    }
-    unlistedSinceMs = null;
-    lastInventoryMs = clock.nowMs();
-    parts.faults.clear('engine_degraded');
+  const listPresent = async (): Promise<PresenceMap> => {
+    const before = await present.list();
     judge();
     return before;
-  };
-
-  const noteUnlisted = (error: unknown): void => {
-    const nowMs = clock.monotonicMs();
-    unlistedSinceMs ??= nowMs;
-    if (nowMs - unlistedSinceMs < limits.engineDegradedMs) return;
-    const seconds = Math.round(limits.engineDegradedMs / 1000);
-    parts.faults.raise(
-      'engine_degraded',
-      `the engine has not listed its containers for ${seconds} s, and the agent decides nothing without that; ` +
-        `look at the engine's log: ${detailOf(error)}`,
-    );
   };
 
   return {
@@ -387,7 +299,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
       if (isOver) lookAtAll();
     },
     onEngineUp: async () => {
-      await takeInventory();
+      await listPresent();
       lookAtAll();
     },
     onEngineAway: (sinceMs) => reportAway(workload.ids(), sinceMs),
@@ -410,14 +322,14 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
       }),
     sweep: async () => {
       if (!isUp()) return;
-      const before = await takeInventory();
-      const after = present ?? new Map<ContainerId, Presence>();
+      const before = await listPresent();
+      const after = present.all() ?? new Map<ContainerId, Presence>();
       const hasChanged = (id: ContainerId) => before.get(id)?.fingerprint !== after.get(id)?.fingerprint;
       look([...before.keys(), ...after.keys()].filter(hasChanged));
       look(workload.ids().filter((id) => !after.has(id)));
     },
     used: () => workload.used(),
-    lastInventoryMs: () => lastInventoryMs,
+    lastInventoryMs: present.lastListedMs,
     orphansHeld: () => workload.orphansHeld(),
     stop: async () => {
       await queue.stop();
@@ -425,17 +337,4 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
       await restartStore.flush();
     },
   };
-}
-
-const tenantOf = (wanted: Wanted) => ('container' in wanted ? wanted.container.tenant : undefined);
-
-function operationOf(step: LongStep, generation: number): Operation {
-  switch (step.kind) {
-    case 'pull':
-      return { kind: 'pull', generation, reference: step.reference };
-    case 'stop':
-      return { kind: 'stop', generation, dockerId: step.dockerId };
-    case 'drain':
-      return { kind: 'drain', generation, dockerId: step.dockerId };
-  }
 }
