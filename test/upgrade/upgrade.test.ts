@@ -15,7 +15,7 @@ import { eventually } from '../e2e/support/eventually.ts';
 import { hostKey, prepareHosts } from '../e2e/support/hosts.ts';
 import { startPrograms, thisRelease } from '../e2e/support/programs.ts';
 import { check, work, type Seen } from '../e2e/support/rolling-load.ts';
-import { startSimulatedEngine } from '../faults/engine/engine.ts';
+import { startTroubledEngine } from '../faults/engine/engine.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { lastVersion, unpackLastRelease } from './last-release.ts';
 
@@ -35,7 +35,7 @@ t.test('an upgrade from the last release and back, under load', { timeout: 600_0
   t.teardown(() => nats.stop());
   const redis = await startRedis({ folder: join(folder, 'redis') });
   t.teardown(() => redis.stop());
-  const engine = await startSimulatedEngine(join(folder, 'engine.sock'), 'nobody', createRandom(1));
+  const engine = await startTroubledEngine(join(folder, 'engine.sock'), 'nobody', createRandom(1));
   t.teardown(() => engine.close());
 
   const access = { ...nats, urls: [nats.url] };

@@ -183,7 +183,7 @@ t.test('classes of a failed pull', (t) => {
     ['dial tcp 1.2.3.4:443: i/o timeout', /in time/],
     ['dial tcp 1.2.3.4:443: connect: connection refused', /cannot be reached/],
     ['toomanyrequests: slow down', /limits the rate/],
-    ['received unexpected HTTP status: 502 Bad Gateway', /log of the agent/],
+    ['received unexpected HTTP status: 502 Bad Gateway', /agent’s log/],
   ] as const) {
     t.match(pullFailure(refused(saying)), { kind: 'retry', why: { reason: 'image_pull', message: words } }, saying);
   }
