@@ -1,5 +1,6 @@
 /**
- * The agent put together: an identity, an engine, a control plane, and what goes on between them.
+ * Builds the agent: connects an identity, an engine and a control plane, and runs what works
+ * between them.
  */
 import { availableParallelism, totalmem } from 'node:os';
 import { jwtAuthenticator, type NatsConnection } from '@nats-io/transport-node';
@@ -60,15 +61,15 @@ export interface AgentParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly life: Lifecycle;
-  /** In place of the machine's own. */
+  /** Replaces the machine's own clock. */
   readonly machineTime?: MachineTime;
-  /** In place of HTTP to DOCKER_HOST. */
+  /** Replaces HTTP to DOCKER_HOST. */
   readonly transport?: Transport;
 }
 
 /**
- * Works from the desired set on disk at once; the control plane and the engine may come later, or
- * go.
+ * Starts work from the desired set on disk; the control plane and the engine may come later, and
+ * may go away.
  */
 export async function startAgent(parts: AgentParts): Promise<void> {
   const { settings, identity, seed, registry, clock, log, life } = parts;
@@ -86,8 +87,8 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     log,
   });
   const { sender } = credentials;
-  // Also what was read from there: a disk that takes no writes is known at the start, not at the
-  // first need.
+  // Written even if nothing changed: a disk that takes no writes shows at the start, not when it
+  // matters.
   credentials.keep();
   const owner: Owner = { cluster, host };
   const stateDir = settings.STATE_DIR;
@@ -128,7 +129,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     reconciler.setWaiting(next === 'waiting');
   };
 
-  /** Why nothing may run here, for a while. */
+  /** Why no container may run here at present. */
   const isolation = { isCutOff: false, isSuperseded: false };
   const isolate = (change: Partial<typeof isolation>): void => {
     Object.assign(isolation, change);
@@ -144,7 +145,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     if (!fence.raise()) return;
     log.error('fenced', { why: 'an operator has removed this host by force: its containers are being stopped' });
     reconciler.setFenced(true);
-    // Asked for until it is given: then this host is taken in again.
+    // The agent asks until it gets a session; the control plane then accepts this host again.
     control.renewSession();
   };
   const stopsAfterMs = () => stoppedAfterMs(settings, capacity().containers);
@@ -171,12 +172,12 @@ export async function startAgent(parts: AgentParts): Promise<void> {
       strangers: () => reconciler.strangers(),
       unjudged: () => reconciler.unjudged(),
       verdicts: (named, gone) => reconciler.hearVerdicts(named, gone),
-      incarnation: (told) => {
-        // The cluster was restored: what it had acknowledged since the backup is told again, in a
-        // session that it knows of. Before the first answer, too: reports may have been
-        // acknowledged by then.
-        if (told > incarnation) control.renewSession();
-        incarnation = Math.max(told, incarnation);
+      incarnation: (announced) => {
+        // The cluster was restored: it has lost what it acknowledged since the backup, so the agent
+        // reports everything again in a new session. This holds before the first answer too: the
+        // cluster may have acknowledged reports by then.
+        if (announced > incarnation) control.renewSession();
+        incarnation = Math.max(announced, incarnation);
       },
     },
     onGreeted: () => {
@@ -301,7 +302,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
 
   const diskWatch = createDiskWatch({
     isEngineUp: () => monitor.status().phase === 'up',
-    // The path of an engine that is reached over the network is one of another machine.
+    // An engine over TCP may be on another machine, and its path means nothing here.
     rootDir: () => (settings.DOCKER_HOST.kind === 'unix' ? engineRoot : undefined),
     images,
     settings,
@@ -348,7 +349,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
   reconciler.setFenced(fence.isUp());
   reconciler.setDesired(desired);
   const running = [
-    // First: nothing may be started before it is known whether it may run.
+    // First: the agent starts nothing before it knows whether containers may run.
     watchContact(contact, contactHeard, settings.BEAT_INTERVAL_MS, stand, signal),
     monitor.run(signal),
     spool.run(publish, signal),
@@ -378,12 +379,12 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     );
   }
 
-  /** One connection after the other: subjects and inboxes of other credentials are others. */
+  /** One connection after another: other credentials mean other subjects and another inbox. */
   async function connect(): Promise<void> {
     while (!signal.aborted) {
       const nc = await openOrFallBack();
       if (nc === undefined) continue;
-      // The connection came when the agent had stopped.
+      // The agent stopped while it was connecting.
       if (signal.aborted) return nc.close();
       connection = nc;
       serving = control.run(nc, reporter, signal);
@@ -392,7 +393,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     }
   }
 
-  /** Undefined: no server took these credentials, and those before are to be tried. */
+  /** Undefined: no server accepted these credentials; the earlier ones are next. */
   async function openOrFallBack(): Promise<NatsConnection | undefined> {
     const opening = open();
     if (!credentials.hasFallback()) return opening;
@@ -401,7 +402,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
     } catch (error) {
       log.error('bound_credentials_unanswered', { error });
       credentials.fallBack();
-      // It goes on dialling, now with the other credentials.
+      // The connection attempt goes on, now with the other credentials; close what it opens.
       void opening.then((nc) => nc.close()).catch(() => undefined);
       return undefined;
     }
@@ -421,7 +422,7 @@ export async function startAgent(parts: AgentParts): Promise<void> {
   life.onStop({
     name: 'agent',
     deadlineMs: limits.stopAgentMs,
-    // Containers go on: the agent's end is none of theirs.
+    // Containers keep running when the agent stops.
     stop: async () => {
       ending.abort();
       pulls.stop();
@@ -434,8 +435,8 @@ export async function startAgent(parts: AgentParts): Promise<void> {
 }
 
 const clonedState =
-  'another agent with the identity of this host started later and works: STATE_DIR was copied. The containers here are ' +
-  'stopped, and none is removed; enrol this machine under a key of its own';
+  'a second agent with the identity of this host is running: STATE_DIR was copied. The containers on this machine are ' +
+  'stopped and none is removed; enrol this machine as a host of its own';
 
 const engineWord = (monitor: EngineMonitor): string => {
   const status = monitor.status();
@@ -451,7 +452,7 @@ function countByStatus(reporter: Reporter): ReadonlyMap<ContainerStatus, number>
   return counts;
 }
 
-/** Events may be lost; what they would have told is found here. */
+/** Finds changes whose events were lost. */
 async function sweepEvery(
   intervalMs: number,
   reconciler: Reconciler,
@@ -482,7 +483,7 @@ async function watchContact(
   while (!signal.aborted) {
     const footing = footingOf(contact.silence());
     stand(footing);
-    // A heartbeat's time: no later than the control plane counts on. What waits for contact goes on
+    // One heartbeat: no later than the control plane assumes. While waiting, contact ends the pause
     // at once.
     await (footing === 'in_touch' ? sleep(lookMs, signal) : heard.wait(lookMs, signal));
   }

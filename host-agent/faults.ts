@@ -1,6 +1,6 @@
 /**
- * What is wrong with this host as a whole, as opposed to one container: said once in the log, shown
- * in the metrics, and carried by every heartbeat to the operator until it is over.
+ * Faults of the whole host, as opposed to one container. The log names each once; the metrics and
+ * every heartbeat show it to the operator until it is over.
  */
 import type { Log } from '../lib/log.ts';
 import type { HostFault } from '../schemas/api/host.ts';
@@ -19,7 +19,7 @@ export type FaultKind = (typeof faultKinds)[number];
 export interface Faults {
   /** The first message of a kind stays until the fault is over. */
   raise(kind: FaultKind, message: string): void;
-  /** Raises it, or replaces its message. */
+  /** Raises the fault, or replaces its message. */
   restate(kind: FaultKind, message: string): void;
   clear(kind: FaultKind): void;
   list(): HostFault[];

@@ -1,7 +1,7 @@
 /**
- * One agent to a state folder, and to a host. On Linux the lock is an abstract socket named after
- * it: the kernel drops it with the process, so that a kill leaves nothing stale. Elsewhere there is
- * no such thing, and no lock.
+ * Allows one agent for a state folder, and one for a host. On Linux the lock is an abstract socket:
+ * the kernel frees it with the process, so a kill leaves nothing stale. Other systems have no such
+ * socket, and no lock.
  */
 import { createHash } from 'node:crypto';
 import { realpathSync } from 'node:fs';
@@ -22,7 +22,7 @@ export const lockStateDir = (stateDir: string): Promise<Stoppable> =>
   lock(process.platform === 'linux' ? realpathSync(stateDir) : stateDir, `on ${stateDir}`);
 
 /**
- * A copied state folder on the same machine would have two agents fight over the same containers.
+ * Two agents with copies of one state folder would fight over the same containers.
  * @throws AlreadyRunning
  */
 export const lockHost = ({ cluster, host }: Owner): Promise<Stoppable> =>

@@ -54,8 +54,7 @@ async function lockOrRefuse(locking: Promise<Stoppable>): Promise<Stoppable> {
 
 /**
  * At the first start the host's key must be on disk: the join token works once, for this key. An
- * agent that forgot the key could not come back without a new token, and its containers would run
- * on with nobody to stop them.
+ * agent without its key needs a new token to come back; until then nothing stops its containers.
  */
 async function writtenOrRefused<T>(stateDir: string, work: () => T | Promise<T>): Promise<T> {
   try {
@@ -70,8 +69,8 @@ async function writtenOrRefused<T>(stateDir: string, work: () => T | Promise<T>)
 }
 
 /**
- * From disk; by enrolment at the first start, and where the credentials have run out and there is a
- * new token.
+ * Reads the identity from disk. Enrols at the first start, and again where the credentials have
+ * expired and a new token is set.
  */
 async function identify(given: AgentSettings, publicKey: string, life: Lifecycle, log: Log): Promise<StoredIdentity> {
   const known = await loadIdentity(given.STATE_DIR, log);

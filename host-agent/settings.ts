@@ -98,7 +98,7 @@ export const settings = {
     limits.imagesHighPercent,
   ),
   IMAGES_LOW_PERCENT: percent(
-    'The removal of unused images ends when the engine’s disk is no fuller than this. At most IMAGES_HIGH_PERCENT.',
+    'The removal of unused images ends when the engine’s disk is no fuller than this. Must not exceed IMAGES_HIGH_PERCENT.',
     limits.imagesLowPercent,
   ),
   NATS_URLS: natsServers('NATS servers, in place of those that the gateway names.', []),

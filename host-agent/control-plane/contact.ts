@@ -1,8 +1,8 @@
 /**
- * When the control plane last answered, and what follows for the containers where
- * STOP_ON_DISCONNECT_MS is set. It is kept on disk: the control plane places a fenced host's
- * containers again by the time that the agent told it (ADR 14), so a restart of the agent must not
- * make that time longer.
+ * When the control plane last answered, and what that means for containers where
+ * STOP_ON_DISCONNECT_MS is set. Kept on disk: the control plane places a silent host's containers
+ * elsewhere after the time that the agent announced (ADR 14), so a restart of the agent must not
+ * extend it.
  */
 import { join } from 'node:path';
 import Type from 'typebox';
@@ -18,7 +18,7 @@ const Count = Type.Integer({ minimum: 0 });
 const decodeRecord = decoder(
   Type.Object({
     v: Type.Literal(1),
-    /** The STOP_ON_DISCONNECT_MS that the control plane was told; 0: never. */
+    /** The STOP_ON_DISCONNECT_MS that the agent announced to the control plane; 0: never. */
     toldMs: Count,
     boot: Type.String(),
     /** The last contact, by the time of the machine in this boot. */
@@ -28,28 +28,28 @@ const decodeRecord = decoder(
 type ContactRecord = ReturnType<typeof decodeRecord>;
 
 export type Footing =
-  /** Containers are kept as they are desired. */
+  /** Containers follow their desired state. */
   | 'in_touch'
   /**
-   * This process cannot prove that it may run them: none is started and none is stopped until that
-   * is known.
+   * This process cannot prove yet that containers may run: it starts none and stops none until it
+   * knows.
    */
   | 'waiting'
-  /** They are stopped. */
+  /** Containers are stopped. */
   | 'cut_off';
 
 export interface Silence {
-  /** Since the last contact; undefined: unknown. */
+  /** Time since the last contact; undefined: unknown. */
   readonly silentMs: number | undefined;
   /** How long this process has run. */
   readonly ranMs: number;
-  /** 0: the containers are never stopped for this. */
+  /** 0: silence never stops containers. */
   readonly allowedMs: number;
 }
 
 /**
- * An agent that starts too late to prove contact gets a moment to make it, so that a pause of the
- * agent alone stops nothing.
+ * An agent that starts without proof of contact gets a moment to make contact, so that a pause of
+ * the agent alone stops nothing.
  */
 export function footingOf({ silentMs, ranMs, allowedMs }: Silence): Footing {
   if (allowedMs === 0) return 'in_touch';
@@ -57,7 +57,7 @@ export function footingOf({ silentMs, ranMs, allowedMs }: Silence): Footing {
   return ranMs < limits.firstContactMs ? 'waiting' : 'cut_off';
 }
 
-/** The shorter of what the control plane was told and what is set now: it may count on either. */
+/** The shorter of the announced and the current setting: the control plane may rely on either. */
 export function strictest(toldMs: number, setMs: number): number {
   return toldMs === 0 || setMs === 0 ? Math.max(toldMs, setMs) : Math.min(toldMs, setMs);
 }
@@ -65,8 +65,8 @@ export function strictest(toldMs: number, setMs: number): number {
 type StopSettings = Pick<AgentSettings, 'STOP_ON_DISCONNECT_MS' | 'BEAT_INTERVAL_MS' | 'STOP_GRACE_MS'>;
 
 /**
- * How long after its last contact a live agent with a live engine has stopped everything; null: it
- * never stops it for that. The control plane adds `fenceMarginMs`, which also covers the time that
+ * How long after its last contact a live agent with a live engine has stopped every container;
+ * null: silence stops none. The control plane adds `fenceMarginMs`, which also covers the time that
  * a supervisor takes to start an agent again.
  */
 export function stoppedAfterMs(settings: StopSettings, containers: number): number | null {
@@ -81,13 +81,16 @@ export const stopAllMs = (
 
 export interface Contact {
   /**
-   * The control plane has answered. Ends no isolation: what is on disk may have been placed
-   * elsewhere meanwhile.
+   * The control plane has answered. That alone ends no isolation: the control plane may have placed
+   * the containers elsewhere meanwhile.
    */
   heard(): void;
   /** Owners have said what this host should run. */
   synced(): void;
-  /** It has given a session, and knows how long this agent lets containers run without it. */
+  /**
+   * The control plane gave a session, and so knows how long this agent lets containers run without
+   * contact.
+   */
   greeted(): void;
   silence(): Silence;
   flush(): Promise<void>;
@@ -134,6 +137,6 @@ export async function loadContact(
   };
 }
 
-/** A contact of another boot proves nothing: nobody knows how long the machine was off. */
+/** A contact from an earlier boot proves nothing: the machine may have been off for any time. */
 const provenAtMs = ({ boot, atMs }: ContactRecord, time: MachineTime): number | undefined =>
   boot === time.boot && atMs <= time.nowMs() ? atMs : undefined;

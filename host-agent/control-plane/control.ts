@@ -1,6 +1,6 @@
 /**
- * The agent's side of the control plane: a session, the desired set, heartbeats. Each goes on by
- * itself when the connection comes back; without a connection the agent works from what it knows.
+ * The agent's side of the control plane: session, desired set, heartbeats. Each resumes by itself
+ * when the connection returns; without a connection the agent works from what it knows.
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import Type from 'typebox';
@@ -30,15 +30,15 @@ export interface Control {
   /** Rejects while there is no connection. */
   readonly request: Request;
   /**
-   * Serves until the signal aborts, or until the next connection is to be made with other
-   * credentials. What is under way then ends with the connection.
+   * Serves until the signal aborts, or until other credentials need a new connection. Requests in
+   * flight end with the connection.
    */
   run(nc: NatsConnection, reporter: Reporter, signal: AbortSignal): Promise<void>;
-  /** Says that this agent ends, where the control plane counts on it to stop its containers. */
+  /** Announces the end of this agent where the control plane relies on it to stop containers. */
   leave(): Promise<void>;
-  /** A newer session of this host is known to the control plane: ask for another. */
+  /** The control plane knows a newer session of this host: ask for another. */
   renewSession(): void;
-  /** Strangers have come to light: ask about them now. */
+  /** There are new strangers: ask about them now. */
   syncSoon(): void;
   /** The control plane has answered. */
   onContact(): void;
@@ -52,10 +52,7 @@ export interface ControlParts {
   readonly onGreeted: () => void;
   /** The control plane has answered. */
   readonly onContact: () => void;
-  /**
-   * Owners have said what this host should run: what was moved while this host was cut off is
-   * known.
-   */
+  /** Owners have sent what this host should run, so it knows what moved while it was cut off. */
   readonly onSynced: () => void;
   readonly hello: Omit<HelloParts, 'request' | 'held' | 'sender' | 'onUnknown' | 'credentials'> & {
     readonly credentials: Credentials;
@@ -64,10 +61,10 @@ export interface ControlParts {
   readonly beatMs: number;
   readonly syncMs: number;
   readonly retry: BackoffBounds;
-  /** Whether the containers are stopped when the control plane is silent. */
+  /** Whether silence of the control plane stops the containers. */
   readonly isCountedOn: () => boolean;
   readonly clock: Clock;
-  /** Learns what is asked of the control plane, and what it answers. */
+  /** Counts requests to the control plane, and its answers. */
   readonly answers: Answers;
   readonly metrics: Pick<Metrics, 'sync'>;
   readonly log: Log;
@@ -80,13 +77,13 @@ export function createControl(parts: ControlParts): Control {
   const bell = createNotify();
   const stale = createNotify();
   const unknown = createNotify();
-  /** On this connection. */
+  /** Of this connection alone. */
   const ownAnswers = new Answers(clock);
   let connection: NatsConnection | undefined;
   let session: number | undefined;
   let isGreeting = false;
   let lastSyncMs: number | null = null;
-  /** What is to be asked for next: partitions that a bell named, or all. */
+  /** The next sync asks for these partitions, or for all. */
   let due: Set<number> | 'all' = 'all';
 
   const asked = (): void => {
@@ -177,17 +174,17 @@ export function createControl(parts: ControlParts): Control {
       );
       metrics.sync(result.kind);
       const isDone = takeResult(result, wanted);
-      // Every host at its own time, and none in step with another.
+      // Jittered, so that hosts do not sync in step.
       if (wanted === 'all' && (isDone || result.kind === 'silent')) void checkSession();
       if (isDone && wanted === 'all') fullAtMs = clock.monotonicMs() + parts.syncMs * (0.75 + Math.random() / 2);
       failures = isDone ? 0 : failures + 1;
-      // A bell is a sign of life: no need to wait longer.
+      // A doorbell ends the pause: the control plane is there.
       if (!isDone) await bell.wait(jitter(backoffMs(failures - 1, parts.retry)), signal);
     }
   };
   const isDue = (): boolean => due === 'all' || due.size > 0;
 
-  /** True: nothing is owed to us. What a bell named, and nobody answered for, stays due. */
+  /** True: every partition answered. Partitions without an answer stay due. */
   const takeResult = (result: SyncResult, wanted: typeof due): boolean => {
     switch (result.kind) {
       case 'complete':
@@ -202,8 +199,8 @@ export function createControl(parts: ControlParts): Control {
         if (due !== 'all') due = new Set([...due, ...result.missing]);
         return false;
       case 'silent':
-        // No more than was asked: whoever is slow to answer for one partition is not helped by
-        // sixteen questions.
+        // Only what was asked: sixteen questions would not help an owner that is slow to answer
+        // one.
         due = due === 'all' || wanted === 'all' ? 'all' : new Set([...due, ...wanted]);
         return false;
       case 'refused':
@@ -213,8 +210,8 @@ export function createControl(parts: ControlParts): Control {
   };
 
   /**
-   * A host without news says nothing for long; asked with an empty report, the control plane tells
-   * whose session it is. It tells an agent nothing else whose key is no longer the enrolled one.
+   * A host without news sends no reports for a long time; the answer to an empty one says whether
+   * its session is still current. An agent whose key is no longer enrolled gets no other answer.
    */
   const checkSession = async (): Promise<void> => {
     const { partitions } = target.current();
@@ -223,7 +220,8 @@ export function createControl(parts: ControlParts): Control {
     try {
       const payload = await request(subjects.hostReport(sender()), JSON.stringify(report), limits.reportTimeoutMs);
       const answer = decodeReportAnswer(payload);
-      // An answer about an earlier session, or while another is on its way, is no news.
+      // Ignore an answer about an earlier session, or one that comes while a new session is
+      // requested.
       const isCurrent = report.session === session && !isGreeting;
       if (isCurrent && !answer.ok && answer.error === 'stale_session') stale.notify();
     } catch (error) {
@@ -254,7 +252,7 @@ export function createControl(parts: ControlParts): Control {
     }
   };
 
-  /** Credentials that come to their end are renewed by a new hello. */
+  /** A new hello renews credentials that are about to expire. */
   const keepCredentials = async (signal: AbortSignal): Promise<void> => {
     while (!signal.aborted) {
       await sleep(credentials.checkEveryMs, signal);
@@ -263,37 +261,32 @@ export function createControl(parts: ControlParts): Control {
   };
 
   /**
-   * Much less than the shortest STOP_ON_DISCONNECT_MS: no container is stopped because credentials
-   * were tried.
+   * Much less than the shortest STOP_ON_DISCONNECT_MS, so that a trial of credentials stops no
+   * container.
    */
   const trialMs = parts.syncMs / 2;
-  /**
-   * Credentials that were answered before are left later: the control plane is more likely to be
-   * away.
-   */
+  /** Credentials that worked before get more time: the control plane is more likely to be away. */
   const silentMs = (): number => (credentials.isOnTrial() ? trialMs : 2 * parts.syncMs);
 
-  /**
-   * @returns whether the next connection is to be made with bound credentials; undefined: there was
-   * no answer
-   */
+  /** @returns whether the next connection uses bound credentials; undefined: there was no answer */
   const offerBound = async (): Promise<boolean | undefined> => {
     const offer = await askBound(helloParts);
     if (offer === undefined) return undefined;
-    // A refusal is no contact: the containers of a host that is not known may be placed elsewhere.
+    // A refusal is no contact: the containers of an unknown host may be placed elsewhere.
     if (offer.isKnown) onContact();
     if (credentials.offered(offer.jwt)) {
-      // What is asked from here on is asked with them.
+      // Later requests use the new credentials.
       connection = undefined;
       return true;
     }
-    // A control plane from before 0.1.0 has counted that as the start of another session.
+    // A control plane of the last release has started another session for that hello.
     if (offer.isKnown && session !== undefined) stale.notify();
     return false;
   };
 
   /**
-   * At the start of a connection with unbound credentials: asked before anything else, for a while.
+   * At the start of a connection with unbound credentials, asks for bound ones first, for a limited
+   * time.
    */
   const offerBoundFirst = async (signal: AbortSignal): Promise<boolean | undefined> => {
     const untilMs = clock.monotonicMs() + trialMs;
@@ -306,9 +299,7 @@ export function createControl(parts: ControlParts): Control {
     return false;
   };
 
-  /**
-   * Resolves when the next connection is to be made with other credentials, or the signal aborts.
-   */
+  /** Resolves when other credentials need a new connection, or when the signal aborts. */
   const watchBinding = async (nc: NatsConnection, signal: AbortSignal): Promise<void> => {
     for (let unanswered = 0; !signal.aborted;) {
       await sleep(Math.min(limits.natsSilenceLookMs, trialMs), signal);
@@ -371,7 +362,7 @@ export function createControl(parts: ControlParts): Control {
   };
 }
 
-/** For the log alone: a request is followed by it from the gateway to here. */
+/** For the log: the id that follows a request from the gateway to this host. */
 function requestIdOf(data: Uint8Array): string | undefined {
   try {
     return decodeBell(data).rid ?? undefined;

@@ -1,12 +1,12 @@
 /**
- * The host's NATS credentials while the agent runs. They end, and are renewed well before that: the
- * agent says hello once more, with its key, and the control plane signs it a new JWT, unless the
- * host was enrolled again with another key.
+ * The host's NATS credentials while the agent runs. The agent renews them well before they expire:
+ * it says hello again with its key, and the control plane signs a new JWT unless the host was
+ * enrolled again with another key.
  *
- * An agent that was enrolled before 0.1.0 has unbound credentials, and trades them for
- * bound ones, which name its key in their subjects (ADR 22). It keeps both until the unbound ones
- * end: a control plane that was set back to before 0.1.0 answers those alone. The bound ones
- * are written to the disk once they were answered, so a crash at any step leaves credentials that
+ * An agent enrolled by the last release has unbound credentials, and trades them for bound ones,
+ * which name its key in their subjects (ADR 22). It keeps both until the unbound ones expire: a
+ * control plane that is rolled back to the last release answers those alone. Bound ones reach the
+ * disk once the control plane has answered them, so a crash at any step leaves credentials that
  * work.
  */
 import { backoffMs, type BackoffBounds } from '../../lib/backoff.ts';
@@ -18,44 +18,45 @@ import { identityPath, lifetimeOf, newest, senderOf, type StoredIdentity } from 
 import type { StateDisk } from '../disk/state-disk.ts';
 
 export interface Credentials {
-  /** What the next connection is made with. */
+  /** For the next connection. */
   jwt(): string;
-  /** Who the agent is by them. */
+  /** The sender that these credentials name. */
   sender(): Sender;
   readonly publicKey: string;
-  /** Milliseconds since 1970; null where they have no end. */
+  /** Milliseconds since 1970; null: they never expire. */
   expiryMs(): number | null;
-  /** The key to name in a hello, while new credentials are due. */
+  /** The key for a hello, while new credentials are due. */
   renewKey(): string | undefined;
-  /** How often it is worth to ask `renewKey`. */
+  /** How often to check `renewKey`. */
   readonly checkEveryMs: number;
   renewed(jwt: string): void;
-  /** How long to wait before bound credentials are asked for; undefined: they are in use. */
+  /** How long to wait before asking for bound credentials; undefined: they are in use. */
   askBoundInMs(): number | undefined;
   /**
-   * What came of asking; undefined: none were given. @returns whether there are bound ones to
-   * connect with
+   * The answer to a request for bound ones; undefined: none came. @returns whether there are bound
+   * ones to connect with
    */
   offered(jwt: string | undefined): boolean;
-  /** They were answered: bound ones that were tried are kept. */
+  /** The control plane has answered these credentials: bound ones on trial are kept. */
   proved(): void;
-  /** Bound ones are in use that were not answered yet. */
+  /** Bound ones are in use that the control plane has not answered yet. */
   isOnTrial(): boolean;
-  /** Whether there are unbound ones to go back to. */
+  /** Whether unbound ones are left as a fallback. */
   hasFallback(): boolean;
   fallBack(): void;
   /**
-   * The unbound ones are not answered either: back to bound ones, where there are any that were.
+   * The unbound ones get no answer either: returns to bound ones that worked before, if there are
+   * any.
    */
   returnToBound(): boolean;
-  /** Writes them, as soon as the disk takes them. */
+  /** Writes them to the disk, with retries. */
   keep(): void;
   flush(): Promise<void>;
 }
 
 /**
- * Renewed when this part of their life is left, so that a control plane that is away for days does
- * not matter.
+ * Renewal starts when this part of their lifetime is left, so that days without a control plane do
+ * no harm.
  */
 const renewWithLeft = 1 / 3;
 const hourMs = 3_600_000;
@@ -76,7 +77,7 @@ export function createCredentials(
 ): Credentials {
   const { publicKey, stateDir, boundRetry, disk, clock, log } = options;
   let identity = initial;
-  /** Bound ones that were not answered yet. */
+  /** Bound ones that the control plane has not answered yet. */
   let onTrial: string | undefined;
   let isFallenBack = false;
   let failures = 0;
@@ -92,7 +93,7 @@ export function createCredentials(
   const store = (jwt: string): void => {
     const { bound_jwt: _, ...rest } = identity;
     if (!isBound(jwt, identity)) identity = { ...identity, jwt };
-    // The unbound ones are of use until their end.
+    // The unbound ones stay usable until they expire.
     else if (!isBound(identity.jwt, identity) && !isOver(identity.jwt)) identity = { ...identity, bound_jwt: jwt };
     else identity = { ...rest, jwt };
     file.touch();
@@ -152,8 +153,8 @@ export function createCredentials(
     },
     fallBack() {
       if (!hasFallback()) return;
-      // Those that worked before are asked for at once: the control plane may know how to answer by
-      // now.
+      // Credentials that worked before are requested again at once: the control plane may support
+      // them by now.
       if (onTrial !== undefined) failed();
       onTrial = undefined;
       isFallenBack = true;

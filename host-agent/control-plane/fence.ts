@@ -1,6 +1,6 @@
 /**
- * Whether an operator has thrown this host out. Kept on disk: an agent that starts again must not
- * start what it was told to stop, before it hears so again.
+ * Whether an operator has removed this host by force. Kept on disk: an agent that restarts must not
+ * start the containers that it had to stop.
  */
 import { join } from 'node:path';
 import Type from 'typebox';
@@ -13,11 +13,11 @@ const decodeFence = decoder(Type.Object({ v: Type.Literal(1), fenced: Type.Boole
 
 export interface Fence {
   isUp(): boolean;
-  /** The control plane says that this host is thrown out. @returns whether that is news */
+  /** The control plane says that this host was removed. @returns whether that is news */
   raise(): boolean;
-  /** The control plane has taken this host in again: a session was given. */
+  /** The control plane accepts this host again: it gave a session. */
   greeted(): void;
-  /** Every owner has answered. @returns whether the fence is down from now on */
+  /** Every owner has answered. @returns whether that lifts the fence */
   synced(): boolean;
   flush(): Promise<void>;
 }
@@ -42,7 +42,7 @@ export async function loadFence(stateDir: string, disk: StateDisk, log: Log): Pr
     greeted: () => {
       isGreeted = true;
     },
-    // What is on disk may have been placed elsewhere meanwhile: only a fresh set may be started.
+    // The containers on disk may have been placed elsewhere meanwhile: only a fresh set may start.
     synced: () => {
       if (!isUp || !isGreeted) return false;
       set(false);

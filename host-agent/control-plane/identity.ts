@@ -1,7 +1,7 @@
 /**
- * Who this host is: a NATS user key of its own, which never leaves the machine, and what the
- * gateway gave for it against the join token. Both are kept in the state folder; with them on disk
- * no token is needed.
+ * The identity of this host: a NATS user key that never leaves the machine, and what the gateway
+ * returned for that key and the join token. Both are kept in the state folder; once they are there,
+ * the agent needs no token.
  */
 import { fromSeed, createUser, type KeyPair } from '@nats-io/nkeys';
 import Type, { type Static } from 'typebox';
@@ -25,8 +25,8 @@ export const Identity = Type.Object({
 export type Identity = Static<typeof Identity>;
 
 /**
- * With bound credentials beside unbound ones, until these end (credentials.ts). An agent from
- * before 0.1.0 reads `jwt` alone.
+ * May hold bound credentials beside unbound ones until those expire (credentials.ts). An agent of
+ * the last release reads only `jwt`.
  */
 const StoredIdentity = Type.Object({ ...Identity.properties, bound_jwt: Type.Optional(Type.String({ minLength: 1 })) });
 export type StoredIdentity = Static<typeof StoredIdentity>;
@@ -51,15 +51,15 @@ export const keyFrom = (seed: Uint8Array): KeyPair => fromSeed(seed);
 export const loadIdentity = (stateDir: string, log: Log): Promise<StoredIdentity | undefined> =>
   readDecoded(identityPath(stateDir), decodeIdentity, log);
 
-/** The credentials that end last. */
+/** The credentials that expire last. */
 export const newest = ({ host, jwt, bound_jwt: bound }: StoredIdentity): Pick<Identity, 'host' | 'jwt'> => {
   const ends = (each: string): number => lifetimeOf(each)?.untilMs ?? Infinity;
   return { host, jwt: bound === undefined || ends(bound) < ends(jwt) ? jwt : bound };
 };
 
 /**
- * From when and until when credentials are good, in milliseconds since 1970; undefined where they
- * have no end.
+ * When credentials become valid and when they expire, in milliseconds since 1970; undefined: they
+ * never expire.
  */
 export function lifetimeOf(jwt: string): { readonly sinceMs: number; readonly untilMs: number } | undefined {
   try {
@@ -72,8 +72,8 @@ export function lifetimeOf(jwt: string): { readonly sinceMs: number; readonly un
 }
 
 /**
- * The user key that the credentials name in their subjects; undefined: they are from
- * before 0.1.0, and name none.
+ * The sender with the user key that the credentials name in their subjects. Credentials of the last
+ * release name none.
  */
 export function senderOf({ host, jwt }: Pick<Identity, 'host' | 'jwt'>): Sender {
   try {
@@ -88,10 +88,7 @@ export function senderOf({ host, jwt }: Pick<Identity, 'host' | 'jwt'>): Sender 
   }
 }
 
-/**
- * The gateway refused the token: wrong, spent or expired. Nothing that this agent does again can
- * mend it.
- */
+/** The gateway refused the token: it is wrong, used or expired. No retry can help. */
 export class EnrolmentRefused extends Error {
   constructor(status: number) {
     super(`the gateway refused the join token (status ${status}): ask the operator for a new one`);
@@ -107,9 +104,8 @@ export interface Enrolling {
 }
 
 /**
- * Trades the join token for an identity; tries again for as long as the gateway is away. Until it
- * is on disk (credentials.ts), an agent that starts again is given it again: the token is spent for
- * the key, which is on disk.
+ * Trades the join token for an identity; retries while the gateway is away. The token is bound to
+ * the key on disk, so an agent that restarts before the identity is on disk gets it again.
  * @throws EnrolmentRefused
  */
 export async function enrol(options: Enrolling, log: Log, signal: AbortSignal): Promise<Identity> {

@@ -1,14 +1,14 @@
 /**
- * Time of the machine, for lengths of time that outlast the process: it never steps, and it goes on
- * while the machine sleeps (CLOCK_BOOTTIME on Linux). It starts again with each boot, so a time
- * means nothing without its boot.
+ * Machine time, for intervals that outlast the process: it never steps, and it advances while the
+ * machine sleeps (CLOCK_BOOTTIME on Linux). It restarts with each boot, so a time means nothing
+ * without its boot.
  */
 import { readFileSync } from 'node:fs';
 import { uptime } from 'node:os';
 import type { Clock } from '../../lib/clock.ts';
 
 export interface MachineTime {
-  /** Names this boot of the machine; null where that cannot be known. */
+  /** Names this boot of the machine; null where the system does not say. */
   readonly boot: string | null;
   /** Milliseconds; comparable within one boot. */
   nowMs(): number;
@@ -16,7 +16,7 @@ export interface MachineTime {
 
 export function systemMachineTime(clock: Clock): MachineTime {
   const boot = bootId();
-  // Without the boot's id a process compares with its own past alone.
+  // Without a boot id, times are comparable within this process only.
   return boot === null ? { boot, nowMs: () => clock.monotonicMs() } : { boot, nowMs: () => uptime() * 1000 };
 }
 

@@ -1,9 +1,9 @@
 /**
- * Tells the control plane what is observed. Of each container only the newest observation waits;
- * containers of one partition go together, and are sent again, as they are by then, until their
- * owner has committed them. Reports are ordered by (generation, session, seq). An observation gets
- * its `seq` when it is first sent in a session and keeps it when it is sent again, so that the
- * owner knows a repetition and commits nothing for it.
+ * Reports observations to the control plane. Only the newest observation of a container waits;
+ * containers of one partition go together, and the reporter repeats them in their newest form until
+ * their owner has committed them. Reports are ordered by (generation, session, seq). An observation
+ * gets its `seq` when it is first sent in a session and keeps it when it is sent again, so that the
+ * owner recognises a repetition and commits nothing for it.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { backoffMs, jitter, sleep, type BackoffBounds } from '../../lib/backoff.ts';
@@ -34,11 +34,11 @@ export interface Session {
 
 export interface Reporter {
   set(observed: Observed): void;
-  /** Nobody asks about this container any more. */
+  /** This container needs no more reports. */
   forget(id: ContainerId): void;
-  /** A new session: everything is said in it. */
+  /** A new session: report everything in it. */
   restart(session: Session): void;
-  /** A connection that was lost is back: everything is said again. */
+  /** A lost connection is back: report everything again. */
   repeat(): void;
   /** The observations as they stand. */
   all(): Iterable<Observed>;
@@ -59,7 +59,9 @@ export interface ReporterParts {
 interface Entry {
   readonly observed: Observed;
   readonly isDirty: boolean;
-  /** The owner called a batch with it invalid: it goes alone, so that it holds up no other. */
+  /**
+   * The owner refused a batch with this item as invalid: it goes alone, so that it blocks no other.
+   */
   readonly isSuspect: boolean;
   /** Its number in a session, once it has been sent in one. */
   readonly sent: { readonly session: number; readonly seq: number } | undefined;
@@ -100,7 +102,7 @@ export function createReporter(parts: ReporterParts): Reporter {
   const settle = (batch: readonly Entry[], change: (entry: Entry) => Entry): void => {
     for (const sent of batch) {
       const entry = entries.get(sent.observed.id);
-      // A newer observation has come meanwhile: it is still to be sent.
+      // If a newer observation has come meanwhile, that one still has to go.
       if (entry === sent) entries.set(sent.observed.id, change(sent));
     }
   };
@@ -118,7 +120,7 @@ export function createReporter(parts: ReporterParts): Reporter {
     return decodeAnswer(answer);
   };
 
-  /** True: go on at once. */
+  /** True: continue at once. */
   const attempt = async (batch: readonly Numbered[], partition: number, session: Session): Promise<boolean> => {
     const answer = await send(batch, partition, session);
     parts.onContact();
@@ -167,14 +169,14 @@ export function createReporter(parts: ReporterParts): Reporter {
       failures = isGoing ? 0 : failures + 1;
       if (!isGoing) await sleep(jitter(backoffMs(failures - 1, parts.backoff)), signal);
     }
-    // In the same turn as the last look at what waits, so that nothing set after it is missed.
+    // In the same tick as the last check for waiting items, so that no later one is missed.
     sending.delete(partition);
   };
 
   const wake = (partition: number): void => {
     if (sending.has(partition)) return;
     sending.add(partition);
-    // Later in the same tick, so that what is set together goes together.
+    // At the end of this tick, so that observations set together go together.
     setImmediate(() => void run(partition));
   };
 

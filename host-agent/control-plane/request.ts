@@ -1,2 +1,5 @@
-/** A question to the control plane, by subject and payload. Rejects where no answer comes in time. */
+/**
+ * A request to the control plane: subject, payload, timeout. Rejects without an answer in time, or
+ * without a connection.
+ */
 export type Request = (subject: string, payload: string, timeoutMs: number) => Promise<Uint8Array>;

@@ -1,6 +1,6 @@
 /**
- * A session: the control plane numbers the starts of an agent, so that a report of an earlier one
- * is known as old.
+ * Sessions: the control plane numbers the starts of an agent, and so recognises a report of an
+ * earlier start as old.
  */
 import { join } from 'node:path';
 import Type from 'typebox';
@@ -23,7 +23,8 @@ const decodeAnswer = messageDecoder(HelloAnswer);
 const decodeHighest = decoder(Type.Object({ v: Type.Literal(1), session: Type.Integer({ minimum: 0 }) }));
 
 /**
- * The highest session that this host has used. The memory counts; the file is for the next start.
+ * The highest session that this host has used. The value in memory counts; the file serves the next
+ * start.
  */
 export interface SessionNumber {
   highest(): number;
@@ -53,15 +54,15 @@ export interface HelloParts {
   /** How long after losing contact every container has stopped; null: never. */
   readonly stopsAfterMs: () => number | null;
   readonly onFenced: () => void;
-  /** The control plane does not know this host, or not by these credentials. */
+  /** The control plane does not know this host by these credentials. */
   readonly onUnknown: () => void;
   readonly sessions: SessionNumber;
   readonly credentials: Pick<Credentials, 'renewKey' | 'renewed' | 'publicKey'>;
   /** The session that this process holds. */
   readonly held: () => number | undefined;
   /**
-   * Another agent of this identity has started since, and works; it is asked again until that one
-   * is silent.
+   * Another agent with this identity started later and is at work; this agent asks again until that
+   * one is silent.
    */
   readonly onSuperseded: (isSuperseded: boolean) => void;
   readonly request: Request;
@@ -70,9 +71,8 @@ export interface HelloParts {
 }
 
 /**
- * Asks until there is a session above every one that this host has used. Undefined when the signal
- * aborts first. A control plane that was set back answers with a low number; asking again raises
- * it.
+ * Asks until it gets a session above every one that this host has used. Undefined when the signal
+ * aborts first. A restored control plane answers with a low number; each further request raises it.
  */
 export async function hello(parts: HelloParts, signal: AbortSignal): Promise<Greeting | undefined> {
   const { sessions, log } = parts;
@@ -101,7 +101,7 @@ export async function hello(parts: HelloParts, signal: AbortSignal): Promise<Gre
 
 function faultOf(answer: HelloAnswer, cluster: string, highest: number): string | undefined {
   if (!answer.ok) return answer.error;
-  if (answer.cluster !== cluster) return 'another cluster answers: this host was enrolled in a different one';
+  if (answer.cluster !== cluster) return 'another cluster answers: this host is enrolled in a different one';
   return answer.session <= highest ? `session ${answer.session} is not above ${highest}` : undefined;
 }
 
@@ -112,9 +112,9 @@ export interface Offer {
 }
 
 /**
- * Asks once for bound credentials, in place of those from before 0.1.0 (ADR 22). A control plane
- * from before 0.1.0 takes it for any hello, so it says all that a hello says. Undefined: there
- * was no answer.
+ * Asks once for bound credentials, to replace those of the last release (ADR 22). A control plane
+ * of the last release reads this as an ordinary hello, so it carries all fields of one. Undefined:
+ * there was no answer.
  */
 export async function askBound(parts: HelloParts): Promise<Offer | undefined> {
   try {
@@ -128,8 +128,8 @@ export async function askBound(parts: HelloParts): Promise<Offer | undefined> {
 }
 
 /**
- * Says that this agent ends while its containers run on: from now on its silence is no sign that it
- * has stopped them. Rejects where that is not answered.
+ * Says that this agent ends while its containers keep running: its silence no longer means that
+ * they stopped. Rejects without an answer.
  */
 export async function farewell(parts: HelloParts): Promise<void> {
   await ask({ ...parts, stopsAfterMs: () => null }, {}, limits.farewellMs);

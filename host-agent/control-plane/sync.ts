@@ -1,7 +1,7 @@
 /**
- * Asks every owner of a partition what this host should run, and takes the answers in its own
- * random inbox: a doorbell or a stranger's message is never believed, only the answer to one's own
- * question (facts of the two accounts; A7).
+ * Asks every owner of a partition what this host should run, and takes answers in an inbox with a
+ * random name. It believes only answers to its own question, never a doorbell or another sender's
+ * message (A7).
  */
 import { randomBytes } from 'node:crypto';
 import type { NatsConnection, Subscription } from '@nats-io/transport-node';
@@ -24,17 +24,17 @@ const decodeAnswer = messageDecoder(SyncAnswer);
 
 export type SyncResult =
   /**
-   * Every partition that was asked for has answered. `due`: those with strangers that could not be
-   * named in this ask.
+   * Every partition in the ask has answered. `due`: partitions with strangers that this ask did not
+   * name.
    */
   | { readonly kind: 'complete'; readonly due: readonly number[] }
-  /** The deadline came first; what did come was taken in. */
+  /** The deadline came first; the answers until then were taken in. */
   | { readonly kind: 'partial'; readonly missing: readonly number[] }
   /** Nobody answered. */
   | { readonly kind: 'silent' }
   /**
-   * Another cluster answered, or this one was initialised anew, or the host is thrown out: nothing
-   * of it was taken in.
+   * Another cluster answered, this one was created again, or the host was removed: no answer was
+   * taken in.
    */
   | { readonly kind: 'refused'; readonly why: string };
 
@@ -42,25 +42,23 @@ export interface SyncTarget {
   readonly sender: () => Sender;
   current(): DesiredSet;
   update(next: DesiredSet): void;
-  /** All that was asked for has been answered. */
+  /** Every partition in the ask has answered. */
   settled(): void;
-  /** The control plane says that this host is thrown out. */
+  /** The control plane says that this host was removed. */
   fenced(): void;
   /** The operator's approval of held orphans. */
   orphanWord(word: number): void;
   /** Containers on the engine that the desired set does not know, the most pressing first. */
   strangers(): readonly Stranger[];
-  /** Strangers that no owner has spoken of. */
+  /** Strangers without a verdict of their owner. */
   unjudged(): readonly Stranger[];
-  /**
-   * What the owner of their partition said of these, from the version of its set that is held now.
-   */
+  /** The verdict of the owner on these, for the version of its set that this host has now. */
   verdicts(named: readonly Stranger[], gone: readonly Pick<Stranger, 'id' | 'placement'>[]): void;
-  /** Of the cluster that answers. */
-  incarnation(told: number): void;
+  /** The incarnation of the cluster that answers. */
+  incarnation(announced: number): void;
 }
 
-/** One question. `only`: the partitions that a bell named; undefined for all. */
+/** Asks once. `only`: the partitions that a doorbell named; undefined: all. */
 export function sync(
   nc: NatsConnection,
   target: SyncTarget,
@@ -159,7 +157,7 @@ export function sync(
   });
 }
 
-/** Those of the partitions that are asked, as many as one ask may hold. */
+/** Strangers of the partitions in the ask, as many as one ask may hold. */
 function namedFor(
   strangers: readonly Stranger[],
   only: readonly number[] | undefined,
@@ -170,7 +168,7 @@ function namedFor(
   return strangers.filter(isAsked).slice(0, limits.syncStrangers);
 }
 
-/** Partitions of strangers that came to light after the ask was sent, or did not fit into it. */
+/** Partitions of strangers that appeared after the ask, or did not fit into it. */
 function unasked(unjudged: readonly Stranger[], named: readonly Stranger[], partitions: number): readonly number[] {
   const asked = new Set(named.map(({ id }) => id));
   const due = unjudged.filter(({ id }) => !asked.has(id)).map(({ tenant }) => partitionOf(tenant, partitions));
