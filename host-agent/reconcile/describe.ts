@@ -1,6 +1,6 @@
 /**
- * What is reported of a container: its status in the words of the contract, with the reason that
- * explains it. Pure.
+ * The report of a container: its status in the words of the API, with the reason that explains it.
+ * Pure.
  */
 import { timestamp } from '../../lib/clock.ts';
 import type { ContainerStatus, Observation } from '../../schemas/api/container.ts';
@@ -11,12 +11,12 @@ import { limits } from '../../schemas/limits.ts';
 import type { Why } from './step.ts';
 
 export interface Description {
-  /** It is removed as asked, or was refused at admission. */
+  /** The container is removed as asked, or was refused at admission. */
   readonly gone: boolean;
   readonly observation: Observation;
 }
 
-/** Undefined for what nobody asks about: orphans, and what is left untouched. */
+/** Undefined for containers without a report: orphans, and what stays untouched. */
 export function describe(wanted: Wanted, observed: Observed, restart: RestartState): Description | undefined {
   if (!('container' in wanted)) return undefined;
   const state = observed.kind === 'present' ? observed.found.state : null;
@@ -72,9 +72,9 @@ function describeStopped(state: EngineState | null, restart: RestartState): Desc
   const isDown = state === null || (state.phase !== 'running' && state.phase !== 'paused');
   const exit_code = state?.phase === 'exited' ? state.exit.exitCode : null;
   const why = restart.evicted?.why ?? restart.why;
-  // Down, nothing needs an explanation but the loss of what it wrote.
-  const told = isDown && why?.reason !== 'disk_limit' ? null : why;
-  return { gone: false, observation: observation(isDown ? 'stopped' : 'stopping', told, { exit_code }) };
+  // A stopped container needs no explanation, except for the loss of what it wrote.
+  const shown = isDown && why?.reason !== 'disk_limit' ? null : why;
+  return { gone: false, observation: observation(isDown ? 'stopped' : 'stopping', shown, { exit_code }) };
 }
 
 const observation = (status: ContainerStatus, why: Why | null, more: Partial<Observation>): Observation => ({
@@ -90,7 +90,8 @@ const observation = (status: ContainerStatus, why: Why | null, more: Partial<Obs
 });
 
 /**
- * While the engine does not answer, the last that was seen stands; the message says that it is old.
+ * While the engine does not answer, the last observation stands; the message says since when it is
+ * old.
  */
 export function describeAway(last: Description | undefined, sinceMs: number): Description {
   const message = `the container engine has not answered since ${timestamp(sinceMs)}`;

@@ -1,5 +1,5 @@
 /**
- * Carries out one step on the engine, and says what came of it. Decides nothing: that is `plan.ts`.
+ * Carries out one step on the engine and returns the outcome. It decides nothing; `plan.ts` does.
  */
 import type { Reason } from '../../schemas/api/container.ts';
 import type { DesiredContainer } from '../../schemas/wire/host.ts';
@@ -39,10 +39,10 @@ export interface ExecutorParts {
   readonly secretsDir: string | undefined;
   readonly publishAddress: string;
   readonly capabilities: readonly Capability[];
-  /** The most that a container may write on this host. */
+  /** The most that a container may write on this host, in bytes. */
   readonly diskBytes: number;
   readonly stopGraceMs: number;
-  /** Of the engine's host. */
+  /** CPU of the engine's host. */
   readonly cpuMillis: () => number;
 }
 
@@ -66,7 +66,9 @@ export function createExecutor(parts: ExecutorParts): Executor {
   });
   const ensureNetwork = createNetworkKeeper(engine, owner);
 
-  /** Where the operator wants containers to run behind the firewall or not at all. */
+  /**
+   * The outcome where the operator requires a firewall and it is not in place; undefined: go on.
+   */
   const unprotected = (): Outcome | undefined => {
     const message = firewall.refusal();
     if (message === undefined) return undefined;
@@ -79,7 +81,7 @@ export function createExecutor(parts: ExecutorParts): Executor {
   ): Promise<Outcome> => {
     const secrets = await resolveSecrets(parts.secretsDir, container.secret_refs);
     if (secrets.kind === 'missing') {
-      const message = `the secret "${secrets.secret}" is not on this host`;
+      const message = `the secret "${secrets.secret}" is not on this host: ask the operator to add it`;
       return { kind: 'retry', why: { reason: 'secret_missing', message, exitCode: null }, fault: 'container' };
     }
     const image = await checkImage(imageId);
@@ -108,9 +110,9 @@ export function createExecutor(parts: ExecutorParts): Executor {
   };
 
   /**
-   * Few storage drivers keep quotas (overlay2 on xfs with pquota, btrfs, zfs), and none says so
-   * beforehand. What refuses a create with a quota and takes it without has none, until the agent
-   * starts again.
+   * Few storage drivers keep quotas (overlay2 on xfs with pquota, btrfs, zfs), and none announces
+   * it. If a create fails with a quota and works without one, the agent asks for no quota until it
+   * restarts.
    */
   let hasQuotas = true;
   const createWithQuota = async (
@@ -128,7 +130,7 @@ export function createExecutor(parts: ExecutorParts): Executor {
     }
   };
 
-  /** Undefined: there is no such image any more. */
+  /** Undefined: the image is gone. */
   const checkImage = async (id: string): Promise<{ refused: string } | { labels: string[] } | undefined> => {
     try {
       const details = await engine.imageDetails(id);
@@ -142,13 +144,13 @@ export function createExecutor(parts: ExecutorParts): Executor {
   };
 
   /**
-   * By one of our own, made by a call that was thought lost: the next look finds it. Or by a
-   * stranger (A4).
+   * The name belongs to a container of this host, from a call whose answer was lost: the next look
+   * finds it. Or it belongs to a stranger (A4).
    */
   const nameTaken = async (name: string): Promise<Outcome> => {
     const marks = (await engine.inspect(name))?.Config.Labels;
     if (marks?.[labels.cluster] === owner.cluster && marks[labels.host] === owner.host) return changed;
-    const message = `the name ${name} is taken by a container that is not ours`;
+    const message = `another container on this host has the name ${name}: remove it, or ask the operator to`;
     return { kind: 'retry', why: { reason: 'create_failed', message, exitCode: null }, fault: 'container' };
   };
 
@@ -214,7 +216,7 @@ export function createExecutor(parts: ExecutorParts): Executor {
             clearFailure,
           );
         case 'drain':
-          // Gone, or going, by another hand: its lines went with it.
+          // Someone else removed the container, or is removing it: its log goes with it.
           return attempt(
             () => logs.drain(source, step.dockerId).then(() => done),
             (error) => (isRefusal(error, 404) || isRefusal(error, 409) ? changed : drainFailure(error)),

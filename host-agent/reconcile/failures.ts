@@ -1,8 +1,8 @@
 /**
- * What went wrong with a step: which reason of the contract it is, in which words, and whether
- * another attempt could help. A tenant reads the words, so they are ours and fixed: what an engine
- * says may quote a registry's answer, a path or an address of the host. Its own words are the
- * `detail`, for the agent's log alone. Pure.
+ * Explains the failure of a step: the API's reason, a message, and whether another attempt could
+ * help. A tenant reads the message, so the text is fixed: the engine's own words may quote a
+ * registry's answer, a path or an address of the host. Those are the `detail`, for the agent's log
+ * alone. Pure.
  */
 import { limits } from '../../schemas/limits.ts';
 import { detailOf, EngineError, isOutage } from '../docker/errors.ts';
@@ -14,21 +14,22 @@ interface Words {
   readonly message: string;
 }
 /**
- * The first whose pattern fits decides: registries, kernels and versions of the engine word the
- * same differently.
+ * The first pattern that matches decides: registries, kernels and engine versions word the same
+ * fault differently.
  */
 type Patterns = readonly (readonly [RegExp, Words])[];
 
-const ofOperator = 'the operator finds the words of the engine in the log of the agent on this host';
+const ofOperator = 'the agent’s log on this host has the engine’s own message: ask the operator';
 
 const unreachable: Words = { reason: 'image_pull', message: 'the registry cannot be reached from this host' };
 
 const pullPatterns: Patterns = [
-  // Of the engine's forward proxy: Go gives the words of the refused CONNECT without their number.
+  // From the engine's forward proxy: Go gives the status text of the refused CONNECT without its
+  // number.
   [/": (Forbidden|Proxy Authentication Required)$/, unreachable],
   [
     /toomanyrequests|rate limit|429 Too Many/i,
-    { reason: 'image_pull', message: 'the registry limits the rate of pulls; it is asked again later' },
+    { reason: 'image_pull', message: 'the registry limits the rate of pulls; the agent tries again later' },
   ],
   [
     /repository does not exist|repository name not known|name unknown|NAME_UNKNOWN|manifest unknown|MANIFEST_UNKNOWN|manifest for .* not found|not found: manifest|no such manifest/i,
@@ -58,7 +59,7 @@ const pullPatterns: Patterns = [
     /x509|certificate|tls:|server gave HTTP response to HTTPS client/i,
     {
       reason: 'image_pull',
-      message: 'no TLS connection with the registry: its certificate is not accepted, or it has none',
+      message: 'no TLS connection to the registry: this host does not accept its certificate, or it has none',
     },
   ],
   [
@@ -71,15 +72,15 @@ const pullPatterns: Patterns = [
   ],
 ];
 const otherPull: Words = { reason: 'image_pull', message: `the pull failed; ${ofOperator}` };
-const stalledPull: Words = { reason: 'image_pull', message: 'the registry stopped sending' };
+const stalledPull: Words = { reason: 'image_pull', message: 'the registry stopped sending data' };
 const slowPull: Words = {
   reason: 'image_pull',
   message: `the pull took longer than ${limits.enginePullMs / 60_000} minutes`,
 };
 
 /**
- * Faults of the host, whatever runs on it: its disk, its addresses and ports, its firewall, its
- * engine's storage. Words of Docker 20.10 to 28 and of the kernel.
+ * Faults of the host as a whole: its disk, addresses, ports, firewall, or the engine's storage. In
+ * the words of Docker 20.10 to 28 and of the kernel.
  */
 const hostFaultPatterns: readonly (readonly [RegExp, string])[] = [
   [/no space left on device|disk quota exceeded/i, 'the disk of this host is full'],
@@ -124,7 +125,7 @@ const startPatterns: Patterns = [
   ],
   [
     /exec: .*permission denied|starting container process caused: permission denied/i,
-    { reason: 'start_failed', message: 'the command of the image must not be executed (permission denied)' },
+    { reason: 'start_failed', message: 'the command of the image is not executable (permission denied)' },
   ],
   [
     /unable to find (user|group)|no matching entries in (passwd|group) file/i,
@@ -132,11 +133,11 @@ const startPatterns: Patterns = [
   ],
   [
     /container init was OOM-killed|memory limit too low|minimum memory limit/i,
-    { reason: 'start_failed', message: 'its mem_limit is too low to start it' },
+    { reason: 'start_failed', message: 'mem_limit is too low to start it: raise it' },
   ],
 ];
 const otherStart: Words = { reason: 'start_failed', message: `the engine could not start it; ${ofOperator}` };
-const otherCreate: Words = { reason: 'create_failed', message: `the engine refused to make it; ${ofOperator}` };
+const otherCreate: Words = { reason: 'create_failed', message: `the engine refused to create it; ${ofOperator}` };
 const otherClear: Words = {
   reason: 'engine_unavailable',
   message: `the engine could not stop or remove it; ${ofOperator}`,
@@ -144,14 +145,14 @@ const otherClear: Words = {
 
 const otherDrain: Words = {
   reason: 'engine_unavailable',
-  message: `its log cannot be saved, and it is kept until then; ${ofOperator}`,
+  message: `its log cannot be saved, so the container stays for now; ${ofOperator}`,
 };
 
 const wordsOf = (patterns: Patterns, detail: string, other: Words): Words =>
   patterns.find(([pattern]) => pattern.test(detail))?.[1] ?? other;
 const because = ({ reason, message }: Words): Why => ({ reason, message, exitCode: null });
 
-/** Of what an engine says of a start that failed, as far as the container's state keeps it. */
+/** From the engine's error of a failed start, as the container's state keeps it. */
 export const startWords = (detail: string): Words => {
   const ofHost = hostFaultPatterns.find(([pattern]) => pattern.test(detail));
   return ofHost === undefined
@@ -160,7 +161,7 @@ export const startWords = (detail: string): Words => {
 };
 
 /**
- * Another attempt may help; after a few in a row a fault of the host is reported as one
+ * Another attempt may help. After a few in a row, the report names a fault of the host
  * (restart-state.ts).
  */
 function retry(words: Words, detail: string): Outcome {
@@ -170,9 +171,7 @@ function retry(words: Words, detail: string): Outcome {
     : { kind: 'retry', why: because({ ...words, message: ofHost[1] }), fault: 'host', detail };
 }
 
-/**
- * The image is on no registry that may be asked: it may yet be put on this host, or be on another.
- */
+/** With the pull policy `never` the image may still appear on this host, or be on another one. */
 const isAbsentHere = /and its pull_policy is never: not found$/;
 const absentHere: Words = {
   reason: 'image_not_found',
@@ -180,8 +179,8 @@ const absentHere: Words = {
 };
 
 /**
- * The first explanation of a failed pull; `image_pull` (the network, the registry's own trouble)
- * alone is tried again.
+ * Explains a failed pull; only `image_pull` (a fault of the network or the registry) is tried
+ * again.
  */
 export function pullFailure(error: unknown): Outcome {
   const detail = detailOf(error);
@@ -212,7 +211,8 @@ function registryFailure({ fault, message: detail }: RegistryError): Outcome {
 }
 
 /**
- * The pull itself took too long: the registry's fault, or the image's size, not a hanging engine's.
+ * The pull itself took too long: the registry's fault or the image's size, and no sign of a hanging
+ * engine.
  */
 const isPullDeadline = (error: unknown): boolean =>
   error instanceof EngineError && error.fault.kind === 'deadline' && error.fault.ms === limits.enginePullMs;
@@ -230,16 +230,13 @@ export function startFailure(error: unknown): Outcome {
   return retry(wordsOf(startPatterns, detail, otherStart), detail);
 }
 
-/** It is kept until its last lines are safe, or the agent gives them up. */
+/** The container stays until its last log lines are safe, or the agent gives them up. */
 export function drainFailure(error: unknown): Outcome {
   if (isOutage(error)) return { kind: 'outage' };
   return { kind: 'retry', why: because(otherDrain), fault: 'container', detail: detailOf(error) };
 }
 
-/**
- * Stop, unpause and remove have no reason of their own in the contract: the message says what it
- * was.
- */
+/** The API has no reason for a failed stop, unpause or remove: the message tells them apart. */
 export function clearFailure(error: unknown): Outcome {
   if (isOutage(error)) return { kind: 'outage' };
   const detail = detailOf(error);

@@ -1,5 +1,5 @@
 /**
- * Looks at the engine: all containers of ours, or those of one id. What is not ours is never seen
+ * Lists this host's containers on the engine, all or those of one id. Others never appear
  * (invariant A4).
  */
 import { isContainerId, isTenantId, type ContainerId, type TenantId } from '../../schemas/ids.ts';
@@ -7,12 +7,12 @@ import type { Engine } from '../docker/engine.ts';
 import { foundFrom, observedFrom, type Found, type Observed } from './observed.ts';
 import { labels, type Owner, ownerLabels } from '../docker/ownership.ts';
 
-/** A container of ours that the engine has. */
+/** A container of this host that the engine has. */
 export interface Presence {
   readonly tenant: TenantId;
-  /** The newest that a container of this id was made under. */
+  /** The newest placement of all containers with this id. */
   readonly placement: number;
-  /** What the list shows, in one string: differs when something worth a look has changed. */
+  /** The list's entry as one string: it differs when a change needs a look. */
   readonly fingerprint: string;
 }
 
@@ -23,7 +23,7 @@ export async function inventory(engine: Engine, owner: Owner): Promise<Map<Conta
     const id = Labels?.[labels.container] ?? '';
     const tenant = Labels?.[labels.tenant] ?? '';
     const placement = Number(Labels?.[labels.placement] ?? Number.NaN);
-    // With other labels it is none that this agent made.
+    // Without these labels, no agent made it.
     if (!isContainerId(id) || !isTenantId(tenant) || !Number.isSafeInteger(placement) || placement < 0) continue;
     const before = present.get(id);
     const health = /\((healthy|unhealthy|health: starting)\)/.exec(Status)?.[1] ?? '';

@@ -1,4 +1,4 @@
-/** What the engine says of one of our containers, as far as decisions depend on it. Pure. */
+/** What the engine shows of one container, as far as decisions depend on it. Pure. */
 import type { PortAddress } from '../../schemas/api/container.ts';
 import { isContainerId, isTenantId, type ContainerId, type TenantId } from '../../schemas/ids.ts';
 import type { Inspection } from '../docker/answers.ts';
@@ -26,9 +26,9 @@ export interface Exit {
   readonly exitCode: number;
   readonly oomKilled: boolean;
   readonly upMs: number;
-  /** By the engine's clock, which is this machine's. */
+  /** By the engine's clock, which is this machine's wall clock. */
   readonly endedAtMs: number;
-  /** The engine's word on a start that failed; empty for an ordinary end. */
+  /** The engine's error of a failed start; empty after an ordinary end. */
   readonly error: string;
 }
 
@@ -39,25 +39,23 @@ export interface Found {
   readonly placement: number;
   readonly spec: string;
   /**
-   * Of the image as it was when this was made. From a label: image stores differ in what they say
-   * themselves.
+   * The image that the container was made from. From a label: image stores differ in what they
+   * return.
    */
   readonly imageId: string;
   readonly state: EngineState;
 }
 
 /**
- * `extra`: others with the same container id, which should not be; whatever is decided, they go.
+ * `extra`: other containers with the same id, which should not exist; the agent removes them in any
+ * case.
  */
 export type Observed =
   { readonly kind: 'absent' } | { readonly kind: 'present'; readonly found: Found; readonly extra: readonly Found[] };
 
 export const absent: Observed = { kind: 'absent' };
 
-/**
- * Undefined for a container whose labels name no tenant or container: it is not one that this agent
- * made.
- */
+/** Undefined for a container whose labels name no tenant or container: no agent made it. */
 export function foundFrom(inspection: Inspection): Found | undefined {
   const marks = inspection.Config.Labels ?? {};
   const tenant = marks[labels.tenant] ?? '';
@@ -119,8 +117,7 @@ function addressesFrom(ports: NonNullable<Inspection['NetworkSettings']['Ports']
 }
 
 /**
- * Of several with one id, the one that runs counts, then the newest placement; the others are
- * extra.
+ * Of several with one id, the newest placement counts, then one that runs; the others are extra.
  */
 export function observedFrom(found: readonly Found[]): Observed {
   const up = ({ state }: Found) => (state.phase === 'running' || state.phase === 'paused' ? 1 : 0);

@@ -1,7 +1,7 @@
 /**
- * The decision: from what is wanted, what is seen and what is remembered to the one next step.
- * Pure, and complete: it is asked again after every step and every event, and `none` means that the
- * container is as it should be.
+ * The decision: the one next step, from what is wanted, what the engine shows and the restart
+ * state. Pure and complete: the reconciler asks again after every step and every event, and `none`
+ * means that the container is as it should be.
  */
 import type { RestartState } from './restart-state.ts';
 import type { Found, Observed } from './observed.ts';
@@ -54,7 +54,10 @@ function planMissing({ container, admitted }: Declared, restart: RestartState): 
   }
 }
 
-/** It is there, and should run: as it is if it was made for this, else anew. */
+/**
+ * The container is there and should run: as it is if it was made for this spec and placement, else
+ * made again.
+ */
 function planPresent(wanted: Declared, found: Found, restart: RestartState, nowMs: number): Step {
   const { container, spec } = wanted;
   if (found.placement !== container.placement || found.spec !== spec) return clear(found, restart, nowMs);
@@ -85,13 +88,13 @@ function planPresent(wanted: Declared, found: Found, restart: RestartState, nowM
 
 function planStopped({ container }: Declared, found: Found, restart: RestartState, nowMs: number): Step {
   const { dockerId, state } = found;
-  // On an isolated host what should run is stopped, and nothing is removed.
+  // An isolated host stops what should run, and removes nothing.
   if (restart.evicted?.dockerId === dockerId && container.desired === 'stopped') return clear(found, restart, nowMs);
   switch (state.phase) {
     case 'running':
       return { kind: 'stop', dockerId };
     case 'paused':
-      // A frozen process hears no signal.
+      // A frozen process gets no signal.
       return { kind: 'unpause', dockerId };
     case 'created':
     case 'exited':
@@ -101,7 +104,7 @@ function planStopped({ container }: Declared, found: Found, restart: RestartStat
   }
 }
 
-/** Away with it, step by step: stop it, save its last lines, remove it. */
+/** Removes a container step by step: stop it, save its last log lines, remove it. */
 function clear({ dockerId, state }: Found, restart: RestartState, nowMs: number): Step {
   switch (state.phase) {
     case 'running':

@@ -1,17 +1,16 @@
 /**
- * A queue of keys to look at: a key waits at most once, is worked on by at most one worker, and is
- * looked at again when it was enqueued meanwhile. So events carry no content, and none can be lost
- * by coming at a bad time.
+ * A queue of keys to look at. A key waits at most once, has at most one worker, and gets another
+ * look if it is enqueued meanwhile. So events need no content, and none is lost by coming at a bad
+ * time.
  *
- * Work that outlasts `patienceMs` moves to the slow workers, and its key is worked on by those
- * until it is quick again. So keys whose work hangs hold up one another, and never those whose work
- * does not.
+ * Work that outlasts `patienceMs` moves to the slow workers, which keep its key until its work is
+ * quick again. So keys whose work hangs delay each other, and no others.
  */
 export interface KeyedQueue<K> {
   enqueue(key: K): void;
-  /** Its work was slow, and does not come again. */
+  /** Forgets that its work was slow. */
   forget(key: K): void;
-  /** No more work is begun; resolves when what is under way has ended. */
+  /** Begins no more work; resolves when the work in progress has ended. */
   stop(): Promise<void>;
 }
 
@@ -25,12 +24,12 @@ type Lane = 'quick' | 'slow';
 
 interface Job {
   lane: Lane;
-  /** It has outlasted the patience, and waits for a slow worker to take it over. */
+  /** It has outlasted `patienceMs` and waits for a slow worker. */
   isOverdue: boolean;
   done: Promise<void>;
 }
 
-/** `work` must not reject: what goes wrong with a key is its own business. */
+/** `work` must not reject: it handles its own failures. */
 export function createQueue<K>(bounds: QueueBounds, work: (key: K) => Promise<void>): KeyedQueue<K> {
   const places: Readonly<Record<Lane, number>> = { quick: bounds.workers, slow: bounds.slowWorkers };
   const busy: Record<Lane, number> = { quick: 0, slow: 0 };

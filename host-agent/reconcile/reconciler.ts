@@ -1,7 +1,7 @@
 /**
- * Looks at one container at a time: sees, remembers, plans, carries out, reports; and again until
- * there is nothing to do. Runs on events and on timers alike; what it is told is only where to look
- * (level, not edge).
+ * Looks at one container at a time: observes it, updates its restart state, plans, carries out,
+ * reports; and again until there is nothing to do. Runs on events and on timers alike; an event
+ * only says where to look (level, not edge).
  */
 import type { BackoffBounds } from '../../lib/backoff.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -36,7 +36,7 @@ import type { Outcome } from './step.ts';
 
 export interface Reconciler {
   setDesired(desired: DesiredSet): void;
-  /** No more of it is on its way: what is absent now may be judged an orphan. */
+  /** The set is settled: what is absent from it now may be an orphan. */
   desiredSettled(): void;
   /** An operator's approval of held orphans. */
   setOrphanWord(word: number): void;
@@ -44,29 +44,33 @@ export interface Reconciler {
   readonly unjudged: Workload['unjudged'];
   readonly hearVerdicts: Workload['hearVerdicts'];
   /**
-   * Cut off for longer than the operator allows: nothing is to run until the control plane is back.
+   * Cut off for longer than the operator allows: nothing may run until the control plane is back.
    */
   setIsolated(isIsolated: boolean): void;
-  /** Not known yet whether anything may run: nothing is started, stopped or removed meanwhile. */
+  /**
+   * The agent does not know yet whether containers may run: it starts, stops and removes none
+   * meanwhile.
+   */
   setWaiting(isWaiting: boolean): void;
   /**
-   * Thrown out by an operator: nothing is to run until the control plane takes this host in again.
+   * An operator removed this host by force: nothing may run until the control plane accepts it
+   * again.
    */
   setFenced(isFenced: boolean): void;
-  /** The engine answers (again): look at everything. */
+  /** The engine answers, or answers again: look at everything. */
   onEngineUp(): Promise<void>;
   onEngineAway(sinceMs: number): void;
   onEvent(id: ContainerId): void;
-  /** What is desired here, as it is known now. */
+  /** What is wanted of a container, as far as is known now. */
   readonly wanted: Workload['wanted'];
   /**
-   * It has written more than it may: it is removed, and made again if it is to run. False: no news,
-   * or nothing to do.
+   * Removes a container that has written too much, and makes it again if it should run. False: it
+   * was marked before, or goes anyway.
    */
   evict(id: ContainerId, dockerId: string, message: string): boolean;
-  /** References of the images that this host is to run. */
+  /** References of the images that this host should run. */
   wantedImages(): string[];
-  /** Looks for what no event told of. */
+  /** Looks for changes whose events were lost. */
   sweep(): Promise<void>;
   used(): Capacity;
   /** When the engine last listed all containers; null before the first time. */
@@ -87,7 +91,7 @@ export interface ReconcilerParts {
   readonly capacity: () => Capacity;
   readonly restartBackoff: BackoffBounds;
   readonly clock: Clock;
-  /** Of waits: never steps. */
+  /** A clock for waits, which never steps. */
   readonly steadyMs: () => number;
   readonly metrics: Pick<Metrics, 'step' | 'restart'>;
   readonly log: Log;
@@ -113,7 +117,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
     },
     (id) => turn(id),
   );
-  /** Containers whose look failed, and was said to. */
+  /** Containers whose failed look is in the log already. */
   const complained = new Set<ContainerId>();
 
   const isUp = (): boolean => parts.monitor().status().phase === 'up' && present.all() !== undefined;
@@ -167,8 +171,8 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
   };
 
   /**
-   * Once for each container until it is well again; an engine that lists nothing is a fault of the
-   * host, said there.
+   * Logs an error once for each container until a look succeeds. An engine that lists nothing is a
+   * fault of the host, reported as such.
    */
   const complain = (id: ContainerId, error: unknown): void => {
     const isSaid = complained.has(id) || isListFailure(error);
@@ -206,8 +210,8 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
   };
 
   /**
-   * Its wait as the wall clock will show it. In whole seconds, so that small corrections of the
-   * clock are no news.
+   * Converts the end of a wait to wall-clock time. In whole seconds, so that small corrections of
+   * the clock cause no report.
    */
   const onWall = (restart: RestartState): RestartState => {
     const aheadMs = Math.round((clock.nowMs() - steadyMs()) / 1000) * 1000;

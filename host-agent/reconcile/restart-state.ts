@@ -1,10 +1,9 @@
 /**
- * What the agent remembers of one container between looks at it: what failed, how often, and when
- * to try again. Pure; the part in `Lasting` is kept on disk, so that a restart of the agent does
- * not forgive a crash loop.
+ * The restart state of one container: what failed, how often, and when to try again. Pure. The part
+ * in `Lasting` is kept on disk, so that a restart of the agent does not forgive a crash loop.
  *
- * `nowMs` and every time here are of a clock that never steps (lib/clock.ts, `steadyTime`): a wall
- * clock that is set back must neither end a wait nor make it longer.
+ * `nowMs` and every time here come from a clock that never steps (lib/clock.ts, `steadyTime`):
+ * setting the wall clock must neither end a wait nor extend it.
  */
 import { backoffMs, type BackoffBounds } from '../../lib/backoff.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -15,7 +14,7 @@ import type { Operation, Outcome, Step, Why } from './step.ts';
 export type Attempt =
   | { readonly phase: 'clear' }
   | { readonly phase: 'waiting'; readonly untilMs: number }
-  /** Not tried again before a new generation. */
+  /** No more attempts before a new generation. */
   | { readonly phase: 'failed' };
 
 export interface Lasting {
@@ -23,28 +22,28 @@ export interface Lasting {
   readonly want: Wanted['want'];
   readonly attempt: Attempt;
   readonly why: Why | null;
-  /** In a row; drives the back-off. */
+  /** Failures in a row; they set the back-off. */
   readonly failures: number;
   readonly restarts: number;
-  /** The run whose end is accounted for: as a crash, or as a stop that was asked for. */
+  /** The run whose end has been counted, as a crash or as a requested stop. */
   readonly countedRun: RunId | null;
-  /** A start was asked for, and the image's policy is to look for a newer one first. */
+  /** A start was requested, and the pull policy wants a newer image first. */
   readonly pullDue: boolean;
 }
 
 export interface RestartState extends Lasting {
   readonly image: { readonly reference: string; readonly id: string } | null;
-  /** The engine's container whose log lines are safe elsewhere. */
+  /** The engine's container whose log lines are all safe. */
   readonly drained: string | null;
   /** When the agent last asked the engine to start it. */
   readonly startedAtMs: number | null;
-  /** When it was seen to run, once in each time that the engine is watched without a break. */
+  /** When the agent saw it run, noted once for each unbroken watch of the engine. */
   readonly seenUpAtMs: number | null;
-  /** The engine's container that can never start again, and is to be made once more. */
+  /** The engine's container that can never start again; the agent makes another. */
   readonly remake: string | null;
   /**
-   * The engine's container that has written more than it may: it is removed, and made again after a
-   * back-off.
+   * The engine's container that has written too much: the agent removes it, and makes another after
+   * a back-off.
    */
   readonly evicted: { readonly dockerId: string; readonly why: Why } | null;
   readonly operation: Operation | null;
@@ -83,10 +82,7 @@ export const failed = (restart: RestartState, why: Why, nowMs: number, bounds: B
   attempt: { phase: 'waiting', untilMs: nowMs + backoffMs(restart.failures, bounds) },
 });
 
-/**
- * What is remembered of a step that was carried out, or of long work that ended (then `operation`
- * is over).
- */
+/** The restart state after a step, or after the end of long work (then `operation` is over). */
 export function settle(
   restart: RestartState,
   step: Step,
@@ -98,7 +94,7 @@ export function settle(
     case 'begun':
       return { ...restart, operation: outcome.operation };
     case 'outage':
-      // The engine may have started it all the same.
+      // The engine may have started the container all the same.
       return step.kind === 'start' ? { ...restart, startedAtMs: nowMs } : restart;
     case 'changed':
       return restart;
@@ -121,8 +117,8 @@ export function settle(
 }
 
 /**
- * A container that has written too much, up or down, unless it goes anyway or is known to have. It
- * does not wait for the end of a back-off, or for a new generation.
+ * Marks a container, up or down, that has written too much, unless it goes anyway or is marked. It
+ * waits for no back-off and no new generation.
  */
 export const evict = (restart: RestartState, dockerId: string, message: string): RestartState =>
   (restart.want !== 'running' && restart.want !== 'stopped') || restart.evicted?.dockerId === dockerId
@@ -134,8 +130,8 @@ export const evict = (restart: RestartState, dockerId: string, message: string):
       };
 
 /**
- * It is gone, with what it wrote. What is to run is made again after a back-off; what is stopped
- * only says why.
+ * The container and what it wrote are gone. One that should run is made again after a back-off; a
+ * stopped one only keeps the reason.
  */
 export function evictionDone(restart: RestartState, why: Why, nowMs: number, bounds: BackoffBounds): RestartState {
   const after = { ...restart, evicted: null };
@@ -181,9 +177,7 @@ function done(restart: RestartState, step: Step, imageId: string | undefined, no
   }
 }
 
-/**
- * Long work ended: forget it, and take in its outcome unless a newer generation has made it void.
- */
+/** Ends long work, and takes in its outcome unless a newer generation has made a failure void. */
 export function endOperation(
   restart: RestartState,
   step: Step,

@@ -1,6 +1,6 @@
 /**
- * What the agent remembers, on disk: so that a restart of it neither forgives a crash loop nor
- * forgets a word given.
+ * Restart states on disk, so that a restart of the agent neither forgives a crash loop nor forgets
+ * an operator's approval.
  */
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
@@ -30,9 +30,11 @@ const decodeRestartStates = decoder(
           Type.Object({ phase: Type.Literal('clear') }),
           Type.Object({
             phase: Type.Literal('waiting'),
-            /** As the wall clock showed it. */
+            /** By the wall clock. */
             untilMs: Type.Number(),
-            /** What was left when this was written; absent from agents from before 0.1.0. */
+            /**
+             * The rest of the wait when this was written; agents of the last release wrote none.
+             */
             leftMs: Type.Optional(Type.Number({ minimum: 0 })),
           }),
           Type.Object({ phase: Type.Literal('failed') }),
@@ -52,12 +54,12 @@ const decodeRestartStates = decoder(
 );
 
 /**
- * Over a restart a wait goes on with what is left of it, by the wall clock, within what it can have
- * been.
+ * A wait survives a restart with what the wall clock leaves of it, bounded by its longest possible
+ * value.
  */
 export interface WaitTime {
   readonly wallMs: () => number;
-  /** Of waits while the agent runs (restart-state.ts). */
+  /** For waits while the agent runs (restart-state.ts). */
   readonly steadyMs: () => number;
   readonly maxWaitMs: number;
 }

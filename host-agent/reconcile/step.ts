@@ -1,35 +1,38 @@
-/** One step on the engine, and what came of it: decided in plan.ts, carried out in execute.ts. */
+/** One step on the engine and its outcome: plan.ts decides it, execute.ts carries it out. */
 import type { PullPolicy, Reason } from '../../schemas/api/container.ts';
 
 export type Step =
   | { readonly kind: 'none' }
   | { readonly kind: 'wait'; readonly untilMs: number }
-  /** Nothing to do on the engine: it can't run as it is declared. */
+  /** Nothing to do on the engine: the container cannot run as declared. */
   | { readonly kind: 'fail'; readonly why: Why }
   | { readonly kind: 'pull'; readonly reference: string; readonly policy: PullPolicy }
   | { readonly kind: 'cancel_pull' }
   | { readonly kind: 'create'; readonly reference: string; readonly imageId: string }
-  /** `prepare`: it has never run, so its config files may be missing. `again`: after a crash. */
+  /**
+   * `prepare`: it has never run, so its config files may be missing. `again`: this is a restart
+   * after a failure.
+   */
   | { readonly kind: 'start'; readonly dockerId: string; readonly prepare: boolean; readonly again: boolean }
   | { readonly kind: 'unpause'; readonly dockerId: string }
   | { readonly kind: 'stop'; readonly dockerId: string }
-  /** Make its log lines safe before it goes. */
+  /** Save its last log lines before its removal. */
   | { readonly kind: 'drain'; readonly dockerId: string }
   | { readonly kind: 'remove'; readonly dockerId: string };
 
 /** Steps that end within the deadline of a call. */
 export type ShortStep = Extract<Step, { kind: 'create' | 'start' | 'unpause' | 'remove' }>;
-/** Steps that take long, beside which other containers are worked on. */
+/** Steps that take long; other containers proceed meanwhile. */
 export type LongStep = Extract<Step, { kind: 'pull' | 'stop' | 'drain' }>;
 
-/** Why it does not run. The first explanation stays until an attempt gets further. */
+/** Why the container does not run. The first explanation stays until an attempt gets further. */
 export interface Why {
   readonly reason: Reason;
   readonly message: string;
   readonly exitCode: number | null;
 }
 
-/** Work in flight that takes long; the container is looked at again when it ends. */
+/** A long step in progress; the container gets another look when it ends. */
 export type Operation =
   | { readonly kind: 'pull'; readonly generation: number; readonly reference: string }
   | { readonly kind: 'stop'; readonly generation: number; readonly dockerId: string }
@@ -37,14 +40,14 @@ export type Operation =
 
 export type Outcome =
   | { readonly kind: 'done'; readonly imageId?: string }
-  /** Long work was begun; its own outcome follows. */
+  /** A long step has begun; its outcome follows. */
   | { readonly kind: 'begun'; readonly operation: Operation }
-  /** Look again at once: what was acted on is no longer so. */
+  /** Look again at once: the engine's state was not what the step assumed. */
   | { readonly kind: 'changed' }
   /** Another attempt may help. `detail`, here and below: the engine's own words, for the log alone. */
   | { readonly kind: 'retry'; readonly why: Why; readonly fault: RetryFault; readonly detail?: string }
   | { readonly kind: 'failed'; readonly why: Why; readonly detail?: string }
-  /** The engine is away or hanging: nothing is known, nothing is counted. */
+  /** The engine is away or hangs: the outcome is unknown and counts as no failure. */
   | { readonly kind: 'outage' };
 
 /**

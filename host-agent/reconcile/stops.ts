@@ -1,12 +1,12 @@
 /**
- * Places for stops, which take as long as a container's grace. One that takes longer hangs: it
- * gives up its place as a slow step does (queue.ts), so that an engine which cannot stop some
- * containers still stops the others.
+ * Bounds concurrent stops, which take as long as a container's grace. A stop that takes longer
+ * hangs and gives up its place, as a slow step does (queue.ts), so that an engine that cannot stop
+ * some containers still stops the others.
  */
 import { createQueue, type QueueBounds } from './queue.ts';
 
 export interface Stops {
-  /** Does the work when it has a place; once, where it is asked for again meanwhile. */
+  /** Does the work when a place is free; once, even if it is requested again meanwhile. */
   run(dockerId: string, work: () => Promise<void>): Promise<void>;
 }
 
@@ -24,7 +24,7 @@ export function createStops(bounds: QueueBounds): Stops {
     const done = new Promise<void>((resolve) => {
       begin = async () => {
         const ended = work()
-          // It does not run any more: how long its stop took is of no use.
+          // The container is down: the time of its stop says nothing about the next one.
           .then(() => queue.forget(dockerId))
           .finally(() => pending.delete(dockerId));
         resolve(ended);

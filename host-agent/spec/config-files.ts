@@ -1,6 +1,6 @@
 /**
- * Config files as the tar that the engine unpacks at the root of a container (missing folders are
- * made by it).
+ * Config files as a tar archive; the engine unpacks it at the root of a container and makes missing
+ * folders.
  */
 import { pack } from 'tar-stream';
 import type { ConfigFile } from '../../schemas/api/container.ts';

@@ -1,13 +1,13 @@
 /**
- * What a container may do on its host's kernel: capabilities, privileges, and what is not its
- * memory or CPU. Pure.
+ * What a container may do on its host's kernel: capabilities, privileges, and limits other than CPU
+ * and memory. Pure.
  */
 import { limits } from '../../schemas/limits.ts';
 
 /**
  * What Docker gives by default, without NET_RAW: on the bridge that tenants share, raw sockets
- * would let one answer ARP for another. An operator may give any of these; the rest would be a way
- * to the host.
+ * would let one answer ARP for another. An operator may grant any of these; the others would open a
+ * way to the host.
  */
 export const grantableCapabilities = [
   'AUDIT_WRITE',
@@ -27,9 +27,9 @@ export const grantableCapabilities = [
 export type Capability = (typeof grantableCapabilities)[number];
 
 /**
- * What the entrypoints of ordinary images need: to take over a data folder (CHOWN, FOWNER,
- * DAC_OVERRIDE), to go on as a user without rights (SETUID, SETGID), to signal what runs as that
- * user (KILL), to listen below 1024.
+ * What the entrypoints of ordinary images need: to own a data folder (CHOWN, FOWNER, DAC_OVERRIDE),
+ * to drop to an unprivileged user (SETUID, SETGID), to signal that user's processes (KILL), to
+ * listen below port 1024.
  */
 export const defaultCapabilities: readonly Capability[] = [
   'CHOWN',
@@ -42,8 +42,8 @@ export const defaultCapabilities: readonly Capability[] = [
 ];
 
 /**
- * `CAP_CHOWN, kill` → CHOWN, KILL; `none` → none at all; undefined where one is unknown or not to
- * be given.
+ * `CAP_CHOWN, kill` → CHOWN, KILL; `none` → none at all; undefined where one is unknown or must not
+ * be granted.
  */
 export function parseCapabilities(text: string): readonly Capability[] | undefined {
   if (text.trim().toLowerCase() === 'none') return [];
@@ -59,8 +59,8 @@ export const confinement = (capabilities: readonly Capability[]) => ({
   SecurityOpt: ['no-new-privileges'],
   PidsLimit: limits.containerPids,
   IpcMode: 'private',
-  // In memory, and counted in the container's.
+  // In memory, and part of the container's limit.
   ShmSize: limits.containerShmBytes,
-  // A crash would write the container's memory to the disk.
+  // A core dump would write the container's memory to the host's disk.
   Ulimits: [{ Name: 'core', Soft: 0, Hard: 0 }],
 });

@@ -1,4 +1,4 @@
-/** From a desired container to what the engine is asked to make. Pure. */
+/** From a desired container to the body of the engine's create call. Pure. */
 import { createHash } from 'node:crypto';
 import type { Port } from '../../schemas/api/container.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -7,8 +7,9 @@ import { confinement, type Capability } from './confinement.ts';
 import { labels, networkName, ownerLabels, type Owner } from '../docker/ownership.ts';
 
 /**
- * What a running container cannot change: when this differs, it is made anew. Its first part is the
- * version of this function, so that a later agent can go on adopting what this one made.
+ * A hash of what a running container cannot change: when it differs, the agent makes the container
+ * again. It begins with the version of this function, so that a later agent can adopt what this one
+ * made.
  */
 export function specHash(container: DesiredContainer): string {
   const { registry, repository, tag, digest, ports, env, cpu_millis, mem_bytes, secret_refs, config_files } = container;
@@ -31,9 +32,9 @@ export interface Making {
   readonly container: DesiredContainer;
   readonly reference: string;
   readonly imageId: string;
-  /** Of the labels that the image has. */
+  /** Names of the image's labels. */
   readonly imageLabels: readonly string[];
-  /** Values of `secret_refs`: they go into the environment and nowhere else. */
+  /** Values of `secret_refs`; they appear in the environment only. */
   readonly secrets: Readonly<Record<string, string>>;
   readonly publishAddress: string;
   readonly hostCpuMillis: number;
@@ -61,12 +62,12 @@ export function createBody({
   const ports = container.ports.map(portKey);
   const cpuMillis = Math.max(limits.engineCpuMillisMin, Math.min(container.cpu_millis, hostCpuMillis));
   return {
-    // By its id: the image that was looked at, whatever its tag names by now.
+    // By id: the image that was checked, whatever its tag names now.
     Image: imageId,
     Env: Object.entries({ ...container.env, ...secrets }).map(([name, value]) => `${name}=${value}`),
     Labels: {
-      // The engine adds the labels of the image that are not given here, and lists them with the
-      // container for ever.
+      // The engine copies every image label that is not set here, and lists it with the container
+      // from then on.
       ...Object.fromEntries(imageLabels.map((name) => [name, ''])),
       ...ownerLabels(owner),
       [labels.tenant]: container.tenant,

@@ -15,7 +15,7 @@ const grammar = {
 };
 
 /**
- * The image by name. A digest wins over a tag. Checked again here, since it goes into a URL path.
+ * The image by name. A digest wins over a tag. Checked again here, because it goes into a URL path.
  */
 export function referenceOf(container: DesiredContainer): Reference {
   const { registry, repository, tag, digest } = container;

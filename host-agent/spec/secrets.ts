@@ -1,5 +1,5 @@
 /**
- * Secrets of this host: files of a folder, named by `secret_refs`. Their values go into a
+ * Secrets of this host: files in one folder, named by `secret_refs`. Their values appear in a
  * container's environment only.
  */
 import { readFile } from 'node:fs/promises';

@@ -9,9 +9,9 @@ export interface Admission {
 }
 
 /**
- * Who is here already keeps its place; then first placed, first served. A stopped container holds
- * its place like a running one, so that a start never meets a refusal; what is being removed holds
- * it until it is gone.
+ * Containers on the host keep their place; then first placed, first served. A stopped container
+ * keeps its place like a running one, so that its start is never refused; one in removal keeps it
+ * until it is gone.
  */
 export function admit(
   containers: Iterable<DesiredContainer>,

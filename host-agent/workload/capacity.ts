@@ -1,4 +1,4 @@
-/** What this host offers: what its settings say, else what its engine or its kernel does. Pure. */
+/** The capacity of this host: from its settings, else from its engine or its kernel. Pure. */
 import type { Capacity } from '../../schemas/api/host.ts';
 
 export interface Machine {
@@ -13,7 +13,7 @@ export interface CapacitySettings {
   readonly CPU_OVERCOMMIT: number;
 }
 
-/** The rest is the host's own: its kernel, its engine, this agent. */
+/** The rest is for the host itself: kernel, engine, agent. */
 const memShare = 0.9;
 
 export const capacityOf = (given: CapacitySettings, { cores, memBytes }: Machine): Capacity => ({

@@ -1,7 +1,7 @@
 /**
- * The desired set on disk, a file for each partition: what the agent works from while the control
- * plane is away, and after a reboot of the host. Holds the tenants' environment variables, hence
- * readable by the agent alone.
+ * The desired set on disk, one file for each partition. The agent works from it while the control
+ * plane is away, and after a reboot of the host. It holds the tenants' environment variables, so
+ * only the agent can read it.
  */
 import { join } from 'node:path';
 import Type from 'typebox';
@@ -30,7 +30,7 @@ const decodePartition = decoder(
 
 export interface DesiredStore {
   load(): Promise<DesiredSet>;
-  /** Writes what differs from the last that was saved or loaded; returns at once. */
+  /** Writes what differs from the last saved or loaded set; returns at once. */
   save(desired: DesiredSet): void;
   flush(): Promise<void>;
 }

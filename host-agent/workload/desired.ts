@@ -1,7 +1,7 @@
 /**
  * The desired set of this host: a set per partition, each from the one process that owns it,
- * ordered by (epoch, revision). Pure: what to make of answers; `sync.ts` asks, `desired-store.ts`
- * keeps.
+ * ordered by (epoch, revision). Pure: it takes in answers; `sync.ts` asks, `desired-store.ts`
+ * stores.
  */
 import type { ContainerId } from '../../schemas/ids.ts';
 import type { DesiredContainer, SyncAnswer } from '../../schemas/wire/host.ts';
@@ -15,10 +15,10 @@ export interface PartitionSet {
 
 export interface DesiredSet {
   readonly cluster: string;
-  /** Null until the control plane, or the disk, has told. */
+  /** Null until the control plane or the disk says. */
   readonly partitions: number | null;
   readonly sets: ReadonlyMap<number, PartitionSet>;
-  /** Partitions whose owner has answered in the life of this process. */
+  /** Partitions whose owner has answered since this process started. */
   readonly heard: ReadonlySet<number>;
 }
 
@@ -29,14 +29,14 @@ export const emptyDesired = (cluster: string): DesiredSet => ({
   heard: new Set(),
 });
 
-/** Every partition is known, from its owner or from disk. */
+/** The set of every partition is known, from its owner or from disk. */
 export const isComplete = ({ partitions, sets }: DesiredSet): boolean =>
   partitions !== null && sets.size === partitions;
 
 /**
- * Every partition's owner has answered in this process' life: what is absent now is an orphan
- * (invariant A4). The disk is not enough: a container may have been made, and the agent killed,
- * before its set was written.
+ * The owner of every partition has answered since this process started: what is absent now is an
+ * orphan (invariant A4). The sets on disk are not enough: the agent may have made a container and
+ * been killed before it wrote the set.
  */
 export const isConfirmed = ({ partitions, heard }: DesiredSet): boolean =>
   partitions !== null && heard.size === partitions;
@@ -50,7 +50,7 @@ export type Refusal =
   | { readonly kind: 'other_partitions'; readonly partitions: number };
 
 /**
- * An answer of another cluster, or of one that was initialised anew: nothing in it may touch a
+ * Refuses an answer of another cluster, or of a cluster that was created again: it must not touch a
  * container.
  */
 export function refuse(desired: DesiredSet, answer: SyncAnswer): Refusal | undefined {
@@ -62,7 +62,7 @@ export function refuse(desired: DesiredSet, answer: SyncAnswer): Refusal | undef
   return undefined;
 }
 
-/** What the owner of one partition said, all its parts together. */
+/** The whole answer of the owner of one partition. */
 export type PartitionAnswer =
   | {
       readonly kind: 'same';
@@ -73,17 +73,17 @@ export type PartitionAnswer =
     }
   | { readonly kind: 'set'; readonly partition: number; readonly set: PartitionSet; readonly gone: Gone };
 
-/** Of the strangers that were named: those that the owner has given away. */
+/** Of the strangers in the ask: those that the owner gave away. */
 export type Gone = NonNullable<SyncAnswer['gone']>;
 
 /**
- * Puts the parts of many owners' answers together. Owners that overlap in a takeover are kept apart
- * by their order.
+ * Joins the parts of answers of many owners. During a takeover, (epoch, revision) keeps the answers
+ * of two owners apart.
  */
 export class Assembly {
   readonly #parts = new Map<string, Map<number, SyncAnswer>>();
 
-  /** The whole answer, once its last part is here. */
+  /** The whole answer, with its last part. */
   add(answer: SyncAnswer): PartitionAnswer | undefined {
     const { partition, epoch, revision } = answer;
     if (answer.same) return { kind: 'same', partition, epoch, revision, gone: answer.gone ?? [] };
@@ -107,7 +107,7 @@ export class Assembly {
   }
 }
 
-/** The set with one partition's answer taken in; the same object where the answer is old. */
+/** The set with one partition's answer; the same object where the answer changes nothing. */
 export function accept(
   desired: DesiredSet,
   partitions: number,
@@ -129,8 +129,7 @@ export function accept(
 }
 
 /**
- * Undefined: the answer is older than what is held, or speaks of something that is not held any
- * more.
+ * Undefined: the answer is older than the known set, or is about a version that is no longer known.
  */
 function nextSet(
   held: PartitionSet | undefined,
@@ -144,7 +143,7 @@ function nextSet(
     case 'same': {
       const { epoch, revision } = answer;
       if (held === undefined || asked === undefined || isOlder(answer, held)) return undefined;
-      // "Same" is said of what was held when the question was asked.
+      // "Same" refers to the version in the ask.
       if (asked.epoch !== held.epoch || asked.revision !== held.revision) return undefined;
       return isOlder(held, answer) ? { ...held, epoch, revision } : held;
     }
@@ -152,8 +151,8 @@ function nextSet(
 }
 
 /**
- * A verdict about strangers is of one version of a set: beside another it says nothing of what came
- * or went between.
+ * A verdict about strangers holds for one version of a set: it ignores what changed between that
+ * and another.
  */
 export function isOfVersionHeld(desired: DesiredSet, answer: PartitionAnswer): boolean {
   const held = desired.sets.get(answer.partition);

@@ -1,21 +1,21 @@
 /**
- * Orphans: containers that are ours by their labels and absent from a complete desired set
- * (invariant A4). Those that their owner has given away go at once. What the control plane does not
- * know may be all that is left of somebody's work, and waits for an operator's approval, however
- * few they are. Pure.
+ * Orphans: containers of this host by their labels that a complete desired set does not name
+ * (invariant A4). Those that their owner gave away go at once. A container that the control plane
+ * does not know may be all that is left of a tenant's work, and stays until an operator approves
+ * its removal, even if it is the only one. Pure.
  */
 import type { ContainerId } from '../../schemas/ids.ts';
 
 export interface OrphanState {
   /** Held orphans that an operator has approved for removal. */
   readonly approved: ReadonlySet<ContainerId>;
-  /** The highest word that was acted on; null before the first was heard. */
+  /** The number of the last approval that took effect; null before the first. */
   readonly word: number | null;
 }
 
 export const noOrphans: OrphanState = { approved: new Set(), word: null };
 
-/** What the owner said of an orphan: it gave the container away, or does not know it. */
+/** The owner's verdict on an orphan: it gave the container away, or does not know it. */
 export type OwnersVerdict = 'gone' | 'unknown';
 
 export interface OrphanJudgement {
@@ -24,10 +24,9 @@ export interface OrphanJudgement {
 }
 
 /**
- * @param orphans all that are there now
- * @param verdicts of those that their owner has been asked about
- * @param word the operator's latest approval, as a number that rises; null when it has not been
- * heard
+ * @param orphans all orphans on the engine now
+ * @param verdicts of the owners that have been asked
+ * @param word the number of the operator's latest approval, which only rises; null: not known yet
  */
 export function judgeOrphans(
   state: OrphanState,
@@ -38,10 +37,10 @@ export function judgeOrphans(
   const approved = new Set([...state.approved].filter((id) => orphans.has(id)));
   const isUnknown = (id: ContainerId): boolean => verdicts.get(id) === 'unknown' && !approved.has(id);
   const held = new Set([...orphans].filter(isUnknown));
-  // The word is for what the operator saw held: it waits until every orphan has a verdict.
+  // The approval covers the orphans that the operator saw held: it waits until each has a verdict.
   if (word === null || [...orphans].some((id) => !verdicts.has(id))) return { state: { ...state, approved }, held };
-  // The first word heard is old: a host that lost its disk must not act on what was said to its
-  // former self.
+  // The first approval after a start is old: a host that lost its disk must not act on approvals
+  // from before.
   const isNew = state.word !== null && word > state.word;
   const heard = Math.max(word, state.word ?? word);
   return isNew

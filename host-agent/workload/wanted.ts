@@ -1,6 +1,6 @@
 /**
- * What should become of one container on this host: the desired set, admission, orphans and
- * isolation taken together. Pure.
+ * What should happen to one container on this host: desired set, admission, orphans and isolation
+ * combined. Pure.
  */
 import type { DesiredContainer } from '../../schemas/wire/host.ts';
 
@@ -9,13 +9,13 @@ export type Wanted =
       readonly want: 'running' | 'stopped' | 'removed';
       readonly container: DesiredContainer;
       readonly spec: string;
-      /** Its limits fit on this host beside the others'. */
+      /** Its limits fit on this host beside those of the others. */
       readonly admitted: boolean;
     }
-  /** An orphan: ours by its labels, absent from a complete desired set. */
+  /** An orphan that goes: its owner gave it away, or an operator approved. */
   | { readonly want: 'nothing' }
   /**
-   * Leave it as it is: its record is damaged, the desired set is not complete, or an operator's
-   * word is awaited.
+   * Leave it as it is: its record is damaged, the desired set is not complete, or an operator has
+   * not approved.
    */
   | { readonly want: 'untouched' };

@@ -1,6 +1,6 @@
 /**
- * What this host should have, per container: the desired set with admission, orphans and isolation
- * applied. Holds the newest of each; `wanted` answers for one id.
+ * The workload of this host: the desired set with admission, orphans and isolation applied. Keeps
+ * the newest of each; `wanted` answers for one id.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { Capacity } from '../../schemas/api/host.ts';
@@ -17,7 +17,7 @@ interface Entry {
   readonly spec: string;
 }
 
-/** Every container of ours that the engine has, as last seen. */
+/** Every container of this host on the engine, as last seen. */
 export type Present = ReadonlyMap<ContainerId, { readonly tenant: TenantId; readonly placement: number }>;
 
 export interface WorkloadInput {
@@ -25,16 +25,18 @@ export interface WorkloadInput {
   /** Undefined before the first look. */
   readonly present: Present | undefined;
   readonly orphanState: OrphanState;
-  /** The operator's latest approval of held orphans; null when it has not been heard. */
+  /** The number of the operator's latest approval of held orphans; null: not known yet. */
   readonly orphanWord: number | null;
   readonly isIsolated: boolean;
-  /** No answers are under way. Before that an operator's approval is not taken for what is new. */
+  /**
+   * No sync answers are outstanding. Until then an operator's approval does not cover new orphans.
+   */
   readonly isSettled: boolean;
 }
 
 /**
- * What the owner answered about a stranger: it holds for what was made under this placement, or an
- * earlier one.
+ * The owner's verdict on a stranger: it covers containers made under this placement or an earlier
+ * one.
  */
 interface Verdict {
   readonly verdict: OwnersVerdict;
@@ -42,26 +44,20 @@ interface Verdict {
 }
 
 export interface Workload {
-  /** Takes in a new set. Answers which ids may have changed. */
+  /** Takes in a new set. Returns the ids that may have changed. */
   setDesired(desired: DesiredSet): ContainerId[];
-  /**
-   * Judges admission and orphans anew. Answers what is to be remembered of orphans, and whom the
-   * verdict changed.
-   */
+  /** Judges admission and orphans again. Returns the new orphan state and the ids that changed. */
   judge(input: WorkloadInput): { readonly orphanState: OrphanState; readonly changed: ContainerId[] };
   wanted(id: ContainerId): Wanted;
-  /**
-   * What the engine has and the desired set does not know; those that nothing was said of first.
-   */
+  /** Containers on the engine that the desired set does not name; those without a verdict first. */
   strangers(): Stranger[];
-  /** No verdict has been heard of these. */
+  /** Strangers without a verdict. */
   unjudged(): Stranger[];
   /**
-   * The owner's answer about strangers that were named, from the very version of the set that is
-   * held.
+   * Takes in the owner's verdict on the named strangers, for the version of the set that is known.
    */
   hearVerdicts(named: readonly Stranger[], gone: readonly Pick<Stranger, 'id' | 'placement'>[]): void;
-  /** The desired set speaks of it. */
+  /** The desired set names it, or names it as damaged. */
   knows(id: ContainerId): boolean;
   /** Everything that a full look must cover. */
   ids(): ContainerId[];
@@ -79,7 +75,7 @@ export function createWorkload(): Workload {
   let admission = nothingAdmitted;
   let present: Present | undefined;
   const verdicts = new Map<ContainerId, Verdict>();
-  /** Orphans that go: given away by their owner, or approved. */
+  /** Orphans that go: their owner gave them away, or an operator approved. */
   let leaving: ReadonlySet<ContainerId> = new Set();
   let held: ReadonlySet<ContainerId> = new Set();
   let isIsolated = false;
@@ -103,15 +99,15 @@ export function createWorkload(): Workload {
     changed.push(...difference(damaged, stillDamaged), ...difference(stillDamaged, damaged));
     entries = fresh;
     damaged = stillDamaged;
-    // What is this host's again is a stranger no more; should it leave again, its owner is asked
-    // again.
+    // A container that is this host's again is no stranger; if it leaves again, the agent asks its
+    // owner again.
     for (const id of verdicts.keys()) if (isKnown(id)) verdicts.delete(id);
     return changed;
   };
 
   const isKnown = (id: ContainerId): boolean => entries.has(id) || damaged.has(id);
   const unknown = (): ContainerId[] => [...(present?.keys() ?? [])].filter((id) => !isKnown(id));
-  /** Undefined: nothing was said of what is there now. */
+  /** Undefined: no verdict covers the container that is there now. */
   const verdictOf = (id: ContainerId): OwnersVerdict | undefined => {
     const verdict = verdicts.get(id);
     const placement = present?.get(id)?.placement;
@@ -127,13 +123,13 @@ export function createWorkload(): Workload {
     const wasIsolated = isIsolated;
     isIsolated = input.isIsolated;
     const containers = [...entries.values()].map(({ container }) => container);
-    // Who was admitted keeps its place, also while its image is still being pulled.
+    // An admitted container keeps its place, even while its image is still being pulled.
     const keepsPlace = (id: ContainerId) => present?.has(id) === true || beforeAdmitted.has(id);
     admission = admit(containers, keepsPlace, input.capacity);
 
     const strangers = unknown();
     for (const id of verdicts.keys()) if (present?.has(id) === false) verdicts.delete(id);
-    // What is known again was not given away for ever.
+    // An approval ends when the container is known again.
     const approved = new Set([...orphanState.approved].filter((id) => !isKnown(id)));
     let after: OrphanState = { ...orphanState, approved };
     let allowed: ReadonlySet<ContainerId> = new Set([...approved].filter((id) => beforeLeaving.has(id)));
@@ -167,7 +163,7 @@ export function createWorkload(): Workload {
     const given = new Map(gone.map(({ id, placement }) => [id, placement]));
     for (const { id, placement } of named) {
       if (isKnown(id)) continue;
-      // Put last: those that were asked about longest ago are named first.
+      // Moved to the end: the next ask names the oldest verdicts first.
       verdicts.delete(id);
       verdicts.set(id, { verdict: given.get(id) === placement ? 'gone' : 'unknown', placement });
     }
