@@ -279,7 +279,7 @@ export function createControl(parts: ControlParts): Control {
       connection = undefined;
       return true;
     }
-    // A control plane of the last release has started another session for that hello.
+    // A control plane from before 0.1.0 has started another session for that hello.
     if (offer.isKnown && session !== undefined) stale.notify();
     return false;
   };

@@ -3,11 +3,10 @@
  * it says hello again with its key, and the control plane signs a new JWT unless the host was
  * enrolled again with another key.
  *
- * An agent enrolled by the last release has unbound credentials, and trades them for bound ones,
- * which name its key in their subjects (ADR 22). It keeps both until the unbound ones expire: a
- * control plane that is rolled back to the last release answers those alone. Bound ones reach the
- * disk once the control plane has answered them, so a crash at any step leaves credentials that
- * work.
+ * An agent enrolled before 0.1.0 has unbound credentials, and trades them for bound ones, which
+ * name its key in their subjects (ADR 22). It keeps both until the unbound ones expire: a control
+ * plane that is rolled back to before 0.1.0 answers those alone. Bound ones reach the disk once the
+ * control plane has answered them, so a crash at any step leaves credentials that work.
  */
 import { backoffMs, type BackoffBounds } from '../../lib/backoff.ts';
 import type { Clock } from '../../lib/clock.ts';

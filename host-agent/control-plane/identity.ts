@@ -25,8 +25,8 @@ export const Identity = Type.Object({
 export type Identity = Static<typeof Identity>;
 
 /**
- * May hold bound credentials beside unbound ones until those expire (credentials.ts). An agent of
- * the last release reads only `jwt`.
+ * May hold bound credentials beside unbound ones until those expire (credentials.ts). An agent from
+ * before 0.1.0 reads only `jwt`.
  */
 const StoredIdentity = Type.Object({ ...Identity.properties, bound_jwt: Type.Optional(Type.String({ minLength: 1 })) });
 export type StoredIdentity = Static<typeof StoredIdentity>;
@@ -72,8 +72,8 @@ export function lifetimeOf(jwt: string): { readonly sinceMs: number; readonly un
 }
 
 /**
- * The sender with the user key that the credentials name in their subjects. Credentials of the last
- * release name none.
+ * The sender with the user key that the credentials name in their subjects. Credentials from before
+ * 0.1.0 name none.
  */
 export function senderOf({ host, jwt }: Pick<Identity, 'host' | 'jwt'>): Sender {
   try {

@@ -112,8 +112,8 @@ export interface Offer {
 }
 
 /**
- * Asks once for bound credentials, to replace those of the last release (ADR 22). A control plane
- * of the last release reads this as an ordinary hello, so it carries all fields of one. Undefined:
+ * Asks once for bound credentials, to replace those from before 0.1.0 (ADR 22). A control plane
+ * from before 0.1.0 reads this as an ordinary hello, so it carries all fields of one. Undefined:
  * there was no answer.
  */
 export async function askBound(parts: HelloParts): Promise<Offer | undefined> {

@@ -32,9 +32,7 @@ const decodeRestartStates = decoder(
             phase: Type.Literal('waiting'),
             /** By the wall clock. */
             untilMs: Type.Number(),
-            /**
-             * The rest of the wait when this was written; agents of the last release wrote none.
-             */
+            /** The rest of the wait when this was written; agents from before 0.1.0 wrote none. */
             leftMs: Type.Optional(Type.Number({ minimum: 0 })),
           }),
           Type.Object({ phase: Type.Literal('failed') }),

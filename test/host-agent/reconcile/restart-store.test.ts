@@ -21,7 +21,7 @@ t.test('what is left of a wait is kept over a restart, whatever the wall clock d
   t.match(
     fromStored(old, { wallMs: () => nowMs, steadyMs: () => 0, maxWaitMs }),
     { attempt: { untilMs: maxWaitMs } },
-    'of the last release, after the clock was set back',
+    'from before 0.1.0, after the clock was set back',
   );
   t.end();
 });
