@@ -1,8 +1,7 @@
 /**
- * Measures what each container has written, and evicts those over their limit as soon as that is
- * known. A storage driver with quotas stops a container sooner; few hosts have one, and none counts
- * volumes. Each container has a pace of its own (plan.ts), so one that is slow to measure
- * delays no other.
+ * Measures what each container has written, and evicts containers over their limit. A storage
+ * driver with quotas stops a container sooner, but few hosts have one, and none counts volumes.
+ * Each container is measured at its own pace (plan.ts), so a slow measurement delays no other.
  */
 import { sleep } from '../../lib/backoff.ts';
 import type { Log } from '../../lib/log.ts';
@@ -42,7 +41,7 @@ export interface EvictorParts {
   readonly isEngineUp: () => boolean;
   readonly pressure: () => Pressure;
   readonly limitOf: (id: ContainerId) => DiskLimit;
-  /** False: it is to go already, or must stay as it is. */
+  /** False: it goes already, or must stay as it is. */
   readonly evict: (use: DiskUse) => boolean;
   readonly settings: { readonly DISK_INTERVAL_MS: number };
   readonly faults: Faults;
@@ -53,13 +52,13 @@ export interface EvictorParts {
 
 export interface Evictor {
   run(signal: AbortSignal): Promise<void>;
-  /** Sees which containers there are, and begins to measure those that are due. */
+  /** Lists the containers, and starts the measurements that are due. */
   look(signal: AbortSignal): Promise<void>;
-  /** Containers whose use cannot be measured. */
+  /** How many containers cannot be measured. */
   unknown(): number;
 }
 
-/** These have written nothing yet, or are on their way out. */
+/** Containers that have written nothing yet, or are being removed. */
 const notMeasured: ReadonlySet<string> = new Set(['created', 'removing', 'dead']);
 
 export function createEvictor(parts: EvictorParts): Evictor {
@@ -128,7 +127,7 @@ export function createEvictor(parts: EvictorParts): Evictor {
   };
 
   const outcomeOf = (error: unknown): AttemptOutcome =>
-    // While the engine hangs as a whole, no container is to blame.
+    // While the whole engine hangs, the container is not to blame.
     error instanceof EngineError && error.fault.kind === 'deadline' && parts.isEngineUp() ? 'late' : 'failed';
 
   const measure = async ({ dockerId, id, tenant }: Measured): Promise<void> => {
@@ -217,7 +216,7 @@ export function createEvictor(parts: EvictorParts): Evictor {
         ? new Set([...unknown(), ...[...containers.values()].filter(hasVolumes)]).size
         : unknown().length,
     run: async (signal) => {
-      // An engine that hangs is not waited for when the agent stops.
+      // The agent does not wait for a hanging engine when it stops.
       const ended = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
       while (!signal.aborted) {
         await sleep(Math.min(limits.diskLookMs, settings.DISK_INTERVAL_MS), signal);

@@ -7,8 +7,8 @@ import { createNotify } from '../../lib/notify.ts';
 import type { StateDisk } from './state-disk.ts';
 
 /**
- * Temp file, fsync, rename, fsync of the folder: after a crash there is the old content or the new,
- * never a part.
+ * Temporary file, fsync, rename, fsync of the folder: after a crash the file has the old content or
+ * the new, never a part.
  */
 export async function writeAtomically(path: string, content: string | Uint8Array): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
@@ -23,7 +23,7 @@ export async function writeAtomically(path: string, content: string | Uint8Array
     }
     await rename(temporary, path);
   } catch (error) {
-    // The part that was written would hold space on a disk that has none left.
+    // A partial file would take space on a disk that has none left.
     await rm(temporary, { force: true }).catch(() => undefined);
     throw error;
   }
@@ -48,8 +48,8 @@ export async function readIfPresent(path: string): Promise<Buffer | undefined> {
 export const removeFile = (path: string): Promise<void> => rm(path, { force: true });
 
 /**
- * What was written before, or undefined where there is nothing, or nothing that can be read: such a
- * file is set aside for a person to look at, and the agent goes on without it.
+ * The content of a state file; undefined where there is none. A file that cannot be decoded is
+ * renamed for an operator to look at, and the agent continues without it.
  */
 export async function readDecoded<T>(path: string, decode: (bytes: Uint8Array) => T, log: Log): Promise<T | undefined> {
   const bytes = await readIfPresent(path);
@@ -66,15 +66,15 @@ export async function readDecoded<T>(path: string, decode: (bytes: Uint8Array) =
 }
 
 export interface LazyFile {
-  /** The content has changed: write it soon. */
+  /** Marks the content as changed; a write follows soon. */
   touch(): void;
-  /** Writes what was touched so far; resolves when it is on disk, or when the disk refused it. */
+  /** Writes pending changes; resolves when they are on disk, or when the disk refused them. */
   flush(): Promise<void>;
 }
 
 /**
- * A file that follows a value in memory: at most one write in flight, and at most one every
- * `intervalMs`. A write that fails is repeated until the file is written.
+ * A file that follows a value in memory: at most one write in flight, and one every `intervalMs`. A
+ * failed write is repeated until it succeeds.
  */
 export function createLazyFile(path: string, content: () => string, intervalMs: number, disk: StateDisk): LazyFile {
   const hurry = createNotify();

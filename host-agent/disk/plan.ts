@@ -1,14 +1,14 @@
-/** What to measure next, and which containers have written too much. Pure. */
+/** Decides what to measure next, and which containers have written too much. Pure. */
 import type { ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 
 export interface DiskLimit {
   readonly bytes: number;
-  /** False for what was declared before there were limits: it is evicted under pressure alone. */
+  /** False for containers declared before limits existed: they are evicted under pressure only. */
   readonly isEnforced: boolean;
 }
 
-/** The lesser of what was declared and what the host allows. */
+/** The smaller of the declared limit and the host's. */
 export function diskLimitOf({ disk_bytes: declared }: { disk_bytes?: number }, hostBytes: number): DiskLimit {
   return { bytes: Math.min(declared ?? hostBytes, hostBytes), isEnforced: declared !== undefined };
 }
@@ -113,24 +113,24 @@ export function nextToMeasure(containers: Iterable<Measured>, turn: Turn): Measu
   return first;
 }
 
-/** What a container has written: its writable layer and the volumes that its image names. */
+/** What a container has written: its writable layer and its image's volumes. */
 export interface DiskUse {
   readonly id: ContainerId;
   readonly dockerId: string;
-  /** Null: it could not be measured in time. */
+  /** Null: the measurement did not end in time. */
   readonly usedBytes: number | null;
   readonly limitBytes: number;
   readonly isEnforced: boolean;
 }
 
-/** Undefined: nothing is known yet. */
+/** Undefined: not measured yet. */
 export function useOf(container: Measured, volumes: MeasuredVolumes, limit: DiskLimit): DiskUse | undefined {
   const { id, dockerId, written, attempts } = container;
   const use = { id, dockerId, limitBytes: limit.bytes, isEnforced: limit.isEnforced };
   if (attempts.isLate) return { ...use, usedBytes: null };
   if (written === null) return undefined;
-  // Volumes that were measured before count as they were then: another's may be why none is
-  // measured now.
+  // Volumes keep their last known size: another container's volume may be what delays the
+  // measurement.
   const isVolumeLate = volumes.attempts.isLate && written.volumes.some((name) => !volumes.bytes.has(name));
   if (isVolumeLate) return { ...use, usedBytes: null };
   return {
@@ -140,11 +140,11 @@ export function useOf(container: Measured, volumes: MeasuredVolumes, limit: Disk
 }
 
 export interface Evictions {
-  /** Over an enforced limit: all go. */
+  /** Over an enforced limit: all are evicted. */
   readonly over: readonly DiskUse[];
   /**
-   * These go under pressure alone, one at a time: what cannot be measured in time, then what is
-   * over, the largest first.
+   * Evicted only under pressure, one at a time: those that cannot be measured in time, then those
+   * over their limit, the largest first.
    */
   readonly underPressure: readonly DiskUse[];
 }
@@ -166,15 +166,15 @@ export interface Pressure {
   readonly atMs: number;
 }
 
-/** An eviction under pressure whose effect is awaited before the next. */
+/** An eviction under pressure; the next waits for its effect. */
 export interface Relief {
   readonly dockerId: string;
   readonly atMs: number;
-  /** When it was first seen to be gone. */
+  /** When it was first seen gone. */
   readonly goneAtMs: number | null;
 }
 
-/** Until the disk was looked at without it; a removal that takes very long is not waited for. */
+/** Waits until a look at the disk without the container; not for a removal that takes very long. */
 export const isAwaited = ({ atMs, goneAtMs }: Relief, pressure: Pressure, nowMs: number): boolean =>
   goneAtMs === null ? nowMs < atMs + limits.diskReliefMs : pressure.atMs <= goneAtMs;
 
@@ -186,7 +186,7 @@ export const evictionWords = ({ usedBytes, limitBytes }: Pick<DiskUse, 'usedByte
       `and counts as more than its limit of ${inMiB(limitBytes)}: what it wrote is removed`
     : `it wrote ${inMiB(usedBytes)} to the host's disk, and its limit is ${inMiB(limitBytes)}: what it wrote is removed`;
 
-/** The fault of a host where limits cannot be kept; undefined: there is none. */
+/** The host fault where limits cannot be enforced; undefined: none. */
 export function unmeasuredWords(ids: readonly ContainerId[], volumes: MeasuredVolumes): string | undefined {
   if (ids.length > 0) {
     const named = ids.slice(0, 3).join(', ') + (ids.length > 3 ? ` and ${ids.length - 3} more` : '');
@@ -197,17 +197,17 @@ export function unmeasuredWords(ids: readonly ContainerId[], volumes: MeasuredVo
     : undefined;
 }
 
-/** Of the file system with the engine's data; the scarcer of bytes and inodes. */
+/** Fill of the file system with the engine's data: the scarcer of bytes and inodes. */
 export interface DiskFill {
   readonly usedPercent: number;
 }
 
-/** Of statfs(2). File systems that make inodes as they need them count none. */
+/** From statfs(2). File systems with dynamic inodes report none. */
 export function fillOf(stat: { blocks: number; bavail: number; files: number; ffree: number }): DiskFill {
   const used = (all: number, free: number): number => (all > 0 ? (100 * (all - free)) / all : 0);
   return { usedPercent: Math.max(used(stat.blocks, stat.bavail), used(stat.files, stat.ffree)) };
 }
 
-/** A disk is under pressure from the threshold on, until it is some percent below. */
+/** A disk is under pressure from the threshold up, until it falls some percent below. */
 export const isPressed = ({ usedPercent }: DiskFill, wasPressed: boolean, fromPercent: number): boolean =>
   usedPercent >= fromPercent - (wasPressed ? limits.diskReliefPercent : 0);

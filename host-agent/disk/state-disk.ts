@@ -1,7 +1,7 @@
 /**
- * The disk under the agent's state folder. A disk that is full or read-only is a fault of the host
- * and stops nothing: the agent works from memory, and each file is written as soon as that is
- * possible again.
+ * The disk under the agent's state folder. A full or read-only disk is a fault of the host and
+ * stops nothing: the agent works from memory, and writes each file as soon as the disk accepts it
+ * again.
  */
 import type { BackoffBounds } from '../../lib/backoff.ts';
 import type { Log } from '../../lib/log.ts';
@@ -21,7 +21,10 @@ export function createStateDisk(faults: Faults, retry: BackoffBounds, log: Log):
       log.debug('state_file_unwritable', { path, error });
       unwritten.add(path);
       const why = error instanceof Error ? error.message : String(error);
-      faults.raise('state_unwritable', `the agent cannot write its state and works from memory; free space: ${why}`);
+      faults.raise(
+        'state_unwritable',
+        `the agent cannot write its state and works from memory; free space or make the disk writable: ${why}`,
+      );
     },
     written: (path) => {
       if (unwritten.delete(path) && unwritten.size === 0) faults.clear('state_unwritable');

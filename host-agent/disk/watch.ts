@@ -1,6 +1,6 @@
 /**
- * Watches how full the disk of the engine is, and has unused images removed where it is too full. A
- * loop of its own, at a fixed pace: nothing that the engine does makes a look wait.
+ * Watches how full the engine's disk is, and triggers the removal of unused images. A loop of its
+ * own at a fixed pace, so that a slow engine delays no look.
  */
 import { statfs } from 'node:fs/promises';
 import { sleep } from '../../lib/backoff.ts';
@@ -13,7 +13,7 @@ import type { ImageCollector } from '../images/collector.ts';
 export interface DiskWatchParts {
   readonly isEngineUp: () => boolean;
   /**
-   * Folder of the engine's data on this machine; undefined where it is not known, or is on another
+   * Folder of the engine's data on this machine; undefined where it is unknown or on another
    * machine.
    */
   readonly rootDir: () => string | undefined;
@@ -31,7 +31,7 @@ export interface DiskWatchParts {
 
 export interface DiskWatch {
   run(signal: AbortSignal): Promise<void>;
-  /** One look. Images are collected beside it. */
+  /** Looks once. The collection of images goes on beside it. */
   look(): Promise<void>;
   pressure(): Pressure;
   /** Null where the engine's disk cannot be seen. */
@@ -48,7 +48,7 @@ export function createDiskWatch(parts: DiskWatchParts): DiskWatch {
   const fill = async (): Promise<DiskFill | undefined> => {
     const root = parts.rootDir();
     if (root === undefined) return undefined;
-    // The folder of an engine elsewhere, or one that the agent may not see.
+    // The engine is on another machine, or the agent may not read the folder.
     return statfs(root).then(fillOf, () => undefined);
   };
 

@@ -1,7 +1,7 @@
 /**
- * What the agent reads of the engine's answers (Docker Engine API v1.41 and later). `shapes` name
- * the members that are kept of an answer as it arrives: images and containers can make the rest as
- * large as they like.
+ * What the agent reads of the engine's answers (Docker Engine API v1.41 and later). `shapes` names
+ * the members that it keeps of an answer as it arrives: images and containers decide how large the
+ * rest is.
  */
 import Type, { type Static, type TSchema } from 'typebox';
 import { decoder } from '../../lib/decode.ts';
@@ -87,7 +87,7 @@ export const Written = Type.Object({
   Mounts: Type.Optional(nullable(Type.Array(Type.Object({ Type: Type.String(), Name: Type.Optional(Type.String()) })))),
 });
 
-/** `GET /system/df`. A size of -1 is not known. */
+/** `GET /system/df`. A size of -1 means unknown. */
 export const DiskUsage = Type.Object({
   Volumes: Type.Optional(
     nullable(
@@ -115,7 +115,8 @@ export type ImageSummary = Static<typeof Images>[number];
 export const ImagesInUse = Type.Array(Type.Object({ ImageID: Type.String() }));
 
 /**
- * `GET /images/{id}/json`: what an image says of itself, and the engine repeats for its containers.
+ * `GET /images/{id}/json`: the image's own configuration, which the engine repeats for each of its
+ * containers.
  */
 const Words = Type.Optional(nullable(Type.Array(Type.String())));
 const Members = Type.Optional(nullable(Type.Record(Type.String(), Type.Unknown())));

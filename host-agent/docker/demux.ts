@@ -11,13 +11,13 @@ export interface Frame {
 
 const headerBytes = 8;
 /**
- * The engine's own error in the middle of a stream ("Systemerr" of its stdcopy), not a line of the
+ * An error of the engine inside the stream ("Systemerr" of its stdcopy), not a line of the
  * container.
  */
 const systemError = 3;
 
 /**
- * Feeds chunks in, gets the frames out that they complete. Throws where the bytes are no such
+ * Takes chunks and returns the frames that they complete. Throws where the bytes are not such a
  * stream.
  */
 export class Demultiplexer {
@@ -49,7 +49,7 @@ export class Demultiplexer {
     return frames;
   }
 
-  /** Why the engine broke off, in its own words; what it sent before is whole. */
+  /** Why the engine broke off, in its own words; the frames before it are complete. */
   get failure(): string | undefined {
     return this.#failure;
   }

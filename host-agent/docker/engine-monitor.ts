@@ -1,7 +1,7 @@
 /**
- * Is the engine there? Asks it every so often, with a deadline, and hears its events while it
- * answers. Everything else rests on this: while the engine is away nothing is decided, and when it
- * is back everything is looked at anew.
+ * Watches the engine: probes it at an interval, with a deadline, and reads its events while it
+ * answers. While the engine is away the agent decides nothing; when it is back the agent looks at
+ * everything again.
  */
 import { backoffMs, jitter, sleep, type BackoffBounds } from '../../lib/backoff.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -14,13 +14,13 @@ import { createNotify } from '../../lib/notify.ts';
 import { labels, type Owner, ownerLabels } from './ownership.ts';
 
 export type EngineStatus =
-  /** `watchedSinceMs`: of a clock that does not step. */
+  /** `watchedSinceMs`: by a clock that never steps. */
   | { readonly phase: 'up'; readonly version: string; readonly sinceMs: number; readonly watchedSinceMs: number }
   | { readonly phase: 'away'; readonly sinceMs: number };
 
 export interface EngineMonitor {
   status(): EngineStatus;
-  /** A call found it away or hanging: ask now. */
+  /** A call found the engine away or hanging: probe now. */
   suspect(): void;
   run(signal: AbortSignal): Promise<void>;
 }
@@ -33,9 +33,7 @@ export interface MonitorParts {
   readonly clock: Clock;
   readonly steadyMs: () => number;
   readonly log: Log;
-  /**
-   * It answers, after it did not: look at everything. Rejects when it goes away again meanwhile.
-   */
+  /** The engine answers again: look at everything. Rejects if it goes away meanwhile. */
   readonly onUp: () => Promise<void>;
   readonly onAway: (sinceMs: number) => void;
   readonly onEvent: (id: ContainerId) => void;
@@ -85,7 +83,7 @@ export function createEngineMonitor(parts: MonitorParts): EngineMonitor {
   };
 
   /**
-   * From the first answer to the loss of events or of answers. Events are heard before the look at
+   * Serves from the first answer until events or answers stop. It reads events before the look at
    * everything.
    */
   const attend = async (signal: AbortSignal, onLooked: () => void): Promise<void> => {
@@ -113,11 +111,12 @@ export function createEngineMonitor(parts: MonitorParts): EngineMonitor {
         try {
           const { version } = await engine.probe(limits.engineProbeMs);
           if (status.phase === 'away') goUp(version);
-          // An engine that answers, and cannot be looked at, is asked again with growing pauses.
+          // An engine that answers but cannot list its containers is asked again with growing
+          // pauses.
           await attend(signal, () => (failures = 0));
         } catch (error) {
           if (signal.aborted) return;
-          // Only the event stream broke: no reason to call the engine away.
+          // Only the event stream broke: the engine itself is there.
           const isThere = await engine.probe(limits.engineProbeMs).then(
             () => true,
             () => false,
@@ -132,7 +131,7 @@ export function createEngineMonitor(parts: MonitorParts): EngineMonitor {
 }
 
 /**
- * The container that an event is about; health checks make many of the `exec_` kind, which change
+ * The container that an event is about. Health checks cause many `exec_` events, which change
  * nothing.
  */
 function subjectOf({ Action, Actor }: EngineEvent): ContainerId | undefined {

@@ -1,7 +1,7 @@
 /**
- * The calls of the Docker Engine API that the agent makes, each decoded where it comes in.
- * Destructive calls name a container by the engine's own id, never by name: a call that ends late,
- * after its deadline, must not hit a successor.
+ * The calls of the Docker Engine API that the agent makes; each answer is decoded here. Destructive
+ * calls name a container by the engine's id, never by name: a call that takes effect after its
+ * deadline must not hit a successor.
  */
 import { limits } from '../../schemas/limits.ts';
 import {
@@ -21,54 +21,59 @@ import { Sieve } from './sieve.ts';
 import { readWhole, sift, type Call, type OpenReply, type Reply, type Transport } from './transport.ts';
 
 /**
- * Older engines lack what the agent relies on; newer ones still speak the newest that the agent was
- * tried with.
+ * Older engines lack what the agent relies on; newer ones still speak the newest version that the
+ * agent was tested with.
  */
 const oldestApi = '1.41';
 const newestApi = '1.51';
 
 export interface Engine {
-  /** Who is there; also negotiates the API version, anew after an engine was replaced. */
+  /**
+   * The engine's version. Negotiates the API version too, each time, since the engine may have been
+   * replaced.
+   */
   probe(deadlineMs: number): Promise<{ readonly version: string }>;
   info(): Promise<Info>;
   /** All containers, running or not, that bear every one of the labels. */
   list(labels: Labels): Promise<Summary[]>;
-  /** Undefined: there is none. */
+  /** Undefined: no such container. */
   inspect(id: string): Promise<Inspection | undefined>;
   create(name: string, body: object): Promise<CreateResult>;
   upload(id: string, tar: Uint8Array): Promise<void>;
   start(id: string): Promise<void>;
   /**
-   * SIGTERM (or the image's stop signal), and SIGKILL after the grace; resolves when it is down.
+   * Sends SIGTERM (or the image's stop signal), then SIGKILL after the grace; resolves when the
+   * container is down.
    */
   stop(id: string, graceMs: number): Promise<void>;
   unpause(id: string): Promise<void>;
-  /** Gone already counts as removed. */
+  /** A container that is gone counts as removed. */
   remove(id: string): Promise<void>;
-  /** The id of an image that is present. */
+  /** The id of an image; undefined: it is not present. */
   imageId(reference: string): Promise<string | undefined>;
   /**
-   * What an image says of itself; undefined: there is none. Rejects as `oversized` beyond
+   * The image's configuration; undefined: no such image. Rejects as `oversized` beyond
    * `limits.imageConfigBytes`.
    */
   imageDetails(id: string): Promise<ImageDetails | undefined>;
   pull(reference: string, signal: AbortSignal): Promise<void>;
-  /** All images, whoever's. */
+  /** All images of the engine. */
   images(): Promise<ImageSummary[]>;
   /** Ids of the images that any container of the engine is made of. */
   imagesInUse(): Promise<string[]>;
   /**
-   * Takes away one name, and the image with its last. False: there is none. Rejects with 409 while
-   * it is in use.
+   * Removes one name, and the image with its last name. False: no such image. Rejects with 409
+   * while it is in use.
    */
   removeImage(name: string): Promise<boolean>;
   /**
-   * What a container has written to its own layer, and the volumes that it has. Undefined: there is
-   * none.
+   * What a container has written to its own layer, and the names of its volumes. Undefined: no such
+   * container.
    */
   written(id: string): Promise<{ readonly layerBytes: number; readonly volumes: string[] } | undefined>;
   /**
-   * Of all volumes, by name. The engine measures them all; older ones measure everything else too.
+   * Sizes of all volumes, by name. Engines measure them all at once; older ones measure everything
+   * else too.
    */
   volumeBytes(): Promise<ReadonlyMap<string, number>>;
   /** An image whose files are those of a tar archive. */
@@ -76,7 +81,7 @@ export interface Engine {
   /** Networks that bear every one of the labels. */
   networks(labels: Labels): Promise<Network[]>;
   createNetwork(name: string, body: object): Promise<void>;
-  /** False: containers are on it. Gone already counts as removed. */
+  /** False: containers use it. A network that is gone counts as removed. */
   removeNetwork(id: string): Promise<boolean>;
   logs(id: string, options: { follow: boolean; since: string }, signal: AbortSignal): Promise<OpenReply>;
   events(labels: Labels, signal: AbortSignal): Promise<AsyncIterable<EngineEvent>>;
@@ -291,7 +296,7 @@ function createIdle(ms: number) {
   };
 }
 
-/** Which of the ends of a pull it was. */
+/** Says which of its three signals ended a pull. */
 function pullError(
   error: unknown,
   { signal, deadline, idle }: Readonly<Record<'signal' | 'deadline' | 'idle', AbortSignal>>,
@@ -337,7 +342,7 @@ function refusal(name: string, status: number, body: Buffer): EngineError {
   try {
     detail = decode.failure(body).message;
   } catch {
-    // Not the engine's JSON (a proxy's page, perhaps): the bytes as they are.
+    // Not the engine's JSON, perhaps a proxy's page: the text as it is.
   }
   return new EngineError(name, { kind: 'refused', status }, detail || `status ${status}`);
 }

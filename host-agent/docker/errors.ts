@@ -1,7 +1,4 @@
-/**
- * What can go wrong between the agent and the engine, told apart as far as the agent acts
- * differently on it.
- */
+/** Failures between the agent and the engine, as far as the agent acts differently on them. */
 
 export type EngineFault =
   /**
@@ -11,15 +8,15 @@ export type EngineFault =
   | { readonly kind: 'unreachable' }
   /** No answer in time: whether the engine did the work is unknown, and it may yet do it. */
   | { readonly kind: 'deadline'; readonly ms: number }
-  /** A pull without progress, while the engine itself may be well. */
+  /** A pull made no progress, though the engine itself may be well. */
   | { readonly kind: 'stalled'; readonly ms: number }
-  /** We gave up on purpose. */
+  /** The agent gave up the call. */
   | { readonly kind: 'aborted' }
   /** The engine answered, and refused. */
   | { readonly kind: 'refused'; readonly status: number }
   /** The answer is larger than the agent reads. */
   | { readonly kind: 'oversized' }
-  /** The engine answered with something that is not in its API. */
+  /** The answer does not follow the engine's API. */
   | { readonly kind: 'malformed' };
 
 export class EngineError extends Error {
@@ -34,7 +31,7 @@ export class EngineError extends Error {
     this.detail = detail;
   }
 
-  /** The engine's own words, or the network's. */
+  /** The engine's own message, or the network's. */
   readonly detail: string;
 }
 
@@ -47,7 +44,7 @@ export const isUnreachable = (error: unknown): boolean =>
 export const isOversized = (error: unknown): boolean =>
   error instanceof EngineError && error.fault.kind === 'oversized';
 
-/** What the engine has is not known: the same for every container. */
+/** The list of containers failed, which affects every container. */
 export const isListFailure = (error: unknown): boolean => error instanceof EngineError && error.call === listCall;
 export const listCall = 'container list';
 

@@ -1,11 +1,11 @@
 /**
- * How a container, a network and a name on the engine are known as this host's own (invariant A4).
- * Pure.
+ * Labels and names that mark containers and networks on the engine as this host's own (invariant
+ * A4). Pure.
  */
 import { createHash } from 'node:crypto';
 import type { ContainerId, HostKey } from '../../schemas/ids.ts';
 
-/** Labels by which a container is known as ours (invariant A4), and for what it was made. */
+/** Labels that say whose a container is (invariant A4), and what it was made for. */
 export const labels = {
   cluster: 'longshore.cluster',
   host: 'longshore.host',
@@ -14,11 +14,14 @@ export const labels = {
   placement: 'longshore.placement',
   spec: 'longshore.spec',
   image: 'longshore.image',
-  /** For people: what the image was called. */
+  /** The name of the image, for people. */
   reference: 'longshore.reference',
 } as const;
 
-/** Whose containers these are: what is made, adopted and removed bears both (invariant A4). */
+/**
+ * The owner of a container. The agent creates, adopts and removes only what bears both labels
+ * (invariant A4).
+ */
 export interface Owner {
   readonly cluster: string;
   readonly host: HostKey;
@@ -27,8 +30,8 @@ export interface Owner {
 export const ownerLabels = ({ cluster, host }: Owner) => ({ [labels.cluster]: cluster, [labels.host]: host });
 
 /**
- * One name for one container on one host: the engine itself refuses a second, so a create that was
- * thought lost and one that was sent again never both run (invariant A5).
+ * One name for one container on one host. The engine refuses a second, so a create whose answer was
+ * lost and its repetition never both run (invariant A5).
  */
 export const containerName = (owner: Owner, id: ContainerId): string => `longshore-${owner.host}-${id}`;
 

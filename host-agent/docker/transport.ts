@@ -14,8 +14,8 @@ export type EngineAddress =
   | { readonly kind: 'tcp'; readonly host: string; readonly port: number };
 
 /**
- * `unix:///run/docker.sock`, `tcp://127.0.0.1:2375`; undefined for what is neither. TLS to an
- * engine is not spoken.
+ * Parses `unix:///run/docker.sock` and `tcp://127.0.0.1:2375`; undefined for anything else. TLS to
+ * an engine is not supported.
  */
 export function parseEngineAddress(text: string): EngineAddress | undefined {
   const unix = /^unix:\/\/(\/.+)$/.exec(text);
@@ -35,11 +35,11 @@ export interface Call {
   readonly deadlineMs?: number;
   readonly signal?: AbortSignal;
   /**
-   * What is kept of an answer (200) in JSON; the rest is skipped as it arrives. Absent: all of it
-   * is read.
+   * What to keep of a JSON answer (200); the rest is skipped as it arrives. Absent: the whole
+   * answer.
    */
   readonly keep?: Shape;
-  /** Of what is kept; `limits.engineAnswerBytes` where absent. */
+  /** Most bytes to keep; `limits.engineAnswerBytes` where absent. */
   readonly maxBytes?: number;
 }
 
@@ -158,7 +158,7 @@ async function readKept(name: string, stream: Readable, shape: Shape, maxBytes: 
 
 const oversized = (name: string, detail: string): EngineError => new EngineError(name, { kind: 'oversized' }, detail);
 
-/** What the sieve refuses is a fault of the answer, not of the connection. */
+/** An error of the sieve is a fault of the answer, not of the connection. */
 export function sift<T>(name: string, work: () => T): T {
   try {
     return work();
@@ -169,8 +169,8 @@ export function sift<T>(name: string, work: () => T): T {
 }
 
 /**
- * The deadline and the caller's signal on one call; `untimed` lifts the deadline and keeps the
- * signal.
+ * Applies the deadline and the caller's signal to one call; `untimed` lifts the deadline and keeps
+ * the signal.
  */
 function lifetime(call: Call, destroy: (error: EngineError) => void) {
   const ms = call.deadlineMs ?? limits.engineCallMs;

@@ -1,6 +1,6 @@
 /**
- * May containers be made of an image? The engine repeats what it says of itself for each of them.
- * Pure.
+ * Checks whether containers may be made from an image: the engine repeats the image's configuration
+ * for each of them. Pure.
  */
 import { limits } from '../../schemas/limits.ts';
 import type { ImageDetails } from '../docker/answers.ts';
@@ -12,7 +12,7 @@ const over = (what: string, amount: number, unit: string, max: number): string |
     ? `the image's ${what} ${amount}${unit}, and at most ${max} are allowed; rebuild it with fewer`
     : undefined;
 
-/** Why it is refused; undefined: it may run. */
+/** Why the image is refused; undefined: it may run. */
 export function imageFault({ Config }: ImageDetails): string | undefined {
   const labels = Object.entries(Config?.Labels ?? {});
   const names = labels.map(([name]) => name);

@@ -1,7 +1,7 @@
 /**
- * Removes images that nobody needs, the longest unused first, while the disk is too full. An engine
- * may be shared, so by default only what this agent pulled is removed: it keeps a record of that,
- * with when each was last in use. Images of containers, and of those that are desired here, stay.
+ * Removes unused images, the longest unused first, while the disk is too full. An engine may be
+ * shared, so by default the agent removes only images that it pulled; it records those, with the
+ * time of their last use. Images of any container, and of containers wanted here, stay.
  */
 import { join } from 'node:path';
 import Type from 'typebox';
@@ -18,7 +18,7 @@ import type { StateDisk } from '../disk/state-disk.ts';
 export const imagePolicies = ['pulled', 'all', 'none'] as const;
 export type ImagePolicy = (typeof imagePolicies)[number];
 
-/** `reference`: under which it was pulled. */
+/** `reference`: the name that it was pulled by. */
 export interface PulledImage {
   readonly id: string;
   readonly reference: string;
@@ -26,7 +26,7 @@ export interface PulledImage {
 }
 
 export interface ImageCollector {
-  /** Removes one after another while `goOn` says so. */
+  /** Removes one image after another while `goOn` says so. */
   collect(goOn: () => Promise<boolean>): Promise<void>;
   /** The engine, with its pulls recorded. */
   readonly recording: Engine;
@@ -53,7 +53,7 @@ const decodeImages = decoder(
 );
 
 /**
- * What is to be removed, the longest unused first: by `name`, so that the tags of others stay.
+ * The images to remove, the longest unused first: by `name`, so that other tags of an image stay.
  * Pure.
  */
 export function removalsOf(
@@ -70,7 +70,7 @@ export function removalsOf(
     .toSorted((left, right) => (usedAtMs.get(left.Id) ?? 0) - (usedAtMs.get(right.Id) ?? 0));
   return idle.flatMap(({ Id, RepoTags, RepoDigests }) => {
     const tags = (RepoTags ?? []).filter((tag) => tag !== '<none>:<none>');
-    // Nobody calls it by a name any more, or by a digest alone.
+    // The image has no tag any more, or is known by a digest only.
     if (tags.length === 0) return (RepoDigests ?? []).length > 1 && policy !== 'all' ? [] : [{ id: Id, name: Id }];
     const own = new Set(pulled.filter(({ id }) => id === Id).map(({ reference }) => familiar(reference)));
     return tags.filter((tag) => policy === 'all' || own.has(tag)).map((tag) => ({ id: Id, name: tag }));
@@ -98,7 +98,7 @@ export async function createImageCollector(parts: ImageCollectorParts): Promise<
   const record = (id: string, reference: string): void => {
     pulled.delete(key(id, reference));
     pulled.set(key(id, reference), { id, reference, usedAtMs: nowMs() });
-    // What falls out is never collected.
+    // Images that fall out of the record are never collected.
     for (const oldest of pulled.keys()) {
       if (pulled.size <= limits.imagesRecorded) break;
       pulled.delete(oldest);
@@ -121,12 +121,15 @@ export async function createImageCollector(parts: ImageCollectorParts): Promise<
       const before = await engine.imageId(reference);
       await engine.pull(reference, signal);
       const id = await engine.imageId(reference);
-      // An image that was there before the pull may be another's.
+      // An image that was present before the pull may belong to someone else.
       if (id !== undefined && (id !== before || pulled.has(key(id, reference)))) record(id, reference);
     },
   };
 
-  /** Used by any container of the engine, or wanted here. Notes that they are in use now. */
+  /**
+   * Ids of images that any container uses, or that are wanted here; records that they are in use
+   * now.
+   */
   const keptIds = async (): Promise<ReadonlySet<string>> => {
     const kept = new Set(await engine.imagesInUse());
     for (const reference of new Set(parts.wanted())) {
@@ -143,7 +146,7 @@ export async function createImageCollector(parts: ImageCollectorParts): Promise<
       parts.metrics.imageRemoved();
       log.info('image_removed', { image: id, name });
     } catch (error) {
-      // Another container was made of it meanwhile, or it has names that we do not know.
+      // A new container uses it, or it has names that the agent does not know.
       log[isRefusal(error, 409) ? 'debug' : 'warn']('image_not_removed', { image: id, name, error });
     }
   };

@@ -1,11 +1,11 @@
 /**
- * Which pull is next. Places go round over tenants, and neither a tenant nor a registry can hold
- * all of them: one that is slow holds up its own. Pure.
+ * Decides which pull is next. Places rotate over tenants, and no tenant and no registry can take
+ * them all: a slow registry delays its own pulls. Pure.
  */
 import type { TenantId } from '../../schemas/ids.ts';
 
 export interface PullAsk {
-  /** Who asked for it first. */
+  /** The tenant that asked first. */
   readonly tenant: TenantId;
   readonly registry: string;
   /** Rises with every ask. */
@@ -19,8 +19,8 @@ export interface PullBounds {
 }
 
 /**
- * The one of `waiting` that may begin beside those that are running: of the tenant, then the
- * registry, with fewest.
+ * The waiting pull that may begin beside the running ones: of the tenant, then the registry, with
+ * the fewest.
  */
 export function nextPull<A extends PullAsk>(
   waiting: readonly A[],

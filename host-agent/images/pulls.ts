@@ -1,4 +1,4 @@
-/** Images, fetched once for all who wait for them, a few at a time. */
+/** Pulls images: once for all containers that wait for one, a few at a time. */
 import type { PullPolicy } from '../../schemas/api/container.ts';
 import type { ContainerId, TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -16,11 +16,11 @@ export interface PullFor {
 
 export interface Pulls {
   /**
-   * The id of the image, once it is present. @throws EngineError, or RegistryError where it may not
-   * be asked for
+   * The id of the image, once it is present. @throws EngineError; RegistryError where the registry
+   * is not allowed
    */
   get(reference: string, policy: PullPolicy, forWhom: PullFor): Promise<string>;
-  /** It is not wanted any more; a pull that nobody waits for is broken off. */
+  /** The container no longer needs its image; aborts a pull that no container waits for. */
   leave(forWhom: ContainerId): void;
   stop(): void;
 }
@@ -57,7 +57,7 @@ export function createPulls(engine: Engine, permit: Permit, metrics: Pick<Metric
     }
   };
 
-  /** Does the work when it has a place; one that is given up before takes none. */
+  /** Does the work when a place is free; a pull that is given up before takes none. */
   const inPlace = async <T>(ask: Omit<PullAsk, 'order'>, signal: AbortSignal, work: () => Promise<T>): Promise<T> => {
     const place = await new Promise<Place>((resolve) => {
       const asked: Place = { ...ask, order: (order += 1), begin: () => resolve(asked) };
@@ -136,7 +136,7 @@ export function createPulls(engine: Engine, permit: Permit, metrics: Pick<Metric
   };
 }
 
-/** A reference of ours always begins with its registry (spec.ts). */
+/** A reference always begins with its registry (spec/reference.ts). */
 const registryOf = (reference: string): string => reference.slice(0, reference.indexOf('/'));
 
 const notThere = (reference: string, what: string): EngineError =>

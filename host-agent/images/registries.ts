@@ -1,22 +1,22 @@
 /**
- * May the engine be sent to this registry? Asked right before each pull: whoever names a registry
- * has the engine send a request from the host's own network, where services answer that no tenant
- * should reach.
+ * Decides whether the engine may contact a registry, right before each pull: a tenant that names a
+ * registry makes the engine send a request from the host's own network, which reaches services that
+ * no tenant should.
  *
- * What this cannot stop: a registry that is allowed may refer the engine to any other address (the
- * realm of its `WWW-Authenticate`, a redirect), and a name may resolve to another address when the
- * engine asks a moment later. An egress proxy for the engine stops both (docs/deploy.md).
+ * This cannot stop two things: a registry that is allowed may refer the engine to any other address
+ * (the realm of its `WWW-Authenticate`, a redirect), and a name may resolve to another address when
+ * the engine asks a moment later. An egress proxy for the engine stops both (docs/deploy.md).
  */
 import { limits } from '../../schemas/limits.ts';
 import { hostsOfRegistry, judgeRegistry } from '../../schemas/api/registry.ts';
 import { isPublicAddress } from '../network/addresses.ts';
 
 export type RegistryFault =
-  /** No rule of the host allows it. */
+  /** No rule of this host allows it. */
   | 'not_allowed'
-  /** Its name is allowed, and leads to an address of a private network. */
+  /** Its name is allowed but resolves to a private address. */
   | 'private_address'
-  /** Whether its addresses are public is unknown. */
+  /** Its name does not resolve, so its addresses are unknown. */
   | 'unresolved';
 
 export class RegistryError extends Error {
@@ -32,7 +32,7 @@ export class RegistryError extends Error {
 /** Every address of a name. Rejects when the signal aborts. */
 export type Resolve = (name: string, signal: AbortSignal) => Promise<readonly string[]>;
 
-/** @throws RegistryError where the engine must not be sent there, or not now. */
+/** @throws RegistryError where the engine must not contact the registry, or not now. */
 export type Permit = (registry: string) => Promise<void>;
 
 export function createPermit(allowed: readonly string[], resolve: Resolve): Permit {

@@ -1,7 +1,7 @@
 /**
- * Names to addresses, as the engine resolves them: from the hosts file, then by DNS. Not by
- * `dns.lookup`, which holds one of the process's four threads until the last name server has
- * failed: a tenant with a slow name would hold up the pulls of all, and every file with them.
+ * Resolves names as the engine does: from the hosts file, then by DNS. It avoids `dns.lookup`,
+ * which blocks one of the process's four threads until the last name server has failed: a tenant
+ * with a slow name would delay every pull and every file.
  */
 import { Resolver } from 'node:dns/promises';
 import { isIP } from 'node:net';
@@ -11,7 +11,7 @@ import type { Resolve } from './registries.ts';
 
 export interface ResolveOptions {
   readonly hostsFile: string;
-  /** In place of those of /etc/resolv.conf. */
+  /** Replace those of /etc/resolv.conf. */
   readonly servers?: readonly string[];
 }
 
@@ -26,9 +26,7 @@ export function addressesIn(hosts: string, name: string): string[] {
 
 const absent: ReadonlySet<unknown> = new Set(['ENODATA', 'ENOTFOUND']);
 
-/**
- * Of one kind. That there are none is an answer; a server that fails is not, for there may be some.
- */
+/** Addresses of one kind. None is an answer; a failed server is not, because there may be some. */
 const orNone = (addresses: Promise<string[]>): Promise<string[]> =>
   addresses.catch((error: unknown) => {
     if (absent.has((error as NodeJS.ErrnoException).code)) return [];
@@ -39,7 +37,8 @@ export function createResolve({ hostsFile, servers }: ResolveOptions): Resolve {
   return async (name, signal) => {
     const listed = addressesIn((await readIfPresent(hostsFile))?.toString() ?? '', name);
     if (listed.length > 0) return listed;
-    // For each name: it reads /etc/resolv.conf, which changes, and can be cancelled by itself.
+    // A new one for each name: it reads /etc/resolv.conf, which changes, and can be cancelled
+    // alone.
     const resolver = new Resolver({ timeout: limits.nameserverMs, tries: 2 });
     if (servers !== undefined) resolver.setServers(servers);
     const cancel = (): void => resolver.cancel();
@@ -49,7 +48,7 @@ export function createResolve({ hostsFile, servers }: ResolveOptions): Resolve {
       const both = await Promise.all([orNone(resolver.resolve4(name)), orNone(resolver.resolve6(name))]);
       return both.flat();
     } finally {
-      // The other kind, where one has failed.
+      // Cancels the other kind where one has failed.
       cancel();
       signal.removeEventListener('abort', cancel);
     }
