@@ -44,15 +44,15 @@ import { LogReader } from './streams/logs.ts';
 export interface GatewayDependencies {
   readonly configuration: GatewayConfiguration;
   readonly issuers: readonly IssuerSetting[];
-  /** May stay pending for as long as NATS is away. */
+  /** Pending while NATS is away. */
   readonly nats: Promise<NatsConnection>;
-  /** Of that connection. */
+  /** Counts the answers on that connection. */
   readonly answers: Answers;
   readonly registry: Registry;
   readonly clock: Clock;
   readonly log: Log;
   readonly version: string;
-  /** What was joined is no more; the gateway has to go. */
+  /** NATS is now another cluster; the gateway must end. */
   readonly onOtherCluster: (error: Error) => void;
   /** Default: as `limits` says. */
   readonly polls?: Polls;
@@ -61,23 +61,21 @@ export interface GatewayDependencies {
 export interface Gateway {
   readonly url: string;
   readonly engine: HttpEngine['name'];
-  /** Fails no request that was accepted. */
+  /** Completes every accepted request. */
   stop(): Promise<void>;
 }
 
-/**
- * A wait may still be answered while others are drained; it is given up a little before they are.
- */
+/** Waits go on while other requests drain, and are answered shortly before the drain ends. */
 const waitsGraceMs = limits.shutdownGraceMs - 2_000;
 
 const publicSeats = (): Seats =>
   new Seats({ inAll: limits.publicRequestsInFlight, perClient: limits.publicRequestsPerClient, perTenant: 0 });
 
-/** How long `stop` may take at most. */
+/** The longest that `stop` takes. */
 export const stopDeadlineMs = (configuration: GatewayConfiguration): number =>
   configuration.SHUTDOWN_DELAY_MS + limits.shutdownGraceMs + 2_000;
 
-/** Listens at once; says "ready" when everything that it stands on is there. */
+/** Listens at once; ready when NATS, the cluster and all keys are there. */
 export async function startGateway(dependencies: GatewayDependencies): Promise<Gateway> {
   const { configuration, nats, clock, log, registry } = dependencies;
   const meters = createMeters(registry);
@@ -242,7 +240,7 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
     engine: engine.name,
     stop: async () => {
       stopping = true;
-      // After the delay: a stream that ends before comes back to us, for we still listen.
+      // After the delay: until then this gateway listens, and an ended stream would reconnect to it.
       setTimeout(() => streams.endStreams(), configuration.SHUTDOWN_DELAY_MS);
       setTimeout(() => streams.endWaits(), configuration.SHUTDOWN_DELAY_MS + waitsGraceMs).unref();
       await drain(engine, clock, { delayMs: configuration.SHUTDOWN_DELAY_MS, graceMs: limits.shutdownGraceMs });

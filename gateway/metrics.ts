@@ -14,7 +14,7 @@ export interface Meters extends CoalescerMeters {
   badLogBlock(): void;
 }
 
-/** Read when Prometheus comes. */
+/** Read at each scrape. */
 export interface Gauges {
   queued(kind: LaneKind): number;
   tokenCacheEntries(): number;
@@ -37,7 +37,7 @@ export function createMeters(registry: Registry): Meters {
   });
   const duration = new Histogram({
     name: 'longshore_gateway_request_duration_seconds',
-    help: 'Time from a request’s headers to its reply, by route; streams and waits are not in it.',
+    help: 'Time from a request’s headers to its reply, by route, without streams and waits.',
     labelNames: ['route'],
     buckets: durationBuckets,
     registers,
@@ -51,37 +51,37 @@ export function createMeters(registry: Registry): Meters {
   });
   const retries = new Counter({
     name: 'longshore_gateway_retries_total',
-    help: 'Asks that were sent again, by reason.',
+    help: 'Asks sent again, by reason.',
     labelNames: ['reason'],
     registers,
   });
   const tokens = new Counter({
     name: 'longshore_gateway_token_cache_lookups_total',
-    help: 'Look-ups of a token among the verified ones, by result.',
+    help: 'Look-ups in the cache of verified tokens, by result.',
     labelNames: ['result'],
     registers,
   });
   const authFailures = new Counter({
     name: 'longshore_gateway_auth_failures_total',
-    help: 'Requests answered 401 or, for want of keys, 503, by what was wrong.',
+    help: 'Requests answered 401, or 503 because keys or revocations are unknown, by cause.',
     labelNames: ['why'],
     registers,
   });
   const rateLimited = new Counter({
     name: 'longshore_gateway_rate_limited_total',
-    help: 'Requests answered 429, by whose limit.',
+    help: 'Requests answered 429, by limit.',
     labelNames: ['limit'],
     registers,
   });
   const streams = new Gauge({
     name: 'longshore_gateway_open_streams',
-    help: 'Server-Sent Events streams and waits that are open, by route.',
+    help: 'Open Server-Sent Events streams and waits, by route.',
     labelNames: ['route'],
     registers,
   });
   const badBlocks = new Counter({
     name: 'longshore_gateway_malformed_log_blocks_total',
-    help: 'Messages of the log or event stream that could not be read and were passed over.',
+    help: 'Messages of the log or event stream skipped because they could not be read.',
     registers,
   });
 
@@ -117,7 +117,7 @@ export function registerGauges(registry: Registry, gauges: Gauges): void {
   const registers = [registry];
   new Gauge({
     name: 'longshore_gateway_lane_queue_length',
-    help: 'Asks that wait for a message, by lane, over all partitions.',
+    help: 'Asks waiting for a place in a message, by lane, over all partitions.',
     labelNames: ['lane'],
     registers,
     collect() {
@@ -134,13 +134,13 @@ export function registerGauges(registry: Registry, gauges: Gauges): void {
       },
     });
   };
-  simple('longshore_gateway_token_cache_entries', 'Verified tokens that are remembered.', gauges.tokenCacheEntries);
-  simple('longshore_gateway_revocations', 'Revocations that are held.', gauges.revocations);
+  simple('longshore_gateway_token_cache_entries', 'Verified tokens in the cache.', gauges.tokenCacheEntries);
+  simple('longshore_gateway_revocations', 'Revocations known to this gateway.', gauges.revocations);
   simple(
     'longshore_gateway_tenants_refused',
-    'Tenants whose tokens are refused because it is unknown which are revoked.',
+    'Tenants whose tokens are refused because their revocations are unknown.',
     gauges.tenantsRefused,
   );
-  simple('longshore_gateway_requests_in_flight', 'Requests whose reply is not yet whole.', gauges.inFlight);
-  simple('longshore_gateway_ready', '1 when /readyz says yes.', () => (gauges.ready() ? 1 : 0));
+  simple('longshore_gateway_requests_in_flight', 'Requests without a complete reply yet.', gauges.inFlight);
+  simple('longshore_gateway_ready', '1 if /readyz answers 200.', () => (gauges.ready() ? 1 : 0));
 }

@@ -22,7 +22,7 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
  */
 export type Access = 'public' | 'tenant' | 'operator' | 'download' | 'pac';
 
-/** A token that a public route looks at by itself. */
+/** A token that a public route checks itself. */
 export type OwnToken = 'join token' | 'metrics token';
 
 /**
@@ -46,7 +46,7 @@ export interface Route {
   /** Segments that begin with `:` are parameters. */
   readonly path: string;
   readonly access: Access;
-  /** Of a route of the operator: any of them opens it, and the first is named to who has none. */
+  /** Of an operator route: any of these opens it; a refusal names the first. */
   readonly scopes?: readonly [OperatorScope, ...OperatorScope[]];
   readonly summary: string;
   readonly query?: Readonly<Record<string, QueryParameter>>;
@@ -67,13 +67,13 @@ export interface Route {
   readonly media?: readonly string[];
   /** The answer has an ETag, and is 304 to `If-None-Match` with it. */
   readonly conditional?: true;
-  /** An address that got it wrong too often hears 429 before its body is read. */
+  /** An address with too many wrong tokens gets 429 before its body is read. */
   readonly ownToken?: OwnToken;
-  /** Asked for without credentials, and no mere constant: so many a second of one address. */
+  /** Needs no credentials but some work: limited by address. */
   readonly publicRate?: true;
-  /** Answered however busy the gateway is: load balancers decide by it. */
+  /** Takes no seat: load balancers need the answer of a busy gateway. */
   readonly isProbe?: true;
-  /** In place of the usual deadline. */
+  /** Default: the gateway's deadline of requests. */
   readonly deadlineMs?: number;
 }
 
@@ -109,18 +109,19 @@ const integer = (minimum: number, maximum: number, fallback: number, description
   schema: Type.Integer({ minimum, maximum, default: fallback }),
   description,
 });
-const cursor: QueryParameter = { schema: Type.String(), description: 'The `next_cursor` of the page before.' };
+const cursor: QueryParameter = { schema: Type.String(), description: 'The `next_cursor` of the previous page.' };
 const follow: QueryParameter = {
   schema: Type.Boolean({ default: false }),
-  description: 'Stay and stream as Server-Sent Events; `Last-Event-ID` resumes.',
+  description: 'Keep the connection open and stream Server-Sent Events; `Last-Event-ID` resumes.',
 };
 const force: QueryParameter = {
   schema: Type.Boolean({ default: false }),
-  description: 'Also where containers may run on it: it is fenced until they have stopped.',
+  description: 'Remove the host even if containers may run on it: it stays fenced until they have stopped.',
 };
 const dead: QueryParameter = {
   schema: Type.Boolean({ default: false }),
-  description: 'With `force`: nothing runs on it any more, by your word; its containers are placed elsewhere at once.',
+  description:
+    'With `force`: you confirm that nothing runs on the host any more; its containers are placed elsewhere at once.',
 };
 const nextCursor = { next_cursor: Type.String() };
 
@@ -153,7 +154,7 @@ export const routes = [
     method: 'POST',
     path: compute,
     access: 'tenant',
-    summary: 'Declare a container; it is placed and started.',
+    summary: 'Declare a container, which is then placed and started.',
     body: CreateBody,
     maxBodyBytes: limits.bodyBytes,
     success: 'created',
@@ -176,7 +177,7 @@ export const routes = [
     method: 'GET',
     path: `${compute}/events`,
     access: 'tenant',
-    summary: 'What happened to the caller’s containers, oldest of the chosen first; kept for seven days.',
+    summary: 'Events of the caller’s containers, oldest first; kept for seven days.',
     query: { limit: integer(1, limits.eventsMax, limits.eventsDefault, 'How many of the newest.'), follow },
     success: 'ok',
     data: Type.Array(Event),
@@ -198,7 +199,7 @@ export const routes = [
     method: 'DELETE',
     path: `${compute}/:id`,
     access: 'tenant',
-    summary: 'Stop and remove; its logs and events stay readable for seven days.',
+    summary: 'Stop and remove the container; its logs and events stay readable for seven days.',
     success: 'accepted',
     data: Container,
     errors: ['not_found'],
@@ -230,7 +231,7 @@ export const routes = [
     method: 'GET',
     path: `${compute}/:id/events`,
     access: 'tenant',
-    summary: 'What happened to one container, oldest of the chosen first.',
+    summary: 'Events of one container, oldest first.',
     query: { limit: integer(1, limits.eventsMax, limits.eventsDefault, 'How many of the newest.'), follow },
     success: 'ok',
     data: Type.Array(Event),
@@ -243,7 +244,7 @@ export const routes = [
     path: `${compute}/:id/wait`,
     access: 'tenant',
     summary:
-      'Answers when the container has the status; 504 when it has not by the timeout, 409 when it is being removed. `removed`: when it is gone, with the last that was seen of it.',
+      'Answers as soon as the container has the status; 504 at the timeout, 409 if the container is being removed. `removed` waits until it is gone and answers with its last status.',
     query: {
       status: {
         schema: Type.Enum([...ContainerStatus.enum, 'removed'], { default: 'running' }),
@@ -260,7 +261,7 @@ export const routes = [
     method: 'POST',
     path: `${compute}/:id/start`,
     access: 'tenant',
-    summary: 'Desired state running; a failed or backing-off container tries again at once.',
+    summary: 'Set the desired state to running; a container that failed or backs off is tried again at once.',
     success: 'ok',
     data: Container,
     errors: ['not_found', 'conflict'],
@@ -270,7 +271,7 @@ export const routes = [
     method: 'POST',
     path: `${compute}/:id/stop`,
     access: 'tenant',
-    summary: 'Desired state stopped.',
+    summary: 'Set the desired state to stopped.',
     success: 'ok',
     data: Container,
     errors: ['not_found', 'conflict'],
@@ -292,7 +293,7 @@ export const routes = [
     path: `${operator}/tenants/:tenant`,
     access: 'operator',
     scopes: ['operator:tenants'],
-    summary: 'Set regions, caps and allowed registries; what is absent goes back to its default.',
+    summary: 'Set regions, caps and allowed registries; an absent field gets its default.',
     body: TenantBody,
     // 64 regions with their caps.
     maxBodyBytes: 4 * limits.bodyDefaultBytes,
@@ -306,7 +307,7 @@ export const routes = [
     path: `${operator}/tenants/:tenant/revocations`,
     access: 'operator',
     scopes: ['operator:tenants'],
-    summary: 'Refuse one token (`jti`), a subject’s (`sub`), or all of the tenant’s that were issued until now.',
+    summary: 'Revoke one token (`jti`), those of a subject (`sub`), or all tokens of the tenant issued until now.',
     body: RevocationBody,
     success: 'created',
     data: Type.Object({ issued_until: Type.String(), expires_at: Type.String() }),
@@ -335,7 +336,7 @@ export const routes = [
     path: `${operator}/tenants/:tenant/containers/:id`,
     access: 'operator',
     scopes: ['operator:tenants'],
-    summary: 'Set pull policy, secret references and config files; the container is made anew with them.',
+    summary: 'Set pull policy, secret references and config files; the container is created again with them.',
     body: OperatorFields,
     // Config files.
     maxBodyBytes: limits.bodyBytes,
@@ -349,7 +350,7 @@ export const routes = [
     path: `${operator}/hosts`,
     access: 'operator',
     scopes: ['operator:read', 'operator:hosts'],
-    summary: 'The fleet, by key.',
+    summary: 'All hosts, by key.',
     query: { limit: integer(1, limits.listMax, limits.listDefault, 'How many at most.'), cursor },
     success: 'ok',
     data: Type.Array(HostView),
@@ -362,7 +363,7 @@ export const routes = [
     path: `${operator}/hosts`,
     access: 'operator',
     scopes: ['operator:hosts'],
-    summary: 'Make a host and its one-time join token, shown here alone.',
+    summary: 'Create a host and its one-time join token, which is shown only here.',
     body: HostCreateBody,
     success: 'created',
     data: HostWithToken,
@@ -397,7 +398,7 @@ export const routes = [
     path: `${operator}/hosts/:key/join-token`,
     access: 'operator',
     scopes: ['operator:hosts'],
-    summary: 'A new one-time join token, for a host whose agent lost its identity.',
+    summary: 'Create a new one-time join token, for a host whose agent lost its identity.',
     success: 'created',
     data: HostWithToken,
     errors: ['forbidden', 'not_found'],
@@ -409,7 +410,7 @@ export const routes = [
     access: 'operator',
     scopes: ['operator:hosts'],
     summary:
-      'Remove a host that is drained or lost; by force, fence one that is not. Its containers are placed elsewhere, those that a tenant pinned to it are lost.',
+      'Remove a host that is drained or lost; `force` fences any other. Its containers are placed elsewhere; those that a tenant pinned to it are lost.',
     query: { force, dead },
     success: 'accepted',
     data: HostView,
@@ -420,7 +421,7 @@ export const routes = [
     method: 'POST',
     path: '/api/v2/hosts/enrol',
     access: 'public',
-    summary: 'An agent trades its join token for NATS credentials; the token is then spent.',
+    summary: 'Exchange a join token for NATS credentials, once.',
     body: EnrolBody,
     maxBodyBytes: limits.enrolBodyBytes,
     success: 'created',
@@ -451,7 +452,7 @@ export const routes = [
     method: 'POST',
     path: `${forage}/peers`,
     access: 'tenant',
-    summary: 'Make a peer: addresses, keys, a certificate. Its password and tokens are shown here alone.',
+    summary: 'Create a peer with addresses, keys and a certificate. Its password and tokens are shown only here.',
     body: PeerCreateBody,
     success: 'created',
     data: Type.Object({ ...PeerView.properties, ...PeerSecrets }),
@@ -473,7 +474,7 @@ export const routes = [
     method: 'PATCH',
     path: `${forage}/peers/:peer`,
     access: 'tenant',
-    summary: 'Rename, disable or enable, set expiry, routes or DNS.',
+    summary: 'Rename, disable or enable a peer; set its expiry, routes or DNS.',
     body: PeerUpdateBody,
     success: 'ok',
     data: PeerView,
@@ -484,7 +485,7 @@ export const routes = [
     method: 'DELETE',
     path: `${forage}/peers/:peer`,
     access: 'tenant',
-    summary: 'Revoke its certificates, give back its addresses, forget it.',
+    summary: 'Delete a peer: its certificates are revoked and its addresses released.',
     success: 'no_content',
     data: Type.Null(),
     errors: ['not_found'],
@@ -494,7 +495,7 @@ export const routes = [
     method: 'POST',
     path: `${forage}/peers/:peer/rotate`,
     access: 'tenant',
-    summary: 'New keys, certificate, password and tokens; those of before end. The new secrets are shown here alone.',
+    summary: 'Replace keys, certificate, password and tokens. The new secrets are shown only here.',
     success: 'ok',
     data: Type.Object({ ...PeerView.properties, ...PeerSecrets }),
     errors: ['not_found', 'conflict'],
@@ -505,7 +506,7 @@ export const routes = [
     method: 'POST',
     path: `${forage}/peers/:peer/tokens`,
     access: 'tenant',
-    summary: 'A new download or PAC token, shown here alone.',
+    summary: 'Create a download or PAC token, which is shown only here.',
     body: PeerTokenBody,
     success: 'created',
     data: Type.Object({ ...PeerTokenView.properties, token: Type.String() }),
@@ -526,7 +527,7 @@ export const routes = [
     method: 'POST',
     path: `${forage}/p12/:peer/password`,
     access: 'tenant',
-    summary: 'A new password for the PKCS#12 bundle, shown here alone.',
+    summary: 'Replace the password of the PKCS#12 bundle; the new one is shown only here.',
     success: 'created',
     data: Type.Object({ p12_password: PeerSecrets.p12_password }),
     errors: ['not_found'],
@@ -548,7 +549,7 @@ export const routes = [
     method: 'GET',
     path: `${forage}/config/:peer/qr`,
     access: 'download',
-    summary: 'The same as a QR code.',
+    summary: 'The WireGuard configuration as a QR code.',
     query: { token: downloadToken },
     success: 'ok',
     data: Type.String(),
@@ -584,7 +585,7 @@ export const routes = [
     method: 'GET',
     path: `${forage}/p12/:peer`,
     access: 'download',
-    summary: 'Certificate and key as PKCS#12, under the password that was shown once.',
+    summary: 'Certificate and key as PKCS#12, encrypted with the password that was shown once.',
     query: {
       token: downloadToken,
       encryption: {
@@ -628,7 +629,7 @@ export const routes = [
     method: 'GET',
     path: '/metrics/forage',
     access: 'public',
-    summary: 'Metrics of the VPN area; with a bearer token where one is configured.',
+    summary: 'Metrics of the VPN area; needs a bearer token if one is configured.',
     success: 'ok',
     data: Type.String(),
     errors: ['unauthenticated', 'rate_limited'],
@@ -655,7 +656,7 @@ export const routes = [
     path: `${operator}/networks`,
     access: 'operator',
     scopes: ['operator:networks'],
-    summary: 'Make a VPN network, with its certificate authority and the keys of its server.',
+    summary: 'Create a VPN network with its certificate authority and the keys of its server.',
     body: NetworkCreateBody,
     // Tenants and domains, thousands of them.
     maxBodyBytes: limits.bodyBytes,
@@ -681,7 +682,7 @@ export const routes = [
     path: `${operator}/networks/:network`,
     access: 'operator',
     scopes: ['operator:networks'],
-    summary: 'Set all but the name and the pools; what is absent goes back to its default.',
+    summary: 'Set all but the name and the pools; an absent field gets its default.',
     body: NetworkBody,
     maxBodyBytes: limits.bodyBytes,
     success: 'ok',
@@ -695,7 +696,7 @@ export const routes = [
     path: `${operator}/networks/:network`,
     access: 'operator',
     scopes: ['operator:networks'],
-    summary: 'Forget a network that has no peers.',
+    summary: 'Delete a network that has no peers.',
     success: 'no_content',
     data: Type.Null(),
     errors: [...networkErrors, 'conflict'],
@@ -722,7 +723,7 @@ export const routes = [
     path: `${operator}/vpn-keys/reseal`,
     access: 'operator',
     scopes: ['operator:networks'],
-    summary: 'Seal every secret of the VPN area under the current key; older keys can then be taken away.',
+    summary: 'Seal every secret of the VPN area under the current key; older keys can then be removed.',
     success: 'ok',
     data: Type.Object({ key_id: Type.String(), resealed: Type.Integer(), remaining: Type.Integer() }),
     errors: ['forbidden'],
@@ -733,7 +734,7 @@ export const routes = [
     method: 'GET',
     path: '/api/v2/openapi.json',
     access: 'public',
-    summary: 'This table as OpenAPI 3.1.',
+    summary: 'This API as an OpenAPI 3.1 document.',
     success: 'ok',
     data: Type.Object({}),
     errors: [],
@@ -756,7 +757,7 @@ export const routes = [
     method: 'GET',
     path: '/readyz',
     access: 'public',
-    summary: 'The process can serve: NATS answers, keys are loaded, it is not stopping.',
+    summary: 'The process can serve requests: NATS answers, keys are loaded, and it is not stopping.',
     success: 'ok',
     data: Type.Object({ status: Type.String() }),
     errors: ['unavailable'],

@@ -14,60 +14,60 @@ interface ErrorWords {
 export const errorWords: Readonly<Record<ErrorCode, ErrorWords>> = {
   bad_request: {
     when: 'The body is not JSON in UTF-8, or did not arrive within 10 seconds, or the URL is longer than 8 KiB.',
-    client: 'Correct the request; the same one is refused again.',
+    client: 'Fix the request; the same one is refused again.',
   },
   unauthenticated: {
-    when: 'No credentials, or a token that is malformed, expired, revoked, not signed by a known key, of a foreign issuer or audience, or without a tenant. All look alike. At enrolment: a join token that is wrong, spent or expired.',
+    when: 'No credentials, or a token that is malformed, expired or revoked, has no tenant, is signed by an unknown key, or comes from another issuer or for another audience. The answer is the same for all of these. At enrolment: a join token that is wrong, used or expired.',
     client: 'Get a new token from the issuer. An agent needs a new join token from an operator.',
   },
   forbidden: {
-    when: 'An operator route without a scope that opens it (`detail.scope` names one); a tenant’s route with a token for parts of the operator API alone; or a cookie with an unsafe request from another site.',
-    client: 'Use a token with the scope, or send the token as `Authorization: Bearer`.',
+    when: 'The token lacks the scope for an operator route (`detail.scope` names one that opens it), or its scopes open only parts of the operator API and the route is a tenant’s. Or a request from another site would change something and carries a cookie.',
+    client: 'Use a token with that scope, or send the token as `Authorization: Bearer`.',
   },
   over_quota: {
-    when: 'The create would exceed a cap, of the tenant or of the tenant in the region. `dimension` is the first that is exceeded, `requested` the total that would be reached, `max` the cap.',
-    client: 'Delete containers (stopping frees nothing), declare less, or ask the operator for a higher cap.',
+    when: 'The create would exceed a cap of the tenant, or of the tenant in the region. `dimension` is the first cap exceeded, `requested` the total that the create would reach, `max` the cap.',
+    client: 'Delete containers (stopping them frees nothing), ask for less, or ask the operator for a higher cap.',
   },
   not_found: {
-    when: 'No such path; or no such container, tenant or host. Another tenant’s container looks like a missing one, and so does an id that is not a UUID.',
-    client: 'Check the id. After a delete, this means that it is done.',
+    when: 'There is no such path, container, tenant or host. Another tenant’s container looks like a missing one, as does an id that is not a UUID.',
+    client: 'Check the id. After a delete, this answer confirms it.',
   },
   method_not_allowed: {
-    when: 'The path exists, the method does not. The header `Allow` lists those that do.',
-    client: 'Use one of them.',
+    when: 'The path does not support this method. The header `Allow` lists those that it does.',
+    client: 'Use a method from `Allow`.',
   },
   conflict: {
-    when: 'Start, stop or an operator’s change while the container is being removed; a wait for a status that a container being removed cannot reach; an `Idempotency-Key` whose container is gone; a host key that is taken; a 1,001st revocation of a single token or subject of one tenant.',
+    when: 'The container is being removed, so it can’t be started, stopped or changed, or can’t reach the status waited for. Or the container of an `Idempotency-Key` is gone, a host key is taken, or a tenant already has 1,000 revocations of single tokens and subjects.',
     client: 'Read the `message`; do not send the same request again.',
   },
   too_large: {
-    when: 'The body is over the bound of its route (16 KiB for most, 512 KiB for a create), or has more than 8,192 keys and items, or came in more than 4,096 pieces (`message` says so).',
-    client: 'Send less, or larger chunks.',
+    when: 'The body is larger than its route allows (16 KiB for most, 512 KiB for a create), has more than 8,192 keys and items, or came in more than 4,096 pieces; `message` says which of the latter two.',
+    client: 'Send less, or send it in larger chunks.',
   },
   unsupported_media_type: {
-    when: 'A body without `Content-Type: application/json`.',
+    when: 'The body has no `Content-Type: application/json`.',
     client: 'Set the header.',
   },
   invalid: {
-    when: 'Fields or query parameters are not as they must be. `details` has all faults at once (of 64 fields at most), under the field’s name; `_` is the body as a whole.',
-    client: 'Correct the fields that are named.',
+    when: 'Fields or query parameters are wrong. `details` lists all faults at once (of up to 64 fields) under the names of their fields; `_` is the body as a whole.',
+    client: 'Fix the fields named in `details`.',
   },
   rate_limited: {
-    when: 'Too many requests of the tenant, too many wrong tokens or public requests from the address, too many requests at a time of either, or too many open streams and waits of either (32 of a tenant, `LIMIT_STREAMS_PER_ADDRESS` of an address), or too much memory in unfinished bodies of either. Or a create after too many deletions in the last hour (cap `deletes_per_hour`; of VPN peers: too many removed), or new keys of a peer too often; `message` says which, and `retry_after_seconds` for how long to wait. Nothing was executed.',
-    client: 'Wait for as long as `Retry-After` says, then send it again.',
+    when: 'The tenant sent too many requests, or the address sent too many wrong tokens or public requests. Either has too many requests in flight, too many open streams and waits (32 for a tenant, `LIMIT_STREAMS_PER_ADDRESS` for an address), or too much memory in unfinished bodies. Or the tenant deleted too many containers in the last hour to create one (cap `deletes_per_hour`), removed too many VPN peers, or renewed a peer’s keys too often; then `message` says which, and `retry_after_seconds` how long to wait. Nothing was executed.',
+    client: 'Wait as long as `Retry-After` says, then send the request again.',
   },
   internal: {
-    when: 'A bug of ours, or a container whose record is damaged. What the request asked for was not done.',
-    client: 'Report it with the `X-Request-Id`. Repeating it seldom helps.',
+    when: 'A bug in Longshore, or a damaged record of a container. The request was not executed.',
+    client: 'Report it with the `X-Request-Id`. A retry seldom helps.',
   },
   unavailable: {
-    when: 'NATS, the owner of the tenant’s partition or the token issuer’s keys cannot be reached; a partition’s journal is full; the gateway has too many requests in flight, streams open or bytes of unfinished bodies (`message` says which), or stops. A write answered so was not executed.',
-    client: 'Send it again after `Retry-After` seconds, then at growing intervals.',
+    when: 'The gateway can’t reach NATS, the owner of the tenant’s partition or the token issuer’s keys; a partition’s journal is full; the gateway has too many requests in flight, open streams or bytes of unfinished bodies (`message` says which); or it is stopping. A write with this answer was not executed.',
+    client: 'Send the request again after `Retry-After` seconds, then at growing intervals.',
   },
   timeout: {
-    when: 'A write was sent to its owner and no answer came within the deadline: it may have been executed, or may yet be. Or a wait’s time was over before its status was reached.',
+    when: 'The owner did not answer a write within the deadline: the write may have been executed, or may still be. Or a wait ended before the container had the status.',
     client:
-      'A create: send it again with the same `Idempotency-Key`. Start, stop and delete may be repeated as they are. A wait: ask again.',
+      'Send a create again with the same `Idempotency-Key`. Repeat a start, stop or delete as it is. Ask again for a wait.',
   },
 };
 
@@ -90,9 +90,9 @@ export const statusWords: Readonly<Record<ContainerStatus, StatusWords>> = {
   },
   stopping: { meaning: 'Asked to stop; the grace runs, then it is killed.', next: 'stopped, failed' },
   stopped: { meaning: 'Not running, as asked.', next: 'pending' },
-  failed: { meaning: 'Not tried again by itself; a start tries again.', next: 'pending, stopped' },
+  failed: { meaning: 'Not retried by itself; a start tries again.', next: 'pending, stopped' },
   unknown: {
-    meaning: 'Its host is silent. `observed_status` is what was last seen; most likely it still holds.',
+    meaning: 'Its host is silent. `observed_status` is the last status seen, which most likely still holds.',
     next: 'any, with the host’s next report',
   },
   lost: {
@@ -110,23 +110,24 @@ interface ReasonWords {
 export const reasonWords: Readonly<Record<Reason, ReasonWords>> = {
   no_host: {
     meaning: 'No host of an allocated region is up, schedulable and has room.',
-    todo: 'Wait: it is placed as soon as one fits. Operator: add a host, uncordon one, or look at capacities.',
+    todo: 'Wait: the container is placed as soon as a host fits. Operator: add or uncordon a host, or check capacities.',
   },
   exited: {
-    meaning: 'The process ended by itself; `exit_code` says how. Also after 0: desired running means running.',
-    todo: 'Look at the logs. It is started again with back-off.',
+    meaning:
+      'The process ended by itself; `exit_code` says how. This includes 0: a container that is to run is kept running.',
+    todo: 'Read the logs. The container is restarted with back-off.',
   },
   crash_loop: {
     meaning: 'It ended quickly at least three times in a row.',
-    todo: 'Look at the logs of the last runs; correct image, command or environment. The back-off grows to a minute.',
+    todo: 'Read the logs of the last runs; fix the image, command or environment. The back-off grows to a minute.',
   },
   oom_killed: {
     meaning: 'The kernel killed it at its `mem_limit`.',
-    todo: 'Declare it with more memory, or use less. It is started again with back-off.',
+    todo: 'Declare it with more memory, or use less. The container is restarted with back-off.',
   },
   disk_limit: {
     meaning:
-      'It wrote more to the host’s disk than its limit (its own layer, and volumes that its image names), or could not be measured while the disk was nearly full. It was removed with what it wrote, running or not. If it is to run, it is made again with back-off; if it is `stopped`, it stays so until you start it.',
+      'The container wrote more to the host’s disk than its limit (its own layer and the volumes that its image declares), or could not be measured while the disk was nearly full. It was removed with all that it wrote, running or not. If it is to run, it is created again with back-off; if it is `stopped`, it stays stopped until you start it.',
     todo: 'Write less, in fewer files: keep data elsewhere, and logs on standard output. Operator: `CONTAINER_DISK_BYTES` of the host, and the size that containers are declared with.',
   },
   image_missing: {
@@ -135,21 +136,21 @@ export const reasonWords: Readonly<Record<Reason, ReasonWords>> = {
   },
   image_not_found: {
     meaning:
-      'The registry answers, and has no such repository, tag or digest; or `pull_policy` is `never` and the host has no such image.',
-    todo: 'Look at registry, repository and tag; push the image, then start. With `never`: put the image on the hosts; another host is tried, and it waits with back-off.',
+      'The registry has no such repository, tag or digest; or `pull_policy` is `never` and the host does not have the image.',
+    todo: 'Check registry, repository and tag; push the image, then start. With `never`: put the image on the hosts; the container tries another host, and waits with back-off.',
   },
   image_auth: {
     meaning: 'The registry refuses access. Docker Hub also says this of repositories that do not exist.',
-    todo: 'Look at the name; make the image public to the hosts, then start.',
+    todo: 'Check the name; give the hosts access to the image, then start.',
   },
   image_pull: {
-    meaning: 'The pull failed for a cause that may pass: the network, a rate limit, the registry’s own trouble.',
-    todo: 'Wait: it is tried again with back-off. Operator: check that the host reaches the registry.',
+    meaning: 'The pull failed for a reason that may pass: the network, a rate limit, trouble at the registry.',
+    todo: 'Wait: the pull is retried with back-off. Operator: check that the host reaches the registry.',
   },
   image_invalid: {
     meaning:
-      'No reference that the engine accepts, no image for this platform, or content that does not match its digest.',
-    todo: 'Correct the reference, or build the image for the hosts’ platform.',
+      'The engine rejects the reference, there is no image for this platform, or the content does not match its digest.',
+    todo: 'Fix the reference, or build the image for the hosts’ platform.',
   },
   registry_not_allowed: {
     meaning:
@@ -158,50 +159,50 @@ export const reasonWords: Readonly<Record<Reason, ReasonWords>> = {
   },
   image_refused: {
     meaning:
-      'The image says more of itself than a host takes for each of its containers: labels, an entrypoint and command, ports or volumes beyond the limits; `message` has which.',
-    todo: 'Rebuild the image with less of it, push it under a new tag, and declare the container with that tag.',
+      'The image declares more than a host accepts: labels, an entrypoint and command, ports or volumes beyond the limits; `message` says which.',
+    todo: 'Rebuild the image with less, push it under a new tag, and declare the container with that tag.',
   },
   create_failed: {
-    meaning: 'The engine refused to make the container. Its words are in the agent’s log (`step`, field `detail`).',
-    todo: 'Operator: look at the log of the agent. Refused for good: `failed`. Otherwise it is tried again.',
+    meaning: 'The engine refused to create the container. Its message is in the agent’s log (`step`, field `detail`).',
+    todo: 'Operator: read the agent’s log. A permanent refusal ends in `failed`; otherwise the create is retried.',
   },
   start_failed: {
-    meaning: 'The engine made the container and could not start it: no such command, for example.',
-    todo: 'Read the message; correct image or command. It is tried again with back-off. Operator: the engine’s words are in the agent’s log (`step`, field `detail`).',
+    meaning: 'The engine created the container but could not start it: the command does not exist, for example.',
+    todo: 'Read the message; fix the image or command. The start is retried with back-off. Operator: the engine’s message is in the agent’s log (`step`, field `detail`).',
   },
   secret_missing: {
     meaning: 'A secret that the operator’s fields name is not in the host’s secrets folder.',
-    todo: 'Operator: put the file into `SECRETS_DIR` of the hosts. It is tried again with back-off, on another host if the platform chose this one.',
+    todo: 'Operator: put the file into `SECRETS_DIR` of the hosts. The start is retried with back-off, on another host if the platform chose this one.',
   },
   host_fault: {
     meaning:
-      'The host can bring up no container: its disk is full, no address or port is left, its firewall or the storage of its engine fails. `message` says which.',
-    todo: 'Wait: what the platform placed goes to another host. Where you chose the host, choose another. Operator: see the runbook, “A host can’t bring up containers”.',
+      'The host can’t start containers: its disk is full, no address or port is left, or its firewall or its engine’s storage fails. `message` says which.',
+    todo: 'Wait: the platform moves containers that it placed. If you chose the host, choose another. Operator: see the runbook, “A host can’t bring up containers”.',
   },
   port_unavailable: {
     meaning:
       'The engine could not publish a port: another program of the host listens on it, or `PUBLISH_ADDRESS` is not an address of the host.',
-    todo: 'Wait: it is tried again with back-off. Operator: check `PUBLISH_ADDRESS`, and what else listens on the host’s ports.',
+    todo: 'Wait: the start is retried with back-off. Operator: check `PUBLISH_ADDRESS`, and what else listens on the host’s ports.',
   },
   rejected: {
     meaning: 'The host that the tenant chose has no room for its limits.',
     todo: 'Choose another host or none, or start again when there is room.',
   },
   engine_unavailable: {
-    meaning: 'The host’s container engine does not answer; the status is the last that was seen.',
+    meaning: 'The host’s container engine does not answer; the status is the last one seen.',
     todo: 'Wait. Operator: see the runbook, “The engine hangs”.',
   },
   unhealthy: {
-    meaning: 'It runs, and its image’s own health check fails.',
-    todo: 'Look at the logs. Longshore does not restart it for that.',
+    meaning: 'The container runs, but the health check of its image fails.',
+    todo: 'Read the logs. Longshore does not restart a container for that.',
   },
   host_silent: {
-    meaning: 'Nothing was heard of its host for 8 seconds. Most likely it still runs.',
+    meaning: 'Its host has been silent for 8 seconds. Most likely the container still runs.',
     todo: 'Wait. Operator: see the runbook, “A host is silent or lost”.',
   },
   host_lost: {
-    meaning: 'Nothing was heard of its host for 5 minutes.',
-    todo: 'Where the platform chose the host it is placed elsewhere by itself; one that a tenant pinned waits for its host.',
+    meaning: 'Its host has been silent for 5 minutes.',
+    todo: 'If the platform chose the host, it places the container elsewhere; a container that its tenant pinned waits for its host.',
   },
   host_removed: {
     meaning: 'The operator removed the host that the tenant had chosen.',

@@ -40,7 +40,7 @@ export interface GateOptions {
 
 export const unauthenticated: Admission = { kind: 'refused', result: failure('unauthenticated') };
 const unavailable: Admission = { kind: 'refused', result: failure('unavailable') };
-/** Nobody can tell whether the token is revoked: no 401, for it may be good. */
+/** It is unknown whether the token is revoked: 503 and not 401, because it may be valid. */
 const unknown: Readonly<Record<Exclude<Knowledge, 'known'>, Admission>> = {
   unheard: unavailable,
   damaged: {

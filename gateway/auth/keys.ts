@@ -138,7 +138,7 @@ export class IssuerKeys {
     return backingOff && this.#reading === undefined ? false : this.#renew();
   }
 
-  /** One reading at a time; whoever comes meanwhile shares its outcome. */
+  /** One fetch at a time; callers meanwhile share its outcome. */
   #renew(): Promise<boolean> {
     return (this.#reading ??= this.#readOnce().finally(() => {
       this.#reading = undefined;

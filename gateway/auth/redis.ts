@@ -217,7 +217,7 @@ function shareRates(commands: Guarded, { clusterId, tenantRates, log }: SharedMe
       if (error || sum === undefined || !Number.isSafeInteger(sum)) return;
       const before = sums.get(tenant);
       sums.set(tenant, sum);
-      // A smaller sum is a count that began anew.
+      // A smaller sum means that the count restarted.
       if (before !== undefined && sum - count > before) tenantRates.charge(tenant, sum - count - before);
     });
     if (sums.size > limits.rateBuckets) sums.clear();

@@ -103,12 +103,12 @@ export class Verifier {
     const under = this.#verifying.get(key);
     if (under !== undefined) return under;
     if (this.#verifying.size >= limits.tokensVerifying) return tooMany;
-    const verifying = this.#verifyAnew(token, key, glance).finally(() => this.#verifying.delete(key));
+    const verifying = this.#verifyUncached(token, key, glance).finally(() => this.#verifying.delete(key));
     this.#verifying.set(key, verifying);
     return verifying;
   }
 
-  /** For whoever holds an identity longer than one request: a stream ends when its token does. */
+  /** For an identity that is used longer than one request: a stream ends with its token. */
   stillGood(identity: Identity): boolean {
     return identity.expiresAtS * 1000 > this.#clock.nowMs() && this.#revocations.standing(identity) === 'good';
   }
@@ -117,7 +117,7 @@ export class Verifier {
     return identity.expiresAtS * 1000 > this.#clock.nowMs() ? revoked : expired;
   }
 
-  async #verifyAnew(token: string, key: string, glance: Extract<Preview, { kind: 'plausible' }>): Promise<Verdict> {
+  async #verifyUncached(token: string, key: string, glance: Extract<Preview, { kind: 'plausible' }>): Promise<Verdict> {
     const issuer = this.#issuers[glance.issuerIndex];
     if (issuer === undefined) return refused('issuer');
     const found = await issuer.keys.find(glance.keyId, glance.algorithm);

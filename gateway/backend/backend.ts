@@ -105,7 +105,7 @@ export class Backend {
     return this.#up?.feed.knowledgeOf(tenant) ?? 'unheard';
   }
 
-  /** Tenants whose tokens are refused because nobody can tell which are revoked. */
+  /** Tenants whose tokens are refused because their revocations are unknown. */
   tenantsRefused(): number {
     return this.#up?.feed.tenantsRefused() ?? 0;
   }
@@ -125,7 +125,9 @@ export class Backend {
       return undefined;
     }
     if (access.password === undefined) {
-      log.warn('redis_open', { effect: 'whoever reaches Redis can slow tenants down: docs/deploy.md, Redis' });
+      log.warn('redis_open', {
+        effect: 'any client that reaches Redis can slow tenants down; set a password: docs/deploy.md, Redis',
+      });
     }
     return connectSharedMemory({
       access,

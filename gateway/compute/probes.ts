@@ -22,7 +22,7 @@ export function probesOf(services: Services): Readonly<Partial<Record<RouteName,
       { type: 'container.trace', tenant: tenantOf(call), id: containerOf(call), rid: call.requestId },
       call.deadlineMs,
     );
-  // To whoever has a token of one peer, no other is there.
+  // A token of one peer sees no other peer.
   const peer: Handler = (call) =>
     call.grant !== undefined && call.grant.peer !== peerOf(call)
       ? failure('not_found')

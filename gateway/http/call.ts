@@ -1,4 +1,4 @@
-/** One request on its way through a handler, and what handlers have to work with. */
+/** A request as handlers see it, and the services that they use. */
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { errorStatus, outcomeStatus } from '../../schemas/errors.ts';
@@ -15,10 +15,7 @@ import type { LogReader } from '../streams/logs.ts';
 import type { StreamHost } from '../streams/host.ts';
 import type { QueryValues } from '../validation/query.ts';
 
-/**
- * What a token in a URL was good for when the request came, and the token itself, as actors know
- * it.
- */
+/** What a token in a URL granted when the request came, and the hash that actors know it by. */
 export interface TokenGrant extends PeerGrant {
   readonly tokenHash: string;
 }
@@ -32,18 +29,18 @@ export interface Call {
   readonly body: unknown;
   /** Undefined on public routes only. */
   readonly identity: Identity | undefined;
-  /** Where a token in the URL took the place of an identity. */
+  /** Set if a token in the URL took the place of an identity. */
   readonly grant: TokenGrant | undefined;
   readonly requestId: string;
   /** Of the monotonic clock. */
   readonly deadlineMs: number;
-  /** It goes on as a stream or a wait, which are counted apart. */
+  /** For streams and waits, which have places of their own. */
   readonly leaveSeat: () => void;
-  /** Its address, or its network; what is limited by client counts under it. */
+  /** The address or network that limits of clients count by. */
   readonly client: string;
 }
 
-/** What a handler did: a result to send, or it has taken the exchange and streamed to its end. */
+/** A result to send, or 'streamed' if the handler has used the exchange itself. */
 export type Handled = Result | 'streamed';
 export type Handler = (call: Call) => Handled | Promise<Handled>;
 
@@ -52,7 +49,7 @@ export interface Services {
   /** Undefined until the cluster is known. */
   partitions(): number | undefined;
   announceRevocation(revocation: Revocation): void;
-  /** A token that lives longer is refused. */
+  /** Tokens that live longer are refused. */
   readonly tokenLifeMaxMs: number;
   readonly clock: Clock;
   readonly log: Log;
@@ -63,7 +60,7 @@ export interface Services {
   newContainerId(): ContainerId;
   /** 32 random bytes, base64url. */
   newSecret(): string;
-  /** Of a route that looks at a token by itself, which was wrong. */
+  /** For routes that check a token themselves, when it is wrong. */
   countAuthFailure(call: Call, token: OwnToken): void;
 }
 

@@ -8,15 +8,12 @@ import {
 } from '../../schemas/errors.ts';
 import type { Reply } from './engine/engine.ts';
 
-/**
- * What a handler gives back; the body may be empty for an error, which then has its code for a
- * body.
- */
+/** The result of a handler. An error with an empty body is sent as its bare code. */
 export interface Result {
   readonly code: OutcomeCode;
   readonly body: string | Uint8Array;
   readonly retryAfterSeconds?: number;
-  /** More headers, and ones that stand in place of the usual: name, value, name, value... */
+  /** Further headers, or replacements of the usual ones: name, value, name, value... */
   readonly headers?: readonly string[];
 }
 

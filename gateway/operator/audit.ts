@@ -1,7 +1,7 @@
 /**
- * The writes that a restore of an older backup takes back and that security rests on, each as one
- * event of the log: docs/backup.md, "Repeating what was refused" says how operators find them.
- * Fields name what was written; no token, password or key is among them.
+ * Security-relevant writes that a restore of an older backup undoes, each as one event of the log.
+ * docs/backup.md, "Repeating what was refused", says how operators find and repeat them. No field
+ * holds a token, a password or a key.
  */
 import type { HostKey } from '../../schemas/ids.ts';
 import type { EnrolBody } from '../../schemas/api/host.ts';
@@ -24,7 +24,7 @@ import { hostOfJoinToken } from './hosts.ts';
 
 interface Kind {
   readonly event: string;
-  /** Undefined: this request changes nothing that security rests on. */
+  /** Undefined if this request changes nothing about security. */
   readonly fields: (call: Call) => Fields | undefined;
 }
 
@@ -48,8 +48,7 @@ function peerChange(call: Call): Fields | undefined {
 }
 
 export const auditKinds: Readonly<Partial<Record<RouteName, Kind>>> = {
-  // `match` is the body that makes the same revocation again; an empty one is all tokens of the
-  // tenant.
+  // `match` is the body that repeats the revocation; an empty one means all tokens of the tenant.
   'tenant.revoke': {
     event: 'revoked',
     fields: (call) => ({ tenant: tenantParameterOf(call), match: call.body as RevocationBody }),
@@ -84,10 +83,7 @@ export const auditKinds: Readonly<Partial<Record<RouteName, Kind>>> = {
 /** A write without an answer may have been executed, or may be later. */
 const unknownOutcomes: ReadonlySet<string> = new Set(['internal', 'timeout', 'unavailable']);
 
-/**
- * What the log says of a request that was handled; undefined where there is nothing to repeat after
- * a restore.
- */
+/** The event of a handled request; undefined if a restore leaves nothing to repeat. */
 export function auditOf(call: Call, handled: Handled): AuditEvent | undefined {
   const kind = auditKinds[call.route];
   if (kind === undefined || handled === 'streamed') return undefined;

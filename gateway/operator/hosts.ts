@@ -14,7 +14,7 @@ import { hashOfToken } from '../vpn/pki/secrets.ts';
 /** `lsj_<host key>_<secret>`: the key says which partition can tell whether the secret is right. */
 const joinTokenPattern = /^lsj_([a-z0-9-]{1,63})_[A-Za-z0-9_-]{43}$/;
 
-/** The host that a join token is for; undefined where it can't be one. */
+/** The host that a join token is for; undefined if the text can't be a join token. */
 export function hostOfJoinToken(joinToken: string): HostKey | undefined {
   const key = joinTokenPattern.exec(joinToken)?.[1];
   return key !== undefined && isHostKey(key) ? key : undefined;
@@ -31,7 +31,7 @@ export function mergeHosts(outcomes: readonly Outcome[], limit: number): Result 
 }
 
 export function hostHandlers(services: Services) {
-  /** Adds the token to the actor's answer: shown here, once, and stored nowhere. */
+  /** Adds the token to the actor's answer. It is shown only here, and stored nowhere. */
   const withToken = (outcome: Outcome, joinToken: string): Result => {
     if (!succeeded(outcome)) return outcome;
     const { data: host } = JSON.parse(outcome.body) as { data: HostView };
@@ -84,7 +84,7 @@ export function hostHandlers(services: Services) {
             { type: 'host.enrol', host, joinTokenHash: hashOfToken(token), publicKey, ...writeOf(call) },
             call.deadlineMs,
           );
-    // A host that does not exist is not told apart from a token that is wrong.
+    // The same answer for a host that does not exist as for a wrong token.
     if (outcome.code === 'unauthenticated' || outcome.code === 'not_found') {
       services.countAuthFailure(call, 'join token');
       return failure('unauthenticated');

@@ -8,9 +8,9 @@ import { containerOf, succeeded, tenantParameterOf, type Handler, type Services 
 import { created } from '../http/respond.ts';
 
 /**
- * `jti`, `sub`, or neither: all of the tenant. It ends when no token that it refuses can be
- * accepted any more. The `iat` of a token that is named by its `jti` may be in the future, where
- * the clock of its issuer is ahead.
+ * By `jti`, by `sub`, or by neither: all tokens of the tenant. It ends when every token that it
+ * refuses has expired. A token named by its `jti` may have an `iat` in the future, if the clock of
+ * its issuer is ahead.
  */
 export function revocationOf(
   tenant: Revocation['tenant'],
@@ -38,8 +38,7 @@ export function tenantHandlers(services: Services) {
       type: 'tenant.put',
       tenant,
       settings,
-      // Gateways hear of it with the poll that tells them that the record can be read again, not
-      // before.
+      // Gateways learn of the revocation with the poll that finds the record readable again.
       repair: repair === true ? revocation(tenant, {}) : null,
       rid: call.requestId,
       op: services.newOperationId(),
@@ -57,7 +56,7 @@ export function tenantHandlers(services: Services) {
       call.deadlineMs,
     );
     if (!succeeded(outcome)) return outcome;
-    // Committed first (A3): news of what is not stored could be lost with us.
+    // After the commit (A3): a revocation that is announced but not stored could be lost.
     services.announceRevocation(made);
     return created({
       issued_until: timestamp(made.issuedUntilS * 1000),

@@ -1,4 +1,4 @@
-/** What goes on: logs, events, and waiting for a status. The first two also as streams. */
+/** Logs and events, as lists and as streams, and waits for a status. */
 import type { ContainerStatusView } from '../../schemas/api/container.ts';
 import type { Event } from '../../schemas/api/event.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
@@ -35,7 +35,7 @@ interface EventScope {
 }
 type RecentQuestion = EventScope & Pick<RecentAsk, 'from' | 'limit'>;
 
-/** The owner did not answer as it should; its outcome is the answer to the request. */
+/** The owner refused or failed; its outcome is the answer to the request. */
 class AskError extends Error {
   readonly outcome: Outcome;
   constructor(outcome: Outcome) {
@@ -82,7 +82,7 @@ export function streamHandlers(services: Services) {
     }
   };
 
-  /** A stream in one of the tenant's places. `show` is called once the place is had. */
+  /** A stream in one of the tenant's places. `show` is called once it has the place. */
   const follow = async (call: Call, bell: string, show: () => Promise<Showing>): Promise<Handled> => {
     const { identity } = call;
     if (identity === undefined) return failure('unauthenticated');
@@ -114,7 +114,7 @@ export function streamHandlers(services: Services) {
     let quietSinceMs = clock.monotonicMs();
     return async () => {
       const traced = await traceOf(call, 'watch', clock.monotonicMs() + limits.watchAskMs);
-      // Forgotten altogether: its seven days are over.
+      // Its seven days are over, and its owner has forgotten it.
       if (!traced.ok && traced.outcome.code === 'not_found') return { frames: [], more: false, ended: true };
       if (!traced.ok) throw new Error(`trace: ${traced.outcome.code}`);
       const { history, gone } = traced.trace;
@@ -125,7 +125,7 @@ export function streamHandlers(services: Services) {
         position === undefined
           ? await services.logs.newest(tenant, id, history, limit)
           : await services.logs.after(tenant, id, history, position);
-      // A host that left the history keeps its place: it may come back to it.
+      // A host that left the history keeps its position: the container may return to it.
       position = new Map([...(position ?? []), ...page.position]);
       if (page.entries.length > 0) quietSinceMs = clock.monotonicMs();
       return {
@@ -136,7 +136,7 @@ export function streamHandlers(services: Services) {
     };
   };
 
-  /** What the owner knows of events that the stream may not show yet. */
+  /** Events that the owner knows and the stream may not show yet. */
   const recentOf = async (call: Call, kind: LaneKind, { container, ...rest }: RecentQuestion, deadlineMs: number) => {
     const question = { type: 'event.recent', tenant: tenantOf(call), container, rid: call.requestId, ...rest } as const;
     const outcome = await services.ask(kind, question, deadlineMs);
@@ -144,7 +144,7 @@ export function streamHandlers(services: Services) {
     return (JSON.parse(outcome.body) as { data: RecentEvents }).data;
   };
 
-  /** The newest `limit` of those, in as many pages as it takes. */
+  /** The newest `limit` of those, page by page. */
   const newestRecent = async (call: Call, kind: LaneKind, scope: EventScope, limit: number, deadlineMs: number) => {
     let events: readonly Event[] = [];
     for (;;) {
@@ -223,7 +223,7 @@ export function streamHandlers(services: Services) {
       if (step.kind === 'answer') return step.outcome;
       last = step.last;
       const leftMs = deadlineMs - clock.monotonicMs();
-      if (leftMs <= 0) return failure('timeout', `not ${wanted} within the time`);
+      if (leftMs <= 0) return failure('timeout', `the container was not ${wanted} within the timeout; ask again`);
       if (call.exchange.aborted || streams.waitsOver()) return failure('unavailable');
       await bell.wait(Math.min(streams.polls.waitMs, leftMs));
     }
@@ -253,9 +253,8 @@ export type WaitStep =
   | { readonly kind: 'wait'; readonly last: ContainerStatusView | undefined };
 
 /**
- * What a look at the status means to who waits. Once removing, a container only ever gets gone: who
- * waits for anything else hears 409. Gone while we waited for `removed`: the last view that we had
- * of it, which is `removing`.
+ * The next step of a wait, given the status. A container that is being removed reaches no other
+ * status: 409 for those. One that is gone ends a wait for `removed` with its last view.
  */
 export function judgeWait(wanted: string, outcome: Outcome, last: ContainerStatusView | undefined): WaitStep {
   const answer = (given: Outcome): WaitStep => ({ kind: 'answer', outcome: given });
@@ -264,10 +263,11 @@ export function judgeWait(wanted: string, outcome: Outcome, last: ContainerStatu
       ? answer(ok({ ...last, status: 'removing', desired: 'removed' } satisfies ContainerStatusView))
       : answer(outcome);
   }
-  // The owner is away: it is asked again until the time is over.
+  // The owner is away: ask again until the timeout.
   if (!succeeded(outcome)) return { kind: 'wait', last };
   const view = (JSON.parse(outcome.body) as { data: ContainerStatusView }).data;
   if (view.status === wanted) return answer(outcome);
-  if (view.status === 'removing' && wanted !== 'removed') return answer(failure('conflict', 'it is being removed'));
+  if (view.status === 'removing' && wanted !== 'removed')
+    return answer(failure('conflict', 'the container is being removed'));
   return { kind: 'wait', last: view };
 }

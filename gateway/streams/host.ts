@@ -1,7 +1,7 @@
 /**
  * The life of streams and waits: how many a tenant may have, what wakes them, and what ends them. A
- * bell (a message on a core NATS subject) only says "look now"; what there is to see is always read
- * from the source (level, not edge), and looked at by the clock too, since a bell may be lost.
+ * bell (a message on a core NATS subject) only says "look now"; the content is always read from its
+ * source (level, not edge), and by the clock too, since a bell may be lost.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
@@ -14,7 +14,7 @@ import { failure, rateLimited, type Result } from '../http/respond.ts';
 import type { Seats, Unseated } from '../http/seats.ts';
 import { encodeFrame, endFrame, heartbeat, preamble, sseHeaders, type EndReason, type Frame } from './sse.ts';
 
-/** What a source has to show now. `more`: ask again at once. `ended`: there will never be more. */
+/** What a source shows now. `more`: ask again at once. `ended`: nothing will follow. */
 export interface Showing {
   readonly frames: readonly Frame[];
   readonly more: boolean;
@@ -27,11 +27,11 @@ export interface FollowOptions {
   readonly identity: Identity;
   /** Subjects whose messages are the bell. */
   readonly bell: string;
-  /** Shows what came since it was called last. May reject: then it is asked again later. */
+  /** Shows what came since the last call. May reject: then it is called again later. */
   readonly show: () => Promise<Showing>;
 }
 
-/** Wakes whoever waits; a ring while nobody waits is kept for the next wait. */
+/** Wakes a waiter; a ring without a waiter is kept for the next wait. */
 export class Bell {
   #rung = false;
   #wake: (() => void) | undefined;
@@ -41,12 +41,12 @@ export class Bell {
     this.#wake?.();
   }
 
-  /** Forgets a ring that nobody waited for. */
+  /** Forgets a ring that had no waiter. */
   hush(): void {
     this.#rung = false;
   }
 
-  /** Until it rings, or `ms` have passed; whether it rang. */
+  /** Waits until it rings or `ms` have passed; returns whether it rang. */
   async wait(ms: number): Promise<boolean> {
     if (!this.#rung) {
       let timer: NodeJS.Timeout | undefined;
@@ -63,13 +63,13 @@ export class Bell {
   }
 }
 
-/** How often streams and waits look while no bell rings. */
+/** How often streams and waits look without a bell. */
 export interface Polls {
   readonly streamMs: number;
   readonly waitMs: number;
 }
 
-/** Who wants a place, and how it gives up its seat among requests (seats.ts). */
+/** A request that wants a place, and how it gives up its seat among requests (seats.ts). */
 export interface Guest {
   readonly tenant: TenantId;
   readonly client: string;
@@ -79,22 +79,22 @@ export interface Guest {
 
 const noPlace: Readonly<Record<Unseated, Result>> = {
   full: {
-    ...failure('unavailable', 'too many streams and waits are open on this gateway'),
+    ...failure('unavailable', 'this gateway has too many open streams and waits; try again'),
     retryAfterSeconds: limits.streamRetryAfterSeconds,
   },
-  client: rateLimited(limits.streamRetryAfterSeconds, 'too many streams and waits of your address are open'),
-  tenant: rateLimited(limits.streamRetryAfterSeconds, 'too many streams and waits of your tenant are open'),
+  client: rateLimited(limits.streamRetryAfterSeconds, 'your address has too many open streams and waits; close one'),
+  tenant: rateLimited(limits.streamRetryAfterSeconds, 'your tenant has too many open streams and waits; close one'),
 };
 
 export interface StreamHostDependencies {
   /** Of streams and waits. */
   readonly places: Seats;
-  /** Rings at every message on a subject, until the returned function is called. */
+  /** Calls `ring` at every message on a subject, until the returned function is called. */
   readonly listen: (subject: string, ring: () => void) => () => void;
   readonly clock: Clock;
   readonly log: Log;
   readonly meters: Meters;
-  /** Whether a token that opened a stream still would. */
+  /** Whether the token that opened a stream is still valid. */
   readonly stillGood: (identity: Identity) => boolean;
   readonly polls: Polls;
 }
@@ -111,13 +111,13 @@ export class StreamHost {
     this.polls = dependencies.polls;
   }
 
-  /** Every stream ends with its next look, which is now. */
+  /** Ends every stream now. */
   endStreams(): void {
     this.#stopping = true;
     this.#ringAll();
   }
 
-  /** Every wait is answered with its next look, which is now. */
+  /** Answers every wait now. */
   endWaits(): void {
     this.#waitsOver = true;
     this.#ringAll();
@@ -131,10 +131,7 @@ export class StreamHost {
     for (const bell of this.#bells) bell.ring();
   }
 
-  /**
-   * Holds a place among streams and waits while `work` runs, in place of a seat; a refusal where
-   * there is none.
-   */
+  /** Holds a place among streams and waits while `work` runs; a refusal if there is no place. */
   async withPlace<T>({ tenant, client, route, leaveSeat }: Guest, work: () => Promise<T>): Promise<T | Result> {
     const { meters, places } = this.#dependencies;
     const place = places.take(client);
@@ -159,7 +156,7 @@ export class StreamHost {
     return noPlace[why];
   }
 
-  /** A bell for a subject while `work` runs. */
+  /** Runs `work` with a bell for a subject. */
   async withBell<T>(subject: string, exchange: Exchange, work: (bell: Bell) => Promise<T>): Promise<T> {
     const bell = new Bell();
     this.#bells.add(bell);
@@ -173,10 +170,7 @@ export class StreamHost {
     }
   }
 
-  /**
-   * Streams until the client leaves, the source ends, the token is no longer good or the process
-   * stops.
-   */
+  /** Streams until the client leaves, the source ends, the token is invalid or the process stops. */
   follow(options: FollowOptions): Promise<void> {
     return this.withBell(options.bell, options.exchange, (bell) => this.#follow(options, bell));
   }
@@ -199,8 +193,8 @@ export class StreamHost {
       }
       if (shown?.ended === true) return finish(writer, sink, 'done');
       if (shown?.more === true || exchange.aborted) continue;
-      // NATS tells of a message before JetStream has stored it; so who finds nothing after a ring
-      // looks once more soon.
+      // NATS delivers a message before JetStream has stored it: after a ring without content, look
+      // again soon.
       const isEarly = rang && (shown === undefined || shown.frames.length === 0);
       rang = await bell.wait(isEarly ? limits.streamSettleMs : this.polls.streamMs);
       if (writer.idleMs() >= limits.streamHeartbeatMs) await writer.write(heartbeat);
@@ -238,10 +232,7 @@ class PacedWriter {
     return this.#clock.monotonicMs() - this.#lastWriteMs;
   }
 
-  /**
-   * False where nobody will read it: the client has left, or has not read for so long that it is
-   * given up.
-   */
+  /** False if the client has left, or has not read for so long that the stream gives it up. */
   async write(text: string): Promise<boolean> {
     this.#drained.hush();
     this.#lastWriteMs = this.#clock.monotonicMs();

@@ -229,7 +229,7 @@ export class Body {
     this.#bodies.draining.delete(this);
   }
 
-  /** Nobody will ask for it: what is held is let go, and what follows is dropped. */
+  /** Nothing will read the body: drops what has come and what follows. */
   discard(): void {
     if (this.#state.phase === 'holding') this.#drop('unwanted');
     else if (this.#seat !== undefined) this.#settle(nothing);

@@ -1,4 +1,4 @@
-/** A network's authority, as whoever signs with it needs it. */
+/** A network's certificate authority, ready to sign. */
 import type { NetworkName } from '../../../schemas/ids.ts';
 import type { NetworkRecord } from '../../../schemas/api/network.ts';
 import type { SecretPlace } from '../../../schemas/api/peer.ts';

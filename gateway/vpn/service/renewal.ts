@@ -1,4 +1,4 @@
-/** When a certificate is made anew. Pure. */
+/** When a certificate is renewed. Pure. */
 import { limits } from '../../../schemas/limits.ts';
 import type { KeptCertificate } from '../../../schemas/api/network.ts';
 

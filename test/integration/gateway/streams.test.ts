@@ -342,7 +342,7 @@ for (const engine of engines) {
       t.ok(refused.headers.get('retry-after'));
       t.same(await refused.json(), {
         error: 'rate_limited',
-        message: 'too many streams and waits of your tenant are open',
+        message: 'your tenant has too many open streams and waits; close one',
       });
       t.match(await gateway.registry.metrics(), /longshore_gateway_open_streams\{route="event.list"\} 32/);
       for (const { leave } of open) leave();
