@@ -1,4 +1,4 @@
-/** What Prometheus sees of an agent; docs/metrics.md is checked against these names. */
+/** The metrics of an agent; a test checks docs/metrics.md against these names. */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { containerStatuses, type ContainerStatus } from '../schemas/api/container.ts';
 import { faultKinds } from './faults.ts';
@@ -26,7 +26,7 @@ export interface Metrics {
   firewallDenied(to: DeniedCounter, packets: number): void;
 }
 
-/** What is read at each scrape. */
+/** Values that each scrape reads. */
 export interface Gauges {
   containers(): ReadonlyMap<ContainerStatus, number>;
   engineUp(): boolean;
@@ -36,11 +36,11 @@ export interface Gauges {
   /** Null before the first. */
   lastSyncMs(): number | null;
   orphansHeld(): number;
-  /** Of the engine's disk; null where it cannot be seen. */
+  /** Of the engine's disk; null where it is unknown. */
   diskUsedPercent(): number | null;
   /** Containers that cannot be measured. */
   diskUseUnknown(): number;
-  /** The kinds of those that are there now. */
+  /** The kinds of the current faults. */
   faults(): readonly string[];
   firewall(): FirewallState;
   credentialsExpiryMs(): number | null;
@@ -58,24 +58,24 @@ export function createMetrics(registry: Registry): Metrics {
   });
   const steps = new Counter({
     name: 'longshore_agent_steps_total',
-    help: 'Steps taken to bring containers to what is desired.',
+    help: 'Steps that the agent took to bring containers to their desired state.',
     labelNames: ['step', 'result'],
     registers,
   });
   const pulls = new Counter({
     name: 'longshore_agent_pulls_total',
-    help: 'Images asked for, by what came of it.',
+    help: 'Requests for an image, by their result.',
     labelNames: ['result'],
     registers,
   });
   const restarts = new Counter({
     name: 'longshore_agent_restarts_total',
-    help: 'Containers started again after they ended by themselves.',
+    help: 'Starts of containers that had ended by themselves.',
     registers,
   });
   const syncs = new Counter({
     name: 'longshore_agent_syncs_total',
-    help: 'Questions to the control plane for the desired set.',
+    help: 'Syncs of the desired set with the control plane, by their result.',
     labelNames: ['result'],
     registers,
   });
@@ -103,7 +103,7 @@ export function createMetrics(registry: Registry): Metrics {
   });
   const logGaps = new Counter({
     name: 'longshore_agent_log_gaps_total',
-    help: 'Times that the engine had rotated a log before it was captured: lines are missing there.',
+    help: 'Times that the engine rotated a log before the agent captured it: lines are missing there.',
     labelNames: ['cause'],
     registers,
   });
@@ -115,27 +115,27 @@ export function createMetrics(registry: Registry): Metrics {
   });
   const logAbandoned = new Counter({
     name: 'longshore_agent_logs_abandoned_total',
-    help: 'Containers that were removed before all of their log could be read or kept.',
+    help: 'Containers whose removal lost log lines, because the agent could not read or keep them.',
     registers,
   });
   const diskEvictions = new Counter({
     name: 'longshore_agent_disk_evictions_total',
-    help: 'Containers that were removed because they had written more than they may.',
+    help: 'Containers that were removed because they had written more than their disk limit.',
     registers,
   });
   const imagesRemoved = new Counter({
     name: 'longshore_agent_images_removed_total',
-    help: 'Names of unused images that were removed to make room.',
+    help: 'Names of unused images that the agent removed to free disk space.',
     registers,
   });
   const firewallRepairs = new Counter({
     name: 'longshore_agent_firewall_repairs_total',
-    help: 'Times that the rules which keep containers from the host and its network were gone or changed, and were set again.',
+    help: 'Times that the firewall rules for containers were gone or changed, and the agent set them again.',
     registers,
   });
   const firewallDenied = new Counter({
     name: 'longshore_agent_firewall_denied_packets_total',
-    help: 'Packets that these rules refused: to the host, to private networks, to other containers, and from outside to unpublished ports (inbound).',
+    help: 'Packets that the firewall for containers refused: to the host, to private networks, to other containers, and from outside to unpublished ports (inbound).',
     labelNames: ['to'],
     registers,
   });
@@ -184,7 +184,7 @@ export function registerGauges(registry: Registry, gauges: Gauges, nowMs: () => 
   });
   new Gauge({
     name: 'longshore_agent_container_firewall',
-    help: 'Which state the rules are in that keep containers from the host and its network: 1 for that state, 0 for the others.',
+    help: 'State of the firewall for containers: 1 for the current state, 0 for the others.',
     labelNames: ['state'],
     registers,
     collect() {
@@ -205,7 +205,7 @@ export function registerGauges(registry: Registry, gauges: Gauges, nowMs: () => 
   simple('longshore_agent_engine_up', 'Whether the container engine answers.', () => Number(gauges.engineUp()));
   simple(
     'longshore_agent_inventory_age_seconds',
-    'Since the engine last listed all its containers, without which the agent decides nothing; -1: it has not yet.',
+    'Time since the engine last listed its containers; without that list the agent decides nothing. -1: no list yet.',
     () => {
       const ms = gauges.lastInventoryMs();
       return ms === null ? -1 : (nowMs() - ms) / 1000;
@@ -216,7 +216,7 @@ export function registerGauges(registry: Registry, gauges: Gauges, nowMs: () => 
   );
   simple(
     'longshore_agent_sync_age_seconds',
-    'Since the last complete answer of the control plane; -1: none yet.',
+    'Time since the last complete sync with the control plane; -1: none yet.',
     () => {
       const ms = gauges.lastSyncMs();
       return ms === null ? -1 : (nowMs() - ms) / 1000;
@@ -224,7 +224,7 @@ export function registerGauges(registry: Registry, gauges: Gauges, nowMs: () => 
   );
   simple(
     'longshore_agent_disk_used_ratio',
-    'How full the engine’s disk is, in bytes or in inodes; -1: not known.',
+    'How full the engine’s disk is, in bytes or in inodes, whichever is scarcer; -1: unknown.',
     () => {
       const percent = gauges.diskUsedPercent();
       return percent === null ? -1 : percent / 100;
@@ -232,10 +232,12 @@ export function registerGauges(registry: Registry, gauges: Gauges, nowMs: () => 
   );
   simple(
     'longshore_agent_disk_use_unknown',
-    'Containers whose writes the engine cannot measure, so that their disk limit is not kept.',
+    'Containers whose writes the engine cannot measure, so that their disk limit is not enforced.',
     () => gauges.diskUseUnknown(),
   );
-  simple('longshore_agent_orphans_held', 'Orphans that wait for an operator’s word.', () => gauges.orphansHeld());
+  simple('longshore_agent_orphans_held', 'Orphans that wait for the approval of an operator.', () =>
+    gauges.orphansHeld(),
+  );
   simple(
     'longshore_agent_credentials_bound',
     'Whether the NATS credentials in use name the key of the agent; 0: they are from before 0.1.0.',

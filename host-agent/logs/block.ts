@@ -1,7 +1,7 @@
 /**
- * Lines on their way from a reader to a sender, bounded in bytes: a full queue makes the reader
- * wait, and with it the engine, whose rotated files are the ring that holds what is not sent yet.
- * All sizes are of lines as they are sent: JSON makes six bytes of a control character.
+ * A queue of lines between a reader and a sender, bounded in bytes. A full queue makes the reader
+ * wait, and with it the engine, whose rotated files buffer what is not sent yet. All sizes are of
+ * encoded lines: JSON makes six bytes of a control character.
  */
 import { limits } from '../../schemas/limits.ts';
 import type { LogEntry } from '../../schemas/api/log.ts';
@@ -10,19 +10,19 @@ import { nextSeq, seqBefore, type Line, type Place } from './lines.ts';
 import { lostBetween, type LossCause } from './loss.ts';
 
 export interface Block {
-  /** As it is sent: a LogBlock. */
+  /** The encoded LogBlock. */
   readonly payload: string;
   readonly lines: number;
-  /** Of its last line: what the cursor becomes when the block is safe. */
+  /** The place of its last line; the cursor moves there when the block is safe. */
   readonly place: Place;
   readonly seq: number;
 }
 
-/** A line, and what is sent of it but its numbers. */
+/** A line with its encoded text. */
 interface Encoded {
   readonly line: Line;
   readonly text: string;
-  /** A mark that goes before it, in the same block. */
+  /** A mark that precedes it in the same block. */
   readonly mark: string | undefined;
   readonly bytes: number;
 }
@@ -66,7 +66,7 @@ export class BlockQueue {
     this.#changed.notify();
   }
 
-  /** No more lines come. */
+  /** Ends the queue: no more lines come. */
   end(): void {
     this.#isEnded = true;
     this.#changed.notify();

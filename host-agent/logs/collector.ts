@@ -1,6 +1,6 @@
 /**
- * Follows the log of every container of ours: one follower each, started again with every run, and
- * a last one that drains what remains before a container is removed.
+ * Follows the logs of this host's containers: one follower for each, started again with every run,
+ * and a last pass that drains the rest before a container is removed.
  */
 import { backoffMs, jitter, sleep, within, type BackoffBounds } from '../../lib/backoff.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -20,7 +20,7 @@ import { createTail } from './tail.ts';
 import type { LogSource } from './source.ts';
 
 export interface LogCollector {
-  /** Level-triggered: called at every look at a container that runs or has run. */
+  /** Level-triggered: the reconciler calls it at every look at a container that runs or has run. */
   follow(source: LogSource, dockerId: string, run: RunId): void;
   /**
    * Resolves when every line of it is acknowledged, or is on disk to be sent later, or when its log
@@ -28,7 +28,7 @@ export interface LogCollector {
    * counted. It must not run any more.
    */
   drain(source: LogSource, dockerId: string): Promise<void>;
-  /** The container is gone for good. */
+  /** The container is gone for ever: stops following it. */
   forget(id: ContainerId): void;
   stop(): Promise<void>;
 }
@@ -48,9 +48,9 @@ interface Follower {
   readonly dockerId: string;
   /** The run that was asked for last; another run than the one being read means one more pass. */
   run: RunId;
-  /** What held up its lines last, for as long as it is behind. */
+  /** What delayed its lines last, while it is behind. */
   heldUpBy: LossCause | undefined;
-  /** When its log may be read from the files again. */
+  /** When its log files may be read again. */
   catchUpFromMs: number;
   readonly controller: AbortController;
   readonly done: Promise<void>;
@@ -62,7 +62,7 @@ export function createCollector(parts: CollectorParts): LogCollector {
   const followers = new Map<ContainerId, Follower>();
   /** Drains that failed in a row, by the engine's id. */
   const attempts = new Map<string, number>();
-  /** Lines that were read and could not be put on disk, by the engine's id. */
+  /** Lines that were read but did not reach the disk, by the engine's id. */
   const unkept = new Map<string, number>();
   let isStopped = false;
 
@@ -114,7 +114,7 @@ export function createCollector(parts: CollectorParts): LogCollector {
         if (isFollowing && result.lines === 0 && run === follower.run) return;
         await rest(source, follower, result);
       } catch (error) {
-        // Gone, or on its way out: nobody can read it any more.
+        // The container is gone or going: its log cannot be read any more.
         if (isRefusal(error, 404) || isRefusal(error, 409)) return;
         if (!signal.aborted) log.debug('log_follow_interrupted', { container: source.id, error });
         await sleep(jitter(backoffMs(failures, parts.backoff)), signal);
@@ -141,7 +141,7 @@ export function createCollector(parts: CollectorParts): LogCollector {
   };
 
   const follow: LogCollector['follow'] = (source, dockerId, run) => {
-    // A look at a container may outlast the stop; what it begins then would never end.
+    // A look may outlast the stop; a follower that starts then would never end.
     if (isStopped) return;
     const current = followers.get(source.id);
     if (current?.dockerId === dockerId && !current.isDone) {
@@ -154,7 +154,7 @@ export function createCollector(parts: CollectorParts): LogCollector {
   };
 
   /**
-   * What the control plane did not take in time goes to disk, from the last line that it did take.
+   * Writes to disk what the control plane did not take in time, from the last acknowledged line on.
    */
   const spoolRest = async (source: LogSource, dockerId: string): Promise<void> => {
     const tail = createTail(limits.logSpoolContainerBytes);
@@ -175,7 +175,7 @@ export function createCollector(parts: CollectorParts): LogCollector {
       signal: expired,
     });
     const [result] = await Promise.allSettled([reading]);
-    // What was read before the engine broke off is kept.
+    // Lines read before the engine broke off are kept.
     const { blocks, lines, dropped } = tail.kept();
     await spool.add(source, blocks, lines).catch((error: unknown) => {
       unkept.set(dockerId, lines);
@@ -189,7 +189,7 @@ export function createCollector(parts: CollectorParts): LogCollector {
     if (expired.aborted) throw new Error(`not read within ${limits.engineCallMs} ms`);
   };
 
-  /** A failed attempt of a drain: another follows, or it is the last. */
+  /** Counts a failed drain: throws so that another follows, or gives the rest of the log up. */
   const failDrain = (source: LogSource, dockerId: string, error: unknown): void => {
     const attempt = (attempts.get(dockerId) ?? 0) + 1;
     const why = detailOf(error);
@@ -212,7 +212,7 @@ export function createCollector(parts: CollectorParts): LogCollector {
     follow,
 
     drain: async (source, dockerId) => {
-      // A run of its own: the follower that may be there makes one more pass, and finds the end.
+      // As a run of its own: a follower that exists makes one more pass and finds the end.
       follow(source, dockerId, `${dockerId}:drain`);
       const follower = followers.get(source.id);
       try {
@@ -223,7 +223,7 @@ export function createCollector(parts: CollectorParts): LogCollector {
         try {
           await spoolRest(source, dockerId);
         } catch (error) {
-          // Gone, or going, by another hand; or it is the engine that is away.
+          // Someone else removed the container, or the engine is away.
           if (isRefusal(error, 404) || isRefusal(error, 409) || isUnreachable(error)) throw error;
           failDrain(source, dockerId, error);
           return;

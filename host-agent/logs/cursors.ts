@@ -1,6 +1,6 @@
 /**
- * The cursors of all containers, kept on disk together; written in batches, since a line sent twice
- * bears the same number.
+ * The cursors of all containers, in one file. Written in batches: a line that is sent twice has the
+ * same number.
  */
 import { join } from 'node:path';
 import Type from 'typebox';
@@ -35,8 +35,8 @@ const decodeCursors = decoder(
 
 export interface Cursors {
   /**
-   * Where to go on in this one of the engine's containers: its beginning, if it is another than
-   * before.
+   * Where to resume in this container of the engine: at its beginning, if it is not the one of the
+   * cursor.
    */
   of(id: ContainerId, dockerId: string): Cursor;
   set(id: ContainerId, cursor: Cursor): void;

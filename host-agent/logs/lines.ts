@@ -33,8 +33,8 @@ const stampBytes = 40;
 const epochStamp = '1970-01-01T00:00:00.000000000Z';
 
 /**
- * Lines come many to a second: its parsing is remembered. `2026-01-02T03:04:05`, and its
- * milliseconds since 1970.
+ * Many lines share a second: its parsed form is cached. `2026-01-02T03:04:05`, and its milliseconds
+ * since 1970.
  */
 let second = { text: '', ms: 0 };
 const secondChars = 19;
@@ -54,12 +54,12 @@ export function microsOf(ts: string): number {
 }
 
 /**
- * Same line, same number, after whatever restart: it depends on the line before and on the engine's
- * timestamp alone.
+ * The same line gets the same number after any restart: it depends only on the previous line and
+ * the engine's timestamp.
  */
 export const nextSeq = (previous: number, ts: string): number => Math.max(previous + 1, microsOf(ts));
 
-/** Of a mark before a line. The line keeps the number that it has without one. */
+/** The number of a mark before a line. The line keeps the number that it has without the mark. */
 export const seqBefore = (previous: number, ts: string): number => Math.max(previous + 1, microsOf(ts) - 1);
 
 /** Turns chunks of the raw stream into lines; one for each pass over a container's log. */

@@ -1,10 +1,8 @@
-/**
- * What a tenant reads in its log where lines are missing: an entry of the agent's own on stderr.
- */
+/** The entry that a tenant reads where log lines are missing: the agent adds it on stderr. */
 
 /**
- * `rate`: the container wrote more than its host sends. `late`: its lines were not captured while
- * the engine had them.
+ * `rate`: the container wrote more than its host may send. `late`: the agent did not capture lines
+ * while the engine had them.
  */
 export type LossCause = 'rate' | 'late';
 
@@ -14,8 +12,8 @@ const why: Record<LossCause, string> = {
 };
 
 /**
- * By which the agent's own entries are known. A container may write the same; that fools its own
- * tenant alone.
+ * Marks the agent's own entries. A container may write the same, which misleads its own tenant
+ * only.
  */
 const mark = '[longshore]';
 

@@ -19,11 +19,11 @@ export type Sink = (block: Block, signal: AbortSignal) => Promise<LossCause | un
 export interface PassOptions {
   readonly engine: Engine;
   readonly cursor: Cursor;
-  /** Go on for as long as the container runs. */
+  /** Continue for as long as the container runs. */
   readonly follow: boolean;
   readonly nowMs: number;
   readonly sink: Sink;
-  /** What a tenant is told of lines that are missing. */
+  /** The cause that the tenant reads where lines are missing. */
   readonly lossCause: () => LossCause;
   readonly advance: (cursor: Cursor) => void;
   readonly signal: AbortSignal;
@@ -40,7 +40,7 @@ export interface PassResult {
   readonly heldUpBy: LossCause | undefined;
 }
 
-/** What the two halves of a pass know of one another. */
+/** What reader and sender of a pass share. */
 interface Progress {
   heldUpBy: LossCause | undefined;
 }
@@ -58,7 +58,7 @@ export async function pass(options: PassOptions): Promise<PassResult> {
 
   const sending = send(queue, options, progress, either);
   sending.catch(() => failing.abort());
-  // What was read goes out even if the reading breaks off.
+  // Lines that were read go out even if the reader fails.
   const [reading, sent] = await Promise.allSettled([
     read(reply.stream, resume, queue, () => follow && progress.heldUpBy !== undefined, either).finally(() =>
       queue.end(),
@@ -100,11 +100,11 @@ async function read(
   if (reader.isCut) throw brokenOff('the stream ended inside a frame');
 }
 
-/** Of this log, and not of the engine: whether that is away is asked elsewhere. */
+/** A fault of this log, not of the engine; the monitor watches that. */
 const brokenOff = (why: string, cause?: unknown): EngineError =>
   new EngineError('container logs', { kind: 'malformed' }, why, cause);
 
-/** One block in flight: the next is not sent before this one is safe. */
+/** One block in flight: the next goes when this one is safe. */
 async function send(queue: BlockQueue, options: PassOptions, progress: Progress, signal: AbortSignal): Promise<number> {
   let lines = 0;
   for (;;) {

@@ -1,6 +1,6 @@
 /**
- * Blocks to the stream LOGS, when it is their turn: published as a request, safe when JetStream has
- * acknowledged, repeated until then.
+ * Publishes blocks to the stream LOGS when it is their turn: as a request, repeated until JetStream
+ * acknowledges it.
  */
 import Type from 'typebox';
 import { backoffMs, jitter, sleep, type BackoffBounds } from '../../lib/backoff.ts';
@@ -24,7 +24,7 @@ const decodePubAck = decoder(
   }),
 );
 
-/** Resolves with what held the block up, if anything did. */
+/** Resolves with the cause of a delay, if there was one. */
 export type Publish = (
   source: LogSource,
   block: string,
@@ -43,7 +43,7 @@ export interface PublishParts {
   readonly log: Log;
 }
 
-/** What a stream adds to a message, about. */
+/** About what a stream adds to each message. */
 const storedBytes = 30;
 
 export function createPublish({ host, request, turns, backoff, clock, metrics, log }: PublishParts): Publish {

@@ -1,7 +1,7 @@
 /**
- * How fast log lines leave this host: a token bucket for each container, each tenant and the host.
- * Who waits is served in turn, tenant by tenant and container by container, so that a noisy
- * container delays nobody else's lines.
+ * Limits how fast log lines leave this host: a token bucket for each container, each tenant and the
+ * host. Waiting blocks take turns, tenant by tenant and container by container, so that a noisy
+ * container delays only its own lines.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { ContainerId, TenantId } from '../../schemas/ids.ts';
@@ -13,16 +13,16 @@ export interface LogRates {
   readonly containerBytes: number;
   readonly tenantBytes: number;
   readonly hostBytes: number;
-  /** A bucket that was not used for this long is full: so much time's worth may go at once. */
+  /** A bucket that was unused for this long is full, and its content may go at once. */
   readonly burstMs: number;
 }
 
-/** Whose rate a block waited for. */
+/** The rate that a block waited for. */
 export type RateScope = 'container' | 'tenant' | 'host';
 
 /**
- * A block may go while anything is in the bucket, and may leave it in debt: no block is too large
- * for a small bucket.
+ * A block may go while the bucket is not empty, and may leave it in debt: no block is too large for
+ * a small bucket.
  */
 export class TokenBucket {
   readonly #bytesPerMs: number;
@@ -61,8 +61,7 @@ export class TokenBucket {
 }
 
 /**
- * Buckets that are made when they are needed, and dropped when they are full again: then they
- * remember nothing.
+ * Buckets are made on demand, and dropped when they are full again: a full bucket holds no history.
  */
 class Buckets<Key> {
   readonly #bytesPerSecond: number;
@@ -94,7 +93,7 @@ class Buckets<Key> {
 interface Waiting {
   readonly bytes: number;
   readonly resume: (scope: RateScope | undefined) => void;
-  /** The rate that it was first found to wait for. */
+  /** The rate that it first waited for. */
   scope: RateScope | undefined;
 }
 
@@ -112,7 +111,7 @@ export function createLogTurns(rates: LogRates, clock: Pick<Clock, 'monotonicMs'
   const host = new TokenBucket(rates.hostBytes, burstMs, nowMs());
   const tenants = new Buckets<TenantId>(rates.tenantBytes, burstMs);
   const containers = new Buckets<ContainerId>(rates.containerBytes, burstMs);
-  /** In the order of their turns: who was served goes to the end. */
+  /** In the order of turns: a served tenant goes to the end. */
   const waiting = new Map<TenantId, Map<ContainerId, Waiting[]>>();
   let timer: NodeJS.Timeout | undefined;
 
@@ -124,7 +123,7 @@ export function createLogTurns(rates: LogRates, clock: Pick<Clock, 'monotonicMs'
   const waitMs = (tenant: TenantId, id: ContainerId, atMs: number): number =>
     Math.max(containers.waitMs(id, atMs), tenants.waitMs(tenant, atMs), host.waitMs(atMs));
 
-  /** The next whose turn it is and who may go; undefined where all must wait. */
+  /** The next block in turn that may go; undefined where all must wait. */
   const next = (atMs: number): { tenant: TenantId; id: ContainerId; queue: Waiting[] } | undefined => {
     for (const [tenant, ofTenant] of waiting) {
       for (const [id, queue] of ofTenant) {

@@ -1,16 +1,12 @@
 /**
- * Where a container's log was left off, and how to go on there exactly. The engine can be asked for
- * lines since a time, but two streams are written a little out of order, so a time alone loses or
- * repeats lines: we ask for a little earlier and pass over everything up to the very line that was
- * acknowledged last. Pure.
+ * Resumes a container's log exactly after the last acknowledged line. The engine can return lines
+ * since a time, but it writes two streams slightly out of order, so a time alone loses or repeats
+ * lines: the agent asks from a little earlier, and skips everything up to that very line. Pure.
  */
 import { limits } from '../../schemas/limits.ts';
 import { microsOf, type Line, type Place } from './lines.ts';
 
-/**
- * The last line that is safe, in the log of which of the engine's containers, and the number it
- * bore.
- */
+/** The last safe line: its container on the engine, its place and its number. */
 export interface Cursor {
   readonly dockerId: string;
   readonly place: Place | null;
@@ -21,7 +17,7 @@ export interface Cursor {
 export function sinceOf(place: Place | null, nowMs: number): string {
   if (place === null) return '0';
   const micros = microsOf(place.ts) - limits.logSkewMs * 1000;
-  // The clock was set back: what is new bears an earlier time than what is known.
+  // The clock was set back: new lines have earlier times than the cursor.
   if (micros > nowMs * 1000 || micros <= 0) return '0';
   return `${Math.floor(micros / 1_000_000)}.${String(micros % 1_000_000).padStart(6, '0')}000`;
 }
@@ -41,7 +37,7 @@ export class Resume {
     this.#phase = cursor === null ? 'flowing' : 'searching';
   }
 
-  /** The lines that are new, in order. */
+  /** Returns the lines that are new, in order. */
   push(line: Line): Line[] {
     if (this.#phase === 'flowing' || this.#cursor === null) return [line];
     if (same(line, this.#cursor)) {
@@ -51,7 +47,7 @@ export class Resume {
     }
     const aheadMicros = microsOf(line.ts) - microsOf(this.#cursor.ts);
     if (aheadMicros <= 0 && line.ts <= this.#cursor.ts) return [];
-    // Later than the cursor: new, or written out of order just before it. Wait and see.
+    // Later than the cursor: the line is new, or was written out of order just before it. Hold it.
     this.#held.push(line);
     this.#heldBytes += line.bytes;
     const isBeyond = aheadMicros > limits.logSkewMs * 1000 || this.#heldBytes > limits.logQueueBytes;
@@ -59,8 +55,8 @@ export class Resume {
   }
 
   /**
-   * The stream has no more for now, and the cursor's line did not come: it was rotated away, and
-   * all that waits is new. Its first line says since when lines are lost.
+   * The stream pauses and the cursor's line did not come: it was rotated away, so all held lines
+   * are new. The first says since when lines are lost.
    */
   release(): Line[] {
     if (this.#phase === 'flowing' || this.#held.length === 0) return [];
@@ -77,7 +73,7 @@ export class Resume {
     return this.#held.length > 0;
   }
 
-  /** How often the place was not found again: lines may have been lost there. */
+  /** How often the cursor's line was not found: lines may be lost there. */
   get gaps(): number {
     return this.#gaps;
   }

@@ -1,7 +1,7 @@
 /**
- * The last lines of containers that had to go before the control plane could take them: a file for
- * each, ready to send. Bounded: of the tenant that has most here, the oldest files are dropped, and
- * their lines counted.
+ * The last log lines of containers that were removed before the control plane could take them: one
+ * file for each container, ready to send. Bounded: the spool drops the oldest files of the tenant
+ * with the most bytes, and counts their lines.
  */
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -22,14 +22,11 @@ const decodeHead = decoder(
 const decodeBlock = decoder(LogBlock);
 
 export interface Spool {
-  /** Resolves when the blocks are on disk, and their sending is this spool's business. */
+  /** Resolves when the blocks are on disk; the spool sends them from there. */
   add(source: LogSource, blocks: readonly string[], lines: number): Promise<void>;
-  /** Nothing of this container waits here, so that newer lines of it may be sent. */
+  /** Resolves when no block of this container waits here, so that its newer lines may go. */
   settled(source: LogSource, signal: AbortSignal): Promise<void>;
-  /**
-   * Sends what is there and what comes, of each tenant a file at a time, oldest first, until the
-   * signal aborts.
-   */
+  /** Sends the files, oldest first and one at a time for each tenant, until the signal aborts. */
   run(publish: Publish, signal: AbortSignal): Promise<void>;
 }
 
@@ -74,7 +71,7 @@ export async function openSpool(
   const sendOne = async (entry: Entry, publish: Publish, signal: AbortSignal): Promise<void> => {
     if (await sendFile(join(folder, entry.name), entry, publish, log, signal)) await drop(entry);
   };
-  /** The oldest of a tenant of which nothing is being sent; it goes on with who waits longest. */
+  /** The oldest file of the tenants that send nothing now. */
   const nextToSend = (): Entry | undefined =>
     sending.size < limits.logSpoolSenders ? entries.find(({ source }) => !sending.has(source.tenant)) : undefined;
 

@@ -1,4 +1,4 @@
-/** The newest blocks of a log, within a bound; a mark stands for those that came before. */
+/** The newest blocks of a log, within a bound; a mark replaces the earlier ones. */
 import { blockOfOne, type Block } from './block.ts';
 import { lostLines } from './loss.ts';
 

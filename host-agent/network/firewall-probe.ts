@@ -1,8 +1,8 @@
 /**
- * Looks at the firewall from where a tenant stands: a short-lived container on the tenants' bridge
- * tries to reach a listener of this agent on the host, and the metadata address. It holds nothing
- * but this program's own interpreter, which is mounted from the host: no image has to be fetched,
- * and none of a tenant's is run.
+ * Tests the firewall from a tenant's position: a short-lived container on the tenants' bridge tries
+ * to reach a listener of this agent on the host, and the metadata address. The container holds only
+ * this program's interpreter, mounted from the host, so it needs no pull and runs no tenant's
+ * image.
  */
 import { existsSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
@@ -17,10 +17,10 @@ import { networkName, type Owner } from '../docker/ownership.ts';
 export type Probed =
   | { readonly kind: 'held' }
   | { readonly kind: 'reached'; readonly what: string }
-  /** Nothing was learned. */
+  /** The probe showed nothing. */
   | { readonly kind: 'failed'; readonly why: string };
 
-/** Never rejects. Aborted, it clears away what it made. */
+/** Never rejects. Removes what it made, even when aborted. */
 export type Probe = (network: Network, signal: AbortSignal) => Promise<Probed>;
 
 interface Target {
@@ -85,7 +85,7 @@ export function createProbe(engine: Engine, owner: Owner): Probe {
     };
   };
 
-  /** Also what an agent left that was killed. */
+  /** Also removes what a killed agent left behind. */
   const clear = async (): Promise<void> => {
     for (const { Id } of await engine.list(marks)) {
       await engine.stop(Id, 0);
@@ -133,7 +133,8 @@ export function createProbe(engine: Engine, owner: Owner): Probe {
       const words = await wordsOf(await create(network, targets), signal);
       const reached = targets.filter((_, index) => words[index] === 'connected').map(({ what }) => what);
       if (reached.length > 0) return { kind: 'reached', what: reached.join(' and ') };
-      // Nobody may answer at the metadata address: what held was not tried.
+      // The metadata address may have no listener: without a listener of its own the probe proves
+      // nothing.
       if (canaries.length === 0) return { kind: 'failed', why: `the engine names no gateway of ${network.Name}` };
       return { kind: 'held' };
     } finally {

@@ -27,7 +27,7 @@ export interface FirewallPlan {
 /** As the network is called, in a name that nftables takes: of this cluster and this host alone. */
 export const firewallTable = (owner: Owner): string => networkName(owner).replaceAll('-', '_');
 
-/** What is refused, by where it was to go. */
+/** Refused packets, by their destination. */
 export const deniedCounters = ['network', 'host', 'container', 'inbound'] as const;
 export type DeniedCounter = (typeof deniedCounters)[number];
 
@@ -52,11 +52,12 @@ function publishedMatchOf({ cidr, family, service }: EgressRule): string {
   return `${original} meta l4proto ${protocol} ct original proto-dst ${from === to ? from : `${from}-${to}`}`;
 }
 
-/** So that a program in a container is told at once, rather than after its own time-out. */
+/** So that a program in a container fails at once, not after its own time-out. */
 const refuse = 'reject with icmpx type admin-prohibited';
 
 /**
- * For `nft -f -`, which takes all of it or nothing: the table of before is replaced at one moment.
+ * Input for `nft -f -`, which applies all of it or nothing: it replaces the previous table at one
+ * moment.
  *
  * Packets between two containers of the bridge come by here only while the kernel hands bridged
  * packets to the IP hooks (br_netfilter, `bridge-nf-call-iptables`).

@@ -1,9 +1,9 @@
 /**
- * Keeps the rules of firewall-rules.ts in the kernel for the bridge of this host's containers:
- * before the first of them starts, again when somebody has taken the rules away
- * (`nft flush ruleset`), and after this agent has ended, for its containers go on. Looks at them on
- * a timer, and from inside a container (firewall-probe.ts). What it cannot enforce is a fault of
- * the host.
+ * Keeps the rules of firewall-rules.ts in the kernel for the bridge of this host's containers: sets
+ * them before the first container starts, restores them when they are removed (`nft flush
+ * ruleset`), and leaves them in place when the agent ends, because the containers keep running. It
+ * checks them on a timer, and from inside a container (firewall-probe.ts). What it cannot enforce
+ * is a fault of the host.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { sleep } from '../../lib/backoff.ts';
@@ -24,18 +24,18 @@ import type { AgentSettings } from '../settings.ts';
 import type { Owner } from '../docker/ownership.ts';
 
 export interface Firewall {
-  /** Puts the rules in place for this network, unless they are. Never rejects. */
+  /** Sets the rules for this network, unless they are in place. Never rejects. */
   cover(network: Network): Promise<void>;
-  /** Looks at the rules, and mends them. Never rejects. */
+  /** Checks the rules, and repairs them. Never rejects. */
   look(): Promise<void>;
-  /** Looks again and again. */
+  /** Checks the rules at an interval. */
   run(intervalMs: number, signal: AbortSignal): Promise<void>;
   state(): FirewallState;
-  /** Why no container may be started now; undefined where one may. */
+  /** Why no container may start now; undefined: containers may start. */
   refusal(): string | undefined;
 }
 
-/** What the agent looks at beside the rules. */
+/** What the agent checks beside the rules. */
 export interface Kernel {
   hasInterface(name: string): boolean;
   /** Whether packets from port to port of a bridge come by the rules. */
@@ -124,11 +124,11 @@ export function createFirewall(parts: FirewallParts): Firewall {
   const deny = parseEgressRules(settings.CONTAINER_EGRESS_DENY).rules;
 
   let state: FirewallState = mode === 'off' ? 'off' : 'waiting';
-  /** What was put in place last, and how nft shows it. */
+  /** The rules that were set last, and how nft lists them. */
   let placed: { readonly bridge: string; readonly rules: string; readonly shown: string } | undefined;
   let counted: Readonly<Record<DeniedCounter, number>> | undefined;
   let probedAtMs: number | undefined;
-  /** The last look from inside got through. */
+  /** The last probe from inside a container got through. */
   let isReached = false;
   /** One look at a time. */
   let looking: Promise<void> = Promise.resolve();
@@ -167,7 +167,7 @@ export function createFirewall(parts: FirewallParts): Firewall {
       throw error;
     });
 
-  /** Resolves to whether the rules were put in place just now. */
+  /** Resolves to true where it has just set the rules. */
   const ensure = async (bridge: string): Promise<boolean> => {
     const resolvers = await readNameservers();
     const rules = firewallRules({ table, bridge, allow, deny, resolvers });
@@ -203,7 +203,7 @@ export function createFirewall(parts: FirewallParts): Firewall {
     if (mode === 'off') return Promise.resolve();
     looking = looking.then(work).catch((error: unknown) => {
       if (!(error instanceof NftError)) {
-        // The engine's trouble: it says nothing about rules that stand.
+        // A fault of the engine says nothing about rules in the kernel.
         log.debug('container_firewall_not_seen', { error });
         return;
       }

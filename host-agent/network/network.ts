@@ -1,7 +1,7 @@
 /**
- * The one network of this host's containers. The engine takes two networks of one name without
- * complaint, and then starts no container on either: so one caller makes it while the others wait,
- * and what an earlier agent made twice (a call that was thought lost) is mended.
+ * The one network of this host's containers. The engine accepts two networks of one name, and then
+ * starts no container on either. So one caller creates it while the others wait, and a duplicate of
+ * an earlier agent (from a call whose answer was lost) is removed.
  */
 import type { Network } from '../docker/answers.ts';
 import type { Engine } from '../docker/engine.ts';
@@ -21,8 +21,8 @@ export const networkBody = (owner: Owner) => ({
 });
 
 /**
- * In the words of Docker 20.10. A container keeps the id of the network that it was made on, so one
- * whose network was removed (`docker network prune`) cannot start on another of the same name.
+ * In the words of Docker 20.10. A container keeps the id of its network, so one whose network was
+ * removed (`docker network prune`) cannot start on another of the same name.
  */
 export const isNetworkGone = (detail: string): boolean =>
   /network \S+ not found|could not find a network matching/i.test(detail);
@@ -33,7 +33,7 @@ async function networksOf(engine: Engine, owner: Owner): Promise<Network[]> {
   return named.sort((left, right) => (left.Created < right.Created ? -1 : 1));
 }
 
-/** Undefined where none was made yet. */
+/** Undefined before one was created. */
 export const findNetwork = async (engine: Engine, owner: Owner): Promise<Network | undefined> =>
   (await networksOf(engine, owner))[0];
 

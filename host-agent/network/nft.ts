@@ -1,11 +1,11 @@
-/** The program `nft`, which speaks to the kernel's nftables. */
+/** Runs the program `nft`, which configures the kernel's nftables. */
 import { execFile } from 'node:child_process';
 import { limits } from '../../schemas/limits.ts';
 
 export type NftFault =
   /** There is no such program. */
   | 'missing'
-  /** The kernel lets root, or CAP_NET_ADMIN, change its firewall, and nobody else. */
+  /** Only root or CAP_NET_ADMIN may change the kernel's firewall. */
   | 'forbidden'
   | 'failed';
 
@@ -22,7 +22,7 @@ export class NftError extends Error {
 /** @returns what it prints. @throws NftError */
 export type Nft = (args: readonly string[], input?: string) => Promise<string>;
 
-/** Where it lies: Debian keeps it where a plain user's PATH does not look. */
+/** Debian installs it outside an ordinary user's PATH. */
 const places = ['nft', '/usr/sbin/nft', '/sbin/nft', '/usr/local/sbin/nft'] as const;
 
 export const systemNft: Nft = async (args, input = '') => {

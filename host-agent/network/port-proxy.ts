@@ -1,7 +1,7 @@
 /**
- * Does the engine run a process for each published port? Such a `docker-proxy` is in no container's
- * cgroup, so a tenant pays nothing for it. The engine's API does not say; its processes do, where
- * they are on this machine.
+ * Detects whether the engine runs a `docker-proxy` process for each published port. Such a process
+ * is in no container's cgroup, so no tenant's limits cover it. The engine's API does not say; the
+ * process list of this machine does.
  */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,7 +1,7 @@
 /**
  * The simulated engine with trouble by a seed: delays, connections that break before the work or
- * after it, and calls that fail for one tenant. A judge reads from it what ran, and whether anything
- * ran twice.
+ * after it, and calls that fail for one tenant. A judge reads what ran, and whether anything ran
+ * twice.
  */
 import { sleep } from '../../../lib/backoff.ts';
 import { labels as ours } from '../../../host-agent/docker/ownership.ts';

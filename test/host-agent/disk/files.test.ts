@@ -43,7 +43,7 @@ t.test('what the disk refused is written as soon as it can be, and the fault is 
   const lazy = createLazyFile(path, () => content, 0, createStateDisk(faults, retry, log));
   lazy.touch();
   await lazy.flush();
-  t.match(faults.list(), [{ kind: 'state_unwritable', message: /free space: / }]);
+  t.match(faults.list(), [{ kind: 'state_unwritable', message: /free space or make the disk writable: / }]);
   content = 'two';
   rmSync(blocked);
   await until('the end of the fault, without another touch', () => faults.list().length === 0);
