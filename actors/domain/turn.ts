@@ -81,7 +81,7 @@ export type Effect =
   | { readonly kind: 'bell'; readonly host: HostKey }
   | { readonly kind: 'changed'; readonly tenant: TenantId; readonly id: ContainerId }
   | { readonly kind: 'directory'; readonly host: HostKey; readonly entry: DirectoryEntry | null }
-  /** Another partition has to be told something; what it is, errands.ts finds by looking. */
+  /** Another partition has to learn something; the outbox finds out what from the records. */
   | { readonly kind: 'errand' };
 
 export interface Changes {

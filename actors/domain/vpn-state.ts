@@ -1,7 +1,7 @@
 /**
- * The VPN's part of a partition's memory: peers of its tenants, and networks with what they have
- * allocated. A tenant's peers and their network are mostly in different partitions; what one has to tell
- * the other is found here (errands.ts).
+ * The VPN's part of a partition's memory: peers of its tenants, and networks with the addresses
+ * they allocated. A tenant's peers and their network are mostly in different partitions; the outbox
+ * looks here for what one has to tell the other.
  */
 import { keys } from '../../schemas/records/buckets.ts';
 import { isNetworkName, type NetworkName, type PeerId, type TenantId } from '../../schemas/ids.ts';

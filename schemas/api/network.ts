@@ -182,8 +182,8 @@ export interface CertificateRef {
 export type RevocationReason = 'keyCompromise' | 'superseded' | 'cessationOfOperation';
 
 /**
- * an allocated address. A reservation becomes a lease when the peer's actor tells of its peer,
- * or lapses.
+ * An allocated address. A reservation becomes a lease when the peer's actor confirms its peer, or
+ * lapses.
  */
 export interface LeaseRecord {
   readonly kind: 'lease';

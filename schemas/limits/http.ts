@@ -6,16 +6,16 @@ export const http = {
   headerBytes: 16 * KiB,
   urlBytes: 8 * KiB,
   /**
-   * Of a body that nobody wants, so much is read, so that its sender hears why, and then it is cut
-   * off.
+   * A body that is refused is read up to this length, so that its sender reads the reply; then the
+   * connection ends.
    */
   bodyDiscardBytes: 8 * MiB,
-  /** Of a route that says nothing else. */
+  /** For routes that set no bound of their own. */
   bodyDefaultBytes: 16 * KiB,
   enrolBodyBytes: 4 * KiB,
-  /** Keys and items in a body. To parse half a MiB of them would hold up everybody. */
+  /** Keys and items in a body: parsing half a MiB of them would block the event loop. */
   bodyValues: 8192,
-  /** Fields whose faults are told of one body. */
+  /** Faulty fields that one answer names. */
   bodyFaults: 64,
   /**
    * Chunks of a body, and parts as the network cuts it. Of 512 KiB in the smallest segments that
@@ -31,7 +31,7 @@ export const http = {
   bodyQuietMs: 250,
   bodyDrainMs: 5 * seconds,
   bodySweepMs: 100,
-  /** Replies that wait so; beyond, a connection ends with its reply at once. */
+  /** Replies that wait like this; beyond, the connection ends with its reply at once. */
   bodiesDraining: 512,
   connections: 16_384,
   /**
@@ -41,7 +41,7 @@ export const http = {
   bodiesHeldBytes: 128 * MiB,
   bodiesHeldPerClientBytes: 16 * MiB,
   bodiesHeldPerTenantBytes: 16 * MiB,
-  /** Requests with credentials that are being answered, streams and waits not among them. */
+  /** Requests with credentials in flight, without streams and waits. */
   requestsInFlight: 4096,
   /** Of those, of one tenant. */
   requestsPerTenant: 2048,

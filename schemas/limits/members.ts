@@ -16,12 +16,12 @@ export const members = {
    */
   leaseUnchangedMs: 1.5 * seconds,
   /**
-   * What tells a process whose lease ended that it did. Gone means the same, and is as conclusive.
+   * The record that tells a process that its lease ended. An absent record says the same.
    */
   deadMemberTtlMs: 1 * hours,
   /** Partitions go to a member that has been live for this long. */
   memberSettledMs: 1 * seconds,
-  /** How long a process goes on saying `not_owner` of a partition that it has given away. */
+  /** A process answers `not_owner` for this long after it gave a partition away. */
   notOwnerLingerMs: 500,
   /** A process that stops has this long to give its partitions away. */
   leaveMs: 8 * seconds,

@@ -18,7 +18,7 @@ export const partition = {
    * default.
    */
   clockAgreedMs: 30 * days,
-  /** A partition that nobody writes to keeps the time so often. */
+  /** An idle partition commits its clock this often. */
   clockKeptMs: 10 * minutes,
   journalSlots: 1024,
   /** With a full ring, between two entries; from half of it on, in proportion to the square. */
@@ -34,16 +34,16 @@ export const partition = {
    */
   loadReadMs: 1.5 * seconds,
   loadReadAttempts: 6,
-  /** So often a load may find that records are missing before the partition is released. */
+  /** Loads that find records missing before the partition is released. */
   loadAttempts: 4,
-  /** So often it may fail for any reason, as while no replica answers. */
+  /** Loads that fail for any reason before it is released, such as no replica answering. */
   loadAttemptsMax: 20,
   /** Between two such series of one process. */
   loadRestMinMs: 5 * seconds,
   loadRestMaxMs: 5 * minutes,
   /** Loads of one partition that the loss of the lease may end before this process rests, too. */
   loadsRevoked: 2,
-  /** Of work that is long: the event loop turns after so much of it. */
+  /** Long work yields to the event loop after this. */
   sliceMs: 20,
   /**
    * Of the work that messages ask for, in the turn of the event loop that they arrive in; the rest

@@ -3,7 +3,7 @@ import { KiB, seconds } from './units.ts';
 
 export const rpc = {
   laneMessagesInFlight: 2,
-  /** A lane of its own for what waits and streams ask again and again. */
+  /** Waits and streams poll through a lane of their own. */
   watchLaneMessagesInFlight: 1,
   laneQueuedItems: 10_000,
   batchBytes: 768 * KiB,
@@ -15,10 +15,10 @@ export const rpc = {
   laneRetryMaxMs: 500,
   /** A gateway is ready when the owner of a partition has answered it within this time. */
   gatewayAnsweredMs: 7.5 * seconds,
-  /** A gateway that has nothing to ask asks a partition so often whether it is there. */
+  /** An idle gateway probes a partition this often. */
   gatewayProbeMs: 1 * seconds,
   gatewayProbeDeadlineMs: 5 * seconds,
-  /** NATS away for longer than this: asks are refused at once. */
+  /** With NATS away for longer than this, asks are refused at once. */
   natsAwayMs: 2 * seconds,
   /** Asks that reached their deadline are settled this often. */
   rpcSweepMs: 50,

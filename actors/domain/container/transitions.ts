@@ -1,6 +1,7 @@
 /**
  * The steps that a container's record takes, each a pure function from a record to the changes that
- * make the next one. `desired` and `generation` are written here and nowhere else (invariant A2).
+ * make the next one. After the create, every step raises `generation` through `withNext`; only an
+ * operator's fields are written elsewhere (`operate` in decide.ts).
  */
 import type { ContainerRecord, DesiredState, Observation, TombstoneRecord } from '../../../schemas/api/container.ts';
 import { limits } from '../../../schemas/limits.ts';
@@ -12,7 +13,7 @@ import type { Changes, Effect, EventDraft, FleetHost, TurnContext } from '../tur
 import { shownStatus, unobserved } from './view.ts';
 
 /**
- * What every changed container owes the world: whoever waits is told, and its host's bell is rung.
+ * The changes of a changed container: clients that wait for it wake up, and its host syncs.
  */
 export function changed(
   record: ContainerRecord,
