@@ -4,7 +4,7 @@
  * are real; the engine is simulated, and counts what runs.
  */
 import { join } from 'node:path';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { startNats } from '../../dev/servers/nats.ts';
 import { startRedis } from '../../dev/servers/redis.ts';
 import { version } from '../../lib/version.ts';
@@ -14,7 +14,7 @@ import { clientFor } from '../e2e/support/client.ts';
 import { eventually } from '../e2e/support/eventually.ts';
 import { hostKey, prepareHosts } from '../e2e/support/hosts.ts';
 import { startPrograms, thisRelease } from '../e2e/support/programs.ts';
-import { check, work, type Seen } from '../e2e/support/rolling-load.ts';
+import { check, work, type Member, type Seen } from '../e2e/support/rolling-load.ts';
 import { startTroubledEngine } from '../faults/engine/engine.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { lastVersion, unpackLastRelease } from './last-release.ts';
@@ -28,8 +28,8 @@ async function versionOf(metricsUrl: string): Promise<string | undefined> {
   return /^longshore_build_info\{.*version="([^"]*)"/m.exec(scrape)?.[1];
 }
 
-t.test('an upgrade from the last release and back, under load', { timeout: 600_000 }, async (t) => {
-  const lastRelease = await unpackLastRelease();
+/** A cluster of the last release on real servers and a simulated engine. */
+async function startLastRelease(t: Test, compiled: string) {
   const folder = temporaryFolder(t, 'longshore-upgrade-');
   const nats = await startNats({ dir: join(folder, 'nats') });
   t.teardown(() => nats.stop());
@@ -37,62 +37,70 @@ t.test('an upgrade from the last release and back, under load', { timeout: 600_0
   t.teardown(() => redis.stop());
   const engine = await startTroubledEngine(join(folder, 'engine.sock'), 'nobody', createRandom(1));
   t.teardown(() => engine.close());
-
   const access = { ...nats, urls: [nats.url] };
-  const settings = {
-    actors: {},
-    gateway: { ...redis.settings, SHUTDOWN_DELAY_MS: '5000' },
-  };
+  const gateway = { ...redis.settings, SHUTDOWN_DELAY_MS: '5000' };
   const copies = { actors: 2, gateways: 2 };
-  const { issuer, actors, gateways } = await startPrograms(t, folder, access, settings, copies, lastRelease);
+  const { issuer, actors, gateways } = await startPrograms(
+    t,
+    folder,
+    access,
+    { actors: {}, gateway },
+    copies,
+    compiled,
+  );
   const baseUrl = gateways[0]!.baseUrl;
-  const hosts = await prepareHosts(t, folder, {
-    baseUrl,
-    issuer,
-    nats: access,
-    dockerHost: engine.host,
-    settings: { REGISTRIES_ALLOWED: 'registry.test' },
-    compiled: lastRelease,
-  });
+  const settings = { REGISTRIES_ALLOWED: 'registry.test' };
+  const options = { baseUrl, issuer, nats: access, dockerHost: engine.host, settings, compiled };
+  const hosts = await prepareHosts(t, folder, options);
   const agent = await hosts.startAgent(hostKey);
+  /** The tenant as a client of each gateway. */
+  const clientsOf = async (tenant: string): Promise<Member[]> =>
+    Promise.all(
+      gateways.map(async (gateway) => ({
+        baseUrl: gateway.baseUrl,
+        client: await clientFor(gateway.baseUrl, issuer, tenant),
+        isReady: true,
+      })),
+    );
+  return {
+    engine,
+    view: hosts.engine,
+    programs: [...actors, ...gateways, agent],
+    operator: await clientFor(baseUrl, issuer, 'ops', 'operator'),
+    clientsOf,
+  };
+}
 
-  const operator = await clientFor(baseUrl, issuer, 'ops', 'operator');
+/** Sends one create to both gateways, and waits until the container runs. */
+async function createWitness(t: Test, [one, other]: readonly Member[], name: string): Promise<Container> {
+  const create = async ({ client }: Member): Promise<Container> => {
+    const { status, text, body: created } = await client.create({ ...body, name }, { 'idempotency-key': name });
+    if (status !== 201) throw new Error(`create of ${name}: ${status} ${text}`);
+    return created.data;
+  };
+  const [first, second] = await Promise.all([create(one!), create(other!)]);
+  t.equal(second.id, first.id, `${name}: both gateways create one container`);
+  const { status, text } = await one!.client.wait(first, 'running', 60);
+  if (status !== 200) throw new Error(`${name} does not run: ${status} ${text}`);
+  return first;
+}
+
+t.test('an upgrade from the last release and back, under load', { timeout: 600_000 }, async (t) => {
+  const lastRelease = await unpackLastRelease();
+  const { engine, view, programs, operator, clientsOf } = await startLastRelease(t, lastRelease);
   for (const tenant of tenants) {
     // What is deleted while the agent is away counts until it is back.
     const caps = { deletes_per_hour: null, containers: 1000 };
     await operator.call('PUT', `/api/v2/operator/tenants/${tenant}`, { caps });
   }
-  const pools = await Promise.all(
-    tenants.map(async (tenant) =>
-      Promise.all(
-        gateways.map(async (gateway) => ({
-          baseUrl: gateway.baseUrl,
-          client: await clientFor(gateway.baseUrl, issuer, tenant),
-          isReady: true,
-        })),
-      ),
-    ),
-  );
-  const everywhere = gateways.map(async (gateway) => clientFor(gateway.baseUrl, issuer, 'witness'));
-  const witnesses = await Promise.all(everywhere);
-  const create = async (name: string): Promise<Container> => {
-    const replies = await Promise.all(
-      witnesses.map((client) => client.create({ ...body, name }, { 'idempotency-key': name })),
-    );
-    const [first, second] = replies.map(({ status, text, body: { data } }) => {
-      if (status !== 201) throw new Error(`create of ${name}: ${status} ${text}`);
-      return data;
-    });
-    t.equal(second!.id, first!.id, `${name}: both gateways create one container`);
-    const { status, text } = await witnesses[0]!.wait(first!, 'running', 60);
-    if (status !== 200) throw new Error(`${name} does not run: ${status} ${text}`);
-    return first!;
-  };
+  const pools = await Promise.all(tenants.map(clientsOf));
+  const witnesses = await clientsOf('witness');
+  const create = async (name: string): Promise<Container> => createWitness(t, witnesses, name);
   const old = [await create('old-0'), await create('old-1'), await create('old-2')];
   const startsOf = async (): Promise<object[]> =>
     Promise.all(
       old.map(async ({ id }) => {
-        const { Id, State } = await hosts.engine.only(id);
+        const { Id, State } = await view.only(id);
         return { id, Id, started: State.StartedAt };
       }),
     );
@@ -106,7 +114,6 @@ t.test('an upgrade from the last release and back, under load', { timeout: 600_0
 
   // Each pair of programs meets both ways: new actors with the last release's gateways and agent on
   // the way there, its actors with the new ones on the way back.
-  const programs = [...actors, ...gateways, agent];
   for (const [compiled, wanted] of [
     [thisRelease, version],
     [lastRelease, lastVersion],
@@ -143,7 +150,7 @@ t.test('an upgrade from the last release and back, under load', { timeout: 600_0
     t.same(ids.sort(), [...kept[index]!].sort(), 'what was acknowledged, and nothing else');
     wanted.push(...ids);
   }
-  wanted.push(...(await witnesses[0]!.list()).body.data.map(({ id }) => id));
+  wanted.push(...(await witnesses[0]!.client.list()).body.data.map(({ id }) => id));
   t.same(
     engine
       .running()
