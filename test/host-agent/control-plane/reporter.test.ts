@@ -46,7 +46,7 @@ const observed = (name: string, status: 'stopped' | 'running' = 'running', of = 
 };
 const ids = (sent: Sent[]) => sent.map(({ items }) => items.map((item) => item.id));
 
-t.test('what is set together goes together; the unchanged is not said again', async (t) => {
+t.test('observations set together go together; an unchanged one is not repeated', async (t) => {
   const { reporter, sent } = start(t, () => ({ ok: true }));
   reporter.restart({ session: 7, partitions: 1 });
   reporter.set(observed('a'));
@@ -67,7 +67,7 @@ t.test('what is set together goes together; the unchanged is not said again', as
   );
 });
 
-t.test('unanswered → again, with the newest and a higher seq', async (t) => {
+t.test('without an answer: again, with the newest observation and a higher seq', async (t) => {
   const { reporter, sent } = start(t, ({ items }) =>
     items[0]?.observation.status === 'stopped' ? { ok: true } : 'silence',
   );
@@ -95,7 +95,7 @@ t.test('partitions do not wait for one another', async (t) => {
   await until('the other partition', () => sent.some(({ partition }) => partition === 1) || undefined);
 });
 
-t.test('one that is refused holds up no other', async (t) => {
+t.test('an invalid observation blocks no other', async (t) => {
   const { reporter, sent } = start(t, ({ items }) =>
     items.some((item) => item.id === 'bad') ? { ok: false, error: 'invalid' } : { ok: true },
   );
@@ -106,7 +106,7 @@ t.test('one that is refused holds up no other', async (t) => {
   t.same(ids(sent), [['a', 'bad', 'c'], ['a'], ['bad'], ['c']]);
 });
 
-t.test('a stale session → a new one is asked for, and all is said in it from seq 1', async (t) => {
+t.test('a stale session: asks for a new one, and reports everything in it from seq 1', async (t) => {
   const { reporter, sent, stale } = start(t, ({ session }) =>
     session === 1 ? { ok: false, error: 'stale_session' } : { ok: true },
   );

@@ -11,7 +11,7 @@ import { until } from '../../support/until.ts';
 const log = createLog('test', 'silent');
 const retry = { minMs: 1, maxMs: 20 };
 
-t.test('whole or not at all, private, and set aside where unreadable', async (t) => {
+t.test('a file is whole or absent, private, and set aside where unreadable', async (t) => {
   const dir = temporaryFolder(t);
   const path = join(dir, 'a.json');
   await writeAtomically(path, 'one');
@@ -32,7 +32,7 @@ t.test('whole or not at all, private, and set aside where unreadable', async (t)
   t.equal(readFileSync(path, 'utf8'), '100', 'the newest content, however long the pause');
 });
 
-t.test('what the disk refused is written as soon as it can be, and the fault is then over', async (t) => {
+t.test('what the disk refused is written later, and that ends the fault', async (t) => {
   const dir = temporaryFolder(t);
   // A file in the place of its folder: nothing can be written there.
   const blocked = join(dir, 'state');

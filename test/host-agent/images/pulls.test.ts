@@ -29,7 +29,7 @@ function pullingEngine() {
   return { engine, pulling, aborted };
 }
 
-t.test('pulls of one image are one pull, and end when nobody waits', async (t) => {
+t.test('pulls of one image are one pull, which ends when no container waits', async (t) => {
   const { engine, pulling, aborted } = pullingEngine();
   const all = createPulls(engine, () => Promise.resolve(), { pull: () => undefined });
   const ids = ['a', 'b', 'c'] as ContainerId[];
@@ -48,7 +48,7 @@ t.test('pulls of one image are one pull, and end when nobody waits', async (t) =
   t.same(aborted, ['r/x:1']);
 });
 
-t.test('one that is given up before it has a place takes none', async (t) => {
+t.test('a pull that is given up before it has a place takes none', async (t) => {
   const { engine, pulling } = pullingEngine();
   const all = createPulls(engine, () => Promise.resolve(), { pull: () => undefined });
   const ask = (tag: string) => all.get(`r/x:${tag}`, 'always', { tenant, id: tag as ContainerId });

@@ -10,7 +10,7 @@ import { tenant } from '../support/decisions.ts';
 
 const log = createLog('test', 'silent');
 
-t.test('bounded, the oldest dropped and counted, sent in order', async (t) => {
+t.test('the spool is bounded: it drops and counts the oldest, and sends in order', async (t) => {
   const dir = temporaryFolder(t);
   let dropped = 0;
   const open = () =>

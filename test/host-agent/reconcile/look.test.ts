@@ -24,7 +24,7 @@ t.test('an exit is counted once, however often it is seen', (t) => {
   t.end();
 });
 
-t.test('an exit while nobody watched is no failure, and is started again at once', (t) => {
+t.test('an exit while the agent was away is no failure, and the container starts at once', (t) => {
   const away = { seenUpAtMs: watchedSinceMs - 1, startedAtMs: watchedSinceMs - 1 };
   const unwatched = look(restartState({ ...away, failures: 3 }), crash('r1'));
   t.match(unwatched, { failures: 3, attempt: { phase: 'clear' }, why: null, countedRun: 'r1' });
@@ -74,7 +74,7 @@ t.test('back-off doubles from 1 s to 60 s', (t) => {
   t.end();
 });
 
-t.test('ten minutes up forgive what was before', (t) => {
+t.test('ten minutes of running clear earlier failures', (t) => {
   const upMs = limits.restartBackoffForgetMs;
   t.match(look(restartState({ failures: 5 }), crash('r1', { upMs })), {
     failures: 1,
@@ -123,14 +123,14 @@ t.test('a new generation clears back-off and failure, and the old exit is no cra
   t.end();
 });
 
-t.test('start pressed on what runs keeps its count of restarts', (t) => {
+t.test('a start of a running container keeps its restart count', (t) => {
   t.match(look(restartState({ restarts: 4, failures: 2 }), seen(up), wanted('running', { generation: 4 })), {
     restarts: 4,
   });
   t.end();
 });
 
-t.test('start pressed asks for a newer image where the policy is always', (t) => {
+t.test('a start pulls a newer image where the policy is always', (t) => {
   const always = (generation: number) => wanted('running', { generation, pull_policy: 'always' });
   t.equal(look(restartState(), crash('r1'), always(4)).pullDue, true);
   t.equal(look(restartState(), seen(up), always(4)).pullDue, false, 'not while it runs');
@@ -145,7 +145,7 @@ t.test('back from isolation the stop was no crash', (t) => {
   t.end();
 });
 
-t.test('written too much: its end is no crash, and its removal begins a back-off that says why', (t) => {
+t.test('an evicted container: its end is no crash, and its removal begins a back-off with the reason', (t) => {
   const marked = evict(restartState(), 'd1', 'it wrote too much');
   t.match(marked.evicted, { dockerId: 'd1', why: { reason: 'disk_limit' } });
   t.equal(evict(marked, 'd1', 'again'), marked);
@@ -157,7 +157,7 @@ t.test('written too much: its end is no crash, and its removal begins a back-off
   t.end();
 });
 
-t.test('written too much and down: it waits for no back-off and no new generation', (t) => {
+t.test('an eviction of a stopped container waits for no back-off and no new generation', (t) => {
   for (const attempt of [{ phase: 'waiting', untilMs: nowMs + 1000 }, { phase: 'failed' }] as const) {
     t.match(evict(restartState({ attempt }), 'd1', 'x'), { attempt: { phase: 'clear' }, evicted: { dockerId: 'd1' } });
   }
@@ -167,7 +167,7 @@ t.test('written too much and down: it waits for no back-off and no new generatio
   t.end();
 });
 
-t.test('an evicted container that went by another hand is gone all the same', (t) => {
+t.test('an evicted container that someone else removes counts as evicted', (t) => {
   const marked = evict(restartState(), 'd1', 'it wrote too much');
   t.match(look(marked, seen(up)).evicted, { dockerId: 'd1' });
   const gone = look(marked, absent);
@@ -175,7 +175,7 @@ t.test('an evicted container that went by another hand is gone all the same', (t
   t.end();
 });
 
-t.test('an agent that forgot everything starts at once what it finds down', (t) => {
+t.test('an agent without restart state starts at once what it finds down', (t) => {
   t.match(look(blank, crash('r1')), { generation: 3, attempt: { phase: 'clear' }, failures: 0 });
   t.end();
 });

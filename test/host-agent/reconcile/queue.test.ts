@@ -19,7 +19,7 @@ function gated() {
   return { begun, work, end, working: () => [...open.keys()] };
 }
 
-t.test('one worker a key, and nothing that came meanwhile is missed', async (t) => {
+t.test('one worker for each key; a key enqueued meanwhile gets another look', async (t) => {
   const { begun, work, end, working } = gated();
   const queue = createQueue<string>({ workers: 2, slowWorkers: 1, patienceMs: 60_000 }, work);
   for (const key of ['a', 'b', 'c', 'a', 'a']) queue.enqueue(key);
@@ -37,7 +37,7 @@ t.test('one worker a key, and nothing that came meanwhile is missed', async (t) 
   t.equal(begun.length, 4, 'after a stop nothing is begun');
 });
 
-t.test('what hangs holds up what hangs, and nothing else', async (t) => {
+t.test('keys that hang delay each other and no others', async (t) => {
   const { begun, work, end, working } = gated();
   const queue = createQueue<string>({ workers: 2, slowWorkers: 3, patienceMs: 1 }, work);
   const begins = (key: string, times = 1) =>
@@ -65,7 +65,7 @@ t.test('what hangs holds up what hangs, and nothing else', async (t) => {
   await queue.stop();
 });
 
-t.test('slow and quick together are bounded, whatever hangs', async (t) => {
+t.test('slow and quick work together are bounded, whatever hangs', async (t) => {
   const { begun, work, end, working } = gated();
   const queue = createQueue<string>({ workers: 2, slowWorkers: 3, patienceMs: 1 }, work);
   const keys = Array.from({ length: 20 }, (_, index) => `k${index}`);
