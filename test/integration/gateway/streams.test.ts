@@ -475,7 +475,7 @@ t.test('an address has as many streams as the operator says', async (t) => {
   });
   t.equal(refused.status, 429);
   t.equal(refused.headers.get('retry-after'), '5');
-  t.match(await refused.json(), { error: 'rate_limited', message: /of your address/ });
+  t.match(await refused.json(), { error: 'rate_limited', message: /^your address has/ });
   first.leave();
   await until('room again', async () => (await open('office-3')).response.status === 200);
 });
