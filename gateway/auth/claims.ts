@@ -1,6 +1,6 @@
 /**
- * What a token says, and what can be told of it without a key. Pure. Whatever is refused here is
- * refused whether or not the keys can be had (a 401, never a 503).
+ * The claims of a token, and what refuses it without a key. Pure. A refusal here is a 401 whether
+ * or not the keys are available, never a 503.
  */
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -10,7 +10,7 @@ import { powersOf } from './scopes.ts';
 export const algorithms = ['EdDSA', 'ES256', 'RS256'] as const;
 export type Algorithm = (typeof algorithms)[number];
 
-/** Whose tokens are accepted, and what they must say. */
+/** An accepted issuer, and what its tokens must say. */
 export interface Issuer {
   readonly issuer: string;
   readonly audience: string;
@@ -22,7 +22,7 @@ export interface Issuer {
   readonly operators: boolean;
 }
 
-/** Who a request is from. An operator has scopes, not another tenant. */
+/** The caller of a request. An operator has scopes, not a tenant of its own. */
 export interface Identity {
   readonly tenant: TenantId;
   readonly subject: string;
@@ -31,7 +31,7 @@ export interface Identity {
   readonly tokenId: string | undefined;
   /** What the log calls the token: its `jti`, or the key and the beginning of the token's hash. */
   readonly tokenName: string;
-  /** 0 where the token does not say: then every revocation that matches covers it. */
+  /** 0 if the token has none: then every matching revocation covers it. */
   readonly issuedAtS: number;
   readonly expiresAtS: number;
 }
@@ -102,9 +102,9 @@ const mayName = ({ tenants }: Issuer, tenant: string): boolean =>
   tenants.some((name) => (name.endsWith('*') ? tenant.startsWith(name.slice(0, -1)) : tenant === name));
 
 /**
- * Undefined where the tenant claim holds no tenant: it goes into NATS subjects, so its form is
- * checked here. Or where the token says more than its issuer may: it is not believed in part.
- * `unnamed`: its name where it has no `jti`.
+ * Undefined if the tenant claim is no tenant (it goes into NATS subjects, so its form is checked
+ * here), or if the token claims more than its issuer may: a token is accepted whole or not at all.
+ * `unnamed`: the name of a token without `jti`.
  */
 export function identityOf(claims: Claims, issuer: Issuer, unnamed: string): Identity | undefined {
   const tenant: unknown = Object.hasOwn(claims, issuer.tenantClaim)
@@ -125,7 +125,6 @@ export function identityOf(claims: Claims, issuer: Issuer, unnamed: string): Ide
 }
 
 /**
- * The payload of a token whose signature was verified, as claims; undefined where it is none of
- * ours after all.
+ * The claims of a token whose signature was verified; undefined if its payload is not ours.
  */
 export const claimsOf = (payload: unknown): Claims | undefined => (claimsCheck.Check(payload) ? payload : undefined);

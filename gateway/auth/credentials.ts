@@ -1,4 +1,4 @@
-/** Where a request's token is, and whether a cookie may be believed. Pure. */
+/** Where a request's token is, and whether its cookie counts. Pure. */
 import type { RequestHeaders } from '../http/engine/guard.ts';
 import { limits } from '../../schemas/limits.ts';
 
@@ -38,7 +38,7 @@ export function cookieValue(header: string, name: string): string | undefined {
   return undefined;
 }
 
-/** Bearer wins where both come; another scheme is none of ours, and the cookie is looked at. */
+/** Bearer wins over the cookie; with any other scheme the cookie counts. */
 export function credentialsOf(headers: RequestHeaders): Credentials {
   const { authorization, cookie } = headers;
   if (authorization !== undefined) {
@@ -54,8 +54,8 @@ const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 function sameOrigin(origin: string, host: string | undefined): boolean {
   if (host === undefined || !URL.canParse(origin)) return false;
   const url = new URL(origin);
-  // Which scheme the client used, the gateway behind a TLS terminator can't know; its port is the
-  // scheme's own.
+  // Behind a TLS terminator the gateway does not know the client's scheme: either default port
+  // fits.
   const { host: expected } = URL.canParse(`${url.protocol}//${host}`) ? new URL(`${url.protocol}//${host}`) : url;
   return (url.protocol === 'http:' || url.protocol === 'https:') && url.host === expected && expected !== '';
 }

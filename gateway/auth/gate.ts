@@ -1,4 +1,4 @@
-/** Who a request is from: credentials, verdict, and how often one address may be wrong. */
+/** Admission: credentials, the verdict on them, and how many failures an address may have. */
 import type { TenantId } from '../../schemas/ids.ts';
 import type { OwnToken } from '../../schemas/routes.ts';
 import type { TokenGrant } from '../http/call.ts';
@@ -18,7 +18,7 @@ export type Admission =
    * looked at.
    */
   | { readonly kind: 'admitted'; readonly identity: Identity; readonly crossSite: boolean }
-  /** By a token in the URL, which is good for the files of one peer. */
+  /** By a token in the URL, which opens the files of one peer. */
   | { readonly kind: 'granted'; readonly grant: TokenGrant }
   | Refusal;
 
@@ -73,7 +73,7 @@ export class Gate {
     this.#options = options;
   }
 
-  /** At once for a token that is remembered. */
+  /** Synchronous for a cached token. */
   admit(head: RequestHead): Admission | Promise<Admission> {
     const credentials = credentialsOf(head.headers);
     switch (credentials.kind) {
@@ -113,7 +113,7 @@ export class Gate {
     return this.#options.clients.clientOf(head);
   }
 
-  /** A refusal where this client was wrong too often of late. */
+  /** A refusal if this client had too many failures lately. */
   limitedByFailures(head: RequestHead, kind: FailureKind): Refusal | undefined {
     const retryAfter = this.#options.failureRates.peek(this.#bucketOf(head, kind));
     if (retryAfter === 0) return undefined;
@@ -121,7 +121,7 @@ export class Gate {
     return { kind: 'refused', result: rateLimited(retryAfter) };
   }
 
-  /** A refusal where the tenant asks too much; otherwise this request is counted. */
+  /** A refusal if the tenant is over its rate; otherwise counts this request. */
   limitedByTenant(tenant: TenantId): Admission | undefined {
     const retryAfter = this.#options.tenantRates.take(tenant);
     if (retryAfter === 0) return undefined;
@@ -130,7 +130,7 @@ export class Gate {
   }
 
   /**
-   * A refusal where this client asks too much of what is public; otherwise this request is counted.
+   * A refusal if this client is over the rate of public requests; otherwise counts this request.
    */
   limitedByAddress(head: RequestHead): Refusal | undefined {
     const { publicRates, meters } = this.#options;

@@ -6,7 +6,7 @@ export type VerificationKey = Awaited<ReturnType<typeof importJWK>>;
 
 export interface KeySet {
   readonly size: number;
-  /** Undefined: no key of that id fits the algorithm. Rejects where the key itself is damaged. */
+  /** Undefined: no key of that id fits the algorithm. Rejects if the key is damaged. */
   find(keyId: string, algorithm: Algorithm): Promise<VerificationKey> | undefined;
 }
 
@@ -26,8 +26,8 @@ const fits = (jwk: JWK, algorithm: Algorithm): boolean => {
 };
 
 /**
- * What is secret in a key that was published by mistake is left out: it would import as a key that
- * can't verify.
+ * Leaves out secret parts of a key that was published by mistake: with them it would import as a
+ * key that can't verify.
  */
 const publicPart = ({ kty, crv, x, y, n, e }: JWK): JWK =>
   Object.fromEntries(Object.entries({ kty, crv, x, y, n, e }).filter(([, value]) => value !== undefined));

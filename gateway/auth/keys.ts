@@ -15,14 +15,13 @@ export type KeySource =
 
 export type KeyAnswer =
   | { readonly kind: 'key'; readonly key: VerificationKey }
-  /** The issuer's present keys hold none of that id. */
+  /** The issuer's current keys have none with that id. */
   | { readonly kind: 'unknown' }
-  /** Whether the issuer has such a key can't be told now. */
+  /** It is unknown whether the issuer has such a key. */
   | { readonly kind: 'unavailable' };
 
 /**
- * Reads the set anew; undefined where it is known not to have changed. Rejects where it can't be
- * had.
+ * Reads the set again; undefined if it has not changed. Rejects if it is unavailable.
  */
 type Read = () => Promise<KeySet | undefined>;
 
@@ -63,8 +62,7 @@ function fromFile(path: string): Read {
 }
 
 /**
- * How often each kind of source is read: a file costs a `stat`, a URL costs somebody else's server
- * a request.
+ * How often each kind of source is read: a file costs a `stat`, a URL costs its server a request.
  */
 const paceOf = (source: KeySource) =>
   source.kind === 'file'
@@ -113,8 +111,8 @@ export class IssuerKeys {
     if (this.#keys === undefined && !(await this.#renewIfAllowed())) return { kind: 'unavailable' };
     const known = await this.#lookUp(keyId, algorithm);
     if (known !== undefined) return known;
-    // Perhaps a new key. Asking again at every such token would let anybody hammer the issuer
-    // through us.
+    // Perhaps a new key. A fetch for every such token would let anyone hammer the issuer through
+    // us.
     const sinceReadMs = this.#clock.monotonicMs() - this.#readAtMs;
     if (this.#failures === 0 && sinceReadMs < this.#pace.unknownKidMs) return { kind: 'unknown' };
     if (!(await this.#renewIfAllowed())) return { kind: 'unavailable' };

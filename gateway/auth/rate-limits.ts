@@ -1,9 +1,8 @@
 /**
  * Token buckets: so many requests a second for a tenant, so many failed authentications for an
- * address. Each gateway decides from its own memory; what the other gateways let through for the
- * same tenant is charged when Redis tells of it (redis.ts), a fraction of a second later. Redis may
- * lie: a charge never takes the last `limits.rateLocalShare` of a tenant's rate, and never adds to
- * it.
+ * address. Each gateway decides from its own memory; Redis tells it what the others let through for
+ * the same tenant (redis.ts), and that is charged a fraction of a second later. Redis may lie: a
+ * charge never takes the last `limits.rateLocalShare` of a tenant's rate, and never adds to it.
  */
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../lib/clock.ts';
@@ -22,11 +21,11 @@ interface Bucket {
   /** Left of the share that charges do not touch. */
   floor: number;
   filledAtMs: number;
-  /** Taken here since the last time it was told to the others. */
+  /** Taken here since the last report to the others. */
   takenUntold: number;
 }
 
-/** 0: go on. Otherwise in how many seconds there will be room. */
+/** 0: go on. Otherwise the seconds until there is room. */
 export type RetryAfterSeconds = number;
 
 export class RateLimiter {
@@ -36,7 +35,7 @@ export class RateLimiter {
   readonly #untold = new Set<string>();
   readonly #telling: boolean;
 
-  /** `shared`: keep account of what others should hear of. */
+  /** `shared`: keep account of what is reported to the others. */
   constructor(rate: Rate, clock: Clock, options: { readonly shared: boolean }) {
     this.#rate = rate;
     this.#clock = clock;

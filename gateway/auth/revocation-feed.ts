@@ -23,11 +23,11 @@ import { decodePage, type RevocationPage, type Revocations } from './revocations
 /** What is known of a tenant's revocations; `damaged` and `too_many` concern this tenant alone. */
 export type Knowledge = 'known' | 'unheard' | 'damaged' | 'too_many';
 
-/** What one owner has said. */
+/** What one owner has reported. */
 interface Heard {
   readonly bell: Bell;
   isComplete: boolean;
-  /** `next` of the last page; null: all has to be told. */
+  /** `next` of the last page; null: ask for all. */
   after: string | null;
   readonly unreadable: Set<TenantId>;
   /** Tenants whose revocations did not fit. */
@@ -65,12 +65,12 @@ export class RevocationFeed {
     this.#heard = Array.from({ length: coalescer.partitions }, nothingHeard);
   }
 
-  /** Whether every partition has been heard. */
+  /** Whether every partition has answered. */
   complete(): boolean {
     return this.#heard.every(({ isComplete }) => isComplete);
   }
 
-  /** Whether it can be told that a token of this tenant is revoked. */
+  /** Whether the revocations of this tenant are known. */
   knowledgeOf(tenant: TenantId): Knowledge {
     const heard = this.#heard[this.#coalescer.partitionFor(tenant)];
     if (heard?.isComplete !== true) return 'unheard';
@@ -106,8 +106,8 @@ export class RevocationFeed {
   }
 
   /**
-   * The owner of this partition may have news: ask it soon. A partition that does not exist is
-   * nobody's.
+   * The owner of this partition may have news: ask it soon. Ignores a partition that does not
+   * exist.
    */
   ring(partition: number): void {
     this.#heard[partition]?.bell.ring();
@@ -126,9 +126,9 @@ export class RevocationFeed {
     }
   }
 
-  /** @returns whether the owner has told all that it has to tell. */
+  /** @returns whether the owner has reported everything. */
   async #hear(partition: number, heard: Heard): Promise<boolean> {
-    // What did not fit may fit now.
+    // A tenant that did not fit may fit now.
     if (heard.tooMany.size > 0 && heard.confirmed === undefined) heard.after = null;
     while (!this.#stop.signal.aborted) {
       const page = await this.#ask(partition, heard.after);

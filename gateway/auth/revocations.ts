@@ -1,7 +1,7 @@
 /**
- * Which tokens are refused although they verify. The truth is in the tenants' records; this is what
- * was heard of it. A revocation is never withdrawn, so what was heard is only added to, and
- * forgotten when no token can meet it any more.
+ * Tokens that are refused although they verify. The tenants' records are the truth; this is a copy
+ * of what owners have reported. A revocation is never withdrawn: the copy only grows, and forgets
+ * an entry when every token that it could refuse has expired.
  */
 import Type from 'typebox';
 import type { TenantId } from '../../schemas/ids.ts';
@@ -80,8 +80,8 @@ export class Revocations {
   }
 
   /**
-   * False where there is no room: tokens of this tenant that should be refused would pass, so none
-   * may.
+   * False if there is no room: then all tokens of this tenant are refused, because a revoked one
+   * could pass.
    */
   add(revocation: Revocation, nowMs: number): boolean {
     if (revocation.untilMs <= nowMs) return true;

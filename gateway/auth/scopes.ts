@@ -1,4 +1,4 @@
-/** Which scopes of a token open which routes of the operator. Pure. */
+/** Which scopes of a token open which operator routes. Pure. */
 import type { OperatorScope, Route } from '../../schemas/routes.ts';
 
 /** All of the operator API, and what the token's tenant may besides. */
@@ -19,9 +19,8 @@ const wordOf = (scope: OperatorScope, params: Readonly<Record<string, string>>):
   scope === networkPrefix ? networkPrefix + (params['network'] ?? '') : scope;
 
 /**
- * Why a token with these powers may not call a route; undefined where it may. A token with narrow
- * scopes alone opens nothing of its tenant: who is given a VPN server's token must not declare
- * containers with it.
+ * What a token lacks to call a route; undefined if it may. A token with narrow scopes alone opens
+ * nothing of its tenant: a VPN server's token must not declare containers.
  */
 export function lackOf(
   powers: readonly string[],

@@ -1,8 +1,8 @@
 /**
  * Tokens in the query of a URL, for phones and browsers that have no session: a download token
- * opens the files of one peer, a PAC token its proxy auto-config. A token says which partition can
- * tell whether it is good; what is wrong with one that is not (unknown, expired, revoked, of a
- * disabled peer) nobody is told.
+ * opens the files of one peer, a PAC token its proxy auto-config. A token names the partition
+ * that can judge it. Why a token is refused (unknown, expired, revoked, its peer disabled) is not
+ * said.
  */
 import { LRUCache } from 'lru-cache';
 import { limits } from '../../schemas/limits.ts';
@@ -66,9 +66,9 @@ export class UrlTokens {
   }
 
   /**
-   * What is no token of ours is refused for nothing, as its form is public. A wrong one costs its
-   * owner a question, so an address that sends many is held back; one that was good here before has
-   * a budget of its own.
+   * A text that can't be one of our tokens is refused without a count: its form is public. A wrong
+   * token costs its owner a question, so an address that sends many is limited; a token that was
+   * valid here before has a budget of its own.
    */
   #byToken(head: RequestHead, text: string, scope: TokenScope, ride: Ride): Admission | Promise<Admission> {
     const { gate, partitions } = this.#options;

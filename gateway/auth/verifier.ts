@@ -1,7 +1,7 @@
 /**
- * From a token to the identity it proves. A verified token is remembered under its SHA-256 for a
- * minute at most; whether it has expired or been revoked is looked at every time. What failed is
- * not remembered: the cache can't be filled with it.
+ * From a token to the identity that it proves. A verified token is cached under its SHA-256 for a
+ * minute at most; expiry and revocation are checked at every use. Failures are not cached, so they
+ * can't fill the cache.
  */
 import { hash } from 'node:crypto';
 import { errors, jwtVerify } from 'jose';
@@ -17,7 +17,7 @@ export type Verdict =
   | { readonly kind: 'identity'; readonly identity: Identity }
   /** `forgedFor`: the id of the issuer's key that did not make the signature. */
   | { readonly kind: 'refused'; readonly why: string; readonly forgedFor?: string }
-  /** The verdict needs what can't be had now. */
+  /** The verdict needs keys that are unavailable. */
   | { readonly kind: 'unavailable'; readonly why: string };
 
 export interface TrustedIssuer extends Issuer {
@@ -31,8 +31,7 @@ interface Cached {
 
 const keyOf = (token: string): string => hash('sha256', token, 'base64');
 /**
- * Of a key above, or of the hash of another token: enough to tell two apart, and to find the same
- * again.
+ * The beginning of a cache key or of a token's hash: enough to tell two tokens apart in a log.
  */
 export const shortHash = (key: string): string => key.slice(0, 12);
 const refused = (why: string): Verdict => ({ kind: 'refused', why });
@@ -72,7 +71,7 @@ export class Verifier {
     return this.#cache.size;
   }
 
-  /** What is remembered of a token; undefined where it must be verified. */
+  /** The cached verdict on a token; undefined if it must be verified. */
   recall(token: string): Verdict | undefined {
     const cached = this.#cache.get(keyOf(token));
     if (cached === undefined || this.#clock.nowMs() >= cached.untilMs) {
@@ -96,7 +95,7 @@ export class Verifier {
     return preview(token, this.#issuers, { nowS: this.#clock.nowMs() / 1000, lifeMaxS: this.#lifeMaxS });
   }
 
-  /** At once where the token can be refused as it stands. */
+  /** Synchronous if the token can be refused without a key. */
   verify(token: string, glance: Preview = this.glance(token)): Verdict | Promise<Verdict> {
     const key = keyOf(token);
     if (glance.kind === 'refused') return refused(glance.why);

@@ -1,7 +1,6 @@
 /**
- * What the gateway stands on behind NATS: the cluster's record, the coalescer, the revocations,
- * Redis. It comes up by itself while the process already listens and says "not ready"; asks made
- * before that are answered `unavailable`.
+ * The gateway's connections: the cluster's record, the coalescer, the revocations, Redis. They come
+ * up while the process already listens and is not ready; until then asks get `unavailable`.
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Answers } from '../../lib/nats/answers.ts';
@@ -34,7 +33,7 @@ export interface BackendOptions {
   readonly meters: Meters;
   /** Of the connection that `start` is given. */
   readonly answers: Answers;
-  /** What was joined is no more: nothing that is held is good for what is there now. */
+  /** NATS is now another cluster: everything known of the old one is void. */
   readonly onOtherCluster: (error: Error) => void;
 }
 
@@ -56,7 +55,7 @@ export class Backend {
     this.#options = options;
   }
 
-  /** Resolves once everything is there, however long that takes. */
+  /** Resolves when everything is there, however long that takes. */
   async start(nc: NatsConnection): Promise<void> {
     const { clock, log, meters, answers, requestDeadlineMs, revocations, expectedId, onOtherCluster } = this.#options;
     const cluster = await waitForCluster(nc, { log, expectedId, answers }, this.#stop.signal);

@@ -1,6 +1,6 @@
 /**
- * Which cluster the gateway serves: without its record, which actors write when they make it, there
- * are no partitions.
+ * The cluster that the gateway serves. Actors write its record when they create it; without the
+ * record there are no partitions.
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Answers } from '../../lib/nats/answers.ts';
@@ -13,19 +13,19 @@ import { subjects } from '../../schemas/wire/subjects.ts';
 
 export interface ClusterWait {
   readonly log: Log;
-  /** The one that must be there; any other is waited out. */
+  /** The cluster to wait for; any other is ignored. */
   readonly expectedId: string | undefined;
   /** Of the connection. */
   readonly answers?: Answers;
 }
 
-/** Why the gateway can't serve what is there; undefined where it can. */
+/** Why the gateway can't serve this cluster; undefined if it can. */
 const faultOf = ({ id }: Cluster, expectedId: string | undefined): string | undefined =>
   expectedId === undefined || id === expectedId
     ? undefined
     : `the cluster of these servers is ${id}, not ${expectedId}`;
 
-/** Waits for the record as long as it takes; undefined when aborted. */
+/** Waits for the record without a limit; undefined when aborted. */
 export async function waitForCluster(
   nc: NatsConnection,
   { log, expectedId, answers }: ClusterWait,

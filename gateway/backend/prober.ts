@@ -1,6 +1,6 @@
 /**
- * Asks a partition now and then whether it answers, while nobody else asks anything: whether this
- * gateway can serve is known from answers alone, and without requests there would be none.
+ * Asks a partition now and then while there are no requests: only answers show that this gateway
+ * can serve, and without requests there would be none.
  */
 import type { Clock } from '../../lib/clock.ts';
 import { limits } from '../../schemas/limits.ts';

@@ -1,6 +1,5 @@
 /**
- * Asks about peers and networks, one after another within one request: what is refused ends the
- * request.
+ * Asks about peers and networks, one after another within one request; a refusal ends the request.
  */
 import type { OperationId } from '../../../schemas/ids.ts';
 import type { KeyPage } from '../../../schemas/wire/answers.ts';

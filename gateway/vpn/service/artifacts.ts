@@ -1,8 +1,7 @@
 /**
- * The files of a peer. Texts are written when they are asked for; pictures and bundles, which cost
- * milliseconds, are made in the pool's threads and kept, so that a burst of downloads is one piece
- * of work. What is kept is found by the peer's generation, which rises with everything that a file
- * shows.
+ * The files of a peer. Texts are rendered on demand. Pictures and bundles cost milliseconds: the
+ * pool's threads make them, and a cache makes a burst of downloads one piece of work. Its key has
+ * the peer's generation, which rises with everything that a file shows.
  */
 import { LRUCache } from 'lru-cache';
 import { limits } from '../../../schemas/limits.ts';

@@ -1,6 +1,5 @@
 /**
- * What the VPN area stands on beside the actors: the operator's keys, and the threads that make and
- * use others.
+ * The VPN area's own resources: the operator's keys, and the threads that make and use others.
  */
 import { failure } from '../../http/respond.ts';
 import type { PkiPool } from '../pki/pool.ts';

@@ -122,7 +122,7 @@ export class NetworkKeeper {
       replaces: network[which].serial,
       certificate,
     });
-    // Another request was first; what it has stored is as good.
+    // Another request was first; its result serves as well.
     if (outcome.code === 'conflict') return this.load(asker, network.name);
     return bodyOf<{ data: NetworkRecord }>(outcome).data;
   }

@@ -1,6 +1,6 @@
 /**
- * Making peers and giving them new keys. Each is a few steps at actors in two partitions; whatever
- * ends between them leaves at most a reservation, which lapses (docs/adr/0007-vpn-peers.md).
+ * Creates peers and replaces their keys. Each is a few steps at actors in two partitions; a crash
+ * in between leaves at most a reservation, which lapses (docs/adr/0007-vpn-peers.md).
  */
 import { limits } from '../../../schemas/limits.ts';
 import { addressAt, parseCidr } from '../../../schemas/cidr.ts';
@@ -184,7 +184,7 @@ export class PeerMaker {
 
   /**
    * The same with a certificate that still has a good part of its life before it, as far as the
-   * peer's own expiry and the authority's allow. Whoever asks for the file renews it: nobody else
+   * peer's own expiry and the authority's allow. A download renews it: nothing else
    * could bring it to the device.
    */
   async fresh(asker: Asker, access: PeerAccess, material: Material, { vault, pool }: Keyring): Promise<Material> {
@@ -211,7 +211,7 @@ export class PeerMaker {
       replaces: peer.certificate.serial,
       certificate,
     });
-    // Another request was first; what it has stored is as good.
+    // Another request was first; its result serves as well.
     if (outcome.code === 'conflict') return this.load(asker, access);
     return { network, peer: bodyOf<{ data: PeerRecord }>(outcome).data };
   }

@@ -21,7 +21,7 @@ function resultOf(error: unknown, call: Call, log: Log): Result | undefined {
   if (error instanceof PoolBusy) return failure('unavailable', 'too many keys and bundles are waiting to be made');
   if (error instanceof SealError) {
     log.error('secret_not_opened', { requestId: call.requestId, route: call.route, why: error.why });
-    // Under a key that this gateway was not given: another may have it.
+    // Sealed under a key that this gateway does not have; another may.
     return error.why === 'unknown_key' ? failure('unavailable') : failure('internal');
   }
   return undefined;

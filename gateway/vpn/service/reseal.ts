@@ -13,8 +13,8 @@ export interface Resealing {
   readonly key_id: string;
   readonly resealed: number;
   /**
-   * Still under another key: not reached in time, or under one that this gateway has not got. Ask
-   * again.
+   * Still under another key: not reached in time, or under a key that this gateway does not have.
+   * Ask again.
    */
   readonly remaining: number;
 }
@@ -35,7 +35,7 @@ export async function resealAll(
       return [{ place, before: sealed, after: vault.reseal(place, sealed) }];
     } catch (error) {
       if (!(error instanceof SealError)) throw error;
-      // Not whose: no log line names a peer.
+      // Without the peer: no log line names one.
       log.error('secret_not_opened', { requestId: asker.requestId, of: place.of, field: place.field, why: error.why });
       return [];
     }

@@ -43,7 +43,7 @@ export class RevocationLists {
     if (known !== undefined && nowMs - known.madeAtMs < limits.crlFreshMs) return known.list;
     const list = this.#sign(asker, network, keyring);
     this.#kept.set(network, { list, madeAtMs: nowMs });
-    // What failed is not kept; nor is the name of what anybody asks for.
+    // Neither failures nor unknown names are kept: anyone may ask.
     list.catch(() => {
       if (this.#kept.get(network)?.list === list) this.#kept.delete(network);
     });
