@@ -1,7 +1,7 @@
 /**
- * The whole of Longshore on one machine: servers and programs, each started when what it stands on
- * is ready, started again when it ends by itself, and stopped in the reverse order. `npm start`
- * runs one; so may an end-to-end test, in a folder of its own.
+ * The whole of Longshore on one machine: each server and program starts as soon as what it needs is
+ * ready, and starts again when it ends by itself. `npm start` runs one; so does an end-to-end test,
+ * in a folder of its own.
  */
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
@@ -14,13 +14,20 @@ import { startNats, type Nats } from './servers/nats.ts';
 import { pathWithNft, removeFirewall } from './servers/nft.ts';
 import { keptPorts, type Ports } from './ports.ts';
 import { startRestartable, type Restartable } from './process/process.ts';
-import { startProgram, type Program } from './programs.ts';
+import { Parts } from './parts.ts';
+import { startProgram, type Program, type ProgramName } from './programs.ts';
 import { writePrivateFile } from '../cli/keys/nats-identity.ts';
-import { startRedis } from './servers/redis.ts';
-import { demoImage, pushDemoImage, startRegistry } from './servers/registry.ts';
-import { say, step } from './steps.ts';
-import { Supervisor } from './supervisor.ts';
-import { devAudience, devIssuer, mintDevTokens, prepareTokenIssuer, type DevTokens } from './tokens.ts';
+import { startRedis, type Redis } from './servers/redis.ts';
+import { demoImage, pushDemoImage, startRegistry, type Registry } from './servers/registry.ts';
+import { say } from './steps.ts';
+import {
+  devAudience,
+  devIssuer,
+  mintDevTokens,
+  prepareTokenIssuer,
+  type DevTokens,
+  type TokenIssuer,
+} from './tokens.ts';
 import { findTool, ToolMissing, type Tool } from './fetch/tools.ts';
 import type { ToolName } from './fetch/tool-table.ts';
 import { type Owner, ownerLabels } from '../host-agent/docker/ownership.ts';
@@ -46,12 +53,7 @@ export interface Stack {
   stop(): Promise<void>;
 }
 
-interface Part {
-  readonly name: string;
-  stop(): Promise<unknown>;
-}
-
-/** Where state of each part lies, and logs. */
+/** Folders of the state folder: what each part keeps, and logs. */
 const layOut = (stateFolder: string) => ({
   logs: join(stateFolder, 'logs'),
   ports: join(stateFolder, 'ports.json'),
@@ -65,110 +67,131 @@ const layOut = (stateFolder: string) => ({
 });
 
 export async function startStack(options: StackOptions): Promise<Stack> {
-  const parts: Part[] = [];
-  const supervisor = new Supervisor({ say, nowMs: () => performance.now() });
-  const stop = async (): Promise<void> => {
-    // First: what is stopped from here on is not to be started again.
-    await supervisor.stop();
-    for (const part of parts.splice(0).toReversed()) await step(`stopping ${part.name}`, () => part.stop());
-  };
+  const parts = new Parts(options.signal);
   try {
-    return await startParts(options, parts, supervisor, stop);
+    const started = await startParts(options, parts);
+    return { ...started, stop: () => parts.stop() };
   } catch (error) {
-    await stop();
+    await parts.stop();
     throw error;
   }
 }
 
-async function startParts(
-  options: StackOptions,
-  parts: Part[],
-  supervisor: Supervisor,
-  stop: () => Promise<void>,
-): Promise<Stack> {
-  const { env, cacheFolder, signal } = options;
-  const folders = layOut(options.stateFolder);
-  /** Takes a step, unless the whole was called off meanwhile. */
-  const take = async <T>(name: string, work: () => Promise<T>, detail?: (result: T) => string): Promise<T> => {
-    signal.throwIfAborted();
-    // Called off, what is half started is nobody's here: it is in the ledger, and ends with this
-    // process.
-    return unlessAborted(step(name, work, detail), signal);
-  };
-  /** Starts a part, and keeps it running from then on. */
-  const start = async <T>(
-    name: string,
-    work: () => Promise<T>,
-    restartable: (result: T) => Restartable,
-    detail?: (result: T) => string,
-  ): Promise<T> => {
-    const result = await take(name, work, detail);
-    const part = restartable(result);
-    parts.push({ name, stop: () => part.stop() });
-    supervisor.watch(name, part);
-    return result;
-  };
-  const tool = (name: ToolName): Promise<Tool> =>
-    take(
-      `find ${name}`,
-      () => findTool(name, { env, cacheFolder, report: (what) => process.stdout.write(`· ${what} …\n`) }),
-      ({ version, origin }) => `${version} (${origin})`,
-    );
-  const program = (settings: Program): Promise<Restartable> =>
-    start(
-      settings.name,
-      () => startRestartable((called) => startProgram(settings, env, called)),
-      (made) => made,
-    );
-
-  const found = await findEngine(env);
+async function startParts(options: StackOptions, parts: Parts): Promise<Omit<Stack, 'stop'>> {
+  const found = await findEngine(options.env);
   if (found === undefined) requirePrivateEngine();
-  const natsTool = await tool('nats-server');
-  const redisTool = await tool('redis-server');
-  const registryTool = await tool('docker-registry');
-  await tool('busybox');
+  const folders = layOut(options.stateFolder);
   const ports = await keptPorts(folders.ports);
-  const tokenIssuer = await prepareTokenIssuer(folders.tokens);
-  const tokens = await mintDevTokens(tokenIssuer);
+  const issuer = await prepareTokenIssuer(folders.tokens);
+  const tokens = await mintDevTokens(issuer);
+  const ground: Ground = { ...options, folders, ports, parts };
+  const api = createApi(`http://127.0.0.1:${ports.api}`);
 
-  const firewall = await findFirewall(tool);
-  if (firewall !== undefined) {
-    // After the engine, and so after the last container.
-    parts.push({ name: 'container firewall', stop: () => removeOwnFirewall(firewall, folders.agent) });
-  }
-  const engine: Engine =
-    found ??
-    (await (async () => {
-      const dockerd = await tool('dockerd');
-      return start(
-        'Docker engine (private)',
-        () => startPrivateEngine({ dir: folders.engine, tool: dockerd, firewall: true, throwaway: false }),
-        (made) => ({ server: made.server, stop: made.stop, restart: made.start }),
-        ({ version }) => version,
-      );
-    })());
-  const redis = await start(
-    'Redis',
-    () => startRedis({ tool: redisTool, folder: folders.redis, port: ports.redis }),
+  // The engine first: its packages are the largest, and the agent waits for it.
+  const host = startEngine(ground, found);
+  const registry = startImages(ground);
+  const redis = startCache(ground);
+  const nats = startMessages(ground);
+  const actors = nats.then((made) => startActors(ground, made));
+  const gateway = parts.all([nats, redis]).then(([made, cache]) => startGateway(ground, made, cache, issuer));
+  // The gateway is ready only while owners of partitions answer it, so the actors are ready too.
+  const joinToken = gateway.then(() => api.joinToken(tokens.operator.token, localHost));
+  const agent = parts
+    .all([host, registry, nats, joinToken])
+    .then((made) => startAgent(ground, { host: made[0], registry: made[1], nats: made[2], joinToken: made[3] }))
+    .then(() =>
+      parts.take('host in the fleet', () => api.hostIsUp(tokens.operator.token, localHost.key, options.signal)),
+    );
+  const [{ engine }, { address }, messages] = await parts.all([host, registry, nats, actors, gateway, agent]);
+
+  const image = { registry: address, ...demoImage };
+  return { api, tokens, engine, nats: messages, image, metricsUrls: metricsUrls(ports) };
+}
+
+/** What every part is started with. */
+interface Ground extends StackOptions {
+  readonly folders: ReturnType<typeof layOut>;
+  readonly ports: Ports;
+  readonly parts: Parts;
+}
+
+const toolOf = ({ env, cacheFolder, parts }: Ground, name: ToolName): Promise<Tool> =>
+  parts.take(
+    `find ${name}`,
+    () => findTool(name, { env, cacheFolder, report: (what) => say(`· ${what} …`) }),
+    ({ version, origin }) => `${version} (${origin})`,
+  );
+
+const logFileOf = ({ folders }: Ground, program: ProgramName): string => join(folders.logs, `${program}.log`);
+
+const startOwn = ({ env, parts }: Ground, program: Program): Promise<Restartable> =>
+  parts.start(
+    program.name,
+    () => startRestartable((called) => startProgram(program, env, called)),
     (made) => made,
   );
-  const registry = await start(
+
+interface Host {
+  readonly engine: Engine;
+  /** Undefined where containers are not kept from this machine. */
+  readonly nft: Tool | undefined;
+}
+
+/** The engine of the machine where it has one, else a private one. */
+async function startEngine(ground: Ground, found: Engine | undefined): Promise<Host> {
+  const { folders, parts } = ground;
+  if (found !== undefined) {
+    // An agent leaves its containers running, and this engine stays.
+    parts.stopLater('containers', () => stopOwnContainers(found, folders.agent));
+    return { engine: found, nft: await findFirewall(ground) };
+  }
+  const dockerd = await toolOf(ground, 'dockerd');
+  const engine = await parts.start(
+    'Docker engine (private)',
+    () => startPrivateEngine({ dir: folders.engine, tool: dockerd, firewall: true, throwaway: false }),
+    (made) => ({ server: made.server, stop: made.stop, restart: made.start }),
+    ({ version }) => version,
+  );
+  return { engine, nft: await findFirewall(ground) };
+}
+
+async function startImages(ground: Ground): Promise<Registry> {
+  const { folders, parts, ports } = ground;
+  const tool = await toolOf(ground, 'docker-registry');
+  const registry = await parts.start(
     'registry',
-    () => startRegistry({ tool: registryTool, folder: folders.registry, port: ports.registry }),
+    () => startRegistry({ tool, folder: folders.registry, port: ports.registry }),
     (made) => made,
     ({ address }) => address,
   );
-  await take(`image ${demoImage.repository}:${demoImage.tag}`, () => pushDemoImage(registry.address));
-  const nats = await start(
+  await toolOf(ground, 'busybox');
+  await parts.take(`image ${demoImage.repository}:${demoImage.tag}`, () => pushDemoImage(registry.address));
+  return registry;
+}
+
+async function startCache(ground: Ground): Promise<Redis> {
+  const { folders, parts, ports } = ground;
+  const tool = await toolOf(ground, 'redis-server');
+  return parts.start(
+    'Redis',
+    () => startRedis({ tool, folder: folders.redis, port: ports.redis }),
+    (made) => made,
+  );
+}
+
+async function startMessages(ground: Ground): Promise<Nats> {
+  const { folders, parts, ports } = ground;
+  const tool = await toolOf(ground, 'nats-server');
+  return parts.start(
     'NATS with JetStream',
-    () => startNats({ tool: natsTool, dir: folders.nats, port: ports.nats }),
+    () => startNats({ tool, dir: folders.nats, port: ports.nats }),
     (made) => made,
     ({ url }) => url,
   );
+}
 
-  const logFile = (name: string): string => join(folders.logs, `${name}.log`);
-  const metrics = metricsUrls(ports);
-  await program({
+const startActors = (ground: Ground, nats: Nats): Promise<Restartable> =>
+  startOwn(ground, {
     name: 'actors',
     settings: {
       NATS_URLS: nats.url,
@@ -177,73 +200,82 @@ async function startParts(
       HOSTS_SIGNING_SEED_FILE: nats.hostsSigningSeedFile,
       NATS_SYSTEM_CREDS_FILE: nats.sysCredsFile,
       OPERATOR_SIGNING_SEED_FILE: nats.operatorSigningSeedFile,
-      METRICS_PORT: String(ports.actorsMetrics),
+      METRICS_PORT: String(ground.ports.actorsMetrics),
     },
-    readyUrl: readyUrlOf(ports.actorsMetrics),
-    logFile: logFile('actors'),
+    readyUrl: readyUrlOf(ground.ports.actorsMetrics),
+    logFile: logFileOf(ground, 'actors'),
   });
-  await program({
+
+const startGateway = (ground: Ground, nats: Nats, redis: Redis, issuer: TokenIssuer): Promise<Restartable> =>
+  startOwn(ground, {
     name: 'gateway',
     settings: {
       NATS_URLS: nats.url,
       NATS_CREDS_FILE: nats.gatewayCredsFile,
-      HTTP_PORT: String(ports.api),
+      HTTP_PORT: String(ground.ports.api),
       ...redis.settings,
       AUTH_ISSUER: devIssuer,
       AUTH_AUDIENCE: devAudience,
-      AUTH_JWKS_FILE: tokenIssuer.jwksFile,
-      VPN_KEYS_FILE: keptVpnKeys(folders.vpn),
+      AUTH_JWKS_FILE: issuer.jwksFile,
+      VPN_KEYS_FILE: keptVpnKeys(ground.folders.vpn),
       VPN_DEFAULT_NETWORK: demoNetwork,
-      // A laptop's scripts and benchmarks are nobody's neighbours.
+      // One user's scripts and benchmarks share this machine with no other tenant.
       RATE_LIMIT_TENANT_PER_SECOND: '1000000',
       RATE_LIMIT_TENANT_BURST: '1000000',
-      METRICS_PORT: String(ports.gatewayMetrics),
+      METRICS_PORT: String(ground.ports.gatewayMetrics),
     },
-    readyUrl: readyUrlOf(ports.api),
-    logFile: logFile('gateway'),
+    readyUrl: readyUrlOf(ground.ports.api),
+    logFile: logFileOf(ground, 'gateway'),
   });
-  const api = createApi(`http://127.0.0.1:${ports.api}`);
-  if (engine === found) {
-    // An agent leaves its containers running, and this engine is not ours to stop; so they are
-    // stopped after the agent.
-    parts.push({ name: 'containers', stop: () => stopOwnContainers(engine, folders.agent) });
-  }
-  await program({
+
+interface AgentNeeds {
+  readonly host: Host;
+  readonly registry: Registry;
+  readonly nats: Nats;
+  readonly joinToken: string;
+}
+
+function startAgent(ground: Ground, { host, registry, nats, joinToken }: AgentNeeds): Promise<Restartable> {
+  const { engine, nft } = host;
+  return startOwn(ground, {
     name: 'host-agent',
     settings: {
-      LONGSHORE_URL: api.baseUrl,
-      LONGSHORE_JOIN_TOKEN: await api.joinToken(tokens.operator.token, localHost),
-      STATE_DIR: folders.agent,
+      LONGSHORE_URL: `http://127.0.0.1:${ground.ports.api}`,
+      LONGSHORE_JOIN_TOKEN: joinToken,
+      STATE_DIR: ground.folders.agent,
       DOCKER_HOST: engine.host,
       NATS_URLS: nats.url,
-      ...(firewall === undefined
+      ...(nft === undefined
         ? { CONTAINER_FIREWALL: 'off' }
-        : { PATH: pathWithNft(join(options.stateFolder, 'bin'), firewall, env['PATH'] ?? '') }),
+        : { PATH: pathWithNft(join(ground.stateFolder, 'bin'), nft, ground.env['PATH'] ?? '') }),
       REGISTRIES_ALLOWED: `public,${registry.address}`,
       // A private engine serves nothing else.
       ...(engine.origin === 'private' ? { IMAGES_COLLECTED: 'all' } : {}),
-      METRICS_PORT: String(ports.agentMetrics),
+      METRICS_PORT: String(ground.ports.agentMetrics),
     },
-    readyUrl: readyUrlOf(ports.agentMetrics),
-    logFile: logFile('host-agent'),
+    readyUrl: readyUrlOf(ground.ports.agentMetrics),
+    logFile: logFileOf(ground, 'host-agent'),
   });
-  await take('host in the fleet', () => api.hostIsUp(tokens.operator.token, localHost.key, signal));
-
-  const image = { registry: registry.address, ...demoImage };
-  return { api, tokens, engine, nats, image, metricsUrls: metrics, stop };
 }
 
-/** Undefined where containers go without: rules need Linux, root and nft. */
-async function findFirewall(tool: (name: ToolName) => Promise<Tool>): Promise<Tool | undefined> {
+/** nft, where the agent can keep containers from this machine: on Linux, as root. */
+async function findFirewall(ground: Ground): Promise<Tool | undefined> {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) {
-    say('containers are not kept from this machine and its network: that needs Linux and root');
+    say('containers can reach this machine and its network: to keep them out needs Linux and root');
     return undefined;
   }
-  return tool('nft').catch((error: unknown) => {
-    if (!(error instanceof ToolMissing)) throw error;
-    say(`containers are not kept from this machine and its network: ${error.message.split('\n')[0]}`);
-    return undefined;
-  });
+  const { env, cacheFolder, folders, parts } = ground;
+  const find = (): Promise<Tool | undefined> =>
+    findTool('nft', { env, cacheFolder, report: (what) => say(`· ${what} …`) }).catch((error: unknown) => {
+      if (!(error instanceof ToolMissing)) throw error;
+      say(`containers can reach this machine and its network: ${error.message.split('\n')[0]}`);
+      return undefined;
+    });
+  const nft = await parts.take('find nft', find, (tool) =>
+    tool === undefined ? '' : `${tool.version} (${tool.origin})`,
+  );
+  if (nft !== undefined) parts.stopLater('container firewall', () => removeOwnFirewall(nft, folders.agent));
+  return nft;
 }
 
 const ownerIn = (agentFolder: string): Owner | undefined => {
@@ -264,21 +296,6 @@ async function removeOwnFirewall(tool: Tool, agentFolder: string): Promise<void>
 async function stopOwnContainers(engine: Engine, agentFolder: string): Promise<void> {
   const owner = ownerIn(agentFolder);
   if (owner !== undefined) await stopContainers(engine.host, ownerLabels(owner));
-}
-
-/** The promise's outcome, or the abort's, whichever comes first. */
-async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  let stopWaiting = (): void => undefined;
-  const aborted = new Promise<never>((_, reject) => {
-    stopWaiting = () => reject(new Error('interrupted'));
-    signal.addEventListener('abort', stopWaiting, { once: true });
-  });
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener('abort', stopWaiting);
-    promise.catch(() => undefined);
-  }
 }
 
 /** A file with the key that the VPN area's secrets are sealed under, made at the first start. */

@@ -69,13 +69,17 @@ async function main(env: NodeJS.ProcessEnv): Promise<number> {
       signal: stopping.signal,
     });
     stack = started;
-    const vpn = await step('demo VPN peer', () => keptDemoPeer(started, join(state, 'vpn')));
+    const [vpn, present] = await Promise.all([
+      step('demo VPN peer', () => keptDemoPeer(started, join(state, 'vpn'))),
+      demoContainer(started, stopping.signal).catch((error: unknown) => {
+        if (stopping.signal.aborted) throw error;
+        // A tenant may have broken the demo container; the stack serves all the same.
+        return () => say((error as Error).message);
+      }),
+    ]);
     writeDevFile(devFile, started, vpn);
-    await present(started, vpn, stopping.signal).catch((error: unknown) => {
-      if (stopping.signal.aborted) throw error;
-      // What became of the demo is its tenant's business: the stack serves all the same.
-      say((error as Error).message);
-    });
+    await present();
+    showDemoPeer(started, vpn);
     say(`Up after ${took(performance.now() - startMs)}. Logs are in ${join(state, 'logs')}; Ctrl-C stops it all.`);
     await aborted(stopping.signal);
     return 0;
@@ -96,7 +100,8 @@ const aborted = (signal: AbortSignal): Promise<void> =>
     signal.addEventListener('abort', () => resolve(), { once: true });
   });
 
-async function present(stack: Stack, vpn: DemoPeer, signal: AbortSignal): Promise<void> {
+/** Declares the demo container and waits until it runs; resolves to what shows it. */
+async function demoContainer(stack: Stack, signal: AbortSignal): Promise<() => Promise<void> | void> {
   const { api } = stack;
   const { token } = stack.tokens.tenants.demo;
   const container = await step('demo container declared', () => declareDemo(stack));
@@ -106,8 +111,7 @@ async function present(stack: Stack, vpn: DemoPeer, signal: AbortSignal): Promis
     (seen) => seen.status,
   );
   const lines = await step('its first log lines', () => demoLines(api, token, container.id, signal));
-  await showDemo(stack, container.id, status, lines);
-  showDemoPeer(stack, vpn);
+  return () => showDemo(stack, container.id, status, lines);
 }
 
 process.exit(await main(process.env));

@@ -160,6 +160,10 @@ function preparePrivateApt(suite: Suite, cacheFolder: string): PrivateApt {
       `Dir::Etc::SourceParts "${join(folder, 'parts')}";`,
       `Dir::State::Lists "${join(folder, 'lists')}";`,
       `Dir::Cache "${join(folder, 'cache')}";`,
+      // Container images turn these off, and then each call of apt-get parses all lists.
+      'Dir::Cache::pkgcache "pkgcache.bin";',
+      'Dir::Cache::srcpkgcache "srcpkgcache.bin";',
+      'Acquire::GzipIndexes "false";',
       // The machine's hooks belong to the machine's own package operations.
       '#clear APT::Update::Pre-Invoke;',
       '#clear APT::Update::Post-Invoke;',
@@ -208,7 +212,7 @@ async function updateLists(config: PrivateApt, force: boolean): Promise<void> {
 
 /**
  * Downloads the packages, with what they need and the machine lacks, and unpacks them as `prefix`.
- * The prefix appears whole or not at all. The caller holds the lock of the cache.
+ * The prefix appears whole or not at all. The caller holds the lock of the suite.
  */
 export async function unpackPackages(
   packages: readonly string[],

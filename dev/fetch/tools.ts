@@ -269,7 +269,11 @@ export async function findTool(name: ToolName, options: FindOptions): Promise<To
   if (cached !== undefined) return cached;
   if (options.fetch === false) throw new ToolMissing(missingToolMessage(name, entry, reasons));
 
-  const lock = await takeLock(join(options.cacheFolder, 'fetch.lock'), fetchLockDeadlineMs, `fetching ${name}`);
+  const lock = await takeLock(
+    join(options.cacheFolder, `fetch-${entry.suite}.lock`),
+    fetchLockDeadlineMs,
+    `fetching ${name}`,
+  );
   try {
     // Another process may have fetched it while this one waited.
     const meanwhile = await fromCache();

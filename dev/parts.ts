@@ -1,0 +1,102 @@
+/**
+ * The parts of a stack while it starts: several at a time, each as soon as what it needs runs. They
+ * are kept running, and stopped in the reverse of a fixed order.
+ */
+import type { Restartable } from './process/process.ts';
+import { say, step } from './steps.ts';
+import { Supervisor } from './supervisor.ts';
+
+/** A part stands on those before it, so the last one is stopped first. */
+const order = [
+  'container firewall',
+  'Docker engine (private)',
+  'Redis',
+  'registry',
+  'NATS with JetStream',
+  'actors',
+  'gateway',
+  'containers',
+  'host-agent',
+] as const;
+export type PartName = (typeof order)[number];
+
+export class Parts {
+  readonly #signal: AbortSignal;
+  readonly #supervisor = new Supervisor({ say, nowMs: () => performance.now() });
+  readonly #stops = new Map<PartName, () => Promise<unknown>>();
+  #failure: unknown;
+
+  /** An aborted signal ends the start. */
+  constructor(signal: AbortSignal) {
+    this.#signal = signal;
+  }
+
+  /** Takes a step, unless the start was aborted or another step has failed. */
+  async take<T>(name: string, work: () => Promise<T>, detail?: (result: T) => string): Promise<T> {
+    this.#signal.throwIfAborted();
+    if (this.#failure !== undefined) throw this.#failure;
+    try {
+      // After an abort nothing waits for a part that is half started: the ledger names it, and it
+      // ends with this process.
+      return await unlessAborted(step(name, work, detail), this.#signal);
+    } catch (error) {
+      this.#failure ??= error;
+      throw error;
+    }
+  }
+
+  /** Starts a part and, from then on, keeps it running. */
+  async start<T>(
+    name: PartName,
+    work: () => Promise<T>,
+    restartable: (result: T) => Restartable,
+    detail?: (result: T) => string,
+  ): Promise<T> {
+    const result = await this.take(name, work, detail);
+    const part = restartable(result);
+    this.stopLater(name, () => part.stop());
+    this.#supervisor.watch(name, part);
+    return result;
+  }
+
+  /** What must be undone at the end, in the place of that part. */
+  stopLater(name: PartName, stop: () => Promise<unknown>): void {
+    this.#stops.set(name, stop);
+  }
+
+  /**
+   * Resolves when all are done. Where one fails, the others end the step that they are at, so that
+   * `stop` finds every part; the error is the first one.
+   */
+  async all<const T extends readonly unknown[]>(work: T): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
+    await Promise.allSettled(work);
+    if (this.#failure !== undefined) throw this.#failure;
+    return Promise.all(work);
+  }
+
+  async stop(): Promise<void> {
+    // First: a part that is stopped from here on must not be started again.
+    await this.#supervisor.stop();
+    for (const name of order.toReversed()) {
+      const stop = this.#stops.get(name);
+      if (stop === undefined) continue;
+      this.#stops.delete(name);
+      await step(`stopping ${name}`, stop);
+    }
+  }
+}
+
+/** The promise's outcome, or the abort's, whichever comes first. */
+async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  let stopWaiting = (): void => undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    stopWaiting = () => reject(new Error('interrupted'));
+    signal.addEventListener('abort', stopWaiting, { once: true });
+  });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener('abort', stopWaiting);
+    promise.catch(() => undefined);
+  }
+}
