@@ -47,13 +47,22 @@ function preferOwnPort(stateFolder: string): void {
   writeFileSync(file, JSON.stringify({ api: 20_000 + Math.floor(Math.random() * 10_000) }));
 }
 
-export function launch(t: Test, env: NodeJS.ProcessEnv): Started {
+interface Command {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly cwd: string;
+}
+
+/** What `npm start` runs once everything is compiled. */
+const compiledStart: Command = {
+  command: process.execPath,
+  args: ['--enable-source-maps', join(repositoryRoot, 'dist/dev/start.js')],
+  cwd: process.cwd(),
+};
+
+export function launch(t: Test, env: NodeJS.ProcessEnv, { command, args, cwd } = compiledStart): Started {
   if (env['LONGSHORE_STATE'] !== undefined) preferOwnPort(env['LONGSHORE_STATE']);
-  const program = join(repositoryRoot, 'dist/dev/start.js');
-  const child: ChildProcess = spawn(process.execPath, ['--enable-source-maps', program], {
-    env,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  const child: ChildProcess = spawn(command, args, { env, cwd, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream?.setEncoding('utf8').on('data', (text: string) => {

@@ -1,0 +1,62 @@
+/**
+ * `npm start` of a fresh copy under each supported line of Node: installed and compiled there, with
+ * a demo container that runs.
+ */
+import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import t from 'tap';
+import { nodeFolder, nodeVersions, type NodeLine } from '../../dev/fetch/node.ts';
+import { cacheFolder, repositoryRoot, shortTemporaryRoot } from '../../dev/paths.ts';
+import { sharedEngine } from '../support/servers.ts';
+import { inCi } from '../support/tools.ts';
+import { isGone, launch } from './npm-start.ts';
+
+/** What `npm start` needs of the repository. */
+const sources = ['schemas', 'lib', 'gateway', 'actors', 'host-agent', 'cli', 'dev'];
+const files = ['package.json', 'package-lock.json', '.npmrc'];
+const installDeadlineMs = 300_000;
+
+t.test('npm start on each line of Node', { timeout: 900_000 }, async (t) => {
+  const copy = mkdtempSync(join(shortTemporaryRoot(), 'longshore-node-'));
+  t.teardown(() => rmSync(copy, { recursive: true, force: true, maxRetries: 5 }));
+  for (const name of [...sources, ...files]) cpSync(join(repositoryRoot, name), join(copy, name), { recursive: true });
+  const dockerHost = await sharedEngine(t);
+  const cache = cacheFolder(process.env);
+
+  for (const line of [20, 22, 24] satisfies NodeLine[]) {
+    const folder = await nodeFolder(line, cache).catch((error: unknown) => {
+      if (inCi) throw error;
+      return undefined;
+    });
+    const skip = folder === undefined ? `npm has no Node ${nodeVersions[line]} for this machine` : false;
+    await t.test(`Node ${nodeVersions[line]}`, { skip }, async (t) => {
+      const state = join(copy, `state-${line}`);
+      const env = {
+        ...process.env,
+        PATH: [folder, process.env['PATH']].join(delimiter),
+        // tap's own loader.
+        NODE_OPTIONS: '',
+        DOCKER_HOST: dockerHost,
+        LONGSHORE_STATE: state,
+        LONGSHORE_CACHE: cache,
+      };
+      const started = launch(t, env, {
+        command: join(folder ?? '', 'node'),
+        args: ['dev/bootstrap.mjs', 'start'],
+        cwd: copy,
+      });
+      await started.says('Up after', installDeadlineMs);
+      t.match(started.output(), /^ {2}container {2}demo \(.*\) is running/m);
+      const log = readFileSync(join(state, 'logs/gateway.log'), 'utf8');
+      const fallbacks = log.split('\n').filter((one) => one.includes('"http_engine_fallback"'));
+      if (line === 24) {
+        t.equal(fallbacks.length, 1, 'one line says that node:http serves');
+        t.match(fallbacks[0], /has no binary for Node 24\.\S+ on .*, so node:http serves\. Run Node 20 or 22/);
+      } else {
+        t.same(fallbacks, [], 'uWebSockets.js serves');
+      }
+      t.equal(await started.interrupt(), 0);
+      await isGone(t, state, started);
+    });
+  }
+});
