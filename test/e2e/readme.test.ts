@@ -1,7 +1,10 @@
-/** The README's commands, typed in order into an empty shell beside a fresh `npm start`. */
+/**
+ * The README and the quick start, each typed into one empty shell beside a fresh `npm start`: whole
+ * and as written.
+ */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t from 'tap';
@@ -10,16 +13,22 @@ import { executablesOf } from '../../dev/fetch/tools.ts';
 import { sharedEngine } from '../support/servers.ts';
 import { launch } from './npm-start.ts';
 
-const blocks = [...readFileSync(join(repositoryRoot, 'README.md'), 'utf8').matchAll(/^```sh\n(.*?)^```$/gms)].map(
-  ([, text = '']) => text,
-);
-/** What needs root and a second machine: test/e2e/vpn/wireguard.test.ts does it. */
+/** Needs root and a second machine: test/e2e/vpn/wireguard.test.ts does it. */
 const isForRoot = (block: string): boolean => /^wg-quick /m.test(block);
-const [curl, node] = executablesOf(['curl', 'node'], process.env);
-const skip = curl === undefined || node === undefined ? 'there is no curl or no node in PATH' : false;
 
-t.test('the README, typed into an empty shell', { skip, timeout: 800_000 }, async (t) => {
-  // The shells find the state where the README has it: in the folder they work in.
+/** What a page says to type, in its order. */
+function commandsOf(page: string): string {
+  const text = readFileSync(join(repositoryRoot, page), 'utf8');
+  const blocks = [...text.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block);
+  return blocks.filter((block) => !isForRoot(block)).join('');
+}
+
+const [curl, node, bash] = executablesOf(['curl', 'node', 'bash'], process.env);
+const missing = curl === undefined || node === undefined || bash === undefined;
+const skip = missing ? 'curl, node or bash is not in PATH' : false;
+
+t.test('the README and the quick start, typed into an empty shell', { skip, timeout: 800_000 }, async (t) => {
+  // The shells find the state where the pages have it: in the folder they work in.
   const folder = mkdtempSync(join(tmpdir(), 'longshore-readme-'));
   t.teardown(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
   const started = launch(t, {
@@ -30,30 +39,32 @@ t.test('the README, typed into an empty shell', { skip, timeout: 800_000 }, asyn
   });
   await started.says('Up after');
 
-  /** Of a shell that knows nothing, and stops at a variable that was never set. */
-  const typed = async (block: string): Promise<string> =>
-    (
-      await promisify(execFile)('/bin/sh', ['-euc', block], {
-        cwd: folder,
-        env: { PATH: process.env['PATH'] },
-        timeout: 700_000,
-      })
-    ).stdout;
+  /** Stops at a command that fails, and at a variable that was never set. */
+  const typed = async (page: string): Promise<string> => {
+    const shell = promisify(execFile)(bash ?? 'bash', ['-eu', '-s'], {
+      cwd: folder,
+      env: { HOME: homedir(), PATH: process.env['PATH'] },
+      timeout: 300_000,
+    });
+    shell.child.stdin?.end(commandsOf(page));
+    return (await shell).stdout;
+  };
 
-  const runnable = blocks.filter((block) => !isForRoot(block));
-  t.equal(runnable.length, 2, 'containers, and VPN files');
-  const [containers = '', vpn = ''] = runnable;
+  const readme = await typed('README.md');
+  t.match(readme, /"status":"running"/, 'it waits until the container runs');
+  t.match(readme, /"stream":"std/, 'lines of its log');
+  t.match(readme, /"caps":|"usage":/, 'the quota');
+  t.match(readme, /^\[Interface\]$[^]*^PrivateKey = /m, 'the WireGuard configuration of the demo peer');
+  t.notMatch(readme, /"error":/);
 
-  const output = await typed(containers);
-  t.match(output, /"status":"running"/, 'it waits until the container runs');
-  t.match(output, /"stream":"std/, 'lines of its log');
-  t.match(output, /^event: |^data: /m, 'and as Server-Sent Events');
-  t.match(output, /"caps":|"usage":/, 'the quota');
-  t.notMatch(output, /"error":/);
-
-  const made = await typed(vpn);
-  t.match(made, /"name":"office"/);
-  t.notMatch(made, /"error":/);
+  const quickStart = await typed('docs/quick-start.md');
+  t.match(quickStart, /"status":"running"/);
+  t.match(quickStart, /^event: |^data: /m, 'log lines as Server-Sent Events');
+  t.match(quickStart, /"type":"/, 'events');
+  t.match(quickStart, /"status":"stopped"/);
+  t.match(quickStart, /"key":"local"/, 'the host');
+  t.match(quickStart, /"name":"office"/, 'the network');
+  t.notMatch(quickStart, /"error":/);
   for (const file of ['office.conf', 'laptop.conf']) {
     t.match(readFileSync(join(folder, '.longshore', file), 'utf8'), /^\[Interface\]$[^]*^PrivateKey = /m, file);
   }

@@ -32,9 +32,8 @@ const below = (folder: string, ending: string): string[] =>
         .sort()
     : [];
 
-const allPages = ['README.md', 'ARCHITECTURE.md', 'CHANGELOG.md', ...below('docs', '.md')].filter((path) =>
-  existsSync(join(repositoryRoot, path)),
-);
+const rootPages = ['README.md', 'ARCHITECTURE.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md'];
+const allPages = [...rootPages, ...below('docs', '.md')];
 const sources = ['schemas', 'lib', 'gateway', 'actors', 'host-agent', 'cli', 'dev']
   .flatMap((folder) => below(folder, '.ts'))
   .filter((path) => !path.startsWith('dev/docs/'));
@@ -178,8 +177,8 @@ t.test('each alert is named in the part of the runbook that it links to', (t) =>
   t.end();
 });
 
-t.test('README, runbook and deploy say the same of what may run twice', (t) => {
-  const said = ['README.md', 'docs/runbook.md', 'docs/deploy.md'].map(
+t.test('features, runbook and deploy say the same of what may run twice', (t) => {
+  const said = ['docs/features.md', 'docs/runbook.md', 'docs/deploy.md'].map(
     (page) =>
       /A container can run on two hosts at once only after [^.]*\./.exec(read(page).replaceAll(/\s+/g, ' '))?.[0],
   );
