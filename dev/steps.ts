@@ -1,8 +1,7 @@
 /** What the tooling does, on the terminal: one line per step, with how long it took. */
+import { say, took } from '../lib/terminal.ts';
 
-export const say = (text: string): void => void process.stdout.write(`${text}\n`);
-
-export const took = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
+export { say, took };
 
 /**
  * Runs a step and prints `· name result … 0.4 s`. What it reports meanwhile (a download) is printed

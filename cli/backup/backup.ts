@@ -1,54 +1,47 @@
-/**
- * `npm run backup -- FOLDER [--without-logs]`: all state of a cluster into a folder, while it
- * serves. See docs/backup.md.
- */
+/** `npm run backup`: all state of a cluster into a folder, while it serves. See docs/backup.md. */
 import { parseArgs } from 'node:util';
 import { systemClock } from '../../lib/clock.ts';
+import { say, took } from '../../lib/terminal.ts';
+import { runCommand, theFolder } from '../command.ts';
 import { backUpCluster } from './cluster.ts';
-import { reasonOf } from './error.ts';
 import { savedStreams } from './folder.ts';
 import { withTarget } from './target.ts';
-import { say, took } from '../../dev/steps.ts';
 
-const usage = 'usage: npm run backup -- FOLDER [--without-logs]';
+const help = `usage: npm run backup -- FOLDER [--without-logs]
 
-function readArguments(args: readonly string[]) {
-  try {
-    const { values, positionals } = parseArgs({
-      args: [...args],
-      options: { 'without-logs': { type: 'boolean', default: false } },
-      allowPositionals: true,
-    });
-    const [folder, ...more] = positionals;
-    return folder === undefined || more.length > 0 ? undefined : { folder, withLogs: !values['without-logs'] };
-  } catch {
-    return undefined;
-  }
+Copies all state of a cluster into FOLDER, which must be new or empty, while the cluster serves.
+
+  --without-logs   leaves out the containers' log lines
+
+NATS_URLS, NATS_CREDS_FILE and NATS_CA_FILE name the cluster. Without NATS_URLS it is the one of
+npm start. docs/backup.md says more.`;
+
+interface Given {
+  readonly folder: string;
+  readonly withLogs: boolean;
 }
 
-async function main(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
-  const given = readArguments(args);
-  if (given === undefined) {
-    say(usage);
-    return 2;
-  }
+function read(args: readonly string[]): Given {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    options: { 'without-logs': { type: 'boolean', default: false } },
+    allowPositionals: true,
+  });
+  return { folder: theFolder(positionals), withLogs: !values['without-logs'] };
+}
+
+async function run(given: Given, env: NodeJS.ProcessEnv): Promise<void> {
   const startMs = performance.now();
-  try {
-    const manifest = await withTarget(env, (nc) =>
-      backUpCluster(nc, {
-        ...given,
-        clock: systemClock,
-        onSaved: ({ config, state, bytes }) => say(`· ${config.name}: ${state.messages} messages, ${bytes} bytes`),
-      }),
-    );
-    const bytes = savedStreams(manifest).reduce((sum, stream) => sum + stream.bytes, 0);
-    if (manifest.logs === undefined) say('· LOGS: left out, as asked');
-    say(`Cluster ${manifest.cluster.id} is in ${given.folder}: ${bytes} bytes in ${took(performance.now() - startMs)}`);
-    return 0;
-  } catch (error) {
-    say(`✗ no backup: ${reasonOf(error)}`);
-    return 1;
-  }
+  const manifest = await withTarget(env, (nc) =>
+    backUpCluster(nc, {
+      ...given,
+      clock: systemClock,
+      onSaved: ({ config, state, bytes }) => say(`· ${config.name}: ${state.messages} messages, ${bytes} bytes`),
+    }),
+  );
+  const bytes = savedStreams(manifest).reduce((sum, stream) => sum + stream.bytes, 0);
+  if (manifest.logs === undefined) say('· LOGS: left out, as asked');
+  say(`Cluster ${manifest.cluster.id} is in ${given.folder}: ${bytes} bytes in ${took(performance.now() - startMs)}`);
 }
 
-process.exit(await main(process.argv.slice(2), process.env));
+process.exit(await runCommand({ help, read, run, failed: 'no backup' }, process.argv.slice(2), process.env));

@@ -26,8 +26,9 @@ export async function backUpCluster(nc: NatsConnection, options: BackupOptions):
   await checkServer(nc);
   const bucket = await streamInfo(nc, clusterStream);
   const { entry: cluster } = await readClusterEntry(nc);
-  if (bucket === undefined || cluster === undefined) throw new BackupError('there is no cluster on this NATS server');
-  if (isRestoring(cluster)) throw new BackupError('this cluster is being restored');
+  if (bucket === undefined || cluster === undefined)
+    throw new BackupError('there is no cluster on this NATS server: check NATS_URLS');
+  if (isRestoring(cluster)) throw new BackupError('a restore of this cluster is under way: back it up afterwards');
 
   return writeBackup(options.folder, async (folder) => {
     const save = async (name: string): Promise<SavedStream> => {

@@ -116,7 +116,8 @@ async function readManifest(path: string): Promise<Manifest> {
   }
   try {
     const { format } = decodeJson(bytes) as { format?: unknown };
-    if (format !== formatNow) throw new BackupError(`of format ${JSON.stringify(format)}; known is ${formatNow}`);
+    if (format !== formatNow)
+      throw new BackupError(`the backup has format ${JSON.stringify(format)}; this release reads format ${formatNow}`);
     return decodeManifest(bytes);
   } catch (error) {
     throw new BackupError(`${path} can't be read: ${reasonOf(error)}`, error);

@@ -146,7 +146,7 @@ async function writeChunks(
     const { data, reply, headers } = next.value;
     if (data.length === 0) {
       if (headers !== undefined && headers.code >= 300) {
-        throw new BackupError(`${name}: the server gave up the snapshot: ${headers.code} ${headers.description}`);
+        throw new BackupError(`${name}: the server ended the snapshot: ${headers.code} ${headers.description}`);
       }
       return { bytes, sha256: hash.digest('hex') };
     }
@@ -216,7 +216,7 @@ export async function restoreStream(
   for await (const chunk of chunksOf(path)) {
     const answer = await sendChunk(nc, target, chunk);
     // Empty, or why it can't go on.
-    if (answer.data.length > 0) throw new BackupError(`${name}: the server gave up the restore: ${answer.string()}`);
+    if (answer.data.length > 0) throw new BackupError(`${name}: the server ended the restore: ${answer.string()}`);
   }
   const end = answerOf<StreamInfo>(subject, await nc.request(target, '', { timeout: limits.backupWholeMs }));
   await untilLed(nc, name);
@@ -234,7 +234,10 @@ async function untilLed(nc: NatsConnection, name: string): Promise<void> {
     } catch (error) {
       if (attempt >= limits.restoreLeaderAttempts) throw error;
     }
-    if (attempt >= limits.restoreLeaderAttempts) throw new BackupError(`${name} is back, and has no leader`);
+    if (attempt >= limits.restoreLeaderAttempts)
+      throw new BackupError(
+        `${name} is restored but has no leader: check the NATS servers, then restore again with --replace`,
+      );
     await sleep(limits.restoreLeaderPauseMs);
   }
 }

@@ -5,6 +5,7 @@ import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { prepareNatsIdentity, writePrivateFile, type NatsIdentity } from '../../cli/keys/nats-identity.ts';
 import { onFreePort, startServer, type Restartable, type Server } from '../process/process.ts';
+import { accountsConfiguration } from '../../cli/keys/accounts.ts';
 import { toolHere, type ServerTool } from '../fetch/tools.ts';
 
 export { mintHostUserJwt, type HostUser } from '../../cli/keys/nats-identity.ts';
@@ -35,25 +36,6 @@ export interface Nats extends Restartable {
   pause(): void;
   resume(): void;
 }
-
-/**
- * Who may connect, as lines of a nats-server's configuration. The server keeps the accounts in a
- * folder of its own and takes changes of them; of what the folder holds and what stands here it
- * goes by the newer.
- */
-export const accountsConfiguration = (identity: NatsIdentity, accountsDir: string): string[] => [
-  `operator: "${identity.operatorJwt}"`,
-  `system_account: ${identity.systemAccount}`,
-  'resolver {',
-  '  type: full',
-  `  dir: ${JSON.stringify(accountsDir)}`,
-  '  allow_delete: false',
-  '  interval: "1m"',
-  '}',
-  'resolver_preload: {',
-  ...Object.entries(identity.accountJwts).map(([key, jwt]) => `  ${key}: "${jwt}"`),
-  '}',
-];
 
 export interface NatsConfiguration {
   readonly name: string;

@@ -342,7 +342,7 @@ t.test('a backup that is not as it was written is refused before anything is tou
         const path = join(folder, 'manifest.json');
         writeFileSync(path, readFileSync(path, 'utf8').replace('"format": 1', '"format": 2'));
       },
-      message: /of format 2; known is 1/,
+      message: /has format 2; this release reads format 1/,
     },
     'a manifest that names a file elsewhere': {
       how: (folder) => {

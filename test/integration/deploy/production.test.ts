@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import t from 'tap';
-import { accountsConfiguration } from '../../../dev/servers/nats.ts';
+import { accountsConfiguration } from '../../../cli/keys/accounts.ts';
 import { makeNatsCertificates } from '../../../dev/servers/nats-certificates.ts';
 import { prepareNatsIdentity } from '../../../cli/keys/nats-identity.ts';
 import { programSettings } from '../../../dev/docs/pages.ts';

@@ -1,0 +1,33 @@
+/** What the commands of an operator do alike. */
+import t from 'tap';
+import { runCommand, theFolder, UsageError, type Command } from '../../cli/command.ts';
+
+const command: Command<string> = {
+  help: 'usage: it FOLDER\n\nDoes it.',
+  read: (args) => theFolder(args),
+  run: async (folder) => {
+    if (folder === 'broken') throw new Error('it is broken');
+  },
+  failed: 'not done',
+};
+
+/** The exit code, and what was printed. */
+async function outcome(...args: string[]): Promise<[number, string]> {
+  const lines: string[] = [];
+  const { write } = process.stdout;
+  process.stdout.write = (text) => lines.push(String(text)) > 0;
+  try {
+    return [await runCommand(command, args, {}), lines.join('')];
+  } finally {
+    process.stdout.write = write;
+  }
+}
+
+t.test('exit codes and texts', async (t) => {
+  t.same(await outcome('folder'), [0, '']);
+  t.same(await outcome('--help', 'folder'), [0, `${command.help}\n`]);
+  t.same(await outcome(), [2, 'A folder is missing.\nusage: it FOLDER\n--help says more.\n']);
+  t.same(await outcome('one', 'two'), [2, 'One folder, not also two.\nusage: it FOLDER\n--help says more.\n']);
+  t.same(await outcome('broken'), [1, '✗ not done: it is broken\n']);
+  t.throws(() => theFolder([]), UsageError);
+});
