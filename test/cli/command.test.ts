@@ -1,6 +1,6 @@
 /** What the commands of an operator do alike. */
 import t from 'tap';
-import { runCommand, theFolder, UsageError, type Command } from '../../cli/command.ts';
+import { runCommand, theFolder, type Command } from '../../cli/command.ts';
 
 const command: Command<string> = {
   help: 'usage: it FOLDER\n\nDoes it.',
@@ -29,5 +29,5 @@ t.test('exit codes and texts', async (t) => {
   t.same(await outcome(), [2, 'A folder is missing.\nusage: it FOLDER\n--help says more.\n']);
   t.same(await outcome('one', 'two'), [2, 'One folder, not also two.\nusage: it FOLDER\n--help says more.\n']);
   t.same(await outcome('broken'), [1, '✗ not done: it is broken\n']);
-  t.throws(() => theFolder([]), UsageError);
+  t.throws(() => theFolder([]), { message: 'A folder is missing.' });
 });
