@@ -113,7 +113,7 @@ function readDigest(values: readonly StoredValue[], mark: number): StoredDigest 
   return 'no digest';
 }
 
-const whatToDo = 'docs/runbook.md, "A partition refuses to load", says what to do';
+const whatToDo = 'docs/runbook.md, "Partition that refuses to load", says what to do';
 
 const isUndamaged = (value: string | null): boolean => value === null || decodeValue(value).ok;
 

@@ -177,7 +177,7 @@ export const reasonWords: Readonly<Record<Reason, ReasonWords>> = {
   host_fault: {
     meaning:
       'The host can’t start containers: its disk is full, no address or port is left, or its firewall or its engine’s storage fails. `message` says which.',
-    todo: 'Wait: the platform moves containers that it placed. If you chose the host, choose another. Operator: see the runbook, “A host can’t bring up containers”.',
+    todo: 'Wait: the platform moves containers that it placed. If you chose the host, choose another. Operator: see the runbook, “Containers that do not start on a host”.',
   },
   port_unavailable: {
     meaning:
@@ -190,7 +190,7 @@ export const reasonWords: Readonly<Record<Reason, ReasonWords>> = {
   },
   engine_unavailable: {
     meaning: 'The host’s container engine does not answer; the status is the last one seen.',
-    todo: 'Wait. Operator: see the runbook, “The engine hangs”.',
+    todo: 'Wait. Operator: see the runbook, “Hanging engine”.',
   },
   unhealthy: {
     meaning: 'The container runs, but the health check of its image fails.',
@@ -198,7 +198,7 @@ export const reasonWords: Readonly<Record<Reason, ReasonWords>> = {
   },
   host_silent: {
     meaning: 'Its host has been silent for 8 seconds. Most likely the container still runs.',
-    todo: 'Wait. Operator: see the runbook, “A host is silent or lost”.',
+    todo: 'Wait. Operator: see the runbook, “Silent or lost host”.',
   },
   host_lost: {
     meaning: 'Its host has been silent for 5 minutes.',
@@ -218,7 +218,7 @@ export const metricWords: Readonly<Record<string, string>> = {
   longshore_event_loop_delay_seconds:
     'The 99th percentile over 0.1 for minutes: the process is short of CPU, and every latency shows it.',
   longshore_nats_moves_total:
-    'Any: a NATS server was cut off from the others, or nothing behind it answered for long: see the runbook, “A NATS server is cut off”.',
+    'Any: a NATS server was cut off from the others, or nothing behind it answered for long: see the runbook, “Isolated NATS server”.',
   longshore_process_cpu_seconds_total: 'A rate near 1 is a full core: a program computes on one.',
   longshore_process_resident_memory_bytes: 'Steady after hours of the same load; a straight rise is a leak.',
   longshore_process_start_time_seconds: 'Many changes in an hour: it dies and is started again.',
@@ -232,7 +232,7 @@ export const metricWords: Readonly<Record<string, string>> = {
     '32 for each tenant at most, and `LIMIT_STREAMS_PER_ADDRESS` for each address; beyond, 429.',
   longshore_gateway_rate_limited_total:
     'By `limit`: `tenant`, `address` (failed authentications, public requests, requests at a time, unfinished bodies) or `streams`.',
-  longshore_gateway_ready: '0 for longer than a minute, and not stopping: see the runbook, “NATS is away”.',
+  longshore_gateway_ready: '0 for longer than a minute, and not stopping: see the runbook, “NATS outage”.',
   longshore_gateway_request_duration_seconds:
     'The 99th percentile of creates and of reads; the first thing that users feel.',
   longshore_gateway_requests_in_flight: 'At 4,096 new ones are refused with 503.',
@@ -262,52 +262,52 @@ export const metricWords: Readonly<Record<string, string>> = {
     'The disk under JetStream: a 99th percentile over 0.25 makes every write slow. Over 2 s a commit’s outcome is unknown and the partition loads again.',
   longshore_actors_commit_turns: 'Rises with the load: that is the grouping at work.',
   longshore_actors_events_parked:
-    'The stream EVENTS takes no events; writes go on, and events wait in the partition’s bucket, up to about 20,000. See the runbook, “The stream EVENTS takes no events”.',
+    'The stream EVENTS takes no events; writes go on, and events wait in the partition’s bucket, up to about 20,000. See the runbook, “EVENTS stream refusing events”.',
   longshore_actors_hosts:
     'By `standing`: `up`, `unheard` (of which nobody has told yet), `silent`, `lost`. Any `lost` wakes the operator.',
   longshore_actors_journal_entries:
-    'Steadily over 500 of 1,024: the checkpoint falls behind. At 1,022 writes are refused: see the runbook, “A journal is full”.',
+    'Steadily over 500 of 1,024: the checkpoint falls behind. At 1,022 writes are refused: see the runbook, “Full journal”.',
   longshore_actors_loads_total: '`unknown_outcome` again and again: NATS answers too slowly, or loses its leader.',
   longshore_actors_loads_given_up_total:
-    'Any: see the runbook, “A partition refuses to load” (`unloadable`) and “A lease has lapsed” (`revoked`).',
+    'Any: see the runbook, “Partition that refuses to load” (`unloadable`) and “Lapsed lease” (`revoked`).',
   longshore_actors_longest_work_seconds:
     'Over 0.05: this work should be cut into slices, or the process is short of CPU.',
   longshore_actors_lease_valid:
-    '0: nothing is answered from memory. For a few seconds while the NATS servers choose a new leader; longer: see the runbook, “A lease has lapsed”.',
+    '0: nothing is answered from memory. For a few seconds while the NATS servers choose a new leader; longer: see the runbook, “Lapsed lease”.',
   longshore_actors_members:
     'The number of actors processes that run; less for longer than a takeover, and one does not.',
   longshore_actors_partition_moves_total:
     '`lost`: its lease was revoked, or another process took what it should not have; `taken` and `released` come with starts and stops.',
   longshore_actors_host_senders_refused_total:
-    'By kind of message. More than a few after an enrolment: see the runbook, “Somebody speaks for a host with the wrong key”.',
+    'By kind of message. More than a few after an enrolment: see the runbook, “Messages under a wrong host key”.',
   longshore_actors_partitions: 'Summed over all processes less than the cluster has: somebody’s tenants get 503.',
   longshore_actors_partitions_unserved:
-    'Over 0 for longer than a takeover: the tenants of these get 503. See the runbook, “A partition refuses to load”.',
-  longshore_actors_quarantined_records: 'Over 0: see the runbook, “Records in quarantine”.',
-  longshore_actors_replica_divergent_messages: 'Over 0: see the runbook, “A replica diverges”.',
+    'Over 0 for longer than a takeover: the tenants of these get 503. See the runbook, “Partition that refuses to load”.',
+  longshore_actors_quarantined_records: 'Over 0: see the runbook, “Quarantined records”.',
+  longshore_actors_replica_divergent_messages: 'Over 0: see the runbook, “Divergent replica”.',
   longshore_actors_scrub_timestamp_seconds:
     'Only with several replicas. Hours old: a NATS server is away, or `SCRUB_INTERVAL_MS` is long.',
   longshore_actors_scrubs_total: '`partial` again and again: a NATS server is away, or does not catch up.',
-  longshore_actors_writes_refused: '1: the tenants’ writes get 503, reads go on. See the runbook, “A journal is full”.',
+  longshore_actors_writes_refused: '1: the tenants’ writes get 503, reads go on. See the runbook, “Full journal”.',
   longshore_actors_trimmed_messages_total:
-    'By `stream` and by whose they were (`of`: host, tenant, container, nobody). Any: somebody fills the stream; see the runbook, “A shared stream fills up”.',
+    'By `stream` and by whose they were (`of`: host, tenant, container, nobody). Any: somebody fills the stream; see the runbook, “Shared stream filling up”.',
   longshore_actors_turns_total: 'What the cluster is asked to do, by kind.',
 
   longshore_agent_container_firewall:
-    '`state="open"` is 1: see the runbook, “A host has a fault”. `unchecked` for long: event `container_firewall_unchecked` says why.',
+    '`state="open"` is 1: see the runbook, “Host faults”. `unchecked` for long: event `container_firewall_unchecked` says why.',
   longshore_agent_containers: '`failed` and `backoff` are mostly the tenants’ own; many at once on one host are not.',
   longshore_agent_credentials_bound:
     '0 for long after an upgrade: the control plane is from before 0.1.0, or does not answer the new credentials (event `bound_credentials_unanswered`). See upgrades.md, “From a release older than 0.1.0”.',
   longshore_agent_credentials_expiry_timestamp_seconds:
-    "Less than a week away: the agent could not renew them, which it begins to try with ten days left. See the runbook, “A host's identity is lost”.",
+    "Less than a week away: the agent could not renew them, which it begins to try with ten days left. See the runbook, “Lost host identity”.",
   longshore_agent_engine_call_duration_seconds:
-    '`outcome="failed"` are outages and deadlines: see the runbook, “The engine hangs”.',
-  longshore_agent_engine_up: '0 for a minute: see the runbook, “The engine hangs”.',
-  longshore_agent_fault: '1: see the runbook, “A host has a fault”.',
+    '`outcome="failed"` are outages and deadlines: see the runbook, “Hanging engine”.',
+  longshore_agent_engine_up: '0 for a minute: see the runbook, “Hanging engine”.',
+  longshore_agent_fault: '1: see the runbook, “Host faults”.',
   longshore_agent_firewall_denied_packets_total:
     'By `to`: `host`, `network`, `container`, `inbound`. A rate on one host: a container there looks around, or lacks an allowance (`CONTAINER_EGRESS_ALLOW`).',
   longshore_agent_firewall_repairs_total:
-    'Any: something on the host takes rules away; see the runbook, “A host has a fault”.',
+    'Any: something on the host takes rules away; see the runbook, “Host faults”.',
   longshore_agent_disk_evictions_total:
     'Rising: a tenant’s container fills the disk again and again; its status says `disk_limit`.',
   longshore_agent_disk_used_ratio: 'Over 0.85: images are collected; over 0.9: the fault `disk_pressure`.',
@@ -315,7 +315,7 @@ export const metricWords: Readonly<Record<string, string>> = {
     'Over 0: the fault `disk_unmeasured`; these containers can fill the disk. The agent’s log names them (`disk_use_unknown`).',
   longshore_agent_images_removed_total: 'Rising fast: the disk is too small for the images that are in use in turn.',
   longshore_agent_inventory_age_seconds:
-    'Over 120, or below 0, while the engine is up: nothing on that host is looked after; see the runbook, “A host has a fault”.',
+    'Over 120, or below 0, while the engine is up: nothing on that host is looked after; see the runbook, “Host faults”.',
   longshore_agent_log_blocks_total: 'Mostly `retried`: NATS or the stream LOGS does not take them.',
   longshore_agent_log_blocks_held_up_total:
     'By `scope`. `container`, `tenant`: somebody logs more than the host sends. `host`: all together do; raise `LOG_RATE_HOST_BYTES`, or move containers.',
@@ -325,13 +325,13 @@ export const metricWords: Readonly<Record<string, string>> = {
     'By `cause`. `rate`: a container logs more than its host sends. `late`: the host was cut off, or its agent away.',
   longshore_agent_log_lines_total: 'A rate of 0 while containers run and write: capture is stuck.',
   longshore_agent_logs_abandoned_total: 'Any: event `log_abandoned` names the container, and why.',
-  longshore_agent_orphans_held: 'Over 0: see the runbook, “Orphans are held back”.',
+  longshore_agent_orphans_held: 'Over 0: see the runbook, “Held orphans”.',
   longshore_agent_pulls_total: 'A rising share of `failed`: the way to a registry.',
   longshore_agent_reported_items_total:
     '`failed` for long: statuses are old. `refused`: the session is stale, or a bug.',
   longshore_agent_restarts_total:
     'A rate well above its usual: many crash at once, which is seldom the tenants’ doing.',
-  longshore_agent_session_held: '0 for a minute after a start: see the runbook, “A host is silent or lost”.',
+  longshore_agent_session_held: '0 for a minute after a start: see the runbook, “Silent or lost host”.',
   longshore_agent_steps_total:
     '`retry` and `failed` by step: what the host fails at. `outage`: the engine did not answer.',
   longshore_agent_sync_age_seconds: 'Over 120: the host works from what it last heard.',
