@@ -147,7 +147,7 @@ t.test('pages name metrics, settings and events that there are', (t) => {
     [],
     'events of the log',
   );
-  const audit = read('docs/backup.md').split('## Repeating what was refused')[1]?.split('\n## ')[0] ?? '';
+  const audit = read('docs/backup.md').split('## Revocations to repeat')[1]?.split('\n## ')[0] ?? '';
   t.same(
     [...audit.matchAll(/^\| `([a-z_]+)`/gm)].map(([, name]) => name).sort(),
     Object.values(auditKinds)
