@@ -19,7 +19,7 @@ import {
 } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { hasDevelopmentTools } from './install.mjs';
-import { bin, root, say, seconds, step } from './run.mjs';
+import { bin, fail, root, say, seconds, step } from './run.mjs';
 
 const tscRecord = join(root, '.cache', 'tsbuildinfo');
 const rooms = ['schemas', 'lib', 'gateway', 'actors', 'host-agent', 'cli', 'dev'];
@@ -76,17 +76,22 @@ async function stripTypes() {
   await init;
   for (const source of stale) {
     const output = outputOf(source);
-    const { code, map } = transformSync(readFileSync(join(root, source), 'utf8'), {
-      mode: 'transform',
-      module: true,
-      sourceMap: true,
-      filename: relative(dirname(output), source),
-    });
+    const { code, map } = stripped(transformSync, source, relative(dirname(output), source));
     mkdirSync(join(root, dirname(output)), { recursive: true });
     write(`${output}.map`, map);
     write(output, `${withJsImports(code, parse)}\n//# sourceMappingURL=${output.split('/').at(-1)}.map\n`);
   }
   return stale.length;
+}
+
+/** A file that is not valid ends the command, and its name and line are printed. */
+function stripped(transformSync, source, filename) {
+  try {
+    const text = readFileSync(join(root, source), 'utf8');
+    return transformSync(text, { mode: 'transform', module: true, sourceMap: true, filename });
+  } catch (error) {
+    return fail(`${source}: ${error.message ?? ''}\n${error.snippet ?? ''}`);
+  }
 }
 
 /** `./a.ts` becomes `./a.js`, as long as before, so the source map stays right. */
