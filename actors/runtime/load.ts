@@ -1,9 +1,10 @@
 /**
  * A partition as its bucket has it: the values under their own keys, and above the mark the
  * journal, entry by entry, with no gap. Fails closed: a journal that may have lost an entry is not
- * served, nor are records that are not those of the checkpoint (docs/runbook.md, "A partition
- * refuses to load"); a single damaged value is quarantined by its key, and the rest serves. A load
- * is long work, so it is a generator, which yields after every value (lib/slices.ts).
+ * served, nor are records that are not those of the checkpoint (docs/runbook.md,
+ * "Partition that refuses to load"); a single damaged value is quarantined by its key, and the rest
+ * serves. A load is long work, so it is a generator, which yields after every value
+ * (lib/slices.ts).
  */
 import { keys } from '../../schemas/records/buckets.ts';
 import type { OperationRecord } from '../../schemas/api/container.ts';
