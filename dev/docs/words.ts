@@ -210,9 +210,9 @@ export const reasonWords: Readonly<Record<Reason, ReasonWords>> = {
   },
 };
 
-/** What to look at in a metric, and when it should wake somebody. */
+/** What to look at in a metric, and when to alert on it. */
 export const metricWords: Readonly<Record<string, string>> = {
-  longshore_build_info: 'Which versions run: more than one for long is a roll-out that stopped half-way.',
+  longshore_build_info: 'Which versions run. More than one for long: a roll-out stopped half-way.',
   longshore_event_loop_longest_block_seconds:
     'Over 0.05: something kept the process from answering and from renewing its lease; `longshore_actors_longest_work_seconds` says which work, in actors.',
   longshore_event_loop_delay_seconds:
@@ -220,139 +220,139 @@ export const metricWords: Readonly<Record<string, string>> = {
   longshore_nats_moves_total:
     'Any: a NATS server was cut off from the others, or nothing behind it answered for long: see the runbook, “Isolated NATS server”.',
   longshore_process_cpu_seconds_total: 'A rate near 1 is a full core: a program computes on one.',
-  longshore_process_resident_memory_bytes: 'Steady after hours of the same load; a straight rise is a leak.',
-  longshore_process_start_time_seconds: 'Many changes in an hour: it dies and is started again.',
+  longshore_process_resident_memory_bytes: 'Steady after hours of the same load; a constant rise is a leak.',
+  longshore_process_start_time_seconds: 'Many changes in an hour: the program keeps ending and restarting.',
 
   longshore_gateway_auth_failures_total:
-    '`why="unavailable"` or `"revocations unknown"` are ours (503); a burst of the others is a client with an old token, or somebody who tries.',
-  longshore_gateway_batch_items: 'How well asks share messages; rises with the load, and is no cause for alarm.',
-  longshore_gateway_lane_queue_length: 'Near 10,000 asks are refused: an owner is slow or away.',
+    '`why="unavailable"` or `"revocations unknown"` are failures of the control plane (503); a burst of the others is a client with an old token, or an attack.',
+  longshore_gateway_batch_items: 'How many asks share a message; rises with the load.',
+  longshore_gateway_lane_queue_length: 'Near 10,000 the gateway refuses asks: an owner is slow or away.',
   longshore_gateway_malformed_log_blocks_total: 'Any: an agent of another version, or damage in the stream.',
   longshore_gateway_open_streams:
-    '32 for each tenant at most, and `LIMIT_STREAMS_PER_ADDRESS` for each address; beyond, 429.',
+    'At most 32 for each tenant and `LIMIT_STREAMS_PER_ADDRESS` for each address; more get 429.',
   longshore_gateway_rate_limited_total:
     'By `limit`: `tenant`, `address` (failed authentications, public requests, requests at a time, unfinished bodies) or `streams`.',
   longshore_gateway_ready: '0 for longer than a minute, and not stopping: see the runbook, “NATS outage”.',
-  longshore_gateway_request_duration_seconds:
-    'The 99th percentile of creates and of reads; the first thing that users feel.',
-  longshore_gateway_requests_in_flight: 'At 4,096 new ones are refused with 503.',
-  longshore_gateway_requests_total: 'The share of 5xx. 503 and 504 are trouble behind the gateway; 500 is a bug.',
+  longshore_gateway_request_duration_seconds: 'The 99th percentile of creates and of reads: what users notice first.',
+  longshore_gateway_requests_in_flight: 'At 4,096 the gateway refuses new ones with 503.',
+  longshore_gateway_requests_total: 'The share of 5xx. 503 and 504: a problem behind the gateway; 500: a bug.',
   longshore_gateway_retries_total:
-    '`no_responders` and `not_owner` while a partition moves; `lost` are attempts that had no answer in time.',
+    '`no_responders` and `not_owner` while a partition moves; `lost` counts attempts without an answer in time.',
   longshore_gateway_revocations:
-    'What a gateway holds. A tenant whose revocations do not fit (event `revocations_full`) is refused, no other.',
+    'How many a gateway holds. If a tenant’s revocations do not fit (event `revocations_full`), only that tenant is refused.',
   longshore_gateway_tenants_refused:
-    'Over 0: the record of a tenant is damaged (event `revocations_unreadable`), or more of its tokens are revoked than are kept (`revocations_full`). Its tokens get 503; see the runbook.',
-  longshore_gateway_token_cache_entries: 'At 20,000 tokens are verified again and again.',
+    'Over 0: the record of a tenant is damaged (event `revocations_unreadable`), or it has more revocations than a gateway keeps (`revocations_full`). Its tokens get 503; see the runbook.',
+  longshore_gateway_token_cache_entries: 'At 20,000 the cache is full, and the gateway verifies tokens repeatedly.',
   longshore_gateway_token_cache_lookups_total:
-    'The share of `hit`; low means many short-lived tokens, and CPU spent on signatures.',
+    'The share of `hit`. Low: many short-lived tokens, and CPU spent on signatures.',
 
   forage_artifact_build_duration_seconds:
     'The 99th percentile over a second: keys and bundles wait for a thread; add cores or gateways.',
   forage_artifact_requests_total:
-    'By `artifact`, `format` and `result`. `unavailable` is ours; `not_found` and `conflict` are peers that are gone or disabled.',
+    'By `artifact`, `format` and `result`. `unavailable` is a failure of the control plane; `not_found` and `conflict` are removed or disabled peers.',
   forage_auth_failures_total:
-    'By `endpoint` and `reason`: no credentials, a token that is not good, a session that is not. A burst of `token` is somebody who tries.',
+    'By `endpoint` and `reason`: no credentials, an invalid token, an invalid session. A burst of `token` is an attack.',
   forage_build_info: 'Which version answers.',
   forage_certificate_expiry_timestamp_seconds:
-    'Less than a quarter of a year away for `<network>/server`: the VPN server does not fetch its files. For `client`: a device should fetch its bundle anew.',
+    'Less than a quarter of a year away for `<network>/server`: the VPN server does not fetch its files. For `client`: a device should fetch its bundle again.',
   forage_peers: 'By `state`: active, disabled, expired.',
 
   longshore_actors_commit_duration_seconds:
     'The disk under JetStream: a 99th percentile over 0.25 makes every write slow. Over 2 s a commit’s outcome is unknown and the partition loads again.',
-  longshore_actors_commit_turns: 'Rises with the load: that is the grouping at work.',
+  longshore_actors_commit_turns: 'Rises with the load, as commits group more turns.',
   longshore_actors_events_parked:
-    'The stream EVENTS takes no events; writes go on, and events wait in the partition’s bucket, up to about 20,000. See the runbook, “EVENTS stream refusing events”.',
+    'Over 0: the stream EVENTS takes no events; writes continue, and events wait in the partition’s bucket, up to about 20,000. See the runbook, “EVENTS stream refusing events”.',
   longshore_actors_hosts:
-    'By `standing`: `up`, `unheard` (of which nobody has told yet), `silent`, `lost`. Any `lost` wakes the operator.',
+    'By `standing`: `up`, `unheard` (enrolled, not yet reported), `silent`, `lost`. Any `lost` needs the operator.',
   longshore_actors_journal_entries:
     'Steadily over 500 of 1,024: the checkpoint falls behind. At 1,022 writes are refused: see the runbook, “Full journal”.',
-  longshore_actors_loads_total: '`unknown_outcome` again and again: NATS answers too slowly, or loses its leader.',
+  longshore_actors_loads_total: '`unknown_outcome` repeatedly: NATS answers too slowly, or loses its leader.',
   longshore_actors_loads_given_up_total:
     'Any: see the runbook, “Partition that refuses to load” (`unloadable`) and “Lapsed lease” (`revoked`).',
   longshore_actors_longest_work_seconds:
     'Over 0.05: this work should be cut into slices, or the process is short of CPU.',
   longshore_actors_lease_valid:
-    '0: nothing is answered from memory. For a few seconds while the NATS servers choose a new leader; longer: see the runbook, “Lapsed lease”.',
+    '0: the process answers nothing from memory. Normal for a few seconds while the NATS servers elect a leader; longer: see the runbook, “Lapsed lease”.',
   longshore_actors_members:
-    'The number of actors processes that run; less for longer than a takeover, and one does not.',
+    'The number of running actors processes. Less than you started, for longer than a takeover: one is down.',
   longshore_actors_partition_moves_total:
     '`lost`: its lease was revoked, or another process took what it should not have; `taken` and `released` come with starts and stops.',
   longshore_actors_host_senders_refused_total:
     'By kind of message. More than a few after an enrolment: see the runbook, “Messages under a wrong host key”.',
-  longshore_actors_partitions: 'Summed over all processes less than the cluster has: somebody’s tenants get 503.',
+  longshore_actors_partitions: 'If the sum over all processes is less than the cluster has, some tenants get 503.',
   longshore_actors_partitions_unserved:
     'Over 0 for longer than a takeover: the tenants of these get 503. See the runbook, “Partition that refuses to load”.',
   longshore_actors_quarantined_records: 'Over 0: see the runbook, “Quarantined records”.',
   longshore_actors_replica_divergent_messages: 'Over 0: see the runbook, “Divergent replica”.',
   longshore_actors_scrub_timestamp_seconds:
     'Only with several replicas. Hours old: a NATS server is away, or `SCRUB_INTERVAL_MS` is long.',
-  longshore_actors_scrubs_total: '`partial` again and again: a NATS server is away, or does not catch up.',
-  longshore_actors_writes_refused: '1: the tenants’ writes get 503, reads go on. See the runbook, “Full journal”.',
+  longshore_actors_scrubs_total: '`partial` repeatedly: a NATS server is away, or does not catch up.',
+  longshore_actors_writes_refused: '1: the tenants’ writes get 503, reads work. See the runbook, “Full journal”.',
   longshore_actors_trimmed_messages_total:
-    'By `stream` and by whose they were (`of`: host, tenant, container, nobody). Any: somebody fills the stream; see the runbook, “Shared stream filling up”.',
-  longshore_actors_turns_total: 'What the cluster is asked to do, by kind.',
+    'By `stream` and owner (`of`: host, tenant, container, nobody). Any: a host, tenant or container fills the stream; see the runbook, “Shared stream filling up”.',
+  longshore_actors_turns_total: 'How many turns the cluster runs, by kind.',
 
   longshore_agent_container_firewall:
     '`state="open"` is 1: see the runbook, “Host faults”. `unchecked` for long: event `container_firewall_unchecked` says why.',
-  longshore_agent_containers: '`failed` and `backoff` are mostly the tenants’ own; many at once on one host are not.',
+  longshore_agent_containers:
+    'A few `failed` and `backoff` are usually faults of the images; many at once on one host are a fault of the host.',
   longshore_agent_credentials_bound:
     '0 for long after an upgrade: the control plane is from before 0.1.0, or does not answer the new credentials (event `bound_credentials_unanswered`). See upgrades.md, “From a release older than 0.1.0”.',
   longshore_agent_credentials_expiry_timestamp_seconds:
-    "Less than a week away: the agent could not renew them, which it begins to try with ten days left. See the runbook, “Lost host identity”.",
+    'Less than a week away: the agent could not renew them, which it begins to try with ten days left. See the runbook, “Lost host identity”.',
   longshore_agent_engine_call_duration_seconds:
     '`outcome="failed"` are outages and deadlines: see the runbook, “Hanging engine”.',
   longshore_agent_engine_up: '0 for a minute: see the runbook, “Hanging engine”.',
   longshore_agent_fault: '1: see the runbook, “Host faults”.',
   longshore_agent_firewall_denied_packets_total:
-    'By `to`: `host`, `network`, `container`, `inbound`. A rate on one host: a container there looks around, or lacks an allowance (`CONTAINER_EGRESS_ALLOW`).',
-  longshore_agent_firewall_repairs_total:
-    'Any: something on the host takes rules away; see the runbook, “Host faults”.',
+    'By `to`: `host`, `network`, `container`, `inbound`. A rate on one host: a container there probes the network, or lacks an allowance (`CONTAINER_EGRESS_ALLOW`).',
+  longshore_agent_firewall_repairs_total: 'Any: something on the host removes rules; see the runbook, “Host faults”.',
   longshore_agent_disk_evictions_total:
-    'Rising: a tenant’s container fills the disk again and again; its status says `disk_limit`.',
-  longshore_agent_disk_used_ratio: 'Over 0.85: images are collected; over 0.9: the fault `disk_pressure`.',
+    'Rising: a tenant’s container keeps filling the disk; its status says `disk_limit`.',
+  longshore_agent_disk_used_ratio: 'Over 0.85: the agent removes unused images; over 0.9: the fault `disk_pressure`.',
   longshore_agent_disk_use_unknown:
     'Over 0: the fault `disk_unmeasured`; these containers can fill the disk. The agent’s log names them (`disk_use_unknown`).',
-  longshore_agent_images_removed_total: 'Rising fast: the disk is too small for the images that are in use in turn.',
+  longshore_agent_images_removed_total: 'Rising fast: the disk is too small for the images in use.',
   longshore_agent_inventory_age_seconds:
-    'Over 120, or below 0, while the engine is up: nothing on that host is looked after; see the runbook, “Host faults”.',
+    'Over 120, or below 0, while the engine is up: the agent reconciles nothing on that host; see the runbook, “Host faults”.',
   longshore_agent_log_blocks_total: 'Mostly `retried`: NATS or the stream LOGS does not take them.',
   longshore_agent_log_blocks_held_up_total:
-    'By `scope`. `container`, `tenant`: somebody logs more than the host sends. `host`: all together do; raise `LOG_RATE_HOST_BYTES`, or move containers.',
+    'By `scope`. `container`, `tenant`: one container or tenant logs more than the host sends. `host`: all together do; raise `LOG_RATE_HOST_BYTES`, or move containers.',
   longshore_agent_log_dropped_lines_total:
-    'Any: lines of removed containers are lost; they had logged much, or the host was cut off for long.',
+    'Any: lines of removed containers are lost: they logged too much, or the host was cut off for long.',
   longshore_agent_log_gaps_total:
     'By `cause`. `rate`: a container logs more than its host sends. `late`: the host was cut off, or its agent away.',
   longshore_agent_log_lines_total: 'A rate of 0 while containers run and write: capture is stuck.',
   longshore_agent_logs_abandoned_total: 'Any: event `log_abandoned` names the container, and why.',
   longshore_agent_orphans_held: 'Over 0: see the runbook, “Held orphans”.',
-  longshore_agent_pulls_total: 'A rising share of `failed`: the way to a registry.',
+  longshore_agent_pulls_total: 'A rising share of `failed`: a registry is hard to reach.',
   longshore_agent_reported_items_total:
-    '`failed` for long: statuses are old. `refused`: the session is stale, or a bug.',
+    '`failed` for long: statuses are outdated. `refused`: the session is stale, or a bug.',
   longshore_agent_restarts_total:
-    'A rate well above its usual: many crash at once, which is seldom the tenants’ doing.',
+    'A rate well above its usual value: many containers crash at once, usually because of the host.',
   longshore_agent_session_held: '0 for a minute after a start: see the runbook, “Silent or lost host”.',
   longshore_agent_steps_total:
-    '`retry` and `failed` by step: what the host fails at. `outage`: the engine did not answer.',
-  longshore_agent_sync_age_seconds: 'Over 120: the host works from what it last heard.',
+    '`retry` and `failed` by step: which step fails on the host. `outage`: the engine did not answer.',
+  longshore_agent_sync_age_seconds: 'Over 120: the host works from an old desired set.',
   longshore_agent_syncs_total: '`refused`: another cluster answers, or another number of partitions.',
 };
 
-/** Words on a setting where its one line in the code is too short for whoever sets it. */
+/** More on a setting whose one line in the code is too short. */
 export const settingWords: Readonly<Record<string, string>> = {
-  'gateway HTTP_HOST': 'Behind a proxy on the same machine leave it; otherwise an address that only the proxy reaches.',
-  'gateway TRUSTED_PROXIES': 'Without it all clients behind a proxy are one client, with one set of limits.',
-  'gateway REQUEST_DEADLINE_MS': 'A proxy’s own time-out must be longer, and for streams and waits much longer.',
+  'gateway HTTP_HOST':
+    'Keep the default behind a proxy on the same machine; otherwise use an address that only the proxy reaches.',
+  'gateway TRUSTED_PROXIES': 'Without it all clients behind a proxy count as one client.',
+  'gateway REQUEST_DEADLINE_MS': 'Give a proxy a longer time-out, and a much longer one for streams and waits.',
   'gateway SHUTDOWN_DELAY_MS': 'Longer than the proxy’s interval between health checks.',
-  'gateway REDIS_URL': 'Several gateways want it; docs/deploy.md, Redis, has its configuration.',
-  'actors REPLICAS': 'Looked at when streams are made; later it is changed with `nats stream edit`.',
+  'gateway REDIS_URL': 'Use it with several gateways; docs/deploy.md, Redis, has its configuration.',
+  'actors REPLICAS': 'Counts when streams are made; change it later with `nats stream edit`.',
   'actors HOST_MAX_CPU_MILLIS': 'A host that claims more has the fault `over_ceiling`.',
-  'actors HOST_LOST_MS': 'Shorter: sooner elsewhere, and more often in two places at once.',
-  'host-agent LONGSHORE_JOIN_TOKEN': 'Good for an hour, and once.',
+  'actors HOST_LOST_MS': 'Shorter: containers move sooner, and run in two places at once more often.',
+  'host-agent LONGSHORE_JOIN_TOKEN': 'Valid once, for an hour.',
   'host-agent STOP_ON_DISCONNECT_MS':
     'For containers that must not run in two places: set it below `HOST_LOST_MS` of the actors.',
   'host-agent PUBLISH_ADDRESS': 'An address that the containers’ clients reach.',
-  'host-agent SECRETS_DIR': 'Readable by the agent alone.',
+  'host-agent SECRETS_DIR': 'Make it readable only for the agent.',
 };
 
 interface ToolingWords {
@@ -362,8 +362,8 @@ interface ToolingWords {
 }
 
 /**
- * What the commands of this repository read from the environment, beside the variables that name a
- * tool.
+ * What the commands of this repository read from the environment, besides the variables that name
+ * a tool.
  */
 export const toolingWords: Readonly<Record<string, ToolingWords>> = {
   LONGSHORE_CACHE: {
@@ -375,34 +375,33 @@ export const toolingWords: Readonly<Record<string, ToolingWords>> = {
     form: 'folder',
     fallback: '.longshore',
     meaning:
-      'What `npm start` finds again: keys, JetStream’s files, the private engine’s images and containers, logs, and `dev.json` while it runs. Two starts need two folders.',
+      'What `npm start` keeps: keys, JetStream’s files, the private engine’s images and containers, logs, and `dev.json` while it runs. Two starts at a time need two folders.',
   },
   DOCKER_HOST: {
     form: 'unix:///path/to/docker.sock or tcp://host:port',
     fallback: 'the usual sockets',
     meaning:
-      'The engine that `npm start` uses. It must answer: another is not taken in its place. Without one that answers, a private engine is started (Linux, root). `npm test` takes it only where it cannot start a private one.',
+      'The engine that `npm start` uses; it must answer. If it is not set and no engine answers, `npm start` starts a private one (Linux, root). `npm test` uses it only if it cannot start a private one.',
   },
 };
 
 export const toolWords: Readonly<Record<ToolName, string>> = {
   'nats-server': 'The nats-server to run.',
   'redis-server': 'The Redis to run.',
-  dockerd:
-    'The dockerd of the private engine; `containerd`, `runc` and `iptables` are looked for beside it and on PATH.',
+  dockerd: 'The dockerd of the private engine; `containerd`, `runc` and `iptables` must be beside it or on PATH.',
   'docker-registry': 'The OCI registry that holds the demo image.',
   busybox: 'The statically linked BusyBox that the demo image is made of.',
-  promtool: 'Checks metrics, rules and configuration in the tests; `npm start` does without.',
+  promtool: 'Checks metrics, rules and configuration in the tests.',
   openssl: 'Reads certificates and bundles in the tests. Tests that need a tool from here on are skipped without it.',
-  pk12util: 'Reads bundles in the tests, as Firefox would; NSS’s `certutil` is looked for beside it.',
+  pk12util: 'Reads bundles in the tests, as Firefox would; NSS’s `certutil` must be beside it or on PATH.',
   ip: 'Joins two network namespaces for the VPN connections of the tests.',
-  ping: 'Tries these connections.',
-  haproxy: 'Stands before a gateway in the tests, with the configuration of `deploy/haproxy/`.',
-  nft: 'What the agent of `npm start` keeps containers from this machine with, and `wg-quick` guards a default route in the tests.',
+  ping: 'Tests these connections.',
+  haproxy: 'Runs in front of a gateway in the tests, with the configuration of `deploy/haproxy/`.',
+  nft: 'Keeps the containers of `npm start` from this machine; `wg-quick` guards a default route with it in the tests.',
   squid: 'The proxy for engines of docs/deploy.md, in the tests.',
-  wg: 'Makes WireGuard connections in the tests; `wg-quick` and `sysctl` are looked for beside it.',
+  wg: 'Makes WireGuard connections in the tests; `wg-quick` and `sysctl` must be beside it or on PATH.',
   'wireguard-go': 'WireGuard where the kernel has none, in the tests.',
-  swanctl: 'strongSwan, which makes IKEv2 connections in the tests; `charon-systemd` and plugins are looked for.',
-  wrk: 'Makes the load of `npm run bench`, which alone uses it.',
-  postgres: 'The PostgreSQL that `npm run bench` measures beside Longshore; `initdb` is looked for beside it.',
+  swanctl: 'strongSwan, which makes IKEv2 connections in the tests; it needs `charon-systemd` and plugins.',
+  wrk: 'Makes the load of `npm run bench`.',
+  postgres: 'The PostgreSQL that `npm run bench` measures beside Longshore; `initdb` must be beside it or on PATH.',
 };
