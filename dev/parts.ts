@@ -24,7 +24,7 @@ export class Parts {
   readonly #signal: AbortSignal;
   readonly #supervisor = new Supervisor({ say, nowMs: () => performance.now() });
   readonly #stops = new Map<PartName, () => Promise<unknown>>();
-  #failure: unknown;
+  #failure: Error | undefined;
 
   /** An aborted signal ends the start. */
   constructor(signal: AbortSignal) {
@@ -40,7 +40,7 @@ export class Parts {
       // ends with this process.
       return await unlessAborted(step(name, work, detail), this.#signal);
     } catch (error) {
-      this.#failure ??= error;
+      this.#failure ??= error instanceof Error ? error : new Error(String(error));
       throw error;
     }
   }

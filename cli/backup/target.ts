@@ -90,7 +90,8 @@ async function localTarget(state: string): Promise<Target> {
     }
   }
   const port = readPorts(ports).nats;
-  if (port === undefined) throw new BackupError(`${ports} names no port of NATS: wait until \`npm start\` has started it`);
+  if (port === undefined)
+    throw new BackupError(`${ports} names no port of NATS: wait until \`npm start\` has started it`);
   const { cpCredsFile: credsFile } = await prepareNatsIdentity(join(folder, 'keys'));
   return {
     servers: [`nats://127.0.0.1:${port}`],
