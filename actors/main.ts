@@ -12,7 +12,14 @@ import { createSlices } from '../lib/slices.ts';
 import { version } from '../lib/version.ts';
 import { createBudgets } from './retention/budgets.ts';
 import { joinWhenReady } from './cluster.ts';
-import { countScrubs, countTrims, createObserver, observeFleet, observeKeeper, observeScrub } from './metrics.ts';
+import {
+  countScrubs,
+  countTrims,
+  createObserver,
+  observeFleet,
+  observePartitionManager,
+  observeScrub,
+} from './metrics.ts';
 import { createOwner } from './owner.ts';
 import { createAccounts } from './revocation.ts';
 import { createScrub } from './scrub/scrub.ts';
@@ -116,10 +123,10 @@ await runProgram(log, async (life) => {
   };
   void watchCluster(nc, cluster, onOtherCluster, watching.signal);
   observeFleet(registry, owner.fleet);
-  observeKeeper(registry, owner.keeper);
+  observePartitionManager(registry, owner.manager);
   const scrub = createScrub({
     nc,
-    owned: () => [...owner.keeper.serving()].map(({ number }) => number),
+    owned: () => [...owner.manager.serving()].map(({ number }) => number),
     intervalMs: config.SCRUB_INTERVAL_MS,
     clock: systemClock,
     log,
@@ -128,14 +135,14 @@ await runProgram(log, async (life) => {
   observeScrub(registry, scrub);
   const budgets = createBudgets({
     nc,
-    owned: () => [...owner.keeper.serving()].map(({ number }) => number),
+    owned: () => [...owner.manager.serving()].map(({ number }) => number),
     slices,
     log,
     onTrimmed: countTrims(registry),
     random: Math.random,
   });
 
-  const metrics = await serveMetrics(registry, metricsListenerOf(config), log, () => owner.keeper.fault());
+  const metrics = await serveMetrics(registry, metricsListenerOf(config), log, () => owner.manager.fault());
   life.onStop(metrics);
   log.info('listening', { metrics: metrics.url });
 
@@ -147,5 +154,5 @@ await runProgram(log, async (life) => {
   budgets.start();
   life.onStop({ name: 'budgets', deadlineMs: limits.stopWorkMs, stop: () => budgets.stop() });
   await owner.start();
-  log.info('serving', { cluster: cluster.id, member: owner.keeper.membership.id, partitions: owner.serving() });
+  log.info('serving', { cluster: cluster.id, member: owner.manager.membership.id, partitions: owner.serving() });
 });

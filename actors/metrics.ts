@@ -2,14 +2,14 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { BudgetsOptions } from './retention/budgets.ts';
 import type { Fleet } from './endpoints/host-directory.ts';
-import type { Keeper, KeeperObserver } from './membership/partition-manager.ts';
+import type { PartitionManager, PartitionManagerObserver } from './membership/partition-manager.ts';
 import type { HostObserver } from './owner.ts';
 import type { PartitionObserver } from './runtime/partition.ts';
 import type { Scrub, ScrubOptions } from './scrub/scrub.ts';
 
 const prefix = 'longshore_actors_';
 
-export function createObserver(registry: Registry): PartitionObserver & KeeperObserver & HostObserver {
+export function createObserver(registry: Registry): PartitionObserver & PartitionManagerObserver & HostObserver {
   const registers = [registry];
   const turns = new Counter({
     name: `${prefix}turns_total`,
@@ -122,14 +122,14 @@ export function observeFleet(registry: Registry, fleet: Fleet): void {
   });
 }
 
-export function observeKeeper(registry: Registry, keeper: Keeper): void {
+export function observePartitionManager(registry: Registry, manager: PartitionManager): void {
   const registers = [registry];
   new Gauge({
     name: `${prefix}partitions`,
     help: 'Partitions that this process owns and serves.',
     registers,
     collect() {
-      this.set([...keeper.serving()].length);
+      this.set([...manager.serving()].length);
     },
   });
   new Gauge({
@@ -137,7 +137,7 @@ export function observeKeeper(registry: Registry, keeper: Keeper): void {
     help: 'Partitions that no process serves, as this one sees it; /readyz says why, where this process could not load one.',
     registers,
     collect() {
-      this.set(keeper.unowned().length);
+      this.set(manager.unowned().length);
     },
   });
   new Gauge({
@@ -145,7 +145,7 @@ export function observeKeeper(registry: Registry, keeper: Keeper): void {
     help: 'Actors processes that this one sees renew their leases, itself too.',
     registers,
     collect() {
-      this.set(keeper.membership.live().length);
+      this.set(manager.membership.live().length);
     },
   });
   new Gauge({
@@ -153,7 +153,7 @@ export function observeKeeper(registry: Registry, keeper: Keeper): void {
     help: '1 while this process may answer from its memory; 0 while its lease has lapsed.',
     registers,
     collect() {
-      this.set(keeper.membership.lease().isValid() ? 1 : 0);
+      this.set(manager.membership.lease().isValid() ? 1 : 0);
     },
   });
 }

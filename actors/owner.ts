@@ -1,5 +1,5 @@
 /**
- * An actors process: a member that serves the partitions which it has. What it has, the keeper
+ * An actors process: a member that serves the partitions which it has. What it has, the partition manager
  * decides; all that happens at intervals happens here.
  */
 import type { NatsConnection, Subscription } from '@nats-io/transport-node';
@@ -27,7 +27,11 @@ import { Fleet } from './endpoints/host-directory.ts';
 import { createErrands } from './outbox/outbox.ts';
 import { isJustRevoked, mayEnrol } from './domain/host/decide.ts';
 import { serveHosts, type HostMessage } from './endpoints/hosts.ts';
-import { Keeper, type KeeperObserver, type KeeperPart } from './membership/partition-manager.ts';
+import {
+  PartitionManager,
+  type PartitionManagerObserver,
+  type ManagedPartitionOptions,
+} from './membership/partition-manager.ts';
 import { createJetStreamMemberStore } from './membership/jetstream-member-store.ts';
 import type { OutgoingEffect } from './runtime/group.ts';
 import { createPartitionClient } from '../lib/rpc/partition-client.ts';
@@ -64,7 +68,7 @@ export interface OwnerOptions {
   /** Absent: slices by the clock. */
   readonly slices?: Slices;
   readonly log: Log;
-  readonly observer: PartitionObserver & KeeperObserver & HostObserver;
+  readonly observer: PartitionObserver & PartitionManagerObserver & HostObserver;
   readonly newToken: () => string;
 }
 
@@ -75,7 +79,7 @@ export interface HostObserver {
 
 export interface Owner {
   readonly fleet: Fleet;
-  readonly keeper: Keeper;
+  readonly manager: PartitionManager;
   /** How many partitions it serves. */
   serving(): number;
   /** Joins the members; resolves when every partition is served, by this process or another. */
@@ -127,7 +131,7 @@ export function createOwner(options: OwnerOptions): Owner {
       log,
     });
 
-  const keeper = new Keeper({
+  const manager = new PartitionManager({
     partitions: count,
     members: createJetStreamMemberStore(nc, options.answers),
     clock,
@@ -139,7 +143,7 @@ export function createOwner(options: OwnerOptions): Owner {
     announce: () => nc.publish(subjects.membersChanged),
     observer: options.observer,
   });
-  const owned = (): Iterable<Partition> => keeper.serving();
+  const owned = (): Iterable<Partition> => manager.serving();
 
   // The directory
 
@@ -345,7 +349,7 @@ export function createOwner(options: OwnerOptions): Owner {
       }),
       nc.subscribe(subjects.membersChanged, {
         callback: (error) => {
-          if (error === null) keeper.look();
+          if (error === null) manager.look();
         },
       }),
       nc.subscribe(subjects.directoryRefresh, {
@@ -357,7 +361,7 @@ export function createOwner(options: OwnerOptions): Owner {
     timers.push(setInterval(sweepAll, limits.sweepIntervalMs), setInterval(tellWholeDirectory, limits.syncIntervalMs));
   }
 
-  function createPartition(number: number, more: KeeperPart): Partition {
+  function createPartition(number: number, more: ManagedPartitionOptions): Partition {
     return new Partition({
       number,
       incarnation: incarnationOf(options.cluster),
@@ -428,23 +432,23 @@ export function createOwner(options: OwnerOptions): Owner {
 
   return {
     fleet,
-    keeper,
+    manager,
     serving: () => [...owned()].length,
     async start() {
       listen();
       void watchConnection();
       nc.publish(subjects.directoryRefresh);
-      await keeper.start();
+      await manager.start();
       // Whoever is told that we serve may ask at once: the server has to know of the subscriptions
       // by then.
       await nc.flush();
     },
-    drop: () => keeper.drop(),
+    drop: () => manager.drop(),
     async stop() {
       for (const timer of timers) clearInterval(timer);
       errands.stop();
       revocation?.stop();
-      await keeper.stop();
+      await manager.stop();
       for (const subscription of subscriptions) subscription.unsubscribe();
       // Those that are about to leave, each in its time.
       await Promise.all(leaving);

@@ -15,24 +15,24 @@ import type { EpochRecord } from '../runtime/epoch.ts';
 import type { Lease } from '../runtime/lease.ts';
 import type { Partition, PartitionOptions } from '../runtime/partition.ts';
 
-export interface KeeperOptions {
+export interface PartitionManagerOptions {
   readonly partitions: number;
   readonly members: MemberStore;
   readonly clock: Clock;
   readonly log: Log;
   readonly newId: () => MemberId;
   /** A partition that is not taken yet. */
-  readonly createPartition: (number: number, more: KeeperPart) => Partition;
+  readonly createPartition: (number: number, more: ManagedPartitionOptions) => Partition;
   /** It serves from now on. */
   readonly onTaken: (partition: Partition) => void;
   /** It is another's from now on. */
   readonly onGone: (partition: Partition) => void;
-  readonly observer: KeeperObserver;
+  readonly observer: PartitionManagerObserver;
   /** Tells the others to look. */
   readonly announce: () => void;
 }
 
-export interface KeeperObserver {
+export interface PartitionManagerObserver {
   moved(how: 'taken' | 'released' | 'lost'): void;
   /**
    * This process rests before it loads the partition again: its records could not be read, or its
@@ -41,8 +41,8 @@ export interface KeeperObserver {
   loadGivenUp(why: 'unloadable' | 'revoked'): void;
 }
 
-/** What of a partition is the keeper's. */
-export type KeeperPart = Pick<PartitionOptions, 'lease' | 'mayTake' | 'onLost' | 'onUnloadable'>;
+/** What of a partition is the partition manager's. */
+export type ManagedPartitionOptions = Pick<PartitionOptions, 'lease' | 'mayTake' | 'onLost' | 'onUnloadable'>;
 
 /** A partition that this process could not load. */
 interface Refusal {
@@ -61,9 +61,9 @@ type Held =
  */
 const isGivable = ({ partition, phase }: Held): boolean => phase === 'serving' && partition.isServing;
 
-export class Keeper {
+export class PartitionManager {
   readonly membership: Membership;
-  readonly #options: KeeperOptions;
+  readonly #options: PartitionManagerOptions;
   readonly #held = new Map<number, Held>();
   readonly #refusals = new Map<number, Refusal>();
   /** By partition, how many loads in a row ended because the lease was revoked. */
@@ -71,7 +71,7 @@ export class Keeper {
   #isLeaving = false;
   #waiting: (() => void)[] = [];
 
-  constructor(options: KeeperOptions) {
+  constructor(options: PartitionManagerOptions) {
     this.#options = options;
     const { clock, log, newId } = options;
     this.membership = new Membership({

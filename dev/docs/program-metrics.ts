@@ -8,7 +8,7 @@ import {
   countTrims,
   createObserver,
   observeFleet,
-  observeKeeper,
+  observePartitionManager,
   observeScrub,
 } from '../../actors/metrics.ts';
 import { createForageMeters } from '../../gateway/vpn/metrics.ts';
@@ -52,7 +52,7 @@ function fillGateway(registry: Registry): void {
 function fillActors(registry: Registry): void {
   createObserver(registry);
   observeFleet(registry, { hosts: neverRead } as unknown as Parameters<typeof observeFleet>[1]);
-  observeKeeper(registry, {} as Parameters<typeof observeKeeper>[1]);
+  observePartitionManager(registry, {} as Parameters<typeof observePartitionManager>[1]);
   observeScrub(registry, {} as Parameters<typeof observeScrub>[1]);
   countScrubs(registry);
   countTrims(registry);

@@ -13,7 +13,7 @@ import { incarnationOf, type Cluster } from '../../schemas/records/cluster.ts';
 import { home } from '../actors/support/vpn.ts';
 import { restoreBackup, takeBackup, type Backup } from './restore.ts';
 import { liveOnVpn, refusedIn, smallNetwork, storedStates, vpnFaults } from './vpn.ts';
-import type { KeeperObserver } from '../../actors/membership/partition-manager.ts';
+import type { PartitionManagerObserver } from '../../actors/membership/partition-manager.ts';
 import { createOwner, type HostObserver, type Owner } from '../../actors/owner.ts';
 import type { PartitionObserver } from '../../actors/runtime/partition.ts';
 import { sleep } from '../../lib/backoff.ts';
@@ -56,7 +56,7 @@ interface Actor {
   cutOffUntilMs: number;
 }
 
-const observer: PartitionObserver & KeeperObserver & HostObserver = {
+const observer: PartitionObserver & PartitionManagerObserver & HostObserver = {
   hostRefused: () => {},
   turn: () => {},
   commit: () => {},

@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { headers, type Msg, type NatsConnection } from '@nats-io/transport-node';
 import { Registry } from 'prom-client';
 import t from 'tap';
-import { observeKeeper } from '../../../actors/metrics.ts';
+import { observePartitionManager } from '../../../actors/metrics.ts';
 import { memberFor } from '../../../actors/membership/spread.ts';
 import { encodeValue } from '../../../actors/runtime/codec.ts';
 import { createJetStreamStore } from '../../../actors/runtime/jetstream-store.ts';
@@ -141,7 +141,7 @@ async function filled(ground: Ground, names: readonly string[]): Promise<{ tenan
     const { code } = await ask(create);
     if (code !== 'created') throw new Error(`${name}: ${code}`);
   }
-  const [partition] = [...owner.keeper.serving()];
+  const [partition] = [...owner.manager.serving()];
   await partition?.checkpointed();
   await owner.stop();
   return { tenant, ids };
@@ -204,7 +204,7 @@ t.test(
     await until('given up', () => log.events.some(({ event }) => event === 'load_given_up'));
     const why = String(log.events.find(({ event }) => event === 'load_given_up')?.fields['why']);
     t.match(why, /3 records .* and 2 records .* were read.*A partition refuses to load/);
-    t.match(bad.keeper.fault(), /this process can't load partition 0: records are missing/);
+    t.match(bad.manager.fault(), /this process can't load partition 0: records are missing/);
     await Promise.all([starting, good.start()]);
     await until('served', () => good.serving() === 1);
     t.ok(await isAnswered(ground.nc, tenant));
@@ -213,7 +213,7 @@ t.test(
     await sleep(limits.loadRestMinMs + 4 * limits.memberSettledMs);
     t.equal((await storeOf(ground).readEpoch()).revision, revision, 'it is not handed to and fro');
     t.equal(good.serving(), 1);
-    t.equal(bad.keeper.fault(), undefined, 'every partition has an owner');
+    t.equal(bad.manager.fault(), undefined, 'every partition has an owner');
   },
 );
 
@@ -231,11 +231,11 @@ t.test(
     await until('given up', () => log.events.some(({ event }) => event === 'load_given_up'));
     t.equal(owner.serving(), 0);
     const registry = new Registry();
-    observeKeeper(registry, owner.keeper);
+    observePartitionManager(registry, owner.manager);
     const unserved = async () =>
       (await registry.getSingleMetric('longshore_actors_partitions_unserved')?.get())?.values;
     t.match(await unserved(), [{ value: 1 }], 'an alert rests on this');
-    t.match(owner.keeper.fault(), /1 of 1 partitions have no owner; this process can't load partition 0: records/);
+    t.match(owner.manager.fault(), /1 of 1 partitions have no owner; this process can't load partition 0: records/);
     // docs/runbook.md: `kv del`.
     const deletion = headers();
     deletion.set('KV-Operation', 'DEL');

@@ -53,7 +53,7 @@ async function startProcess(t: Test, ground: Ground, more: Parameters<typeof own
   return { owner, nc };
 }
 
-const numbersOf = ({ owner }: Process): number[] => [...owner.keeper.serving()].map(({ number }) => number);
+const numbersOf = ({ owner }: Process): number[] => [...owner.manager.serving()].map(({ number }) => number);
 
 /**
  * Asks as a gateway does: whoever refuses, or is not there, is asked again, under the same
@@ -112,11 +112,11 @@ t.test('a second process gets its share, a third too, and what one leaves the ot
   const third = await startProcess(t, ground);
   const all = [first, second, third];
   const isSpread = (): boolean => {
-    const members = all.map(({ owner }) => owner.keeper.membership.id);
+    const members = all.map(({ owner }) => owner.manager.membership.id);
     return all.every(({ owner }) =>
       Array.from({ length: partitions }, (_, number) => number).every(
         (number) =>
-          (memberFor(number, members) === owner.keeper.membership.id) ===
+          (memberFor(number, members) === owner.manager.membership.id) ===
           numbersOf({ owner } as Process).includes(number),
       ),
     );
@@ -185,7 +185,7 @@ t.test('a process that falls silent is taken over; when it is back it answers no
       numbersOf(frozen).length + numbersOf(other).length === partitions,
   );
   const [number] = numbersOf(frozen);
-  const [partition] = [...frozen.owner.keeper.serving()];
+  const [partition] = [...frozen.owner.manager.serving()];
   if (partition === undefined || number === undefined) return t.fail();
   const tenant =
     Array.from({ length: 100 }, (_, index) => `t${index}`).find((name) => partitionOf(name, partitions) === number) ??
@@ -199,7 +199,7 @@ t.test('a process that falls silent is taken over; when it is back it answers no
   await until('the other has all', () => {
     // The last renewal may lie well before the moment of freezing: only the lease itself says when
     // it is over.
-    if (other.owner.serving() > before && frozen.owner.keeper.membership.lease().isValid()) isEarly = true;
+    if (other.owner.serving() > before && frozen.owner.manager.membership.lease().isValid()) isEarly = true;
     return other.owner.serving() === partitions;
   });
   t.notOk(isEarly, 'not before its lease was over');
@@ -222,12 +222,12 @@ t.test('a process that falls silent is taken over; when it is back it answers no
 t.test('what waited for a lapsed lease is answered when it is renewed', async (t) => {
   const ground = await startCluster(t, partitions);
   const { owner, nc } = await startProcess(t, ground);
-  const [partition] = [...owner.keeper.serving()];
+  const [partition] = [...owner.manager.serving()];
   if (partition === undefined) return t.fail();
   const { epoch } = partition;
   const request = nc.request.bind(nc);
   nc.request = async () => Promise.reject(new Error('no leader'));
-  await until('it lapses', () => !owner.keeper.membership.lease().isValid());
+  await until('it lapses', () => !owner.manager.membership.lease().isValid());
   const answered: string[] = [];
   partition.read(
     { type: 'host.list', partition: partition.number, limit: 1, after: '', rid: 'r', budgetMs: 5000 },
@@ -376,7 +376,7 @@ t.test('a process that stops while it gives a partition away answers what it had
   const { owner, nc } = await startProcess(t, ground);
   const letGo = holdCommits(nc);
   const answers: string[] = [];
-  for (const partition of owner.keeper.serving()) {
+  for (const partition of owner.manager.serving()) {
     const ask = { ...create('acme', 'one'), rid: 'r', budgetMs: 8000 } as WriteAsk;
     partition.write(ask, undefined, (code) => answers.push(code));
   }
@@ -401,7 +401,7 @@ t.test('a process whose cluster is another gives nothing away, and answers nothi
   const ground = await startCluster(t, partitions);
   const { owner, nc } = await startProcess(t, ground);
   const before = await epochsOf(ground);
-  const [partition] = [...owner.keeper.serving()];
+  const [partition] = [...owner.manager.serving()];
   owner.drop();
   t.equal(owner.serving(), 0);
   const answered: string[] = [];

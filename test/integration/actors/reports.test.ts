@@ -56,7 +56,7 @@ async function startOwner(t: Test, ground: Ground): Promise<Owner> {
 }
 
 /** Journal entries of all partitions. */
-const commitsOf = (owner: Owner): number => [...owner.keeper.serving()].reduce((sum, { last }) => sum + last, 0);
+const commitsOf = (owner: Owner): number => [...owner.manager.serving()].reduce((sum, { last }) => sum + last, 0);
 
 async function greet({ nc }: Ground, key: HostKey): Promise<number> {
   const hello = JSON.stringify({ v: 1, agent_version: '0', capacity: { ...roomy, containers: 1000 } });

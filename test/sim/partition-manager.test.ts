@@ -1,7 +1,7 @@
 /** Which partitions a process goes on trying to load, in virtual time. */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
-import { Keeper } from '../../actors/membership/partition-manager.ts';
+import { PartitionManager } from '../../actors/membership/partition-manager.ts';
 import type { MemberStore } from '../../actors/membership/member-store.ts';
 import { encodeValue } from '../../actors/runtime/codec.ts';
 import type { Store } from '../../actors/runtime/store.ts';
@@ -30,7 +30,7 @@ function createMembers() {
   return { store, set };
 }
 
-function startKeeper(world: World) {
+function startManager(world: World) {
   const process = world.process('actors');
   const members = createMembers();
   const loadsAtMs: number[] = [];
@@ -47,10 +47,10 @@ function startKeeper(world: World) {
       return state.isDamaged ? [damaged] : memory.load(epoch);
     },
   };
-  const keeper = world.as(
+  const manager = world.as(
     process,
     () =>
-      new Keeper({
+      new PartitionManager({
         partitions: 1,
         members: members.store,
         clock: process.clock,
@@ -66,27 +66,27 @@ function startKeeper(world: World) {
   );
   /** As another does that has seen no renewal of it: it is dead. */
   const revoke = (): void => {
-    const { id } = keeper.membership;
+    const { id } = manager.membership;
     members.set(id, encodeValue({ id, state: 'dead', renewal: 0, partitions: [] }));
   };
-  return { process, keeper, members, loadsAtMs, givenUp, state, revoke };
+  return { process, manager, members, loadsAtMs, givenUp, state, revoke };
 }
 
 t.test('who loses its lease in load after load rests before the next, twice as long each time', async (t) => {
   const world = new World();
-  const { process, keeper, loadsAtMs, givenUp, state, revoke } = startKeeper(world);
+  const { process, manager, loadsAtMs, givenUp, state, revoke } = startManager(world);
   await world.run(Math.random, async () => {
-    void world.spawn(process, () => keeper.start());
+    void world.spawn(process, () => manager.start());
     const loads = async (count: number): Promise<boolean> =>
       world.until(() => loadsAtMs.length === count, limits.loadRestMaxMs);
     const restsMs: number[] = [];
     t.ok(await loads(1));
     for (let revoked = 1; revoked <= 4; revoked++) {
-      const before = keeper.membership.id;
+      const before = manager.membership.id;
       revoke();
-      t.ok(await world.until(() => keeper.membership.id !== before, limits.leaseMs));
+      t.ok(await world.until(() => manager.membership.id !== before, limits.leaseMs));
       const revokedMs = world.nowMs;
-      if (revoked === limits.loadsRevoked) t.match(keeper.fault() ?? '', /lease/);
+      if (revoked === limits.loadsRevoked) t.match(manager.fault() ?? '', /lease/);
       t.ok(await loads(revoked + 1), `load ${revoked + 1}`);
       restsMs.push(world.nowMs - revokedMs);
     }
@@ -100,10 +100,10 @@ t.test('who loses its lease in load after load rests before the next, twice as l
 
     // One that succeeds begins the count anew.
     state.isHanging = false;
-    const before = keeper.membership.id;
+    const before = manager.membership.id;
     revoke();
-    t.ok(await world.until(() => keeper.membership.id !== before, limits.leaseMs));
-    t.ok(await world.until(() => [...keeper.serving()].length === 1, limits.loadRestMaxMs));
+    t.ok(await world.until(() => manager.membership.id !== before, limits.leaseMs));
+    t.ok(await world.until(() => [...manager.serving()].length === 1, limits.loadRestMaxMs));
     state.isHanging = true;
     const served = loadsAtMs.length;
     revoke();
@@ -112,46 +112,46 @@ t.test('who loses its lease in load after load rests before the next, twice as l
     revoke();
     t.ok(await loads(served + 2));
     t.ok(world.nowMs - startedMs <= 2 * limits.leaseMs, 'at once, as the first time');
-    keeper.drop();
+    manager.drop();
   });
 });
 
 t.test('who can not load a partition gives it up after a few attempts, and tries again later', async (t) => {
   const world = new World();
-  const { process, keeper, loadsAtMs, givenUp, state } = startKeeper(world);
+  const { process, manager, loadsAtMs, givenUp, state } = startManager(world);
   Object.assign(state, { isHanging: false, isDamaged: true });
   await world.run(Math.random, async () => {
-    void world.spawn(process, () => keeper.start());
+    void world.spawn(process, () => manager.start());
     const givenUpTimes = async (times: number): Promise<boolean> =>
       world.until(() => givenUp.length === times, limits.loadRestMaxMs);
     t.ok(await givenUpTimes(1));
     t.equal(loadsAtMs.length, limits.loadAttempts);
-    t.match(keeper.fault(), /can't load partition 0: the checkpoint mark is damaged/);
+    t.match(manager.fault(), /can't load partition 0: the checkpoint mark is damaged/);
     const restedMs = world.nowMs;
     t.ok(await givenUpTimes(2));
     t.equal(loadsAtMs.length, 2 * limits.loadAttempts);
     t.ok((loadsAtMs[limits.loadAttempts] ?? 0) - restedMs >= limits.loadRestMinMs);
     state.isDamaged = false;
-    t.ok(await world.until(() => [...keeper.serving()].length === 1, limits.loadRestMaxMs), 'it can be loaded again');
-    t.equal(keeper.fault(), undefined);
-    keeper.drop();
+    t.ok(await world.until(() => [...manager.serving()].length === 1, limits.loadRestMaxMs), 'it can be loaded again');
+    t.equal(manager.fault(), undefined);
+    manager.drop();
   });
 });
 
 t.test('a partition that another refuses is not kept for it', async (t) => {
   const world = new World();
-  const { process, keeper, members, state } = startKeeper(world);
+  const { process, manager, members, state } = startManager(world);
   state.isHanging = false;
   const live = (id: MemberId, renewal: number): void => {
     members.set(id, encodeValue({ id, state: 'live', renewal, partitions: [], refused: [0] }));
   };
   await world.run(Math.random, async () => {
-    // Whichever of them should have the partition: one of these comes before the keeper.
+    // Whichever of them should have the partition: one of these comes before the partition manager.
     const others = Array.from({ length: 16 }, (_, index) => `other-${index}` as MemberId);
     for (const id of others) live(id, 1);
-    void world.spawn(process, () => keeper.start());
+    void world.spawn(process, () => manager.start());
     let renewal = 1;
-    const isServing = (): boolean => [...keeper.serving()].length === 1;
+    const isServing = (): boolean => [...manager.serving()].length === 1;
     for (let rounds = 0; rounds < 40 && !isServing(); rounds++) {
       renewal++;
       for (const id of others) live(id, renewal);
@@ -164,6 +164,6 @@ t.test('a partition that another refuses is not kept for it', async (t) => {
       await world.until(() => !isServing(), limits.leaseRenewMs);
     }
     t.ok(isServing(), 'and not given to those who refuse it');
-    keeper.drop();
+    manager.drop();
   });
 });
