@@ -10,7 +10,7 @@ import type { MemberId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { MemberStore } from './member-store.ts';
 import { Membership } from './membership.ts';
-import { memberFor } from './spread.ts';
+import { memberFor } from './rendezvous.ts';
 import type { EpochRecord } from '../runtime/epoch.ts';
 import type { Lease } from '../runtime/lease.ts';
 import type { Partition, PartitionOptions } from '../runtime/partition.ts';

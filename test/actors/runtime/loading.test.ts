@@ -5,7 +5,7 @@ import { headers, type Msg, type NatsConnection } from '@nats-io/transport-node'
 import { Registry } from 'prom-client';
 import t from 'tap';
 import { observePartitionManager } from '../../../actors/metrics.ts';
-import { memberFor } from '../../../actors/membership/spread.ts';
+import { memberFor } from '../../../actors/membership/rendezvous.ts';
 import { encodeValue } from '../../../actors/runtime/codec.ts';
 import { createJetStreamStore } from '../../../actors/runtime/jetstream-store.ts';
 import type { StoredValue } from '../../../actors/runtime/store.ts';

@@ -9,7 +9,7 @@ import type { Owner } from '../../../actors/owner.ts';
 import { createJetStreamMemberStore } from '../../../actors/membership/jetstream-member-store.ts';
 import type { MemberStore } from '../../../actors/membership/member-store.ts';
 import { Membership } from '../../../actors/membership/membership.ts';
-import { memberFor } from '../../../actors/membership/spread.ts';
+import { memberFor } from '../../../actors/membership/rendezvous.ts';
 import { decodeValue } from '../../../actors/runtime/codec.ts';
 import type { EpochRecord } from '../../../actors/runtime/epoch.ts';
 import { createJetStreamStore } from '../../../actors/runtime/jetstream-store.ts';
