@@ -9,7 +9,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { keys } from '../../schemas/records/buckets.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Checkpointer } from './checkpoint.ts';
-import { Dirt, Group, type Waiter } from './group.ts';
+import { DirtyKeys, Group, type Waiter } from './group.ts';
 import type { Outbox } from './event-outbox.ts';
 import type { Store, WriteOutcome } from './store.ts';
 
@@ -50,7 +50,7 @@ export function throttleMs(entriesAboveMark: number): number {
 
 export class Commits {
   readonly #options: CommitsOptions;
-  readonly #dirt = new Dirt();
+  readonly #dirtyKeys = new DirtyKeys();
   /** Groups that are not committed, oldest first; turns go into the last. */
   #groups: Group[] = [];
   #committed: number;
@@ -105,13 +105,13 @@ export class Commits {
   }
 
   /** A reader of this key has to wait for the group. */
-  soil(key: string, group: Group): void {
-    this.#dirt.mark(key, group);
+  markDirty(key: string, group: Group): void {
+    this.#dirtyKeys.mark(key, group);
   }
 
   /** Number of the commit that a reader of this key has to wait for; 0 for none. */
   dirtyUntil(key: string): number {
-    return this.#dirt.until(key);
+    return this.#dirtyKeys.until(key);
   }
 
   /** Calls the waiter when commit number `commit` is settled: at once, if it is behind us. */
@@ -156,7 +156,7 @@ export class Commits {
       }
       this.#groups.shift();
       this.#committed = group.number;
-      this.#dirt.committed(group);
+      this.#dirtyKeys.committed(group);
       // Before anybody hears of the commit: who does may ask for its events.
       outbox.offer(entry);
       checkpointer.offer(entry);

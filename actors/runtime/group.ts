@@ -111,7 +111,7 @@ export class Group {
  * Which keys have changes that are not committed yet, and the number of the commit that will settle
  * each.
  */
-export class Dirt {
+export class DirtyKeys {
   readonly #until = new Map<string, number>();
 
   mark(key: string, group: Group): void {

@@ -83,23 +83,23 @@ export type Respond = (code: AnswerCode, body: string) => void;
 const refusal = (respond: Respond) => (): void => respond(notOwner, '');
 
 /** What a read has to wait for before it may be told. */
-const allDirt = '*';
-const tenantDirt = (tenant: string): string => `of ${tenant}`;
-const hostDirt = (host: HostKey): string => `on ${host}`;
+const partitionDirtyKey = '*';
+const tenantDirtyKey = (tenant: string): string => `of ${tenant}`;
+const hostDirtyKey = (host: HostKey): string => `on ${host}`;
 
-const networkDirt = (network: NetworkName): string => `net ${network}`;
+const networkDirtyKey = (network: NetworkName): string => `net ${network}`;
 
-const dirtOf = (ask: StateRead): string => ('id' in ask ? keys.container(ask.tenant, ask.id) : dirtAround(ask));
+const dirtyKeyOf = (ask: StateRead): string => ('id' in ask ? keys.container(ask.tenant, ask.id) : dirtyKeyAround(ask));
 
 /** What a turn that changes nothing has seen, however little of it. */
-const dirtAround = (ask: Ask): string =>
-  'tenant' in ask ? tenantDirt(ask.tenant) : 'network' in ask ? networkDirt(ask.network) : allDirt;
+const dirtyKeyAround = (ask: Ask): string =>
+  'tenant' in ask ? tenantDirtyKey(ask.tenant) : 'network' in ask ? networkDirtyKey(ask.network) : partitionDirtyKey;
 
 /** What is read of a tenant or a network is dirty with each of its records. */
-function dirtOfKey(key: string): string | undefined {
+function dirtyKeyAroundKey(key: string): string | undefined {
   const [kind, first = ''] = key.split('.');
-  if (isOfNetwork(kind) && isNetworkName(first)) return networkDirt(first);
-  return kind === 'peer' ? tenantDirt(first) : undefined;
+  if (isOfNetwork(kind) && isNetworkName(first)) return networkDirtyKey(first);
+  return kind === 'peer' ? tenantDirtyKey(first) : undefined;
 }
 
 /**
@@ -279,7 +279,7 @@ export class Partition {
     this.#options.observer.turn('sync');
     const value = this.#timed('sync', () => look(serving.state));
     const { commits } = serving;
-    const dirty = Math.max(...[hostDirt(host), ...others].map((key) => commits.dirtyUntil(key)));
+    const dirty = Math.max(...[hostDirtyKey(host), ...others].map((key) => commits.dirtyUntil(key)));
     commits.after(dirty, (committed) => {
       if (committed) then(value);
     });
@@ -292,7 +292,7 @@ export class Partition {
     const serving = this.#ownership.answering;
     if (serving === undefined) return;
     const value = this.#timed('survey', () => render(serving.state, this.#now()));
-    serving.commits.after(serving.commits.dirtyUntil(allDirt), (committed) => {
+    serving.commits.after(serving.commits.dirtyUntil(partitionDirtyKey), (committed) => {
       if (committed) then(value);
     });
   }
@@ -329,7 +329,7 @@ export class Partition {
         return;
       }
       const { code, body } = this.#turnOf(() => decideRead(state, ask, this.#context(serving, ask.rid)), ask.rid).reply;
-      commits.after(commits.dirtyUntil(dirtOf(ask)), (committed) => {
+      commits.after(commits.dirtyUntil(dirtyKeyOf(ask)), (committed) => {
         if (committed) respond(code, body);
         else this.#read(ask, untilMs, respond);
       });
@@ -362,7 +362,7 @@ export class Partition {
           this,
           decided.changes.effects.map((effect) => ({ ...effect, requestId: ask.rid })),
         );
-        const commit = commits.dirtyUntil(dirtAround(ask));
+        const commit = commits.dirtyUntil(dirtyKeyAround(ask));
         if (isFinal(ask, decided.reply))
           operations.addUnchanged({ record: this.#outcomeOf(ask, decided.reply), commit });
         commits.after(commit, waiter);
@@ -452,12 +452,12 @@ export class Partition {
     }
     for (const key of changes.deletes) {
       state.delete(key);
-      commits.soil(key, group);
-      const around = dirtOfKey(key);
-      if (around !== undefined) commits.soil(around, group);
+      commits.markDirty(key, group);
+      const around = dirtyKeyAroundKey(key);
+      if (around !== undefined) commits.markDirty(around, group);
       group.change(key, null);
     }
-    commits.soil(allDirt, group);
+    commits.markDirty(partitionDirtyKey, group);
     for (const draft of changes.events) {
       const id = `${this.number}-${group.number}-${group.events}`;
       group.event(outgoingEvent(draft, { id, nowMs: this.#now(), requestId }));
@@ -468,30 +468,30 @@ export class Partition {
 
   /** Marks what a change makes dirty. */
   #touch({ state, commits }: Serving, record: StateRecord, group: Group): void {
-    commits.soil(recordKey(record), group);
+    commits.markDirty(recordKey(record), group);
     switch (record.kind) {
       // Read by surveys of the whole partition alone.
       case 'revoked_key':
         return;
       case 'host':
         // A sync of this host tells the operator's word about its orphans.
-        commits.soil(hostDirt(record.key), group);
+        commits.markDirty(hostDirtyKey(record.key), group);
         return;
       case 'network':
-        commits.soil(networkDirt(record.name), group);
+        commits.markDirty(networkDirtyKey(record.name), group);
         return;
       case 'lease':
       case 'revoked':
-        commits.soil(networkDirt(record.network), group);
+        commits.markDirty(networkDirtyKey(record.network), group);
         return;
       case 'tenant':
       case 'peer':
       case 'peer_tombstone':
-        commits.soil(tenantDirt(record.tenant), group);
+        commits.markDirty(tenantDirtyKey(record.tenant), group);
         return;
       case 'container':
       case 'tombstone':
-        commits.soil(tenantDirt(record.tenant), group);
+        commits.markDirty(tenantDirtyKey(record.tenant), group);
         this.#raise({ state, commits }, record, group);
         return;
     }
@@ -508,7 +508,7 @@ export class Partition {
     if (before?.generation === after?.generation) return;
     for (const side of [before, after]) {
       if (side?.placement.phase !== 'placed') continue;
-      commits.soil(hostDirt(side.placement.host), group);
+      commits.markDirty(hostDirtyKey(side.placement.host), group);
       this.#revisions.set(side.placement.host, ++this.#revision);
     }
   }
