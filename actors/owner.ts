@@ -1,6 +1,6 @@
 /**
- * An actors process: a member that serves the partitions which it has. What it has, the partition manager
- * decides; all that happens at intervals happens here.
+ * An actors process: a member that serves the partitions which it has. What it has, the partition
+ * manager decides; all that happens at intervals happens here.
  */
 import type { NatsConnection, Subscription } from '@nats-io/transport-node';
 import { sleep } from '../lib/backoff.ts';
@@ -24,7 +24,7 @@ import { serveAsks } from './endpoints/asks.ts';
 import type { Prepared } from './domain/decide.ts';
 import { DirectoryParts, HostDirectory, messagesOf } from './endpoints/directory.ts';
 import { Fleet } from './endpoints/host-directory.ts';
-import { createErrands } from './outbox/outbox.ts';
+import { createOutbox } from './outbox/outbox.ts';
 import { isJustRevoked, mayEnrol } from './domain/host/decide.ts';
 import { serveHosts, type HostMessage } from './endpoints/hosts.ts';
 import {
@@ -117,8 +117,8 @@ export function createOwner(options: OwnerOptions): Owner {
   const leaving = new Set<Promise<void>>();
   const timers: NodeJS.Timeout[] = [];
   const onFault = (error: unknown): void => log.error('errand_failed', { error });
-  const client = createPartitionClient({ nc, timeoutMs: limits.errandTimeoutMs, onFault });
-  const errands = createErrands({ client, partitions: count, clock, slices, log });
+  const client = createPartitionClient({ nc, timeoutMs: limits.outboxTimeoutMs, onFault });
+  const outbox = createOutbox({ client, partitions: count, clock, slices, log });
 
   const { accounts } = options;
   const revocation =
@@ -208,8 +208,8 @@ export function createOwner(options: OwnerOptions): Owner {
           if (directory !== undefined) tell(directory.change(versionOf(partition), effect.host, effect.entry));
           break;
         }
-        case 'errand':
-          errands.look(partition);
+        case 'outbox':
+          outbox.look(partition);
           break;
       }
     }
@@ -311,7 +311,7 @@ export function createOwner(options: OwnerOptions): Owner {
     };
     try {
       await slices.repeat('sweep', slice);
-      errands.look(partition);
+      outbox.look(partition);
       revocation?.look(partition);
     } finally {
       sweeping.delete(partition);
@@ -446,7 +446,7 @@ export function createOwner(options: OwnerOptions): Owner {
     drop: () => manager.drop(),
     async stop() {
       for (const timer of timers) clearInterval(timer);
-      errands.stop();
+      outbox.stop();
       revocation?.stop();
       await manager.stop();
       for (const subscription of subscriptions) subscription.unsubscribe();

@@ -25,7 +25,8 @@ export interface KnownNetwork {
   /** Held since before the last restore, and not confirmed by its peer since. */
   unconfirmed(): Iterable<LeaseRecord>;
   /**
-   * The next after the one that was allocated last, so that an address rests before it is allocated again.
+   * The next after the one that was allocated last, so that an address rests before it is allocated
+   * again.
    */
   freeIndex(last: number): number | undefined;
   isRevoked(serial: string): boolean;

@@ -5,8 +5,8 @@
  *
  * Level, not edge: a look goes through the records of a partition for whatever stands out, after a
  * commit that asked for it and with every sweep. It tells only what is committed (invariant A3),
- * and what it hears back changes the record only if that still says the same. So an errand may be
- * lost, repeated or late, and its process killed anywhere.
+ * and what it hears back changes the record only if that still says the same. So an outbox item may
+ * be lost, repeated or late, and its process killed anywhere.
  */
 import { backoffMs } from '../../lib/backoff.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -32,7 +32,7 @@ import type { Changes, TurnContext } from '../domain/turn.ts';
  * What stands out in a partition. `about` is the same for all that one peer wants; `version` tells
  * them apart.
  */
-export type Errand = { readonly about: string; readonly version: number } & (
+export type OutboxItem = { readonly about: string; readonly version: number } & (
   | {
       readonly kind: 'tell';
       readonly network: NetworkName;
@@ -43,7 +43,7 @@ export type Errand = { readonly about: string; readonly version: number } & (
 );
 
 /** Pure. */
-export function* errandsOf(state: PartitionView, nowMs: number): Generator<Errand, void, void> {
+export function* outboxOf(state: PartitionView, nowMs: number): Generator<OutboxItem, void, void> {
   for (const record of state.vpn.untold()) {
     const { id, network, generation } = record;
     const { incarnation } = state.vpn;
@@ -65,11 +65,11 @@ export function* errandsOf(state: PartitionView, nowMs: number): Generator<Erran
  * What is asked, and the key whose partition it goes to. The operation is the same however often it
  * is asked. Pure.
  */
-export function askOf(errand: Errand): { readonly key: string; readonly ask: WriteAsk } {
-  const ride = (op: string) => ({ rid: op, op: op as OperationId, budgetMs: limits.errandTimeoutMs });
-  switch (errand.kind) {
+export function askOf(item: OutboxItem): { readonly key: string; readonly ask: WriteAsk } {
+  const ride = (op: string) => ({ rid: op, op: op as OperationId, budgetMs: limits.outboxTimeoutMs });
+  switch (item.kind) {
     case 'tell': {
-      const { network, record, incarnation } = errand;
+      const { network, record, incarnation } = item;
       const { tenant, id: peer, generation } = record;
       const told = toldOf(record, incarnation);
       const by = { tenant, peer };
@@ -77,7 +77,7 @@ export function askOf(errand: Errand): { readonly key: string; readonly ask: Wri
       return { key: network, ask: { type: 'network.learn', network, by, told, incarnation, ...ride(op) } };
     }
     case 'release': {
-      const { tenant, peer, network } = errand.lease;
+      const { tenant, peer, network } = item.lease;
       return { key: tenant, ask: { type: 'peer.forgo', tenant, peer, ...ride(`forgo-${peer}-${network}`) } };
     }
   }
@@ -89,60 +89,60 @@ interface PeerThere {
 }
 
 /**
- * Why a peer can't be as it says: the answer is final, and the errand is due again all the same.
+ * Why a peer can't be as it says: the answer is final, and the item is due again all the same.
  * Pure.
  */
-export function problemOf(errand: Errand, { code, body }: Pick<Answer, 'code' | 'body'>): PeerProblem | null {
-  if (errand.kind !== 'tell' || errand.record.kind !== 'peer') return null;
+export function problemOf(item: OutboxItem, { code, body }: Pick<Answer, 'code' | 'body'>): PeerProblem | null {
+  if (item.kind !== 'tell' || item.record.kind !== 'peer') return null;
   if (code === 'not_found') return 'network';
   return code === 'ok' ? ((JSON.parse(body) as { data: Learned | null }).data?.problem ?? null) : null;
 }
 
 /**
- * What the answer changes here; undefined where it settles nothing, and the errand is due again
+ * What the answer changes here; undefined where it settles nothing, and the item is due again
  * later. Pure.
  */
 export function outcomeOf(
-  errand: Errand,
+  item: OutboxItem,
   answer: Pick<Answer, 'code' | 'body'>,
 ): ((state: PartitionView, context: Pick<TurnContext, 'nowMs'>) => Changes) | undefined {
-  switch (errand.kind) {
+  switch (item.kind) {
     case 'tell': {
-      const { record } = errand;
-      const problem = problemOf(errand, answer);
+      const { record } = item;
+      const problem = problemOf(item, answer);
       if (problem !== null && record.kind === 'peer') return (state) => refusedBy(state, record, problem);
       // A network that is gone has nothing to be told of a peer that is gone.
       return answer.code === 'ok' || answer.code === 'not_found' ? (state) => acknowledge(state, record) : undefined;
     }
     case 'release': {
       const isReleased = answer.code === 'ok' && !(JSON.parse(answer.body) as { data: PeerThere }).data.there;
-      return isReleased ? (state, context) => lapse(state, errand.lease, context) : undefined;
+      return isReleased ? (state, context) => lapse(state, item.lease, context) : undefined;
     }
   }
 }
 
-/** A message: what it asks, and for which errands. */
+/** A message: what it asks, and for which items. */
 interface Batch {
   readonly to: number;
-  readonly errands: Errand[];
+  readonly items: OutboxItem[];
   readonly asks: WriteAsk[];
   bytes: number;
 }
 
 /** By the partition that they go to, as many in a message as it holds. Pure. */
-export function batchesOf(errands: readonly Errand[], partitions: number): Batch[] {
+export function batchesOf(items: readonly OutboxItem[], partitions: number): Batch[] {
   const batches: Batch[] = [];
   const open = new Map<number, Batch>();
-  for (const errand of errands) {
-    const { key, ask } = askOf(errand);
+  for (const item of items) {
+    const { key, ask } = askOf(item);
     const to = partitionOf(key, partitions);
     const size = Buffer.byteLength(encodeAsk(ask)) + 1;
     let batch = open.get(to);
     if (batch === undefined || batch.bytes + size > limits.batchBytes) {
-      open.set(to, (batch = { to, errands: [], asks: [], bytes: 0 }));
+      open.set(to, (batch = { to, items: [], asks: [], bytes: 0 }));
       batches.push(batch);
     }
-    batch.errands.push(errand);
+    batch.items.push(item);
     batch.asks.push(ask);
     batch.bytes += size;
   }
@@ -150,10 +150,10 @@ export function batchesOf(errands: readonly Errand[], partitions: number): Batch
 }
 
 /** For a log line, which names no peer. */
-const saidOf = (partition: Partition, errand: Errand) => ({
+const saidOf = (partition: Partition, item: OutboxItem) => ({
   partition: partition.number,
-  errand: errand.kind,
-  network: errand.kind === 'tell' ? errand.network : errand.lease.network,
+  errand: item.kind,
+  network: item.kind === 'tell' ? item.network : item.lease.network,
 });
 
 /** Of one partition: what is under way, and what failed and is not due yet. */
@@ -166,13 +166,13 @@ interface Round {
 
 const newRound = (): Round => ({ underWay: new Set(), failures: new Map(), isLooking: false, isLookWanted: false });
 
-export interface Errands {
+export interface Outbox {
   /** Looks through a partition, and sets out on what is due. */
   look(partition: Partition): void;
   stop(): void;
 }
 
-export interface ErrandOptions {
+export interface OutboxOptions {
   readonly client: PartitionClient;
   readonly partitions: number;
   readonly clock: Clock;
@@ -180,7 +180,7 @@ export interface ErrandOptions {
   readonly log: Log;
 }
 
-export function createErrands({ client, partitions, clock, slices, log }: ErrandOptions): Errands {
+export function createOutbox({ client, partitions, clock, slices, log }: OutboxOptions): Outbox {
   // A partition that is loaded anew is the same object, and what it wants told is in its records.
   const rounds = new WeakMap<Partition, Round>();
   let isStopped = false;
@@ -192,18 +192,18 @@ export function createErrands({ client, partitions, clock, slices, log }: Errand
   }
 
   /**
-   * Those that are due, as many as there is room for. An errand is a step: a hundred thousand may
-   * rest.
+   * Those that are due, as many as there is room for. An outbox item is a step: a hundred thousand
+   * may rest.
    */
-  function* due({ underWay, failures }: Round, errands: Iterable<Errand>): Generator<void, Errand[], void> {
+  function* due({ underWay, failures }: Round, items: Iterable<OutboxItem>): Generator<void, OutboxItem[], void> {
     const nowMs = clock.monotonicMs();
-    const found: Errand[] = [];
-    for (const errand of errands) {
+    const found: OutboxItem[] = [];
+    for (const item of items) {
       yield;
-      if (underWay.size + found.length >= limits.errandsPerSweep) break;
-      const failed = failures.get(errand.about);
-      const rests = failed !== undefined && failed.version === errand.version && failed.dueMs > nowMs;
-      if (!rests && !underWay.has(errand.about)) found.push(errand);
+      if (underWay.size + found.length >= limits.outboxItemsPerSweep) break;
+      const failed = failures.get(item.about);
+      const rests = failed !== undefined && failed.version === item.version && failed.dueMs > nowMs;
+      if (!rests && !underWay.has(item.about)) found.push(item);
     }
     return found;
   }
@@ -215,7 +215,7 @@ export function createErrands({ client, partitions, clock, slices, log }: Errand
     if (round.isLooking) return;
     round.isLooking = true;
     slices
-      .run('errands', looking(partition, round))
+      .run('outbox', looking(partition, round))
       .catch((error: unknown) => log.error('errand_failed', { partition: partition.number, error }))
       .finally(() => {
         round.isLooking = false;
@@ -229,7 +229,7 @@ export function createErrands({ client, partitions, clock, slices, log }: Errand
       round.isLookWanted = false;
       yield* forget(partition, round);
       const looked = partition.view;
-      const found = yield* due(round, errandsOf(looked, clock.nowMs()));
+      const found = yield* due(round, outboxOf(looked, clock.nowMs()));
       partition.survey(
         // It was loaded again: what was found may never have been committed. The next look finds
         // what is there now.
@@ -239,38 +239,38 @@ export function createErrands({ client, partitions, clock, slices, log }: Errand
     }
   }
 
-  function setOutAll(partition: Partition, round: Round, found: readonly Errand[]): void {
+  function setOutAll(partition: Partition, round: Round, found: readonly OutboxItem[]): void {
     // Another look may have been quicker.
-    const errands = runAtOnce(due(round, found));
-    for (const { about } of errands) round.underWay.add(about);
-    for (const batch of batchesOf(errands, partitions)) {
+    const items = runAtOnce(due(round, found));
+    for (const { about } of items) round.underWay.add(about);
+    for (const batch of batchesOf(items, partitions)) {
       setOut(partition, round, batch).catch((error: unknown) =>
         log.error('errand_failed', { partition: partition.number, error }),
       );
     }
   }
 
-  async function setOut(partition: Partition, round: Round, { to, errands, asks }: Batch): Promise<void> {
+  async function setOut(partition: Partition, round: Round, { to, items, asks }: Batch): Promise<void> {
     const answers = await client.ask(to, asks);
-    for (const { about } of errands) round.underWay.delete(about);
+    for (const { about } of items) round.underWay.delete(about);
     if (isStopped) return;
     let isAnyTaken = false;
-    for (const [index, errand] of errands.entries()) {
-      if (settle(partition, round, errand, answers.get(index))) isAnyTaken = true;
+    for (const [index, item] of items.entries()) {
+      if (settle(partition, round, item, answers.get(index))) isAnyTaken = true;
     }
     // Others found no room, or it has changed meanwhile.
     if (isAnyTaken) look(partition);
   }
 
   /** @returns whether it is done; if not, the record says so still, and a later look finds it. */
-  function settle(partition: Partition, round: Round, errand: Errand, answer: Answer | undefined): boolean {
-    const { about, version } = errand;
-    const outcome = answer === undefined ? undefined : outcomeOf(errand, answer);
-    const problem = answer === undefined ? null : problemOf(errand, answer);
-    const isTaken = outcome !== undefined && partition.change('errand', (state, context) => [outcome(state, context)]);
+  function settle(partition: Partition, round: Round, item: OutboxItem, answer: Answer | undefined): boolean {
+    const { about, version } = item;
+    const outcome = answer === undefined ? undefined : outcomeOf(item, answer);
+    const problem = answer === undefined ? null : problemOf(item, answer);
+    const isTaken = outcome !== undefined && partition.change('outbox', (state, context) => [outcome(state, context)]);
     if (outcome !== undefined && problem === null) {
       round.failures.delete(about);
-      if (answer?.code === 'not_found') log.warn('network_is_gone', saidOf(partition, errand));
+      if (answer?.code === 'not_found') log.warn('network_is_gone', saidOf(partition, item));
       return isTaken;
     }
     const before = round.failures.get(about);
@@ -278,18 +278,18 @@ export function createErrands({ client, partitions, clock, slices, log }: Errand
     const restMs = backoffMs(count, { minMs: limits.retryMinMs, maxMs: limits.retryMaxMs });
     round.failures.set(about, { version, count: count + 1, dueMs: clock.monotonicMs() + restMs });
     // Told once. That a peer is there after all is no refusal: it tells by itself.
-    if (count === 0 && problem !== null) log.error('peer_refused', { ...saidOf(partition, errand), problem });
+    if (count === 0 && problem !== null) log.error('peer_refused', { ...saidOf(partition, item), problem });
     else if (count === 0 && answer !== undefined && answer.code !== 'ok') {
-      log.warn('errand_refused', { ...saidOf(partition, errand), code: answer.code });
+      log.warn('errand_refused', { ...saidOf(partition, item), code: answer.code });
     }
     return false;
   }
 
   /** What is wanted no more, and so many that they are worth looking for. */
   function* forget(partition: Partition, { failures }: Round): Generator<void, void, void> {
-    if (failures.size < limits.errandsPerSweep * 2) return;
+    if (failures.size < limits.outboxItemsPerSweep * 2) return;
     const wanted = new Set<string>();
-    for (const { about } of errandsOf(partition.view, clock.nowMs())) {
+    for (const { about } of outboxOf(partition.view, clock.nowMs())) {
       wanted.add(about);
       yield;
     }

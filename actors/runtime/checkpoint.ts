@@ -13,7 +13,7 @@ import { noReading, type CautiousClock, type ClockReading } from '../../lib/caut
 import type { Clock } from '../../lib/clock.ts';
 import { encodeValue, eventBytes, operationBytes, type JournalEntry } from './codec.ts';
 import type { RecordsDigest } from './digest.ts';
-import type { Outbox } from './event-outbox.ts';
+import type { EventOutbox } from './event-outbox.ts';
 import type { Store, StoreWrite, WriteOutcome } from './store.ts';
 
 export interface Checkpointer {
@@ -30,7 +30,7 @@ export interface Checkpointer {
 
 export interface CheckpointerOptions {
   readonly store: Store;
-  readonly outbox: Outbox;
+  readonly outbox: EventOutbox;
   readonly epoch: number;
   readonly clock: Clock;
   readonly expiry: CautiousClock;

@@ -10,7 +10,7 @@ import { keys } from '../../schemas/records/buckets.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Checkpointer } from './checkpoint.ts';
 import { DirtyKeys, Group, type Waiter } from './group.ts';
-import type { Outbox } from './event-outbox.ts';
+import type { EventOutbox } from './event-outbox.ts';
 import type { Store, WriteOutcome } from './store.ts';
 
 export interface CommitsOptions {
@@ -19,7 +19,7 @@ export interface CommitsOptions {
   /** Number of the last entry that the load found. */
   readonly last: number;
   readonly checkpointer: Checkpointer;
-  readonly outbox: Outbox;
+  readonly outbox: EventOutbox;
   readonly clock: Clock;
   /** Each entry says the time of this clock, by which the partition deletes. */
   readonly expiry: CautiousClock;

@@ -35,7 +35,7 @@ export interface ParkedEvents {
   readonly entries: readonly EntryEvents[];
 }
 
-export interface OutboxOptions {
+export interface EventOutboxOptions {
   readonly sink: EventSink;
   readonly clock: Clock;
   /** Number of the last entry that the load found. */
@@ -108,8 +108,8 @@ interface Published {
   readonly counts: ReadonlyMap<TenantId, number>;
 }
 
-export class Outbox {
-  readonly #options: OutboxOptions;
+export class EventOutbox {
+  readonly #options: EventOutboxOptions;
   /** Not published, oldest first; entries without events are left out. */
   #unpublished: EntryEvents[];
   /** By tenant, what a reader of the stream may not see yet; oldest first. */
@@ -134,14 +134,14 @@ export class Outbox {
    * From what a load found. Showing the events of a full journal is long work: an entry is a step
    * (lib/slices.ts).
    */
-  static *opening(options: OutboxOptions): Generator<void, Outbox, void> {
+  static *opening(options: EventOutboxOptions): Generator<void, EventOutbox, void> {
     // From the first that is parked on, all are published again: so they keep their order.
     const parked = options.parked.flatMap(({ entries }) => entries);
     const first = Math.min(...parked.map(({ number }) => number), Infinity);
     const published = options.checkpointed.filter(({ number }) => number < first);
     const later = options.checkpointed.filter(({ number }) => number >= first);
     const unpublished = new Map([...parked, ...later, ...options.pending].map((entry) => [entry.number, entry]));
-    const outbox = new Outbox(options, [...unpublished.values()]);
+    const outbox = new EventOutbox(options, [...unpublished.values()]);
     for (const entry of settlingOf(published)) {
       outbox.#show(entry.events);
       outbox.#count([entry]);
@@ -157,7 +157,7 @@ export class Outbox {
     return outbox;
   }
 
-  private constructor(options: OutboxOptions, unpublished: readonly EntryEvents[]) {
+  private constructor(options: EventOutboxOptions, unpublished: readonly EntryEvents[]) {
     this.#options = options;
     this.#last = options.last;
     const numberOf = ({ entries }: ParkedEvents): number => entries[0]?.number ?? 0;

@@ -22,8 +22,8 @@ function effectKey(effect: Effect): string {
   switch (effect.kind) {
     case 'changed':
       return `changed ${effect.tenant} ${effect.id}`;
-    case 'errand':
-      return 'errand';
+    case 'outbox':
+      return 'outbox';
     case 'bell':
     case 'directory':
       return `${effect.kind} ${effect.host}`;

@@ -20,7 +20,7 @@ import type { Group } from './group.ts';
 import type { Lease } from './lease.ts';
 import { LoadError, loading, type Loaded } from './load.ts';
 import { Operations } from './operations.ts';
-import { Outbox } from './event-outbox.ts';
+import { EventOutbox } from './event-outbox.ts';
 import type { EventSink, Store, WriteOutcome } from './store.ts';
 
 export interface OwnershipOptions {
@@ -63,7 +63,7 @@ export interface OwnershipObserver {
 }
 
 /** Why the journal is full. */
-export const causeOf = (outbox: Outbox): string =>
+export const causeOf = (outbox: EventOutbox): string =>
   outbox.isFull ? 'the stream EVENTS takes no events, and no more can be parked' : 'the checkpoint is behind';
 
 export type LoadCause = 'start' | 'unknown_outcome';
@@ -78,7 +78,7 @@ export interface Serving {
   readonly operations: Operations;
   readonly commits: Commits;
   readonly checkpointer: Checkpointer;
-  readonly outbox: Outbox;
+  readonly outbox: EventOutbox;
   /** Number of the last entry that the load found. */
   readonly loadedLast: number;
   /** Deletions by time go by this clock. */
@@ -357,7 +357,7 @@ export class Ownership {
       if (this.owned?.epoch === epoch) this.#trouble(outcome);
     };
     const { last } = loaded;
-    const opening = Outbox.opening({
+    const opening = EventOutbox.opening({
       sink: events,
       clock,
       last,

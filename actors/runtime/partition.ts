@@ -68,7 +68,7 @@ export interface PartitionOptions {
   readonly observer: PartitionObserver;
 }
 
-type ChangeKind = 'report' | 'hello' | 'sweep' | 'errand';
+type ChangeKind = 'report' | 'hello' | 'sweep' | 'outbox';
 
 /** What is measured; metrics.ts makes prom-client of it. */
 export interface PartitionObserver extends OwnershipObserver {

@@ -46,8 +46,8 @@ export const vpn = {
   vpnPage: 500,
   vpnPageBytes: 640 * KiB,
   /** What partitions have to tell one another (actors/outbox/outbox.ts). */
-  errandsPerSweep: 100,
-  errandTimeoutMs: 3 * seconds,
+  outboxItemsPerSweep: 100,
+  outboxTimeoutMs: 3 * seconds,
   caLifetimeMs: 10 * 365 * days,
   /** Apple accepts no server certificate of over 825 days; client certificates keep to the same. */
   certificateLifetimeMs: 825 * days,

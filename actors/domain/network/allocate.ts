@@ -48,5 +48,5 @@ export function release(state: PartitionView, ask: Of<'network.release'>): Turn 
   const done = repeatable('ok', null);
   if (lease?.state.phase !== 'reserved') return answer(done);
   const lapsed: LeaseRecord = { ...lease, state: { phase: 'reserved', atMs: 0 } };
-  return answer(done, { ...noChanges, records: [lapsed], effects: [{ kind: 'errand' }] });
+  return answer(done, { ...noChanges, records: [lapsed], effects: [{ kind: 'outbox' }] });
 }

@@ -148,9 +148,9 @@ const leaseOf = (
 });
 
 /**
- * The tenant's actor answers that the peer is not there: the address is free, if it is still this one that has
- * it. A lease that was held before a restore, of a peer that is not there: its certificates are
- * refused.
+ * The tenant's actor answers that the peer is not there: the address is free, if it is still this
+ * one that has it. A lease that was held before a restore, of a peer that is not there: its
+ * certificates are refused.
  */
 export function lapse(state: PartitionView, asked: LeaseRecord, { nowMs }: Pick<TurnContext, 'nowMs'>): Changes {
   const network = state.vpn.network(asked.network);

@@ -30,7 +30,7 @@ export const told = (record: PeerRecord | PeerTombstoneRecord): Changes => ({
   records: [record],
   deletes: [],
   events: [],
-  effects: [{ kind: 'errand' }],
+  effects: [{ kind: 'outbox' }],
 });
 
 /** Nothing that its network or a file shows. */

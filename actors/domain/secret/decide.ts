@@ -167,5 +167,5 @@ export function replace(state: PartitionView, ask: Of<'secret.replace'>, context
     replaced += found.count;
   }
   const reply = data('ok', { replaced });
-  return answer(reply, { ...noChanges, records, effects: [{ kind: 'errand' }] });
+  return answer(reply, { ...noChanges, records, effects: [{ kind: 'outbox' }] });
 }

@@ -1,6 +1,6 @@
 /**
- * Decisions about VPN networks: what they allocate, what they are told, what they refuse, and secrets
- * sealed anew.
+ * Decisions about VPN networks: what they allocate, what they are told, what they refuse, and
+ * secrets sealed anew.
  */
 import t from 'tap';
 import { lapse } from '../../../actors/domain/network/learn.ts';
@@ -186,7 +186,7 @@ t.test('a reservation: the same for the same peer, for tenants that may have one
     write(state, { type: 'network.release', network: home, by: { tenant: acme, peer: of } });
   const released = release();
   t.equal(released.code, 'ok');
-  t.match(released.changes, { records: [{ state: { phase: 'reserved', atMs: 0 } }], effects: [{ kind: 'errand' }] });
+  t.match(released.changes, { records: [{ state: { phase: 'reserved', atMs: 0 } }], effects: [{ kind: 'outbox' }] });
   t.equal(release(peerId()).code, 'ok', 'nothing to give back');
   const record = peerRecord({ id: peer }, 'phone', indexOf(first));
   learn(state, record);
@@ -473,7 +473,7 @@ t.test('secrets are found by the key that they are under, and replaced where the
   const ask = { type: 'secret.replace', partition: 0, items } as const;
   const replaced = write(state, ask);
   t.same(dataOf(replaced), { replaced: 9 });
-  t.match(replaced.changes.effects, [{ kind: 'errand' }], 'the network hears of the new preshared keys');
+  t.match(replaced.changes.effects, [{ kind: 'outbox' }], 'the network hears of the new preshared keys');
   t.same(stale(), [
     { place: { of: 'peer', tenant: acme, peer: laptop.id, field: 'password' }, sealed: sealed('changed') },
   ]);

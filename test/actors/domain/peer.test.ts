@@ -52,7 +52,7 @@ t.test('a peer is created, shown, listed newest first, and is nobody else’s', 
     inserted_at: '1970-01-01T00:16:40.000Z',
   });
   t.notMatch(JSON.stringify(created.body), /v1\.k1/, 'no secret is shown');
-  t.same(created.changes.effects, [{ kind: 'errand' }], 'its network is told');
+  t.same(created.changes.effects, [{ kind: 'outbox' }], 'its network is told');
   t.match(created.changes.records, [{ kind: 'peer', generation: 1, told: 0, enabled: true, revoked: [], renewed: [] }]);
 
   const again = write(state, ask, nowMs + 5);
@@ -410,7 +410,7 @@ t.test('peer.forgo: a peer that is there tells its network again; one that is no
   const askFor = (peer: PeerRecord['id']) => write(state, { type: 'peer.forgo', tenant: acme, peer });
   const there = askFor(told.id);
   t.same(dataOf(there), { there: true });
-  t.match(there.changes, { records: [{ told: 0, generation: 1 }], effects: [{ kind: 'errand' }] });
+  t.match(there.changes, { records: [{ told: 0, generation: 1 }], effects: [{ kind: 'outbox' }] });
   t.ok(isEmpty(askFor(untold.id).changes));
 
   const never = createAsk('late', 4);

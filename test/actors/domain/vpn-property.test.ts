@@ -7,7 +7,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { decideWrite } from '../../../actors/domain/decide.ts';
-import { askOf, errandsOf, outcomeOf, type Errand } from '../../../actors/outbox/outbox.ts';
+import { askOf, outboxOf, outcomeOf, type OutboxItem } from '../../../actors/outbox/outbox.ts';
 import { toldOf } from '../../../actors/domain/peer/view.ts';
 import { PartitionState, recordKey, type StateRecord } from '../../../actors/domain/state.ts';
 import { expiredOfVpn } from '../../../actors/domain/sweep.ts';
@@ -41,7 +41,7 @@ type Step =
   | { do: 'create'; tenant: number; name: number }
   | { do: 'disable' | 'enable' | 'rotate' | 'certify' | 'remove' | 'rename'; which: number }
   | { do: 'deliver' | 'lose' | 'double' | 'answer'; which: number }
-  | { do: 'errand'; side: number; which: number }
+  | { do: 'outbox'; side: number; which: number }
   | { do: 'restart'; side: number }
   | { do: 'pass' };
 
@@ -81,7 +81,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       which,
     }),
   },
-  { weight: 7, arbitrary: fc.record({ do: fc.constant('errand' as const), side: fc.nat({ max: 1 }), which }) },
+  { weight: 7, arbitrary: fc.record({ do: fc.constant('outbox' as const), side: fc.nat({ max: 1 }), which }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('restart' as const), side: fc.nat({ max: 1 }) }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('pass' as const) }) },
 );
@@ -140,7 +140,7 @@ function createWorld() {
     });
   }
 
-  function errand(side: Side, found: Errand): void {
+  function deliver(side: Side, found: OutboxItem): void {
     const { ask } = askOf(found);
     const to = side === 'tenants' ? 'network' : 'tenants';
     messages.push({
@@ -221,11 +221,11 @@ function createWorld() {
         answer?.();
         return;
       }
-      case 'errand': {
+      case 'outbox': {
         const side = sides[next.side] as Side;
-        const all = [...errandsOf(states[side], nowMs)];
+        const all = [...outboxOf(states[side], nowMs)];
         const found = all[next.which % Math.max(1, all.length)];
-        if (found !== undefined) errand(side, found);
+        if (found !== undefined) deliver(side, found);
         return;
       }
       case 'restart':
@@ -267,8 +267,8 @@ function createWorld() {
   function settle(): void {
     for (let round = 0; round < 20; round++) {
       for (const side of sides) {
-        for (const found of [...errandsOf(states[side], nowMs)]) {
-          errand(side, found);
+        for (const found of [...outboxOf(states[side], nowMs)]) {
+          deliver(side, found);
           const message = messages.pop();
           if (message !== undefined) message.then(take(message.to, message.ask));
           check();
@@ -276,7 +276,7 @@ function createWorld() {
       }
       nowMs += limits.reservationTtlMs;
     }
-    const left = sides.flatMap((side) => [...errandsOf(states[side], nowMs)]);
+    const left = sides.flatMap((side) => [...outboxOf(states[side], nowMs)]);
     if (left.length > 0) fail(`it does not come to rest: ${left.map(({ about }) => about).join()}`);
   }
 

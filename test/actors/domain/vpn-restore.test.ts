@@ -1,13 +1,13 @@
 /**
  * A restore brings the tenants' partition and the network's back as of different moments (ADR 13).
- * Whatever was done between: no address is two peers' in silence, none stays allocated without a peer,
- * every certificate that either side knows to be revoked stays so, and each peer is either as its
- * network has it, or says what is wrong with it.
+ * Whatever was done between: no address is two peers' in silence, none stays allocated without a
+ * peer, every certificate that either side knows to be revoked stays so, and each peer is either as
+ * its network has it, or says what is wrong with it.
  */
 import fc from 'fast-check';
 import t from 'tap';
 import { decideWrite } from '../../../actors/domain/decide.ts';
-import { askOf, errandsOf, outcomeOf, problemOf } from '../../../actors/outbox/outbox.ts';
+import { askOf, outboxOf, outcomeOf, problemOf } from '../../../actors/outbox/outbox.ts';
 import { peerView, toldOf } from '../../../actors/domain/peer/view.ts';
 import { PartitionState, recordKey, type StateRecord } from '../../../actors/domain/state.ts';
 import type { Changes, Turn } from '../../../actors/domain/turn.ts';
@@ -28,7 +28,7 @@ const other = { tenants: 'network', network: 'tenants' } as const;
 type Step =
   | { do: 'create'; tenant: number }
   | { do: 'disable' | 'rotate' | 'certify' | 'remove'; which: number }
-  | { do: 'errand'; side: number; which: number }
+  | { do: 'outbox'; side: number; which: number }
   | { do: 'copy'; side: number }
   | { do: 'settle' | 'pass' };
 
@@ -42,7 +42,7 @@ const use: fc.Arbitrary<Step> = fc.oneof(
       which,
     }),
   },
-  { weight: 5, arbitrary: fc.record({ do: fc.constant('errand' as const), side: fc.nat({ max: 1 }), which }) },
+  { weight: 5, arbitrary: fc.record({ do: fc.constant('outbox' as const), side: fc.nat({ max: 1 }), which }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('settle' as const, 'pass' as const) }) },
 );
 const copy: fc.Arbitrary<Step> = fc.record({ do: fc.constant('copy' as const), side: fc.nat({ max: 1 }) });
@@ -80,8 +80,8 @@ function createWorld() {
   };
 
   /** @returns whether it is settled. */
-  function errand(side: Side, which: number): boolean {
-    const all = [...errandsOf(states[side], nowMs)];
+  function deliver(side: Side, which: number): boolean {
+    const all = [...outboxOf(states[side], nowMs)];
     const found = all[which % Math.max(1, all.length)];
     if (found === undefined) return true;
     const { ask } = askOf(found);
@@ -93,9 +93,9 @@ function createWorld() {
   function settle(): void {
     for (let round = 0; round < 8; round++) {
       for (const side of sides) {
-        const count = [...errandsOf(states[side], nowMs)].length;
+        const count = [...outboxOf(states[side], nowMs)].length;
         // One that is settled leaves its place to the next.
-        for (let at = 0, n = 0; n < count; n++) if (!errand(side, at)) at++;
+        for (let at = 0, n = 0; n < count; n++) if (!deliver(side, at)) at++;
       }
       nowMs += limits.reservationTtlMs;
     }
@@ -114,8 +114,8 @@ function createWorld() {
       case 'create':
         create(tenants[next.tenant] as TenantId);
         return;
-      case 'errand':
-        errand(sides[next.side] as Side, next.which);
+      case 'outbox':
+        deliver(sides[next.side] as Side, next.which);
         return;
       case 'copy':
         copies[sides[next.side] as Side] = new Map(stored[sides[next.side] as Side]);
@@ -202,7 +202,7 @@ function createWorld() {
       settle();
     }
     if (live().some(({ problem }) => problem !== undefined)) fail('a problem stays');
-    for (const side of sides) if ([...errandsOf(states[side], nowMs)].length > 0) fail('it does not come to rest');
+    for (const side of sides) if ([...outboxOf(states[side], nowMs)].length > 0) fail('it does not come to rest');
     check();
   }
 

@@ -1,9 +1,9 @@
 /**
  * Two partitions over stores whose acknowledgements get lost and whose writes land late, the
- * errands between them, and requests that stop anywhere. A run that fails names its seed.
+ * outbox items between them, and requests that stop anywhere. A run that fails names its seed.
  */
 import t from 'tap';
-import { createErrands } from '../../../actors/outbox/outbox.ts';
+import { createOutbox } from '../../../actors/outbox/outbox.ts';
 import type { PartitionClient } from '../../../lib/rpc/partition-client.ts';
 import type { Partition } from '../../../actors/runtime/partition.ts';
 import { sleep } from '../../../lib/backoff.ts';
@@ -44,7 +44,7 @@ async function run(seed: number): Promise<string[]> {
     },
     stop: () => {},
   };
-  const errands = createErrands({ client, partitions: 2, clock, slices: createSlices(systemClock), log: quietLog });
+  const outbox = createOutbox({ client, partitions: 2, clock, slices: createSlices(systemClock), log: quietLog });
   const partitions = [0, 1].map((number) =>
     createPartition(
       {
@@ -52,7 +52,7 @@ async function run(seed: number): Promise<string[]> {
         store: createMemoryStore(new MemoryBucket(), network),
         events: createMemorySink([]),
         onEffects: (partition, effects) => {
-          for (const { kind } of effects) if (kind === 'errand') errands.look(partition);
+          for (const { kind } of effects) if (kind === 'outbox') outbox.look(partition);
         },
       },
       clock,
@@ -117,7 +117,7 @@ async function run(seed: number): Promise<string[]> {
   };
   for (let round = 0; round < 200 && !isAtRest(); round++) {
     aheadMs += limits.reservationTtlMs;
-    for (const partition of partitions) errands.look(partition);
+    for (const partition of partitions) outbox.look(partition);
     await sleep(5);
   }
   const known = allocator.view.vpn.network(home);
@@ -130,13 +130,13 @@ async function run(seed: number): Promise<string[]> {
   }
   for (const peer of acknowledged) if (!records.has(peer)) faults.push(`${peer} was acknowledged`);
   if (records.size > 10) faults.push('over the cap');
-  errands.stop();
+  outbox.stop();
   await Promise.all(partitions.map(async (partition) => partition.release()));
   return faults.map((fault) => `seed ${seed}: ${fault}`);
 }
 
 t.test(
-  'storms over both stores and all errands: what was acknowledged is there, and every address is somebody’s',
+  'storms over both stores and all outbox items: what was acknowledged is there, and every address is somebody’s',
   async (t) => {
     for (let seed = 1; seed <= 20; seed++) t.same(await run(seed), [], `seed ${seed}`);
   },

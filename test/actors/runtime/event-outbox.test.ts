@@ -3,7 +3,7 @@
  */
 import t from 'tap';
 import { throttleMs } from '../../../actors/runtime/commits.ts';
-import { Outbox, type EntryEvents, type OutboxOptions } from '../../../actors/runtime/event-outbox.ts';
+import { EventOutbox, type EntryEvents, type EventOutboxOptions } from '../../../actors/runtime/event-outbox.ts';
 import type { EventSink } from '../../../actors/runtime/store.ts';
 import { sleep } from '../../../lib/backoff.ts';
 import { systemClock } from '../../../lib/clock.ts';
@@ -78,8 +78,8 @@ t.test('what waits is bounded, and room comes with the stream', async (t) => {
   const stream = switchable();
   stream.state.isAway = true;
   const empty = { last: 0, mark: 0, pending: [], checkpointed: [], parked: [] };
-  const options: OutboxOptions = { sink: stream.events, clock: systemClock, onFailure: () => {}, ...empty };
-  const outbox = runAtOnce(Outbox.opening(options));
+  const options: EventOutboxOptions = { sink: stream.events, clock: systemClock, onFailure: () => {}, ...empty };
+  const outbox = runAtOnce(EventOutbox.opening(options));
   t.teardown(() => outbox.stop());
   const entry = (number: number): EntryEvents => ({
     number,
@@ -130,7 +130,7 @@ t.test('what is wanted while a publication ends is published, at whichever momen
     const sink: EventSink = {
       publish: () => (++publications === 1 ? new Promise((resolve) => (acknowledge = resolve)) : Promise.resolve()),
     };
-    const outbox = runAtOnce(Outbox.opening({ sink, clock: systemClock, onFailure: () => {}, ...empty }));
+    const outbox = runAtOnce(EventOutbox.opening({ sink, clock: systemClock, onFailure: () => {}, ...empty }));
     // It has looked, and nothing was there.
     await sleep(0);
     outbox.offer(entry(1));
@@ -152,7 +152,7 @@ t.test('a page of recent events is bounded, and the pages are all', (t) => {
   const pending = [{ number: 1, events }];
   const empty = { last: 1, mark: 0, pending, checkpointed: [], parked: [] };
   const { events: sink } = switchable();
-  const outbox = runAtOnce(Outbox.opening({ sink, clock: systemClock, onFailure: () => {}, ...empty }));
+  const outbox = runAtOnce(EventOutbox.opening({ sink, clock: systemClock, onFailure: () => {}, ...empty }));
   const scope = { tenant, container: null, limit: 5000 };
   const ids: string[] = [];
   for (let more = true; more;) {

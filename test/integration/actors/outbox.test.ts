@@ -1,9 +1,9 @@
 /**
- * The VPN's records over the partition runtime, and the errands between partitions, on a real
+ * The VPN's records over the partition runtime, and the items between partitions, on a real
  * nats-server at the end.
  */
 import t, { type Test } from 'tap';
-import { askOf, batchesOf, createErrands, errandsOf, outcomeOf } from '../../../actors/outbox/outbox.ts';
+import { askOf, batchesOf, createOutbox, outboxOf, outcomeOf } from '../../../actors/outbox/outbox.ts';
 import type { PartitionClient } from '../../../lib/rpc/partition-client.ts';
 import type { Partition } from '../../../actors/runtime/partition.ts';
 import type { Store, WriteOutcome } from '../../../actors/runtime/store.ts';
@@ -99,12 +99,12 @@ async function fill(partition: Partition): Promise<void> {
       await writeOf(partition, { type: 'peer.rotate', ...of, replaces: serial, keys: keysOf(), op: operation() });
     }
     const [untold] = [...partition.view.vpn.untold()].filter(({ id }) => id === peer);
-    for (const errand of errandsOf(partition.view, 0)) {
-      if (errand.kind !== 'tell' || errand.record !== untold || name === 'stays') continue;
-      const { ask } = askOf(errand);
+    for (const item of outboxOf(partition.view, 0)) {
+      if (item.kind !== 'tell' || item.record !== untold || name === 'stays') continue;
+      const { ask } = askOf(item);
       const answer = await writeOf(partition, ask);
-      const outcome = outcomeOf(errand, answer);
-      if (outcome !== undefined) partition.change('errand', (state, context) => [outcome(state, context)]);
+      const outcome = outcomeOf(item, answer);
+      if (outcome !== undefined) partition.change('outbox', (state, context) => [outcome(state, context)]);
     }
   }
   await reserve(partition);
@@ -208,7 +208,7 @@ t.test('what is not committed is neither answered nor told', async (t) => {
     },
     stop: () => {},
   };
-  const errands = createErrands({
+  const outbox = createOutbox({
     client,
     partitions: 1,
     clock: systemClock,
@@ -225,7 +225,7 @@ t.test('what is not committed is neither answered nor told', async (t) => {
     'the list with it': readOf(partition, { type: 'peer.list', tenant: acme, limit: 9, before: null }),
     'its name': readOf(partition, { type: 'peer.check', tenant: acme, name: 'a' }),
   };
-  errands.look(partition);
+  outbox.look(partition);
   for (const [what, answer] of Object.entries(waiting)) t.ok(await isPending(answer), what);
   t.same(asked, [], 'its network');
   t.equal((await readOf(partition, { type: 'network.get', network: other })).code, 'ok', 'another network');
@@ -234,85 +234,88 @@ t.test('what is not committed is neither answered nor told', async (t) => {
   t.match(asked, [{ type: 'network.learn', by: { peer }, told: { there: true, generation: 1 } }]);
 });
 
-t.test('one errand for a peer at a time, so many at once, again later where one fails, none for ever', async (t) => {
-  let ms = 1_000_000;
-  const clock: Clock = { nowMs: () => ms, monotonicMs: () => ms };
-  const partition = createPartition(
-    { store: createMemoryStore(new MemoryBucket()), events: createMemorySink([]) },
-    clock,
-  );
-  await partition.start();
-  t.teardown(() => partition.release());
-  const count = limits.errandsPerSweep + 20;
-  await writeOf(partition, {
-    type: 'tenant.put',
-    tenant: acme,
-    settings: { caps: { vpn_peers: null } },
-    op: operation(),
-  });
-  for (let index = 0; index < count; index++) {
-    const made = madePeer(`p${index}`, index + 2);
-    await writeOf(partition, { type: 'peer.create', tenant: acme, peer: peerId(), made, op: operation() });
-  }
-  const rounds: { asks: readonly Ask[]; answer: (code: 'ok' | 'conflict' | undefined) => void }[] = [];
-  const client: PartitionClient = {
-    ask: async (_, asks) =>
-      new Promise((resolve) =>
-        rounds.push({
-          asks,
-          answer: (code) =>
-            resolve(new Map(code === undefined ? [] : asks.map((_, index) => [index, { index, code, body: '{}' }]))),
-        }),
-      ),
-    stop: () => {},
-  };
-  const errands = createErrands({ client, partitions: 1, clock, slices: createSlices(systemClock), log: quietLog });
-  const untold = (): number => [...partition.view.vpn.untold()].length;
-  const settled = async (): Promise<void> => sleep(20);
-  const next = async (): Promise<void> => void (await until('a round of asks', () => rounds.length > 0));
+t.test(
+  'one outbox item for a peer at a time, so many at once, again later where one fails, none for ever',
+  async (t) => {
+    let ms = 1_000_000;
+    const clock: Clock = { nowMs: () => ms, monotonicMs: () => ms };
+    const partition = createPartition(
+      { store: createMemoryStore(new MemoryBucket()), events: createMemorySink([]) },
+      clock,
+    );
+    await partition.start();
+    t.teardown(() => partition.release());
+    const count = limits.outboxItemsPerSweep + 20;
+    await writeOf(partition, {
+      type: 'tenant.put',
+      tenant: acme,
+      settings: { caps: { vpn_peers: null } },
+      op: operation(),
+    });
+    for (let index = 0; index < count; index++) {
+      const made = madePeer(`p${index}`, index + 2);
+      await writeOf(partition, { type: 'peer.create', tenant: acme, peer: peerId(), made, op: operation() });
+    }
+    const rounds: { asks: readonly Ask[]; answer: (code: 'ok' | 'conflict' | undefined) => void }[] = [];
+    const client: PartitionClient = {
+      ask: async (_, asks) =>
+        new Promise((resolve) =>
+          rounds.push({
+            asks,
+            answer: (code) =>
+              resolve(new Map(code === undefined ? [] : asks.map((_, index) => [index, { index, code, body: '{}' }]))),
+          }),
+        ),
+      stop: () => {},
+    };
+    const outbox = createOutbox({ client, partitions: 1, clock, slices: createSlices(systemClock), log: quietLog });
+    const untold = (): number => [...partition.view.vpn.untold()].length;
+    const settled = async (): Promise<void> => sleep(20);
+    const next = async (): Promise<void> => void (await until('a round of asks', () => rounds.length > 0));
 
-  errands.look(partition);
-  errands.look(partition);
-  await next();
-  t.same(
-    rounds.map(({ asks }) => asks.length),
-    [limits.errandsPerSweep],
-    'each is under way once',
-  );
-  rounds.shift()?.answer('ok');
-  await next();
-  t.equal(untold(), 20);
-  t.same(
-    rounds.map(({ asks }) => asks.length),
-    [20],
-    'the others follow',
-  );
-  rounds.shift()?.answer(undefined);
-  await settled();
-  errands.look(partition);
-  await settled();
-  t.same(rounds, [], 'nobody answered: not at once again');
-  ms += limits.retryMinMs + 1;
-  errands.look(partition);
-  await next();
-  t.same(
-    rounds.map(({ asks }) => asks.length),
-    [20],
-  );
-  rounds.shift()?.answer('conflict');
-  await settled();
-  ms += limits.retryMinMs + 1;
-  errands.look(partition);
-  await settled();
-  t.same(rounds, [], 'and later each time');
-  ms += limits.retryMaxMs;
-  errands.look(partition);
-  await next();
-  rounds.shift()?.answer('ok');
-  await until('all is told', () => untold() === 0);
-  errands.look(partition);
-  t.same(rounds, []);
-});
+    outbox.look(partition);
+    outbox.look(partition);
+    await next();
+    t.same(
+      rounds.map(({ asks }) => asks.length),
+      [limits.outboxItemsPerSweep],
+      'each is under way once',
+    );
+    rounds.shift()?.answer('ok');
+    await next();
+    t.equal(untold(), 20);
+    t.same(
+      rounds.map(({ asks }) => asks.length),
+      [20],
+      'the others follow',
+    );
+    rounds.shift()?.answer(undefined);
+    await settled();
+    outbox.look(partition);
+    await settled();
+    t.same(rounds, [], 'nobody answered: not at once again');
+    ms += limits.retryMinMs + 1;
+    outbox.look(partition);
+    await next();
+    t.same(
+      rounds.map(({ asks }) => asks.length),
+      [20],
+    );
+    rounds.shift()?.answer('conflict');
+    await settled();
+    ms += limits.retryMinMs + 1;
+    outbox.look(partition);
+    await settled();
+    t.same(rounds, [], 'and later each time');
+    ms += limits.retryMaxMs;
+    outbox.look(partition);
+    await next();
+    rounds.shift()?.answer('ok');
+    await until('all is told', () => untold() === 0);
+    outbox.look(partition);
+    t.same(rounds, []);
+  },
+);
 
 t.test('what is asked of whom, and what the answers change', (t) => {
   const [peer, told] = [peerRecord({ told: 0 }), peerRecord()];
@@ -329,7 +332,7 @@ t.test('what is asked of whom, and what the answers change', (t) => {
   const old = leaseOf(5, acme, peerId(), { phase: 'reserved', atMs: 1000 });
   const young = leaseOf(6, acme, peerId(), { phase: 'reserved', atMs: 1001 });
   const state = stateOf(networkRecord(), peer, told, gone, old, young, heldOf(told));
-  const found = [...errandsOf(state, 1000 + limits.reservationTtlMs)];
+  const found = [...outboxOf(state, 1000 + limits.reservationTtlMs)];
   t.match(found, [
     { kind: 'tell', record: { id: peer.id } },
     { kind: 'tell', record: { id: gone.id } },
@@ -355,8 +358,8 @@ t.test('what is asked of whom, and what the answers change', (t) => {
     ['there', release, { code: 'ok', body: '{"data":{"there":true}}' }, undefined, []],
     ['unknown', release, { code: 'internal', body: '{"error":"internal"}' }, undefined, []],
   ] as const;
-  for (const [what, errand, answer, records, deletes] of cases) {
-    const changes = outcomeOf(errand, answer)?.(state, { nowMs: 1 });
+  for (const [what, item, answer, records, deletes] of cases) {
+    const changes = outcomeOf(item, answer)?.(state, { nowMs: 1 });
     if (records === undefined) t.equal(changes, undefined, what);
     else {
       t.match(changes?.records, records, what);
@@ -367,7 +370,7 @@ t.test('what is asked of whom, and what the answers change', (t) => {
     return { serial: String(index).padStart(40, 'f'), notAfterMs: farMs, atMs: 1, reason: 'superseded' as const };
   });
   const large = Array.from({ length: 6 }, (_, index) => peerRecord({ told: 0, revoked }, `p${index}`));
-  const batches = batchesOf([...errandsOf(stateOf(...large), 0)], 1);
+  const batches = batchesOf([...outboxOf(stateOf(...large), 0)], 1);
   t.ok(batches.length > 1, 'a message holds so much');
   t.equal(batches.flatMap(({ asks: each }) => each).length, 6);
   t.end();
