@@ -195,9 +195,9 @@ export function createOwner(options: OwnerOptions): Owner {
   function carryOut(partition: Partition, effects: Iterable<OutgoingEffect>): void {
     for (const effect of effects) {
       switch (effect.kind) {
-        case 'bell': {
-          const bell: Doorbell = { ...spoken, partition: partition.number, rid: effect.requestId };
-          nc.publish(subjects.desired(effect.host, partition.number), JSON.stringify(bell));
+        case 'doorbell': {
+          const doorbell: Doorbell = { ...spoken, partition: partition.number, rid: effect.requestId };
+          nc.publish(subjects.desired(effect.host, partition.number), JSON.stringify(doorbell));
           break;
         }
         case 'changed':
@@ -421,12 +421,12 @@ export function createOwner(options: OwnerOptions): Owner {
   }
 
   /**
-   * Bells may have been lost with the owner before: every host of the partition is asked to look.
+   * Doorbells may have been lost with the owner before: every host of the partition is asked to look.
    */
   function ringAll(partition: Partition): void {
     for (const host of partition.view.hostsWithContainers()) {
-      const bell: Doorbell = { ...spoken, partition: partition.number, rid: null };
-      nc.publish(subjects.desired(host, partition.number), JSON.stringify(bell));
+      const doorbell: Doorbell = { ...spoken, partition: partition.number, rid: null };
+      nc.publish(subjects.desired(host, partition.number), JSON.stringify(doorbell));
     }
   }
 

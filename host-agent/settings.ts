@@ -158,7 +158,7 @@ export const settings = {
     'Between heartbeats, and between questions to the engine whether it is there.',
     limits.beatIntervalMs,
   ),
-  SYNC_INTERVAL_MS: ms('Between full syncs of the desired set, without a bell.', limits.syncIntervalMs),
+  SYNC_INTERVAL_MS: ms('Between full syncs of the desired set, without a doorbell.', limits.syncIntervalMs),
   STOP_GRACE_MS: ms('From the stop signal to the kill.', limits.stopGraceMs, 0),
   RESTART_BACKOFF_MIN_MS: ms('First pause before a restart.', limits.restartBackoffMinMs),
   RESTART_BACKOFF_MAX_MS: ms('Longest pause before a restart.', limits.restartBackoffMaxMs),

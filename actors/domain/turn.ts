@@ -78,7 +78,7 @@ export interface EventDraft {
 
 /** Done after the commit; all of them may be lost, and none is harmful twice. */
 export type Effect =
-  | { readonly kind: 'bell'; readonly host: HostKey }
+  | { readonly kind: 'doorbell'; readonly host: HostKey }
   | { readonly kind: 'changed'; readonly tenant: TenantId; readonly id: ContainerId }
   | { readonly kind: 'directory'; readonly host: HostKey; readonly entry: DirectoryEntry | null }
   /** Another partition has to learn something; the outbox finds out what from the records. */

@@ -24,7 +24,7 @@ function effectKey(effect: Effect): string {
       return `changed ${effect.tenant} ${effect.id}`;
     case 'outbox':
       return 'outbox';
-    case 'bell':
+    case 'doorbell':
     case 'directory':
       return `${effect.kind} ${effect.host}`;
   }

@@ -1,6 +1,6 @@
 /**
  * A host with room for everything, which runs nothing: it enrols, says hello and beats, so that
- * containers are placed on it and bells rung. What agents cost is measured elsewhere.
+ * containers are placed on it and doorbells rung. What agents cost is measured elsewhere.
  */
 import { createUser, type KeyPair } from '@nats-io/nkeys';
 import { connect, jwtAuthenticator, type NatsConnection } from '@nats-io/transport-node';

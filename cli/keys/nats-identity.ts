@@ -199,8 +199,8 @@ async function keptAccount(folder: string, name: string, key: KeyPair, claims: P
 }
 
 /**
- * What a gateway does: it asks owners, and actors for what JetStream holds, and hears bells. It has
- * no right to ask JetStream: with any, a reply of its choice would make the server write for it
+ * What a gateway does: it asks owners, and actors for what JetStream holds, and hears doorbells. It
+ * has no right to ask JetStream: with any, a reply of its choice would make the server write for it
  * (ADR 18).
  */
 const gatewayPermissions = (publicKey: string): Partial<User> => ({

@@ -32,7 +32,7 @@ export interface Redis extends Restartable {
 
 const username = 'gateway';
 
-/** What a gateway does: counts with an end, bells, and asking whether Redis is ready. */
+/** What a gateway does: counts with an end, doorbells, and asking whether Redis is ready. */
 export const gatewayUser = (password: string): string =>
   `user ${username} on >${password} resetkeys ~longshore:* resetchannels &longshore.* -@all +incrby +expire +publish +subscribe +info`;
 

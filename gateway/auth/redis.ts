@@ -1,8 +1,8 @@
 /**
- * Redis as the gateways' shared memory: what each let through (rate limits), and bells for
+ * Redis as the gateways' shared memory: what each let through (rate limits), and doorbells for
  * revocations. Nothing waits for it and nothing is lost with it: without it limits are each
  * gateway's own, and revocations come by the poll. Nothing in it is believed either, for others may
- * write to it: a bell only makes this gateway ask the owner of a partition, counts leave every
+ * write to it: a doorbell only makes this gateway ask the owner of a partition, counts leave every
  * tenant a share of its rate, and a connection that says too much is left for a while.
  */
 import { connect as connectPlain, type Socket } from 'node:net';
@@ -37,9 +37,9 @@ export interface SharedMemoryOptions {
   readonly tenantRates: RateLimiter;
   readonly clock: Clock;
   readonly log: Log;
-  readonly onBell: (partition: number) => void;
-  /** A bell may have been missed, or was none of ours: any owner may have news. */
-  readonly onBellsLost: () => void;
+  readonly onDoorbell: (partition: number) => void;
+  /** A doorbell may have been missed, or was none of ours: any owner may have news. */
+  readonly onDoorbellsLost: () => void;
 }
 
 /** What arrives is shown to `seen`, as soon as it does. */
@@ -144,16 +144,16 @@ export function connectSharedMemory(options: SharedMemoryOptions): SharedMemory 
   subscriber.redis.on('ready', () => {
     subscriber.redis
       .subscribe(channel)
-      .then(options.onBellsLost, (error: unknown) => log.warn('redis_subscribe', { error }));
+      .then(options.onDoorbellsLost, (error: unknown) => log.warn('redis_subscribe', { error }));
   });
-  const mayRing = perSecond(limits.redisBellsPerSecond, options.clock);
+  const mayRing = perSecond(limits.redisDoorbellsPerSecond, options.clock);
   subscriber.redis.on('messageBuffer', (_channel: Buffer, message: Buffer) => {
     subscriber.understood();
-    // After the pause all owners are asked, so no bell is missed.
-    if (!mayRing()) return subscriber.leave('too many bells');
-    const partition = partitionOfBell(message);
-    if (partition === undefined) options.onBellsLost();
-    else options.onBell(partition);
+    // After the pause all owners are asked, so no doorbell is missed.
+    if (!mayRing()) return subscriber.leave('too many doorbells');
+    const partition = partitionOfDoorbell(message);
+    if (partition === undefined) options.onDoorbellsLost();
+    else options.onDoorbell(partition);
   });
   for (const { redis } of [commands, subscriber]) redis.connect().catch(() => {}); // 'error' tells; it tries again
 
@@ -174,7 +174,7 @@ export function connectSharedMemory(options: SharedMemoryOptions): SharedMemory 
 }
 
 /** Undefined where a message names no partition, as those from before 0.1.0 do not. */
-function partitionOfBell(message: Buffer): number | undefined {
+function partitionOfDoorbell(message: Buffer): number | undefined {
   const text = message.length <= 4 ? message.toString('latin1') : '';
   return /^\d+$/.test(text) ? Number(text) : undefined;
 }

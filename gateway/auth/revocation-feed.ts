@@ -1,13 +1,13 @@
 /**
  * Keeps the revocations up to date: asks the owner of every partition at start, every minute, and
- * when a bell rings. An owner tells what changed since the cursor that this gateway has, in pages.
+ * when a doorbell rings. An owner tells what changed since the cursor that this gateway has, in pages.
  * Until the owner of a tenant's partition has been heard once, whether a token of that tenant is
  * revoked is unknown, and it is not served. The same holds for one tenant alone whose record is
  * damaged, or whose revocations do not fit here.
  *
- * A bell comes through Redis, so anybody who reaches Redis can ring it. It carries no news: only
+ * A doorbell comes through Redis, so anybody who reaches Redis can ring it. It carries no news: only
  * owners are believed. Rings of one partition are coalesced and cost its owner at most one question
- * in `limits.revocationBellMs`.
+ * in `limits.revocationDoorbellMs`.
  */
 import { jitter, sleep } from '../../lib/backoff.ts';
 import { CautiousClock, noReading } from '../../lib/cautious-clock.ts';
@@ -17,7 +17,7 @@ import type { TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Revocation } from '../../schemas/api/tenant.ts';
 import type { Coalescer } from '../../lib/rpc/coalescer.ts';
-import { Bell } from '../streams/host.ts';
+import { Doorbell } from '../streams/host.ts';
 import { decodePage, type RevocationPage, type Revocations } from './revocations.ts';
 
 /** What is known of a tenant's revocations; `damaged` and `too_many` concern this tenant alone. */
@@ -25,7 +25,7 @@ export type Knowledge = 'known' | 'unheard' | 'damaged' | 'too_many';
 
 /** What one owner has reported. */
 interface Heard {
-  readonly bell: Bell;
+  readonly doorbell: Doorbell;
   isComplete: boolean;
   /** `next` of the last page; null: ask for all. */
   after: string | null;
@@ -37,7 +37,7 @@ interface Heard {
 }
 
 const nothingHeard = (): Heard => ({
-  bell: new Bell(),
+  doorbell: new Doorbell(),
   isComplete: false,
   after: null,
   unreadable: new Set(),
@@ -110,19 +110,19 @@ export class RevocationFeed {
    * exist.
    */
   ring(partition: number): void {
-    this.#heard[partition]?.bell.ring();
+    this.#heard[partition]?.doorbell.ring();
   }
 
   ringAll(): void {
-    for (const { bell } of this.#heard) bell.ring();
+    for (const { doorbell } of this.#heard) doorbell.ring();
   }
 
   async #follow(partition: number, heard: Heard): Promise<void> {
     while (!this.#stop.signal.aborted) {
       const isTold = await this.#hear(partition, heard);
       // A ring from here on is kept: what it announces may have come after the answer.
-      await sleep(limits.revocationBellMs, this.#stop.signal);
-      await heard.bell.wait(jitter(isTold ? limits.revocationPollMs : limits.revocationRetryMs));
+      await sleep(limits.revocationDoorbellMs, this.#stop.signal);
+      await heard.doorbell.wait(jitter(isTold ? limits.revocationPollMs : limits.revocationRetryMs));
     }
   }
 

@@ -134,8 +134,8 @@ export class Backend {
       tenantRates,
       clock,
       log,
-      onBell: (partition) => feed.ring(partition),
-      onBellsLost: () => feed.ringAll(),
+      onDoorbell: (partition) => feed.ring(partition),
+      onDoorbellsLost: () => feed.ringAll(),
     });
   }
 }

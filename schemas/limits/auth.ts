@@ -15,10 +15,10 @@ export const auth = {
   jwksFilePollMs: 1 * seconds,
   revocationPollMs: 60 * seconds,
   /**
-   * Between two questions that bells make a gateway ask one owner: who reaches Redis can ring as
+   * Between two questions that doorbells make a gateway ask one owner: who reaches Redis can ring as
    * often as he likes.
    */
-  revocationBellMs: 250,
+  revocationDoorbellMs: 250,
   /** Of one tenant in its record; a gateway, which hears of some twice, holds twice as many. */
   revocationsPerTenant: 1000,
   /** What a gateway holds of all tenants. */
@@ -49,8 +49,8 @@ export const auth = {
    * others let through.
    */
   rateLocalShare: 0.1,
-  /** Bells a second; above it a gateway leaves Redis for `redisPauseMs`. */
-  redisBellsPerSecond: 1000,
+  /** Doorbells a second; above it a gateway leaves Redis for `redisPauseMs`. */
+  redisDoorbellsPerSecond: 1000,
   redisPauseMs: 5 * seconds,
   /**
    * What a connection to Redis may bring without completing a message or a round of counts, which

@@ -12,7 +12,7 @@ export const streams = {
   streamHeartbeatMs: 15 * seconds,
   streamBufferBytes: 256 * KiB,
   streamPollMs: 2 * seconds,
-  /** How often a wait looks at the status while no bell rings. */
+  /** How often a wait looks at the status while no doorbell rings. */
   waitPollMs: 1 * seconds,
   /** Between a ring that had nothing to show yet and the next look. */
   streamSettleMs: 100,

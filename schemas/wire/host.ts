@@ -80,7 +80,7 @@ export type Stranger = Static<typeof Stranger>;
 export const SyncAsk = Type.Object({
   v: Type.Literal(1),
   protocol: Protocol,
-  /** Only these partitions, where the bell named one; absent: all. */
+  /** Only these partitions, where the doorbell named one; absent: all. */
   partitions: Type.Optional(Type.Array(Type.Integer({ minimum: 0 }), { maxItems: 256 })),
   /** What the agent holds, by partition: `[epoch, revision]`. */
   held: Type.Record(Type.String({ pattern: '^\\d{1,3}$' }), Type.Tuple([Count, Count])),

@@ -70,7 +70,7 @@ t.test('a forged message refuses nobody; it makes the gateway ask the owners, an
   await until('the owners are asked', () => questions > askedBefore);
   t.equal(await statusOf(url, token), 200);
   const asked = questions - askedBefore;
-  const most = ground.partitions * (2 + (performance.now() - startMs) / limits.revocationBellMs);
+  const most = ground.partitions * (2 + (performance.now() - startMs) / limits.revocationDoorbellMs);
   t.ok(asked <= most, `${asked} questions to owners for 700 messages, at most ${most}`);
 
   revoked = [ofTenant('victim')];
@@ -79,7 +79,7 @@ t.test('a forged message refuses nobody; it makes the gateway ask the owners, an
   revoked = [];
 });
 
-t.test('a flood of bells is left alone for a while, and what happened meanwhile is asked for', async (t) => {
+t.test('a flood of doorbells is left alone for a while, and what happened meanwhile is asked for', async (t) => {
   const log = recordingLog();
   const { url } = await runGateway(t, ground, { env: redis.settings, log });
   await until('connected', () => log.events.filter(({ event }) => event === 'redis_ready').length === 2);

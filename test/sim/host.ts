@@ -77,7 +77,7 @@ class Agent {
   /** The cluster was restored since the session was given. */
   #isOfBefore = false;
   #seq = 0;
-  /** What is to be asked for next: partitions that a bell named, or all. */
+  /** What is to be asked for next: partitions that a doorbell named, or all. */
   #due: Set<number> | 'all' = 'all';
   /** What the control plane has acknowledged: by container, the generation and the state. */
   readonly #told = new Map<ContainerId, string>();
@@ -185,7 +185,7 @@ class Agent {
     }
   }
 
-  /** What a bell named, and nobody answered for, stays due: as in the agent's control. */
+  /** What a doorbell named, and nobody answered for, stays due: as in the agent's control. */
   #afterSync(result: SyncResult): void {
     if (result.kind === 'complete') {
       if (this.#due !== 'all') this.#due = new Set([...this.#due, ...result.due]);

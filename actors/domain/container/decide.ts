@@ -219,10 +219,10 @@ export function stop(state: PartitionView, ask: Of<'container.stop'>, context: T
   return answer(reply('ok', next, context), changed(next, [eventOf('stop_requested', next, context)]));
 }
 
-/** Nothing changed, and the bell is rung all the same: setting a desired state re-actuates. */
+/** Nothing changed, and the doorbell is rung all the same: setting a desired state re-actuates. */
 const rungOnly = (record: ContainerRecord) => ({
   ...noChanges,
-  effects: record.placement.phase === 'placed' ? [{ kind: 'bell' as const, host: record.placement.host }] : [],
+  effects: record.placement.phase === 'placed' ? [{ kind: 'doorbell' as const, host: record.placement.host }] : [],
 });
 
 /** Gone when its host confirms, or at once where no host can have it. */

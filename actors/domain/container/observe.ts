@@ -202,6 +202,6 @@ function moved(record: ContainerRecord, tenant: TenantView, context: TurnContext
   const host = findHost(record, tenant, context);
   if (host === undefined) return noChanges;
   const next = placeOn(record, host, 'platform', context);
-  const left = record.placement.phase === 'placed' ? [{ kind: 'bell' as const, host: record.placement.host }] : [];
+  const left = record.placement.phase === 'placed' ? [{ kind: 'doorbell' as const, host: record.placement.host }] : [];
   return changed(next, [eventOf('placed', next, context)], left);
 }

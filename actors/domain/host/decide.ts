@@ -156,8 +156,8 @@ export function update(state: PartitionView, ask: Of<'host.update'>, context: Tu
   const rung = stored(next);
   // The agent needs to know both: the word, and that its host is being emptied.
   const concernsAgent = removeOrphans === true || next.draining !== record.draining;
-  const bell = concernsAgent ? [{ kind: 'bell' as const, host: record.key }] : [];
-  return shown('ok', next, context, { ...rung, effects: [...rung.effects, ...bell] });
+  const doorbell = concernsAgent ? [{ kind: 'doorbell' as const, host: record.key }] : [];
+  return shown('ok', next, context, { ...rung, effects: [...rung.effects, ...doorbell] });
 }
 
 /** What is absent stays as it is, null goes back to the platform's. */
@@ -213,8 +213,8 @@ export function remove(state: PartitionView, ask: Of<'host.remove'>, context: Tu
   const fenced: HostRecord = { ...record, fencedAtMs: context.nowMs, updatedAtMs: context.nowMs };
   const changes = stored(fenced);
   const records = [...changes.records, ...revokedKey(record, context)];
-  const bell = { kind: 'bell' as const, host: record.key };
-  return shown('accepted', fenced, context, { ...changes, records, effects: [...changes.effects, bell] });
+  const doorbell = { kind: 'doorbell' as const, host: record.key };
+  return shown('accepted', fenced, context, { ...changes, records, effects: [...changes.effects, doorbell] });
 }
 
 /**

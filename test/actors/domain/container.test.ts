@@ -21,7 +21,7 @@ import { containerId, hostKey, operation, specOf } from '../support.ts';
 import {
   acme,
   apply,
-  bellsOf,
+  doorbellsOf,
   container,
   contextOf,
   fleetHost,
@@ -59,7 +59,7 @@ t.test('create', (t) => {
   const create = (state: PartitionState, fleet = oneHost, spec = specOf('web')) =>
     decide.create(state, createAsk(spec), contextOf(fleet));
 
-  t.test('placed by the platform → pending on a host, its bell rung', (t) => {
+  t.test('placed by the platform → pending on a host, its doorbell rung', (t) => {
     const turn = create(stateOf());
     t.equal(turn.reply.code, 'created');
     t.match(changedRecord(turn), {
@@ -68,7 +68,7 @@ t.test('create', (t) => {
       placement: { phase: 'placed', host: h1, since: 2, chosenBy: 'platform' },
       observed: { status: 'pending', reason: null },
     });
-    t.same(bellsOf(turn.changes), [h1]);
+    t.same(doorbellsOf(turn.changes), [h1]);
     t.same(
       turn.changes.events.map(({ type }) => type),
       ['created', 'placed'],
@@ -76,11 +76,11 @@ t.test('create', (t) => {
     t.end();
   });
 
-  t.test('no host fits → pending, no_host, and no bell', (t) => {
+  t.test('no host fits → pending, no_host, and no doorbell', (t) => {
     const turn = create(stateOf(), empty);
     t.equal(turn.reply.code, 'created');
     t.match(changedRecord(turn), { placement: unplaced, observed: { status: 'pending', reason: 'no_host' } });
-    t.same(bellsOf(turn.changes), []);
+    t.same(doorbellsOf(turn.changes), []);
     t.end();
   });
 
@@ -261,7 +261,7 @@ t.test('start, in every status and standing', (t) => {
         t.equal(turn.reply.code, 'ok', name);
         if (desired === 'running' && status !== 'failed' && status !== 'backoff') {
           t.ok(isEmpty(turn.changes), `${name} → nothing changes`);
-          t.same(bellsOf(turn.changes), [h1], `${name} → the bell is rung all the same`);
+          t.same(doorbellsOf(turn.changes), [h1], `${name} → the doorbell is rung all the same`);
           continue;
         }
         const next = changedRecord(turn);
@@ -351,7 +351,7 @@ t.test('delete, in every standing', (t) => {
   const removing = container({ desired: 'removed' });
   const again = decide.remove(stateOf(removing), ask('container.delete', removing), contextOf(oneHost));
   t.ok(isEmpty(again.changes), 'again → nothing changes');
-  t.same(bellsOf(again.changes), [h1]);
+  t.same(doorbellsOf(again.changes), [h1]);
   t.end();
 });
 
@@ -360,7 +360,7 @@ t.test('operate changes what is run under a new generation, and keeps what it do
   const fields = { pull_policy: 'never' as const };
   const turn = decide.operate(stateOf(record), { ...ask('container.operate', record), fields }, contextOf(oneHost));
   t.match(changedRecord(turn), { generation: 3, spec: { pull_policy: 'never' }, secretRefs: [{ env: 'A' }] });
-  t.same(bellsOf(turn.changes), [h1]);
+  t.same(doorbellsOf(turn.changes), [h1]);
   const removed = container({ desired: 'removed' });
   t.equal(
     decide.operate(stateOf(removed), { ...ask('container.operate', removed), fields }, contextOf(oneHost)).reply.code,
@@ -512,7 +512,7 @@ t.test('observe: what the host is at fault for', (t) => {
   const before = container();
   const found = observe(stateOf(before), h1, 1, itemOf(before, fault), contextOf(twoHosts));
   t.match(changedRecord({ changes: found }).rejections, [{ host: h1, atMs: 1_000_000 }], 'not back there at once');
-  t.same(bellsOf(found).sort(), [h1, h2], 'both hosts hear');
+  t.same(doorbellsOf(found).sort(), [h1, h2], 'both hosts hear');
   t.match(
     found.events.map(({ type, container: { observed } }) => [type, observed.reason]),
     [
@@ -631,7 +631,11 @@ t.test('settle: what waits, and what must leave', (t) => {
     t.match(settle(stateOf(before), before, contextOf(fleet)), changes, name);
   }
   const moving = container();
-  t.same(bellsOf(settle(stateOf(moving), moving, contextOf(fleetWith('lost')))).sort(), [h1, h2], 'both hosts hear');
+  t.same(
+    doorbellsOf(settle(stateOf(moving), moving, contextOf(fleetWith('lost')))).sort(),
+    [h1, h2],
+    'both hosts hear',
+  );
   t.end();
 });
 

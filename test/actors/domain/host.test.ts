@@ -487,7 +487,7 @@ for (const [name, record, fleet, options, outcome] of [
     t.same(revoked, isRevoked ? [{ kind: 'revoked_key', publicKey: key, host: h1, atMs: 1_000_000 }] : []);
     t.equal(changes.records.length - revoked.length, outcome === 'fenced' ? 1 : 0);
     if (outcome === 'fenced')
-      t.match(changes, { records: [{ fencedAtMs: 1_000_000 }], effects: [{}, { kind: 'bell' }] });
+      t.match(changes, { records: [{ fencedAtMs: 1_000_000 }], effects: [{}, { kind: 'doorbell' }] });
     t.end();
   });
 }

@@ -130,5 +130,5 @@ export const itemOf = (record: ContainerRecord, more: Partial<ReportItem> = {}):
   ...more,
 });
 
-export const bellsOf = ({ effects }: Changes): HostKey[] =>
-  effects.flatMap((effect) => (effect.kind === 'bell' ? [effect.host] : []));
+export const doorbellsOf = ({ effects }: Changes): HostKey[] =>
+  effects.flatMap((effect) => (effect.kind === 'doorbell' ? [effect.host] : []));

@@ -62,9 +62,9 @@ export interface ControlPlane {
   readonly cluster: string;
   readonly nats: Nats;
   readonly gatewayUrl: string;
-  /** Declares a container, or changes one: its generation rises, and the bell rings. */
+  /** Declares a container, or changes one: its generation rises, and the doorbell rings. */
   desire(desire: Desire): DesiredContainer;
-  /** As `desire`, of several at once, with one bell a partition. */
+  /** As `desire`, of several at once, with one doorbell a partition. */
   desireAll(desires: readonly Desire[]): DesiredContainer[];
   /** It was placed elsewhere: not this host's any more. */
   drop(...ids: ContainerId[]): void;

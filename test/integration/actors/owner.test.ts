@@ -198,7 +198,7 @@ t.test('a container’s life: created, placed, run, stopped, started, deleted', 
   );
 });
 
-t.test('a sync says “same” for what the agent holds, and rings a bell for what it does not', async (t) => {
+t.test('a sync says “same” for what the agent holds, and rings a doorbell for what it does not', async (t) => {
   const ground = await startCluster(t, partitions);
   await startOwner(t, ground);
   const { ask, host } = await withHost(ground, hostKey('h1'));
@@ -209,7 +209,7 @@ t.test('a sync says “same” for what the agent holds, and rings a bell for wh
   );
   t.ok((await host.sync(held)).every(({ same }) => same));
 
-  const bell = ground.nc.subscribe('desired.h1.*', { max: 1 });
+  const doorbell = ground.nc.subscribe('desired.h1.*', { max: 1 });
   const tenant = tenantId('acme');
   await ask({
     type: 'container.create',
@@ -219,7 +219,7 @@ t.test('a sync says “same” for what the agent holds, and rings a bell for wh
     spec: specOf('web'),
     idempotency: null,
   });
-  for await (const message of bell) t.equal(message.subject, `desired.h1.${partitionOf(tenant, partitions)}`);
+  for await (const message of doorbell) t.equal(message.subject, `desired.h1.${partitionOf(tenant, partitions)}`);
   const changed = (await host.sync(held)).filter(({ same }) => !same);
   t.same(
     changed.map(({ partition }) => partition),

@@ -84,7 +84,7 @@ t.test('what a host may say and hear crosses between the accounts', async (t) =>
 
   t.test('heartbeats and doorbells cross', async (t) => {
     const beats = cp.subscribe('agent.*.*.beat', { max: 1 });
-    const bells = h1.subscribe('desired.h1.*', { max: 1 });
+    const doorbells = h1.subscribe('desired.h1.*', { max: 1 });
     await Promise.all([cp.flush(), h1.flush()]);
     h1.publish(`agent.h1.${key}.beat`, 'up');
     cp.publish('desired.h1.3', '');
@@ -93,7 +93,7 @@ t.test('what a host may say and hear crosses between the accounts', async (t) =>
       return 'none';
     };
     t.equal(await within(first(beats), 3_000, 'a beat'), `agent.h1.${key}.beat`);
-    t.equal(await within(first(bells), 3_000, 'a bell'), 'desired.h1.3');
+    t.equal(await within(first(doorbells), 3_000, 'a doorbell'), 'desired.h1.3');
   });
 
   t.test('what an agent from before 0.1.0 says crosses, too', async (t) => {

@@ -414,7 +414,7 @@ for (const engine of engines) {
       }
     });
 
-    await t.test('bells are heard: nothing else makes a stream or a wait look', async (t) => {
+    await t.test('doorbells are heard: nothing else makes a stream or a wait look', async (t) => {
       const minutes = 60_000;
       const polls = { streamMs: 10 * minutes, waitMs: 10 * minutes };
       const deaf = await runGateway(t, ground, { engine, polls });
@@ -423,21 +423,22 @@ for (const engine of engines) {
       await publishLines(id, 'h1', [1]);
       const lines = await listen(t, `${deaf.url}${compute}/${id}/logs?follow=true`, headers);
       await until('the first line', () => lines.frames.length === 1);
-      // Each is a bell. One look may come before the stream shows the line, so there are several.
+      // Each is a doorbell. One look may come before the stream shows the line, so there are
+      // several.
       let seq = 1;
-      await until('a line after a bell', async () => {
+      await until('a line after a doorbell', async () => {
         await publishLines(id, 'h1', [++seq]);
         return lines.frames.length > 1;
       });
       lines.leave();
 
-      const tenant = `bells-${engine}` as TenantId;
+      const tenant = `doorbells-${engine}` as TenantId;
       const ofTenant = await authorization(ground.issuer, { tenant_id: tenant });
       await publishEvents(id, ['1-1-0'], tenant);
       const events = await listen(t, `${deaf.url}${compute}/events?follow=true`, ofTenant);
       await until('the first event', () => events.frames.length === 1);
       let entryNumber = 1;
-      await until('an event after a bell', async () => {
+      await until('an event after a doorbell', async () => {
         await publishEvents(id, [`1-${++entryNumber}-0`], tenant);
         return events.frames.length > 1;
       });
