@@ -140,7 +140,7 @@ function createWorld() {
     });
   }
 
-  function deliver(side: Side, found: OutboxItem): void {
+  function sendItem(side: Side, found: OutboxItem): void {
     const { ask } = askOf(found);
     const to = side === 'tenants' ? 'network' : 'tenants';
     messages.push({
@@ -225,7 +225,7 @@ function createWorld() {
         const side = sides[next.side] as Side;
         const all = [...outboxOf(states[side], nowMs)];
         const found = all[next.which % Math.max(1, all.length)];
-        if (found !== undefined) deliver(side, found);
+        if (found !== undefined) sendItem(side, found);
         return;
       }
       case 'restart':
@@ -268,7 +268,7 @@ function createWorld() {
     for (let round = 0; round < 20; round++) {
       for (const side of sides) {
         for (const found of [...outboxOf(states[side], nowMs)]) {
-          deliver(side, found);
+          sendItem(side, found);
           const message = messages.pop();
           if (message !== undefined) message.then(take(message.to, message.ask));
           check();

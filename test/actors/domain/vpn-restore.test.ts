@@ -80,7 +80,7 @@ function createWorld() {
   };
 
   /** @returns whether it is settled. */
-  function deliver(side: Side, which: number): boolean {
+  function sendItem(side: Side, which: number): boolean {
     const all = [...outboxOf(states[side], nowMs)];
     const found = all[which % Math.max(1, all.length)];
     if (found === undefined) return true;
@@ -95,7 +95,7 @@ function createWorld() {
       for (const side of sides) {
         const count = [...outboxOf(states[side], nowMs)].length;
         // One that is settled leaves its place to the next.
-        for (let at = 0, n = 0; n < count; n++) if (!deliver(side, at)) at++;
+        for (let at = 0, n = 0; n < count; n++) if (!sendItem(side, at)) at++;
       }
       nowMs += limits.reservationTtlMs;
     }
@@ -115,7 +115,7 @@ function createWorld() {
         create(tenants[next.tenant] as TenantId);
         return;
       case 'outbox':
-        deliver(sides[next.side] as Side, next.which);
+        sendItem(sides[next.side] as Side, next.which);
         return;
       case 'copy':
         copies[sides[next.side] as Side] = new Map(stored[sides[next.side] as Side]);
