@@ -80,7 +80,7 @@ export const runtimeMutants: readonly Mutant[] = [
     name: 'reads not gated',
     guard: 'A read of what is not committed waits for the commit (A3)',
     file: 'actors/runtime/partition.ts',
-    changes: [{ in: 'Partition.#read.turn', replace: 'commits.dirtyUntil(dirtOf(ask))', by: '0' }],
+    changes: [{ in: 'Partition.#read.turn', replace: 'commits.dirtyUntil(dirtyKeyOf(ask))', by: '0' }],
     killedBy: 'simulation',
   },
   {
@@ -157,7 +157,7 @@ export const runtimeMutants: readonly Mutant[] = [
     name: 'uncommitted verdict',
     guard: 'A host hears that its container was given away after the commit (A3)',
     file: 'actors/runtime/partition.ts',
-    changes: [{ in: 'Partition.project', replace: '[hostDirt(host), ...others]', by: '[hostDirt(host)]' }],
+    changes: [{ in: 'Partition.project', replace: '[hostDirtyKey(host), ...others]', by: '[hostDirtyKey(host)]' }],
     killedBy: 'test/actors/runtime/partition.test.ts',
   },
   {
@@ -282,7 +282,7 @@ export const runtimeMutants: readonly Mutant[] = [
     guard: 'Who loses its lease in load after load rests before the next (ADR 11)',
     file: 'actors/membership/partition-manager.ts',
     changes: [{ in: 'Keeper.#onRevoked', never: 'count >= limits.loadsRevoked' }],
-    killedBy: 'test/sim/keeper.test.ts',
+    killedBy: 'test/sim/partition-manager.test.ts',
   },
   {
     name: 'refusal not heard',
@@ -294,7 +294,7 @@ export const runtimeMutants: readonly Mutant[] = [
         always: 'this.#others.get(id)?.record?.refused?.includes(partition) !== true',
       },
     ],
-    killedBy: 'test/sim/keeper.test.ts',
+    killedBy: 'test/sim/partition-manager.test.ts',
   },
   {
     name: 'fair share trimmed',
@@ -331,6 +331,6 @@ export const runtimeMutants: readonly Mutant[] = [
     changes: [
       { in: 'Ownership.#load', never: 'refusals === limits.loadAttempts || attempt === limits.loadAttemptsMax' },
     ],
-    killedBy: 'test/sim/keeper.test.ts',
+    killedBy: 'test/sim/partition-manager.test.ts',
   },
 ];
