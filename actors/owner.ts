@@ -421,7 +421,8 @@ export function createOwner(options: OwnerOptions): Owner {
   }
 
   /**
-   * Doorbells may have been lost with the owner before: every host of the partition is asked to look.
+   * Doorbells may have been lost with the owner before: every host of the partition is asked to
+   * look.
    */
   function ringAll(partition: Partition): void {
     for (const host of partition.view.hostsWithContainers()) {

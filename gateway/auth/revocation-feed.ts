@@ -1,13 +1,13 @@
 /**
  * Keeps the revocations up to date: asks the owner of every partition at start, every minute, and
- * when a doorbell rings. An owner tells what changed since the cursor that this gateway has, in pages.
- * Until the owner of a tenant's partition has been heard once, whether a token of that tenant is
- * revoked is unknown, and it is not served. The same holds for one tenant alone whose record is
- * damaged, or whose revocations do not fit here.
+ * when a doorbell rings. An owner tells what changed since the cursor that this gateway has, in
+ * pages. Until the owner of a tenant's partition has been heard once, whether a token of that
+ * tenant is revoked is unknown, and it is not served. The same holds for one tenant alone whose
+ * record is damaged, or whose revocations do not fit here.
  *
- * A doorbell comes through Redis, so anybody who reaches Redis can ring it. It carries no news: only
- * owners are believed. Rings of one partition are coalesced and cost its owner at most one question
- * in `limits.revocationDoorbellMs`.
+ * A doorbell comes through Redis, so anybody who reaches Redis can ring it. It carries no news:
+ * only owners are believed. Rings of one partition are coalesced and cost its owner at most one
+ * question in `limits.revocationDoorbellMs`.
  */
 import { jitter, sleep } from '../../lib/backoff.ts';
 import { CautiousClock, noReading } from '../../lib/cautious-clock.ts';

@@ -26,7 +26,7 @@ import {
   type EventPage,
   type EventPosition,
 } from './events.ts';
-import type { Bell, Guest, Showing } from './host.ts';
+import type { Doorbell, Guest, Showing } from './host.ts';
 import type { LogPosition } from './logs.ts';
 
 /** Events of one container, or of all of the tenant's. */
@@ -83,11 +83,11 @@ export function streamHandlers(services: Services) {
   };
 
   /** A stream in one of the tenant's places. `show` is called once it has the place. */
-  const follow = async (call: Call, bell: string, show: () => Promise<Showing>): Promise<Handled> => {
+  const follow = async (call: Call, doorbell: string, show: () => Promise<Showing>): Promise<Handled> => {
     const { identity } = call;
     if (identity === undefined) return failure('unauthenticated');
     return streams.withPlace<Handled>(guestOf(call), async () => {
-      await streams.follow({ exchange: call.exchange, requestId: call.requestId, identity, bell, show });
+      await streams.follow({ exchange: call.exchange, requestId: call.requestId, identity, doorbell, show });
       return 'streamed';
     });
   };
@@ -211,11 +211,13 @@ export function streamHandlers(services: Services) {
     const deadlineMs = clock.monotonicMs() + Number(call.query['timeout']) * 1000;
     const wanted = String(call.query['status']);
     return streams.withPlace(guestOf(call), () =>
-      streams.withBell(subjects.changed(tenant, id), call.exchange, (bell) => waitFor(call, wanted, deadlineMs, bell)),
+      streams.withDoorbell(subjects.changed(tenant, id), call.exchange, (doorbell) =>
+        waitFor(call, wanted, deadlineMs, doorbell),
+      ),
     );
   };
 
-  const waitFor = async (call: Call, wanted: string, deadlineMs: number, bell: Bell): Promise<Handled> => {
+  const waitFor = async (call: Call, wanted: string, deadlineMs: number, doorbell: Doorbell): Promise<Handled> => {
     let last: ContainerStatusView | undefined;
     for (;;) {
       const outcome = await statusOf(call, Math.min(deadlineMs, clock.monotonicMs() + limits.watchAskMs));
@@ -225,7 +227,7 @@ export function streamHandlers(services: Services) {
       const leftMs = deadlineMs - clock.monotonicMs();
       if (leftMs <= 0) return failure('timeout', `the container was not ${wanted} within the timeout; ask again`);
       if (call.exchange.aborted || streams.waitsOver()) return failure('unavailable');
-      await bell.wait(Math.min(streams.polls.waitMs, leftMs));
+      await doorbell.wait(Math.min(streams.polls.waitMs, leftMs));
     }
   };
 

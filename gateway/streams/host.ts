@@ -1,7 +1,7 @@
 /**
  * The life of streams and waits: how many a tenant may have, what wakes them, and what ends them. A
- * bell (a message on a core NATS subject) only says "look now"; the content is always read from its
- * source (level, not edge), and by the clock too, since a bell may be lost.
+ * doorbell (a message on a core NATS subject) only says "look now"; the content is always read from
+ * its source (level, not edge), and by the clock too, since a doorbell may be lost.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
@@ -25,14 +25,14 @@ export interface FollowOptions {
   readonly exchange: Exchange;
   readonly requestId: string;
   readonly identity: Identity;
-  /** Subjects whose messages are the bell. */
-  readonly bell: string;
+  /** Subjects whose messages are the doorbell. */
+  readonly doorbell: string;
   /** Shows what came since the last call. May reject: then it is called again later. */
   readonly show: () => Promise<Showing>;
 }
 
 /** Wakes a waiter; a ring without a waiter is kept for the next wait. */
-export class Bell {
+export class Doorbell {
   #rung = false;
   #wake: (() => void) | undefined;
 
@@ -63,7 +63,7 @@ export class Bell {
   }
 }
 
-/** How often streams and waits look without a bell. */
+/** How often streams and waits look without a doorbell. */
 export interface Polls {
   readonly streamMs: number;
   readonly waitMs: number;
@@ -102,7 +102,7 @@ export interface StreamHostDependencies {
 export class StreamHost {
   readonly polls: Polls;
   readonly #dependencies: StreamHostDependencies;
-  readonly #bells = new Set<Bell>();
+  readonly #doorbells = new Set<Doorbell>();
   #stopping = false;
   #waitsOver = false;
 
@@ -128,7 +128,7 @@ export class StreamHost {
   }
 
   #ringAll(): void {
-    for (const bell of this.#bells) bell.ring();
+    for (const doorbell of this.#doorbells) doorbell.ring();
   }
 
   /** Holds a place among streams and waits while `work` runs; a refusal if there is no place. */
@@ -156,26 +156,28 @@ export class StreamHost {
     return noPlace[why];
   }
 
-  /** Runs `work` with a bell for a subject. */
-  async withBell<T>(subject: string, exchange: Exchange, work: (bell: Bell) => Promise<T>): Promise<T> {
-    const bell = new Bell();
-    this.#bells.add(bell);
-    exchange.onAborted(() => bell.ring());
-    const silence = this.#dependencies.listen(subject, () => bell.ring());
+  /** Runs `work` with a doorbell for a subject. */
+  async withDoorbell<T>(subject: string, exchange: Exchange, work: (doorbell: Doorbell) => Promise<T>): Promise<T> {
+    const doorbell = new Doorbell();
+    this.#doorbells.add(doorbell);
+    exchange.onAborted(() => doorbell.ring());
+    const silence = this.#dependencies.listen(subject, () => doorbell.ring());
     try {
-      return await work(bell);
+      return await work(doorbell);
     } finally {
       silence();
-      this.#bells.delete(bell);
+      this.#doorbells.delete(doorbell);
     }
   }
 
-  /** Streams until the client leaves, the source ends, the token is invalid or the process stops. */
+  /**
+   * Streams until the client leaves, the source ends, the token is invalid or the process stops.
+   */
   follow(options: FollowOptions): Promise<void> {
-    return this.withBell(options.bell, options.exchange, (bell) => this.#follow(options, bell));
+    return this.withDoorbell(options.doorbell, options.exchange, (doorbell) => this.#follow(options, doorbell));
   }
 
-  async #follow({ exchange, requestId, identity, show }: FollowOptions, bell: Bell): Promise<void> {
+  async #follow({ exchange, requestId, identity, show }: FollowOptions, doorbell: Doorbell): Promise<void> {
     const { clock, log } = this.#dependencies;
     const sink = exchange.stream({ status: 200, headers: ['x-request-id', requestId, ...sseHeaders] });
     const writer = new PacedWriter(sink, clock, () => exchange.aborted || this.#stopping);
@@ -196,7 +198,7 @@ export class StreamHost {
       // NATS delivers a message before JetStream has stored it: after a ring without content, look
       // again soon.
       const isEarly = rang && (shown === undefined || shown.frames.length === 0);
-      rang = await bell.wait(isEarly ? limits.streamSettleMs : this.polls.streamMs);
+      rang = await doorbell.wait(isEarly ? limits.streamSettleMs : this.polls.streamMs);
       if (writer.idleMs() >= limits.streamHeartbeatMs) await writer.write(heartbeat);
     }
   }
@@ -217,7 +219,7 @@ class PacedWriter {
   readonly #sink: Sink;
   readonly #clock: Clock;
   readonly #gone: () => boolean;
-  readonly #drained = new Bell();
+  readonly #drained = new Doorbell();
   #lastWriteMs: number;
 
   constructor(sink: Sink, clock: Clock, gone: () => boolean) {

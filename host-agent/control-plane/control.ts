@@ -22,7 +22,7 @@ import { sync, type SyncResult, type SyncTarget } from './sync.ts';
 import type { Request } from './request.ts';
 
 const decodeReportAnswer = messageDecoder(ReportAnswer);
-const decodeBell = messageDecoder(
+const decodeDoorbell = messageDecoder(
   Type.Object({ partition: Type.Integer(), rid: Type.Union([Type.String(), Type.Null()]) }),
 );
 
@@ -74,7 +74,7 @@ export function createControl(parts: ControlParts): Control {
   const { target, clock, answers, metrics, log } = parts;
   const { credentials } = parts.hello;
   const { sender } = credentials;
-  const bell = createNotify();
+  const doorbell = createNotify();
   const stale = createNotify();
   const unknown = createNotify();
   /** Of this connection alone. */
@@ -117,10 +117,10 @@ export function createControl(parts: ControlParts): Control {
   const ring = (partition: number | 'all'): void => {
     if (partition === 'all') due = 'all';
     else if (due !== 'all') due.add(partition);
-    bell.notify();
+    doorbell.notify();
   };
 
-  const hearBells = (nc: NatsConnection): void => {
+  const hearDoorbells = (nc: NatsConnection): void => {
     nc.subscribe(subjects.desiredOfHost(sender().host), {
       callback: (error, message) => {
         if (error !== null) {
@@ -158,7 +158,7 @@ export function createControl(parts: ControlParts): Control {
     for (let failures = 0; !signal.aborted;) {
       if (clock.monotonicMs() >= fullAtMs) due = 'all';
       if (!isDue()) {
-        await bell.wait(fullAtMs - clock.monotonicMs(), signal);
+        await doorbell.wait(fullAtMs - clock.monotonicMs(), signal);
         continue;
       }
       const wanted = due;
@@ -179,7 +179,7 @@ export function createControl(parts: ControlParts): Control {
       if (isDone && wanted === 'all') fullAtMs = clock.monotonicMs() + parts.syncMs * (0.75 + Math.random() / 2);
       failures = isDone ? 0 : failures + 1;
       // A doorbell ends the pause: the control plane is there.
-      if (!isDone) await bell.wait(jitter(backoffMs(failures - 1, parts.retry)), signal);
+      if (!isDone) await doorbell.wait(jitter(backoffMs(failures - 1, parts.retry)), signal);
     }
   };
   const isDue = (): boolean => due === 'all' || due.size > 0;
@@ -321,7 +321,7 @@ export function createControl(parts: ControlParts): Control {
   const serve = async (nc: NatsConnection, reporter: Reporter, signal: AbortSignal): Promise<void> => {
     const ending = new AbortController();
     const serving = AbortSignal.any([signal, ending.signal]);
-    hearBells(nc);
+    hearDoorbells(nc);
     void watchConnection(nc, reporter);
     await Promise.all([
       greet(reporter, serving),
@@ -365,7 +365,7 @@ export function createControl(parts: ControlParts): Control {
 /** For the log: the id that follows a request from the gateway to this host. */
 function requestIdOf(data: Uint8Array): string | undefined {
   try {
-    return decodeBell(data).rid ?? undefined;
+    return decodeDoorbell(data).rid ?? undefined;
   } catch {
     return undefined;
   }

@@ -136,9 +136,7 @@ export interface PeerRecord extends PeerKeys {
   readonly tenant: TenantId;
   readonly name: string;
   readonly network: NetworkName;
-  /**
-   * Its place in the network's pools, and what that was when it was allocated: pools never change.
-   */
+  /** Its place in the network's pools, and what that was when it was allocated: pools never change. */
   readonly index: number;
   readonly ipv4: string;
   readonly ipv6: string | null;

@@ -15,8 +15,8 @@ export const auth = {
   jwksFilePollMs: 1 * seconds,
   revocationPollMs: 60 * seconds,
   /**
-   * Between two questions that doorbells make a gateway ask one owner: who reaches Redis can ring as
-   * often as he likes.
+   * Between two questions that doorbells make a gateway ask one owner: who reaches Redis can ring
+   * as often as he likes.
    */
   revocationDoorbellMs: 250,
   /** Of one tenant in its record; a gateway, which hears of some twice, holds twice as many. */

@@ -9,7 +9,9 @@ import { limits } from '../limits.ts';
 
 const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
-/** Of every message: the sender's version of the protocol (version.ts). `v` is the message's form. */
+/**
+ * Of every message: the sender's version of the protocol (version.ts). `v` is the message's form.
+ */
 const Protocol = Type.Optional(Type.Integer());
 
 /**
