@@ -82,7 +82,7 @@ export type Effect =
   | { readonly kind: 'changed'; readonly tenant: TenantId; readonly id: ContainerId }
   | { readonly kind: 'directory'; readonly host: HostKey; readonly entry: DirectoryEntry | null }
   /** Another partition has to learn something; the outbox finds out what from the records. */
-  | { readonly kind: 'errand' };
+  | { readonly kind: 'outbox' };
 
 export interface Changes {
   readonly records: readonly StateRecord[];

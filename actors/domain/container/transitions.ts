@@ -20,12 +20,13 @@ export function changed(
   events: readonly EventDraft[],
   effects: readonly Effect[] = [],
 ): Changes {
-  const bell: Effect[] = record.placement.phase === 'placed' ? [{ kind: 'bell', host: record.placement.host }] : [];
+  const doorbell: Effect[] =
+    record.placement.phase === 'placed' ? [{ kind: 'doorbell', host: record.placement.host }] : [];
   return {
     records: [record],
     deletes: [],
     events,
-    effects: [{ kind: 'changed', tenant: record.tenant, id: record.id }, ...bell, ...effects],
+    effects: [{ kind: 'changed', tenant: record.tenant, id: record.id }, ...doorbell, ...effects],
   };
 }
 
@@ -115,7 +116,7 @@ export const unplace = (record: ContainerRecord, context: TurnContext): Containe
 
 /** Places it again, elsewhere; the host that it leaves hears of it too. */
 export function replace(record: ContainerRecord, tenant: TenantView, context: TurnContext): Changes {
-  const left: Effect[] = record.placement.phase === 'placed' ? [{ kind: 'bell', host: record.placement.host }] : [];
+  const left: Effect[] = record.placement.phase === 'placed' ? [{ kind: 'doorbell', host: record.placement.host }] : [];
   const host = record.desired === 'running' ? findHost(record, tenant, context) : undefined;
   const next = host === undefined ? unplace(record, context) : placeOn(record, host, 'platform', context);
   return changed(next, [eventOf(host === undefined ? 'unplaced' : 'placed', next, context)], left);
