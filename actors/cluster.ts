@@ -19,6 +19,8 @@ import type { Log } from '../lib/log.ts';
 import { bucketPrefix, buckets, bucketStream, streams } from '../schemas/records/buckets.ts';
 import { isRestoring, type Cluster } from '../schemas/records/cluster.ts';
 import { limits } from '../schemas/limits.ts';
+import Type from 'typebox';
+import { decoder } from '../lib/decode.ts';
 
 const millisToNanos = (ms: number): number => ms * 1_000_000;
 
@@ -35,13 +37,20 @@ export class ClusterError extends Error {
   }
 }
 
+const decodeInfo = decoder(
+  Type.Object({
+    api: Type.Optional(Type.Object({ level: Type.Optional(Type.Integer()) })),
+    error: Type.Optional(Type.Object({ description: Type.String() })),
+  }),
+);
+
 /**
  * @throws ClusterError where the server is too old, or takes no message as large as ours; another
  * error where JetStream does not answer, or not yet.
  */
 export async function checkServer(nc: NatsConnection): Promise<void> {
   const answer = await nc.request('$JS.API.INFO', '', { timeout: limits.natsInfoMs });
-  const info = answer.json<{ api?: { level?: number }; error?: { description: string } }>();
+  const info = decodeInfo(answer.data);
   if (info.error !== undefined) throw new Error(`JetStream: ${info.error.description}`);
   const level = info.api?.level ?? 0;
   if (level < apiLevelNeeded) {

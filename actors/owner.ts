@@ -16,7 +16,7 @@ import type { Capacity } from '../schemas/api/host.ts';
 import type { HostKey, MemberId } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
 import type { WriteAsk } from '../schemas/wire/asks.ts';
-import type { DirectoryMessage, Doorbell } from '../schemas/wire/directory.ts';
+import { DirectoryMessage, type Doorbell } from '../schemas/wire/directory.ts';
 import { wholeSeconds } from '../schemas/quantity.ts';
 import { subjects, type Sender } from '../schemas/wire/subjects.ts';
 import { ProtocolError, spoken } from '../schemas/wire/version.ts';
@@ -42,6 +42,9 @@ import { createRevocation, keptForMs, type Accounts } from './revocation.ts';
 import type { PartitionView } from './domain/state.ts';
 import { expired, expiredKeys, expiredOfVpn, sweep } from './domain/sweep.ts';
 import type { Changes, TurnContext } from './domain/turn.ts';
+import { decoder } from '../lib/decode.ts';
+
+const decodeDirectory = decoder(DirectoryMessage);
 
 export interface OwnerOptions {
   readonly nc: NatsConnection;
@@ -339,7 +342,7 @@ export function createOwner(options: OwnerOptions): Owner {
         callback: (error, message) => {
           if (error !== null) return;
           try {
-            const whole = directoryParts.take(message.json<DirectoryMessage>());
+            const whole = directoryParts.take(decodeDirectory(message.data));
             if (whole !== undefined) fleet.learn(whole);
           } catch (cause) {
             const event = cause instanceof ProtocolError ? 'protocol_refused' : 'malformed_directory';

@@ -15,6 +15,8 @@ import type { RevokedKeyRecord } from '../schemas/api/host.ts';
 import { limits } from '../schemas/limits.ts';
 import { wholeSeconds } from '../schemas/quantity.ts';
 import type { Partition } from './runtime/partition.ts';
+import Type from 'typebox';
+import { decoder } from '../lib/decode.ts';
 
 /** The accounts of the NATS servers. */
 export interface Accounts {
@@ -24,34 +26,40 @@ export interface Accounts {
   push(claims: AccountClaims): Promise<void>;
 }
 
+/** Of one server: what it holds of the account. */
+const decodeHeld = decoder(
+  Type.Object({
+    data: Type.Optional(
+      Type.Object({ account_detail: Type.Optional(Type.Object({ jwt: Type.Optional(Type.String()) })) }),
+    ),
+  }),
+);
+const decodeTaken = decoder(
+  Type.Object({ error: Type.Optional(Type.Object({ description: Type.Optional(Type.String()) })) }),
+);
+
 /** A setting that was lowered shortens no credentials that were given before. */
 export const keptForMs = (ttlMs: number): number => Math.max(ttlMs, limits.hostCredentialsTtlMs);
 
 /** @param system a connection of a user of the system account, as soon as there is one */
 export function createAccounts(system: Promise<NatsConnection>, operatorSeed: string): Accounts {
-  async function askAll<T>(subject: string, payload: string): Promise<T[]> {
+  async function askAll<T>(subject: string, payload: string, decode: (bytes: Uint8Array) => T): Promise<T[]> {
     const nc = await within(system, limits.revocationAskMs, 'a connection of the system account');
     const answers: T[] = [];
     const bounds = { strategy: 'stall', stall: limits.revocationStallMs, maxWait: limits.revocationAskMs } as const;
-    for await (const message of await nc.requestMany(subject, payload, bounds)) answers.push(message.json<T>());
+    for await (const message of await nc.requestMany(subject, payload, bounds)) answers.push(decode(message.data));
     return answers;
   }
   return {
     async claims(account) {
-      interface Found {
-        readonly data?: { readonly account_detail?: { readonly jwt?: string } };
-      }
-      const answers = await askAll<Found>('$SYS.REQ.SERVER.PING.ACCOUNTZ', JSON.stringify({ account }));
+      const answers = await askAll('$SYS.REQ.SERVER.PING.ACCOUNTZ', JSON.stringify({ account }), decodeHeld);
       // A server that has not loaded the account has no client of it; it will load what was pushed.
       const jwts = answers.map(({ data }) => data?.account_detail?.jwt).filter((jwt) => jwt !== undefined);
       if (jwts.length === 0) throw new Error(`no NATS server says what it holds of the account ${account}`);
       return jwts.map(claimsOf);
     },
     async push(claims) {
-      interface Taken {
-        readonly error?: { readonly description?: string };
-      }
-      const answers = await askAll<Taken>('$SYS.REQ.CLAIMS.UPDATE', signClaims(claims, operatorSeed));
+      const answers = await askAll('$SYS.REQ.CLAIMS.UPDATE', signClaims(claims, operatorSeed), decodeTaken);
       const refused = answers.find(({ error }) => error !== undefined);
       if (refused !== undefined) throw new Error(`a NATS server refuses the claims: ${refused.error?.description}`);
       if (answers.length === 0) throw new Error('no NATS server takes claims: its resolver must be of type full');

@@ -11,6 +11,7 @@ import { ConfigurationError, readSettingFile } from './config.ts';
 import type { Stoppable } from './lifecycle.ts';
 import type { Log } from './log.ts';
 import { limits } from '../schemas/limits.ts';
+import { errorBody } from '../schemas/errors.ts';
 
 export function createRegistry(program: string, version: string): Registry {
   const registers = [new Registry()] as const;
@@ -127,25 +128,25 @@ export async function serveMetrics(
     log.warn('metrics_open', { host: listener.host, why });
   }
   const server = createServer((request, response) => {
-    const json = (status: number, body: object): void => {
-      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    const json = (status: number, body: string): void => {
+      response.writeHead(status, { 'content-type': 'application/json' }).end(body);
     };
     const path = request.method === 'GET' ? request.url?.split('?')[0] : undefined;
-    if (path === '/healthz') json(200, { status: 'ok' });
+    if (path === '/healthz') json(200, '{"status":"ok"}');
     else if (path === '/readyz') {
       const message = notReady();
-      if (message === undefined) json(200, { status: 'ready' });
-      else json(503, { error: 'unavailable', message });
+      if (message === undefined) json(200, '{"status":"ready"}');
+      else json(503, errorBody({ error: 'unavailable', message }));
     } else if (path === '/metrics') {
       if (listener.tokens.length > 0 && !isBearerOf(listener.tokens, request.headers.authorization)) {
         response.setHeader('www-authenticate', 'Bearer');
-        return json(401, { error: 'unauthenticated' });
+        return json(401, errorBody({ error: 'unauthenticated' }));
       }
       registry.metrics().then(
         (body) => response.writeHead(200, { 'content-type': registry.contentType }).end(body),
-        () => json(500, { error: 'internal' }),
+        () => json(500, errorBody({ error: 'internal' })),
       );
-    } else json(404, { error: 'not_found' });
+    } else json(404, errorBody({ error: 'not_found' }));
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);

@@ -1,4 +1,8 @@
 import { readFileSync } from 'node:fs';
+import Type from 'typebox';
+import { decoder } from './decode.ts';
+
+const decodeManifest = decoder(Type.Object({ version: Type.String() }));
 
 /**
  * From package.json, which stands above the compiled tree (`dist/lib`) as above the sources
@@ -7,8 +11,7 @@ import { readFileSync } from 'node:fs';
 export const version: string = (() => {
   for (const up of ['../package.json', '../../package.json']) {
     try {
-      const manifest = JSON.parse(readFileSync(new URL(up, import.meta.url), 'utf8')) as { version: string };
-      return manifest.version;
+      return decodeManifest(readFileSync(new URL(up, import.meta.url))).version;
     } catch {
       // Not here: one level up.
     }

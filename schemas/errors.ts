@@ -44,7 +44,10 @@ export type ErrorBody =
   | { error: 'forbidden'; detail: { scope: string } }
   /** From an actor; the gateway says it as `Retry-After`, too. */
   | { error: 'rate_limited'; message: string; retry_after_seconds: number }
-  | { error: Exclude<ErrorCode, 'over_quota' | 'invalid'>; message?: string };
+  | { error: ErrorCode; message?: string };
+
+/** Every error that a program of ours answers over HTTP is this text. */
+export const errorBody = (error: ErrorBody): string => JSON.stringify(error);
 
 /** In the order in which an exceeded cap is reported. */
 export const quotaDimensions = ['containers', 'cpu_millis', 'mem_bytes', 'vpn_peers', 'ports', 'disk_bytes'] as const;

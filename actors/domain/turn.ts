@@ -4,13 +4,7 @@
  * is committed (invariant A3).
  */
 import type { ContainerRecord, ContainerStatus, ObservationOrder } from '../../schemas/api/container.ts';
-import {
-  isSuccessCode,
-  type ErrorBody,
-  type ErrorCode,
-  type FieldErrors,
-  type SuccessCode,
-} from '../../schemas/errors.ts';
+import { errorBody, isSuccessCode, type ErrorCode, type FieldErrors, type SuccessCode } from '../../schemas/errors.ts';
 import type { EventType } from '../../schemas/api/event.ts';
 import type { Capacity, DirectoryEntry, HostFault } from '../../schemas/api/host.ts';
 import type { ContainerId, HostKey, Region, TenantId } from '../../schemas/ids.ts';
@@ -134,22 +128,19 @@ export const repeatable = (code: SuccessCode, value: unknown): SuccessReply => (
 });
 
 export const refuse = (code: Exclude<ErrorCode, 'over_quota' | 'invalid'>, message?: string): Turn => ({
-  reply: {
-    code,
-    body: JSON.stringify({ error: code, ...(message === undefined ? {} : { message }) } satisfies ErrorBody),
-  },
+  reply: { code, body: errorBody(message === undefined ? { error: code } : { error: code, message }) },
   changes: noChanges,
 });
 
 /** Not now, but after a time: 429 with `Retry-After`. */
 export const refuseFor = (waitMs: number, message: string): Turn => {
   const seconds = Math.max(1, Math.ceil(waitMs / 1000));
-  const body: ErrorBody = { error: 'rate_limited', message, retry_after_seconds: seconds };
-  return { reply: { code: 'rate_limited', body: JSON.stringify(body) }, changes: noChanges };
+  const body = errorBody({ error: 'rate_limited', message, retry_after_seconds: seconds });
+  return { reply: { code: 'rate_limited', body }, changes: noChanges };
 };
 
 export const invalid = (details: FieldErrors): Turn => ({
-  reply: { code: 'invalid', body: JSON.stringify({ error: 'invalid', details } satisfies ErrorBody) },
+  reply: { code: 'invalid', body: errorBody({ error: 'invalid', details }) },
   changes: noChanges,
 });
 

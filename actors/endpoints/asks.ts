@@ -6,17 +6,12 @@ import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node'
 import type { Log } from '../../lib/log.ts';
 import type { Slices } from '../../lib/slices.ts';
 import type { SparingLog } from '../../lib/sparing.ts';
+import { DecodeError } from '../../lib/decode.ts';
+import { decodeAsks, type AskBatch } from '../../lib/rpc/decode.ts';
+import { errorBody } from '../../schemas/errors.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Ask, WriteAsk } from '../../schemas/wire/asks.ts';
-import {
-  countAsks,
-  decodeAsks,
-  encodeAnswer,
-  encodeAnswers,
-  notOwner,
-  type Answer,
-  type AskBatch,
-} from '../../schemas/wire/codec.ts';
+import { countAsks, encodeAnswer, encodeAnswers, notOwner, type Answer } from '../../schemas/wire/codec.ts';
 import { isInbox, subjects } from '../../schemas/wire/subjects.ts';
 import { ProtocolError, protocolVersion } from '../../schemas/wire/version.ts';
 import { isWrite, type Prepared } from '../domain/decide.ts';
@@ -31,6 +26,8 @@ export interface AskOptions {
   /** What has to be made before the turn of this ask: keys are signed outside of turns. */
   readonly prepare: (partition: Partition, ask: WriteAsk) => Promise<Prepared | undefined> | undefined;
 }
+
+const internal = errorBody({ error: 'internal' });
 
 /** `untilMs`: the sender waits until then (monotonic). */
 type Run = (ask: Ask, untilMs: number, respond: Respond) => void;
@@ -53,7 +50,7 @@ export function serveAsks(partition: Partition, { nc, log, refusals, slices, pre
       (value) => partition.write(ask, value, respond, untilMs),
       (error: unknown) => {
         log.error('prepare_failed', { requestId: ask.rid, error });
-        respond('internal', JSON.stringify({ error: 'internal' }));
+        respond('internal', internal);
       },
     );
   };
@@ -74,10 +71,7 @@ export function serveAsks(partition: Partition, { nc, log, refusals, slices, pre
       try {
         batch = decodeAsks(payload);
       } catch (cause) {
-        if (!(cause instanceof ProtocolError)) {
-          refusals.error('malformed_batch', { subject, error: cause });
-          return;
-        }
+        if (!(cause instanceof ProtocolError)) throw cause;
         refusals.error('protocol_refused', { subject, error: cause });
         const answers = collectAnswers(message, maxBytes, log, protocolVersion);
         for (let index = 0; index < countAsks(payload); index++) answers.add({ index, code: 'unavailable', body: '' });
@@ -85,23 +79,28 @@ export function serveAsks(partition: Partition, { nc, log, refusals, slices, pre
       }
       const { protocol, asks } = batch;
       const answers = collectAnswers(message, maxBytes, log, protocol);
+      const malformed = asks.find((ask) => ask instanceof DecodeError);
+      if (malformed !== undefined) refusals.error('malformed_batch', { subject, asks: asks.length, error: malformed });
       const onFault = (cause: unknown): void => log.error('asks_failed', { subject, error: cause });
       // From now: an ask may wait for its turn longer than its sender waits for an answer.
-      const due = asks.map((ask) => ({ ask, untilMs: partition.deadlineOf(ask) }));
+      const due = asks.map((ask) =>
+        ask instanceof DecodeError ? undefined : { ask, untilMs: partition.deadlineOf(ask) },
+      );
       if (slices.begin('asks', running(due, answers, run), onFault)) return;
       for (const index of asks.keys()) answers.add({ index, code: notOwner, body: '' });
     },
   });
 }
 
-/** An ask is a step: a batch may hold hundreds of lists. */
+/** An ask is a step: a batch may hold hundreds of lists. One that is malformed fails alone. */
 function* running(
-  asks: readonly { readonly ask: Ask; readonly untilMs: number }[],
+  asks: readonly ({ readonly ask: Ask; readonly untilMs: number } | undefined)[],
   answers: ReturnType<typeof collectAnswers>,
   run: Run,
 ): Generator<void, void, void> {
-  for (const [index, { ask, untilMs }] of asks.entries()) {
-    run(ask, untilMs, (code, body) => answers.add({ index, code, body }));
+  for (const [index, due] of asks.entries()) {
+    if (due === undefined) answers.add({ index, code: 'internal', body: internal });
+    else run(due.ask, due.untilMs, (code, body) => answers.add({ index, code, body }));
     yield;
   }
 }
@@ -137,7 +136,7 @@ export function collectAnswers(
     const line = encodeAnswer(answer);
     if (Buffer.byteLength(line) <= lineBytesMax) return line;
     log.error('answer_too_large', { bytes: line.length, maxPayloadBytes });
-    return encodeAnswer({ ...answer, code: 'internal', body: JSON.stringify({ error: 'internal' }) });
+    return encodeAnswer({ ...answer, code: 'internal', body: internal });
   };
   return {
     add(answer) {

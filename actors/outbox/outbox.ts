@@ -14,7 +14,6 @@ import type { Log } from '../../lib/log.ts';
 import { runAtOnce, type Slices } from '../../lib/slices.ts';
 import type { NetworkName, OperationId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import type { Learned } from '../../schemas/wire/answers.ts';
 import type { WriteAsk } from '../../schemas/wire/asks.ts';
 import { encodeAsk, type Answer } from '../../schemas/wire/codec.ts';
 import type { LeaseRecord } from '../../schemas/api/network.ts';
@@ -27,6 +26,7 @@ import { toldOf } from '../domain/peer/view.ts';
 import type { Partition } from '../runtime/partition.ts';
 import type { PartitionView } from '../domain/state.ts';
 import type { Changes, TurnContext } from '../domain/turn.ts';
+import { decodeAnswer } from '../../lib/rpc/decode.ts';
 
 /**
  * What stands out in a partition. `about` is the same for all that one peer wants; `version` tells
@@ -83,11 +83,6 @@ export function askOf(item: OutboxItem): { readonly key: string; readonly ask: W
   }
 }
 
-/** Answer to `peer.forgo`. */
-interface PeerThere {
-  readonly there: boolean;
-}
-
 /**
  * Why a peer can't be as it says: the answer is final, and the item is due again all the same.
  * Pure.
@@ -95,7 +90,7 @@ interface PeerThere {
 export function problemOf(item: OutboxItem, { code, body }: Pick<Answer, 'code' | 'body'>): PeerProblem | null {
   if (item.kind !== 'tell' || item.record.kind !== 'peer') return null;
   if (code === 'not_found') return 'network';
-  return code === 'ok' ? ((JSON.parse(body) as { data: Learned | null }).data?.problem ?? null) : null;
+  return code === 'ok' ? (decodeAnswer('network.learn', body).data?.problem ?? null) : null;
 }
 
 /**
@@ -115,7 +110,7 @@ export function outcomeOf(
       return answer.code === 'ok' || answer.code === 'not_found' ? (state) => acknowledge(state, record) : undefined;
     }
     case 'release': {
-      const isReleased = answer.code === 'ok' && !(JSON.parse(answer.body) as { data: PeerThere }).data.there;
+      const isReleased = answer.code === 'ok' && !decodeAnswer('peer.forgo', answer.body).data.there;
       return isReleased ? (state, context) => lapse(state, item.lease, context) : undefined;
     }
   }
@@ -256,7 +251,12 @@ export function createOutbox({ client, partitions, clock, slices, log }: OutboxO
     if (isStopped) return;
     let isAnyTaken = false;
     for (const [index, item] of items.entries()) {
-      if (settle(partition, round, item, answers.get(index))) isAnyTaken = true;
+      try {
+        if (settle(partition, round, item, answers.get(index))) isAnyTaken = true;
+      } catch (error) {
+        log.error('errand_failed', { ...saidOf(partition, item), error });
+        settle(partition, round, item, undefined);
+      }
     }
     // Others found no room, or it has changed meanwhile.
     if (isAnyTaken) look(partition);

@@ -17,6 +17,7 @@ import {
   readLast,
   ttl,
   wrongLastSequence,
+  decodeAck,
   type PublishAck,
 } from '../../lib/nats/kv-keys.ts';
 import type { EventSink, Store, StoreWrite, StoredEvent, StoredValue, WriteOutcome } from './store.ts';
@@ -45,7 +46,7 @@ function outcomeOf({ error }: PublishAck): WriteOutcome {
 async function acknowledged(send: () => Promise<Msg>): Promise<WriteOutcome> {
   for (let attempt = 0; ; attempt++) {
     try {
-      const ack = (await send()).json<PublishAck>();
+      const ack = decodeAck((await send()).data);
       const isRefused = ack.error?.err_code === checkInFlight;
       if (!isRefused || attempt === limits.checkInFlightRetries) return outcomeOf(ack);
     } catch (cause) {
@@ -163,9 +164,8 @@ export function createEventSink(nc: NatsConnection, newBatchId: () => string): E
         nc.publish(subject, payload, { headers: head });
         continue;
       }
-      const ack = (
-        await nc.request(subject, payload, { headers: head, timeout: limits.checkpointTimeoutMs })
-      ).json<PublishAck>();
+      const answer = await nc.request(subject, payload, { headers: head, timeout: limits.checkpointTimeoutMs });
+      const ack = decodeAck(answer.data);
       if (ack.error !== undefined) throw new StoreError(`events: ${ack.error.description}`);
     }
   }

@@ -36,6 +36,7 @@ import type { Lease } from './lease.ts';
 import type { KnownOperation } from './operations.ts';
 import { causeOf, Ownership, type OwnershipObserver, type Serving } from './ownership.ts';
 import type { EventSink, Store } from './store.ts';
+import { errorBody } from '../../schemas/errors.ts';
 
 export interface PartitionOptions {
   readonly number: number;
@@ -351,7 +352,7 @@ export class Partition {
       if (this.#options.clock.monotonicMs() > untilMs) return;
       if (!commits.hasRoom()) {
         const message = outbox.isFull ? { message: causeOf(outbox) } : {};
-        respond('unavailable', JSON.stringify({ error: 'unavailable', ...message }));
+        respond('unavailable', errorBody({ error: 'unavailable', ...message }));
         return;
       }
       const decided = this.#turnOf(() => decideWrite(state, ask, this.#context(serving, ask.rid), prepared), ask.rid);
@@ -370,7 +371,7 @@ export class Partition {
       }
       const encoded = decided.changes.records.map(encodeValue);
       if (encoded.some(isTooLarge)) {
-        respond('too_large', JSON.stringify({ error: 'too_large' }));
+        respond('too_large', errorBody({ error: 'too_large' }));
         return;
       }
       const group = this.#apply(serving, decided.changes, encoded, ask.rid);
@@ -398,7 +399,7 @@ export class Partition {
     const dirty = answer.kind === 'body' ? 0 : commits.dirtyUntil(keys.container(answer.tenant, answer.id));
     commits.after(Math.max(commit, dirty), (committed) => {
       if (!committed) again();
-      else if (body === undefined) respond('not_found', JSON.stringify({ error: 'not_found' }));
+      else if (body === undefined) respond('not_found', errorBody({ error: 'not_found' }));
       else respond(code, body);
     });
   }

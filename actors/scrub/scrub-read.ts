@@ -10,13 +10,17 @@ import { inboxOf } from '../../lib/nats/inbox.ts';
 import { readBatch, type ReadMessage, type StreamRead } from '../../lib/nats/direct-reads.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { ReplicaRead } from './scrub-compare.ts';
+import Type from 'typebox';
+import { decoder } from '../../lib/decode.ts';
 
 /** What a server says of a message that it was asked to trace, as far as it matters here. */
-interface Trace {
-  readonly server: { readonly name: string };
-  /** To how many servers it handed the message on. */
-  readonly hops?: number;
-}
+const decodeTrace = decoder(
+  Type.Object({
+    server: Type.Object({ name: Type.String() }),
+    /** To how many servers it handed the message on. */
+    hops: Type.Optional(Type.Integer()),
+  }),
+);
 
 /** The server that handed the message to none. */
 async function lastServer(nc: NatsConnection, subject: string, begin: () => Promise<void>): Promise<string> {
@@ -25,8 +29,12 @@ async function lastServer(nc: NatsConnection, subject: string, begin: () => Prom
     subscription = nc.subscribe(subject, {
       callback: (error, message) => {
         if (error !== null) return reject(error);
-        const { server, hops = 0 } = message.json<Trace>();
-        if (hops === 0) resolve(server.name);
+        try {
+          const { server, hops = 0 } = decodeTrace(message.data);
+          if (hops === 0) resolve(server.name);
+        } catch (cause) {
+          reject(new Error('a trace of the NATS server is malformed', { cause }));
+        }
         return undefined;
       },
     });

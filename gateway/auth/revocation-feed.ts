@@ -18,7 +18,9 @@ import { limits } from '../../schemas/limits.ts';
 import type { Revocation } from '../../schemas/api/tenant.ts';
 import type { Coalescer } from '../../lib/rpc/coalescer.ts';
 import { Doorbell } from '../streams/host.ts';
-import { decodePage, type RevocationPage, type Revocations } from './revocations.ts';
+import type { RevocationPage } from '../../schemas/wire/answers.ts';
+import { decodeAnswer } from '../../lib/rpc/decode.ts';
+import type { Revocations } from './revocations.ts';
 
 /** What is known of a tenant's revocations; `damaged` and `too_many` concern this tenant alone. */
 export type Knowledge = 'known' | 'unheard' | 'damaged' | 'too_many';
@@ -148,7 +150,7 @@ export class RevocationFeed {
     );
     if (code !== 'ok') return undefined;
     try {
-      return decodePage(Buffer.from(body));
+      return decodeAnswer('revocation.list', body);
     } catch (error) {
       this.#log.error('revocations_malformed', { partition, error });
       return undefined;

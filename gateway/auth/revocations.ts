@@ -3,47 +3,10 @@
  * of what owners have reported. A revocation is never withdrawn: the copy only grows, and forgets
  * an entry when every token that it could refuse has expired.
  */
-import Type from 'typebox';
 import type { TenantId } from '../../schemas/ids.ts';
-import { TenantId as TenantIdSchema } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { isCovered, type Revocation } from '../../schemas/api/tenant.ts';
-import { decoder } from '../../lib/decode.ts';
 import type { Identity } from './claims.ts';
-
-const RevocationMessage = Type.Object({
-  tenant: TenantIdSchema,
-  match: Type.Union([
-    Type.Object({ by: Type.Enum(['jti', 'sub']), value: Type.String({ maxLength: 256 }) }),
-    Type.Object({ by: Type.Literal('tenant') }),
-  ]),
-  issuedUntilS: Type.Number(),
-  untilMs: Type.Number(),
-});
-
-/**
- * The answer to `revocation.list`: tenants whose revocations changed, and some whose record can't
- * be read.
- */
-const RevocationPage = Type.Object({
-  data: Type.Array(RevocationMessage),
-  unreadable: Type.Array(TenantIdSchema),
-  /**
-   * The first page of all that there is: what was unreadable before and is not named now can be
-   * read again.
-   */
-  whole: Type.Boolean(),
-  more: Type.Boolean(),
-  next: Type.String(),
-});
-export interface RevocationPage {
-  readonly data: readonly Revocation[];
-  readonly unreadable: readonly TenantId[];
-  readonly whole: boolean;
-  readonly more: boolean;
-  readonly next: string;
-}
-export const decodePage: (bytes: Uint8Array) => RevocationPage = decoder(RevocationPage);
 
 export type Standing = 'good' | 'revoked';
 

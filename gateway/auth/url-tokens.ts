@@ -6,13 +6,14 @@
  */
 import { LRUCache } from 'lru-cache';
 import { limits } from '../../schemas/limits.ts';
-import type { PeerGrant, TokenScope } from '../../schemas/api/peer.ts';
+import type { TokenScope } from '../../schemas/api/peer.ts';
 import type { Outcome, Question } from '../../lib/rpc/coalescer.ts';
 import type { RequestHead } from '../http/engine/engine.ts';
 import { hashOfToken, parseToken } from '../vpn/pki/secrets.ts';
 import { failure } from '../http/respond.ts';
 import { credentialsOf } from './credentials.ts';
 import { unauthenticated, type Admission, type FailureKind, type Gate } from './gate.ts';
+import { decodeAnswer } from '../../lib/rpc/decode.ts';
 
 export interface UrlTokensOptions {
   readonly gate: Gate;
@@ -91,7 +92,7 @@ export class UrlTokens {
     const question = { type: 'token.resolve', partition, hash, rid: ride.requestId } as const;
     const { code, body } = await ask(question, ride.deadlineMs);
     if (code !== 'ok' && code !== 'unauthenticated') return { kind: 'refused', result: { code, body } };
-    const grant = code === 'ok' ? (JSON.parse(body) as { data: PeerGrant }).data : undefined;
+    const grant = code === 'ok' ? decodeAnswer('token.resolve', body).data : undefined;
     if (grant?.scope !== scope) {
       gate.countFailure(head, failures);
       return this.#refuse(ride);

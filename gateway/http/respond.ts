@@ -1,5 +1,7 @@
 /** From an outcome to an HTTP reply: status, headers, body. Pure. */
 import {
+  errorBody,
+  isSuccessCode,
   outcomeStatus,
   type ErrorBody,
   type ErrorCode,
@@ -22,7 +24,7 @@ export interface TextResult extends Result {
   readonly body: string;
 }
 
-const error = (body: ErrorBody): TextResult => ({ code: body.error, body: JSON.stringify(body) });
+const error = (body: ErrorBody): TextResult => ({ code: body.error, body: errorBody(body) });
 
 /** The codes whose body is the bare code, or the code and a message. */
 type PlainCode = Exclude<ErrorCode, 'over_quota' | 'invalid'>;
@@ -49,18 +51,19 @@ const none: readonly string[] = [];
 
 const bareErrors = new Map<string, string>();
 /** `{"error":"not_found"}`, made once for each code. */
-function bareError(code: OutcomeCode): string {
+function bareError(code: ErrorCode): string {
   const known = bareErrors.get(code);
   if (known !== undefined) return known;
-  const body = JSON.stringify({ error: code });
+  const body = errorBody({ error: code });
   bareErrors.set(code, body);
   return body;
 }
 
 /** An actor says in the body how long to wait. */
 function secondsIn(body: Result['body']): number | undefined {
-  if (typeof body !== 'string' || !body.includes('"retry_after_seconds"')) return undefined;
-  return (JSON.parse(body) as { readonly retry_after_seconds?: number }).retry_after_seconds;
+  // A quote within a JSON text is escaped, so this is the field and no part of a message.
+  const [, seconds] = typeof body === 'string' ? (/"retry_after_seconds":(\d+)/.exec(body) ?? []) : [];
+  return seconds === undefined ? undefined : Number(seconds);
 }
 
 function retryAfter({ code, body, retryAfterSeconds }: Result): readonly string[] {
@@ -71,7 +74,7 @@ function retryAfter({ code, body, retryAfterSeconds }: Result): readonly string[
 export function replyOf(result: Result, requestId: string): Reply {
   const status = outcomeStatus[result.code];
   const empty = status === 204 || status === 304;
-  const body = result.body === '' && !empty ? bareError(result.code) : result.body;
+  const body = result.body === '' && !isSuccessCode(result.code) ? bareError(result.code) : result.body;
   return {
     status,
     body,

@@ -3,13 +3,13 @@ import type { EnrolBody, HostUpdate, HostView } from '../../schemas/api/host.ts'
 import { isHostKey, type HostKey, type Region } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { decodeKeyCursor } from '../../schemas/api/cursor.ts';
-import type { Enrolment, KeyPage } from '../../schemas/wire/answers.ts';
 import { timestamp } from '../../lib/clock.ts';
 import type { Outcome } from '../../lib/rpc/coalescer.ts';
 import { hostOf, succeeded, type Call, type Handler, type Services } from '../http/call.ts';
 import { mergePages, pageResult, wrongCursor } from '../http/pages.ts';
 import { created, failure, type Result } from '../http/respond.ts';
 import { hashOfToken } from '../vpn/pki/secrets.ts';
+import { decodeAnswer } from '../../lib/rpc/decode.ts';
 
 /** `lsj_<host key>_<secret>`: the key says which partition can tell whether the secret is right. */
 const joinTokenPattern = /^lsj_([a-z0-9-]{1,63})_[A-Za-z0-9_-]{43}$/;
@@ -20,13 +20,13 @@ export function hostOfJoinToken(joinToken: string): HostKey | undefined {
   return key !== undefined && isHostKey(key) ? key : undefined;
 }
 
-const keyOf = ({ key }: HostView): string => key;
+const keyOf = ({ key }: Pick<HostView, 'key'>): string => key;
 
 /** The pages of all partitions as one; the first answer that failed where one did. */
 export function mergeHosts(outcomes: readonly Outcome[], limit: number): Result {
   const failed = outcomes.find((outcome) => !succeeded(outcome));
   if (failed !== undefined) return failed;
-  const pages = outcomes.map(({ body }) => JSON.parse(body) as KeyPage<HostView>);
+  const pages = outcomes.map(({ body }) => decodeAnswer('host.list', body));
   return pageResult(mergePages(pages, limit, keyOf), keyOf);
 }
 
@@ -34,7 +34,7 @@ export function hostHandlers(services: Services) {
   /** Adds the token to the actor's answer. It is shown only here, and stored nowhere. */
   const withToken = (outcome: Outcome, joinToken: string): Result => {
     if (!succeeded(outcome)) return outcome;
-    const { data: host } = JSON.parse(outcome.body) as { data: HostView };
+    const { data: host } = decodeAnswer('host.create', outcome.body);
     const expiresAt = timestamp(services.clock.nowMs() + limits.joinTokenTtlMs);
     return created({ host, join_token: joinToken, expires_at: expiresAt });
   };
@@ -90,7 +90,7 @@ export function hostHandlers(services: Services) {
       return failure('unauthenticated');
     }
     if (outcome.code !== 'ok' && outcome.code !== 'created') return outcome;
-    const { data } = JSON.parse(outcome.body) as { data: Enrolment };
+    const { data } = decodeAnswer('host.enrol', outcome.body);
     return created(data);
   };
 

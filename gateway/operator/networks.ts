@@ -1,7 +1,6 @@
 /** The operator's VPN networks, and the files that a VPN server is given of one. */
 import { isNetworkName } from '../../schemas/ids.ts';
 import { decodeKeyCursor } from '../../schemas/api/cursor.ts';
-import type { KeyPage } from '../../schemas/wire/answers.ts';
 import type { NetworkRecord, NetworkView } from '../../schemas/api/network.ts';
 import { networkOf, type Call, type Handler } from '../http/call.ts';
 import { networkPlace } from '../vpn/service/authority.ts';
@@ -28,9 +27,7 @@ export function networkHandlers({ actors, networks, keyring, clock, log }: Forag
     const pages = await Promise.all(
       actors
         .partitions()
-        .map(async (partition) =>
-          actors.read<KeyPage<NetworkView>>(call, { type: 'network.list', partition, limit, after }),
-        ),
+        .map(async (partition) => actors.read(call, { type: 'network.list', partition, limit, after })),
     );
     return pageResult(mergePages(pages, limit, nameOf), nameOf);
   });

@@ -1,8 +1,8 @@
 /** Logs and events, as lists and as streams, and waits for a status. */
-import type { ContainerStatusView } from '../../schemas/api/container.ts';
+import type { AnswerOf } from '../../schemas/wire/asks.ts';
 import type { Event } from '../../schemas/api/event.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
-import type { ContainerTrace, RecentEvents } from '../../schemas/wire/answers.ts';
+import type { ContainerTrace } from '../../schemas/wire/answers.ts';
 import type { RecentAsk } from '../../schemas/wire/asks.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -28,6 +28,7 @@ import {
 } from './events.ts';
 import type { Doorbell, Guest, Showing } from './host.ts';
 import type { LogPosition } from './logs.ts';
+import { decodeAnswer } from '../../lib/rpc/decode.ts';
 
 /** Events of one container, or of all of the tenant's. */
 interface EventScope {
@@ -45,6 +46,7 @@ class AskError extends Error {
   }
 }
 
+type StatusSeen = AnswerOf<'container.status'>['data'];
 type Traced = { readonly ok: true; readonly trace: ContainerTrace } | { readonly ok: false; readonly outcome: Outcome };
 
 export function streamHandlers(services: Services) {
@@ -58,7 +60,7 @@ export function streamHandlers(services: Services) {
     const question = { type: 'container.trace', tenant: tenantOf(call), id: containerOf(call), rid: call.requestId };
     const outcome = await services.ask(kind, { ...question, type: 'container.trace' }, deadlineMs);
     if (!succeeded(outcome)) return { ok: false, outcome };
-    return { ok: true, trace: (JSON.parse(outcome.body) as { data: ContainerTrace }).data };
+    return { ok: true, trace: decodeAnswer('container.trace', outcome.body).data };
   };
 
   const statusOf = (call: Call, deadlineMs: number): Promise<Outcome> =>
@@ -141,7 +143,7 @@ export function streamHandlers(services: Services) {
     const question = { type: 'event.recent', tenant: tenantOf(call), container, rid: call.requestId, ...rest } as const;
     const outcome = await services.ask(kind, question, deadlineMs);
     if (!succeeded(outcome)) throw new AskError(outcome);
-    return (JSON.parse(outcome.body) as { data: RecentEvents }).data;
+    return decodeAnswer('event.recent', outcome.body).data;
   };
 
   /** The newest `limit` of those, page by page. */
@@ -218,7 +220,7 @@ export function streamHandlers(services: Services) {
   };
 
   const waitFor = async (call: Call, wanted: string, deadlineMs: number, doorbell: Doorbell): Promise<Handled> => {
-    let last: ContainerStatusView | undefined;
+    let last: StatusSeen | undefined;
     for (;;) {
       const outcome = await statusOf(call, Math.min(deadlineMs, clock.monotonicMs() + limits.watchAskMs));
       const step = judgeWait(wanted, outcome, last);
@@ -252,22 +254,22 @@ const sequenceOf = (lastEventId: string | undefined): number | undefined =>
 
 export type WaitStep =
   | { readonly kind: 'answer'; readonly outcome: Outcome }
-  | { readonly kind: 'wait'; readonly last: ContainerStatusView | undefined };
+  | { readonly kind: 'wait'; readonly last: StatusSeen | undefined };
 
 /**
  * The next step of a wait, given the status. A container that is being removed reaches no other
  * status: 409 for those. One that is gone ends a wait for `removed` with its last view.
  */
-export function judgeWait(wanted: string, outcome: Outcome, last: ContainerStatusView | undefined): WaitStep {
+export function judgeWait(wanted: string, outcome: Outcome, last: StatusSeen | undefined): WaitStep {
   const answer = (given: Outcome): WaitStep => ({ kind: 'answer', outcome: given });
   if (outcome.code === 'not_found') {
     return wanted === 'removed' && last !== undefined
-      ? answer(ok({ ...last, status: 'removing', desired: 'removed' } satisfies ContainerStatusView))
+      ? answer(ok({ ...last, status: 'removing', desired: 'removed' } satisfies StatusSeen))
       : answer(outcome);
   }
   // The owner is away: ask again until the timeout.
   if (!succeeded(outcome)) return { kind: 'wait', last };
-  const view = (JSON.parse(outcome.body) as { data: ContainerStatusView }).data;
+  const view = decodeAnswer('container.status', outcome.body).data;
   if (view.status === wanted) return answer(outcome);
   if (view.status === 'removing' && wanted !== 'removed')
     return answer(failure('conflict', 'the container is being removed'));

@@ -6,8 +6,6 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { limits } from '../../schemas/limits.ts';
 import { wholeSeconds } from '../../schemas/quantity.ts';
-import type { NetworkView } from '../../schemas/api/network.ts';
-import type { PeerCount } from '../../schemas/wire/answers.ts';
 import { peerStates } from '../../schemas/api/peer.ts';
 import type { Asker, VpnActors } from './service/actors.ts';
 import type { BuildTimer } from './service/artifacts.ts';
@@ -65,14 +63,7 @@ export function createForageMeters(version: string, nowSeconds: () => number): F
    * told before, at once.
    */
   async function ask(asker: Asker, actors: VpnActors): Promise<() => void> {
-    const [counted, listed] = await Promise.all([
-      actors.readAll<PeerCount>(asker, (partition) => ({ type: 'peer.count', partition })),
-      actors.readPages<NetworkView>(
-        asker,
-        (partition, after) => ({ type: 'network.list', partition, limit: limits.listMax, after }),
-        ({ name }) => name,
-      ),
-    ]);
+    const [counted, listed] = await Promise.all([actors.countPeers(asker), actors.networks(asker)]);
     return () => {
       for (const state of peerStates) peers.labels(state).set(counted.reduce((sum, count) => sum + count[state], 0));
       const earliest = counted.flatMap(({ earliest: ends }) => (ends === null ? [] : [ends]));

@@ -4,16 +4,19 @@
  */
 import { createHash } from 'node:crypto';
 import { fromSeed } from '@nats-io/nkeys';
+import Type, { type Static } from 'typebox';
+import { decoder } from '../decode.ts';
 
-/** What is not read here is handed on as it is. */
-export interface AccountClaims {
-  readonly iat: number;
-  readonly nats: { readonly revocations?: Readonly<Record<string, number>> };
-}
+/** What this file reads; every other field goes back as it came. */
+const AccountClaims = Type.Object({
+  iat: Type.Number(),
+  nats: Type.Object({ revocations: Type.Optional(Type.Record(Type.String(), Type.Number())) }),
+});
+export type AccountClaims = Readonly<Static<typeof AccountClaims>>;
+const decodeClaims = decoder(AccountClaims);
 
-/** The server that gave it has verified it. */
-export const claimsOf = (jwt: string): AccountClaims =>
-  JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString()) as AccountClaims;
+/** The server that gave it has verified its signature. @throws DecodeError */
+export const claimsOf = (jwt: string): AccountClaims => decodeClaims(Buffer.from(jwt.split('.')[1] ?? '', 'base64url'));
 
 export const revocationsOf = ({ nats }: AccountClaims): Readonly<Record<string, number>> => nats.revocations ?? {};
 

@@ -16,6 +16,8 @@ import { subjects } from '../../schemas/wire/subjects.ts';
 import type { Answers } from './answers.ts';
 import { keepInboxPrefix } from './inbox.ts';
 import type { Log } from '../log.ts';
+import Type from 'typebox';
+import { decoder } from '../decode.ts';
 
 export interface NatsOptions {
   readonly servers: readonly string[];
@@ -41,12 +43,13 @@ export interface NatsOptions {
 
 export const credentialsFile = (path: string): Authenticator => credsAuthenticator(new Uint8Array(readFileSync(path)));
 
+const decodeSubject = decoder(Type.Object({ sub: Type.Optional(Type.String()) }));
+
 /** The public key of the user that credentials are for; undefined where the file holds none. */
 function userOf(creds: string): string | undefined {
   const [, claims] = /-----BEGIN NATS USER JWT-----\s*[\w-]+\.([\w-]+)\./.exec(creds) ?? [];
   if (claims === undefined) return undefined;
-  const { sub } = JSON.parse(Buffer.from(claims, 'base64url').toString()) as { sub?: string };
-  return sub;
+  return decodeSubject(Buffer.from(claims, 'base64url')).sub;
 }
 
 /** Who the connection is of, and where its answers arrive. */

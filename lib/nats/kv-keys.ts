@@ -4,6 +4,8 @@
  * outcome that is not known.
  */
 import { headers, type NatsConnection } from '@nats-io/transport-node';
+import Type, { type Static } from 'typebox';
+import { decoder } from '../decode.ts';
 
 export const expectedSequence = 'Nats-Expected-Last-Subject-Sequence';
 
@@ -15,10 +17,24 @@ export const wrongLastSequence = 10071;
  */
 export const checkInFlight = 10164;
 
-export interface PublishAck {
-  readonly seq?: number;
-  readonly error?: { readonly code: number; readonly err_code?: number; readonly description?: string };
-}
+const ApiError = Type.Object({
+  code: Type.Integer(),
+  err_code: Type.Optional(Type.Integer()),
+  description: Type.Optional(Type.String()),
+});
+
+/** JetStream's answer to a message that a stream takes, or refuses. */
+const PublishAck = Type.Object({ seq: Type.Optional(Type.Integer()), error: Type.Optional(ApiError) });
+export type PublishAck = Static<typeof PublishAck>;
+/** @throws DecodeError */
+export const decodeAck: (bytes: Uint8Array) => PublishAck = decoder(PublishAck);
+
+const decodeLast = decoder(
+  Type.Object({
+    message: Type.Optional(Type.Object({ seq: Type.Integer(), data: Type.Optional(Type.String()) })),
+    error: Type.Optional(ApiError),
+  }),
+);
 
 export class StoreError extends Error {
   constructor(what: string, cause?: unknown) {
@@ -44,10 +60,7 @@ export async function readLast(
 ): Promise<{ readonly revision: number; readonly value: string | null }> {
   const request = JSON.stringify({ last_by_subj: subject });
   const answer = await nc.request(api, request, { timeout: timeoutMs });
-  const reply = answer.json<{
-    message?: { seq: number; data?: string };
-    error?: { code: number; description: string };
-  }>();
+  const reply = decodeLast(answer.data);
   if (reply.message !== undefined) {
     return { revision: reply.message.seq, value: Buffer.from(reply.message.data ?? '', 'base64').toString() };
   }
@@ -70,7 +83,7 @@ export async function compareAndSet(
   const head = headers();
   head.set(expectedSequence, String(expected));
   if (options.ttlMs !== undefined) head.set('Nats-TTL', ttl(options.ttlMs));
-  const ack = (await nc.request(subject, value, { headers: head, timeout: options.timeoutMs })).json<PublishAck>();
+  const ack = decodeAck((await nc.request(subject, value, { headers: head, timeout: options.timeoutMs })).data);
   if (ack.error === undefined && ack.seq !== undefined) return ack.seq;
   if (ack.error?.err_code === wrongLastSequence) return undefined;
   throw new StoreError(`moving ${subject}: ${ack.error?.description ?? 'no sequence'}`);

@@ -26,7 +26,6 @@ import { addressOf, type Ask } from '../../schemas/wire/asks.ts';
 import { decodeAnswers, notOwner, type Answer } from '../../schemas/wire/codec.ts';
 import { isSuccessCode } from '../../schemas/errors.ts';
 import { partitionOf, subjects } from '../../schemas/wire/subjects.ts';
-import { ProtocolError } from '../../schemas/wire/version.ts';
 import { sparing, type SparingLog } from '../sparing.ts';
 import { ItemQueue, gather, laneKinds, settle, verdictUnanswered } from './lane.ts';
 import type { Batch, Item, LaneKind, Outcome, Question } from './lane.ts';
@@ -231,14 +230,16 @@ export class Coalescer {
     }
     this.#options.answers.heard();
     let answers: Answer[];
+    let malformed = 0;
     try {
-      answers = decodeAnswers(message.string());
+      answers = decodeAnswers(message.string(), () => malformed++);
     } catch (error) {
-      const event = error instanceof ProtocolError ? 'protocol_refused' : 'answer_malformed';
-      this.#refusals.error(event, { subject: flight.lane.subject, error });
+      this.#refusals.error('protocol_refused', { subject: flight.lane.subject, error });
       return;
     }
-    this.#onAnswers(id, flight, answers);
+    // Those without an answer are asked again.
+    if (malformed > 0) this.#refusals.error('answer_malformed', { subject: flight.lane.subject, malformed });
+    if (answers.length > 0) this.#onAnswers(id, flight, answers);
   }
 
   #onAnswers(id: string, flight: Flight, answers: readonly Answer[]): void {

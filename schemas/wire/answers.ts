@@ -1,56 +1,129 @@
 /**
- * What the owner of a partition answers, where that is not an HTTP body of schemas/api.
+ * Bodies of answers that a program reads, where they are not those of an HTTP response
+ * (schemas/api). asks.ts says which ask has which.
  */
-import type { Event } from '../api/event.ts';
-import type { HostKey, Region } from '../ids.ts';
-import type { CertificateRef } from '../api/network.ts';
-import type { PeerProblem } from '../api/peer.ts';
+import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox';
+import { Event } from '../api/event.ts';
+import type { RevocationEntry } from '../api/network.ts';
+import { nullable } from '../api/nullable.ts';
+import { TokenScope, peerProblems } from '../api/peer.ts';
+import { TenantId, type HostKey, type PeerId, type Region } from '../ids.ts';
+import { LeaseRecordShape, NetworkRecordShape, RevocationShape, SecretPlaceShape, id, shape } from './shapes.ts';
+import type { Sealed } from '../api/network.ts';
+import type { StaleSecret } from '../api/peer.ts';
+
+/** A schema of the API that lets fields pass which the next release may add. */
+export const open = <P extends TProperties>({ properties }: { readonly properties: P }): TObject<P> =>
+  Type.Object(properties);
+
+/**
+ * The fields of a view that a program reads. The others go on to the client as the owner wrote
+ * them, and an owner of the last release may lack some.
+ */
+export const fieldsOf = <P extends TProperties, K extends keyof P & string>(
+  { properties }: { readonly properties: P },
+  ...names: readonly K[]
+): TObject<Pick<P, K>> =>
+  Type.Object(Object.fromEntries(names.map((name) => [name, properties[name]])) as unknown as Pick<P, K>);
+
+/** `{"data": …}`, as most bodies are. */
+export const dataOf = <S extends TSchema>(data: S) => Type.Object({ data });
 
 /** A page of what one partition has, in the order of its keys. */
 export interface KeyPage<T> {
   readonly data: readonly T[];
   readonly more: boolean;
 }
+export const keyPageOf = <S extends TSchema>(item: S) => Type.Object({ data: Type.Array(item), more: Type.Boolean() });
 
-/** Answer to `network.learn`: why the peer can't be as it says; null: it is. */
-export interface Learned {
-  readonly problem: PeerProblem | null;
-}
+/** Where a container has run, newest last; answered for seven days after it is gone. */
+export const ContainerTrace = Type.Object({
+  history: Type.Unsafe<readonly HostKey[]>(Type.Array(id<HostKey>())),
+  gone: Type.Boolean(),
+});
+export type ContainerTrace = Static<typeof ContainerTrace>;
 
-/** Answer to `peer.count`. */
-export interface PeerCount {
-  readonly active: number;
-  readonly disabled: number;
-  readonly expired: number;
-  /** Of the certificates in use of active peers, the one that ends first. */
-  readonly earliest: CertificateRef['notAfterMs'] | null;
-}
-
-/**
- * Answer to `event.recent`, oldest first. What is not in it and was committed before is in the
- * stream.
- */
-export interface RecentEvents {
-  readonly events: readonly Event[];
+/** Oldest first. What was committed earlier and is not among them is in the stream. */
+export const RecentEvents = Type.Object({
+  events: Type.Unsafe<readonly Event[]>(Type.Array(fieldsOf(Event, 'id', 'ts', 'type', 'container_id'))),
   /** There are more on the side that was asked for. */
-  readonly more: boolean;
-  /** Number of the newest journal entry that is committed. */
-  readonly last: number;
-}
-
-export interface ContainerTrace {
-  readonly history: readonly HostKey[];
-  readonly gone: boolean;
-}
+  more: Type.Boolean(),
+  /** Number of the newest committed journal entry. */
+  last: Type.Integer(),
+});
+export type RecentEvents = Static<typeof RecentEvents>;
 
 /**
- * What a host gets for its join token. The JWT is a NATS user JWT of the HOSTS account for the
- * agent's own nkey.
+ * Tenants whose revocations changed, and tenants whose record is damaged. `next` is the cursor of
+ * the next page, also when there is no more for now.
  */
-export interface Enrolment {
-  readonly host: HostKey;
-  readonly region: Region;
-  readonly cluster: string;
-  readonly natsUrls: readonly string[];
-  readonly jwt: string;
-}
+export const RevocationPage = Type.Object({
+  data: Type.Array(RevocationShape),
+  unreadable: Type.Array(TenantId),
+  /** The first page of all: a tenant that was unreadable and is not named now can be read again. */
+  whole: Type.Boolean(),
+  more: Type.Boolean(),
+  next: Type.String(),
+});
+export type RevocationPage = Static<typeof RevocationPage>;
+
+/** What a token of a peer grants. It can end at any time: later asks name it again. */
+export const PeerGrant = Type.Object({ tenant: id<TenantId>(), peer: id<PeerId>(), scope: TokenScope });
+export type PeerGrant = Static<typeof PeerGrant>;
+
+/** Of the tenants of one partition. */
+export const PeerCount = Type.Object({
+  active: Type.Integer(),
+  disabled: Type.Integer(),
+  expired: Type.Integer(),
+  /** End of the first certificate in use of an active peer to end, in ms since 1970. */
+  earliest: nullable(Type.Number()),
+});
+export type PeerCount = Static<typeof PeerCount>;
+
+/** Whether a peer exists. One that does not never will: its id has a tombstone. */
+export const PeerThere = Type.Object({ there: Type.Boolean() });
+export type PeerThere = Static<typeof PeerThere>;
+
+/** Why the network refuses what a peer says of itself; null: it does not. */
+export const Learned = Type.Object({ problem: nullable(Type.Enum([...peerProblems])) });
+export type Learned = Static<typeof Learned>;
+
+/** An address, and what a gateway needs of the network to make a peer's keys and files. */
+export const Reservation = Type.Object({ network: NetworkRecordShape, index: Type.Integer() });
+export type Reservation = Static<typeof Reservation>;
+
+/** Leases in use, by index; `next`: where the next page begins, null at the end. */
+export const LeasePage = Type.Object({ data: Type.Array(LeaseRecordShape), next: nullable(Type.Integer()) });
+export type LeasePage = Static<typeof LeasePage>;
+
+/** Lines of a certificate revocation list, by serial. `now_ms`: the owner's clock. */
+export const RevocationLines = Type.Object({
+  data: Type.Array(
+    shape<RevocationEntry>()(
+      Type.Object({
+        serial: Type.String(),
+        atMs: Type.Number(),
+        reason: Type.Enum(['keyCompromise', 'superseded', 'cessationOfOperation', 'certificateHold']),
+      }),
+    ),
+  ),
+  next: nullable(Type.String()),
+  now_ms: Type.Number(),
+});
+export type RevocationLines = Static<typeof RevocationLines>;
+
+/** At most a page of the secrets that are sealed under another key than the one named. */
+export const StaleSecrets = Type.Array(
+  shape<StaleSecret>()(Type.Object({ place: SecretPlaceShape, sealed: id<Sealed>() })),
+);
+
+/** A host gets this for its join token. `jwt`: a NATS user of the account HOSTS, for its own nkey. */
+export const Enrolment = Type.Object({
+  host: id<HostKey>(),
+  region: id<Region>(),
+  cluster: Type.String(),
+  natsUrls: Type.Unsafe<readonly string[]>(Type.Array(Type.String())),
+  jwt: Type.String(),
+});
+export type Enrolment = Static<typeof Enrolment>;

@@ -1,239 +1,306 @@
 /**
- * What gateways, tools and other owners ask the owner of a partition.
+ * What gateways, tools and other owners ask the owner of a partition, and the body of its answer.
+ * The owner decodes every ask by this table; whoever reads the body of an answer decodes it by the
+ * same entry (lib/rpc/decode.ts).
  */
-import type { ContainerSpec, Idempotency, OperatorFields } from '../api/container.ts';
+import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox';
+import { ContainerStatusView, OperatorFields, type Container } from '../api/container.ts';
 import type { ListCursor } from '../api/cursor.ts';
-import type { HostUpdate } from '../api/host.ts';
-import type { ContainerId, TenantId, HostKey, NetworkName, PeerId, PeerTokenId, OperationId, Region } from '../ids.ts';
-import type { KeptCertificate, NetworkRecord, NetworkSettings, PeerOnServer, Sealed } from '../api/network.ts';
-import type { PeerKeys, PeerRecord, PeerRevocation, PeerToken, SecretPlace } from '../api/peer.ts';
-import type { Revocation, TenantSettings } from '../api/tenant.ts';
+import { HostUpdateBody, HostView, type HostUpdate } from '../api/host.ts';
+import { NetworkView } from '../api/network.ts';
+import { nullable } from '../api/nullable.ts';
+import { PeerView, type PeerKeys, type PeerRecord, type PeerToken, type PeerTokenView } from '../api/peer.ts';
+import { TenantSettings, type QuotaView, type TenantView } from '../api/tenant.ts';
+import type { ContainerId, HostKey, NetworkName, OperationId, PeerId, PeerTokenId, Region, TenantId } from '../ids.ts';
+import {
+  ContainerTrace,
+  Enrolment,
+  LeasePage,
+  Learned,
+  PeerCount,
+  PeerGrant,
+  PeerThere,
+  RecentEvents,
+  Reservation,
+  RevocationLines,
+  RevocationPage,
+  StaleSecrets,
+  dataOf,
+  fieldsOf,
+  keyPageOf,
+  open,
+} from './answers.ts';
+import {
+  ContainerSpecShape,
+  KeptCertificateShape,
+  NetworkRecordShape,
+  NetworkSettingsShape,
+  PeerRecordShape,
+  PeerRevocationShape,
+  PeerTokenShape,
+  RevocationShape,
+  SecretPlaceShape,
+  id,
+  madeNetwork,
+  madePeer,
+  peerKeys,
+  peerOnServer,
+  shape,
+} from './shapes.ts';
+import type { Sealed } from '../api/network.ts';
 
-/** Rides on every ask: the id of the HTTP request, and how long its sender still waits. */
-interface Ride {
-  readonly rid: string;
-  readonly budgetMs: number;
-}
-interface OfTenant {
-  readonly tenant: TenantId;
-}
-interface OfContainer extends OfTenant {
-  readonly id: ContainerId;
-}
-interface OfHost {
-  readonly host: HostKey;
-}
-interface OfPeer extends OfTenant {
-  readonly peer: PeerId;
-}
-/** `by`: whose request it is; not `tenant`, which would be the key that the ask goes by. */
-interface OfNetwork {
-  readonly network: NetworkName;
-}
-interface ByPeer {
-  readonly by: { readonly tenant: TenantId; readonly peer: PeerId };
-}
-interface Write {
-  readonly op: OperationId;
-}
+const text = Type.String();
+const number = Type.Number();
+const flag = Type.Boolean();
+const sealed = id<Sealed>();
 
-/**
- * What the stream EVENTS may not show yet: committed and not published, or published a moment ago.
- * `container`: null for all of the tenant's. `from`: the newest before an event's id (null: of
- * all), or the oldest after one (empty: of all).
- */
-export interface RecentAsk {
-  readonly type: 'event.recent';
-  readonly tenant: TenantId;
-  readonly container: ContainerId | null;
-  readonly from: { readonly before: string | null } | { readonly after: string };
-  readonly limit: number;
+/** An ask, and the JSON of the body that answers it where the outcome is a success. */
+interface Entry<P extends TProperties, A> {
+  readonly ask: TObject<P>;
+  readonly answer: A;
 }
+const ask = <P extends TProperties, A>(properties: P, answer: A): Entry<P, A> => ({
+  ask: Type.Object(properties),
+  answer,
+});
 
-export type ReadAsk = Ride &
-  (
-    | ({ type: 'container.list'; limit: number; before: ListCursor | null } & OfTenant)
-    | ({ type: 'container.get' } & OfContainer)
-    | ({ type: 'container.status' } & OfContainer)
-    /** Body: `ContainerTrace`. Answers for seven days after the container is gone. */
-    | ({ type: 'container.trace' } & OfContainer)
-    | ({ type: 'container.inspect' } & OfContainer)
-    /** Body: `{"data":RecentEvents}`. */
-    | RecentAsk
-    | ({ type: 'tenant.quota'; region: string } & OfTenant)
-    | ({ type: 'tenant.get' } & OfTenant)
-    | ({ type: 'host.get' } & OfHost)
-    /** Body: `KeyPage` of HostView: hosts of one partition by key, from after this one on. */
-    | { type: 'host.list'; partition: number; limit: number; after: string }
-    /**
-     * Body: `RevocationPage` of the tenants of one partition: what changed since `after`, which is
-     * the `next` of an earlier page; null: all.
-     */
-    | { type: 'revocation.list'; partition: number; after: string | null }
-    | ({ type: 'peer.list'; limit: number; before: ListCursor | null } & OfTenant)
-    | ({ type: 'peer.get' } & OfPeer)
-    /**
-     * Answered as the create itself would be, short of making anything: name taken, over quota, or
-     * `ok`.
-     */
-    | ({ type: 'peer.check'; name: string } & OfTenant)
-    /**
-     * Body: `{"data":PeerRecord}`: what files are made from. `tokenHash`: asked with a token of the
-     * peer, which may have ended since it was resolved; then `unauthenticated`.
-     */
-    | ({ type: 'peer.material'; tokenHash?: string } & OfPeer)
-    /**
-     * Body: `{"data":PeerGrant}`; `unauthenticated` for every token that is not good, whatever the
-     * reason.
-     */
-    | { type: 'token.resolve'; partition: number; hash: string }
-    /** Body: `{"data":PeerCount}` of the tenants of one partition. */
-    | { type: 'peer.count'; partition: number }
-    | ({ type: 'network.get' } & OfNetwork)
-    /**
-     * Body: `KeyPage` of NetworkView: networks of one partition by name, from after this one on.
-     */
-    | { type: 'network.list'; partition: number; limit: number; after: string }
-    /** Body: `{"data":NetworkRecord}`. */
-    | ({ type: 'network.material' } & OfNetwork)
-    /**
-     * Body: `{"data":[LeaseRecord...],"next":index|null}`: leases that are held, by index, from
-     * `after` on.
-     */
-    | ({ type: 'network.leases'; after: number } & OfNetwork)
-    /**
-     * Body: `{"data":[RevocationEntry...],"next":serial|null,"now_ms":n}`, by serial, from `after`
-     * on.
-     */
-    | ({ type: 'network.revocations'; after: string } & OfNetwork)
-    /**
-     * Body: `{"data":[StaleSecret...]}`: at most a page of those that are not sealed under this
-     * key.
-     */
-    | { type: 'secret.stale'; partition: number; keyId: string }
-  );
+declare const body: unique symbol;
+/** The body goes to an HTTP client as the owner wrote it; no program reads it. `S` says what it is. */
+interface Forwarded<S extends TSchema> {
+  readonly [body]?: S;
+}
+const forwarded = <S extends TSchema>(): Forwarded<S> => ({});
+/** No body. */
+type Nothing = ReturnType<typeof Type.Undefined>;
 
-export type WriteAsk = Ride &
-  Write &
-  (
-    | ({
-        type: 'container.create';
-        spec: ContainerSpec;
-        idempotency: Pick<Idempotency, 'key' | 'bodyHash'> | null;
-      } & OfContainer)
-    | ({ type: 'container.start' } & OfContainer)
-    | ({ type: 'container.stop' } & OfContainer)
-    | ({ type: 'container.delete' } & OfContainer)
-    | ({ type: 'container.operate'; fields: OperatorFields } & OfContainer)
-    /**
-     * `repair`: take the place of a damaged record, with this revocation; without it, `conflict`
-     * where it is damaged.
-     */
-    | ({ type: 'tenant.put'; settings: TenantSettings; repair?: Revocation | null } & OfTenant)
-    | ({ type: 'tenant.revoke'; revocation: Revocation } & OfTenant)
-    | ({ type: 'host.create'; region: Region; joinTokenHash: string } & OfHost)
-    | ({ type: 'host.join_token'; joinTokenHash: string } & OfHost)
-    | ({ type: 'host.update'; update: HostUpdate } & OfHost)
-    /**
-     * `conflict` where it is neither drained nor lost, unless forced; `dead`: the operator knows
-     * that nothing runs there.
-     */
-    | ({ type: 'host.remove'; force?: boolean; dead?: boolean } & OfHost)
-    /** Body: `{"data":Enrolment}`. */
-    | ({ type: 'host.enrol'; joinTokenHash: string; publicKey: string } & OfHost)
-    | ({
-        type: 'peer.create';
-        made: Pick<
-          PeerRecord,
-          | 'name'
-          | 'network'
-          | 'index'
-          | 'ipv4'
-          | 'ipv6'
-          | 'expiresAtMs'
-          | 'routes'
-          | 'dns'
-          | 'localId'
-          | 'p12Password'
-          | 'tokens'
-          | 'wireguard'
-          | 'certificate'
-        >;
-      } & OfPeer)
-    | ({ type: 'peer.update'; update: PeerUpdate } & OfPeer)
-    /**
-     * New keys, password and tokens; the certificate before is revoked, every token before ends.
-     * `conflict` where `replaces` is no longer the serial in use. A gateway from before 0.1.0
-     * sends neither password nor tokens.
-     */
-    | ({
-        type: 'peer.rotate';
-        replaces: string;
-        keys: PeerKeys;
-        p12Password?: Sealed;
-        tokens?: readonly PeerToken[];
-      } & OfPeer)
-    /** The same key, certified for longer. `conflict` as above. Body: `{"data":PeerRecord}`. */
-    | ({ type: 'peer.certify'; replaces: string; certificate: KeptCertificate } & OfPeer)
-    | ({ type: 'peer.password'; p12Password: Sealed } & OfPeer)
-    | ({ type: 'peer.token.create'; token: PeerToken } & OfPeer)
-    | ({ type: 'peer.token.remove'; token: PeerTokenId } & OfPeer)
-    | ({ type: 'peer.remove' } & OfPeer)
-    /**
-     * From a network whose reservation has lapsed, or whose lease no peer has confirmed since a
-     * restore: body `{"data":{"there":bool}}`; where it is not, it shall never be.
-     */
-    | ({ type: 'peer.forgo' } & OfPeer)
-    | ({
-        type: 'network.create';
-        made: Pick<NetworkRecord, 'settings' | 'wireguard' | 'ca' | 'server' | 'nameConstraints'>;
-      } & OfNetwork)
-    /**
-     * `server`: a new certificate where the endpoint changed. `conflict` where the pools change.
-     * `keepsTenants`: the tenants of now stay, whatever the settings say.
-     */
-    | ({
-        type: 'network.put';
-        settings: NetworkSettings;
-        server: KeptCertificate | null;
-        keepsTenants?: boolean;
-      } & OfNetwork)
-    /**
-     * Renewal. `conflict` where `replaces` is no longer the serial in use. Body:
-     * `{"data":NetworkRecord}`.
-     */
-    | ({ type: 'network.certify'; which: 'ca' | 'server'; replaces: string; certificate: KeptCertificate } & OfNetwork)
-    | ({ type: 'network.remove' } & OfNetwork)
-    /** Body: `{"data":Reservation}`. The same peer gets the same address however often it asks. */
-    | ({ type: 'network.reserve' } & OfNetwork & ByPeer)
-    /** Gives back a reservation; one that has become a lease stays. */
-    | ({ type: 'network.release' } & OfNetwork & ByPeer)
-    /**
-     * From the peer's actor, until it is acknowledged: what the network should hold of it. Older
-     * ones are ignored, and those from before a restore are refused. Body:
-     * `{"data":{"problem":PeerProblem|null}}`.
-     */
-    | ({ type: 'network.learn'; told: PeerTold; incarnation?: number } & OfNetwork & ByPeer)
-    /** Replaces what is still as `before`; body `{"data":{"replaced":n}}`. */
-    | {
-        type: 'secret.replace';
-        partition: number;
-        items: readonly { readonly place: SecretPlace; readonly before: Sealed; readonly after: Sealed }[];
-      }
-  );
+const ofTenant = { tenant: id<TenantId>() };
+const ofContainer = { ...ofTenant, id: id<ContainerId>() };
+const ofHost = { host: id<HostKey>() };
+const ofPeer = { ...ofTenant, peer: id<PeerId>() };
+const ofNetwork = { network: id<NetworkName>() };
+const ofPartition = { partition: number };
+/** For a peer; not under `tenant`, which would route the ask to the tenant's partition. */
+const by = { by: Type.Object(ofPeer) };
+const page = {
+  limit: number,
+  before: nullable(shape<ListCursor>()(Type.Object({ insertedAtMs: number, id: id<ListCursor['id']>() }))),
+};
 
 /** What is absent stays as it is. */
 export type PeerUpdate = Partial<Pick<PeerRecord, 'name' | 'enabled' | 'expiresAtMs' | 'routes' | 'dns'>>;
-
-export type PeerTold = {
-  /** To be refused from now on. */
-  readonly revoked: readonly PeerRevocation[];
-} & (
-  | ({ readonly there: true; readonly index: number } & PeerOnServer)
-  | { readonly there: false; readonly generation: number }
+const PeerUpdateShape = shape<PeerUpdate>()(
+  Type.Partial(
+    Type.Object({
+      name: text,
+      enabled: flag,
+      expiresAtMs: nullable(number),
+      routes: nullable(Type.Array(text)),
+      dns: nullable(Type.Array(text)),
+    }),
+  ),
 );
 
+const revoked = {
+  revoked: Type.Unsafe<readonly Static<typeof PeerRevocationShape>[]>(Type.Array(PeerRevocationShape)),
+};
+/** What a network should know of a peer. `revoked`: certificates to refuse from now on. */
+const PeerTold = Type.Union([
+  Type.Object({ ...revoked, ...peerOnServer, there: Type.Literal(true), index: number }),
+  Type.Object({ ...revoked, there: Type.Literal(false), generation: number }),
+]);
+export type PeerTold = Static<typeof PeerTold>;
+
+const reads = {
+  'container.list': ask({ ...ofTenant, ...page }, forwarded<TSchema>()),
+  'container.get': ask(ofContainer, forwarded<typeof Container>()),
+  'container.status': ask(ofContainer, dataOf(fieldsOf(ContainerStatusView, 'id', 'status', 'desired'))),
+  'container.trace': ask(ofContainer, dataOf(ContainerTrace)),
+  'container.inspect': ask(ofContainer, forwarded<TSchema>()),
+  /**
+   * What the stream EVENTS may not show yet: not published, or published a moment ago. `container`:
+   * null for all of the tenant's. `from`: the newest before an event's id (null: of all), or the
+   * oldest after one (empty: of all).
+   */
+  'event.recent': ask(
+    {
+      ...ofTenant,
+      container: nullable(id<ContainerId>()),
+      from: Type.Union([Type.Object({ before: nullable(text) }), Type.Object({ after: text })]),
+      limit: number,
+    },
+    dataOf(RecentEvents),
+  ),
+  'tenant.quota': ask({ ...ofTenant, region: text }, forwarded<typeof QuotaView>()),
+  'tenant.get': ask(ofTenant, forwarded<typeof TenantView>()),
+  'host.get': ask(ofHost, forwarded<typeof HostView>()),
+  /** Hosts of one partition, by key. `after`: the last key of the page before, or empty. */
+  'host.list': ask({ ...ofPartition, limit: number, after: text }, keyPageOf(fieldsOf(HostView, 'key'))),
+  /** `after`: the `next` of an earlier page; null: from the beginning. */
+  'revocation.list': ask({ ...ofPartition, after: nullable(text) }, RevocationPage),
+  'peer.list': ask({ ...ofTenant, ...page }, forwarded<TSchema>()),
+  'peer.get': ask(ofPeer, forwarded<typeof PeerView>()),
+  /** Says what the create would: name taken, over quota, or `ok`. Makes nothing. */
+  'peer.check': ask({ ...ofTenant, name: text }, forwarded<Nothing>()),
+  /**
+   * What files are made from. `tokenHash`: asked with a token of the peer, which may have ended
+   * since it was resolved; then `unauthenticated`.
+   */
+  'peer.material': ask({ ...ofPeer, tokenHash: Type.Optional(text) }, dataOf(PeerRecordShape)),
+  /** `unauthenticated` for every token that is not valid, whatever the reason. */
+  'token.resolve': ask({ ...ofPartition, hash: text }, dataOf(PeerGrant)),
+  'peer.count': ask(ofPartition, dataOf(PeerCount)),
+  'network.get': ask(ofNetwork, dataOf(fieldsOf(NetworkView, 'name', 'tenants'))),
+  /** Networks of one partition, by name, as `host.list`. */
+  'network.list': ask(
+    { ...ofPartition, limit: number, after: text },
+    keyPageOf(fieldsOf(NetworkView, 'name', 'ca_certificate', 'server_certificate')),
+  ),
+  'network.material': ask(ofNetwork, dataOf(NetworkRecordShape)),
+  /** `after`: the first index of the page. */
+  'network.leases': ask({ ...ofNetwork, after: number }, LeasePage),
+  /** `after`: the last serial of the page before, or empty. */
+  'network.revocations': ask({ ...ofNetwork, after: text }, RevocationLines),
+  'secret.stale': ask({ ...ofPartition, keyId: text }, dataOf(StaleSecrets)),
+};
+
+const writes = {
+  'container.create': ask(
+    {
+      ...ofContainer,
+      spec: ContainerSpecShape,
+      idempotency: nullable(Type.Object({ key: text, bodyHash: text })),
+    },
+    forwarded<typeof Container>(),
+  ),
+  'container.start': ask(ofContainer, forwarded<typeof Container>()),
+  'container.stop': ask(ofContainer, forwarded<typeof Container>()),
+  'container.delete': ask(ofContainer, forwarded<typeof Container>()),
+  'container.operate': ask({ ...ofContainer, fields: open(OperatorFields) }, forwarded<typeof Container>()),
+  /**
+   * `repair`: replaces a damaged record, with this revocation. Without it a damaged record is a
+   * `conflict`.
+   */
+  'tenant.put': ask(
+    { ...ofTenant, settings: open(TenantSettings), repair: Type.Optional(nullable(RevocationShape)) },
+    forwarded<typeof TenantView>(),
+  ),
+  'tenant.revoke': ask({ ...ofTenant, revocation: RevocationShape }, forwarded<TSchema>()),
+  'host.create': ask({ ...ofHost, region: id<Region>(), joinTokenHash: text }, dataOf(fieldsOf(HostView))),
+  'host.join_token': ask({ ...ofHost, joinTokenHash: text }, dataOf(fieldsOf(HostView))),
+  'host.update': ask(
+    { ...ofHost, update: Type.Unsafe<HostUpdate>(open(HostUpdateBody)) },
+    forwarded<typeof HostView>(),
+  ),
+  /**
+   * `conflict` where the host is neither drained nor lost, unless forced. `dead`: the operator
+   * knows that nothing runs there.
+   */
+  'host.remove': ask(
+    { ...ofHost, force: Type.Optional(flag), dead: Type.Optional(flag) },
+    forwarded<typeof HostView>(),
+  ),
+  'host.enrol': ask({ ...ofHost, joinTokenHash: text, publicKey: text }, dataOf(Enrolment)),
+  'peer.create': ask({ ...ofPeer, made: Type.Object(madePeer) }, dataOf(fieldsOf(PeerView, 'id'))),
+  'peer.update': ask({ ...ofPeer, update: PeerUpdateShape }, forwarded<typeof PeerView>()),
+  /**
+   * New keys, password and tokens: the certificate before is revoked, every earlier token ends.
+   * `conflict` where `replaces` is no longer the serial in use. A gateway from before 0.1.0
+   * sends neither password nor tokens.
+   */
+  'peer.rotate': ask(
+    {
+      ...ofPeer,
+      replaces: text,
+      keys: shape<PeerKeys>()(Type.Object(peerKeys)),
+      p12Password: Type.Optional(sealed),
+      tokens: Type.Optional(Type.Unsafe<readonly PeerToken[]>(Type.Array(PeerTokenShape))),
+    },
+    dataOf(fieldsOf(PeerView, 'id')),
+  ),
+  /** The same key, certified for longer. `conflict` as above. */
+  'peer.certify': ask({ ...ofPeer, replaces: text, certificate: KeptCertificateShape }, dataOf(PeerRecordShape)),
+  'peer.password': ask({ ...ofPeer, p12Password: sealed }, forwarded<typeof PeerView>()),
+  'peer.token.create': ask({ ...ofPeer, token: PeerTokenShape }, forwarded<typeof PeerTokenView>()),
+  'peer.token.remove': ask({ ...ofPeer, token: id<PeerTokenId>() }, forwarded<Nothing>()),
+  'peer.remove': ask(ofPeer, forwarded<Nothing>()),
+  /**
+   * From a network whose reservation has lapsed, or whose lease no peer has confirmed since a
+   * restore. A peer that does not exist gets a tombstone, and the network may release the address.
+   */
+  'peer.forgo': ask(ofPeer, dataOf(PeerThere)),
+  'network.create': ask({ ...ofNetwork, made: Type.Object(madeNetwork) }, forwarded<typeof NetworkView>()),
+  /**
+   * `server`: a new certificate where the endpoint changed. `conflict` where the pools change.
+   * `keepsTenants`: the tenants stay, whatever the settings say.
+   */
+  'network.put': ask(
+    {
+      ...ofNetwork,
+      settings: NetworkSettingsShape,
+      server: nullable(KeptCertificateShape),
+      keepsTenants: Type.Optional(flag),
+    },
+    forwarded<typeof NetworkView>(),
+  ),
+  /** Renewal. `conflict` where `replaces` is no longer the serial in use. */
+  'network.certify': ask(
+    { ...ofNetwork, which: Type.Enum(['ca', 'server']), replaces: text, certificate: KeptCertificateShape },
+    dataOf(NetworkRecordShape),
+  ),
+  'network.remove': ask(ofNetwork, forwarded<Nothing>()),
+  /** The same peer gets the same address however often it asks. */
+  'network.reserve': ask({ ...ofNetwork, ...by }, dataOf(Reservation)),
+  /** Releases a reservation; one that has become a lease stays. */
+  'network.release': ask({ ...ofNetwork, ...by }, forwarded<Nothing>()),
+  /**
+   * From the peer's actor, until it is acknowledged. The network ignores an older generation, and
+   * refuses what was sent before a restore.
+   */
+  'network.learn': ask(
+    { ...ofNetwork, ...by, told: PeerTold, incarnation: Type.Optional(number) },
+    dataOf(nullable(Learned)),
+  ),
+  /** Replaces those that are still as `before`. */
+  'secret.replace': ask(
+    {
+      ...ofPartition,
+      items: Type.Unsafe<
+        readonly { readonly place: Static<typeof SecretPlaceShape>; readonly before: Sealed; readonly after: Sealed }[]
+      >(Type.Array(Type.Object({ place: SecretPlaceShape, before: sealed, after: sealed }))),
+    },
+    dataOf(Type.Object({ replaced: number })),
+  ),
+};
+
+export const asks = { ...reads, ...writes };
+export type AskType = keyof typeof asks;
+export const isAskType = (type: unknown): type is AskType => typeof type === 'string' && Object.hasOwn(asks, type);
+export const isWriteType = (type: AskType): type is keyof typeof writes => Object.hasOwn(writes, type);
+
+/** Ids of the HTTP request, and how long its sender still waits, in milliseconds. */
+export interface Ride {
+  readonly rid: string;
+  readonly budgetMs: number;
+}
+/** The owner keeps the outcome of a write under its operation id. */
+interface Write {
+  readonly op: OperationId;
+}
+type FieldsOf<Type extends AskType> = { type: Type } & Static<(typeof asks)[Type]['ask']>;
+
+export type ReadAsk = { [Type in keyof typeof reads]: Ride & FieldsOf<Type> }[keyof typeof reads];
+export type WriteAsk = { [Type in keyof typeof writes]: Ride & Write & FieldsOf<Type> }[keyof typeof writes];
 export type Ask = ReadAsk | WriteAsk;
+export type RecentAsk = FieldsOf<'event.recent'>;
+
+/** Types of asks whose answer a program reads. */
+export type ReadableType = { [Type in AskType]: (typeof asks)[Type]['answer'] extends TSchema ? Type : never }[AskType];
+/** The body of a successful answer. */
+export type AnswerOf<Type extends ReadableType> = (typeof asks)[Type]['answer'] extends infer S
+  ? S extends TSchema
+    ? Static<S>
+    : never
+  : never;
 
 /** The key whose partition an ask goes to, or the partition itself. */
 export const addressOf = (ask: Ask): string | number =>

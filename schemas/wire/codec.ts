@@ -23,24 +23,13 @@ export interface Answer {
   readonly body: string;
 }
 
-/** What arrives in one message, and the version of the protocol that its sender speaks. */
-export interface AskBatch {
-  readonly protocol: number;
-  readonly asks: Ask[];
-}
-
 /** One ask at least, each as `encodeAsk` writes it. The first one also says the version. */
 export const encodeAsks = ([first = '', ...others]: readonly string[]): string =>
   [`{"protocol":${protocolVersion},${first.slice(1)}`, ...others].join('\n');
 export const encodeAsk = (ask: Ask): string => JSON.stringify(ask);
 
-/** @throws ProtocolError where the sender's release and this one do not work together. */
-export function decodeAsks(payload: string): AskBatch {
-  const [first = '', ...others] = payload.split('\n');
-  const ask = JSON.parse(first) as Ask;
-  const protocol = protocolOf(ask);
-  return { protocol, asks: [ask, ...others.map((line) => JSON.parse(line) as Ask)] };
-}
+/** A line for each ask, for lib/rpc/decode.ts. */
+export const linesOf = (payload: string): string[] => payload.split('\n');
 
 /** How many asks a batch holds that this program does not understand. */
 export const countAsks = (payload: string): number => payload.split('\n').length;
@@ -58,20 +47,26 @@ export const encodeAnswer = (answer: Answer): string => `${answer.index}\t${answ
 
 const isAnswerCode = (code: string): code is AnswerCode => code === notOwner || isOutcomeCode(code);
 
+/** Undefined where the line is no answer. */
+function decodeAnswer(line: string): Answer | undefined {
+  const code = line.indexOf('\t');
+  const body = line.indexOf('\t', code + 1);
+  const index = Number(line.slice(0, code));
+  const name = line.slice(code + 1, body);
+  if (code < 1 || body < 0 || !Number.isInteger(index) || !isAnswerCode(name)) return undefined;
+  return { index, code: name, body: line.slice(body + 1) };
+}
+
 /**
- * @throws ProtocolError where the sender's release and this one do not work together, another error
- *   where the payload is none of ours.
+ * One part of the answers. A line that is none is left out: the others stand.
+ * @throws ProtocolError where the sender's release and this one do not work together.
  */
-export function decodeAnswers(payload: string): Answer[] {
+export function decodeAnswers(payload: string, onMalformed: (line: string) => void = () => {}): Answer[] {
   const version = versionLine.exec(payload);
   if (version !== null) protocolOf({ protocol: Number(version[1]) });
-  const lines = payload.slice(version?.[0].length ?? 0);
-  return lines.split('\n').map((line) => {
-    const code = line.indexOf('\t');
-    const body = line.indexOf('\t', code + 1);
-    const index = Number(line.slice(0, code));
-    const name = line.slice(code + 1, body);
-    if (code < 1 || body < 0 || !Number.isInteger(index) || !isAnswerCode(name)) throw new Error('malformed answer');
-    return { index, code: name, body: line.slice(body + 1) };
+  return linesOf(payload.slice(version?.[0].length ?? 0)).flatMap((line) => {
+    const answer = decodeAnswer(line);
+    if (answer === undefined) onMalformed(line);
+    return answer ?? [];
   });
 }

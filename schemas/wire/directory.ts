@@ -1,36 +1,54 @@
-/**
- * What actors processes tell one another about hosts, and the doorbell that they ring at one.
- */
-import type { DirectoryEntry } from '../api/host.ts';
-import type { HostKey } from '../ids.ts';
+/** What actors processes tell one another about hosts, and the doorbell that they ring at a host. */
+import Type, { type Static } from 'typebox';
+import { Capacity, type DirectoryEntry } from '../api/host.ts';
+import { nullable } from '../api/nullable.ts';
+import type { HostKey, Region } from '../ids.ts';
+import { id, shape } from './shapes.ts';
+
+const number = Type.Number();
+const flag = Type.Boolean();
+const capacity = Type.Object(Capacity.properties);
+
+const Entry = shape<DirectoryEntry>()(
+  Type.Object({
+    key: id<HostKey>(),
+    region: id<Region>(),
+    cordoned: flag,
+    draining: flag,
+    capacity: nullable(capacity),
+    ceiling: Type.Optional(Type.Partial(capacity)),
+    lost: flag,
+    fenced: Type.Optional(Type.Literal(true)),
+    session: Type.Optional(number),
+    publicKey: Type.Optional(nullable(Type.String())),
+    isBound: Type.Optional(Type.Literal(true)),
+    silentMs: Type.Optional(number),
+  }),
+);
 
 /**
- * Owner of a partition → every actors process: its hosts. `full`: all that it has; else those that
- * changed. Ordered by (epoch, revision).
+ * Owner of a partition → every actors process: its hosts. Ordered by (epoch, revision), where
+ * `revision` is the number of the last commit.
  */
-export interface DirectoryMessage {
+export const DirectoryMessage = Type.Object({
   /** See version.ts. */
-  readonly protocol?: number;
-  readonly partition: number;
-  readonly epoch: number;
-  readonly revision: number;
-  readonly full: boolean;
-  /**
-   * A full one that fits no message comes in parts, and counts when all are there. Absent: it is
-   * the only one.
-   */
-  readonly part?: number;
-  readonly parts?: number;
-  readonly entries: readonly DirectoryEntry[];
-  readonly removed: readonly HostKey[];
-  /** In a full one: hosts whose record is damaged. Nothing is decided about what runs there. */
-  readonly unreadable: readonly HostKey[];
-}
+  protocol: Type.Optional(number),
+  partition: number,
+  epoch: number,
+  revision: number,
+  /** All hosts of the partition; otherwise those that changed. */
+  full: flag,
+  /** Of a full directory that exceeds one message; it counts when every part is there. */
+  part: Type.Optional(number),
+  parts: Type.Optional(number),
+  entries: Type.Unsafe<readonly DirectoryEntry[]>(Type.Array(Entry)),
+  removed: Type.Unsafe<readonly HostKey[]>(Type.Array(id<HostKey>())),
+  /** In a full directory: hosts whose record is damaged. Nothing is decided about their containers. */
+  unreadable: Type.Unsafe<readonly HostKey[]>(Type.Array(id<HostKey>())),
+});
+export type DirectoryMessage = Readonly<Static<typeof DirectoryMessage>>;
 
-/**
- * A doorbell says where to look, and for the sake of a log line whose request rang it; never what
- * is desired.
- */
+/** Tells an agent where to sync, and whose request changed it, for the log; never what is desired. */
 export interface Doorbell {
   /** See version.ts. */
   readonly protocol?: number;

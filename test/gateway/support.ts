@@ -2,7 +2,7 @@
  * A gateway on a real nats-server, with the test in the place of the partitions' owners: it answers
  * `part.<p>` by speaking the protocol of schemas/wire/codec.ts.
  */
-import type { RevocationPage } from '../../gateway/auth/revocations.ts';
+import type { RevocationPage } from '../../schemas/wire/answers.ts';
 import type { Revocation } from '../../schemas/api/tenant.ts';
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -28,7 +28,8 @@ import type { Event } from '../../schemas/api/event.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Ask } from '../../schemas/wire/asks.ts';
-import { decodeAsks, encodeAnswer } from '../../schemas/wire/codec.ts';
+import { encodeAnswer, linesOf } from '../../schemas/wire/codec.ts';
+import { decodeAsk } from '../../lib/rpc/decode.ts';
 import type { OutcomeCode } from '../../schemas/errors.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { createIssuer, type TestIssuer } from './tokens.ts';
@@ -63,7 +64,7 @@ export type Owner = (ask: Ask, message: Msg) => AnswerOf | undefined | Promise<A
 /** Answers every partition's asks, as many of a batch in one message as fit. */
 export function serveOwner(nc: NatsConnection, owner: Owner): { stop(): void } {
   const answer = async (message: Msg): Promise<void> => {
-    const { asks } = decodeAsks(message.string());
+    const asks = linesOf(message.string()).map(decodeAsk);
     const lines: string[] = [];
     await Promise.all(
       asks.map(async (ask, index) => {

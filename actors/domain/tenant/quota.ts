@@ -1,6 +1,5 @@
 /** Caps and what is used of them. Pure. */
-import type { ErrorBody, QuotaDimension } from '../../../schemas/errors.ts';
-import { quotaDimensions } from '../../../schemas/errors.ts';
+import { errorBody, quotaDimensions, type QuotaDimension } from '../../../schemas/errors.ts';
 import type { Region } from '../../../schemas/ids.ts';
 import { capsOf, type QuotaAmounts, type QuotaCaps, type TenantRecord } from '../../../schemas/api/tenant.ts';
 import type { TenantView } from '../state.ts';
@@ -74,6 +73,6 @@ export function refuseExcess(detail: Excess): Turn {
     const what = `a record of this tenant is damaged, so its use of ${detail.dimension} is unknown`;
     return refuse('internal', `${what}; contact support with the request id`);
   }
-  const body = JSON.stringify({ error: 'over_quota', detail: { ...detail } } satisfies ErrorBody);
+  const body = errorBody({ error: 'over_quota', detail: { ...detail } });
   return { reply: { code: 'over_quota', body }, changes: noChanges };
 }

@@ -2,8 +2,10 @@
  * Asks about peers and networks, one after another within one request; a refusal ends the request.
  */
 import type { OperationId } from '../../../schemas/ids.ts';
-import type { KeyPage } from '../../../schemas/wire/answers.ts';
-import type { ReadAsk, WriteAsk } from '../../../schemas/wire/asks.ts';
+import { decodeAnswer } from '../../../lib/rpc/decode.ts';
+import { limits } from '../../../schemas/limits.ts';
+import type { KeyPage, PeerCount } from '../../../schemas/wire/answers.ts';
+import type { AnswerOf, ReadAsk, ReadableType, WriteAsk } from '../../../schemas/wire/asks.ts';
 import { succeeded } from '../../http/call.ts';
 import type { LaneKind, Outcome, Question } from '../../../lib/rpc/coalescer.ts';
 import { failure } from '../../http/respond.ts';
@@ -23,6 +25,8 @@ export type Writing = WriteAsk extends infer A
     : never
   : never;
 
+type NetworkListed = AnswerOf<'network.list'>['data'][number];
+
 export interface VpnActorsOptions {
   readonly ask: (kind: LaneKind, question: Question, deadlineMs: number) => Promise<Outcome>;
   readonly partitions: () => number | undefined;
@@ -33,27 +37,22 @@ export interface VpnActors {
   ask(asker: Asker, reading: Reading): Promise<Outcome>;
   askWrite(asker: Asker, writing: Writing): Promise<Outcome>;
   /** The answer's whole body. @throws Refusal with the answer, where it is no success. */
-  read<T>(asker: Asker, reading: Reading): Promise<T>;
-  write<T>(asker: Asker, writing: Writing): Promise<T>;
+  read<Type extends ReadableType>(asker: Asker, reading: Reading & { type: Type }): Promise<AnswerOf<Type>>;
+  write<Type extends ReadableType>(asker: Asker, writing: Writing & { type: Type }): Promise<AnswerOf<Type>>;
   /**
-   * `data` of every partition's answer. @throws Refusal as `read` does, and until the cluster is
-   * known.
+   * The counts of every partition. @throws Refusal as `read` does, and until the cluster is known.
    */
-  readAll<T>(asker: Asker, readingOf: (partition: number) => Reading): Promise<T[]>;
-  /** Every page of every partition. @throws Refusal as `readAll` does. */
-  readPages<T>(
-    asker: Asker,
-    readingOf: (partition: number, after: string) => Reading,
-    keyOf: (item: T) => string,
-  ): Promise<T[]>;
+  countPeers(asker: Asker): Promise<PeerCount[]>;
+  /** Every network of every partition. @throws Refusal as `countPeers` does. */
+  networks(asker: Asker): Promise<NetworkListed[]>;
   /** @throws Refusal until the cluster is known. */
   partitions(): number[];
 }
 
-/** Of an answer. @throws Refusal with it, where it is no success. */
-export function bodyOf<T>(outcome: Outcome): T {
+/** The body of the answer to such an ask. @throws Refusal with the answer, where it is no success. */
+export function bodyOf<Type extends ReadableType>(type: Type, outcome: Outcome): AnswerOf<Type> {
   if (!succeeded(outcome)) throw new Refusal(outcome);
-  return (outcome.body === '' ? undefined : JSON.parse(outcome.body)) as T;
+  return decodeAnswer(type, outcome.body);
 }
 
 export function createVpnActors({ ask, partitions, newOperationId }: VpnActorsOptions): VpnActors {
@@ -61,6 +60,8 @@ export function createVpnActors({ ask, partitions, newOperationId }: VpnActorsOp
     ask('read', { ...reading, rid: asker.requestId }, asker.deadlineMs);
   const askedWrite = (asker: Asker, writing: Writing): Promise<Outcome> =>
     ask('write', { ...writing, rid: asker.requestId, op: newOperationId() }, asker.deadlineMs);
+  const read = async <Type extends ReadableType>(asker: Asker, reading: Reading & { type: Type }) =>
+    bodyOf<Type>(reading.type, await asked(asker, reading));
   const all = (): number[] => {
     const count = partitions();
     if (count === undefined) throw new Refusal(failure('unavailable'));
@@ -69,22 +70,20 @@ export function createVpnActors({ ask, partitions, newOperationId }: VpnActorsOp
   return {
     ask: asked,
     askWrite: askedWrite,
-    read: async (asker, reading) => bodyOf(await asked(asker, reading)),
-    write: async (asker, writing) => bodyOf(await askedWrite(asker, writing)),
-    readAll: async <T>(asker: Asker, readingOf: (partition: number) => Reading) =>
-      Promise.all(all().map(async (partition) => bodyOf<{ data: T }>(await asked(asker, readingOf(partition))).data)),
-    readPages: async <T>(
-      asker: Asker,
-      readingOf: (partition: number, after: string) => Reading,
-      keyOf: (item: T) => string,
-    ) => {
-      const ofPartition = async (partition: number): Promise<T[]> => {
-        const items: T[] = [];
+    read,
+    write: async <Type extends ReadableType>(asker: Asker, writing: Writing & { type: Type }) =>
+      bodyOf<Type>(writing.type, await askedWrite(asker, writing)),
+    countPeers: async (asker) =>
+      Promise.all(all().map(async (partition) => (await read(asker, { type: 'peer.count', partition })).data)),
+    networks: async (asker) => {
+      const ofPartition = async (partition: number): Promise<NetworkListed[]> => {
+        const items: NetworkListed[] = [];
         for (let after: string | undefined = ''; after !== undefined;) {
-          const page: KeyPage<T> = bodyOf(await asked(asker, readingOf(partition, after)));
+          const reading = { type: 'network.list', partition, limit: limits.listMax, after } as const;
+          const page: KeyPage<NetworkListed> = await read(asker, reading);
           items.push(...page.data);
           const last = page.data.at(-1);
-          after = page.more && last !== undefined ? keyOf(last) : undefined;
+          after = page.more && last !== undefined ? last.name : undefined;
         }
         return items;
       };

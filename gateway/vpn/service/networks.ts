@@ -90,7 +90,7 @@ export class NetworkKeeper {
   /** @throws Refusal */
   async load(asker: Asker, network: NetworkName): Promise<NetworkRecord> {
     const reading = { type: 'network.material', network } as const;
-    return (await this.#options.actors.read<{ data: NetworkRecord }>(asker, reading)).data;
+    return (await this.#options.actors.read(asker, reading)).data;
   }
 
   /**
@@ -124,7 +124,7 @@ export class NetworkKeeper {
     });
     // Another request was first; its result serves as well.
     if (outcome.code === 'conflict') return this.load(asker, network.name);
-    return bodyOf<{ data: NetworkRecord }>(outcome).data;
+    return bodyOf('network.certify', outcome).data;
   }
 
   /** For the key that the server has. */

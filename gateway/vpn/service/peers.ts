@@ -6,9 +6,9 @@ import { limits } from '../../../schemas/limits.ts';
 import { addressAt, parseCidr } from '../../../schemas/cidr.ts';
 import type { NetworkName, PeerId, PeerTokenId, TenantId } from '../../../schemas/ids.ts';
 import { servesTenant } from '../../../schemas/api/network.ts';
-import type { NetworkRecord, NetworkView, Reservation, Sealed } from '../../../schemas/api/network.ts';
+import type { NetworkRecord, Reservation, Sealed } from '../../../schemas/api/network.ts';
 import { standingOf } from '../../../schemas/api/peer.ts';
-import type { PeerKeys, PeerRecord, PeerToken, PeerView, SecretPlace, TokenScope } from '../../../schemas/api/peer.ts';
+import type { PeerKeys, PeerRecord, PeerToken, SecretPlace, TokenScope } from '../../../schemas/api/peer.ts';
 import type { Clock } from '../../../lib/clock.ts';
 import { succeeded } from '../../http/call.ts';
 import { newPassword, newToken } from '../pki/secrets.ts';
@@ -21,6 +21,8 @@ import type { Keyring } from './keyring.ts';
 import { Refusal } from './refusal.ts';
 import { isRenewalDue } from './renewal.ts';
 import { TenantTurns } from './turns.ts';
+import type { AnswerOf } from '../../../schemas/wire/asks.ts';
+import { decodeAnswer } from '../../../lib/rpc/decode.ts';
 
 export interface PeerMakerOptions {
   readonly actors: VpnActors;
@@ -41,7 +43,7 @@ export interface Material {
 }
 
 export interface NewPeer {
-  readonly view: PeerView;
+  readonly view: AnswerOf<'peer.create'>['data'];
   readonly p12Password: string;
   readonly pacToken: string;
   readonly downloadToken: string;
@@ -116,7 +118,7 @@ export class PeerMaker {
         { vault, pool },
       );
       const { shown, stored } = this.#newSecrets(owner, { vault, pool });
-      const { data: view } = await actors.write<{ data: PeerView }>(asker, {
+      const { data: view } = await actors.write(asker, {
         type: 'peer.create',
         ...owner,
         made: {
@@ -153,7 +155,7 @@ export class PeerMaker {
       this.#newKeys(asker, owner, { ...peer, network }, keyring),
     );
     const { shown, stored } = this.#newSecrets(owner, keyring);
-    const { data: view } = await this.#options.actors.write<{ data: PeerView }>(asker, {
+    const { data: view } = await this.#options.actors.write(asker, {
       type: 'peer.rotate',
       ...owner,
       replaces: peer.certificate.serial,
@@ -169,13 +171,13 @@ export class PeerMaker {
    */
   async load(asker: Asker, { tenant, peer, tokenHash }: PeerAccess): Promise<Material> {
     const { actors } = this.#options;
-    const { data: record } = await actors.read<{ data: PeerRecord }>(asker, {
+    const { data: record } = await actors.read(asker, {
       type: 'peer.material',
       tenant,
       peer,
       ...(tokenHash === undefined ? {} : { tokenHash }),
     });
-    const { data: network } = await actors.read<{ data: NetworkRecord }>(asker, {
+    const { data: network } = await actors.read(asker, {
       type: 'network.material',
       network: record.network,
     });
@@ -213,7 +215,7 @@ export class PeerMaker {
     });
     // Another request was first; its result serves as well.
     if (outcome.code === 'conflict') return this.load(asker, access);
-    return { network, peer: bodyOf<{ data: PeerRecord }>(outcome).data };
+    return { network, peer: bodyOf('peer.certify', outcome).data };
   }
 
   /** A token, and what is stored of it. Null: it lasts as long as such tokens usually do. */
@@ -257,8 +259,7 @@ export class PeerMaker {
     if (succeeded(outcome)) return;
     if (outcome.code === 'over_quota') {
       const known = await actors.ask(asker, { type: 'network.get', network });
-      const isClosed =
-        succeeded(known) && !servesTenant((JSON.parse(known.body) as { data: NetworkView }).data, tenant);
+      const isClosed = succeeded(known) && !servesTenant(decodeAnswer('network.get', known.body).data, tenant);
       if (known.code === 'not_found' || isClosed) throw new Refusal(unknownNetwork);
     }
     throw new Refusal(outcome);
@@ -267,7 +268,7 @@ export class PeerMaker {
   async #reserve(asker: Asker, network: NetworkName, by: PeerOwner): Promise<Reservation> {
     const outcome = await this.#options.actors.askWrite(asker, { type: 'network.reserve', network, by });
     if (outcome.code === 'not_found') throw new Refusal(unknownNetwork);
-    return bodyOf<{ data: Reservation }>(outcome).data;
+    return bodyOf('network.reserve', outcome).data;
   }
 
   async #newKeys(

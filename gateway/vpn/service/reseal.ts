@@ -44,7 +44,7 @@ export async function resealAll(
   let remaining = 0;
   for (const partition of actors.partitions()) {
     for (;;) {
-      const { data: stale } = await actors.read<{ data: StaleSecret[] }>(asker, {
+      const { data: stale } = await actors.read(asker, {
         type: 'secret.stale',
         partition,
         keyId,
@@ -56,7 +56,7 @@ export async function resealAll(
         remaining += stale.length;
         break;
       }
-      const { data } = await actors.write<{ data: { replaced: number } }>(asker, {
+      const { data } = await actors.write(asker, {
         type: 'secret.replace',
         partition,
         items,

@@ -12,16 +12,11 @@ import type { Asker, VpnActors } from './actors.ts';
 import { authorityOf } from './authority.ts';
 import type { Keyring } from './keyring.ts';
 import type { NetworkKeeper } from './networks.ts';
+import type { RevocationLines } from '../../../schemas/wire/answers.ts';
 
 interface Kept {
   readonly list: Promise<Uint8Array>;
   readonly madeAtMs: number;
-}
-
-interface RevocationPage {
-  readonly data: readonly RevocationEntry[];
-  readonly next: string | null;
-  readonly now_ms: number;
 }
 
 export class RevocationLists {
@@ -55,7 +50,7 @@ export class RevocationLists {
     const entries: RevocationEntry[] = [];
     let nowMs = 0;
     for (let after: string | null = ''; after !== null;) {
-      const page: RevocationPage = await this.#actors.read(asker, {
+      const page: RevocationLines = await this.#actors.read(asker, {
         type: 'network.revocations',
         network: name,
         after,

@@ -12,17 +12,13 @@ import { serverConf, type WireguardPeer } from '../render/wireguard.ts';
 import type { Asker, VpnActors } from './actors.ts';
 import { networkPlace } from './authority.ts';
 import type { Keyring } from './keyring.ts';
+import type { LeasePage } from '../../../schemas/wire/answers.ts';
 
 /** A peer that may come in now. */
 interface Admitted extends PeerOnServer {
   readonly lease: LeaseRecord;
   readonly ipv4: string;
   readonly ipv6: string | null;
-}
-
-interface LeasePage {
-  readonly data: readonly LeaseRecord[];
-  readonly next: number | null;
 }
 
 /**

@@ -1,7 +1,7 @@
 /** A damaged tenant record fails closed; revocations are told in pages, and what changed alone. */
 import t from 'tap';
 import type { PartitionState } from '../../../actors/domain/state.ts';
-import type { RevocationPage } from '../../../gateway/auth/revocations.ts';
+import type { RevocationPage } from '../../../schemas/wire/answers.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
 import type { TenantId } from '../../../schemas/ids.ts';
 import { defaultCaps, limits } from '../../../schemas/limits.ts';

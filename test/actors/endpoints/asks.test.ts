@@ -48,7 +48,7 @@ t.test('many large answers go in parts, each within a message', async (t) => {
   t.ok(payloads.length > 1);
   for (const payload of payloads) t.ok(Buffer.byteLength(payload) <= limits.answerPartBytes);
   t.same(
-    payloads.flatMap(decodeAnswers).map(({ index }) => index),
+    payloads.flatMap((payload) => decodeAnswers(payload)).map(({ index }) => index),
     Array.from({ length: 10 }, (_, index) => index),
   );
 });
@@ -59,7 +59,7 @@ t.test('an answer that no message holds is an error of its own item alone', asyn
   answers.add({ index: 1, code: 'ok', body: '{}' });
   await Promise.resolve();
   t.same(
-    payloads.flatMap(decodeAnswers).map(({ code }) => code),
+    payloads.flatMap((payload) => decodeAnswers(payload)).map(({ code }) => code),
     ['internal', 'ok'],
   );
   t.same(events, ['answer_too_large']);

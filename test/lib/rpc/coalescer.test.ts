@@ -14,8 +14,9 @@ import { connectNats, credentialsFile } from '../../../lib/nats/connection.ts';
 import type { ContainerId, OperationId, TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
-import { decodeAsks, encodeAnswer, encodeAnswers, notOwner } from '../../../schemas/wire/codec.ts';
+import { encodeAnswer, encodeAnswers, linesOf, notOwner } from '../../../schemas/wire/codec.ts';
 import { protocolVersion } from '../../../schemas/wire/version.ts';
+import { decodeAsk } from '../../../lib/rpc/decode.ts';
 import { startNats, type Nats } from '../../../dev/servers/nats.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { controlPlane, quietLog } from '../../gateway/support.ts';
@@ -78,7 +79,7 @@ async function stage(t: Test, nats: Nats, partitions = 1): Promise<Stage> {
     answerWith: async (handler) => {
       const subscription = owner.subscribe('part.*', {
         callback: (error, message) => {
-          if (error === null) handler(decodeAsks(message.string()).asks, message);
+          if (error === null) handler(linesOf(message.string()).map(decodeAsk), message);
         },
       });
       await owner.flush();
@@ -404,7 +405,7 @@ t.test('what goes into a message, and what is said at the deadline', async (t) =
   for (const item of [expired, settled, good]) queue.push(item);
   const batch = gather(queue, 200);
   t.same(batch?.items, [good]);
-  t.match(decodeAsks(batch?.payload ?? '').asks, [{ id: 'c', budgetMs: 800 }]);
+  t.match(linesOf(batch?.payload ?? '').map(decodeAsk), [{ id: 'c', budgetMs: 800 }]);
   t.same(told, ['ok', 'unavailable']);
   t.equal(gather(queue, 200), undefined);
   settle(settled, { code: 'internal', body: '' });

@@ -2,7 +2,8 @@
 import t from 'tap';
 import Type from 'typebox';
 import { DecodeError, messageDecoder } from '../../../lib/decode.ts';
-import { countAsks, decodeAnswers, decodeAsks, encodeAnswers, encodeAsks } from '../../../schemas/wire/codec.ts';
+import { decodeAsks } from '../../../lib/rpc/decode.ts';
+import { countAsks, decodeAnswers, encodeAnswers, encodeAsks } from '../../../schemas/wire/codec.ts';
 import { ProtocolError, protocolOf, protocolVersion, spoken } from '../../../schemas/wire/version.ts';
 
 const ask = { type: 'tenant.get', tenant: 'acme', rid: 'r', budgetMs: 5000 };
@@ -38,7 +39,7 @@ t.test('a batch of asks says the version once, where 0.1.0 ignores it', (t) => {
   const later = payload.replace(`"protocol":${protocolVersion}`, '"protocol":9');
   t.throws(() => decodeAsks(later), ProtocolError);
   t.equal(countAsks(later), 2);
-  t.throws(() => decodeAsks(''), SyntaxError);
+  t.type(decodeAsks('').asks[0], DecodeError);
   t.end();
 });
 
@@ -52,7 +53,7 @@ t.test('a batch of answers says the version to those that have shown theirs', (t
   t.same(decodeAnswers(encodeAnswers(lines, 1)), decoded);
   t.same(decodeAnswers(encodeAnswers(lines, protocolVersion)), decoded);
   t.throws(() => decodeAnswers(`9\n${lines.join('\n')}`), ProtocolError);
-  t.throws(() => decodeAnswers('2'), /malformed answer/);
+  t.same(decodeAnswers('2'), []);
   t.end();
 });
 

@@ -1,0 +1,206 @@
+/**
+ * Shapes of what asks and answers carry. Both ends are Longshore's, so a shape checks that each
+ * field is there and of its type, and not again what the gateway checked (patterns, lengths). What
+ * it does not name passes: the next release may add it.
+ */
+import Type, { type Static, type TSchema, type TUnsafe } from 'typebox';
+import { Port, PullPolicy, type ContainerSpec } from '../api/container.ts';
+import type {
+  CertificateRef,
+  KeptCertificate,
+  LeaseRecord,
+  NetworkRecord,
+  NetworkSettings,
+  Sealed,
+} from '../api/network.ts';
+import { nullable } from '../api/nullable.ts';
+import { TokenScope, type PeerRecord, type PeerRevocation, type PeerToken, type SecretPlace } from '../api/peer.ts';
+import type { Revocation } from '../api/tenant.ts';
+import type { HostKey, NetworkName, PeerId, PeerTokenId, TenantId } from '../ids.ts';
+
+/** The schema as of type `T`; compiles only where whatever it admits is a `T`. */
+export const shape =
+  <T>() =>
+  <S extends TSchema>(schema: S & (Static<S> extends T ? unknown : never)): TUnsafe<T> =>
+    Type.Unsafe<T>(schema);
+
+/** Ids were checked where they came in; within the cluster they are trusted. */
+export const id = <T extends string>(): TUnsafe<T> => Type.Unsafe<T>(Type.String());
+
+const text = Type.String();
+const number = Type.Number();
+const flag = Type.Boolean();
+const texts = Type.Array(text);
+const sealed = id<Sealed>();
+
+export const ContainerSpecShape = shape<ContainerSpec>()(
+  Type.Object({
+    name: text,
+    host_key: nullable(id<HostKey>()),
+    registry: text,
+    repository: nullable(text),
+    tag: nullable(text),
+    digest: nullable(text),
+    pull_policy: PullPolicy,
+    ports: Type.Array(Port),
+    env: Type.Record(text, text),
+    cpu_limit: text,
+    mem_limit: text,
+  }),
+);
+
+export const RevocationShape = shape<Revocation>()(
+  Type.Object({
+    tenant: id<TenantId>(),
+    match: Type.Union([
+      Type.Object({ by: Type.Enum(['jti', 'sub']), value: Type.String({ maxLength: 256 }) }),
+      Type.Object({ by: Type.Literal('tenant') }),
+    ]),
+    issuedUntilS: number,
+    untilMs: number,
+  }),
+);
+
+const certificateRef = { serial: text, notAfterMs: number };
+const CertificateRefShape = shape<CertificateRef>()(Type.Object(certificateRef));
+
+export const KeptCertificateShape = shape<KeptCertificate>()(
+  Type.Object({ ...certificateRef, pem: text, notBeforeMs: number, privateKey: sealed }),
+);
+
+export const PeerTokenShape = shape<PeerToken>()(
+  Type.Object({ id: id<PeerTokenId>(), scope: TokenScope, hash: text, insertedAtMs: number, expiresAtMs: number }),
+);
+
+export const peerKeys = {
+  wireguard: Type.Object({ publicKey: text, privateKey: sealed, presharedKey: sealed }),
+  certificate: KeptCertificateShape,
+};
+
+export const PeerRevocationShape = shape<PeerRevocation>()(
+  Type.Object({
+    ...certificateRef,
+    atMs: number,
+    reason: Type.Enum(['keyCompromise', 'superseded', 'cessationOfOperation']),
+    toldIn: Type.Optional(number),
+  }),
+);
+
+/** What a gateway makes of a peer; its actor adds the rest. */
+export const madePeer = {
+  ...peerKeys,
+  name: text,
+  network: id<NetworkName>(),
+  index: number,
+  ipv4: text,
+  ipv6: nullable(text),
+  expiresAtMs: nullable(number),
+  routes: nullable(Type.Unsafe<readonly string[]>(texts)),
+  dns: nullable(Type.Unsafe<readonly string[]>(texts)),
+  localId: text,
+  p12Password: sealed,
+  tokens: Type.Unsafe<readonly PeerToken[]>(Type.Array(PeerTokenShape)),
+};
+
+export const PeerRecordShape = shape<PeerRecord>()(
+  Type.Object({
+    ...madePeer,
+    kind: Type.Literal('peer'),
+    id: id<PeerId>(),
+    tenant: id<TenantId>(),
+    enabled: flag,
+    renewed: Type.Array(CertificateRefShape),
+    revoked: Type.Array(PeerRevocationShape),
+    rotatedAtMs: Type.Optional(Type.Array(number)),
+    generation: number,
+    told: number,
+    toldIn: Type.Optional(number),
+    problem: Type.Optional(Type.Enum(['address', 'keys', 'network'])),
+    insertedAtMs: number,
+    updatedAtMs: number,
+  }),
+);
+
+/** What a VPN server knows of a peer. */
+export const peerOnServer = {
+  generation: number,
+  enabled: flag,
+  expiresAtMs: nullable(number),
+  wireguardPublicKey: text,
+  presharedKey: sealed,
+  localId: text,
+  certificates: Type.Unsafe<readonly CertificateRef[]>(Type.Array(CertificateRefShape)),
+};
+
+export const NetworkSettingsShape = shape<NetworkSettings>()(
+  Type.Object({
+    endpoint: text,
+    wireguard_port: number,
+    ipv4_pool: text,
+    ipv6_pool: nullable(text),
+    routes: texts,
+    dns: texts,
+    mtu: nullable(number),
+    proxy: nullable(
+      Type.Object({
+        type: Type.Enum(['PROXY', 'HTTPS', 'SOCKS5']),
+        host: text,
+        port: number,
+        domains: texts,
+        exclude: texts,
+        direct_fallback: flag,
+      }),
+    ),
+    tenants: nullable(Type.Array(id<TenantId>())),
+  }),
+);
+
+/** What a gateway makes of a network; its actor adds the rest. */
+export const madeNetwork = {
+  settings: NetworkSettingsShape,
+  wireguard: Type.Object({ publicKey: text, privateKey: sealed }),
+  ca: KeptCertificateShape,
+  server: KeptCertificateShape,
+  nameConstraints: Type.Optional(Type.Literal(true)),
+};
+
+export const NetworkRecordShape = shape<NetworkRecord>()(
+  Type.Object({
+    ...madeNetwork,
+    kind: Type.Literal('network'),
+    name: id<NetworkName>(),
+    insertedAtMs: number,
+    updatedAtMs: number,
+  }),
+);
+
+export const LeaseRecordShape = shape<LeaseRecord>()(
+  Type.Object({
+    kind: Type.Literal('lease'),
+    network: id<NetworkName>(),
+    index: number,
+    tenant: id<TenantId>(),
+    peer: id<PeerId>(),
+    state: Type.Union([
+      Type.Object({ phase: Type.Literal('reserved'), atMs: number }),
+      Type.Object({ phase: Type.Literal('held'), ...peerOnServer }),
+    ]),
+    confirmedIn: Type.Optional(number),
+  }),
+);
+
+export const SecretPlaceShape = shape<SecretPlace>()(
+  Type.Union([
+    Type.Object({
+      of: Type.Literal('peer'),
+      tenant: id<TenantId>(),
+      peer: id<PeerId>(),
+      field: Type.Enum(['wireguard', 'preshared', 'certificate', 'password']),
+    }),
+    Type.Object({
+      of: Type.Literal('network'),
+      network: id<NetworkName>(),
+      field: Type.Enum(['wireguard', 'ca', 'server']),
+    }),
+  ]),
+);
