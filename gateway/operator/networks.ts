@@ -14,7 +14,7 @@ import { mergePages, pageResult, wrongCursor } from '../http/pages.ts';
 import { ok } from '../http/respond.ts';
 import type { AskedSettings, NetworkToMake } from '../validation/network.ts';
 
-const nameOf = ({ name }: NetworkView): string => name;
+const nameOf = ({ name }: Pick<NetworkView, 'name'>): string => name;
 const text = 'text/plain; charset=utf-8';
 const pem = 'application/x-pem-file';
 

@@ -24,7 +24,7 @@ const answers: Partial<Record<Ask['type'], AnswerOf>> = {
   'tenant.put': okData({}),
   'host.remove': okData({}, 'accepted'),
   'host.join_token': okData({ key: 'h1' }),
-  'host.enrol': okData({ key: 'h1' }, 'created'),
+  'host.enrol': okData({ host: 'h1', region: 'eu', cluster: 'c', natsUrls: [], jwt: 'jwt' }, 'created'),
   'peer.update': okData({}),
   'peer.remove': { code: 'no_content', body: '' },
   'peer.token.remove': { code: 'no_content', body: '' },

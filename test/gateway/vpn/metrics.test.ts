@@ -9,9 +9,11 @@ function cluster() {
   const waiting: (() => void)[] = [];
   let answers = (question: Question): Outcome => ({
     code: 'ok',
-    body: JSON.stringify({
-      data: question.type === 'peer.count' ? { active: 2, disabled: 1, expired: 0, earliest: 5_000 } : [],
-    }),
+    body: JSON.stringify(
+      question.type === 'peer.count'
+        ? { data: { active: 2, disabled: 1, expired: 0, earliest: 5_000 } }
+        : { data: [], more: false },
+    ),
   });
   const actors = createVpnActors({
     ask: (_kind, question) => new Promise((resolve) => waiting.push(() => resolve(answers(question)))),

@@ -47,7 +47,8 @@ t.test('an ask that lacks something is refused, and the error says what', (t) =>
 });
 
 t.test('a malformed ask costs nobody else of its batch', (t) => {
-  const [first, second, third] = decodeAsks(encodeAsks([JSON.stringify(get), '{"type":', JSON.stringify(create)]));
+  const { asks } = decodeAsks(encodeAsks([JSON.stringify(get), `{"type":`, JSON.stringify(create)]));
+  const [first, second, third] = asks;
   t.match(first, { type: 'container.get' });
   t.type(second, DecodeError);
   t.match(third, { type: 'container.create' });
