@@ -113,7 +113,7 @@ export type PeerTold = Static<typeof PeerTold>;
 const reads = {
   'container.list': ask({ ...ofTenant, ...page }, forwarded<TSchema>()),
   'container.get': ask(ofContainer, forwarded<typeof Container>()),
-  'container.status': ask(ofContainer, dataOf(fieldsOf(ContainerStatusView, 'id', 'status', 'desired'))),
+  'container.status': ask(ofContainer, dataOf(fieldsOf(ContainerStatusView, 'status', 'desired'))),
   'container.trace': ask(ofContainer, dataOf(ContainerTrace)),
   'container.inspect': ask(ofContainer, forwarded<TSchema>()),
   /**
@@ -200,7 +200,7 @@ const writes = {
     forwarded<typeof HostView>(),
   ),
   'host.enrol': ask({ ...ofHost, joinTokenHash: text, publicKey: text }, dataOf(Enrolment)),
-  'peer.create': ask({ ...ofPeer, made: Type.Object(madePeer) }, dataOf(fieldsOf(PeerView, 'id'))),
+  'peer.create': ask({ ...ofPeer, made: Type.Object(madePeer) }, dataOf(fieldsOf(PeerView))),
   'peer.update': ask({ ...ofPeer, update: PeerUpdateShape }, forwarded<typeof PeerView>()),
   /**
    * New keys, password and tokens: the certificate before is revoked, every earlier token ends.
@@ -215,7 +215,7 @@ const writes = {
       p12Password: Type.Optional(sealed),
       tokens: Type.Optional(Type.Unsafe<readonly PeerToken[]>(Type.Array(PeerTokenShape))),
     },
-    dataOf(fieldsOf(PeerView, 'id')),
+    dataOf(fieldsOf(PeerView)),
   ),
   /** The same key, certified for longer. `conflict` as above. */
   'peer.certify': ask({ ...ofPeer, replaces: text, certificate: KeptCertificateShape }, dataOf(PeerRecordShape)),

@@ -263,7 +263,11 @@ t.test(
           rounds.push({
             asks,
             answer: (code) =>
-              resolve(new Map(code === undefined ? [] : asks.map((_, index) => [index, { index, code, body: '{}' }]))),
+              resolve(
+                new Map(
+                  code === undefined ? [] : asks.map((_, index) => [index, { index, code, body: '{"data":null}' }]),
+                ),
+              ),
           }),
         ),
       stop: () => {},
