@@ -203,7 +203,7 @@ t.test(
     const starting = bad.start();
     await until('given up', () => log.events.some(({ event }) => event === 'load_given_up'));
     const why = String(log.events.find(({ event }) => event === 'load_given_up')?.fields['why']);
-    t.match(why, /3 records .* and 2 records .* were read.*A partition refuses to load/);
+    t.match(why, /3 records .* and 2 records .* were read.*Partition that refuses to load/);
     t.match(bad.manager.fault(), /this process can't load partition 0: records are missing/);
     await Promise.all([starting, good.start()]);
     await until('served', () => good.serving() === 1);
