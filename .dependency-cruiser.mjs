@@ -63,6 +63,12 @@ export default {
       { pathNot: below('test', 'bench') },
       { path: below('test', 'bench') },
     ),
+    rule(
+      'unit',
+      'A unit test needs no server and fetches no tool; one that does stands in test/integration.',
+      { path: '^test/(schemas|lib|gateway|actors|host-agent)/.*\\.test\\.ts$' },
+      { path: below('dev/servers', 'dev/fetch'), reachable: true },
+    ),
     rule('main', 'main.ts starts a program; nothing imports it.', {}, { path: '(^|/)main\\.ts$' }),
     rule(
       'runtime',

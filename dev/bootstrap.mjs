@@ -51,6 +51,7 @@ const commands = {
   backup: { prepare: prepareRuntime, program: 'cli/backup/backup.js' },
   restore: { prepare: prepareRuntime, program: 'cli/restore/restore.js' },
   test: { prepare: prepareAll, program: 'test/run.js' },
+  unit: { prepare: prepareAll, program: 'test/unit.js' },
   docs: { prepare: prepareAll, program: 'dev/docs/docs.js' },
   faults: { prepare: prepareAll, program: 'test/faults/run.js' },
   bench: { prepare: prepareBench, program: 'bench/run.js' },

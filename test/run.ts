@@ -3,76 +3,21 @@
  * whole run, runs the compiled test files under tap, and leaves nothing behind. A file is named by
  * its path or by a part of it.
  */
-import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { sleep } from '../lib/backoff.ts';
 import { findEngine, startPrivateEngine, type Engine } from '../dev/servers/engine.ts';
-import { enter, markVariable, newMark, strike } from '../dev/process/ledger.ts';
-import { cacheFolder, repositoryRoot, shortTemporaryRoot } from '../dev/paths.ts';
-import { processesMarked } from '../dev/process/proc.ts';
-import { endProcesses, reapAbandoned } from '../dev/process/reap.ts';
+import { enter, strike } from '../dev/process/ledger.ts';
+import { cacheFolder, shortTemporaryRoot } from '../dev/paths.ts';
+import { reapAbandoned } from '../dev/process/reap.ts';
 import { pushDemoImage, startRegistry, type Registry } from '../dev/servers/registry.ts';
 import { say, step, took } from '../dev/steps.ts';
 import { isOptional, toolNames, type ToolName } from '../dev/fetch/tool-table.ts';
 import { findTool, ToolMissing, type Tool } from '../dev/fetch/tools.ts';
 import { canStartEngine } from './support/servers.ts';
 import { inCi } from './support/tools.ts';
-import { tellingLines, testFiles, totalsOf, type Totals } from './support/tap-stream.ts';
-
-/** For what hangs; a file on a slow machine may take long. */
-const fileTimeoutS = 900;
-const interruptGraceMs = 10_000;
-
-interface Verdict {
-  readonly totals: Totals;
-  readonly exitCode: number;
-}
-
-async function runTap(files: readonly string[], env: NodeJS.ProcessEnv, stopped: AbortSignal): Promise<Verdict> {
-  const mark = newMark();
-  // The test processes inherit the mark; when this process is killed, its guard ends them, and
-  // theirs their servers.
-  enter({ kind: 'server', id: mark, name: 'tap', graceMs: interruptGraceMs });
-  const tap = join(repositoryRoot, 'node_modules/.bin/tap');
-  const child = spawn(process.execPath, [tap, 'run', '--reporter=tap', `--timeout=${fileTimeoutS}`, ...files], {
-    cwd: repositoryRoot,
-    env: { ...env, [markVariable]: mark },
-    stdio: ['ignore', 'pipe', 'inherit'],
-    detached: true,
-  });
-  const everyTest = (): ReturnType<typeof processesMarked> => processesMarked(markVariable, mark);
-  stopped.addEventListener('abort', () => void endProcesses(everyTest, interruptGraceMs), { once: true });
-
-  let totals: Totals = { passed: 0, failed: 0, skipped: 0 };
-  let lines: string[] = [];
-  createInterface({ input: child.stdout }).on('line', (line) => {
-    totals = totalsOf(line) ?? totals;
-    const result = /^(not )?ok \d+ - dist\/(.*)\.js(?: # time=([\d.]+)ms)?/.exec(line);
-    if (result === null) {
-      lines.push(line);
-      return;
-    }
-    const [, failed, name = '', ms = '0'] = result;
-    // What an interrupt broke off is no failure to tell of.
-    if (failed !== undefined && stopped.aborted) return;
-    say(`${failed === undefined ? '✓' : '✗'} ${name}.ts … ${took(Number(ms))}`);
-    if (failed !== undefined) for (const telling of tellingLines(lines)) process.stdout.write(`${telling}\n`);
-    lines = [];
-  });
-  const exitCode = await new Promise<number>((resolve) => {
-    child.once('error', () => resolve(127));
-    child.once('close', (code) => resolve(code ?? 1));
-  });
-  await endProcesses(everyTest, 1_000);
-  strike(mark);
-  if (exitCode !== 0 && totals.failed === 0 && !stopped.aborted) {
-    process.stdout.write(`${tellingLines(lines).join('\n')}\n`);
-    totals = { ...totals, failed: 1 };
-  }
-  return { totals, exitCode };
-}
+import { runTap, type Verdict } from './support/tap-run.ts';
+import { testFiles } from './support/tap-stream.ts';
 
 /**
  * Those that a run can't do without, and (fetched now, so that no test's deadline has to bear it)

@@ -6,7 +6,8 @@
 import t, { type Test } from 'tap';
 import { limits } from '../../schemas/limits.ts';
 import { hiddenRequest } from '../gateway/smuggling.ts';
-import { engines, memoryOwner, runGateway, serveOwner, startGround } from '../gateway/support.ts';
+import { engines, memoryOwner, serveOwner } from '../gateway/support.ts';
+import { runGateway, startGround } from '../integration/gateway/support.ts';
 import { get, halfPost, openRaw, statusOf, type RawConnection } from '../gateway/sockets.ts';
 import { until } from '../support/until.ts';
 

@@ -13,7 +13,8 @@ import { mintHostUserJwt } from '../../cli/keys/nats-identity.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { createSlices } from '../../lib/slices.ts';
 import { limits } from '../../schemas/limits.ts';
-import { quietLog, startCluster, type Ground } from '../actors/support.ts';
+import { quietLog } from '../actors/support.ts';
+import { startCluster, type Ground } from '../integration/actors/support.ts';
 
 const streamBytes = 1024 * 1024;
 const rounds = 8;

@@ -7,7 +7,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { routes, type Route } from '../../schemas/routes.ts';
-import { memoryOwner, runGateway, serveOwner, startGround } from '../gateway/support.ts';
+import { memoryOwner, serveOwner } from '../gateway/support.ts';
+import { runGateway, startGround } from '../integration/gateway/support.ts';
 import { createIssuer } from '../gateway/tokens.ts';
 import { temporaryFolder } from '../support/folder.ts';
 

@@ -10,7 +10,8 @@ import { hasMoreValues } from '../../gateway/http/engine/body-values.ts';
 import { bodyValidator } from '../../gateway/validation/schema.ts';
 import { limits } from '../../schemas/limits.ts';
 import { routes, type Route } from '../../schemas/routes.ts';
-import { engines, memoryOwner, runGateway, serveOwner, startGround } from '../gateway/support.ts';
+import { engines, memoryOwner, serveOwner } from '../gateway/support.ts';
+import { runGateway, startGround } from '../integration/gateway/support.ts';
 import { get, halfPost, openRaw, statusOf, type RawConnection } from '../gateway/sockets.ts';
 import { until } from '../support/until.ts';
 

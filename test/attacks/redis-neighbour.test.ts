@@ -16,7 +16,8 @@ import { limits } from '../../schemas/limits.ts';
 import { partitionOf } from '../../schemas/wire/subjects.ts';
 import type { TenantId } from '../../schemas/ids.ts';
 import type { Revocation } from '../../schemas/api/tenant.ts';
-import { memoryOwner, recordingLog, revocationsOf, runGateway, serveOwner, startGround } from '../gateway/support.ts';
+import { memoryOwner, recordingLog, revocationsOf, serveOwner } from '../gateway/support.ts';
+import { runGateway, startGround } from '../integration/gateway/support.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { until } from '../support/until.ts';
 

@@ -14,19 +14,8 @@ import { connectNats, credentialsFile } from '../../lib/nats/connection.ts';
 import type { HostView } from '../../schemas/api/host.ts';
 import type { HelloAnswer, ReportAnswer, SyncAnswer } from '../../schemas/wire/host.ts';
 import { partitionOf, subjects, type Sender } from '../../schemas/wire/subjects.ts';
-import {
-  containerId,
-  controlPlane,
-  createAsker,
-  hostKey,
-  operation,
-  ownerOn,
-  quietLog,
-  specOf,
-  startCluster,
-  tenantId,
-  type Ground,
-} from '../actors/support.ts';
+import { containerId, hostKey, operation, quietLog, specOf, tenantId } from '../actors/support.ts';
+import { controlPlane, createAsker, ownerOn, startCluster, type Ground } from '../integration/actors/support.ts';
 import { none, region, roomy } from '../actors/support/records.ts';
 import { refusal } from '../support/refusal.ts';
 

@@ -5,8 +5,10 @@
  */
 import { randomBytes } from 'node:crypto';
 import t from 'tap';
-import { fileWriter, openssl } from '../gateway/vpn/pki/support.ts';
-import { runGateway, serveOwner, startGround } from '../gateway/support.ts';
+import { fileWriter } from '../gateway/vpn/pki/support.ts';
+import { openssl } from '../integration/gateway/vpn/openssl.ts';
+import { serveOwner } from '../gateway/support.ts';
+import { runGateway, startGround } from '../integration/gateway/support.ts';
 import { decidingOwner } from '../gateway/vpn/owner.ts';
 import { skipWithoutTools } from '../support/tools.ts';
 

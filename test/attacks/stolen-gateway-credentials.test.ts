@@ -13,7 +13,8 @@ import { bucketPrefix, buckets, bucketStream, keys, streams } from '../../schema
 import { encodeAsks, decodeAnswers } from '../../schemas/wire/codec.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
 import { inboxOf } from '../../lib/nats/inbox.ts';
-import { ownerOn, quietLog, startCluster } from '../actors/support.ts';
+import { quietLog } from '../actors/support.ts';
+import { ownerOn, startCluster } from '../integration/actors/support.ts';
 
 // Before the first test: tap ends a file that has a teardown and nothing to do for a moment.
 const ground = await startCluster(t, 1);

@@ -1,28 +1,10 @@
-/**
- * A gateway on a real nats-server, with the test in the place of the partitions' owners: it answers
- * `part.<p>` by speaking the protocol of schemas/wire/codec.ts.
- */
+/** What tests of the gateway share, without a server: an owner in memory, logs, clocks. */
 import type { RevocationPage } from '../../schemas/wire/answers.ts';
 import type { Revocation } from '../../schemas/api/tenant.ts';
-import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { connect, credsAuthenticator, type NatsConnection, type Msg } from '@nats-io/transport-node';
-import { Registry } from 'prom-client';
-import type { Test } from 'tap';
-import { joinCluster } from '../../actors/cluster.ts';
-import { serveReads } from '../../actors/endpoints/reads.ts';
-import { startNats, type Nats } from '../../dev/servers/nats.ts';
+import type { NatsConnection, Msg } from '@nats-io/transport-node';
 import type { EngineName } from '../../gateway/http/engine/engine.ts';
-import { startGateway, type Gateway } from '../../gateway/gateway.ts';
-import { issuersOf, settings } from '../../gateway/settings.ts';
-import type { Polls } from '../../gateway/streams/host.ts';
-import { sleep } from '../../lib/backoff.ts';
 import { systemClock, type Clock } from '../../lib/clock.ts';
-import { readSettings } from '../../lib/config.ts';
 import type { Fields, Log } from '../../lib/log.ts';
-import { Answers } from '../../lib/nats/answers.ts';
-import { connectNats } from '../../lib/nats/connection.ts';
 import type { Container } from '../../schemas/api/container.ts';
 import type { Event } from '../../schemas/api/event.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
@@ -31,8 +13,6 @@ import type { Ask } from '../../schemas/wire/asks.ts';
 import { encodeAnswer, linesOf } from '../../schemas/wire/codec.ts';
 import { decodeAsk } from '../../lib/rpc/decode.ts';
 import type { OutcomeCode } from '../../schemas/errors.ts';
-import { temporaryFolder } from '../support/folder.ts';
-import { createIssuer, type TestIssuer } from './tokens.ts';
 
 export const quietLog: Log = { debug() {}, info() {}, warn() {}, error() {}, child: () => quietLog };
 
@@ -43,15 +23,6 @@ export function recordingLog(): Log & { readonly events: { event: string; fields
   const log = { events, debug: say, info: say, warn: say, error: say, child: () => log };
   return log;
 }
-
-export const controlPlane = (nats: Nats): Promise<NatsConnection> =>
-  connect({
-    servers: nats.url,
-    authenticator: credsAuthenticator(readFileSync(nats.credsFile)),
-    maxReconnectAttempts: -1,
-    reconnectTimeWait: 50,
-    noAsyncTraces: true,
-  });
 
 export interface AnswerOf {
   readonly code: OutcomeCode;
@@ -172,105 +143,6 @@ export const statusView = (id: string, status: string) => ({
   started_at: null,
   addresses: [],
 });
-
-export interface Ground {
-  readonly nats: Nats;
-  readonly nc: NatsConnection;
-  readonly issuer: TestIssuer;
-  readonly partitions: number;
-}
-
-/** A server with an initialised cluster, and nobody who answers yet. */
-export async function startGround(t: Test, partitions = 4): Promise<Ground> {
-  const folder = temporaryFolder(t);
-  const nats = await startNats({ dir: join(folder, 'nats') });
-  t.teardown(() => nats.stop());
-  const nc = await controlPlane(nats);
-  t.teardown(() => nc.close());
-  await joinCluster(nc, { partitions, replicas: 1, newId: randomUUID });
-  serveReads(nc, quietLog);
-  return { nats, nc, issuer: await createIssuer(join(folder, 'issuer')), partitions };
-}
-
-export type Environment = Readonly<Record<string, string>>;
-
-export const environmentOf = ({ nats, issuer }: Ground, more: Environment = {}): Environment => ({
-  HTTP_PORT: '0',
-  METRICS_PORT: '0',
-  NATS_URLS: nats.url,
-  NATS_CREDS_FILE: nats.gatewayCredsFile,
-  AUTH_ISSUER: issuer.name,
-  AUTH_AUDIENCE: issuer.audience,
-  AUTH_JWKS_FILE: issuer.jwksFile,
-  SHUTDOWN_DELAY_MS: '0',
-  LOG_LEVEL: 'info',
-  RATE_LIMIT_AUTH_FAILURES_PER_SECOND: '100000',
-  RATE_LIMIT_AUTH_FAILURES_BURST: '1000000',
-  ...more,
-});
-
-export type RunningGateway = Gateway & { readonly registry: Registry; readonly nc: NatsConnection };
-
-/** In this process; ready when it returns, unless told otherwise. */
-export async function runGateway(
-  t: Test,
-  ground: Ground,
-  options: {
-    engine?: EngineName;
-    env?: Environment;
-    log?: Log;
-    untilReady?: boolean;
-    polls?: Polls;
-    clock?: Clock;
-  } = {},
-): Promise<RunningGateway> {
-  const env = environmentOf(ground, { HTTP_ENGINE: options.engine ?? 'uws', ...options.env });
-  const configuration = readSettings(settings, env);
-  const log = options.log ?? quietLog;
-  const answers = new Answers(systemClock);
-  const nats = connectNats(
-    {
-      servers: configuration.NATS_URLS,
-      name: 'gateway',
-      answers,
-      credsFile: configuration.NATS_CREDS_FILE ?? '',
-    },
-    log,
-  );
-  const registry = new Registry();
-  const gateway = await startGateway({
-    configuration,
-    issuers: issuersOf(configuration),
-    nats,
-    answers,
-    registry,
-    clock: options.clock ?? systemClock,
-    log,
-    version: '0.0.0',
-    onOtherCluster: () => {},
-    ...(options.polls === undefined ? {} : { polls: options.polls }),
-  });
-  let stopping: Promise<void> | undefined;
-  const stop = (): Promise<void> => (stopping ??= gateway.stop());
-  t.teardown(async () => {
-    await stop();
-    await (await nats).close();
-  });
-  const nc = await nats;
-  if (options.untilReady !== false) await untilReady(gateway.url);
-  return { ...gateway, stop, registry, nc };
-}
-
-export async function untilReady(url: string, deadlineMs = 60_000): Promise<void> {
-  const endMs = performance.now() + deadlineMs;
-  for (;;) {
-    const response = await fetch(`${url}/readyz`).catch(() => undefined);
-    await response?.text();
-    if (response?.status === 200) return;
-    if (performance.now() > endMs) throw new Error(`not ready within ${deadlineMs} ms`);
-    await sleep(20);
-  }
-}
 
 /**
  * The system's clock, which a test can stop: then no budget is refilled, however slow the machine

@@ -11,7 +11,7 @@ import t, { type Test } from 'tap';
 import { joinCluster } from '../../../actors/cluster.ts';
 import { startNats, type Nats } from '../../../dev/servers/nats.ts';
 import { temporaryFolder } from '../../support/folder.ts';
-import { controlPlane, spawnActors } from '../../actors/support.ts';
+import { controlPlane, spawnActors } from './support.ts';
 
 const partitions = 4;
 

@@ -10,7 +10,8 @@ import { recordKey } from '../../../actors/domain/state.ts';
 import { sleep } from '../../../lib/backoff.ts';
 import { buckets } from '../../../schemas/records/buckets.ts';
 import type { ContainerSpec } from '../../../schemas/api/container.ts';
-import { createAsker, spawnActors, specOf, startCluster } from '../../actors/support.ts';
+import { specOf } from '../../actors/support.ts';
+import { createAsker, spawnActors, startCluster } from './support.ts';
 import { acme, container, unplaced } from '../../actors/support/records.ts';
 
 const deadlineMs = 150_000;

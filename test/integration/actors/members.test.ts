@@ -22,17 +22,8 @@ import { limits } from '../../../schemas/limits.ts';
 import type { WriteAsk } from '../../../schemas/wire/asks.ts';
 import { decodeAnswers, encodeAsks } from '../../../schemas/wire/codec.ts';
 import { partitionOf, subjects } from '../../../schemas/wire/subjects.ts';
-import {
-  containerId,
-  controlPlane,
-  operation,
-  ownerOn,
-  quietLog,
-  specOf,
-  startCluster,
-  tenantId,
-  type Ground,
-} from '../../actors/support.ts';
+import { containerId, operation, quietLog, specOf, tenantId } from '../../actors/support.ts';
+import { controlPlane, ownerOn, startCluster, type Ground } from './support.ts';
 import { until } from '../../support/until.ts';
 
 const partitions = 8;

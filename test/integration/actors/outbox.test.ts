@@ -17,16 +17,8 @@ import type { Ask } from '../../../schemas/wire/asks.ts';
 import type { LeaseRecord, NetworkView, Reservation, RevocationEntry } from '../../../schemas/api/network.ts';
 import type { PeerRecord, PeerTombstoneRecord, PeerView } from '../../../schemas/api/peer.ts';
 import { partitionOf } from '../../../schemas/wire/subjects.ts';
-import {
-  controlPlane,
-  createAsker,
-  operation,
-  ownerOn,
-  quietLog,
-  startCluster,
-  tenantId,
-  type Ground,
-} from '../../actors/support.ts';
+import { operation, quietLog, tenantId } from '../../actors/support.ts';
+import { controlPlane, createAsker, ownerOn, startCluster, type Ground } from './support.ts';
 import { MemoryBucket, createMemorySink, createMemoryStore } from '../../actors/support/memory-store.ts';
 import { createPartition, readOf, writeOf, type Answered } from '../../actors/support/partition.ts';
 import { acme, stateOf } from '../../actors/support/records.ts';

@@ -10,22 +10,8 @@ import type { ContainerId, HostKey, Region } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { HelloAnswer, Report, ReportAnswer, Stranger, SyncAnswer } from '../../../schemas/wire/host.ts';
 import { partitionOf, subjects } from '../../../schemas/wire/subjects.ts';
-import {
-  agentKey,
-  agentOf,
-  containerId,
-  controlPlane,
-  createAsker,
-  enrolHost,
-  hostKey,
-  operation,
-  ownerOn,
-  spawnActors,
-  specOf,
-  startCluster,
-  tenantId,
-  type Ground,
-} from '../../actors/support.ts';
+import { agentKey, agentOf, containerId, hostKey, operation, specOf, tenantId } from '../../actors/support.ts';
+import { controlPlane, createAsker, enrolHost, ownerOn, spawnActors, startCluster, type Ground } from './support.ts';
 import { observation as observationOf } from '../../actors/support/records.ts';
 
 const partitions = 4;

@@ -21,21 +21,8 @@ import { limits } from '../../../schemas/limits.ts';
 import type { HelloAnswer, Report, ReportAnswer } from '../../../schemas/wire/host.ts';
 import { partitionOf, subjects } from '../../../schemas/wire/subjects.ts';
 import { temporaryFolder } from '../../support/folder.ts';
-import {
-  type Ground,
-  agentOf,
-  containerId,
-  controlPlane,
-  createAsker,
-  enrolHost,
-  hostKey,
-  operation,
-  ownerOn,
-  quietLog,
-  specOf,
-  startCluster,
-  tenantId,
-} from '../../actors/support.ts';
+import { agentOf, containerId, hostKey, operation, quietLog, specOf, tenantId } from '../../actors/support.ts';
+import { type Ground, controlPlane, createAsker, enrolHost, ownerOn, startCluster } from './support.ts';
 import { createMemorySink, createMemoryStore, MemoryBucket } from '../../actors/support/memory-store.ts';
 import { createPartition } from '../../actors/support/partition.ts';
 import { hostRecord, observation, roomy } from '../../actors/support/records.ts';

@@ -17,7 +17,8 @@ import { connectNats, credentialsFile } from '../../../lib/nats/connection.ts';
 import type { HostKey, Region } from '../../../schemas/ids.ts';
 import { subjects } from '../../../schemas/wire/subjects.ts';
 import { temporaryFolder } from '../../support/folder.ts';
-import { createAsker, hostKey, operation, ownerOn, quietLog, type Ground } from '../../actors/support.ts';
+import { hostKey, operation, quietLog } from '../../actors/support.ts';
+import { createAsker, ownerOn, type Ground } from './support.ts';
 import { until } from '../../support/until.ts';
 
 const deadlineMs = 60_000;

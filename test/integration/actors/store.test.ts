@@ -10,7 +10,7 @@ import type { Store } from '../../../actors/runtime/store.ts';
 import { readBatch } from '../../../lib/nats/direct-reads.ts';
 import type { MemberId } from '../../../schemas/ids.ts';
 import { buckets } from '../../../schemas/records/buckets.ts';
-import { startCluster } from '../../actors/support.ts';
+import { startCluster } from './support.ts';
 
 const take = async (store: Store, from?: number) =>
   moveEpoch(

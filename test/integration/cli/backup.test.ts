@@ -24,7 +24,7 @@ import { systemClock } from '../../../lib/clock.ts';
 import { buckets, keys } from '../../../schemas/records/buckets.ts';
 import { restoredCluster, announcedEpoch, type Cluster } from '../../../schemas/records/cluster.ts';
 import { subjects } from '../../../schemas/wire/subjects.ts';
-import { controlPlane } from '../../actors/support.ts';
+import { controlPlane } from '../actors/support.ts';
 import { skipWithoutPrivateEngine } from '../../support/servers.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { connectTo } from '../../e2e/support/programs.ts';

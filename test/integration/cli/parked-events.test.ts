@@ -10,7 +10,8 @@ import { restoreCluster } from '../../../cli/restore/cluster.ts';
 import { systemClock } from '../../../lib/clock.ts';
 import { buckets, streams } from '../../../schemas/records/buckets.ts';
 import type { Event } from '../../../schemas/api/event.ts';
-import { containerId, createAsker, operation, ownerOn, specOf, startCluster, tenantId } from '../../actors/support.ts';
+import { containerId, operation, specOf, tenantId } from '../../actors/support.ts';
+import { createAsker, ownerOn, startCluster } from '../actors/support.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { until } from '../../support/until.ts';
 

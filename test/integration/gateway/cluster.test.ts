@@ -9,7 +9,8 @@ import { sleep } from '../../../lib/backoff.ts';
 import { clusterSubject, watchCluster } from '../../../lib/nats/cluster-record.ts';
 import type { Log } from '../../../lib/log.ts';
 import { limits } from '../../../schemas/limits.ts';
-import { quietLog, startCluster } from '../../actors/support.ts';
+import { quietLog } from '../../actors/support.ts';
+import { startCluster } from '../actors/support.ts';
 import { until } from '../../support/until.ts';
 
 t.test('another cluster than the one it is told of is waited out, and told of', async (t) => {

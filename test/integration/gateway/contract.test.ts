@@ -5,7 +5,8 @@ import { v4 as uuid } from 'uuid';
 import { regionPattern } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { routes } from '../../../schemas/routes.ts';
-import { engines, memoryOwner, runGateway, serveOwner, startGround } from '../../gateway/support.ts';
+import { engines, memoryOwner, serveOwner } from '../../gateway/support.ts';
+import { runGateway, startGround } from './support.ts';
 
 const compute = '/api/v2/compute';
 const ground = await startGround(t);

@@ -8,7 +8,8 @@ import { v4 as uuid } from 'uuid';
 import { errorStatus, successStatus, type ErrorCode } from '../../../schemas/errors.ts';
 import { authErrors, commonErrors, routes, type Route } from '../../../schemas/routes.ts';
 import { bodies as json } from '../../support/bodies.ts';
-import { engines, memoryOwner, recordingLog, runGateway, serveOwner, startGround } from '../../gateway/support.ts';
+import { engines, memoryOwner, recordingLog, serveOwner } from '../../gateway/support.ts';
+import { runGateway, startGround } from './support.ts';
 
 const ground = await startGround(t);
 const owner = memoryOwner();

@@ -19,15 +19,8 @@ import type { Ask } from '../../../schemas/wire/asks.ts';
 import { partitionOf } from '../../../schemas/wire/subjects.ts';
 import type { Revocation } from '../../../schemas/api/tenant.ts';
 import { temporaryFolder } from '../../support/folder.ts';
-import {
-  memoryOwner,
-  recordingLog,
-  revocationsOf,
-  runGateway,
-  serveOwner,
-  startGround,
-  type AnswerOf,
-} from '../../gateway/support.ts';
+import { memoryOwner, recordingLog, revocationsOf, serveOwner, type AnswerOf } from '../../gateway/support.ts';
+import { runGateway, startGround } from './support.ts';
 import { createKey } from '../../gateway/tokens.ts';
 import { until } from '../../support/until.ts';
 

@@ -9,8 +9,8 @@ import t, { type Test } from 'tap';
 import { joinCluster } from '../../../actors/cluster.ts';
 import { streams } from '../../../schemas/records/buckets.ts';
 import type { Event } from '../../../schemas/api/event.ts';
-import { ownerOn } from '../../actors/support.ts';
-import { controlPlane, runGateway, startGround, type Ground } from '../../gateway/support.ts';
+import { ownerOn } from '../actors/support.ts';
+import { controlPlane, runGateway, startGround, type Ground } from './support.ts';
 import { until } from '../../support/until.ts';
 
 const compute = '/api/v2/compute';

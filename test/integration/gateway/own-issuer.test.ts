@@ -7,7 +7,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { repositoryRoot } from '../../../dev/paths.ts';
-import { memoryOwner, runGateway, serveOwner, startGround } from '../../gateway/support.ts';
+import { memoryOwner, serveOwner } from '../../gateway/support.ts';
+import { runGateway, startGround } from './support.ts';
 
 const page = readFileSync(join(repositoryRoot, 'docs/deploy.md'), 'utf8');
 const part = page.slice(page.indexOf('### No identity provider'), page.indexOf('## VPN peers'));

@@ -15,16 +15,8 @@ import { issuersOf, settings, trustedProxies } from '../../../gateway/settings.t
 import { sleep } from '../../../lib/backoff.ts';
 import { readSettings } from '../../../lib/config.ts';
 import { promtoolFindings } from '../../support/promtool.ts';
-import {
-  engines,
-  environmentOf,
-  okData,
-  memoryOwner,
-  serveOwner,
-  startGround,
-  untilReady,
-  type Environment,
-} from '../../gateway/support.ts';
+import { engines, okData, memoryOwner, serveOwner } from '../../gateway/support.ts';
+import { environmentOf, startGround, untilReady, type Environment } from './support.ts';
 import { until } from '../../support/until.ts';
 
 /**

@@ -36,12 +36,11 @@ import {
   memoryOwner,
   quietLog,
   refusal,
-  runGateway,
   serveOwner,
-  startGround,
   statusEvent,
   statusView,
 } from '../../gateway/support.ts';
+import { runGateway, startGround } from './support.ts';
 import { until } from '../../support/until.ts';
 
 const compute = '/api/v2/compute';

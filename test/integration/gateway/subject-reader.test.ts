@@ -15,7 +15,8 @@ import { limits } from '../../../schemas/limits.ts';
 import type { LogBlock, LogEntry } from '../../../schemas/api/log.ts';
 import { subjects } from '../../../schemas/wire/subjects.ts';
 import { createRandom } from '../../actors/support/random.ts';
-import { controlPlane, startGround, statusEvent } from '../../gateway/support.ts';
+import { statusEvent } from '../../gateway/support.ts';
+import { controlPlane, startGround } from './support.ts';
 
 const ground = await startGround(t);
 const js = jetstream(ground.nc);

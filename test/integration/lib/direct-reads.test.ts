@@ -7,7 +7,7 @@ import { jetstreamManager } from '@nats-io/jetstream';
 import t, { type Test } from 'tap';
 import { startNats } from '../../../dev/servers/nats.ts';
 import { readBatch, readStream } from '../../../lib/nats/direct-reads.ts';
-import { controlPlane } from '../../actors/support.ts';
+import { controlPlane } from '../actors/support.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 
 async function connected(t: Test): Promise<NatsConnection> {

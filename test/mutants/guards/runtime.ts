@@ -226,7 +226,7 @@ export const runtimeMutants: readonly Mutant[] = [
     guard: 'A slot of the journal is used again only below the mark (ADR 4)',
     file: 'actors/runtime/commits.ts',
     changes: [{ in: 'Commits.hasRoom', replace: 'limits.journalSlots - 2', by: 'limits.journalSlots + 20' }],
-    killedBy: 'test/actors/runtime/faults.test.ts',
+    killedBy: 'test/integration/actors/faults.test.ts',
   },
   {
     name: 'session that is over believed',

@@ -1,8 +1,6 @@
 /** What is drawn at random is of the right form, and evenly drawn. */
-import { spawnSync } from 'node:child_process';
 import { createHash, createPrivateKey, createPublicKey } from 'node:crypto';
 import t from 'tap';
-import { toolHere } from '../../../../dev/fetch/tools.ts';
 import {
   hashOfToken,
   newPassword,
@@ -13,7 +11,6 @@ import {
   parseToken,
   passwordAlphabet,
 } from '../../../../gateway/vpn/pki/secrets.ts';
-import { skipWithoutTools } from '../../../support/tools.ts';
 
 /** RFC 8410 section 7: a raw X25519 key in PKCS#8. */
 const pkcs8Head = Buffer.from('302e020100300506032b656e04220420', 'hex');
@@ -31,13 +28,6 @@ t.test('two hundred WireGuard pairs', (t) => {
   }
   t.equal(new Set(pairs.map(({ privateKey }) => privateKey)).size, 200);
   t.end();
-});
-
-t.test('wg derives the same public keys', { skip: await skipWithoutTools('wg') }, async (t) => {
-  const { path, env } = await toolHere('wg');
-  for (const { publicKey, privateKey } of Array.from({ length: 20 }, newWireguardKeys)) {
-    t.equal(spawnSync(path, ['pubkey'], { env, input: privateKey, encoding: 'utf8' }).stdout.trim(), publicKey);
-  }
 });
 
 t.test('preshared keys are 32 bytes', (t) => {

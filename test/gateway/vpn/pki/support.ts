@@ -1,11 +1,9 @@
-/** Keys, certificates and tools that the tests of gateway/pki share. */
-import { spawnSync } from 'node:child_process';
+/** Keys and certificates that the tests of gateway/vpn/pki share. */
 import { generateKeyPairSync } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Test } from 'tap';
-import { toolHere } from '../../../../dev/fetch/tools.ts';
 import { newSerial } from '../../../../gateway/vpn/pki/secrets.ts';
 import { issueCa, issueClient, publicKeyPemOf } from '../../../../gateway/vpn/pki/x509.ts';
 
@@ -47,34 +45,4 @@ export function fileWriter(t: Test): (name: string, content: string | Uint8Array
     writeFileSync(path, content);
     return path;
   };
-}
-
-export interface Ran {
-  readonly ok: boolean;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-const runWith =
-  (path: string, env: NodeJS.ProcessEnv) =>
-  (...args: readonly string[]): Ran => {
-    const { status, stdout, stderr, error } = spawnSync(path, args, {
-      env: { ...env, LC_ALL: 'C.UTF-8' },
-      encoding: 'utf8',
-      timeout: 30_000,
-      maxBuffer: 16 * 1024 * 1024,
-    });
-    if (error !== undefined) throw error;
-    return { ok: status === 0, stdout, stderr };
-  };
-
-export async function openssl(): Promise<(...args: readonly string[]) => Ran> {
-  const { path, env } = await toolHere('openssl');
-  return runWith(path, env);
-}
-
-/** NSS, which Firefox and Thunderbird import with. */
-export async function nss(): Promise<Record<'pk12util' | 'certutil', (...args: readonly string[]) => Ran>> {
-  const { path, env } = await toolHere('pk12util');
-  return { pk12util: runWith(path, env), certutil: runWith(join(path, '../certutil'), env) };
 }

@@ -2,16 +2,10 @@
  * The rules for the VPN server: what they say, and that nft takes them. Packets meet them in
  * test/attacks/vpn-tenants.
  */
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import t from 'tap';
-import { run } from '../../../../dev/process/run.ts';
-import { toolHere } from '../../../../dev/fetch/tools.ts';
 import { serverNftables, type FilteredPeer } from '../../../../gateway/vpn/render/nftables.ts';
 import type { TenantId } from '../../../../schemas/ids.ts';
 import type { NetworkSettings } from '../../../../schemas/api/network.ts';
-import { temporaryFolder } from '../../../support/folder.ts';
-import { skipWithoutTools } from '../../../support/tools.ts';
 import { networkWith } from '../support.ts';
 
 const peer = (tenant: string, index: number): FilteredPeer => ({
@@ -80,32 +74,4 @@ t.test('a record that is not what it should be makes no file', (t) => {
   t.throws(() => serverNftables(networkWith(), [{ ...a1, ipv4: '10.86.0.2 }' }]), /unfit address/);
   t.throws(() => serverNftables(networkWith({}, 'a b'), []), /unfit network name/);
   t.end();
-});
-
-t.test('nft takes them, also of a full pool', { skip: await skipWithoutTools('nft') }, async (t) => {
-  const { path, env } = await toolHere('nft');
-  const folder = temporaryFolder(t);
-  const full = Array.from({ length: 4000 }, (_, index): FilteredPeer => ({
-    tenant: `tenant-${index % 700}` as TenantId,
-    ipv4: `10.${100 + (index >> 16)}.${(index >> 8) & 255}.${index & 255}`,
-    ipv6: null,
-  }));
-  for (const [of, text] of [
-    ['no peers', serverNftables(networkWith(), [])],
-    ['IPv4 alone', serverNftables(networkWith({ ipv6_pool: null }), [a1, b1])],
-    [
-      'both families',
-      serverNftables(networkWith({ routes: ['0.0.0.0/0', '::/0', 'fd00::/8', '10.0.0.0/8'] }), [a1, b1]),
-    ],
-    ['a name with a hyphen', serverNftables(networkWith({}, '0-my-net'), [a1])],
-    ['thousands', serverNftables(networkWith({ ipv4_pool: '10.100.0.0/16', ipv6_pool: null }), full)],
-  ] as const) {
-    const file = join(folder, 'nftables.conf');
-    writeFileSync(file, text);
-    // Twice: it replaces what it made.
-    const command = ['--net', '--', 'sh', '-c', '"$0" -f "$1" && "$0" -f "$1" && "$0" -t list ruleset', path, file];
-    const ran = await run('unshare', command, { env, deadlineMs: 60_000 });
-    t.equal(ran.code, 0, `${of}: ${ran.stderr}`);
-    t.equal(ran.stdout.split('chain forward').length, 2, of);
-  }
 });

@@ -12,8 +12,9 @@ import { buckets, keys } from '../../../schemas/records/buckets.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { SyncAnswer } from '../../../schemas/wire/host.ts';
 import { subjects } from '../../../schemas/wire/subjects.ts';
-import { agentKey, agentOf, containerId, controlPlane, hostKey, ownerOn, startCluster } from '../support.ts';
-import { acme, hostRecord } from '../support/records.ts';
+import { agentKey, agentOf, containerId, hostKey } from '../../actors/support.ts';
+import { controlPlane, ownerOn, startCluster } from './support.ts';
+import { acme, hostRecord } from '../../actors/support/records.ts';
 
 const deadlineMs = 60_000;
 const host = hostKey('h1');

@@ -23,7 +23,8 @@ import { limits } from '../../../schemas/limits.ts';
 import type { ReadAsk, WriteAsk } from '../../../schemas/wire/asks.ts';
 import { notOwner, type AnswerCode } from '../../../schemas/wire/codec.ts';
 import { subjects } from '../../../schemas/wire/subjects.ts';
-import { containerId, endless, operation, quietLog, specOf, startCluster, tenantId, type Ground } from '../support.ts';
+import { containerId, endless, operation, quietLog, specOf, tenantId } from '../../actors/support.ts';
+import { startCluster, type Ground } from './support.ts';
 
 const tenant = tenantId('acme');
 const partitionNumber = 0;

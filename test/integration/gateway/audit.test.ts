@@ -6,16 +6,8 @@ import { auditOf } from '../../../gateway/operator/audit.ts';
 import type { Call } from '../../../gateway/http/call.ts';
 import { errorStatus } from '../../../schemas/errors.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
-import {
-  memoryOwner,
-  okData,
-  recordingLog,
-  refusal,
-  runGateway,
-  serveOwner,
-  startGround,
-  type AnswerOf,
-} from '../support.ts';
+import { memoryOwner, okData, recordingLog, refusal, serveOwner, type AnswerOf } from '../../gateway/support.ts';
+import { runGateway, startGround } from './support.ts';
 
 const ground = await startGround(t);
 const otherwise = memoryOwner();

@@ -19,20 +19,11 @@ import type { ContainerId, TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { recordingLog } from '../../gateway/support.ts';
 import { until } from '../../support/until.ts';
-import {
-  containerId,
-  controlPlane,
-  createAsker,
-  operation,
-  ownerOn,
-  specOf,
-  startCluster,
-  tenantId,
-  type Ground,
-} from '../support.ts';
-import { storeWith } from '../support/memory-store.ts';
-import { createPartition, quietObserver } from '../support/partition.ts';
-import { acme, container, contextOf, fleetOf, noLedger, stateOf, unplaced } from '../support/records.ts';
+import { containerId, operation, specOf, tenantId } from '../../actors/support.ts';
+import { controlPlane, createAsker, ownerOn, startCluster, type Ground } from './support.ts';
+import { storeWith } from '../../actors/support/memory-store.ts';
+import { createPartition, quietObserver } from '../../actors/support/partition.ts';
+import { acme, container, contextOf, fleetOf, noLedger, stateOf, unplaced } from '../../actors/support/records.ts';
 
 const deadlineMs = 90_000;
 const bucket = buckets.state.bucket(0);

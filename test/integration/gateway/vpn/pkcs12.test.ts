@@ -8,7 +8,8 @@ import { buildBundle, type BundleInput } from '../../../../gateway/vpn/pki/pkcs1
 import { bmpPassword, deriveBytes } from '../../../../gateway/vpn/pki/pkcs12-kdf.ts';
 import { newPassword } from '../../../../gateway/vpn/pki/secrets.ts';
 import { skipWithoutTools } from '../../../support/tools.ts';
-import { fileWriter, newAuthority, newClient, newRsaPem, nss, openssl } from './support.ts';
+import { fileWriter, newAuthority, newClient, newRsaPem } from '../../../gateway/vpn/pki/support.ts';
+import { nss, openssl } from './openssl.ts';
 
 const encryptions = ['compat', 'modern'] as const;
 const { caPem, ...authority } = newAuthority();

@@ -7,7 +7,16 @@ import { newSerial } from '../../../../gateway/vpn/pki/secrets.ts';
 import { issueCa, issueClient, issueServer, publicKeyPemOf } from '../../../../gateway/vpn/pki/x509.ts';
 import type { RevocationEntry } from '../../../../schemas/api/network.ts';
 import { skipWithoutTools } from '../../../support/tools.ts';
-import { aroundNow, crlUrl, days, fileWriter, newAuthority, newClient, newRsaPem, openssl } from './support.ts';
+import {
+  aroundNow,
+  crlUrl,
+  days,
+  fileWriter,
+  newAuthority,
+  newClient,
+  newRsaPem,
+} from '../../../gateway/vpn/pki/support.ts';
+import { openssl } from './openssl.ts';
 
 const options = { skip: await skipWithoutTools('openssl') };
 const authority = newAuthority();

@@ -19,7 +19,8 @@ import { protocolVersion } from '../../../schemas/wire/version.ts';
 import { decodeAsk } from '../../../lib/rpc/decode.ts';
 import { startNats, type Nats } from '../../../dev/servers/nats.ts';
 import { temporaryFolder } from '../../support/folder.ts';
-import { controlPlane, quietLog } from '../../gateway/support.ts';
+import { quietLog } from '../../gateway/support.ts';
+import { controlPlane } from '../gateway/support.ts';
 import { until } from '../../support/until.ts';
 
 const tenant = 'acme' as TenantId;
