@@ -1,8 +1,8 @@
 /** The files of a peer: how many a second, and what making them does to the API's reads. */
 import type { Api } from '../dev/api.ts';
-import { makeDemoNetwork } from '../dev/demo-peer.ts';
+import { makeDemoNetwork } from '../dev/demo/peer.ts';
 import { cacheFolder } from '../dev/paths.ts';
-import { startStack, type Stack } from '../dev/stack.ts';
+import { startStack, type Stack } from '../dev/stack/stack.ts';
 import { sleep } from '../lib/backoff.ts';
 import { load, type Ask, type Measured } from './load.ts';
 import type { Section, Table } from './section.ts';

@@ -1,13 +1,13 @@
 /** `npm start`: the whole stack with a demo container, until Ctrl-C. */
 import { mkdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { declareDemo, demoLines, demoSettled, showDemo } from './demo.ts';
-import { keptDemoPeer, showDemoPeer, type DemoPeer } from './demo-peer.ts';
+import { declareDemo, demoLines, demoSettled, showDemo } from './demo/container.ts';
+import { keptDemoPeer, showDemoPeer, type DemoPeer } from './demo/peer.ts';
 import { lockState, tryLock } from './process/lockdir.ts';
 import { writePrivateFile } from '../cli/keys/nats-identity.ts';
 import { cacheFolder, stateFolder } from './paths.ts';
 import { reapAbandoned } from './process/reap.ts';
-import { startStack, type Stack } from './stack.ts';
+import { startStack, type Stack } from './stack/stack.ts';
 import { say, step, took } from './steps.ts';
 
 /** What scripts need to use the stack while it runs. */

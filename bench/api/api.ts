@@ -9,12 +9,12 @@ import { createScope } from '../../test/faults/scope.ts';
 import type { Bench, Results, Section } from '../section.ts';
 import { check } from './checks.ts';
 import { closedTables, measureRound, mediansOf, type Effort, type Line, type Seeded } from './closed.ts';
-import { startFastify } from './fastify.ts';
+import { startFastify } from './systems/fastify.ts';
 import { prepareGround, seed, type Ground, type Store } from './ground.ts';
-import { startLongshore, type Longshore } from './longshore.ts';
+import { startLongshore, type Longshore } from './systems/longshore.ts';
 import { measureOpen, openTable } from './open.ts';
 import { measurePages } from './pages.ts';
-import { startWorkerd } from './workerd.ts';
+import { startWorkerd } from './systems/workerd.ts';
 
 interface Size extends Effort {
   readonly tenants: number;

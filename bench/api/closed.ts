@@ -5,8 +5,8 @@
 import { ratio, figure, median } from '../statistics.ts';
 import type { Table } from '../section.ts';
 import type { Declared, Ground, Store, System } from './ground.ts';
-import { creates, reads, type Traffic } from './traffic.ts';
-import { closedLoop, type Measured } from './wrk.ts';
+import { creates, reads, type Traffic } from './load/traffic.ts';
+import { closedLoop, type Measured } from './load/wrk.ts';
 
 export const connectionCounts = [64, 256] as const;
 export const operations = ['read', 'create'] as const;

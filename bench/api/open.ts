@@ -6,7 +6,7 @@ import { figure, median } from '../statistics.ts';
 import type { Table } from '../section.ts';
 import { operations, trafficOf, turned, type Effort, type Line, type Operation, type Seeded } from './closed.ts';
 import type { Ground, System } from './ground.ts';
-import { openLoop, type OpenMeasured } from './open-loop.ts';
+import { openLoop, type OpenMeasured } from './load/open-loop.ts';
 
 interface OpenLine {
   readonly system: System;

@@ -8,9 +8,9 @@ import type { Table } from '../section.ts';
 import { figure, ratio } from '../statistics.ts';
 import { medianOf, turned, type Effort } from './closed.ts';
 import { compute, seed, type Declared, type Ground, type Store, type System, type Tenant } from './ground.ts';
-import type { Longshore } from './longshore.ts';
-import { gets } from './traffic.ts';
-import { closedLoop, type Measured } from './wrk.ts';
+import type { Longshore } from './systems/longshore.ts';
+import { gets } from './load/traffic.ts';
+import { closedLoop, type Measured } from './load/wrk.ts';
 
 const connections = 64;
 const listed = limits.listMax;

@@ -4,7 +4,7 @@
 import { randomBytes } from 'node:crypto';
 import { cacheFolder } from '../../dev/paths.ts';
 import { pushTestImage } from '../../dev/servers/registry.ts';
-import { startStack, type Stack } from '../../dev/stack.ts';
+import { startStack, type Stack } from '../../dev/stack/stack.ts';
 import type { Section, Table } from '../section.ts';
 import { figure, median, quantile, ratio } from '../statistics.ts';
 import { engineAlone, ownerOf, referenceOf } from './engine-alone.ts';

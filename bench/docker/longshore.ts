@@ -1,5 +1,5 @@
 /** A container through Longshore's API, and when its tenant is told. */
-import type { Stack } from '../../dev/stack.ts';
+import type { Stack } from '../../dev/stack/stack.ts';
 import { load, type DockerEngine, type Peer } from './peer.ts';
 import { labels } from '../../host-agent/docker/ownership.ts';
 

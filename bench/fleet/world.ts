@@ -8,7 +8,7 @@ import { pathToFileURL } from 'node:url';
 import { createApi, type Api } from '../../dev/api.ts';
 import { startNats, type Nats } from '../../dev/servers/nats.ts';
 import { freePort, startServer, type Server } from '../../dev/process/process.ts';
-import { startProgram, type Program } from '../../dev/programs.ts';
+import { startProgram, type Program } from '../../dev/stack/programs.ts';
 import { startRedis } from '../../dev/servers/redis.ts';
 import { devAudience, devIssuer, prepareTokenIssuer } from '../../dev/tokens.ts';
 import type { Bench } from '../section.ts';

@@ -1,6 +1,6 @@
 /** Lines of the containers of one host, into the stream and out through the API. */
 import { cacheFolder } from '../../dev/paths.ts';
-import { startStack, type Stack } from '../../dev/stack.ts';
+import { startStack, type Stack } from '../../dev/stack/stack.ts';
 import { createLog } from '../../lib/log.ts';
 import { connectNats, credentialsFile } from '../../lib/nats/connection.ts';
 import { streams } from '../../schemas/records/buckets.ts';

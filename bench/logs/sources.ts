@@ -3,7 +3,7 @@
  * alone.
  */
 import { pushTestImage } from '../../dev/servers/registry.ts';
-import type { Stack } from '../../dev/stack.ts';
+import type { Stack } from '../../dev/stack/stack.ts';
 import { sleep } from '../../lib/backoff.ts';
 import { engineBody } from '../docker/engine-alone.ts';
 import { load, type BenchImage, type DockerEngine } from '../docker/peer.ts';

@@ -11,7 +11,7 @@ import { tryLock } from '../../dev/process/lockdir.ts';
 import { prepareNatsIdentity } from '../keys/nats-identity.ts';
 import { startNats } from '../../dev/servers/nats.ts';
 import { stateFolder } from '../../dev/paths.ts';
-import { keptPorts, readPorts } from '../../dev/ports.ts';
+import { keptPorts, readPorts } from '../../dev/stack/ports.ts';
 import { limits } from '../../schemas/limits.ts';
 
 export const settings = {

@@ -11,7 +11,7 @@ import { connect, credsAuthenticator, type NatsConnection } from '@nats-io/trans
 import { createApi } from '../../dev/api.ts';
 import { startNatsCluster, type NatsCluster } from '../../dev/servers/nats-cluster.ts';
 import { describeExit, freePort, type Exit, type Server } from '../../dev/process/process.ts';
-import { startProgram, type Program, type ProgramName } from '../../dev/programs.ts';
+import { startProgram, type Program, type ProgramName } from '../../dev/stack/programs.ts';
 import { devAudience, devIssuer, prepareTokenIssuer } from '../../dev/tokens.ts';
 import { sleep, within } from '../../lib/backoff.ts';
 import { createRandom, type Random } from '../actors/support/random.ts';

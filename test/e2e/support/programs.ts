@@ -5,7 +5,7 @@ import { connect, credsAuthenticator, type NatsConnection } from '@nats-io/trans
 import type { Test } from 'tap';
 import { repositoryRoot } from '../../../dev/paths.ts';
 import { freePort, type Server } from '../../../dev/process/process.ts';
-import { startProgram, type ProgramName } from '../../../dev/programs.ts';
+import { startProgram, type ProgramName } from '../../../dev/stack/programs.ts';
 import type { NatsCluster } from '../../../dev/servers/nats-cluster.ts';
 import { startNats } from '../../../dev/servers/nats.ts';
 import { devAudience, devIssuer, prepareTokenIssuer } from '../../../dev/tokens.ts';

@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path';
 import type { Test } from 'tap';
-import type { ProgramName } from '../../../dev/programs.ts';
+import type { ProgramName } from '../../../dev/stack/programs.ts';
 import type { Nats } from '../../../dev/servers/nats.ts';
 import { startRedis, type Redis } from '../../../dev/servers/redis.ts';
 import { demoImage } from '../../../dev/servers/registry.ts';

@@ -3,8 +3,8 @@ import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { startRestartable, startServer } from '../../../dev/process/process.ts';
-import { nextStart, steadyMs } from '../../../dev/restarts.ts';
-import { Supervisor } from '../../../dev/supervisor.ts';
+import { nextStart, steadyMs } from '../../../dev/stack/restarts.ts';
+import { Supervisor } from '../../../dev/stack/supervisor.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { until } from '../../support/until.ts';
 

@@ -5,13 +5,13 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
-import { findEngine } from '../../dev/servers/engine.ts';
-import { cacheFolder } from '../../dev/paths.ts';
-import { allProcesses } from '../../dev/process/proc.ts';
-import { canStartEngine, sharedEngine } from '../support/servers.ts';
+import { findEngine } from '../../../dev/servers/engine.ts';
+import { cacheFolder } from '../../../dev/paths.ts';
+import { allProcesses } from '../../../dev/process/proc.ts';
+import { canStartEngine, sharedEngine } from '../../support/servers.ts';
 import { isGone, launch, type Dev, type Started } from './npm-start.ts';
-import { clientOf } from './support/client.ts';
-import { eventually } from './support/eventually.ts';
+import { clientOf } from '../support/client.ts';
+import { eventually } from '../support/eventually.ts';
 
 /** Under the names that the terminal shows; and what their command lines hold. */
 const programs = {

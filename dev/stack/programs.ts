@@ -3,8 +3,8 @@
  * and when it is ready.
  */
 import { join } from 'node:path';
-import { repositoryRoot } from './paths.ts';
-import { startServer, type Server } from './process/process.ts';
+import { repositoryRoot } from '../paths.ts';
+import { startServer, type Server } from '../process/process.ts';
 
 const readyDeadlineMs = 30_000;
 /** Longer than a program takes to hand over what it is doing. */

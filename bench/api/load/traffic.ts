@@ -1,5 +1,5 @@
 /** Requests as they go over the wire, made beforehand: a load generator should cost little. */
-import { compute, image, type Declared, type System, type Tenant } from './ground.ts';
+import { compute, image, type Declared, type System, type Tenant } from '../ground.ts';
 
 export interface Traffic {
   /** One is picked at random for each request. */

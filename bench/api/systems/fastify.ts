@@ -4,10 +4,10 @@
  */
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { repositoryRoot } from '../../dev/paths.ts';
-import { freePort, startServer } from '../../dev/process/process.ts';
-import { devAudience, devIssuer } from '../../dev/tokens.ts';
-import type { Ground, Store, System } from './ground.ts';
+import { repositoryRoot } from '../../../dev/paths.ts';
+import { freePort, startServer } from '../../../dev/process/process.ts';
+import { devAudience, devIssuer } from '../../../dev/tokens.ts';
+import type { Ground, Store, System } from '../ground.ts';
 import { startPostgres } from './postgres.ts';
 
 /** Of two processes, together below max_connections. Twelve did no better. */

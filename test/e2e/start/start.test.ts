@@ -5,15 +5,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t from 'tap';
-import type { DemoPeer } from '../../dev/demo-peer.ts';
-import { cacheFolder } from '../../dev/paths.ts';
-import { demoImage } from '../../dev/servers/registry.ts';
-import { executablesOf } from '../../dev/fetch/tools.ts';
-import type { Container, ContainerStatusView } from '../../schemas/api/container.ts';
-import { viewEngine, type EngineView } from '../host-agent/support/engine.ts';
-import { sharedEngine } from '../support/servers.ts';
+import type { DemoPeer } from '../../../dev/demo/peer.ts';
+import { cacheFolder } from '../../../dev/paths.ts';
+import { demoImage } from '../../../dev/servers/registry.ts';
+import { executablesOf } from '../../../dev/fetch/tools.ts';
+import type { Container, ContainerStatusView } from '../../../schemas/api/container.ts';
+import { viewEngine, type EngineView } from '../../host-agent/support/engine.ts';
+import { sharedEngine } from '../../support/servers.ts';
 import { isGone, launch, processesAbout, type Dev } from './npm-start.ts';
-import { eventually } from './support/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 
 const shell = async (script: string): Promise<string> =>
   (await promisify(execFile)('/bin/sh', ['-c', script], { timeout: 120_000 })).stdout;

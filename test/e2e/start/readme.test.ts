@@ -8,9 +8,9 @@ import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t from 'tap';
-import { cacheFolder, repositoryRoot } from '../../dev/paths.ts';
-import { executablesOf } from '../../dev/fetch/tools.ts';
-import { sharedEngine } from '../support/servers.ts';
+import { cacheFolder, repositoryRoot } from '../../../dev/paths.ts';
+import { executablesOf } from '../../../dev/fetch/tools.ts';
+import { sharedEngine } from '../../support/servers.ts';
 import { launch } from './npm-start.ts';
 
 /** Needs root and a second machine: test/e2e/vpn/wireguard.test.ts does it. */

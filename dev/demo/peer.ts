@@ -4,13 +4,13 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Type, { type Static } from 'typebox';
-import { decoder, DecodeError } from '../lib/decode.ts';
-import type { NetworkName } from '../schemas/ids.ts';
-import type { PeerView } from '../schemas/api/peer.ts';
-import type { Api } from './api.ts';
-import { writePrivateFile } from '../cli/keys/nats-identity.ts';
-import { say } from './steps.ts';
-import { demoNetwork, type Stack } from './stack.ts';
+import { decoder, DecodeError } from '../../lib/decode.ts';
+import type { NetworkName } from '../../schemas/ids.ts';
+import type { PeerView } from '../../schemas/api/peer.ts';
+import type { Api } from '../api.ts';
+import { writePrivateFile } from '../../cli/keys/nats-identity.ts';
+import { say } from '../steps.ts';
+import { demoNetwork, type Stack } from '../stack/stack.ts';
 
 const DemoPeer = Type.Object({
   network: Type.String(),

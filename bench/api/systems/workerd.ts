@@ -2,10 +2,10 @@
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { repositoryRoot } from '../../dev/paths.ts';
-import { freePort, startServer } from '../../dev/process/process.ts';
-import { devAudience, devIssuer } from '../../dev/tokens.ts';
-import type { Ground, Store } from './ground.ts';
+import { repositoryRoot } from '../../../dev/paths.ts';
+import { freePort, startServer } from '../../../dev/process/process.ts';
+import { devAudience, devIssuer } from '../../../dev/tokens.ts';
+import type { Ground, Store } from '../ground.ts';
 
 interface Workerd {
   readonly default: string;

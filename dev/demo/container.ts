@@ -2,11 +2,11 @@
  * The container that `npm start` declares through the API, as a tenant would, and what it shows of
  * it.
  */
-import { sleep } from '../lib/backoff.ts';
-import type { Container, ContainerStatusView } from '../schemas/api/container.ts';
-import type { Api } from './api.ts';
-import { say } from './steps.ts';
-import type { Stack } from './stack.ts';
+import { sleep } from '../../lib/backoff.ts';
+import type { Container, ContainerStatusView } from '../../schemas/api/container.ts';
+import type { Api } from '../api.ts';
+import { say } from '../steps.ts';
+import type { Stack } from '../stack/stack.ts';
 
 const runningDeadlineMs = 60_000;
 const logsDeadlineMs = 10_000;

@@ -5,10 +5,10 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Type, { type Static } from 'typebox';
-import { run } from '../../dev/process/run.ts';
-import { decoder } from '../../lib/decode.ts';
-import type { Bench } from '../section.ts';
-import type { System } from './ground.ts';
+import { run } from '../../../dev/process/run.ts';
+import { decoder } from '../../../lib/decode.ts';
+import type { Bench } from '../../section.ts';
+import type { System } from '../ground.ts';
 import { numberDigits, type Traffic } from './traffic.ts';
 
 const Told = Type.Object({

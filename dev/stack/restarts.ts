@@ -1,5 +1,5 @@
 /** When something that ended is started again. Pure: the supervisor waits and starts. */
-import { backoffMs } from '../lib/backoff.ts';
+import { backoffMs } from '../../lib/backoff.ts';
 
 /**
  * Something that ran for this long is not one that keeps ending: its next end counts as the first.

@@ -5,10 +5,10 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import t from 'tap';
-import { nodeFolder, nodeVersions, type NodeLine } from '../../dev/fetch/node.ts';
-import { cacheFolder, repositoryRoot, shortTemporaryRoot } from '../../dev/paths.ts';
-import { sharedEngine } from '../support/servers.ts';
-import { inCi } from '../support/tools.ts';
+import { nodeFolder, nodeVersions, type NodeLine } from '../../../dev/fetch/node.ts';
+import { cacheFolder, repositoryRoot, shortTemporaryRoot } from '../../../dev/paths.ts';
+import { sharedEngine } from '../../support/servers.ts';
+import { inCi } from '../../support/tools.ts';
 import { isGone, launch } from './npm-start.ts';
 
 /** What `npm start` needs of the repository. */

@@ -6,20 +6,20 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { firewallTable } from '../host-agent/network/firewall-rules.ts';
-import { createApi, type Api } from './api.ts';
-import { stopContainers } from './servers/engine-api.ts';
-import { findEngine, requirePrivateEngine, startPrivateEngine, type Engine } from './servers/engine.ts';
-import { startNats, type Nats } from './servers/nats.ts';
-import { pathWithNft, removeFirewall } from './servers/nft.ts';
+import { firewallTable } from '../../host-agent/network/firewall-rules.ts';
+import { createApi, type Api } from '../api.ts';
+import { stopContainers } from '../servers/engine-api.ts';
+import { findEngine, requirePrivateEngine, startPrivateEngine, type Engine } from '../servers/engine.ts';
+import { startNats, type Nats } from '../servers/nats.ts';
+import { pathWithNft, removeFirewall } from '../servers/nft.ts';
 import { keptPorts, type Ports } from './ports.ts';
-import { startRestartable, type Restartable } from './process/process.ts';
+import { startRestartable, type Restartable } from '../process/process.ts';
 import { Parts } from './parts.ts';
 import { startProgram, type Program, type ProgramName } from './programs.ts';
-import { writePrivateFile } from '../cli/keys/nats-identity.ts';
-import { startRedis, type Redis } from './servers/redis.ts';
-import { demoImage, pushDemoImage, startRegistry, type Registry } from './servers/registry.ts';
-import { say } from './steps.ts';
+import { writePrivateFile } from '../../cli/keys/nats-identity.ts';
+import { startRedis, type Redis } from '../servers/redis.ts';
+import { demoImage, pushDemoImage, startRegistry, type Registry } from '../servers/registry.ts';
+import { say } from '../steps.ts';
 import {
   devAudience,
   devIssuer,
@@ -27,10 +27,10 @@ import {
   prepareTokenIssuer,
   type DevTokens,
   type TokenIssuer,
-} from './tokens.ts';
-import { findTool, ToolMissing, type Tool } from './fetch/tools.ts';
-import type { ToolName } from './fetch/tool-table.ts';
-import { type Owner, ownerLabels } from '../host-agent/docker/ownership.ts';
+} from '../tokens.ts';
+import { findTool, ToolMissing, type Tool } from '../fetch/tools.ts';
+import type { ToolName } from '../fetch/tool-table.ts';
+import { type Owner, ownerLabels } from '../../host-agent/docker/ownership.ts';
 
 export const demoNetwork = 'demo';
 export const localHost = { key: 'local', region: 'default' } as const;

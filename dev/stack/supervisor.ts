@@ -2,10 +2,10 @@
  * Keeps servers running: one that ends is started again, with a growing pause where it keeps
  * ending.
  */
-import { sleep } from '../lib/backoff.ts';
-import { describeExit, type Exit, type Restartable } from './process/process.ts';
+import { sleep } from '../../lib/backoff.ts';
+import { describeExit, type Exit, type Restartable } from '../process/process.ts';
 import { nextStart } from './restarts.ts';
-import { took } from './steps.ts';
+import { took } from '../steps.ts';
 
 export interface SupervisorOptions {
   /** Tells the user what ended and what runs again. */

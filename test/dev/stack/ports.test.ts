@@ -2,9 +2,9 @@ import t from 'tap';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { keptPorts } from '../../dev/ports.ts';
-import { isFree } from '../../dev/process/process.ts';
-import { temporaryFolder } from '../support/folder.ts';
+import { keptPorts } from '../../../dev/stack/ports.ts';
+import { isFree } from '../../../dev/process/process.ts';
+import { temporaryFolder } from '../../support/folder.ts';
 
 t.test(
   'ports stay the same between starts, and one that is taken is replaced by another that then stays',

@@ -4,11 +4,11 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
-import type { DemoPeer } from '../../dev/demo-peer.ts';
-import { ledgerFolder } from '../../dev/process/ledger.ts';
-import { repositoryRoot } from '../../dev/paths.ts';
-import { allProcesses } from '../../dev/process/proc.ts';
-import { eventually } from './support/eventually.ts';
+import type { DemoPeer } from '../../../dev/demo/peer.ts';
+import { ledgerFolder } from '../../../dev/process/ledger.ts';
+import { repositoryRoot } from '../../../dev/paths.ts';
+import { allProcesses } from '../../../dev/process/proc.ts';
+import { eventually } from '../support/eventually.ts';
 
 const upDeadlineMs = 120_000;
 const stopDeadlineMs = 60_000;

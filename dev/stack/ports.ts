@@ -1,7 +1,7 @@
 /** Ports that stay the same between starts: image references and a host's identity name them. */
 import { readFileSync } from 'node:fs';
-import { writePrivateFile } from '../cli/keys/nats-identity.ts';
-import { freePort, isFree } from './process/process.ts';
+import { writePrivateFile } from '../../cli/keys/nats-identity.ts';
+import { freePort, isFree } from '../process/process.ts';
 
 export type PortName = 'api' | 'gatewayMetrics' | 'actorsMetrics' | 'agentMetrics' | 'nats' | 'redis' | 'registry';
 

@@ -4,10 +4,10 @@
  */
 import { chownSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { startServer, type Server } from '../../dev/process/process.ts';
-import { run } from '../../dev/process/run.ts';
-import { executablesOf } from '../../dev/fetch/tools.ts';
-import type { Ground } from './ground.ts';
+import { startServer, type Server } from '../../../dev/process/process.ts';
+import { run } from '../../../dev/process/run.ts';
+import { executablesOf } from '../../../dev/fetch/tools.ts';
+import type { Ground } from '../ground.ts';
 
 export interface Postgres {
   /** The folder of its socket. */

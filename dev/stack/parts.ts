@@ -2,8 +2,8 @@
  * The parts of a stack while it starts: several at a time, each as soon as what it needs runs. They
  * are kept running, and stopped in the reverse of a fixed order.
  */
-import type { Restartable } from './process/process.ts';
-import { say, step } from './steps.ts';
+import type { Restartable } from '../process/process.ts';
+import { say, step } from '../steps.ts';
 import { Supervisor } from './supervisor.ts';
 
 /** A part stands on those before it, so the last one is stopped first. */

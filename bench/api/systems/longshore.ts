@@ -3,13 +3,13 @@
  * gateway for each way to ask.
  */
 import { join } from 'node:path';
-import { startNats } from '../../dev/servers/nats.ts';
-import { freePort, type Server } from '../../dev/process/process.ts';
-import { startProgram } from '../../dev/programs.ts';
-import { startRedis } from '../../dev/servers/redis.ts';
-import { devAudience, devIssuer } from '../../dev/tokens.ts';
-import type { Ground, Store, System } from './ground.ts';
-import { startIdleHost, type IdleHost } from './idle-host.ts';
+import { startNats } from '../../../dev/servers/nats.ts';
+import { freePort, type Server } from '../../../dev/process/process.ts';
+import { startProgram } from '../../../dev/stack/programs.ts';
+import { startRedis } from '../../../dev/servers/redis.ts';
+import { devAudience, devIssuer } from '../../../dev/tokens.ts';
+import type { Ground, Store, System } from '../ground.ts';
+import { startIdleHost, type IdleHost } from '../idle-host.ts';
 
 export interface Longshore extends Store {
   readonly host: IdleHost;

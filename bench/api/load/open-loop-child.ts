@@ -1,8 +1,8 @@
 /** The process that makes the load of open-loop.ts, on plain sockets. */
 import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
-import { within } from '../../lib/backoff.ts';
-import { quantile } from '../statistics.ts';
+import { within } from '../../../lib/backoff.ts';
+import { quantile } from '../../statistics.ts';
 import { drainMs, type OpenLoop, type OpenMeasured, type Told } from './open-loop.ts';
 import { numberDigits } from './traffic.ts';
 
