@@ -1,6 +1,6 @@
 /**
- * The token issuer that docs/deploy.md shows, as it stands there, with a gateway that is set up as
- * it says.
+ * Runs the token issuer of docs/deploy.md as it is printed there, against a gateway with the
+ * settings printed beside it.
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -11,7 +11,10 @@ import { memoryOwner, serveOwner } from '../../gateway/support.ts';
 import { runGateway, startGround } from './support.ts';
 
 const page = readFileSync(join(repositoryRoot, 'docs/deploy.md'), 'utf8');
-const part = page.slice(page.indexOf('### No identity provider'), page.indexOf('## VPN peers'));
+const heading = '### Tokens from a key of your own';
+const [, rest] = page.split(`${heading}\n`);
+if (rest === undefined) throw new Error(`docs/deploy.md has no heading "${heading}"`);
+const [part = ''] = rest.split(/^##? /m);
 const script = /```js\n([^]*?)```/.exec(part)?.[1] ?? '';
 const shown = Object.fromEntries(
   [...part.matchAll(/^(AUTH_\w+)=(.+)$/gm)].map(([, name = '', value = '']) => [name, value]),
@@ -20,7 +23,7 @@ const shown = Object.fromEntries(
 const ground = await startGround(t);
 serveOwner(ground.nc, memoryOwner());
 
-t.test('its tokens are good, and their scope opens what it should', async (t) => {
+t.test('the gateway accepts its tokens, and a scope opens the operator API', async (t) => {
   const folder = t.testdir({ 'issuer.mjs': script });
   const mint = (...words: string[]): string =>
     execFileSync(process.execPath, ['issuer.mjs', ...words], { cwd: folder, encoding: 'utf8' }).trim();
