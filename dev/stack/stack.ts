@@ -291,7 +291,7 @@ async function removeOwnFirewall(tool: Tool, agentFolder: string): Promise<void>
 
 /**
  * Those of this stack's agent, which knows by its identity what it is called; see
- * host-agent/reconcile/observed.ts.
+ * host-agent/reconcile/observe/observed.ts.
  */
 async function stopOwnContainers(engine: Engine, agentFolder: string): Promise<void> {
   const owner = ownerIn(agentFolder);

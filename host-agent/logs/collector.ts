@@ -10,7 +10,7 @@ import { limits } from '../../schemas/limits.ts';
 import type { Engine } from '../docker/engine.ts';
 import { detailOf, EngineError, isRefusal, isUnreachable } from '../docker/errors.ts';
 import type { Metrics } from '../metrics.ts';
-import type { RunId } from '../reconcile/observed.ts';
+import type { RunId } from '../reconcile/observe/observed.ts';
 import type { Cursors } from './cursors.ts';
 import type { LossCause } from './loss.ts';
 import { pass, type PassResult } from './pass.ts';

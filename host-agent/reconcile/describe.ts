@@ -4,8 +4,8 @@
  */
 import { timestamp } from '../../lib/clock.ts';
 import type { ContainerStatus, Observation } from '../../schemas/api/container.ts';
-import type { RestartState } from './restart-state.ts';
-import type { EngineState, Observed } from './observed.ts';
+import type { RestartState } from './restart/restart-state.ts';
+import type { EngineState, Observed } from './observe/observed.ts';
 import type { Wanted } from '../workload/wanted.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Why } from './step.ts';

@@ -3,8 +3,8 @@
  * state. Pure and complete: the reconciler asks again after every step and every event, and `none`
  * means that the container is as it should be.
  */
-import type { RestartState } from './restart-state.ts';
-import type { Found, Observed } from './observed.ts';
+import type { RestartState } from './restart/restart-state.ts';
+import type { Found, Observed } from './observe/observed.ts';
 import type { Wanted } from '../workload/wanted.ts';
 import { limits } from '../../schemas/limits.ts';
 import { referenceOf } from '../spec/reference.ts';

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { describe, describeAway } from '../../../host-agent/reconcile/describe.ts';
-import type { RestartState } from '../../../host-agent/reconcile/restart-state.ts';
-import { absent, type Observed } from '../../../host-agent/reconcile/observed.ts';
+import type { RestartState } from '../../../host-agent/reconcile/restart/restart-state.ts';
+import { absent, type Observed } from '../../../host-agent/reconcile/observe/observed.ts';
 import type { Wanted } from '../../../host-agent/workload/wanted.ts';
 import { timestamp } from '../../../lib/clock.ts';
 import { created, down, image, restartState, nowMs, reference, seen, up, wanted } from '../support/decisions.ts';

@@ -1,6 +1,6 @@
 import t from 'tap';
-import type { RestartState } from '../../../host-agent/reconcile/restart-state.ts';
-import { absent, type Observed } from '../../../host-agent/reconcile/observed.ts';
+import type { RestartState } from '../../../host-agent/reconcile/restart/restart-state.ts';
+import { absent, type Observed } from '../../../host-agent/reconcile/observe/observed.ts';
 import { plan } from '../../../host-agent/reconcile/plan.ts';
 import type { Wanted } from '../../../host-agent/workload/wanted.ts';
 import {

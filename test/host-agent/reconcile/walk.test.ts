@@ -6,9 +6,9 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { describe } from '../../../host-agent/reconcile/describe.ts';
-import { afterLook } from '../../../host-agent/reconcile/look.ts';
-import { endOperation, settle, type RestartState } from '../../../host-agent/reconcile/restart-state.ts';
-import { absent, observedFrom, type EngineState, type Found } from '../../../host-agent/reconcile/observed.ts';
+import { afterLook } from '../../../host-agent/reconcile/restart/look.ts';
+import { endOperation, settle, type RestartState } from '../../../host-agent/reconcile/restart/restart-state.ts';
+import { absent, observedFrom, type EngineState, type Found } from '../../../host-agent/reconcile/observe/observed.ts';
 import { plan } from '../../../host-agent/reconcile/plan.ts';
 import { specHash } from '../../../host-agent/spec/create-body.ts';
 import type { Wanted } from '../../../host-agent/workload/wanted.ts';

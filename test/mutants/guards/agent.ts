@@ -103,7 +103,7 @@ export const agentMutants: readonly Mutant[] = [
     guard: 'Credentials that get no answer are left for those before (ADR 22)',
     file: 'host-agent/control-plane/credentials.ts',
     changes: [{ in: 'createCredentials.fallBack', replace: 'isFallenBack = true', by: 'isFallenBack = false' }],
-    killedBy: 'test/integration/host-agent/bound.test.ts',
+    killedBy: 'test/integration/host-agent/control-plane/bound.test.ts',
   },
   {
     name: 'isolation ended by any answer',
@@ -163,7 +163,7 @@ export const agentMutants: readonly Mutant[] = [
     guard: 'An agent sees only what bears its cluster and its host (A4)',
     file: 'host-agent/docker/ownership.ts',
     changes: [{ in: 'ownerLabels', replace: '{ [labels.cluster]: cluster, [labels.host]: host }', by: '{}' }],
-    killedBy: 'test/integration/host-agent/ours.test.ts',
+    killedBy: 'test/integration/host-agent/workload/ours.test.ts',
   },
   {
     name: 'agent sees other hosts of its cluster',
@@ -176,7 +176,7 @@ export const agentMutants: readonly Mutant[] = [
         by: '{ [labels.cluster]: cluster }',
       },
     ],
-    killedBy: 'test/integration/host-agent/ours.test.ts',
+    killedBy: 'test/integration/host-agent/workload/ours.test.ts',
   },
   {
     name: 'adopted under another placement',
@@ -190,7 +190,7 @@ export const agentMutants: readonly Mutant[] = [
     guard: 'A sync answer counts only in the inbox of its own question (A7)',
     file: 'host-agent/control-plane/sync.ts',
     changes: [{ in: 'sync', replace: "randomBytes(16).toString('hex')", by: "'0'.repeat(32)" }],
-    killedBy: 'test/integration/host-agent/ours.test.ts',
+    killedBy: 'test/integration/host-agent/workload/ours.test.ts',
   },
   {
     name: 'damaged record’s container removed',

@@ -1,0 +1,123 @@
+/**
+ * Carries out the step that was planned for a container, and keeps what came of it in the restart
+ * state. Short steps end within the look; long ones go on beside the queue, and the container is
+ * looked at again when they end.
+ */
+import type { BackoffBounds } from '../../../lib/backoff.ts';
+import type { Log } from '../../../lib/log.ts';
+import type { ContainerId } from '../../../schemas/ids.ts';
+import { limits } from '../../../schemas/limits.ts';
+import type { Metrics } from '../../metrics.ts';
+import type { Wanted } from '../../workload/wanted.ts';
+import type { Executor } from './execute.ts';
+import type { Observed } from '../observe/observed.ts';
+import { endOperation, settle } from '../restart/restart-state.ts';
+import type { RestartStore } from '../restart/restart-store.ts';
+import type { LongStep, Operation, Outcome, Step } from '../step.ts';
+
+/** What a look at a container saw. */
+export interface Seen {
+  readonly id: ContainerId;
+  readonly wanted: Wanted;
+  readonly observed: Observed;
+}
+
+export interface CarryOutParts {
+  readonly executor: Executor;
+  readonly restartStore: RestartStore;
+  readonly backoff: BackoffBounds;
+  readonly steadyMs: () => number;
+  readonly metrics: Pick<Metrics, 'step' | 'restart'>;
+  readonly log: Log;
+  /** Looks at the container again after so long. */
+  readonly lookLater: (id: ContainerId, ms: number) => void;
+  /** A long step has begun. */
+  readonly onBegun: (seen: Seen) => void;
+  /** A step has ended. */
+  readonly onEnded: (id: ContainerId, outcome: Outcome) => void;
+}
+
+export type CarryOut = (seen: Seen, step: Step) => Promise<void>;
+
+export function createCarryOut(parts: CarryOutParts): CarryOut {
+  const { executor, restartStore, backoff, steadyMs, metrics, log } = parts;
+
+  const note = (id: ContainerId, step: Step, outcome: Outcome): void => {
+    metrics.step(step.kind, outcome.kind);
+    if (step.kind === 'start' && step.again && outcome.kind === 'done') metrics.restart();
+    const why = 'why' in outcome ? { reason: outcome.why.reason, message: outcome.why.message } : {};
+    const detail = 'detail' in outcome ? { detail: outcome.detail.slice(0, limits.engineDetailChars) } : {};
+    log.info('step', { container: id, step: step.kind, result: outcome.kind, ...why, ...detail });
+  };
+
+  const finish = (id: ContainerId, step: Step, outcome: Outcome): void => {
+    note(id, step, outcome);
+    restartStore.set(id, settle(restartStore.of(id), step, outcome, steadyMs(), backoff));
+    parts.onEnded(id, outcome);
+  };
+
+  const begin = (seen: Seen, step: LongStep): void => {
+    const { id } = seen;
+    const tenant = tenantOf(seen);
+    if (tenant === undefined) return;
+    const operation = operationOf(step, restartStore.of(id).generation);
+    restartStore.set(id, settle(restartStore.of(id), step, { kind: 'begun', operation }, steadyMs(), backoff));
+    parts.onBegun(seen);
+    const ended = executor.long(step, { tenant, id }).catch((error: unknown): Outcome => {
+      log.error('step_failed', { container: id, step: step.kind, error });
+      return { kind: 'outage' };
+    });
+    void ended.then((outcome) => end(id, step, operation, outcome));
+  };
+
+  const end = (id: ContainerId, step: LongStep, operation: Operation, outcome: Outcome): void => {
+    // Cancelled meanwhile, or forgotten with its container.
+    if (restartStore.of(id).operation !== operation) return;
+    note(id, step, outcome);
+    restartStore.set(id, endOperation(restartStore.of(id), step, outcome, steadyMs(), backoff));
+    parts.onEnded(id, outcome);
+  };
+
+  return async (seen, step) => {
+    const { id, wanted } = seen;
+    switch (step.kind) {
+      case 'none':
+        return;
+      case 'wait':
+        parts.lookLater(id, Math.max(0, step.untilMs - steadyMs()));
+        return;
+      case 'fail':
+        finish(id, step, { kind: 'failed', why: step.why });
+        return;
+      case 'cancel_pull':
+        executor.cancelPull(id);
+        finish(id, step, { kind: 'done' });
+        return;
+      case 'pull':
+      case 'stop':
+      case 'drain':
+        begin(seen, step);
+        return;
+      case 'create':
+      case 'start':
+      case 'unpause':
+      case 'remove':
+        finish(id, step, await executor.short(step, 'container' in wanted ? wanted.container : undefined));
+        return;
+    }
+  };
+}
+
+const tenantOf = ({ observed, wanted }: Seen) =>
+  observed.kind === 'present' ? observed.found.tenant : 'container' in wanted ? wanted.container.tenant : undefined;
+
+function operationOf(step: LongStep, generation: number): Operation {
+  switch (step.kind) {
+    case 'pull':
+      return { kind: 'pull', generation, reference: step.reference };
+    case 'stop':
+      return { kind: 'stop', generation, dockerId: step.dockerId };
+    case 'drain':
+      return { kind: 'drain', generation, dockerId: step.dockerId };
+  }
+}

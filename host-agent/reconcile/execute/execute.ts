@@ -1,0 +1,229 @@
+/**
+ * Carries out one step on the engine and returns the outcome. It decides nothing; `plan.ts` does.
+ */
+import type { Reason } from '../../../schemas/api/container.ts';
+import type { DesiredContainer } from '../../../schemas/wire/host.ts';
+import type { ContainerId } from '../../../schemas/ids.ts';
+import { limits } from '../../../schemas/limits.ts';
+import type { Capability } from '../../spec/confinement.ts';
+import { tarOf } from '../../spec/config-files.ts';
+import { diskLimitOf } from '../../disk/plan.ts';
+import type { CreateResult, Engine } from '../../docker/engine.ts';
+import { detailOf, EngineError, isOversized, isRefusal } from '../../docker/errors.ts';
+import { clearFailure, createFailure, drainFailure, pullFailure, startFailure } from './failures.ts';
+import type { Firewall } from '../../network/firewall.ts';
+import { imageFault, imageTooLarge, labelNames } from '../../images/check.ts';
+import type { LogCollector } from '../../logs/collector.ts';
+import { createNetworkKeeper, isNetworkGone } from '../../network/network.ts';
+import type { Pulls } from '../../images/pulls.ts';
+import { RegistryError } from '../../images/registries.ts';
+import { resolveSecrets } from '../../spec/secrets.ts';
+import { createBody } from '../../spec/create-body.ts';
+import { createStops } from './stops.ts';
+import { containerName, labels, type Owner } from '../../docker/ownership.ts';
+import type { LogSource } from '../../logs/source.ts';
+import type { LongStep, Outcome, ShortStep, Step } from '../step.ts';
+
+export interface Executor {
+  short(step: ShortStep, container: DesiredContainer | undefined): Promise<Outcome>;
+  long(step: LongStep, source: LogSource): Promise<Outcome>;
+  cancelPull(id: ContainerId): void;
+}
+
+export interface ExecutorParts {
+  readonly engine: Engine;
+  readonly owner: Owner;
+  readonly pulls: Pulls;
+  readonly logs: LogCollector;
+  readonly firewall: Firewall;
+  readonly secretsDir: string | undefined;
+  readonly publishAddress: string;
+  readonly capabilities: readonly Capability[];
+  /** The most that a container may write on this host, in bytes. */
+  readonly diskBytes: number;
+  readonly stopGraceMs: number;
+  /** CPU of the engine's host. */
+  readonly cpuMillis: () => number;
+}
+
+const failed = (reason: Reason, message: string): Outcome => ({
+  kind: 'failed',
+  why: { reason, message, exitCode: null },
+});
+const imageGone = (reference: string): Outcome => {
+  const message = `the image ${reference} was removed from this host`;
+  return { kind: 'retry', why: { reason: 'create_failed', message, exitCode: null }, fault: 'image_gone' };
+};
+const done: Outcome = { kind: 'done' };
+const changed: Outcome = { kind: 'changed' };
+
+export function createExecutor(parts: ExecutorParts): Executor {
+  const { engine, owner, pulls, logs, firewall } = parts;
+  const stops = createStops({
+    workers: limits.concurrentStops,
+    slowWorkers: limits.concurrentSlowStops,
+    patienceMs: parts.stopGraceMs + limits.stepPatienceMs,
+  });
+  const ensureNetwork = createNetworkKeeper(engine, owner);
+
+  /**
+   * The outcome where the operator requires a firewall and it is not in place; undefined: go on.
+   */
+  const unprotected = (): Outcome | undefined => {
+    const message = firewall.refusal();
+    if (message === undefined) return undefined;
+    return { kind: 'retry', why: { reason: 'create_failed', message, exitCode: null }, fault: 'host' };
+  };
+
+  const create = async (
+    { reference, imageId }: Extract<Step, { kind: 'create' }>,
+    container: DesiredContainer,
+  ): Promise<Outcome> => {
+    const secrets = await resolveSecrets(parts.secretsDir, container.secret_refs);
+    if (secrets.kind === 'missing') {
+      const message = `the secret "${secrets.secret}" is not on this host: ask the operator to add it`;
+      return { kind: 'retry', why: { reason: 'secret_missing', message, exitCode: null }, fault: 'container' };
+    }
+    const image = await checkImage(imageId);
+    if (image === undefined) return imageGone(reference);
+    if ('refused' in image) return failed('image_refused', image.refused);
+    const network = await ensureNetwork();
+    if (network !== undefined) await firewall.cover(network);
+    const open = unprotected();
+    if (open !== undefined) return open;
+    const { publishAddress, capabilities } = parts;
+    const hostCpuMillis = parts.cpuMillis();
+    const making = { owner, container, reference, imageId, secrets: secrets.env, imageLabels: image.labels };
+    const { bytes, isEnforced } = diskLimitOf(container, parts.diskBytes);
+    const name = containerName(owner, container.id);
+    const result = await createWithQuota(isEnforced ? bytes : null, (diskBytes) =>
+      engine.create(name, createBody({ ...making, publishAddress, hostCpuMillis, capabilities, diskBytes })),
+    );
+    switch (result.kind) {
+      case 'created':
+        return done;
+      case 'no_image':
+        return imageGone(reference);
+      case 'name_taken':
+        return nameTaken(name);
+    }
+  };
+
+  /**
+   * Few storage drivers keep quotas (overlay2 on xfs with pquota, btrfs, zfs), and none announces
+   * it. If a create fails with a quota and works without one, the agent asks for no quota until it
+   * restarts.
+   */
+  let hasQuotas = true;
+  const createWithQuota = async (
+    diskBytes: number | null,
+    make: (diskBytes: number | null) => Promise<CreateResult>,
+  ): Promise<CreateResult> => {
+    if (!hasQuotas || diskBytes === null) return make(null);
+    try {
+      return await make(diskBytes);
+    } catch (error) {
+      if (!(error instanceof EngineError) || error.fault.kind !== 'refused') throw error;
+      const result = await make(null);
+      hasQuotas = false;
+      return result;
+    }
+  };
+
+  /** Undefined: the image is gone. */
+  const checkImage = async (id: string): Promise<{ refused: string } | { labels: string[] } | undefined> => {
+    try {
+      const details = await engine.imageDetails(id);
+      if (details === undefined) return undefined;
+      const refused = imageFault(details);
+      return refused === undefined ? { labels: labelNames(details) } : { refused };
+    } catch (error) {
+      if (isOversized(error)) return { refused: imageTooLarge };
+      throw error;
+    }
+  };
+
+  /**
+   * The name belongs to a container of this host, from a call whose answer was lost: the next look
+   * finds it. Or it belongs to a stranger (A4).
+   */
+  const nameTaken = async (name: string): Promise<Outcome> => {
+    const marks = (await engine.inspect(name))?.Config.Labels;
+    if (marks?.[labels.cluster] === owner.cluster && marks[labels.host] === owner.host) return changed;
+    const message = `another container on this host has the name ${name}: remove it, or ask the operator to`;
+    return { kind: 'retry', why: { reason: 'create_failed', message, exitCode: null }, fault: 'container' };
+  };
+
+  const start = async (
+    { dockerId, prepare }: Extract<Step, { kind: 'start' }>,
+    container: DesiredContainer,
+  ): Promise<Outcome> => {
+    const open = unprotected();
+    if (open !== undefined) return open;
+    if (prepare && container.config_files.length > 0) {
+      await engine.upload(dockerId, await tarOf(container.config_files));
+    }
+    await engine.start(dockerId);
+    return done;
+  };
+
+  const startRefused = (error: Error): Outcome => {
+    const detail = detailOf(error);
+    if (isRefusal(error, 404) && /no such container/i.test(detail)) return changed;
+    const outcome = startFailure(error);
+    return outcome.kind === 'retry' && isNetworkGone(detail) ? { ...outcome, fault: 'remake' } : outcome;
+  };
+
+  const attempt = async (work: () => Promise<Outcome>, explain: (error: Error) => Outcome): Promise<Outcome> => {
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof EngineError || error instanceof RegistryError) return explain(error);
+      throw error;
+    }
+  };
+
+  return {
+    short: (step, container) => {
+      switch (step.kind) {
+        case 'create':
+          return attempt(
+            () => (container === undefined ? Promise.resolve(changed) : create(step, container)),
+            createFailure,
+          );
+        case 'start':
+          return attempt(
+            () => (container === undefined ? Promise.resolve(changed) : start(step, container)),
+            startRefused,
+          );
+        case 'unpause':
+          return attempt(() => engine.unpause(step.dockerId).then(() => done), clearFailure);
+        case 'remove':
+          return attempt(() => engine.remove(step.dockerId).then(() => done), clearFailure);
+      }
+    },
+
+    long: (step, source) => {
+      switch (step.kind) {
+        case 'pull':
+          return attempt(
+            async () => ({ kind: 'done', imageId: await pulls.get(step.reference, step.policy, source) }),
+            pullFailure,
+          );
+        case 'stop':
+          return attempt(
+            () => stops.run(step.dockerId, () => engine.stop(step.dockerId, parts.stopGraceMs)).then(() => done),
+            clearFailure,
+          );
+        case 'drain':
+          // Someone else removed the container, or is removing it: its log goes with it.
+          return attempt(
+            () => logs.drain(source, step.dockerId).then(() => done),
+            (error) => (isRefusal(error, 404) || isRefusal(error, 409) ? changed : drainFailure(error)),
+          );
+      }
+    },
+
+    cancelPull: (id) => pulls.leave(id),
+  };
+}

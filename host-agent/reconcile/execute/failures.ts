@@ -1,0 +1,244 @@
+/**
+ * Explains the failure of a step: the API's reason, a message, and whether another attempt could
+ * help. A tenant reads the message, so the text is fixed: the engine's own words may quote a
+ * registry's answer, a path or an address of the host. Those are the `detail`, for the agent's log
+ * alone. Pure.
+ */
+import { limits } from '../../../schemas/limits.ts';
+import { detailOf, EngineError, isOutage } from '../../docker/errors.ts';
+import { RegistryError } from '../../images/registries.ts';
+import type { Outcome, Why } from '../step.ts';
+
+interface Words {
+  readonly reason: Why['reason'];
+  readonly message: string;
+}
+/**
+ * The first pattern that matches decides: registries, kernels and engine versions word the same
+ * fault differently.
+ */
+type Patterns = readonly (readonly [RegExp, Words])[];
+
+const ofOperator = 'the agent’s log on this host has the engine’s own message: ask the operator';
+
+const unreachable: Words = { reason: 'image_pull', message: 'the registry cannot be reached from this host' };
+
+const pullPatterns: Patterns = [
+  // From the engine's forward proxy: Go gives the status text of the refused CONNECT without its
+  // number.
+  [/": (Forbidden|Proxy Authentication Required)$/, unreachable],
+  [
+    /toomanyrequests|rate limit|429 Too Many/i,
+    { reason: 'image_pull', message: 'the registry limits the rate of pulls; the agent tries again later' },
+  ],
+  [
+    /repository does not exist|repository name not known|name unknown|NAME_UNKNOWN|manifest unknown|MANIFEST_UNKNOWN|manifest for .* not found|not found: manifest|no such manifest/i,
+    { reason: 'image_not_found', message: 'the registry has no such repository, tag or digest' },
+  ],
+  [
+    /unauthorized|authentication required|no basic auth|denied|forbidden/i,
+    { reason: 'image_auth', message: 'the registry refuses access to this image' },
+  ],
+  [
+    /invalid reference|invalid repository|invalid tag|invalid digest|unsupported digest|invalid checksum/i,
+    { reason: 'image_invalid', message: 'the reference of the image or its digest is not valid' },
+  ],
+  [
+    /no matching manifest|no match for platform|does not match the specified platform/i,
+    { reason: 'image_invalid', message: 'the image is not made for the platform of this host' },
+  ],
+  [
+    /mediaType|media type|manifest.*invalid|verification failed|unsupported manifest|does not match .*digest/i,
+    { reason: 'image_invalid', message: 'the manifest of the image is not valid, or its content has another digest' },
+  ],
+  [
+    /: not found$|^not found|failed to resolve reference .*: .*not found/i,
+    { reason: 'image_not_found', message: 'the registry has no such repository, tag or digest' },
+  ],
+  [
+    /x509|certificate|tls:|server gave HTTP response to HTTPS client/i,
+    {
+      reason: 'image_pull',
+      message: 'no TLS connection to the registry: this host does not accept its certificate, or it has none',
+    },
+  ],
+  [
+    /timeout|timed out|deadline exceeded|context canceled/i,
+    { reason: 'image_pull', message: 'the registry did not answer in time' },
+  ],
+  [
+    /no such host|dial tcp|connection refused|connection reset|network is unreachable|no route to host|server misbehaving|\bEOF\b/i,
+    unreachable,
+  ],
+];
+const otherPull: Words = { reason: 'image_pull', message: `the pull failed; ${ofOperator}` };
+const stalledPull: Words = { reason: 'image_pull', message: 'the registry stopped sending data' };
+const slowPull: Words = {
+  reason: 'image_pull',
+  message: `the pull took longer than ${limits.enginePullMs / 60_000} minutes`,
+};
+
+/**
+ * Faults of the host as a whole: its disk, addresses, ports, firewall, or the engine's storage. In
+ * the words of Docker 20.10 to 28 and of the kernel.
+ */
+const hostFaultPatterns: readonly (readonly [RegExp, string])[] = [
+  [/no space left on device|disk quota exceeded/i, 'the disk of this host is full'],
+  [
+    /read-only file system|input\/output error|structure needs cleaning/i,
+    'the disk of this host fails or takes no writes',
+  ],
+  [
+    /no available IPv[46] addresses|available, non-overlapping IPv4 address pool|address pools have been fully subnetted/i,
+    'this host has no address left for a container',
+  ],
+  [/all ports are allocated/i, 'this host has no port left to publish'],
+  [
+    /ip6?tables failed|ip6?tables: |nftables|failed to create NAT chain|adding interface .* to bridge .* failed/i,
+    'the network or the firewall of this host takes no more containers',
+  ],
+  [
+    /error creating (overlay|aufs|zfs) mount|failed to mount overlay|devicemapper|thin pool/i,
+    "the storage of this host's engine fails",
+  ],
+  [
+    /too many open files in system|(fork\/exec|clone|resource).*(cannot allocate memory|temporarily unavailable)/i,
+    'this host is out of memory or of processes',
+  ],
+];
+
+const startPatterns: Patterns = [
+  [
+    /port is already allocated|address already in use|cannot assign requested address/i,
+    {
+      reason: 'port_unavailable',
+      message: 'a port could not be published: it is in use, or PUBLISH_ADDRESS is not an address of this host',
+    },
+  ],
+  [
+    /exec format error/i,
+    { reason: 'start_failed', message: 'the command of the image is not made for the platform of this host' },
+  ],
+  [
+    /executable file not found|exec: .*no such file or directory|no command specified/i,
+    { reason: 'start_failed', message: 'the image has no such command (executable file not found)' },
+  ],
+  [
+    /exec: .*permission denied|starting container process caused: permission denied/i,
+    { reason: 'start_failed', message: 'the command of the image is not executable (permission denied)' },
+  ],
+  [
+    /unable to find (user|group)|no matching entries in (passwd|group) file/i,
+    { reason: 'start_failed', message: 'the image names a user or a group that is not in it' },
+  ],
+  [
+    /container init was OOM-killed|memory limit too low|minimum memory limit/i,
+    { reason: 'start_failed', message: 'mem_limit is too low to start it: raise it' },
+  ],
+];
+const otherStart: Words = { reason: 'start_failed', message: `the engine could not start it; ${ofOperator}` };
+const otherCreate: Words = { reason: 'create_failed', message: `the engine refused to create it; ${ofOperator}` };
+const otherClear: Words = {
+  reason: 'engine_unavailable',
+  message: `the engine could not stop or remove it; ${ofOperator}`,
+};
+
+const otherDrain: Words = {
+  reason: 'engine_unavailable',
+  message: `its log cannot be saved, so the container stays for now; ${ofOperator}`,
+};
+
+const wordsOf = (patterns: Patterns, detail: string, other: Words): Words =>
+  patterns.find(([pattern]) => pattern.test(detail))?.[1] ?? other;
+const because = ({ reason, message }: Words): Why => ({ reason, message, exitCode: null });
+
+/** From the engine's error of a failed start, as the container's state keeps it. */
+export const startWords = (detail: string): Words => {
+  const ofHost = hostFaultPatterns.find(([pattern]) => pattern.test(detail));
+  return ofHost === undefined
+    ? wordsOf(startPatterns, detail, otherStart)
+    : { reason: 'start_failed', message: ofHost[1] };
+};
+
+/**
+ * Another attempt may help. After a few in a row, the report names a fault of the host
+ * (restart-state.ts).
+ */
+function retry(words: Words, detail: string): Outcome {
+  const ofHost = hostFaultPatterns.find(([pattern]) => pattern.test(detail));
+  return ofHost === undefined
+    ? { kind: 'retry', why: because(words), fault: 'container', detail }
+    : { kind: 'retry', why: because({ ...words, message: ofHost[1] }), fault: 'host', detail };
+}
+
+/** With the pull policy `never` the image may still appear on this host, or be on another one. */
+const isAbsentHere = /and its pull_policy is never: not found$/;
+const absentHere: Words = {
+  reason: 'image_not_found',
+  message: 'the image is not on this host, and its pull_policy is never: not found',
+};
+
+/**
+ * Explains a failed pull; only `image_pull` (a fault of the network or the registry) is tried
+ * again.
+ */
+export function pullFailure(error: unknown): Outcome {
+  const detail = detailOf(error);
+  if (error instanceof RegistryError) return registryFailure(error);
+  if (error instanceof EngineError && error.fault.kind === 'aborted') return { kind: 'changed' };
+  if (error instanceof EngineError && error.fault.kind === 'stalled') return retry(stalledPull, detail);
+  if (isPullDeadline(error)) return retry(slowPull, detail);
+  if (isOutage(error)) return { kind: 'outage' };
+  if (isAbsentHere.test(detail)) return { kind: 'retry', why: because(absentHere), fault: 'container', detail };
+  const words = wordsOf(pullPatterns, detail, otherPull);
+  return words.reason === 'image_pull' ? retry(words, detail) : { kind: 'failed', why: because(words), detail };
+}
+
+function registryFailure({ fault, message: detail }: RegistryError): Outcome {
+  const refused = (message: string): Outcome => ({
+    kind: 'failed',
+    why: because({ reason: 'registry_not_allowed', message }),
+    detail,
+  });
+  switch (fault) {
+    case 'not_allowed':
+      return refused('images of this registry are not allowed on this host');
+    case 'private_address':
+      return refused('this registry has an address of a private network, which is not allowed on this host');
+    case 'unresolved':
+      return retry({ reason: 'image_pull', message: 'the name of the registry does not resolve on this host' }, detail);
+  }
+}
+
+/**
+ * The pull itself took too long: the registry's fault or the image's size, and no sign of a hanging
+ * engine.
+ */
+const isPullDeadline = (error: unknown): boolean =>
+  error instanceof EngineError && error.fault.kind === 'deadline' && error.fault.ms === limits.enginePullMs;
+
+export function createFailure(error: unknown): Outcome {
+  if (isOutage(error)) return { kind: 'outage' };
+  const isOurFault = error instanceof EngineError && error.fault.kind === 'refused' && error.fault.status === 400;
+  const detail = detailOf(error);
+  return isOurFault ? { kind: 'failed', why: because(otherCreate), detail } : retry(otherCreate, detail);
+}
+
+export function startFailure(error: unknown): Outcome {
+  if (isOutage(error)) return { kind: 'outage' };
+  const detail = detailOf(error);
+  return retry(wordsOf(startPatterns, detail, otherStart), detail);
+}
+
+/** The container stays until its last log lines are safe, or the agent gives them up. */
+export function drainFailure(error: unknown): Outcome {
+  if (isOutage(error)) return { kind: 'outage' };
+  return { kind: 'retry', why: because(otherDrain), fault: 'container', detail: detailOf(error) };
+}
+
+/** The API has no reason for a failed stop, unpause or remove: the message tells them apart. */
+export function clearFailure(error: unknown): Outcome {
+  if (isOutage(error)) return { kind: 'outage' };
+  const detail = detailOf(error);
+  return { kind: 'retry', why: because(otherClear), fault: 'container', detail };
+}

@@ -1,0 +1,129 @@
+/** What the engine shows of one container, as far as decisions depend on it. Pure. */
+import type { PortAddress } from '../../../schemas/api/container.ts';
+import { isContainerId, isTenantId, type ContainerId, type TenantId } from '../../../schemas/ids.ts';
+import type { Inspection } from '../../docker/answers.ts';
+import { labels } from '../../docker/ownership.ts';
+
+/** One run of a container, from a start to its end; a start that fails makes none. */
+export type RunId = string;
+
+export type EngineState =
+  | { readonly phase: 'created' }
+  | {
+      readonly phase: 'running';
+      readonly run: RunId;
+      readonly startedAtMs: number;
+      readonly health: 'none' | 'starting' | 'healthy' | 'unhealthy';
+      readonly addresses: readonly PortAddress[];
+    }
+  | { readonly phase: 'paused'; readonly run: RunId }
+  | { readonly phase: 'exited'; readonly run: RunId; readonly exit: Exit }
+  /** The engine is removing it, or failed to. */
+  | { readonly phase: 'removing' }
+  | { readonly phase: 'dead' };
+
+export interface Exit {
+  readonly exitCode: number;
+  readonly oomKilled: boolean;
+  readonly upMs: number;
+  /** By the engine's clock, which is this machine's wall clock. */
+  readonly endedAtMs: number;
+  /** The engine's error of a failed start; empty after an ordinary end. */
+  readonly error: string;
+}
+
+export interface Found {
+  readonly dockerId: string;
+  readonly tenant: TenantId;
+  readonly id: ContainerId;
+  readonly placement: number;
+  readonly spec: string;
+  /**
+   * The image that the container was made from. From a label: image stores differ in what they
+   * return.
+   */
+  readonly imageId: string;
+  readonly state: EngineState;
+}
+
+/**
+ * `extra`: other containers with the same id, which should not exist; the agent removes them in any
+ * case.
+ */
+export type Observed =
+  { readonly kind: 'absent' } | { readonly kind: 'present'; readonly found: Found; readonly extra: readonly Found[] };
+
+export const absent: Observed = { kind: 'absent' };
+
+/** Undefined for a container whose labels name no tenant or container: no agent made it. */
+export function foundFrom(inspection: Inspection): Found | undefined {
+  const marks = inspection.Config.Labels ?? {};
+  const tenant = marks[labels.tenant] ?? '';
+  const id = marks[labels.container] ?? '';
+  if (!isTenantId(tenant) || !isContainerId(id)) return undefined;
+  return {
+    dockerId: inspection.Id,
+    tenant,
+    id,
+    placement: Number(marks[labels.placement] ?? Number.NaN),
+    spec: marks[labels.spec] ?? '',
+    imageId: marks[labels.image] ?? '',
+    state: stateFrom(inspection),
+  };
+}
+
+function stateFrom({ Id, State, NetworkSettings }: Inspection): EngineState {
+  const run = `${Id}:${State.StartedAt}`;
+  const startedAtMs = Date.parse(State.StartedAt);
+  switch (State.Status) {
+    case 'running':
+    case 'restarting':
+      return {
+        phase: 'running',
+        run,
+        startedAtMs,
+        health: healthFrom(State.Health?.Status),
+        addresses: addressesFrom(NetworkSettings.Ports ?? {}),
+      };
+    case 'paused':
+      return { phase: 'paused', run };
+    case 'exited': {
+      const endedAtMs = Date.parse(State.FinishedAt);
+      const upMs = Math.max(0, endedAtMs - startedAtMs);
+      const exit = { exitCode: State.ExitCode, oomKilled: State.OOMKilled, upMs, endedAtMs, error: State.Error };
+      return { phase: 'exited', run, exit };
+    }
+    case 'removing':
+      return { phase: 'removing' };
+    case 'dead':
+      return { phase: 'dead' };
+    default:
+      return { phase: 'created' };
+  }
+}
+
+const healthFrom = (status: string | undefined) =>
+  status === 'starting' || status === 'healthy' || status === 'unhealthy' ? status : 'none';
+
+function addressesFrom(ports: NonNullable<Inspection['NetworkSettings']['Ports']>): PortAddress[] {
+  const addresses: PortAddress[] = [];
+  for (const [port, bindings] of Object.entries(ports)) {
+    for (const { HostIp, HostPort } of bindings ?? []) {
+      const ip = HostIp.includes(':') ? `[${HostIp}]` : HostIp;
+      addresses.push({ port, address: `${ip}:${HostPort}` });
+    }
+  }
+  return addresses.sort((left, right) => left.port.localeCompare(right.port, 'en', { numeric: true }));
+}
+
+/**
+ * Of several with one id, the newest placement counts, then one that runs; the others are extra.
+ */
+export function observedFrom(found: readonly Found[]): Observed {
+  const up = ({ state }: Found) => (state.phase === 'running' || state.phase === 'paused' ? 1 : 0);
+  const [first, ...extra] = found.toSorted(
+    (left, right) =>
+      right.placement - left.placement || up(right) - up(left) || (left.dockerId < right.dockerId ? -1 : 1),
+  );
+  return first === undefined ? absent : { kind: 'present', found: first, extra };
+}

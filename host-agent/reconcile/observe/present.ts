@@ -1,0 +1,69 @@
+/** Which containers of this host the engine has: as it last listed them, or as a look found since. */
+import type { Clock } from '../../../lib/clock.ts';
+import type { ContainerId } from '../../../schemas/ids.ts';
+import { limits } from '../../../schemas/limits.ts';
+import type { Engine } from '../../docker/engine.ts';
+import { detailOf } from '../../docker/errors.ts';
+import type { Owner } from '../../docker/ownership.ts';
+import type { Faults } from '../../faults.ts';
+import { inventory, type Presence } from './inventory.ts';
+import type { Observed } from './observed.ts';
+
+export type PresenceMap = ReadonlyMap<ContainerId, Presence>;
+
+export interface PresentContainers {
+  /** Undefined before the engine has listed them for the first time. */
+  all(): PresenceMap | undefined;
+  /** Lists them again. @returns what was there before. @throws EngineError */
+  list(): Promise<PresenceMap>;
+  /** What a look at one container found. @returns whether that is news */
+  note(id: ContainerId, observed: Observed): boolean;
+  /** Null before the first list. */
+  lastListedMs(): number | null;
+}
+
+export function createPresentContainers(engine: Engine, owner: Owner, faults: Faults, clock: Clock): PresentContainers {
+  let present: Map<ContainerId, Presence> | undefined;
+  let lastListedMs: number | null = null;
+  /** Since when the engine answers and lists nothing; null while it lists. */
+  let unlistedSinceMs: number | null = null;
+
+  const noteUnlisted = (error: unknown): void => {
+    const nowMs = clock.monotonicMs();
+    unlistedSinceMs ??= nowMs;
+    if (nowMs - unlistedSinceMs < limits.engineDegradedMs) return;
+    const seconds = Math.round(limits.engineDegradedMs / 1000);
+    faults.raise(
+      'engine_degraded',
+      `the engine has not listed its containers for ${seconds} s, and the agent decides nothing without that list; ` +
+        `look at the engine's log: ${detailOf(error)}`,
+    );
+  };
+
+  return {
+    all: () => present,
+    lastListedMs: () => lastListedMs,
+    list: async () => {
+      const before = present ?? new Map<ContainerId, Presence>();
+      try {
+        present = await inventory(engine, owner);
+      } catch (error) {
+        noteUnlisted(error);
+        throw error;
+      }
+      unlistedSinceMs = null;
+      lastListedMs = clock.nowMs();
+      faults.clear('engine_degraded');
+      return before;
+    },
+    note: (id, observed) => {
+      if (present === undefined) return false;
+      if (observed.kind === 'absent') return present.delete(id);
+      const before = present.get(id);
+      const { tenant, placement } = observed.found;
+      if (before?.placement === placement || !Number.isSafeInteger(placement)) return false;
+      present.set(id, { tenant, placement, fingerprint: before?.fingerprint ?? '' });
+      return true;
+    },
+  };
+}

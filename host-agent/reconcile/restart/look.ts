@@ -1,0 +1,117 @@
+/**
+ * What a look at a container changes in its restart state: a new wish starts afresh, and the end of
+ * a run counts once. Pure.
+ */
+import type { BackoffBounds } from '../../../lib/backoff.ts';
+import { limits } from '../../../schemas/limits.ts';
+import type { Wanted } from '../../workload/wanted.ts';
+import { startWords } from '../execute/failures.ts';
+import type { EngineState, Exit, Found, Observed } from '../observe/observed.ts';
+import { evictionDone, failed, type RestartState } from './restart-state.ts';
+import type { Why } from '../step.ts';
+
+export interface Look {
+  readonly wanted: Wanted;
+  readonly observed: Observed;
+  /** Of a clock that never steps, as every time of the restart state. */
+  readonly nowMs: number;
+  /** Since when the engine has been watched without a break. */
+  readonly watchedSinceMs: number;
+  readonly backoff: BackoffBounds;
+}
+
+export function afterLook(before: RestartState, look: Look): RestartState {
+  const restart = afterEviction(before, look);
+  const { wanted, observed } = look;
+  if (generationOf(wanted) !== restart.generation || wanted.want !== restart.want) return afresh(restart, look);
+  if (wanted.want !== 'running' || observed.kind === 'absent') return restart;
+  const { found } = observed;
+  switch (found.state.phase) {
+    case 'running':
+      return seenUp(restart, found.state, look);
+    case 'exited':
+      return seenDown(restart, found, found.state, look);
+    case 'created':
+    case 'paused':
+    case 'removing':
+    case 'dead':
+      return restart;
+  }
+}
+
+type StateOf<P extends EngineState['phase']> = Extract<EngineState, { phase: P }>;
+
+const generationOf = (wanted: Wanted): number => ('container' in wanted ? wanted.container.generation : -1);
+
+function afterEviction(before: RestartState, { observed, nowMs, backoff }: Look): RestartState {
+  const { evicted } = before;
+  if (evicted === null) return before;
+  const present = observed.kind === 'present' ? [observed.found, ...observed.extra] : [];
+  const isThere = present.some(({ dockerId }) => dockerId === evicted.dockerId);
+  return isThere ? before : evictionDone(before, evicted.why, nowMs, backoff);
+}
+
+/** Another generation, or another wish: what failed before does not count. */
+function afresh(restart: RestartState, { wanted, observed }: Look): RestartState {
+  const state = observed.kind === 'present' ? observed.found.state : null;
+  const isUp = state?.phase === 'running' || state?.phase === 'paused';
+  return {
+    ...restart,
+    generation: generationOf(wanted),
+    want: wanted.want,
+    attempt: { phase: 'clear' },
+    why: null,
+    failures: isUp ? restart.failures : 0,
+    restarts: isUp ? restart.restarts : 0,
+    countedRun: state?.phase === 'exited' ? state.run : restart.countedRun,
+    pullDue: wanted.want === 'running' && wanted.container.pull_policy === 'always' && !isUp,
+  };
+}
+
+function seenUp(restart: RestartState, { startedAtMs }: StateOf<'running'>, look: Look): RestartState {
+  const { nowMs, watchedSinceMs } = look;
+  const seen = isSince(restart.seenUpAtMs, watchedSinceMs) ? restart : { ...restart, seenUpAtMs: nowMs };
+  const isSteady = upMsOf(nowMs - startedAtMs, restart, nowMs) >= limits.restartBackoffForgetMs;
+  return isSteady && seen.failures > 0 ? { ...seen, failures: 0 } : seen;
+}
+
+function seenDown(
+  restart: RestartState,
+  { dockerId }: Found,
+  { run, exit }: StateOf<'exited'>,
+  look: Look,
+): RestartState {
+  // The agent ended an evicted container itself.
+  if (run === restart.countedRun || dockerId === restart.evicted?.dockerId) return restart;
+  if (endedUnwatched(restart, exit, look)) {
+    // Where there are failures, the start that follows counts as the restart.
+    const restarts = restart.failures > 0 ? restart.restarts : restart.restarts + 1;
+    return { ...restart, restarts, countedRun: run };
+  }
+  const { nowMs, backoff } = look;
+  const failures = upMsOf(exit.upMs, restart, nowMs) >= limits.restartBackoffForgetMs ? 0 : restart.failures;
+  return { ...failed({ ...restart, failures }, explainExit(exit, failures + 1), nowMs, backoff), countedRun: run };
+}
+
+/**
+ * A run that was neither seen nor started since `watchedSinceMs` ended while the agent or the engine
+ * was away: most likely it went down with its engine, as at a reboot. That is no failure of its own;
+ * the agent starts it again at once and keeps its back-off. The engine's times do not tell: its
+ * clock may have been set. A start that failed never ran; its error shows that.
+ */
+const endedUnwatched = (restart: RestartState, exit: Exit, { watchedSinceMs }: Look): boolean =>
+  exit.error === '' && !isSince(restart.seenUpAtMs, watchedSinceMs) && !isSince(restart.startedAtMs, watchedSinceMs);
+
+const isSince = (atMs: number | null, sinceMs: number): boolean => atMs !== null && atMs >= sinceMs;
+
+/** No longer than since the agent started it, whatever the engine's clock says. */
+const upMsOf = (engineMs: number, { startedAtMs }: RestartState, nowMs: number): number =>
+  startedAtMs === null ? engineMs : Math.min(engineMs, nowMs - startedAtMs);
+
+function explainExit({ exitCode, oomKilled, error }: Exit, failures: number): Why {
+  const code = `exited with code ${exitCode}`;
+  if (oomKilled) return { reason: 'oom_killed', message: `out of memory: killed at its mem_limit, ${code}`, exitCode };
+  if (error !== '') return { ...startWords(error), exitCode };
+  if (failures < limits.crashLoopExits) return { reason: 'exited', message: code, exitCode };
+  return { reason: 'crash_loop', message: `${code}, ${failures} times in a row`, exitCode };
+}

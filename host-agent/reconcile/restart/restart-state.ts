@@ -1,0 +1,192 @@
+/**
+ * The restart state of one container: what failed, how often, and when to try again. Pure. The part
+ * in `Lasting` is kept on disk, so that a restart of the agent does not forgive a crash loop.
+ *
+ * `nowMs` and every time here come from a clock that never steps (lib/clock.ts, `steadyTime`):
+ * setting the wall clock must neither end a wait nor extend it.
+ */
+import { backoffMs, type BackoffBounds } from '../../../lib/backoff.ts';
+import { limits } from '../../../schemas/limits.ts';
+import type { RunId } from '../observe/observed.ts';
+import type { Wanted } from '../../workload/wanted.ts';
+import type { Operation, Outcome, Step, Why } from '../step.ts';
+
+export type Attempt =
+  | { readonly phase: 'clear' }
+  | { readonly phase: 'waiting'; readonly untilMs: number }
+  /** No more attempts before a new generation. */
+  | { readonly phase: 'failed' };
+
+export interface Lasting {
+  readonly generation: number;
+  readonly want: Wanted['want'];
+  readonly attempt: Attempt;
+  readonly why: Why | null;
+  /** Failures in a row; they set the back-off. */
+  readonly failures: number;
+  readonly restarts: number;
+  /** The run whose end has been counted, as a crash or as a requested stop. */
+  readonly countedRun: RunId | null;
+  /** A start was requested, and the pull policy wants a newer image first. */
+  readonly pullDue: boolean;
+}
+
+export interface RestartState extends Lasting {
+  readonly image: { readonly reference: string; readonly id: string } | null;
+  /** The engine's container whose log lines are all safe. */
+  readonly drained: string | null;
+  /** When the agent last asked the engine to start it. */
+  readonly startedAtMs: number | null;
+  /** When the agent saw it run, noted once for each unbroken watch of the engine. */
+  readonly seenUpAtMs: number | null;
+  /** The engine's container that can never start again; the agent makes another. */
+  readonly remake: string | null;
+  /**
+   * The engine's container that has written too much: the agent removes it, and makes another after
+   * a back-off.
+   */
+  readonly evicted: { readonly dockerId: string; readonly why: Why } | null;
+  readonly operation: Operation | null;
+}
+
+export const blank: RestartState = {
+  generation: -1,
+  want: 'untouched',
+  attempt: { phase: 'clear' },
+  why: null,
+  failures: 0,
+  restarts: 0,
+  countedRun: null,
+  pullDue: false,
+  image: null,
+  drained: null,
+  startedAtMs: null,
+  seenUpAtMs: null,
+  remake: null,
+  evicted: null,
+  operation: null,
+};
+
+export const lastingOf = (restart: RestartState): Lasting => {
+  const { generation, want, attempt, why, failures, restarts, countedRun, pullDue } = restart;
+  return { generation, want, attempt, why, failures, restarts, countedRun, pullDue };
+};
+
+export const restartBackoff: BackoffBounds = { minMs: limits.restartBackoffMinMs, maxMs: limits.restartBackoffMaxMs };
+
+/** One more failure in a row: the next attempt waits for the back-off. */
+export const failed = (restart: RestartState, why: Why, nowMs: number, bounds: BackoffBounds): RestartState => ({
+  ...restart,
+  failures: restart.failures + 1,
+  why,
+  attempt: { phase: 'waiting', untilMs: nowMs + backoffMs(restart.failures, bounds) },
+});
+
+/** The restart state after a step, or after the end of long work (then `operation` is over). */
+export function settle(
+  restart: RestartState,
+  step: Step,
+  outcome: Outcome,
+  nowMs: number,
+  bounds: BackoffBounds,
+): RestartState {
+  switch (outcome.kind) {
+    case 'begun':
+      return { ...restart, operation: outcome.operation };
+    case 'outage':
+      // The engine may have started the container all the same.
+      return step.kind === 'start' ? { ...restart, startedAtMs: nowMs } : restart;
+    case 'changed':
+      return restart;
+    case 'retry': {
+      const { fault } = outcome;
+      const image = fault === 'image_gone' ? null : restart.image;
+      const remake = fault === 'remake' && step.kind === 'start' ? step.dockerId : restart.remake;
+      const isOfHost = fault === 'host' && restart.failures + 1 >= limits.hostFaultTries;
+      const why: Why = isOfHost ? { ...outcome.why, reason: 'host_fault' } : outcome.why;
+      return { ...failed(restart, why, nowMs, bounds), image, remake };
+    }
+    case 'failed':
+      return { ...restart, why: outcome.why, attempt: { phase: 'failed' } };
+    case 'done':
+      if (step.kind === 'remove' && step.dockerId === restart.evicted?.dockerId) {
+        return evictionDone(restart, restart.evicted.why, nowMs, bounds);
+      }
+      return done(restart, step, outcome.imageId, nowMs);
+  }
+}
+
+/**
+ * Marks a container, up or down, that has written too much, unless it goes anyway or is marked. It
+ * waits for no back-off and no new generation.
+ */
+export const evict = (restart: RestartState, dockerId: string, message: string): RestartState =>
+  (restart.want !== 'running' && restart.want !== 'stopped') || restart.evicted?.dockerId === dockerId
+    ? restart
+    : {
+        ...restart,
+        attempt: { phase: 'clear' },
+        evicted: { dockerId, why: { reason: 'disk_limit', message, exitCode: null } },
+      };
+
+/**
+ * The container and what it wrote are gone. One that should run is made again after a back-off; a
+ * stopped one only keeps the reason.
+ */
+export function evictionDone(restart: RestartState, why: Why, nowMs: number, bounds: BackoffBounds): RestartState {
+  const after = { ...restart, evicted: null };
+  return restart.want === 'running'
+    ? failed(after, why, nowMs, bounds)
+    : { ...after, attempt: { phase: 'clear' }, why };
+}
+
+function done(restart: RestartState, step: Step, imageId: string | undefined, nowMs: number): RestartState {
+  switch (step.kind) {
+    case 'pull':
+      return {
+        ...restart,
+        image: imageId === undefined ? null : { reference: step.reference, id: imageId },
+        pullDue: false,
+        failures: 0,
+        why: null,
+        attempt: { phase: 'clear' },
+      };
+    case 'create':
+      return { ...restart, why: null, attempt: { phase: 'clear' } };
+    case 'start':
+      return {
+        ...restart,
+        why: null,
+        attempt: { phase: 'clear' },
+        restarts: restart.restarts + (step.again ? 1 : 0),
+        drained: null,
+        startedAtMs: nowMs,
+      };
+    case 'drain':
+      return { ...restart, drained: step.dockerId };
+    case 'stop':
+    case 'remove':
+    case 'unpause':
+      return { ...restart, attempt: { phase: 'clear' } };
+    case 'cancel_pull':
+      return { ...restart, operation: null };
+    case 'none':
+    case 'wait':
+    case 'fail':
+      return restart;
+  }
+}
+
+/** Ends long work, and takes in its outcome unless a newer generation has made a failure void. */
+export function endOperation(
+  restart: RestartState,
+  step: Step,
+  outcome: Outcome,
+  nowMs: number,
+  bounds: BackoffBounds,
+): RestartState {
+  const idle = { ...restart, operation: null };
+  const isVoid = restart.operation !== null && restart.operation.generation !== restart.generation;
+  const isFailure = outcome.kind === 'retry' || outcome.kind === 'failed';
+  return isVoid && isFailure ? idle : settle(idle, step, outcome, nowMs, bounds);
+}

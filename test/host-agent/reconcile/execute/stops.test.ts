@@ -1,0 +1,36 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import t from 'tap';
+import { createStops } from '../../../../host-agent/reconcile/execute/stops.ts';
+
+t.test('stops are bounded, after failures too; one that hangs gives up its place', async (t) => {
+  const stops = createStops({ workers: 2, slowWorkers: 1, patienceMs: 20 });
+  let now = 0;
+  let most = 0;
+  const run = (id: string, fails = false) =>
+    stops.run(id, async () => {
+      most = Math.max(most, ++now);
+      await delay(0);
+      now -= 1;
+      if (fails) throw new Error('as told');
+    });
+  const outcomes = await Promise.allSettled(['a', 'b', 'c', 'd', 'e'].map((id) => run(id, id < 'c')));
+  t.equal(most, 2);
+  t.same(
+    outcomes.map(({ status }) => status === 'fulfilled'),
+    [false, false, true, true, true],
+  );
+
+  let asked = 0;
+  const ends: (() => void)[] = [];
+  const hang = (id: string) =>
+    stops.run(id, () => {
+      asked += 1;
+      return new Promise<void>((resolve) => void ends.push(resolve));
+    });
+  const hung = [hang('x'), hang('y'), hang('x')];
+  await run('a');
+  t.equal(asked, 2, 'one that is asked for again is asked for once');
+  for (const end of ends) end();
+  await Promise.all(hung);
+  await run('x');
+});

@@ -1,0 +1,181 @@
+import t from 'tap';
+import { afterLook } from '../../../../host-agent/reconcile/restart/look.ts';
+import { absent, type Observed } from '../../../../host-agent/reconcile/observe/observed.ts';
+import { blank, evict, settle, type RestartState } from '../../../../host-agent/reconcile/restart/restart-state.ts';
+import type { Why } from '../../../../host-agent/reconcile/step.ts';
+import { limits } from '../../../../schemas/limits.ts';
+import { down, nowMs, restartState, seen, up, wanted } from '../../support/decisions.ts';
+
+const bounds = { minMs: 1000, maxMs: 60_000 };
+const watchedSinceMs = nowMs - 3_600_000;
+const running = wanted('running');
+const look = (before: RestartState, observed: Observed, want = running, atMs = nowMs): RestartState =>
+  afterLook(before, { wanted: want, observed, nowMs: atMs, watchedSinceMs, backoff: bounds });
+const crash = (run: string, exit = {}): Observed => {
+  const state = down(exit);
+  return seen(state.phase === 'exited' ? { ...state, run } : state);
+};
+const why: Why = { reason: 'image_pull', message: 'connection refused', exitCode: null };
+
+t.test('an exit is counted once, however often it is seen', (t) => {
+  const once = look(restartState(), crash('r1'));
+  t.match(once, { failures: 1, attempt: { phase: 'waiting', untilMs: nowMs + 1000 }, why: { reason: 'exited' } });
+  t.same(look(once, crash('r1')), once);
+  t.end();
+});
+
+t.test('an exit while the agent was away is no failure, and the container starts at once', (t) => {
+  const away = { seenUpAtMs: watchedSinceMs - 1, startedAtMs: watchedSinceMs - 1 };
+  const unwatched = look(restartState({ ...away, failures: 3 }), crash('r1'));
+  t.match(unwatched, { failures: 3, attempt: { phase: 'clear' }, why: null, countedRun: 'r1' });
+  t.match(look(restartState(away), crash('r1')), { failures: 0, restarts: 1 });
+  const never = crash('r1', { endedAtMs: -62_135_596_800_000, error: 'no such file' });
+  t.match(
+    look(restartState(away), never),
+    { failures: 1, why: { reason: 'start_failed' } },
+    'a start that failed never ran',
+  );
+  const started = { ...unwatched, startedAtMs: nowMs };
+  t.match(look(started, crash('r2')), { failures: 4, attempt: { phase: 'waiting' } }, 'what we started is watched');
+  const seenUp = look(unwatched, seen({ ...up, run: 'r2' }));
+  t.match(look(seenUp, crash('r2')), { failures: 4, attempt: { phase: 'waiting' } }, 'and what was seen to run');
+  t.end();
+});
+
+t.test('a wall clock that is set does not touch back-off', (t) => {
+  const hourMs = 3_600_000;
+  const start = { kind: 'start', dockerId: 'd1', prepare: false, again: true } as const;
+  for (const [name, setMs] of [
+    ['set back', -hourMs],
+    ['set forward', hourMs],
+  ] as const) {
+    // Only the engine's times follow the wall clock.
+    let state = look(restartState(), crash('r0'));
+    const pauses: number[] = [];
+    for (let each = 1; each <= 6; each++) {
+      state = settle(state, start, { kind: 'done' }, nowMs, bounds);
+      const startedAtMs = nowMs + setMs;
+      state = look(state, seen({ ...up, run: `r${each}`, startedAtMs: Math.min(startedAtMs, nowMs - hourMs) }));
+      state = look(state, crash(`r${each}`, { endedAtMs: startedAtMs, upMs: setMs > 0 ? hourMs : 0 }));
+      pauses.push(state.attempt.phase === 'waiting' ? state.attempt.untilMs - nowMs : 0);
+    }
+    t.same(pauses, [2000, 4000, 8000, 16_000, 32_000, 60_000], name);
+  }
+  t.end();
+});
+
+t.test('back-off doubles from 1 s to 60 s', (t) => {
+  let state = restartState();
+  const pauses = [1, 2, 3, 4, 5, 6, 7, 8].map((each) => {
+    state = look(state, crash(`r${each}`));
+    return state.attempt.phase === 'waiting' ? state.attempt.untilMs - nowMs : -1;
+  });
+  t.same(pauses, [1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]);
+  t.end();
+});
+
+t.test('ten minutes of running clear earlier failures', (t) => {
+  const upMs = limits.restartBackoffForgetMs;
+  t.match(look(restartState({ failures: 5 }), crash('r1', { upMs })), {
+    failures: 1,
+    attempt: { phase: 'waiting', untilMs: nowMs + 1000 },
+  });
+  t.match(look(restartState({ failures: 5 }), seen({ ...up, startedAtMs: nowMs - upMs })), { failures: 0 });
+  t.match(look(restartState({ failures: 5 }), crash('r1', { upMs: upMs - 1 })), { failures: 6 });
+  t.end();
+});
+
+for (const [name, exit, failures, reason, exitCode] of [
+  ['first exit → exited', { exitCode: 3 }, 0, 'exited', 3],
+  ['exit code 0 → exited all the same', { exitCode: 0 }, 0, 'exited', 0],
+  ['third quick exit → crash_loop', { exitCode: 3 }, 2, 'crash_loop', 3],
+  ['out of memory → oom_killed', { exitCode: 137, oomKilled: true }, 0, 'oom_killed', 137],
+  ['out of memory in a loop → still oom_killed', { exitCode: 137, oomKilled: true }, 9, 'oom_killed', 137],
+  [
+    'start that the engine could not make → start_failed',
+    { exitCode: 127, error: 'no such file' },
+    0,
+    'start_failed',
+    127,
+  ],
+] as const) {
+  t.test(name, (t) => {
+    t.match(look(restartState({ failures }), crash('r1', exit)).why, { reason, exitCode });
+    t.end();
+  });
+}
+
+t.test('a new generation clears back-off and failure, and the old exit is no crash', (t) => {
+  const later = wanted('running', { generation: 4 });
+  for (const attempt of [{ phase: 'failed' }, { phase: 'waiting', untilMs: nowMs + 9000 }] as const) {
+    const before = restartState({ attempt, why, failures: 7, restarts: 7 });
+    const after = look(before, crash('r1'), later);
+    t.match(after, {
+      generation: 4,
+      attempt: { phase: 'clear' },
+      why: null,
+      failures: 0,
+      restarts: 0,
+      countedRun: 'r1',
+    });
+    t.same(look(after, crash('r1'), later), after);
+  }
+  t.end();
+});
+
+t.test('a start of a running container keeps its restart count', (t) => {
+  t.match(look(restartState({ restarts: 4, failures: 2 }), seen(up), wanted('running', { generation: 4 })), {
+    restarts: 4,
+  });
+  t.end();
+});
+
+t.test('a start pulls a newer image where the policy is always', (t) => {
+  const always = (generation: number) => wanted('running', { generation, pull_policy: 'always' });
+  t.equal(look(restartState(), crash('r1'), always(4)).pullDue, true);
+  t.equal(look(restartState(), seen(up), always(4)).pullDue, false, 'not while it runs');
+  t.equal(look(restartState(), crash('r1'), wanted('running', { generation: 4 })).pullDue, false);
+  t.end();
+});
+
+t.test('back from isolation the stop was no crash', (t) => {
+  const isolated = look(restartState(), seen(up), wanted('stopped', { generation: 3 }));
+  const back = look(look(isolated, crash('r1'), wanted('stopped', { generation: 3 })), crash('r1'));
+  t.match(back, { attempt: { phase: 'clear' }, failures: 0 });
+  t.end();
+});
+
+t.test('an evicted container: its end is no crash, and its removal begins a back-off with the reason', (t) => {
+  const marked = evict(restartState(), 'd1', 'it wrote too much');
+  t.match(marked.evicted, { dockerId: 'd1', why: { reason: 'disk_limit' } });
+  t.equal(evict(marked, 'd1', 'again'), marked);
+  t.equal(evict(restartState({ want: 'removed' }), 'd1', 'x').evicted, null, 'it goes anyway');
+  const down = look(marked, crash('r1'));
+  t.match(down, { attempt: { phase: 'clear' }, failures: 0 });
+  const gone = settle(down, { kind: 'remove', dockerId: 'd1' }, { kind: 'done' }, nowMs, bounds);
+  t.match(gone, { evicted: null, failures: 1, why: { reason: 'disk_limit' }, attempt: { phase: 'waiting' } });
+  t.end();
+});
+
+t.test('an eviction of a stopped container waits for no back-off and no new generation', (t) => {
+  for (const attempt of [{ phase: 'waiting', untilMs: nowMs + 1000 }, { phase: 'failed' }] as const) {
+    t.match(evict(restartState({ attempt }), 'd1', 'x'), { attempt: { phase: 'clear' }, evicted: { dockerId: 'd1' } });
+  }
+  const stopped = evict(restartState({ want: 'stopped' }), 'd1', 'it wrote too much');
+  const gone = settle(stopped, { kind: 'remove', dockerId: 'd1' }, { kind: 'done' }, nowMs, bounds);
+  t.match(gone, { evicted: null, failures: 0, why: { reason: 'disk_limit' }, attempt: { phase: 'clear' } });
+  t.end();
+});
+
+t.test('an evicted container that someone else removes counts as evicted', (t) => {
+  const marked = evict(restartState(), 'd1', 'it wrote too much');
+  t.match(look(marked, seen(up)).evicted, { dockerId: 'd1' });
+  const gone = look(marked, absent);
+  t.match(gone, { evicted: null, failures: 1, why: { reason: 'disk_limit' }, attempt: { phase: 'waiting' } });
+  t.end();
+});
+
+t.test('an agent without restart state starts at once what it finds down', (t) => {
+  t.match(look(blank, crash('r1')), { generation: 3, attempt: { phase: 'clear' }, failures: 0 });
+  t.end();
+});

@@ -1,0 +1,49 @@
+import t from 'tap';
+import { endOperation, settle } from '../../../../host-agent/reconcile/restart/restart-state.ts';
+import type { Why } from '../../../../host-agent/reconcile/step.ts';
+import { image, nowMs, reference, restartState } from '../../support/decisions.ts';
+
+const bounds = { minMs: 1000, maxMs: 60_000 };
+const why: Why = { reason: 'image_pull', message: 'connection refused', exitCode: null };
+
+t.test('what a step leaves behind', (t) => {
+  const pull = { kind: 'pull', reference, policy: 'always' } as const;
+  const start = { kind: 'start', dockerId: 'd1', prepare: false, again: true } as const;
+  const after = (step: Parameters<typeof settle>[1], outcome: Parameters<typeof settle>[2], before = restartState()) =>
+    settle(before, step, outcome, nowMs, bounds);
+
+  t.match(after(pull, { kind: 'done', imageId: 'sha256:one' }, restartState({ why, failures: 3, pullDue: true })), {
+    image: { reference, id: 'sha256:one' },
+    why: null,
+    failures: 0,
+    pullDue: false,
+  });
+  t.match(after(pull, { kind: 'retry', why, fault: 'container' }), { why, failures: 1, attempt: { phase: 'waiting' } });
+  t.match(after(pull, { kind: 'failed', why }), { why, failures: 0, attempt: { phase: 'failed' } });
+  t.match(after(start, { kind: 'done' }, restartState({ restarts: 1, drained: 'd1' })), { restarts: 2, drained: null });
+  t.match(after({ ...start, again: false }, { kind: 'done' }), { restarts: 0 });
+  t.same(after(start, { kind: 'outage' }), restartState({ startedAtMs: nowMs }), 'an outage counts for nothing');
+  t.equal(
+    after(
+      { kind: 'create', reference, imageId: 'x' },
+      { kind: 'retry', why, fault: 'image_gone' },
+      restartState({ image }),
+    ).image,
+    null,
+  );
+  t.end();
+});
+
+t.test('a pull that failed for an older generation does not hold up the new one', (t) => {
+  const pull = { kind: 'pull', reference, policy: 'always' } as const;
+  const begun = restartState({ operation: { kind: 'pull', generation: 2, reference } });
+  t.match(endOperation(begun, pull, { kind: 'failed', why }, nowMs, bounds), {
+    attempt: { phase: 'clear' },
+    operation: null,
+  });
+  t.match(endOperation(begun, pull, { kind: 'done', imageId: 'x' }, nowMs, bounds), {
+    image: { id: 'x' },
+    operation: null,
+  });
+  t.end();
+});

@@ -1,0 +1,161 @@
+/**
+ * Credentials that name the agent's key in their subjects (ADR 22): how an agent comes by them, and
+ * that they suffice.
+ */
+import t, { type Test } from 'tap';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { mintHostUserJwt } from '../../../../dev/servers/nats.ts';
+import {
+  keyFrom,
+  loadSeed,
+  newest,
+  senderOf,
+  type StoredIdentity,
+} from '../../../../host-agent/control-plane/identity.ts';
+import { startAgent, type AgentProcess } from '../../../host-agent/support/agent.ts';
+import { host, startControlPlane } from '../../../host-agent/support/control-plane.ts';
+import { until } from '../../../support/until.ts';
+import { simulatedEngine } from '../../../host-agent/support/simulated-engine.ts';
+
+async function startGround(t: Test) {
+  const dir = mkdtempSync(join(tmpdir(), 'longshore-bound-'));
+  t.teardown(() => rmSync(dir, { recursive: true, force: true }));
+  const controlPlane = await startControlPlane(t, join(dir, 'nats'));
+  const engine = await simulatedEngine(t);
+  const stateDir = join(dir, 'agent');
+  const identityFile = join(stateDir, 'identity.json');
+  const start = (env = {}) => startAgent(t, { dockerHost: engine.host, stateDir, controlPlane, env });
+  const stored = (): StoredIdentity => JSON.parse(readFileSync(identityFile, 'utf8')) as StoredIdentity;
+  /** As an agent from before 0.1.0 has left it. */
+  const enrolledBefore = async (): Promise<string> => {
+    const publicKey = keyFrom(await loadSeed(stateDir)).getPublicKey();
+    const { nats, cluster } = controlPlane;
+    const jwt = await mintHostUserJwt({
+      hostKey: host,
+      publicKey,
+      hostsAccount: nats.hostsAccount,
+      hostsSigningSeed: readFileSync(nats.hostsSigningSeedFile, 'utf8'),
+      isUnbound: true,
+    });
+    writeFileSync(identityFile, JSON.stringify({ host, region: 'default', cluster, natsUrls: [nats.url], jwt }));
+    return publicKey;
+  };
+  const beatOf = async (user: string | undefined): Promise<void> => {
+    await until(
+      () => `a heartbeat of ${user}: ${JSON.stringify(controlPlane.senders().at(-1))}`,
+      () => controlPlane.senders().at(-1)?.user === user && controlPlane.senders().length > 0,
+    );
+  };
+  const metric = async (agent: AgentProcess): Promise<number> =>
+    Number(/^longshore_agent_credentials_bound(?:{.*})? (\d)$/m.exec(await agent.metrics())?.[1]);
+  return { controlPlane, stateDir, start, stored, enrolledBefore, beatOf, metric };
+}
+
+const image = { registry: 'registry.example', repository: 'web', tag: '1', cpu_millis: 10, mem_bytes: 8 * 1024 ** 2 };
+
+t.test('an agent that enrolled before 0.1.0 trades its credentials at its first start', async (t) => {
+  const { controlPlane, start, stored, enrolledBefore, beatOf } = await startGround(t);
+  const key = await enrolledBefore();
+  const first = start();
+  await beatOf(key);
+  const { id } = controlPlane.desire(image);
+  await controlPlane.reported(id, ({ observation }) => observation.status === 'running');
+  await until('they are on its disk', () => senderOf(newest(stored())).user === key);
+  t.same(
+    controlPlane.hellos().map(({ wants_bound: wants = false }) => wants),
+    [true, false],
+    'it asks for them, and for nothing else, before it asks for a session',
+  );
+  await first.kill9();
+
+  start();
+  const asked = controlPlane.hellos().length;
+  await until('it starts again', () => controlPlane.hellos().length > asked);
+  t.equal(controlPlane.hellos().at(-1)?.wants_bound, undefined, 'and has them');
+});
+
+t.test('beside a control plane from before 0.1.0 it goes on with what it has, and asks again', async (t) => {
+  const { controlPlane, start, enrolledBefore, beatOf, metric } = await startGround(t);
+  controlPlane.playRelease('last');
+  const key = await enrolledBefore();
+  const agent = start();
+  await beatOf(undefined);
+  const { id } = controlPlane.desire(image);
+  await controlPlane.reported(id, ({ observation }) => observation.status === 'running');
+  t.equal(await metric(agent), 0);
+
+  controlPlane.playRelease('this');
+  await beatOf(key);
+  t.equal(await metric(agent), 1, 'once the control plane knows better, without a start');
+});
+
+t.test('an agent whose new credentials get no answer goes back to those before', async (t) => {
+  const { controlPlane, start, stored, enrolledBefore, beatOf } = await startGround(t);
+  controlPlane.hearBound(false);
+  const key = await enrolledBefore();
+  const first = start();
+  await first.logged('bound_credentials_unanswered');
+  await beatOf(undefined);
+  const { id } = controlPlane.desire(image);
+  await controlPlane.reported(id, ({ observation }) => observation.status === 'running');
+  t.equal(senderOf(stored()).user, undefined, 'they are on its disk');
+  await first.kill9();
+
+  const second = start();
+  await second.logged('bound_credentials_unanswered');
+  await beatOf(undefined);
+  const again = controlPlane.desire(image);
+  await controlPlane.reported(again.id, ({ observation }) => observation.status === 'running');
+
+  controlPlane.hearBound(true);
+  await beatOf(key);
+  await until('new ones are kept once they were answered', () => senderOf(newest(stored())).user === key);
+});
+
+t.test('a control plane that is set back to before 0.1.0 loses no host', async (t) => {
+  const { controlPlane, start, stored, enrolledBefore, beatOf } = await startGround(t);
+  const key = await enrolledBefore();
+  const first = start();
+  await beatOf(key);
+  controlPlane.playRelease('last');
+  await beatOf(undefined);
+  await until('it has a session there', () => controlPlane.hellos().length > 2);
+  controlPlane.playRelease('this');
+  await beatOf(key);
+  await until('they are on its disk', () => senderOf(newest(stored())).user === key);
+  await first.kill9();
+
+  controlPlane.playRelease('last');
+  start();
+  await beatOf(undefined);
+  const { id } = controlPlane.desire(image);
+  await controlPlane.reported(id, ({ observation }) => observation.status === 'running');
+  t.equal(senderOf(stored()).user, undefined, 'an agent from before 0.1.0 would find what it can use');
+});
+
+t.test('a refusal of bound credentials is no contact: a host that was forgotten stops its containers', async (t) => {
+  const { controlPlane, start, enrolledBefore, beatOf } = await startGround(t);
+  controlPlane.playRelease('last');
+  await enrolledBefore();
+  const agent = start({ SYNC_INTERVAL_MS: '1000', STOP_ON_DISCONNECT_MS: '4000' });
+  await beatOf(undefined);
+  const { id } = controlPlane.desire(image);
+  await controlPlane.reported(id, ({ observation }) => observation.status === 'running');
+  controlPlane.forget();
+  await agent.logged('bound_credentials_refused');
+  await agent.logged('isolated');
+});
+
+t.test('an agent with hundreds of containers keeps to what its credentials allow', async (t) => {
+  const { controlPlane, start } = await startGround(t);
+  const agent = start();
+  const made = controlPlane.desireAll(Array.from({ length: 250 }, (_, index) => ({ ...image, tag: `${index}` })));
+  for (const { id } of made) {
+    await controlPlane.reported(id, ({ observation }) => observation.status === 'running', 240_000);
+  }
+  t.equal(agent.exitCode(), undefined);
+  const refused = agent.lines.filter(({ event }) => event === 'nats_error' || event === 'nats_disconnect');
+  t.same(refused, [], 'the server has refused it nothing');
+});

@@ -1,0 +1,120 @@
+/** The real agent program on a disk that is full: a small tmpfs of its own. */
+import t, { type Test } from 'tap';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { loadSeed } from '../../../../host-agent/control-plane/identity.ts';
+import { startRig, steady } from '../../../host-agent/support/rig.ts';
+import { until } from '../../../support/until.ts';
+
+const canMount = process.platform === 'linux' && process.getuid?.() === 0;
+
+/** Takes every byte that is left. */
+function fill(folder: string): string {
+  const path = join(folder, 'ballast');
+  for (const bytes of [64 * 1024, 4096, 1]) {
+    try {
+      for (;;) writeFileSync(path, Buffer.alloc(bytes), { flag: 'a' });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+    }
+  }
+  return path;
+}
+
+const skip = canMount ? false : 'mounting a tmpfs needs Linux and root';
+
+async function startGround(t: Test) {
+  const rig = await startRig(t);
+  mkdirSync(rig.stateDir, { recursive: true });
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', rig.stateDir]);
+  t.teardown(() => execFileSync('umount', ['-l', rig.stateDir]));
+  return rig;
+}
+
+t.test('a first start on a full disk', { skip }, async (t) => {
+  const { controlPlane, stateDir, agent, script } = await startGround(t);
+  const { id } = controlPlane.desire(await script('steady', steady));
+  const ballast = fill(stateDir);
+
+  await t.test('without a key: it is refused, and the join token is not used', async (t) => {
+    const refused = agent();
+    t.equal(await refused.exited(), 1);
+    t.match(await refused.logged('configuration'), { fault: /ENOSPC.*free space.*the join token has not been used/ });
+    t.notOk(refused.lines.some(({ event }) => event === 'enrolled'));
+  });
+
+  await t.test('with a key: it enrols, works, and says what is wrong', async (t) => {
+    rmSync(ballast);
+    await loadSeed(stateDir);
+    const again = fill(stateDir);
+    const process = agent();
+    await controlPlane.reported(id, ({ observation }) => observation.status === 'running');
+    await until(
+      () => `a beat that names the fault: ${JSON.stringify(controlPlane.beats().at(-1))}`,
+      () =>
+        controlPlane
+          .beats()
+          .at(-1)
+          ?.faults?.some(({ kind }) => kind === 'state_unwritable'),
+    );
+    t.notOk(existsSync(join(stateDir, 'identity.json')));
+    await process.kill9();
+    const second = agent();
+    await second.logged('session');
+    t.pass('the token is good for the key that it was spent for');
+    rmSync(again);
+    await second.logged('host_fault_over');
+    await second.stop();
+    t.ok(existsSync(join(stateDir, 'identity.json')));
+    const third = agent({ LONGSHORE_JOIN_TOKEN: '' });
+    await third.logged('session');
+    await third.stop();
+  });
+});
+
+t.test('a full disk', { skip }, async (t) => {
+  const { controlPlane, stateDir, agent, script } = await startGround(t);
+  const image = await script('steady', steady);
+  const first = agent();
+  const before = controlPlane.desire(image);
+  await controlPlane.reported(before.id, ({ observation }) => observation.status === 'running');
+  await first.kill9();
+  const ballast = fill(stateDir);
+  const sessionOnDisk = (): number =>
+    (JSON.parse(readFileSync(join(stateDir, 'session.json'), 'utf8')) as { session: number }).session;
+  const kept = sessionOnDisk();
+
+  const heard = controlPlane.beats().length;
+  const process = agent();
+  const faultsSince = () => controlPlane.beats().slice(heard).at(-1)?.faults;
+
+  await t.test('the agent starts, gets its session, beats, and says what is wrong', async (t) => {
+    const { session } = await process.logged('session');
+    t.ok(Number(session) > kept);
+    await until(
+      () => `a beat that names the fault: ${JSON.stringify(controlPlane.beats().at(-1))}`,
+      () => faultsSince()?.some(({ kind }) => kind === 'state_unwritable'),
+    );
+    t.match(faultsSince()?.[0]?.message, /ENOSPC/);
+    t.match(await process.metrics(), 'longshore_agent_fault{kind="state_unwritable"} 1');
+    t.equal(sessionOnDisk(), kept);
+  });
+
+  await t.test('it goes on with its work', async (t) => {
+    const added = controlPlane.desire({ ...image, tenant: 'other' });
+    await controlPlane.reported(added.id, ({ observation }) => observation.status === 'running');
+    const errors = process.lines.filter(({ event, level }) => level === 'error' && event === 'host_fault');
+    t.equal(errors.length, 1, 'one error, whatever could not be written');
+  });
+
+  await t.test('with space, all is written without another change, and the fault is over', async (t) => {
+    rmSync(ballast);
+    await process.logged('host_fault_over');
+    await until('a beat without the fault', () => faultsSince()?.length === 0);
+    t.equal(sessionOnDisk(), Number((await process.logged('session')).session));
+    t.match(await process.metrics(), 'longshore_agent_fault{kind="state_unwritable"} 0');
+    t.same(controlPlane.faults(), []);
+    await process.stop();
+  });
+});

@@ -1,0 +1,157 @@
+/**
+ * The agent program against an engine that hangs on some calls, or fails on one: the others go on.
+ */
+import t, { type Test } from 'tap';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { limits } from '../../../../schemas/limits.ts';
+import { startAgent } from '../../../host-agent/support/agent.ts';
+import { startControlPlane, type Desire } from '../../../host-agent/support/control-plane.ts';
+import { until } from '../../../support/until.ts';
+import { simulatedEngine } from '../../../host-agent/support/simulated-engine.ts';
+import { refusal } from '../../../support/engine/model.ts';
+import { labels } from '../../../../host-agent/docker/ownership.ts';
+
+async function startGround(t: Test) {
+  const dir = mkdtempSync(join(tmpdir(), 'longshore-hanging-'));
+  t.teardown(() => rmSync(dir, { recursive: true, force: true }));
+  const controlPlane = await startControlPlane(t, join(dir, 'nats'));
+  const engine = await simulatedEngine(t);
+  const agent = startAgent(t, { dockerHost: engine.host, stateDir: join(dir, 'agent'), controlPlane });
+  return { controlPlane, engine, agent };
+}
+
+const image = (tenant: string, registry = 'registry.example'): Desire => ({
+  tenant,
+  registry,
+  repository: 'web',
+  tag: tenant,
+  cpu_millis: 10,
+});
+const isRunning = ({ observation }: { observation: { status: string } }) => observation.status === 'running';
+
+t.test('as many hung calls as there are workers hold up no other container', async (t) => {
+  const { controlPlane, engine, agent } = await startGround(t);
+  engine.intercept(({ path, container }) =>
+    path.endsWith('/start') && container?.labels[labels.tenant] !== 'well' ? 'hang' : undefined,
+  );
+  const stuck = Array.from({ length: limits.concurrentSteps }, (_, index) => image(`stuck-${index}`));
+  controlPlane.desireAll(stuck);
+  await until(
+    () => `${stuck.length} hanging starts, not ${engine.hanging().length}`,
+    () => engine.hanging().length === stuck.length,
+  );
+  const { id } = controlPlane.desire(image('well'));
+  await controlPlane.reported(id, isRunning);
+  t.equal(engine.hanging().length, stuck.length, 'while all of them hang');
+  t.equal(engine.givenUp().length, 0, 'and before any of them was given up');
+  t.equal(
+    engine.calls().filter(({ path }) => path.endsWith('/start')).length,
+    stuck.length + 1,
+    'none was asked twice',
+  );
+  await agent.kill9();
+});
+
+t.test('as many hung stops as there are places for stops hold up no other stop', async (t) => {
+  const { controlPlane, engine, agent } = await startGround(t);
+  const stuck = controlPlane.desireAll(
+    Array.from({ length: limits.concurrentStops }, (_, index) => image(`stuck-${index}`)),
+  );
+  const well = controlPlane.desire(image('well'));
+  for (const { id } of [...stuck, well]) await controlPlane.reported(id, isRunning);
+  engine.intercept(({ path, container }) =>
+    path.endsWith('/stop') && container?.labels[labels.tenant] !== 'well' ? 'hang' : undefined,
+  );
+  controlPlane.desireAll(stuck.map(({ id, tenant }) => ({ ...image(tenant), id, desired: 'stopped' as const })));
+  await until(
+    () => `${stuck.length} hanging stops, not ${engine.hanging().length}`,
+    () => engine.hanging().length === stuck.length,
+  );
+  controlPlane.desire({ ...image('well'), id: well.id, desired: 'stopped' });
+  await controlPlane.reported(well.id, ({ observation }) => observation.status === 'stopped');
+  t.equal(engine.hanging().length, stuck.length, 'while all of them hang');
+  t.equal(engine.givenUp().length, 0, 'and before any of them was given up');
+  await agent.kill9();
+});
+
+t.test("one tenant's registry that sends nothing stops nobody else's pulls", async (t) => {
+  const { controlPlane, engine, agent } = await startGround(t);
+  const isStalled = (reference: string): boolean => reference.startsWith('stalled.example/');
+  engine.intercept(({ path, query }) =>
+    path === '/images/create' && isStalled(query.get('fromImage') ?? '') ? 'hang' : undefined,
+  );
+  const tags = Array.from({ length: 2 * limits.concurrentPulls }, (_, index) => `v${index}`);
+  controlPlane.desireAll(tags.map((tag) => ({ ...image('slow', 'stalled.example'), tag })));
+  await until(
+    () => `${limits.pullsPerTenant} hanging pulls, not ${engine.hanging().length}`,
+    () => engine.hanging().length === limits.pullsPerTenant,
+  );
+  const { id } = controlPlane.desire(image('well'));
+  await controlPlane.reported(id, isRunning);
+  t.equal(engine.hanging().length, limits.pullsPerTenant, 'while the pulls of the other hang');
+  t.equal(engine.givenUp().length, 0);
+  await agent.kill9();
+});
+
+t.test('an engine that answers and lists nothing is a fault of the host, said once', async (t) => {
+  const { controlPlane, engine, agent } = await startGround(t);
+  const { id } = controlPlane.desire(image('well'));
+  await controlPlane.reported(id, isRunning);
+  engine.intercept(({ path }) => (path === '/containers/json' ? refusal(500, 'database is locked') : undefined));
+  const faults = () => controlPlane.beats().at(-1)?.faults ?? [];
+  await until('a beat that names the fault', () => faults().some(({ kind }) => kind === 'engine_degraded'));
+  t.match(faults()[0]?.message, /database is locked/);
+  t.match(await agent.metrics(), 'longshore_agent_fault{kind="engine_degraded"} 1');
+  controlPlane.desireAll(Array.from({ length: 10 }, (_, index) => image(`more-${index}`)));
+  const failed = engine.calls().length;
+  await until('more calls that fail', () => engine.calls().length > failed + 30);
+  engine.intercept(undefined);
+  await agent.logged('host_fault_over');
+  await until('a beat without the fault', () => faults().length === 0);
+  t.same(
+    agent.lines.filter(({ level }) => level === 'error').map(({ event }) => event),
+    ['host_fault'],
+    'one error in all',
+  );
+  await agent.kill9();
+});
+
+/** A frame of the engine's raw stream: 1 is stdout, 3 the engine's own error. */
+function frame(stream: 1 | 3, text: string): Buffer {
+  const head = Buffer.alloc(8);
+  head[0] = stream;
+  head.writeUInt32BE(Buffer.byteLength(text), 4);
+  return Buffer.concat([head, Buffer.from(text)]);
+}
+
+t.test('a log that cannot be read to its end does not keep its container', async (t) => {
+  const { controlPlane, engine, agent } = await startGround(t);
+  const readable = frame(1, '2026-01-02T03:04:05.000000001Z the last that could be read\n');
+  engine.intercept(({ path }, response) => {
+    if (!path.endsWith('/logs')) return undefined;
+    response.writeHead(200);
+    response.end(Buffer.concat([readable, frame(3, 'error from daemon: unexpected end of JSON input\n')]));
+    return 'answered';
+  });
+  const { id } = controlPlane.desire(image('well'));
+  await controlPlane.reported(id, isRunning);
+  controlPlane.desire({ ...image('well'), id, desired: 'removed' });
+  const removing = await controlPlane.reported(
+    id,
+    ({ observation }) => observation.status === 'removing' && observation.message !== null,
+  );
+  t.match(removing.observation.message, /its log cannot be saved/);
+  await agent.logged('step', ({ detail }) => /unexpected end of JSON input/.test(String(detail)));
+  await controlPlane.reported(id, ({ gone }) => gone, 120_000);
+  t.equal(engine.model.containers.size, 0);
+  t.match(await agent.logged('log_abandoned'), { level: 'error', container: id, why: /unexpected end of JSON input/ });
+  t.match(await agent.metrics(), /longshore_agent_logs_abandoned_total 1/);
+  t.same(
+    (await controlPlane.capturedLines(id)).map(({ line }) => line),
+    ['the last that could be read'],
+    'what could be read is captured, once',
+  );
+  await agent.kill9();
+});

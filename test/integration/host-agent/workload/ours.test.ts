@@ -1,0 +1,100 @@
+/**
+ * What the agent takes for its own: containers that bear its cluster and its host (A4), answers in
+ * its own inbox (A7).
+ */
+import t from 'tap';
+import { connect, credsAuthenticator } from '@nats-io/transport-node';
+import { readFileSync } from 'node:fs';
+import { startNats } from '../../../../dev/servers/nats.ts';
+import { emptyDesired, type DesiredSet } from '../../../../host-agent/workload/desired.ts';
+import { createEngine } from '../../../../host-agent/docker/engine.ts';
+import { createTransport, parseEngineAddress, type EngineAddress } from '../../../../host-agent/docker/transport.ts';
+import { inventory, observe } from '../../../../host-agent/reconcile/observe/inventory.ts';
+import { createBody } from '../../../../host-agent/spec/create-body.ts';
+import { sync, type SyncTarget } from '../../../../host-agent/control-plane/sync.ts';
+import type { ContainerId, HostKey } from '../../../../schemas/ids.ts';
+import type { SyncAnswer } from '../../../../schemas/wire/host.ts';
+import { subjects } from '../../../../schemas/wire/subjects.ts';
+import { containerId, quietLog } from '../../../actors/support.ts';
+import { simulatedEngine } from '../../../host-agent/support/simulated-engine.ts';
+import { temporaryFolder } from '../../../support/folder.ts';
+import { container, owner, reference } from '../../../host-agent/support/decisions.ts';
+import { containerName, type Owner } from '../../../../host-agent/docker/ownership.ts';
+
+t.test('containers of another cluster, or of another host on the same engine, are never seen', async (t) => {
+  const { host } = await simulatedEngine(t);
+  const engine = createEngine(createTransport(parseEngineAddress(host) as EngineAddress, () => {}));
+  t.teardown(() => engine.close());
+  await engine.probe(60_000);
+  await engine.pull(reference, AbortSignal.timeout(60_000));
+  const imageId = (await engine.imageId(reference)) ?? '';
+  const make = async (of: Owner, id: ContainerId): Promise<void> => {
+    const parts = { reference, imageId, imageLabels: [], secrets: {} };
+    const more = { publishAddress: '127.0.0.1', hostCpuMillis: 1000, capabilities: [], diskBytes: null };
+    const body = createBody({ owner: of, container: container({ id }), ...parts, ...more });
+    const result = await engine.create(containerName(of, id), body);
+    t.equal(result.kind, 'created');
+  };
+  const [mine, ofCluster, ofHost] = [containerId(), containerId(), containerId()];
+  await make(owner, mine);
+  await make({ ...owner, cluster: 'another' }, ofCluster);
+  await make({ ...owner, host: 'h2' as HostKey }, ofHost);
+  t.same([...(await inventory(engine, owner)).keys()], [mine]);
+  t.equal((await observe(engine, owner, mine)).kind, 'present');
+  for (const id of [ofCluster, ofHost]) t.equal((await observe(engine, owner, id)).kind, 'absent');
+});
+
+t.test('a sync believes what comes to the inbox of its own question, which nobody can guess', async (t) => {
+  const nats = await startNats({ dir: temporaryFolder(t) });
+  t.teardown(() => nats.stop());
+  const nc = await connect({ servers: nats.url, authenticator: credsAuthenticator(readFileSync(nats.credsFile)) });
+  t.teardown(() => nc.close());
+  const sender = { host: owner.host, user: 'U' };
+  let desired: DesiredSet = emptyDesired(owner.cluster);
+  const target: SyncTarget = {
+    sender: () => sender,
+    current: () => desired,
+    update: (next) => (desired = next),
+    settled: () => {},
+    fenced: () => {},
+    orphanWord: () => {},
+    strangers: () => [],
+    unjudged: () => [],
+    verdicts: () => {},
+    incarnation: () => {},
+  };
+  const answer = (containers: SyncAnswer['containers']): SyncAnswer => ({
+    v: 1,
+    cluster: owner.cluster,
+    partitions: 1,
+    partition: 0,
+    epoch: 1,
+    revision: 1,
+    part: 0,
+    parts: 1,
+    same: false,
+    containers,
+    hold: [],
+    orphan_word: null,
+    draining: null,
+  });
+  const inboxes: string[] = [];
+  nc.subscribe(subjects.hostSync(sender), {
+    callback: (_, message) => {
+      // The stranger is first: with what it knows of earlier questions, and of the subject.
+      const forged = JSON.stringify(answer([container({ name: 'forged' })]));
+      for (const inbox of inboxes) nc.publish(inbox, forged);
+      nc.publish(subjects.hostInbox(sender), forged);
+      inboxes.push(message.reply ?? '');
+      message.respond(JSON.stringify(answer([container({ name: 'true' })])));
+    },
+  });
+  for (let question = 0; question < 3; question++) {
+    desired = emptyDesired(owner.cluster);
+    t.same(await sync(nc, target, undefined, quietLog, 60_000), { kind: 'complete', due: [] });
+    const names = [...desired.sets.values()].flatMap(({ containers }) => containers.map(({ name }) => name));
+    t.same(names, ['true']);
+  }
+  t.equal(new Set(inboxes).size, 3, 'another inbox for every question');
+  for (const inbox of inboxes) t.match(inbox, /^_INBOX_U\.[0-9a-f]{32}$/);
+});
