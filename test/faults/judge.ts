@@ -6,7 +6,7 @@ import { sleep } from '../../lib/backoff.ts';
 import type { Failure } from './workload.ts';
 import { createHttpClient, type HttpClient } from './client.ts';
 import type { Growth } from './memory.ts';
-import { tenants } from './workload.ts';
+import { tenants } from './tenants.ts';
 import type { World } from './world.ts';
 
 export interface Judgement {

@@ -5,7 +5,7 @@
  * other one.
  */
 import { createHttpClient } from './client.ts';
-import { caps, homeOf, quietTenants, tenants } from './workload.ts';
+import { caps, homeOf, quietTenants, tenants } from './tenants.ts';
 import type { Gateway, World } from './world.ts';
 
 export type ProbeKind = 'read' | 'write';

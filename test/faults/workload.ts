@@ -5,42 +5,16 @@
  * load balancer does.
  */
 import { setMaxListeners } from 'node:events';
-import Type from 'typebox';
 import { sleep } from '../../lib/backoff.ts';
-import { decoder } from '../../lib/decode.ts';
-import { Container, ContainerStatusView } from '../../schemas/api/container.ts';
-import { QuotaView } from '../../schemas/api/tenant.ts';
 import type { Random } from '../actors/support/random.ts';
-import { createHttpClient, type Heard, type HttpCall, type HttpClient } from './client.ts';
-import { seenOf, type Operation, type Quota, type Request, type Result, type Told } from './check/history.ts';
+import type { Operation, Request, Result } from './check/history.ts';
+import { createHttpClient, type Heard, type HttpClient } from './client.ts';
+import { callOf, resultOf, sizes } from './requests.ts';
+import { exactTenants, homeOf, quietTenants, tenants } from './tenants.ts';
 import type { Gateway, World } from './world.ts';
 
-export const tenants = ['t1', 't2', 't3', 't4'] as const;
-/** Its containers crash, and the engine refuses some of them. */
-export const unluckyTenant = 't4';
-/**
- * A start of what has failed or backs off raises its generation, and nobody but its host knows
- * whether it does. So of these tenants, nothing is started but what is stopped, and generations are
- * judged; of the others anything is started by anybody, and generations are left out of the
- * history.
- */
-const exactTenants: readonly string[] = ['t1', 't2'];
-/** So small that they bind: a tenant's clients want more containers than this all the time. */
-export const caps = { containers: 6, cpuMillis: 2_000, memBytes: 768 * 1024 ** 2 } as const;
-
 const clientsPerTenant = 4;
-/**
- * A tenant's writes go to one gateway, its home, and one of its clients only reads, at the other:
- * an owner that is cut off together with that other one is asked for nothing but what it remembers.
- */
-export const homeOf = (tenant: string): number => (tenants as readonly string[]).indexOf(tenant) % 2;
 const readers: readonly number[] = [3];
-/**
- * Of these only the first client writes, and seldom; the others read at the other gateway. An owner
- * with a write under way when it is cut off forgets what it had, so of a busy tenant it would
- * hardly ever be asked for what it remembers.
- */
-export const quietTenants: readonly string[] = ['t1', 't2'];
 const quietPauseMaxMs = 200;
 /** How long a client stays away from a gateway that has failed it. */
 const awayMs = 3_000;
@@ -52,32 +26,6 @@ const namesPerTenant = 12;
 const idsRemembered = 16;
 const pauseMaxMs = 50;
 const repeatsOfUnknown = 3;
-
-const compute = '/api/v2/compute';
-interface Size {
-  readonly cpu_limit: string;
-  readonly mem_limit: string;
-  readonly cpuMillis: number;
-  readonly memBytes: number;
-}
-const sizes: readonly [Size, ...Size[]] = [
-  { cpu_limit: '0.25', mem_limit: '64m', cpuMillis: 250, memBytes: 64 * 1024 ** 2 },
-  { cpu_limit: '0.5', mem_limit: '128m', cpuMillis: 500, memBytes: 128 * 1024 ** 2 },
-  { cpu_limit: '1', mem_limit: '256m', cpuMillis: 1_000, memBytes: 256 * 1024 ** 2 },
-];
-
-const encoded = (value: unknown): Uint8Array => Buffer.from(JSON.stringify(value));
-const decodeContainer = decoder(Type.Object({ data: Type.Union([Container, ContainerStatusView]) }));
-const decodeList = decoder(
-  Type.Object({ data: Type.Array(Container), next_cursor: Type.Optional(Type.Union([Type.String(), Type.Null()])) }),
-);
-const decodeQuota = decoder(Type.Object({ data: QuotaView }));
-const decodeError = decoder(
-  Type.Object({
-    error: Type.String(),
-    details: Type.Optional(Type.Record(Type.String(), Type.Array(Type.String()))),
-  }),
-);
 
 export interface Failure {
   readonly atMs: number;
@@ -117,75 +65,6 @@ interface Known {
   readonly ids: string[];
   readonly starts: Map<string, Starts>;
 }
-
-/** The HTTP call of a request, but for the gateway and the token. */
-function callOf(
-  request: Request,
-  tenant: string,
-  withStatus: boolean,
-): Pick<HttpCall, 'method' | 'path' | 'body' | 'headers'> {
-  switch (request.kind) {
-    case 'create': {
-      const { name, cpuMillis, idempotencyKey } = request;
-      const size = sizes.find((each) => each.cpuMillis === cpuMillis) ?? sizes[0];
-      const { cpu_limit, mem_limit } = size;
-      return {
-        method: 'POST',
-        path: compute,
-        body: { name, registry: 'registry.test', repository: tenant, cpu_limit, mem_limit },
-        ...(idempotencyKey === null ? {} : { headers: { 'idempotency-key': idempotencyKey } }),
-      };
-    }
-    case 'start':
-    case 'stop':
-      return { method: 'POST', path: `${compute}/${request.id}/${request.kind}` };
-    case 'delete':
-      return { method: 'DELETE', path: `${compute}/${request.id}` };
-    case 'get':
-      return { method: 'GET', path: `${compute}/${request.id}${withStatus ? '/status' : ''}` };
-    case 'list':
-      return { method: 'GET', path: compute };
-    case 'quota':
-      return { method: 'GET', path: `${compute}/quota` };
-  }
-}
-
-function toldOf(request: Request, body: unknown): Told {
-  switch (request.kind) {
-    case 'list': {
-      const { data, next_cursor } = decodeList(encoded(body));
-      return { of: 'list', containers: data.map(seenOf), isWhole: next_cursor == null };
-    }
-    case 'quota': {
-      const { usage, caps: given } = decodeQuota(encoded(body)).data;
-      const amounts = (from: Readonly<Record<string, number | null>>) => ({
-        containers: from['containers'] ?? null,
-        cpuMillis: from['cpu_millis'] ?? null,
-        memBytes: from['mem_bytes'] ?? null,
-      });
-      return { of: 'quota', quota: { usage: amounts(usage), caps: amounts(given) } as Quota };
-    }
-    default:
-      return { of: 'container', container: seenOf(decodeContainer(encoded(body)).data) };
-  }
-}
-
-export function resultOf(request: Request, heard: Heard): Result {
-  if (heard.kind === 'broken') {
-    return heard.sent ? { kind: 'unknown', why: heard.why } : { kind: 'refused', code: 'unavailable' };
-  }
-  const { status, body } = heard;
-  if (status >= 200 && status < 300) return { kind: 'ok', told: toldOf(request, body) };
-  const { error, details } = decodeError(encoded(body));
-  if (status >= 500 && status !== 503) return { kind: 'unknown', why: error };
-  const nameTaken = details?.['name']?.includes('has already been taken') === true;
-  return { kind: 'refused', code: error, ...(nameTaken ? { nameTaken } : {}) };
-}
-
-const withoutGeneration = (result: Result, tenant: string): Result =>
-  exactTenants.includes(tenant) || result.kind !== 'ok' || result.told.of !== 'container'
-    ? result
-    : { kind: 'ok', told: { of: 'container', container: { ...result.told.container, generation: null } } };
 
 interface Worker {
   readonly process: string;
@@ -254,7 +133,7 @@ export async function startWorkload(world: World, randomOf: () => Random): Promi
       leave(worker);
       ({ heard, gateway } = await send());
     }
-    const result = withoutGeneration(resultOf(request, heard), tenant);
+    const result = resultOf(request, heard, tenant);
     settle?.(result);
     const answeredMs = heard.kind === 'answer' ? performance.now() : null;
     operations.push({ process, tenant, request, invokedMs, answeredMs, result });

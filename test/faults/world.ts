@@ -10,34 +10,20 @@ import { jetstreamManager } from '@nats-io/jetstream';
 import { connect, credsAuthenticator, type NatsConnection } from '@nats-io/transport-node';
 import { createApi } from '../../dev/api.ts';
 import { startNatsCluster, type NatsCluster } from '../../dev/servers/nats-cluster.ts';
-import { describeExit, freePort, type Exit, type Server } from '../../dev/process/process.ts';
-import { startProgram, type Program, type ProgramName } from '../../dev/stack/programs.ts';
+import { describeExit, freePort, type Exit } from '../../dev/process/process.ts';
+import type { Program, ProgramName } from '../../dev/stack/programs.ts';
 import { devAudience, devIssuer, prepareTokenIssuer } from '../../dev/tokens.ts';
-import { sleep, within } from '../../lib/backoff.ts';
+import { within } from '../../lib/backoff.ts';
 import { createRandom, type Random } from '../actors/support/random.ts';
 import type { Scope } from '../support/machine.ts';
 import { startTroubledEngine, type TroubledEngine } from './engine/engine.ts';
 import { layWire, type Place, type Wire } from './wire.ts';
-import { unluckyTenant } from './workload.ts';
+import { supervise, type Controlled } from './supervise.ts';
+import { unluckyTenant } from './tenants.ts';
 
 export const programPlaces = ['a1', 'a2', 'g1', 'g2', 'h1'] as const;
 export type ProgramPlace = (typeof programPlaces)[number];
 export type NatsPlaceName = 'n1' | 'n2' | 'n3';
-
-/** A process that can be harmed, and brought back with the same settings. */
-export interface Controlled {
-  server(): Server;
-  kill9(): Promise<void>;
-  stop(): Promise<void>;
-  start(): Promise<void>;
-  pause(): void;
-  resume(): void;
-  /**
-   * From its launch until it is ready: a load balancer sends it nothing. Absent: of what serves no
-   * clients.
-   */
-  isStarting?(): boolean;
-}
 
 export interface Gateway {
   readonly place: 'g1' | 'g2';
@@ -166,7 +152,7 @@ export async function startWorld(scope: Scope, options: WorldOptions): Promise<W
       ...entered(place),
     };
     const ended = (exit: Exit): void => void endings.push(`${place} ${describeExit(exit)}`);
-    processes.set(place, await control(scope, program, ended));
+    processes.set(place, await supervise(scope, program, ended));
   };
 
   const startActors = async (place: 'a1' | 'a2'): Promise<void> => {
@@ -260,66 +246,6 @@ function nodeOf(nats: NatsCluster, name: string): Controlled {
   const node = nats.nodes.find((each) => each.name === name);
   if (node === undefined) throw new Error(`no server ${name}`);
   return node;
-}
-
-/** As a service manager has it: what ends by itself is started again a moment later. */
-const restartPauseMs = 500;
-/** Then its log is worth a look. */
-const startsMax = 3;
-
-async function control(scope: Scope, program: Program, ended: (exit: Exit) => void): Promise<Controlled> {
-  let isStarting = false;
-  const launch = async (): Promise<Server> => {
-    for (let restarts = 0; ; restarts++) {
-      isStarting = true;
-      try {
-        const started = await startProgram(program, process.env);
-        isStarting = false;
-        return started;
-      } catch (error) {
-        if (restarts === startsMax) throw error;
-        ended({ kind: 'code', code: 1 });
-        await sleep(restartPauseMs);
-      }
-    }
-  };
-  let server = await launch();
-  let isWanted = true;
-  let restarting: Promise<void> = Promise.resolve();
-  const supervise = (): void => {
-    const watched = server;
-    void watched.exited.then((exit) => {
-      if (!isWanted || server !== watched) return;
-      ended(exit);
-      restarting = sleep(restartPauseMs).then(async () => {
-        await watched.stop();
-        if (isWanted) server = await launch();
-        supervise();
-      });
-    });
-  };
-  supervise();
-  const end = async (how: () => Promise<unknown>): Promise<void> => {
-    isWanted = false;
-    await restarting;
-    await how();
-  };
-  scope.teardown(() => end(() => server.stop()));
-  return {
-    server: () => server,
-    kill9: () => end(() => server.kill9()),
-    stop: () => end(() => server.stop()),
-    start: async () => {
-      // What a killed one left in the ledger goes before its successor comes.
-      await server.stop();
-      server = await launch();
-      isWanted = true;
-      supervise();
-    },
-    pause: () => server.pause(),
-    resume: () => server.resume(),
-    isStarting: () => isStarting,
-  };
 }
 
 /** The harness's own eyes: it asks who leads. */

@@ -4,7 +4,8 @@
  */
 import { sleep } from '../../../lib/backoff.ts';
 import type { Place } from '../wire.ts';
-import type { Controlled, World } from '../world.ts';
+import type { Controlled } from '../supervise.ts';
+import type { World } from '../world.ts';
 import { stateStreamOf } from './streams.ts';
 import { between, healed, type FaultKind } from './fault.ts';
 

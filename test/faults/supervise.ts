@@ -1,0 +1,83 @@
+/**
+ * Runs a program as a service manager does: one that ends by itself starts again a moment later.
+ * Faults kill, pause and restart it.
+ */
+import { startProgram, type Program } from '../../dev/stack/programs.ts';
+import type { Exit, Server } from '../../dev/process/process.ts';
+import { sleep } from '../../lib/backoff.ts';
+import type { Scope } from '../support/machine.ts';
+
+/** A process that can be harmed, and brought back with the same settings. */
+export interface Controlled {
+  server(): Server;
+  kill9(): Promise<void>;
+  stop(): Promise<void>;
+  start(): Promise<void>;
+  pause(): void;
+  resume(): void;
+  /**
+   * From its launch until it is ready: a load balancer sends it nothing. Absent: of what serves no
+   * clients.
+   */
+  isStarting?(): boolean;
+}
+
+/** Between the end of a program and its next start. */
+const restartPauseMs = 500;
+/** A program that fails to start so often ends the run: its log says why. */
+const startsMax = 3;
+
+export async function supervise(scope: Scope, program: Program, ended: (exit: Exit) => void): Promise<Controlled> {
+  let isStarting = false;
+  const launch = async (): Promise<Server> => {
+    for (let restarts = 0; ; restarts++) {
+      isStarting = true;
+      try {
+        const started = await startProgram(program, process.env);
+        isStarting = false;
+        return started;
+      } catch (error) {
+        if (restarts === startsMax) throw error;
+        ended({ kind: 'code', code: 1 });
+        await sleep(restartPauseMs);
+      }
+    }
+  };
+  let server = await launch();
+  let isWanted = true;
+  let restarting: Promise<void> = Promise.resolve();
+  const watch = (): void => {
+    const watched = server;
+    void watched.exited.then((exit) => {
+      if (!isWanted || server !== watched) return;
+      ended(exit);
+      restarting = sleep(restartPauseMs).then(async () => {
+        await watched.stop();
+        if (isWanted) server = await launch();
+        watch();
+      });
+    });
+  };
+  watch();
+  const end = async (how: () => Promise<unknown>): Promise<void> => {
+    isWanted = false;
+    await restarting;
+    await how();
+  };
+  scope.teardown(() => end(() => server.stop()));
+  return {
+    server: () => server,
+    kill9: () => end(() => server.kill9()),
+    stop: () => end(() => server.stop()),
+    start: async () => {
+      // What a killed one left in the ledger goes before its successor comes.
+      await server.stop();
+      server = await launch();
+      isWanted = true;
+      watch();
+    },
+    pause: () => server.pause(),
+    resume: () => server.resume(),
+    isStarting: () => isStarting,
+  };
+}
