@@ -20,14 +20,14 @@ export const gatewayMutants: readonly Mutant[] = [
     guard: 'An issuer names operators only where its entry says so (ADR 18)',
     file: 'gateway/auth/claims.ts',
     changes: [{ in: 'identityOf', never: 'powers.length > 0 && !issuer.operators' }],
-    killedBy: 'test/attacks/narrow-operator-token.test.ts',
+    killedBy: 'test/attacks/tokens/narrow-operator-token.test.ts',
   },
   {
     name: 'narrow token opens its tenant',
     guard: 'A token for a part of the operator API opens nothing of its tenant (ADR 18)',
     file: 'gateway/auth/scopes.ts',
     changes: [{ in: 'lackOf', replace: "powers.length > 0 ? 'tenant' : undefined", by: 'undefined' }],
-    killedBy: 'test/attacks/narrow-operator-token.test.ts',
+    killedBy: 'test/attacks/tokens/narrow-operator-token.test.ts',
   },
   {
     name: 'redis believed without bound',
@@ -41,14 +41,14 @@ export const gatewayMutants: readonly Mutant[] = [
     guard: 'Wrong signatures of a published key are limited (docs/security.md)',
     file: 'gateway/auth/gate.ts',
     changes: [{ in: 'Gate.#conclude', never: 'verdict.forgedFor !== undefined' }],
-    killedBy: 'test/attacks/junk-tokens.test.ts',
+    killedBy: 'test/attacks/tokens/junk-tokens.test.ts',
   },
   {
     name: 'junk in URLs asked about',
     guard: 'A malformed token in a URL costs nothing (docs/security.md)',
     file: 'gateway/auth/url-tokens.ts',
     changes: [{ in: 'UrlTokens.#byToken', replace: 'token?.scope !== scope', by: 'token === undefined' }],
-    killedBy: 'test/attacks/junk-tokens.test.ts',
+    killedBy: 'test/attacks/tokens/junk-tokens.test.ts',
   },
   {
     name: 'port taken for a part of the client',

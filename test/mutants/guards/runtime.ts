@@ -16,14 +16,14 @@ export const runtimeMutants: readonly Mutant[] = [
     guard: 'A gateway names no subject that it may not write to as its reply (ADR 18)',
     file: 'actors/endpoints/asks.ts',
     changes: [{ in: 'serveAsks.callback', never: '!isInbox(message.reply)' }],
-    killedBy: 'test/attacks/stolen-gateway-credentials.test.ts',
+    killedBy: 'test/attacks/servers/stolen-gateway-credentials.test.ts',
   },
   {
     name: 'reads handed on with any reply',
     guard: 'JetStream writes for a gateway into its inbox alone (ADR 18)',
     file: 'actors/endpoints/reads.ts',
     changes: [{ in: 'serveReads.callback', never: '!isInbox(reply)' }],
-    killedBy: 'test/attacks/stolen-gateway-credentials.test.ts',
+    killedBy: 'test/attacks/servers/stolen-gateway-credentials.test.ts',
   },
   {
     name: 'time from the newest record',

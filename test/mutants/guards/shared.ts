@@ -7,7 +7,7 @@ export const sharedMutants: readonly Mutant[] = [
     guard: 'A token revoked by its jti is refused whatever its iat (docs/security.md)',
     file: 'schemas/api/tenant.ts',
     changes: [{ in: 'isCovered', replace: "match.by === 'jti' ? limits.issuerAheadMs / 1000 : 0", by: '0' }],
-    killedBy: 'test/attacks/token-issued-ahead.test.ts',
+    killedBy: 'test/attacks/tokens/token-issued-ahead.test.ts',
   },
   {
     name: 'wall clock believed',

@@ -1,6 +1,6 @@
 /**
  * The rules for the VPN server: what they say, and that nft takes them. Packets meet them in
- * test/attacks/vpn-tenants.
+ * test/attacks/vpn/vpn-tenants.
  */
 import t from 'tap';
 import { serverNftables, type FilteredPeer } from '../../../../gateway/vpn/render/nftables.ts';

@@ -4,9 +4,9 @@
  * gain others.
  */
 import t from 'tap';
-import { defaultCapabilities } from '../../host-agent/spec/confinement.ts';
-import { startRig, steady } from '../host-agent/support/rig.ts';
-import { until } from '../support/until.ts';
+import { defaultCapabilities } from '../../../host-agent/spec/confinement.ts';
+import { startRig, steady } from '../../host-agent/support/rig.ts';
+import { until } from '../../support/until.ts';
 
 /** linux/capability.h */
 const bits = { CHOWN: 0, DAC_OVERRIDE: 1, FOWNER: 3, KILL: 5, SETGID: 6, SETUID: 7, NET_BIND_SERVICE: 10 } as const;

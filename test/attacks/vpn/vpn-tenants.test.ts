@@ -7,13 +7,13 @@ import { connect, createServer } from 'node:net';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { repositoryRoot } from '../../dev/paths.ts';
-import { run } from '../../dev/process/run.ts';
-import { eventually } from '../e2e/support/eventually.ts';
-import { createNetwork, skipWithoutNetwork, wire, type Joined } from '../e2e/vpn/netns.ts';
-import { revokedSerials } from '../e2e/vpn/revocations.ts';
-import { startVpnRig, type NewPeer, type VpnRig } from '../e2e/vpn/rig.ts';
-import { wireguardTools, wireguardUp, type WireguardEnd } from '../e2e/vpn/wireguard.ts';
+import { repositoryRoot } from '../../../dev/paths.ts';
+import { run } from '../../../dev/process/run.ts';
+import { eventually } from '../../e2e/support/eventually.ts';
+import { createNetwork, skipWithoutNetwork, wire, type Joined } from '../../e2e/vpn/netns.ts';
+import { revokedSerials } from '../../e2e/vpn/revocations.ts';
+import { startVpnRig, type NewPeer, type VpnRig } from '../../e2e/vpn/rig.ts';
+import { wireguardTools, wireguardUp, type WireguardEnd } from '../../e2e/vpn/wireguard.ts';
 
 const answerS = 10;
 /** Long enough for five packets; one alone brings an answer where there is a way. */

@@ -4,16 +4,16 @@
  * token. What is refused is refused before it is read, and looked at no further than told.
  */
 import t from 'tap';
-import { validateCreate } from '../../gateway/validation/container.ts';
-import { Body } from '../../gateway/http/engine/body.ts';
-import { hasMoreValues } from '../../gateway/http/engine/body-values.ts';
-import { bodyValidator } from '../../gateway/validation/schema.ts';
-import { limits } from '../../schemas/limits.ts';
-import { routes, type Route } from '../../schemas/routes.ts';
-import { engines, memoryOwner, serveOwner } from '../gateway/support.ts';
-import { runGateway, startGround } from '../integration/gateway/support.ts';
-import { get, halfPost, openRaw, statusOf, type RawConnection } from '../gateway/sockets.ts';
-import { until } from '../support/until.ts';
+import { validateCreate } from '../../../gateway/validation/container.ts';
+import { Body } from '../../../gateway/http/engine/body.ts';
+import { hasMoreValues } from '../../../gateway/http/engine/body-values.ts';
+import { bodyValidator } from '../../../gateway/validation/schema.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { routes, type Route } from '../../../schemas/routes.ts';
+import { engines, memoryOwner, serveOwner } from '../../gateway/support.ts';
+import { runGateway, startGround } from '../../integration/gateway/support.ts';
+import { get, halfPost, openRaw, statusOf, type RawConnection } from '../../gateway/sockets.ts';
+import { until } from '../../support/until.ts';
 
 const compute = '/api/v2/compute';
 const enrol = '/api/v2/hosts/enrol';

@@ -4,15 +4,15 @@
  * next owner too; and it can delete at any time.
  */
 import t from 'tap';
-import type { Partition } from '../../actors/runtime/partition.ts';
-import { gonePeers } from '../../actors/domain/tenant/remembered.ts';
-import type { TenantId } from '../../schemas/ids.ts';
-import { limits } from '../../schemas/limits.ts';
-import type { PeerView } from '../../schemas/api/peer.ts';
-import { containerId, operation, specOf, tenantId } from '../actors/support.ts';
-import { createMemorySink, createMemoryStore, MemoryBucket } from '../actors/support/memory-store.ts';
-import { createPartition, writeOf } from '../actors/support/partition.ts';
-import { keysOf, madePeer, peerId } from '../actors/support/vpn.ts';
+import type { Partition } from '../../../actors/runtime/partition.ts';
+import { gonePeers } from '../../../actors/domain/tenant/remembered.ts';
+import type { TenantId } from '../../../schemas/ids.ts';
+import { limits } from '../../../schemas/limits.ts';
+import type { PeerView } from '../../../schemas/api/peer.ts';
+import { containerId, operation, specOf, tenantId } from '../../actors/support.ts';
+import { createMemorySink, createMemoryStore, MemoryBucket } from '../../actors/support/memory-store.ts';
+import { createPartition, writeOf } from '../../actors/support/partition.ts';
+import { keysOf, madePeer, peerId } from '../../actors/support/vpn.ts';
 
 const attacker = tenantId('attacker');
 const neighbour = tenantId('neighbour');

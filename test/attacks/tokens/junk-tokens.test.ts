@@ -4,12 +4,12 @@
  * budget of their key alone.
  */
 import t, { type Test } from 'tap';
-import { newToken } from '../../gateway/vpn/pki/secrets.ts';
-import type { TokenScope } from '../../schemas/api/peer.ts';
-import { limits } from '../../schemas/limits.ts';
-import { memoryOwner, okData, recordingLog, refusal, serveOwner, stoppableClock } from '../gateway/support.ts';
-import { runGateway, startGround, type Environment } from '../integration/gateway/support.ts';
-import { createKey, type TestAlgorithm } from '../gateway/tokens.ts';
+import { newToken } from '../../../gateway/vpn/pki/secrets.ts';
+import type { TokenScope } from '../../../schemas/api/peer.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { memoryOwner, okData, recordingLog, refusal, serveOwner, stoppableClock } from '../../gateway/support.ts';
+import { runGateway, startGround, type Environment } from '../../integration/gateway/support.ts';
+import { createKey, type TestAlgorithm } from '../../gateway/tokens.ts';
 
 const compute = '/api/v2/compute';
 const pac = '/api/forage/pac';

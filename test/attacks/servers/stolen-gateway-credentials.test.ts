@@ -7,14 +7,14 @@ import { join } from 'node:path';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { headers, type NatsConnection } from '@nats-io/transport-node';
 import t from 'tap';
-import { prepareNatsIdentity } from '../../cli/keys/nats-identity.ts';
-import { connectNats } from '../../lib/nats/connection.ts';
-import { bucketPrefix, buckets, bucketStream, keys, streams } from '../../schemas/records/buckets.ts';
-import { encodeAsks, decodeAnswers } from '../../schemas/wire/codec.ts';
-import { subjects } from '../../schemas/wire/subjects.ts';
-import { inboxOf } from '../../lib/nats/inbox.ts';
-import { quietLog } from '../actors/support.ts';
-import { ownerOn, startCluster } from '../integration/actors/support.ts';
+import { prepareNatsIdentity } from '../../../cli/keys/nats-identity.ts';
+import { connectNats } from '../../../lib/nats/connection.ts';
+import { bucketPrefix, buckets, bucketStream, keys, streams } from '../../../schemas/records/buckets.ts';
+import { encodeAsks, decodeAnswers } from '../../../schemas/wire/codec.ts';
+import { subjects } from '../../../schemas/wire/subjects.ts';
+import { inboxOf } from '../../../lib/nats/inbox.ts';
+import { quietLog } from '../../actors/support.ts';
+import { ownerOn, startCluster } from '../../integration/actors/support.ts';
 
 // Before the first test: tap ends a file that has a teardown and nothing to do for a moment.
 const ground = await startCluster(t, 1);

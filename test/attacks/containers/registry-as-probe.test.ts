@@ -6,7 +6,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
-import { startRig } from '../host-agent/support/rig.ts';
+import { startRig } from '../../host-agent/support/rig.ts';
 
 const secret = 'password-of-the-neighbour';
 

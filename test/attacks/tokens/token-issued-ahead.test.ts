@@ -4,18 +4,18 @@
  * its time has come, also where all tokens of the tenant were revoked since.
  */
 import t from 'tap';
-import { IssuerKeys } from '../../gateway/auth/keys.ts';
-import { Revocations } from '../../gateway/auth/revocations.ts';
-import { Verifier } from '../../gateway/auth/verifier.ts';
-import { revocationOf } from '../../gateway/operator/tenants.ts';
-import type { Clock } from '../../lib/clock.ts';
-import { limits } from '../../schemas/limits.ts';
-import { defaultTenant, type Revocation, type RevocationBody } from '../../schemas/api/tenant.ts';
-import { acme, stateOf } from '../actors/support/records.ts';
-import { read, write } from '../actors/support/vpn.ts';
-import { quietLog } from '../gateway/support.ts';
-import { createIssuer, nowS } from '../gateway/tokens.ts';
-import { temporaryFolder } from '../support/folder.ts';
+import { IssuerKeys } from '../../../gateway/auth/keys.ts';
+import { Revocations } from '../../../gateway/auth/revocations.ts';
+import { Verifier } from '../../../gateway/auth/verifier.ts';
+import { revocationOf } from '../../../gateway/operator/tenants.ts';
+import type { Clock } from '../../../lib/clock.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { defaultTenant, type Revocation, type RevocationBody } from '../../../schemas/api/tenant.ts';
+import { acme, stateOf } from '../../actors/support/records.ts';
+import { read, write } from '../../actors/support/vpn.ts';
+import { quietLog } from '../../gateway/support.ts';
+import { createIssuer, nowS } from '../../gateway/tokens.ts';
+import { temporaryFolder } from '../../support/folder.ts';
 
 const hourS = 3600;
 let aheadMs = 0;

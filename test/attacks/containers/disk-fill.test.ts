@@ -4,9 +4,9 @@
  * ended meanwhile), and its neighbours left alone; unused images make room first.
  */
 import t from 'tap';
-import { pushTestImage } from '../../dev/servers/registry.ts';
-import { startRig, steady } from '../host-agent/support/rig.ts';
-import { until } from '../support/until.ts';
+import { pushTestImage } from '../../../dev/servers/registry.ts';
+import { startRig, steady } from '../../host-agent/support/rig.ts';
+import { until } from '../../support/until.ts';
 
 const MiB = 1024 * 1024;
 const limit = 8 * MiB;

@@ -11,13 +11,13 @@ import { connect, credsAuthenticator, jwtAuthenticator } from '@nats-io/transpor
 import { createUser } from '@nats-io/nkeys';
 import { fmtCreds } from '@nats-io/jwt';
 import t from 'tap';
-import { launchNats, natsConfiguration, natsGreets } from '../../dev/servers/nats.ts';
-import { mintHostUserJwt, prepareNatsIdentity } from '../../cli/keys/nats-identity.ts';
-import { onFreePort, type Server } from '../../dev/process/process.ts';
-import { toolHere } from '../../dev/fetch/tools.ts';
-import { sleep, within } from '../../lib/backoff.ts';
-import { limits } from '../../schemas/limits.ts';
-import { temporaryFolder } from '../support/folder.ts';
+import { launchNats, natsConfiguration, natsGreets } from '../../../dev/servers/nats.ts';
+import { mintHostUserJwt, prepareNatsIdentity } from '../../../cli/keys/nats-identity.ts';
+import { onFreePort, type Server } from '../../../dev/process/process.ts';
+import { toolHere } from '../../../dev/fetch/tools.ts';
+import { sleep, within } from '../../../lib/backoff.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { temporaryFolder } from '../../support/folder.ts';
 
 t.setTimeout(300_000);
 

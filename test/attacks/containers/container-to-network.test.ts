@@ -6,13 +6,13 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { toolHere } from '../../dev/fetch/tools.ts';
-import { parseEgressRules } from '../../host-agent/network/egress.ts';
-import { deniedPackets, firewallRules } from '../../host-agent/network/firewall-rules.ts';
-import { temporaryFolder } from '../support/folder.ts';
-import { createMachine, type Machine } from '../support/machine.ts';
-import { eventually } from '../e2e/support/eventually.ts';
-import { inCi, skipWithoutTools } from '../support/tools.ts';
+import { toolHere } from '../../../dev/fetch/tools.ts';
+import { parseEgressRules } from '../../../host-agent/network/egress.ts';
+import { deniedPackets, firewallRules } from '../../../host-agent/network/firewall-rules.ts';
+import { temporaryFolder } from '../../support/folder.ts';
+import { createMachine, type Machine } from '../../support/machine.ts';
+import { eventually } from '../../e2e/support/eventually.ts';
+import { inCi, skipWithoutTools } from '../../support/tools.ts';
 
 t.setTimeout(120_000);
 

@@ -5,12 +5,12 @@
  */
 import { randomBytes } from 'node:crypto';
 import t from 'tap';
-import { fileWriter } from '../gateway/vpn/pki/support.ts';
-import { openssl } from '../integration/gateway/vpn/openssl.ts';
-import { serveOwner } from '../gateway/support.ts';
-import { runGateway, startGround } from '../integration/gateway/support.ts';
-import { decidingOwner } from '../gateway/vpn/owner.ts';
-import { skipWithoutTools } from '../support/tools.ts';
+import { fileWriter } from '../../gateway/vpn/pki/support.ts';
+import { openssl } from '../../integration/gateway/vpn/openssl.ts';
+import { serveOwner } from '../../gateway/support.ts';
+import { runGateway, startGround } from '../../integration/gateway/support.ts';
+import { decidingOwner } from '../../gateway/vpn/owner.ts';
+import { skipWithoutTools } from '../../support/tools.ts';
 
 t.setTimeout(120_000);
 

@@ -6,11 +6,11 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { routes, type Route } from '../../schemas/routes.ts';
-import { memoryOwner, serveOwner } from '../gateway/support.ts';
-import { runGateway, startGround } from '../integration/gateway/support.ts';
-import { createIssuer } from '../gateway/tokens.ts';
-import { temporaryFolder } from '../support/folder.ts';
+import { routes, type Route } from '../../../schemas/routes.ts';
+import { memoryOwner, serveOwner } from '../../gateway/support.ts';
+import { runGateway, startGround } from '../../integration/gateway/support.ts';
+import { createIssuer } from '../../gateway/tokens.ts';
+import { temporaryFolder } from '../../support/folder.ts';
 
 // Before the first test: tap ends a file that has a teardown and nothing to do for a moment.
 const ground = await startGround(t);

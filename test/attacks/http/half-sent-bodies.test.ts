@@ -4,12 +4,12 @@
  * requests must be answered while all of them are open.
  */
 import t, { type Test } from 'tap';
-import { limits } from '../../schemas/limits.ts';
-import { hiddenRequest } from '../gateway/smuggling.ts';
-import { engines, memoryOwner, serveOwner } from '../gateway/support.ts';
-import { runGateway, startGround } from '../integration/gateway/support.ts';
-import { get, halfPost, openRaw, statusOf, type RawConnection } from '../gateway/sockets.ts';
-import { until } from '../support/until.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { hiddenRequest } from '../../gateway/smuggling.ts';
+import { engines, memoryOwner, serveOwner } from '../../gateway/support.ts';
+import { runGateway, startGround } from '../../integration/gateway/support.ts';
+import { get, halfPost, openRaw, statusOf, type RawConnection } from '../../gateway/sockets.ts';
+import { until } from '../../support/until.ts';
 
 const compute = '/api/v2/compute';
 const count = limits.requestsInFlight + 1;

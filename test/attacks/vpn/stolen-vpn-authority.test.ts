@@ -4,11 +4,11 @@
  * network needs is not.
  */
 import t from 'tap';
-import { newSerial } from '../../gateway/vpn/pki/secrets.ts';
-import { domainOfPeers, issueCa, issueClient, issueServer, publicKeyPemOf } from '../../gateway/vpn/pki/x509.ts';
-import { aroundNow, crlUrl, fileWriter, newRsaPem } from '../gateway/vpn/pki/support.ts';
-import { openssl } from '../integration/gateway/vpn/openssl.ts';
-import { skipWithoutTools } from '../support/tools.ts';
+import { newSerial } from '../../../gateway/vpn/pki/secrets.ts';
+import { domainOfPeers, issueCa, issueClient, issueServer, publicKeyPemOf } from '../../../gateway/vpn/pki/x509.ts';
+import { aroundNow, crlUrl, fileWriter, newRsaPem } from '../../gateway/vpn/pki/support.ts';
+import { openssl } from '../../integration/gateway/vpn/openssl.ts';
+import { skipWithoutTools } from '../../support/tools.ts';
 
 t.setTimeout(60_000);
 

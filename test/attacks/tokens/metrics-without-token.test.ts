@@ -8,9 +8,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import t, { type Test } from 'tap';
-import { repositoryRoot } from '../../dev/paths.ts';
-import { metricsListenerOf } from '../../lib/metrics.ts';
-import { temporaryFolder } from '../support/folder.ts';
+import { repositoryRoot } from '../../../dev/paths.ts';
+import { metricsListenerOf } from '../../../lib/metrics.ts';
+import { temporaryFolder } from '../../support/folder.ts';
 
 t.setTimeout(120_000);
 

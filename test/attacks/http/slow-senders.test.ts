@@ -6,18 +6,18 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { makeNatsCertificates } from '../../dev/servers/nats-certificates.ts';
-import { repositoryRoot } from '../../dev/paths.ts';
-import { onFreePort, startServer } from '../../dev/process/process.ts';
-import { run } from '../../dev/process/run.ts';
-import { toolHere } from '../../dev/fetch/tools.ts';
-import { ambiguousRequests, hiddenRequest, misframedChunks } from '../gateway/smuggling.ts';
-import { get, halfPost, openRaw, statusOf } from '../gateway/sockets.ts';
-import { memoryOwner, serveOwner } from '../gateway/support.ts';
-import { runGateway, startGround, type RunningGateway } from '../integration/gateway/support.ts';
-import { temporaryFolder } from '../support/folder.ts';
-import { skipWithoutTools } from '../support/tools.ts';
-import { until } from '../support/until.ts';
+import { makeNatsCertificates } from '../../../dev/servers/nats-certificates.ts';
+import { repositoryRoot } from '../../../dev/paths.ts';
+import { onFreePort, startServer } from '../../../dev/process/process.ts';
+import { run } from '../../../dev/process/run.ts';
+import { toolHere } from '../../../dev/fetch/tools.ts';
+import { ambiguousRequests, hiddenRequest, misframedChunks } from '../../gateway/smuggling.ts';
+import { get, halfPost, openRaw, statusOf } from '../../gateway/sockets.ts';
+import { memoryOwner, serveOwner } from '../../gateway/support.ts';
+import { runGateway, startGround, type RunningGateway } from '../../integration/gateway/support.ts';
+import { temporaryFolder } from '../../support/folder.ts';
+import { skipWithoutTools } from '../../support/tools.ts';
+import { until } from '../../support/until.ts';
 
 const compute = '/api/v2/compute';
 /** By the proxy, for the tests of what is hidden. */
