@@ -1,6 +1,6 @@
 /** Which tables there are, and on which page each stands. */
 import { settings as actorsSettings } from '../../actors/settings.ts';
-import { settings as gatewaySettings } from '../../gateway/settings.ts';
+import { settings as gatewaySettings } from '../../gateway/configuration/settings.ts';
 import { settings as agentSettings } from '../../host-agent/settings.ts';
 import type { Settings } from '../../lib/config.ts';
 import { routes } from '../../schemas/routes.ts';

@@ -7,7 +7,7 @@ import type { PeerTokenView } from '../../schemas/api/peer.ts';
 import { peerOf, succeeded, tenantOf, type Handler } from '../http/call.ts';
 import type { Forage } from './vpn.ts';
 import { keyringOf } from './service/keyring.ts';
-import type { NewPeer } from './service/peers.ts';
+import type { NewPeer } from './service/peers/peers.ts';
 import { refusing } from './service/refusal.ts';
 import type { PeerTokenSettings } from '../validation/peer-token.ts';
 import { newPassword } from './pki/secrets.ts';

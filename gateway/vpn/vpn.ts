@@ -11,9 +11,9 @@ import { createVpnActors, type VpnActors } from './service/actors.ts';
 import { Artifacts } from './service/artifacts.ts';
 import type { Keyring } from './service/keyring.ts';
 import { createForageMeters, type ForageMeters } from './metrics.ts';
-import { NetworkKeeper } from './service/networks.ts';
-import { PeerMaker } from './service/peers.ts';
-import { RevocationLists } from './service/revocation-lists.ts';
+import { NetworkKeeper } from './service/networks/networks.ts';
+import { PeerMaker } from './service/peers/peers.ts';
+import { RevocationLists } from './service/networks/revocation-lists.ts';
 
 export interface Forage {
   readonly actors: VpnActors;

@@ -11,7 +11,7 @@ import { writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import t, { type Test } from 'tap';
 import { repositoryRoot } from '../../../dev/paths.ts';
-import { issuersOf, settings, trustedProxies } from '../../../gateway/settings.ts';
+import { issuersOf, settings, trustedProxies } from '../../../gateway/configuration/settings.ts';
 import { sleep } from '../../../lib/backoff.ts';
 import { readSettings } from '../../../lib/config.ts';
 import { promtoolFindings } from '../../support/promtool.ts';

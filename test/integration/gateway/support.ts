@@ -10,7 +10,7 @@ import { serveReads } from '../../../actors/endpoints/reads.ts';
 import { startNats, type Nats } from '../../../dev/servers/nats.ts';
 import type { EngineName } from '../../../gateway/http/engine/engine.ts';
 import { startGateway, type Gateway } from '../../../gateway/gateway.ts';
-import { issuersOf, settings } from '../../../gateway/settings.ts';
+import { issuersOf, settings } from '../../../gateway/configuration/settings.ts';
 import type { Polls } from '../../../gateway/streams/host.ts';
 import { sleep } from '../../../lib/backoff.ts';
 import { systemClock, type Clock } from '../../../lib/clock.ts';

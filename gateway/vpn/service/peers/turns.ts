@@ -4,10 +4,10 @@
  * as often as for anything. So of each tenant a few are under way at a time: the next tenant's key
  * waits for no more than those, and finds an address.
  */
-import type { Clock } from '../../../lib/clock.ts';
-import type { TenantId } from '../../../schemas/ids.ts';
-import { limits } from '../../../schemas/limits.ts';
-import { PoolBusy } from '../pki/pool.ts';
+import type { Clock } from '../../../../lib/clock.ts';
+import type { TenantId } from '../../../../schemas/ids.ts';
+import { limits } from '../../../../schemas/limits.ts';
+import { PoolBusy } from '../../pki/pool.ts';
 
 interface Line {
   underWay: number;

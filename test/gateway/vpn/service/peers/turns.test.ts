@@ -1,9 +1,9 @@
 import t from 'tap';
-import { TenantTurns } from '../../../../gateway/vpn/service/turns.ts';
-import { PoolBusy } from '../../../../gateway/vpn/pki/pool.ts';
-import { systemClock } from '../../../../lib/clock.ts';
-import type { TenantId } from '../../../../schemas/ids.ts';
-import { limits } from '../../../../schemas/limits.ts';
+import { TenantTurns } from '../../../../../gateway/vpn/service/peers/turns.ts';
+import { PoolBusy } from '../../../../../gateway/vpn/pki/pool.ts';
+import { systemClock } from '../../../../../lib/clock.ts';
+import type { TenantId } from '../../../../../schemas/ids.ts';
+import { limits } from '../../../../../schemas/limits.ts';
 
 const [acme, other] = ['acme' as TenantId, 'other' as TenantId];
 const later = (): number => systemClock.monotonicMs() + 60_000;

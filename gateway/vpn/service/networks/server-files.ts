@@ -2,17 +2,17 @@
  * What the VPN server is given: its keys, and the peers that it lets in, read from the network's
  * leases.
  */
-import { addressAt, parseCidr } from '../../../schemas/cidr.ts';
-import type { LeaseRecord, NetworkRecord, PeerOnServer } from '../../../schemas/api/network.ts';
-import { standingOf } from '../../../schemas/api/peer.ts';
-import type { Clock } from '../../../lib/clock.ts';
-import { serverNftables, type FilteredPeer } from '../render/nftables.ts';
-import { serverSwanctl } from '../render/swanctl.ts';
-import { serverConf, type WireguardPeer } from '../render/wireguard.ts';
-import type { Asker, VpnActors } from './actors.ts';
+import { addressAt, parseCidr } from '../../../../schemas/cidr.ts';
+import type { LeaseRecord, NetworkRecord, PeerOnServer } from '../../../../schemas/api/network.ts';
+import { standingOf } from '../../../../schemas/api/peer.ts';
+import type { Clock } from '../../../../lib/clock.ts';
+import { serverNftables, type FilteredPeer } from '../../render/nftables.ts';
+import { serverSwanctl } from '../../render/swanctl.ts';
+import { serverConf, type WireguardPeer } from '../../render/wireguard.ts';
+import type { Asker, VpnActors } from '../actors.ts';
 import { networkPlace } from './authority.ts';
-import type { Keyring } from './keyring.ts';
-import type { LeasePage } from '../../../schemas/wire/answers.ts';
+import type { Keyring } from '../keyring.ts';
+import type { LeasePage } from '../../../../schemas/wire/answers.ts';
 
 /** A peer that may come in now. */
 interface Admitted extends PeerOnServer {

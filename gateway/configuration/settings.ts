@@ -12,18 +12,18 @@ import {
   optionalText,
   readSettingFile,
   text,
-} from '../lib/config.ts';
-import type { Configuration } from '../lib/config.ts';
-import { DecodeError, decoder } from '../lib/decode.ts';
-import { logLevels } from '../lib/log.ts';
-import { limits } from '../schemas/limits.ts';
-import { algorithms, type Algorithm, type Issuer } from './auth/claims.ts';
-import type { KeySource } from './auth/keys.ts';
-import type { RedisAccess } from './auth/redis.ts';
-import { isBaseUrl } from './vpn/render/links.ts';
-import { isNetworkName, type NetworkName } from '../schemas/ids.ts';
-import { engineNames } from './http/engine/engine.ts';
-import { parseVaultKeys, type VaultKey } from './vpn/pki/vault.ts';
+} from '../../lib/config.ts';
+import type { Configuration } from '../../lib/config.ts';
+import { DecodeError, decoder } from '../../lib/decode.ts';
+import { logLevels } from '../../lib/log.ts';
+import { limits } from '../../schemas/limits.ts';
+import { algorithms, type Algorithm, type Issuer } from '../auth/claims.ts';
+import type { KeySource } from '../auth/keys.ts';
+import type { RedisAccess } from '../auth/redis.ts';
+import { isBaseUrl } from '../vpn/render/links.ts';
+import { isNetworkName, type NetworkName } from '../../schemas/ids.ts';
+import { engineNames } from '../http/engine/engine.ts';
+import { parseVaultKeys, type VaultKey } from '../vpn/pki/vault.ts';
 
 export const settings = {
   HTTP_HOST: text('Address the API listens on.', { fallback: '127.0.0.1' }),

@@ -1,12 +1,12 @@
 import t from 'tap';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { issuersOf, publicUrlOf, redisAccessOf, settings } from '../../gateway/settings.ts';
-import { settings as agentSettings } from '../../host-agent/settings.ts';
-import { ConfigurationError, readSettings } from '../../lib/config.ts';
-import { temporaryFolder } from '../support/folder.ts';
-import { linksOf } from '../../gateway/vpn/render/links.ts';
-import { subjectWith } from './vpn/support.ts';
+import { issuersOf, publicUrlOf, redisAccessOf, settings } from '../../../gateway/configuration/settings.ts';
+import { settings as agentSettings } from '../../../host-agent/settings.ts';
+import { ConfigurationError, readSettings } from '../../../lib/config.ts';
+import { temporaryFolder } from '../../support/folder.ts';
+import { linksOf } from '../../../gateway/vpn/render/links.ts';
+import { subjectWith } from '../vpn/support.ts';
 
 t.test('every public URL that is taken can be written into files', (t) => {
   const taken: Readonly<Record<string, string>> = {

@@ -4,15 +4,15 @@
  * actor's clock, which never goes back, so that of two gateways' lists the one with the higher
  * number is the newer.
  */
-import { limits } from '../../../schemas/limits.ts';
-import type { NetworkName } from '../../../schemas/ids.ts';
-import type { RevocationEntry } from '../../../schemas/api/network.ts';
-import type { Clock } from '../../../lib/clock.ts';
-import type { Asker, VpnActors } from './actors.ts';
+import { limits } from '../../../../schemas/limits.ts';
+import type { NetworkName } from '../../../../schemas/ids.ts';
+import type { RevocationEntry } from '../../../../schemas/api/network.ts';
+import type { Clock } from '../../../../lib/clock.ts';
+import type { Asker, VpnActors } from '../actors.ts';
 import { authorityOf } from './authority.ts';
-import type { Keyring } from './keyring.ts';
+import type { Keyring } from '../keyring.ts';
 import type { NetworkKeeper } from './networks.ts';
-import type { RevocationLines } from '../../../schemas/wire/answers.ts';
+import type { RevocationLines } from '../../../../schemas/wire/answers.ts';
 
 interface Kept {
   readonly list: Promise<Uint8Array>;

@@ -2,27 +2,27 @@
  * Creates peers and replaces their keys. Each is a few steps at actors in two partitions; a crash
  * in between leaves at most a reservation, which lapses (docs/adr/0007-vpn-peers.md).
  */
-import { limits } from '../../../schemas/limits.ts';
-import { addressAt, parseCidr } from '../../../schemas/cidr.ts';
-import type { NetworkName, PeerId, PeerTokenId, TenantId } from '../../../schemas/ids.ts';
-import { servesTenant } from '../../../schemas/api/network.ts';
-import type { NetworkRecord, Reservation, Sealed } from '../../../schemas/api/network.ts';
-import { standingOf } from '../../../schemas/api/peer.ts';
-import type { PeerKeys, PeerRecord, PeerToken, SecretPlace, TokenScope } from '../../../schemas/api/peer.ts';
-import type { Clock } from '../../../lib/clock.ts';
-import { succeeded } from '../../http/call.ts';
-import { newPassword, newToken } from '../pki/secrets.ts';
-import { domainOfPeers } from '../pki/x509.ts';
-import { failure, invalid } from '../../http/respond.ts';
-import type { PeerSettings } from '../../validation/peer.ts';
-import { bodyOf, type Asker, type VpnActors } from './actors.ts';
-import { authorityOf, crlUrl } from './authority.ts';
-import type { Keyring } from './keyring.ts';
-import { Refusal } from './refusal.ts';
-import { isRenewalDue } from './renewal.ts';
+import { limits } from '../../../../schemas/limits.ts';
+import { addressAt, parseCidr } from '../../../../schemas/cidr.ts';
+import type { NetworkName, PeerId, PeerTokenId, TenantId } from '../../../../schemas/ids.ts';
+import { servesTenant } from '../../../../schemas/api/network.ts';
+import type { NetworkRecord, Reservation, Sealed } from '../../../../schemas/api/network.ts';
+import { standingOf } from '../../../../schemas/api/peer.ts';
+import type { PeerKeys, PeerRecord, PeerToken, SecretPlace, TokenScope } from '../../../../schemas/api/peer.ts';
+import type { Clock } from '../../../../lib/clock.ts';
+import { succeeded } from '../../../http/call.ts';
+import { newPassword, newToken } from '../../pki/secrets.ts';
+import { domainOfPeers } from '../../pki/x509.ts';
+import { failure, invalid } from '../../../http/respond.ts';
+import type { PeerSettings } from '../../../validation/peer.ts';
+import { bodyOf, type Asker, type VpnActors } from '../actors.ts';
+import { authorityOf, crlUrl } from '../networks/authority.ts';
+import type { Keyring } from '../keyring.ts';
+import { Refusal } from '../refusal.ts';
+import { isRenewalDue } from '../renewal.ts';
 import { TenantTurns } from './turns.ts';
-import type { AnswerOf } from '../../../schemas/wire/asks.ts';
-import { decodeAnswer } from '../../../lib/rpc/decode.ts';
+import type { AnswerOf } from '../../../../schemas/wire/asks.ts';
+import { decodeAnswer } from '../../../../lib/rpc/decode.ts';
 
 export interface PeerMakerOptions {
   readonly actors: VpnActors;

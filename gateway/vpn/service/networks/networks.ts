@@ -1,17 +1,17 @@
 /** Networks: their keys, and the certificates of their authority and server, kept fresh. */
-import { limits } from '../../../schemas/limits.ts';
-import type { NetworkName } from '../../../schemas/ids.ts';
-import type { KeptCertificate, NetworkRecord, NetworkSettings } from '../../../schemas/api/network.ts';
-import type { Clock } from '../../../lib/clock.ts';
-import { succeeded } from '../../http/call.ts';
-import type { Outcome } from '../../../lib/rpc/coalescer.ts';
-import { bodyOf, type Asker, type VpnActors } from './actors.ts';
+import { limits } from '../../../../schemas/limits.ts';
+import type { NetworkName } from '../../../../schemas/ids.ts';
+import type { KeptCertificate, NetworkRecord, NetworkSettings } from '../../../../schemas/api/network.ts';
+import type { Clock } from '../../../../lib/clock.ts';
+import { succeeded } from '../../../http/call.ts';
+import type { Outcome } from '../../../../lib/rpc/coalescer.ts';
+import { bodyOf, type Asker, type VpnActors } from '../actors.ts';
 import { authorityOf, crlUrl, networkPlace } from './authority.ts';
-import type { Keyring } from './keyring.ts';
-import { Refusal } from './refusal.ts';
-import { failure } from '../../http/respond.ts';
-import type { AskedSettings, NetworkToMake } from '../../validation/network.ts';
-import { isRenewalDue } from './renewal.ts';
+import type { Keyring } from '../keyring.ts';
+import { Refusal } from '../refusal.ts';
+import { failure } from '../../../http/respond.ts';
+import type { AskedSettings, NetworkToMake } from '../../../validation/network.ts';
+import { isRenewalDue } from '../renewal.ts';
 
 export interface NetworkKeeperOptions {
   readonly actors: VpnActors;

@@ -1,7 +1,7 @@
 /** Files that are asked for again and again, and are sent when they have changed. */
 import { createHash } from 'node:crypto';
-import type { Call } from '../../http/call.ts';
-import type { Result } from '../../http/respond.ts';
+import type { Call } from './call.ts';
+import type { Result } from './respond.ts';
 
 /** A strong one: the bytes are the same where it is. RFC 9110 section 8.8.3. */
 const etagOf = (content: string | Uint8Array): string =>
