@@ -1,8 +1,7 @@
 /**
- * Debian packages without touching the system: apt with its own lists and archive folders
- * downloads, `dpkg -x` unpacks. Needs no root. The machine's own sources say from where, and its
- * own package database says which libraries are there already, so that only what is missing comes
- * along.
+ * Fetches Debian packages without changing the system: apt downloads into package lists and
+ * archives of its own, `dpkg -x` unpacks. Needs no root. apt reads the machine's own sources, and
+ * the machine's package database, so it downloads only what the machine lacks.
  */
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,13 +17,11 @@ export interface AptSource {
   readonly uris: readonly string[];
   readonly suites: readonly string[];
   readonly components: readonly string[];
-  /** As it stands in the source: a path, fingerprints, or a whole key over several lines. */
+  /** As written in the source: a path, fingerprints, or a whole key over several lines. */
   readonly signedBy: string | undefined;
 }
 
-/**
- * Which of a distribution's suites a package comes from: the machine's own release, or the newest.
- */
+/** Where a package comes from: the machine's own release, or Debian's newest packages. */
 export type Suite = 'release' | 'sid';
 
 export interface Release {
@@ -39,7 +36,7 @@ export function parseOsRelease(text: string): Release | undefined {
   return id === undefined || codename === undefined ? undefined : { id, codename };
 }
 
-/** The binary sources of a `.list` file (sources.list(5), one line each). */
+/** Parses the binary sources of a `.list` file (sources.list(5), one line each). */
 export function parseListFile(text: string): AptSource[] {
   return text.split('\n').flatMap((line) => {
     const match = /^deb\s+(?:\[([^\]]*)\]\s+)?(\S+)\s+(\S+)\s+([^#]+)/.exec(line.trim());
@@ -50,7 +47,7 @@ export function parseListFile(text: string): AptSource[] {
   });
 }
 
-/** The binary sources of a `.sources` file (deb822 stanzas). */
+/** Parses the binary sources of a `.sources` file (deb822 stanzas). */
 export function parseSourcesFile(text: string): AptSource[] {
   const withoutComments = text.replace(/^#.*\n?/gm, '');
   return withoutComments.split(/\n\s*\n/).flatMap((stanza) => {
@@ -65,8 +62,8 @@ export function parseSourcesFile(text: string): AptSource[] {
 }
 
 /**
- * The sources to use: the distribution's own and nobody else's, for sid made from the one that
- * carries the machine's release. Empty where the machine has none that fits.
+ * Selects the distribution's own sources; third-party ones are left out. The source for sid is
+ * derived from the one that carries the machine's release. Empty if no source fits.
  */
 export function sourcesFor(suite: Suite, release: Release, all: readonly AptSource[]): AptSource[] {
   const rolling = ['testing', 'unstable', 'sid'];
@@ -128,8 +125,8 @@ interface PrivateApt {
 }
 
 /**
- * Writes the folders and configuration under which apt sees the machine's packages but changes none
- * of its files.
+ * Writes folders and a configuration with which apt reads the machine's package database but
+ * changes none of its files.
  */
 function preparePrivateApt(suite: Suite, cacheFolder: string): PrivateApt {
   const release = parseOsRelease(
@@ -141,11 +138,11 @@ function preparePrivateApt(suite: Suite, cacheFolder: string): PrivateApt {
       }
     })(),
   );
-  if (release === undefined) throw new AptUnavailable('this is not a Debian-like system');
+  if (release === undefined) throw new AptUnavailable('this system is not Debian or derived from it');
   const sources = sourcesFor(suite, release, readMachineSources());
   if (sources.length === 0) {
     throw new AptUnavailable(
-      `the machine's apt sources hold none for ${suite === 'sid' ? 'Debian' : release.codename}`,
+      `the machine's apt sources name none for ${suite === 'sid' ? 'Debian' : release.codename}`,
     );
   }
   const folder = join(cacheFolder, 'apt', suite);
@@ -160,18 +157,18 @@ function preparePrivateApt(suite: Suite, cacheFolder: string): PrivateApt {
       `Dir::Etc::SourceParts "${join(folder, 'parts')}";`,
       `Dir::State::Lists "${join(folder, 'lists')}";`,
       `Dir::Cache "${join(folder, 'cache')}";`,
-      // Container images turn these off, and then each call of apt-get parses all lists.
+      // Container images often disable these caches; without them each call of apt-get parses all
+      // lists.
       'Dir::Cache::pkgcache "pkgcache.bin";',
       'Dir::Cache::srcpkgcache "srcpkgcache.bin";',
       'Acquire::GzipIndexes "false";',
-      // The machine's hooks belong to the machine's own package operations.
+      // The machine's hooks are meant for the machine's own package operations.
       '#clear APT::Update::Pre-Invoke;',
       '#clear APT::Update::Post-Invoke;',
       '#clear APT::Update::Post-Invoke-Success;',
       '#clear DPkg::Pre-Install-Pkgs;',
       'Debug::NoLocking "true";',
-      // The user _apt can't write into folders of ours; what comes is verified by signature all the
-      // same.
+      // The user _apt can't write into our folders. apt still verifies signatures.
       'APT::Sandbox::User "root";',
       'Acquire::Languages "none";',
       'Acquire::Retries "2";',
@@ -211,8 +208,8 @@ async function updateLists(config: PrivateApt, force: boolean): Promise<void> {
 }
 
 /**
- * Downloads the packages, with what they need and the machine lacks, and unpacks them as `prefix`.
- * The prefix appears whole or not at all. The caller holds the lock of the suite.
+ * Downloads the packages, with the dependencies that the machine lacks, and unpacks them into
+ * `prefix`, which appears only when it is complete. The caller holds the lock of the suite.
  */
 export async function unpackPackages(
   packages: readonly string[],
@@ -223,7 +220,7 @@ export async function unpackPackages(
   const config = preparePrivateApt(suite, cacheFolder);
   const archives = join(config.folder, 'cache', 'archives');
   const debs = (): string[] => readdirSync(archives).filter((name) => name.endsWith('.deb'));
-  // What is left of an earlier download would be unpacked too.
+  // Packages left by an earlier download would be unpacked too.
   for (const name of debs()) rmSync(join(archives, name));
 
   const install = ['-y', '--download-only', '--no-install-recommends', '--reinstall', 'install', ...packages];
@@ -231,7 +228,7 @@ export async function unpackPackages(
   try {
     await apt(config, install, downloadDeadlineMs);
   } catch {
-    // Lists of yesterday name packages that the archive has replaced since.
+    // Outdated lists may name packages that the archive has replaced since.
     await updateLists(config, true);
     await apt(config, install, downloadDeadlineMs);
   }
@@ -250,7 +247,7 @@ export async function unpackPackages(
   }
 }
 
-/** The last resort, as root: installs from the machine's release. */
+/** The last resort: as root, installs the packages into the system, from the machine's release. */
 export async function installPackages(packages: readonly string[]): Promise<void> {
   if (process.getuid?.() !== 0) throw new AptUnavailable('installing packages needs root');
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', LC_ALL: 'C.UTF-8' };

@@ -1,7 +1,6 @@
 /**
- * Node of each supported line, for the tests that run `npm start` on all of them: the oldest
- * supported release of a line where that was to be had, from the npm packages that carry Node's
- * own binaries.
+ * Fetches an old release of each supported Node line, for the tests that run `npm start` on all of
+ * them. The binaries come from the npm packages that carry them; not every release is there.
  */
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -15,8 +14,8 @@ const installDeadlineMs = 300_000;
 const lockDeadlineMs = 900_000;
 
 /**
- * Resolves to the folder of the executable, to stand first on PATH.
- * @throws where npm has no binary for this machine.
+ * Resolves to the folder that holds the executable, to be put first on PATH.
+ * @throws Error if npm has no binary for this machine.
  */
 export async function nodeFolder(line: NodeLine, cacheFolder: string): Promise<string> {
   const version = nodeVersions[line];
@@ -34,7 +33,7 @@ export async function nodeFolder(line: NodeLine, cacheFolder: string): Promise<s
       deadlineMs: installDeadlineMs,
     });
     if (installed.code !== 0) throw new Error(`npm install ${name}@${version}: ${installed.stderr.slice(-1000)}`);
-    // The package has headers and npm too: the executable's folder is all that is kept.
+    // The package also has headers and npm; only the executable's folder is kept.
     renameSync(dirname(join(temporary, 'node_modules', name, 'bin/node')), folder);
     return folder;
   } finally {

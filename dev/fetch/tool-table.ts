@@ -1,39 +1,40 @@
-/** Which servers and programs Longshore needs beside Node, and how each can be had. */
+/** The servers and programs that Longshore needs besides Node, and how to obtain each. */
 import type { Suite } from './apt.ts';
 
 export type Version = readonly [major: number, minor: number];
 
 export interface ToolEntry {
-  /** Names the executable, before all else. */
+  /**
+   * Environment variable with the path of the executable; it overrides every other way to find the
+   * tool.
+   */
   readonly variable: string;
-  /** All must be found for the tool to count as found; the first is the tool itself. */
+  /** The tool counts as found only if all of these are; the first is the tool itself. */
   readonly executables: readonly string[];
-  /** Undefined where a tool does not tell its version: that it runs is enough. */
+  /** Undefined if the tool does not print a version; then it only has to run. */
   readonly minimum: Version | undefined;
   readonly versionArguments: readonly string[];
-  /** Its first two groups are the version, where there is a minimum. */
+  /** Its first two groups are the version, if there is a minimum. */
   readonly versionPattern: RegExp;
-  /** Copied into container images, where there are no libraries. */
-  readonly static?: true;
   /**
-   * What must lie beside it, seen from the root of its installation: what it loads while it runs.
+   * The executable must be statically linked, because it is copied into container images without
+   * libraries.
    */
+  readonly static?: true;
+  /** Files that the tool loads while it runs, relative to the root of its installation. */
   readonly files?: readonly string[];
   /**
-   * Folders of its executables, seen from the root of its installation, where they are on nobody's
-   * PATH.
+   * Folders of its executables that are usually not on PATH, relative to the root of its
+   * installation.
    */
   readonly folders?: readonly string[];
-  /**
-   * Nothing but tests of a part uses it: where it can't be had, these are skipped (but never in
-   * CI).
-   */
+  /** Only some tests use it. They are skipped if it can't be obtained (in CI they fail). */
   readonly optional?: true;
-  /** Nothing but `npm run bench` uses it. */
+  /** Only `npm run bench` uses it. */
   readonly benchmark?: true;
   readonly packages: readonly string[];
   readonly suite: Suite;
-  /** What to do on a system without Debian packages. */
+  /** How to obtain it on a system without Debian packages. */
   readonly elsewhere: string;
 }
 
@@ -41,8 +42,8 @@ export const tools = {
   'nats-server': {
     variable: 'LONGSHORE_NATS_SERVER',
     executables: ['nats-server'],
-    // Atomic batches, per-message TTL and a fence by another subject came with 2.12; older ones
-    // ignore them silently.
+    // Version 2.12 introduced atomic batches, per-message TTL and fences by another subject; older
+    // servers silently ignore them.
     minimum: [2, 12],
     versionArguments: ['--version'],
     versionPattern: /v?(\d+)\.(\d+)\.\d+/,
@@ -178,7 +179,7 @@ export const tools = {
     suite: 'release',
     elsewhere: 'the package "squid" of your distribution',
   },
-  // wg-quick is a script that also runs sysctl.
+  // wg-quick is a script that runs sysctl.
   wg: {
     variable: 'LONGSHORE_WG',
     executables: ['wg', 'wg-quick', 'sysctl'],
@@ -205,7 +206,7 @@ export const tools = {
     variable: 'LONGSHORE_SWANCTL',
     executables: ['swanctl', 'charon-systemd'],
     minimum: [5, 9],
-    // With --version it would ask a daemon.
+    // `--version` would ask a daemon.
     versionArguments: ['--help'],
     versionPattern: /strongSwan (\d+)\.(\d+)\.\d+ swanctl/,
     optional: true,
@@ -250,7 +251,7 @@ export const tools = {
 export type ToolName = keyof typeof tools;
 
 const entryOf = (name: ToolName): ToolEntry => tools[name];
-/** Those that a run of the tests looks for. */
+/** The tools that a test run looks for. */
 export const toolNames = (Object.keys(tools) as ToolName[]).filter((name) => entryOf(name).benchmark !== true);
 export const isOptional = (name: ToolName): boolean => entryOf(name).optional === true;
 
@@ -258,16 +259,16 @@ export const atLeast = (version: Version, minimum: Version): boolean =>
   version[0] > minimum[0] || (version[0] === minimum[0] && version[1] >= minimum[1]);
 
 /**
- * The one message for whoever must help: what is missing, why it could not be had, and the two ways
- * to provide it.
+ * The error for a missing tool: what is missing, why it was not found, and the two ways to provide
+ * it.
  */
 export function missingToolMessage(name: ToolName, entry: ToolEntry, reasons: readonly string[]): string {
   const { minimum, variable, packages, elsewhere, suite } = entry;
   const version = minimum === undefined ? '' : ` ${minimum.join('.')} or newer`;
   return [
-    `${name}${version}${entry.static === true ? ', statically linked,' : ''} is needed and could not be had:`,
+    `${name}${version}${entry.static === true ? ', statically linked,' : ''} is required but could not be found or fetched:`,
     ...reasons.map((reason) => `  - ${reason}`),
     `Install it and put it on PATH: Debian package ${packages.join(' ')}${suite === 'sid' ? ' (from sid)' : ''}; elsewhere: ${elsewhere}.`,
-    `Or name it: ${variable}=/path/to/${name}`,
+    `Or set its path: ${variable}=/path/to/${name}`,
   ].join('\n');
 }

@@ -1,6 +1,7 @@
 /**
- * Finds a tool: named by the environment, on PATH, unpacked in the cache, or fetched into the cache
- * now. The system is changed only where nothing else works and we are root (see `installPackages`).
+ * Finds a tool: its path may be set in the environment; otherwise it is searched on PATH and in the
+ * cache, then fetched into the cache. The system is changed only if nothing else works and this
+ * process runs as root (see `installPackages`).
  */
 import {
   accessSync,
@@ -24,7 +25,7 @@ import { cacheFolder } from '../paths.ts';
 import { atLeast, missingToolMessage, tools, type ToolEntry, type ToolName, type Version } from './tool-table.ts';
 
 const versionDeadlineMs = 20_000;
-/** Longer than the slowest fetch of another process. */
+/** Longer than the slowest fetch by another process. */
 const fetchLockDeadlineMs = 900_000;
 
 export interface Tool {
@@ -32,11 +33,11 @@ export interface Tool {
   readonly path: string;
   readonly version: string;
   readonly origin: 'environment' | 'path' | 'cache' | 'fetched' | 'installed';
-  /** Environment under which the tool and what it starts find their programs and libraries. */
+  /** Environment in which the tool and its child processes find their programs and libraries. */
   readonly env: NodeJS.ProcessEnv;
 }
 
-/** What starting a server needs of its tool. */
+/** The part of a tool that is needed to run it. */
 export type ServerTool = Pick<Tool, 'path' | 'env'>;
 
 export class ToolMissing extends Error {}
@@ -44,15 +45,18 @@ export class ToolMissing extends Error {}
 export interface FindOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly cacheFolder: string;
-  /** False: only look, never download. */
+  /** If false, only searches and never downloads. */
   readonly fetch?: boolean;
-  /** Told before something slow. */
+  /** Called before something slow, with what it is. */
   readonly report?: (what: string) => void;
 }
 
 const systemFolders = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
 
-/** PATH, and the folders of system programs, which a plain user's PATH lacks on Debian. */
+/**
+ * The folders of PATH and those of system programs, which Debian leaves out of an ordinary user's
+ * PATH.
+ */
 const searchFolders = (env: NodeJS.ProcessEnv): string[] => [
   ...new Set([...(env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== ''), ...systemFolders]),
 ];
@@ -71,8 +75,8 @@ function findExecutable(name: string, folders: readonly string[]): string | unde
 }
 
 /**
- * No program interpreter among the ELF program headers: the file needs no dynamic linker. (ELF
- * specification, 64 bit.)
+ * Whether an ELF file has no program interpreter among its program headers, so it needs no dynamic
+ * linker (ELF specification, 64-bit).
  */
 export function isStaticElf(path: string): boolean {
   const head = Buffer.alloc(64 * 1024);
@@ -91,7 +95,10 @@ export function isStaticElf(path: string): boolean {
     .every((at) => head.readUInt32LE(at) !== interpreter);
 }
 
-/** Where programs lie that come with a tool or with the system. */
+/**
+ * Paths of programs, searched on the PATH of `env` and in the system's folders; undefined for each
+ * that is missing.
+ */
 export const executablesOf = (names: readonly string[], env: NodeJS.ProcessEnv): (string | undefined)[] =>
   names.map((name) => findExecutable(name, searchFolders(env)));
 
@@ -103,9 +110,9 @@ async function probe(name: ToolName, path: string, env: NodeJS.ProcessEnv, origi
   try {
     const ran = await run(path, entry.versionArguments, { deadlineMs: versionDeadlineMs, env });
     const match = entry.versionPattern.exec(ran.stdout + ran.stderr);
-    if (match === null) return no(`did not tell its version (${(ran.stderr || ran.stdout).trim().slice(0, 200)})`);
+    if (match === null) return no(`printed no version (${(ran.stderr || ran.stdout).trim().slice(0, 200)})`);
     if (entry.static === true && !isStaticElf(path)) return no('is not statically linked');
-    if (entry.minimum === undefined) return { ok: true, tool: { name, path, version: 'of some version', origin, env } };
+    if (entry.minimum === undefined) return { ok: true, tool: { name, path, version: 'of unknown version', origin, env } };
     const version: Version = [Number(match[1]), Number(match[2])];
     if (!atLeast(version, entry.minimum))
       return no(`version ${version.join('.')} is older than ${entry.minimum.join('.')}`);
@@ -124,7 +131,10 @@ const withPath = (env: NodeJS.ProcessEnv, folders: readonly string[]): NodeJS.Pr
 const ownFolders = (entry: ToolEntry, root: string): string[] =>
   (entry.folders ?? []).map((folder) => join(root, folder));
 
-/** The environment of an unpacked prefix: its programs first, its libraries beside the system's. */
+/**
+ * The environment for tools of an unpacked prefix: its programs first on PATH, its libraries before
+ * the system's.
+ */
 function prefixEnvironment(
   entry: ToolEntry,
   prefix: string,
@@ -160,14 +170,14 @@ function prefixEnvironment(
 }
 
 /**
- * What a package's installation scripts would have done: pick one of iptables' two variants. The
- * machine's firewall has both beside each other, and a packet passes only where both let it, so
- * rules belong where rules are already.
+ * Picks one of the two iptables variants, as the package's installation scripts would. The kernel
+ * applies the rules of both, and a packet must pass both, so this picks the one that already holds
+ * rules.
  */
 async function linkIptables(prefix: string, env: NodeJS.ProcessEnv): Promise<void> {
   const folder = join(prefix, 'usr/sbin');
   if (!existsSync(join(folder, 'iptables-nft'))) return;
-  // Root alone may ask, and root alone will use it.
+  // Only root can list rules, and only root runs iptables.
   if (process.getuid?.() !== 0 && existsSync(join(folder, 'iptables'))) return;
   const legacyTables = readIfThere('/proc/net/ip_tables_names');
   const rules = async (variant: string, table: string): Promise<string[] | undefined> => {
@@ -177,7 +187,7 @@ async function linkIptables(prefix: string, env: NodeJS.ProcessEnv): Promise<voi
     });
     return ran.code === 0 ? ran.stdout.trim().split('\n') : undefined;
   };
-  // To ask for the rules of the old variant makes its tables, so only where they are.
+  // Listing rules of the legacy variant would create its tables, so it is asked only if they exist.
   const legacyRules = /^filter$/m.test(legacyTables) ? ((await rules('legacy', 'filter')) ?? []) : [];
   const legacyIsUsed = legacyRules.some((rule) => !/^-P \w+ ACCEPT$/.test(rule));
   const variant = !legacyIsUsed && (await rules('nft', 'nat')) !== undefined ? 'nft' : 'legacy';
@@ -195,7 +205,7 @@ function readIfThere(path: string): string {
   }
 }
 
-/** At no moment is there no link: another process may be starting the program. */
+/** Replaces the link atomically: another process may be starting the program. */
 function relink(target: string, path: string): void {
   const temporary = `${path}.new-${process.pid}`;
   rmSync(temporary, { force: true });
@@ -219,9 +229,9 @@ async function probePrefix(
     (executable) => findExecutable(executable, surroundings.folders) === undefined,
   );
   const path = findExecutable(entry.executables[0]!, surroundings.folders);
-  if (missing !== undefined || path === undefined) return { ok: false, reason: `${prefix}: holds no ${missing}` };
+  if (missing !== undefined || path === undefined) return { ok: false, reason: `${prefix}: ${missing} is missing` };
   const absent = absentFile(entry, prefix);
-  if (absent !== undefined) return { ok: false, reason: `${prefix}: holds no ${absent}` };
+  if (absent !== undefined) return { ok: false, reason: `${prefix}: ${absent} is missing` };
   return probe(name, path, surroundings.env, origin);
 }
 
@@ -232,13 +242,13 @@ async function probePath(name: ToolName, env: NodeJS.ProcessEnv, origin: Tool['o
   const path = findExecutable(entry.executables[0]!, folders);
   if (missing !== undefined || path === undefined) return { ok: false, reason: `no ${missing} on PATH` };
   const absent = absentFile(entry, '/');
-  if (absent !== undefined) return { ok: false, reason: `${path}: there is no /${absent}` };
+  if (absent !== undefined) return { ok: false, reason: `${path}: /${absent} is missing` };
   return probe(name, path, withPath(env, folders), origin);
 }
 
 /**
- * Finds the tool, fetching it when `fetch` is not false.
- * @throws ToolMissing whose message says what to install and which variable names it.
+ * Finds the tool; fetches it unless `fetch` is false.
+ * @throws ToolMissing with a message that says what to install and which variable sets the path.
  */
 export async function findTool(name: ToolName, options: FindOptions): Promise<Tool> {
   const entry: ToolEntry = tools[name];
@@ -254,7 +264,7 @@ export async function findTool(name: ToolName, options: FindOptions): Promise<To
   if (named !== undefined && named !== '') {
     const folders = [dirname(named), ...searchFolders(env)];
     const tool = take(await probe(name, named, withPath(env, folders), 'environment'));
-    // Whoever names a tool wants that one: another in its place would hide the mistake.
+    // No fallback: using another tool than the one set would hide a mistake.
     if (tool === undefined) throw new ToolMissing(missingToolMessage(name, entry, reasons));
     return tool;
   }
@@ -275,7 +285,7 @@ export async function findTool(name: ToolName, options: FindOptions): Promise<To
     `fetching ${name}`,
   );
   try {
-    // Another process may have fetched it while this one waited.
+    // Another process may have fetched it in the meantime.
     const meanwhile = await fromCache();
     if (meanwhile !== undefined) return meanwhile;
     options.report?.(`fetching ${name} (Debian package ${entry.packages.join(', ')})`);
@@ -304,10 +314,10 @@ async function fetchTool(name: ToolName, entry: ToolEntry, options: FindOptions,
 }
 
 async function installTool(name: ToolName, entry: ToolEntry, options: FindOptions): Promise<Probe> {
-  // A package of sid would pull the machine's C library along.
-  if (entry.suite === 'sid') return { ok: false, reason: 'not installed into this system, since it comes from sid' };
+  // A package from sid would upgrade the machine's C library.
+  if (entry.suite === 'sid') return { ok: false, reason: 'not installed into this system, because it comes from sid' };
   try {
-    options.report?.(`installing ${entry.packages.join(', ')} into this system, since unpacking did not work`);
+    options.report?.(`installing ${entry.packages.join(', ')} into this system, because unpacking failed`);
     await installPackages(entry.packages);
   } catch (error) {
     return { ok: false, reason: `installing: ${(error as Error).message}` };
@@ -316,8 +326,8 @@ async function installTool(name: ToolName, entry: ToolEntry, options: FindOption
 }
 
 /**
- * The tool with this process's environment and cache: for tests and for whoever starts one server
- * by hand.
+ * Finds a tool with this process's environment and cache. For tests, and for code that starts a
+ * single server.
  */
 export const toolHere = (name: ToolName): Promise<Tool> =>
   findTool(name, { env: process.env, cacheFolder: cacheFolder(process.env) });

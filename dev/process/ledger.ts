@@ -1,9 +1,9 @@
 /**
- * What this process started and must not leave behind, written down before it is started. When the
- * process ends in whatever way (a crash, SIGKILL), a guard in a session of its own sees its pipe
- * close and ends what the ledger still names; where the guard is killed as well, the next start
- * does it (`reapAbandoned`). Nothing else is ever ended: a process is known by pid and start time,
- * or by a mark in its environment that holds a random id.
+ * The ledger: a file that lists what this process must not leave behind, written before each thing
+ * is started. When the process ends in any way (a crash, SIGKILL), a guard process in its own
+ * session sees its pipe close and cleans up what the ledger still lists. If the guard is killed
+ * too, the next start does it (`reapAbandoned`). Nothing else is ever ended: a process is
+ * identified by pid and start time, or by a random mark in its environment.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { appendFileSync, readdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs';
@@ -12,32 +12,32 @@ import { randomBytes } from 'node:crypto';
 import { ownFolder, shortTemporaryRoot } from '../paths.ts';
 import { isAlive, processName, type ProcessName } from './proc.ts';
 
-/** In the environment of whatever this tooling starts; inherited by what those start. */
+/** Set in the environment of every server that this tooling starts; its descendants inherit it. */
 export const markVariable = 'LONGSHORE_MARK';
 
 export type Belonging =
-  /** A server and its descendants: those that bear the mark. */
+  /** A server and its descendants, identified by the mark. */
   | { readonly kind: 'server'; readonly id: string; readonly name: string; readonly graceMs: number }
   /**
-   * Known once it runs; some servers overwrite the memory that shows their environment (Redis
-   * does).
+   * A server's process, entered once it runs. Needed because some servers, such as Redis, overwrite
+   * the memory that shows their environment.
    */
   | { readonly kind: 'process'; readonly id: string; readonly process: ProcessName }
-  /** What a container engine leaves beside its processes. */
+  /** What a container engine leaves besides its processes. */
   | { readonly kind: 'engine'; readonly id: string; readonly remains: EngineRemains }
   /** A temporary folder. */
   | { readonly kind: 'folder'; readonly id: string; readonly path: string };
 
 export interface EngineRemains {
-  /** Mounts below these are the engine's. */
+  /** Mounts below these folders belong to the engine. */
   readonly folders: readonly string[];
-  /** Name of the cgroup, below every hierarchy's root, under which its containers run. */
+  /** Name of the cgroup of the engine's containers, below the root of every hierarchy. */
   readonly cgroup: string;
-  /** Bridges with an address in this range (CIDR) are the engine's. */
+  /** Bridges with an address in this CIDR range belong to the engine. */
   readonly addressPool: string;
   /**
-   * How to run `ip` and `iptables` here; undefined where the engine makes no bridges or rules, or
-   * there is no such program.
+   * Command lines of `ip` and `iptables`; undefined if the program is missing or the engine makes
+   * no bridges or rules.
    */
   readonly ip: readonly string[] | undefined;
   readonly iptables: readonly string[] | undefined;
@@ -46,7 +46,7 @@ export interface EngineRemains {
 
 type Line = { readonly add: Belonging } | { readonly done: string } | { readonly owner: ProcessName };
 
-/** Ledgers of this user; a file is named after the pid of its process. */
+/** The folder of this user's ledgers. Each file is named after the pid of its process. */
 export const ledgerFolder = (): string => join(shortTemporaryRoot(), `longshore-ledgers-${process.getuid?.() ?? 0}`);
 
 interface Ledger {
@@ -63,7 +63,7 @@ function write(file: string, line: Line): void {
   appendFileSync(file, `${JSON.stringify(line)}\n`, { mode: 0o600 });
 }
 
-/** `cat` waits for the end of our pipe; Node starts only where something is left to do. */
+/** `cat` waits until our pipe closes. Node starts only if something is left to clean up. */
 const guardScript = 'cat >/dev/null; if [ -e "$2" ]; then exec "$0" "$1" "$2"; fi';
 
 function openLedger(): Ledger {
@@ -74,23 +74,24 @@ function openLedger(): Ledger {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,
     cwd: '/',
-    // Not one of those who are ended by the mark of whatever started us.
+    // Without a mark, so that the guard is not ended together with the processes of whatever
+    // started us.
     env: { ...process.env, [markVariable]: '' },
   });
-  guard.on('error', () => undefined); // without a guard the next start reaps
+  guard.on('error', () => undefined); // without a guard, the next start cleans up
   guard.unref();
   (guard.stdin as unknown as { unref?: () => void } | null)?.unref?.();
   return { file, guard, open: new Set() };
 }
 
-/** Writes down a belonging, before it comes to be. */
+/** Enters a belonging in the ledger. Call it before the belonging exists. */
 export function enter(belonging: Belonging): void {
   ledger ??= openLedger();
   ledger.open.add(belonging.id);
   write(ledger.file, { add: belonging });
 }
 
-/** It is gone, by our own hand. */
+/** Removes an entry, after this process itself ended or removed what it names. */
 export function strike(id: string): void {
   if (ledger === undefined || !ledger.open.delete(id)) return;
   write(ledger.file, { done: id });
@@ -105,7 +106,7 @@ export function removeFolderIfEmpty(): void {
   try {
     rmdirSync(ledgerFolder());
   } catch {
-    // Others keep theirs in it.
+    // Other processes keep their ledgers in it.
   }
 }
 
@@ -123,7 +124,7 @@ export function readLedger(text: string): LedgerContent {
     try {
       line = JSON.parse(row) as Line;
     } catch {
-      continue; // the last line of a process that was killed while it wrote
+      continue; // the process was killed while it wrote its last line
     }
     if ('owner' in line) owner = line.owner;
     else if ('done' in line) left.delete(line.done);
@@ -132,7 +133,7 @@ export function readLedger(text: string): LedgerContent {
   return { owner, left: [...left.values()] };
 }
 
-/** Ledgers of processes that are gone. */
+/** The ledgers of processes that have ended. */
 export function abandonedLedgers(): { file: string; content: LedgerContent }[] {
   let names: string[];
   try {
@@ -148,7 +149,7 @@ export function abandonedLedgers(): { file: string; content: LedgerContent }[] {
         const content = readLedger(readFileSync(file, 'utf8'));
         return content.owner !== undefined && !isAlive(content.owner) ? [{ file, content }] : [];
       } catch {
-        return []; // another process reaped it
+        return []; // another process cleaned it up
       }
     });
 }

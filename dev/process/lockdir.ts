@@ -1,6 +1,6 @@
 /**
- * A lock between processes: a folder, since making one either succeeds or not. It names its owner,
- * so that the lock of a process that was killed can be told from one that is held.
+ * A lock between processes. It is a folder, because creating one either succeeds or fails. The
+ * folder names its owner, so that a lock left by a killed process is recognised.
  */
 import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -8,7 +8,10 @@ import { randomBytes } from 'node:crypto';
 import { sleep } from '../../lib/backoff.ts';
 import { isAlive, processName, type ProcessName } from './proc.ts';
 
-/** A folder without an owner this old was left between its making and its signing. */
+/**
+ * A lock folder without an owner file for this long was left by a process that died between
+ * creating the two.
+ */
 const unsignedGraceMs = 5_000;
 const pollMs = 100;
 
@@ -19,8 +22,8 @@ export interface Lock {
 export type LockState = { readonly held: false } | { readonly held: true; readonly pid: number | undefined };
 
 /**
- * Only a pid where the system has no /proc: then a reused pid can hold a dead owner's lock until
- * the deadline.
+ * On a system without /proc only the pid is known. Then a reused pid keeps a dead owner's lock
+ * until the deadline.
  */
 type Owner = ProcessName | { readonly pid: number };
 
@@ -33,7 +36,7 @@ function lives(owner: Owner): boolean {
   }
 }
 
-/** Who holds the lock; a lock whose owner is dead is not held. */
+/** The state of a lock. A lock whose owner has ended is not held. */
 export function lockState(path: string, nowMs: number): LockState {
   try {
     const owner = JSON.parse(readFileSync(join(path, 'owner.json'), 'utf8')) as Owner;
@@ -47,7 +50,7 @@ export function lockState(path: string, nowMs: number): LockState {
   }
 }
 
-/** Takes the lock now, or answers undefined when a living process holds it. */
+/** Takes the lock now; undefined if a running process holds it. */
 export function tryLock(path: string): Lock | undefined {
   mkdirSync(dirname(path), { recursive: true });
   for (let attempt = 0; attempt < 3; attempt++) {
@@ -66,8 +69,9 @@ export function tryLock(path: string): Lock | undefined {
 }
 
 /**
- * Clears a dead owner's lock. It is moved away before it is removed: of two that find the same dead
- * owner, the slower one may have moved the faster one's new lock, sees so, and puts it back.
+ * Clears a dead owner's lock. The folder is renamed before it is removed: if two processes find the
+ * same dead owner, the slower one may rename the faster one's new lock. It sees that the lock is
+ * held, and moves it back.
  */
 function bury(path: string): void {
   const grave = `${path}.stale-${randomBytes(6).toString('hex')}`;
@@ -76,11 +80,11 @@ function bury(path: string): void {
     if (lockState(grave, Date.now()).held) renameSync(grave, path);
     else rmSync(grave, { recursive: true, force: true });
   } catch {
-    // The other was faster.
+    // Another process was faster.
   }
 }
 
-/** Waits for the lock, at most `deadlineMs`. */
+/** Waits for the lock, for at most `deadlineMs`. `what` names the purpose in the error. */
 export async function takeLock(path: string, deadlineMs: number, what: string): Promise<Lock> {
   const endMs = performance.now() + deadlineMs;
   for (;;) {

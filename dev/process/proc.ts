@@ -1,8 +1,8 @@
 /**
- * Which process is which. A pid alone names nothing: it is reused. A pid with its start time (in
- * ticks since boot) and the boot it belongs to names one process for good, and only such a name is
- * ever signalled after the fact. Without /proc (macOS) nothing can be named, and so nothing is ever
- * ended by these means.
+ * Identifies processes. A pid alone is not enough, because pids are reused. A pid together with its
+ * start time (in ticks since boot) and boot id identifies one process for good, and only a process
+ * identified this way is signalled later. Without /proc (macOS) no process can be identified, so
+ * none is ever signalled by these functions.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 
@@ -16,15 +16,15 @@ const readText = (path: string): string | undefined => {
   try {
     return readFileSync(path, 'utf8');
   } catch {
-    return undefined; // gone, or another user's
+    return undefined; // ended, or another user's
   }
 };
 
 const bootId = (): string => readText('/proc/sys/kernel/random/boot_id')?.trim() ?? '';
 
 /**
- * The fields of /proc/<pid>/stat from the third on: the second, the command in brackets, may itself
- * hold brackets.
+ * The fields of /proc/<pid>/stat from the third on. The second, the command in parentheses, may
+ * itself contain parentheses.
  */
 const statFields = (pid: number): string[] | undefined => {
   const stat = readText(`/proc/${pid}/stat`);
@@ -32,8 +32,8 @@ const statFields = (pid: number): string[] | undefined => {
 };
 
 /**
- * Undefined when there is no such process; one that ended and that its parent has not collected
- * counts as none.
+ * Undefined if there is no such process. A zombie, which has ended but was not yet collected by its
+ * parent, counts as none.
  */
 export function processName(pid: number): ProcessName | undefined {
   const fields = statFields(pid);
@@ -47,7 +47,7 @@ export function isAlive(name: ProcessName): boolean {
   return now !== undefined && now.startTicks === name.startTicks && now.bootId === name.bootId;
 }
 
-/** Signals exactly the named process, or nothing when it is gone. */
+/** Signals the named process; does nothing if it has ended. */
 export function signalProcess(name: ProcessName, signal: NodeJS.Signals): void {
   if (!isAlive(name)) return;
   try {
@@ -69,7 +69,7 @@ export function allProcesses(): ProcessName[] {
 }
 
 /**
- * Processes whose environment holds `NAME=value`: a mark that every descendant of a server
+ * Processes whose environment has `variable=value`: a mark that every descendant of a server
  * inherits.
  */
 export function processesMarked(variable: string, value: string): ProcessName[] {

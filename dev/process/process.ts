@@ -1,6 +1,7 @@
 /**
- * A server as a child: started, waited for, stopped, and never left behind (ledger.ts). It runs in
- * a session of its own, so that Ctrl-C reaches us alone and the order of stopping is ours.
+ * Runs a server as a child process: starts it, waits until it is ready, stops it, and never leaves
+ * it behind (ledger.ts). It gets its own session, so that Ctrl-C reaches only this process, which
+ * then stops the servers in its own order.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, existsSync, mkdirSync, openSync, readSync, fstatSync } from 'node:fs';
@@ -17,22 +18,22 @@ export interface ServerSpec {
   readonly args: readonly string[];
   readonly env: NodeJS.ProcessEnv;
   readonly cwd: string;
-  /** Output is appended here. */
+  /** The server's output is appended to this file. */
   readonly logFile: string;
   /**
-   * Whether it serves; may reject while it does not. The signal aborts at the deadline and when the
-   * server ends.
+   * Whether the server is ready; it may reject while it is not. The signal aborts at the deadline
+   * and when the server ends.
    */
   readonly ready: (signal: AbortSignal) => Promise<boolean>;
   readonly readyDeadlineMs: number;
-  /** Between SIGTERM and SIGKILL. */
+  /** Time between SIGTERM and SIGKILL. */
   readonly stopGraceMs: number;
   /**
-   * Where what it started may outlive it and is taken over by its successor, both bear the same
-   * mark.
+   * A fixed mark, for a server whose descendants may outlive it and belong to the next server with
+   * the same mark. By default each server gets a new mark.
    */
   readonly mark?: string;
-  /** Aborted: the start is called off, and nothing of it is left. */
+  /** Aborting cancels the start; nothing of it is left. */
   readonly signal?: AbortSignal;
 }
 
@@ -42,17 +43,19 @@ export type Exit =
 export interface Server {
   readonly name: string;
   readonly pid: number;
-  /** Borne by the server and its descendants in their environment. */
+  /** The mark in the environment of the server and its descendants. */
   readonly mark: string;
   readonly logFile: string;
   readonly exited: Promise<Exit>;
-  /** Set once it has ended. */
+  /** Undefined while the server runs. */
   exit(): Exit | undefined;
-  /** Ends it and what it started: SIGTERM, the grace, SIGKILL. */
+  /** Ends the server and its descendants: SIGTERM, the grace, SIGKILL. */
   stop(): Promise<Exit>;
-  /** SIGKILL to the server alone, as a crash would: its children stay. Resolves when it is gone. */
+  /**
+   * Sends SIGKILL to the server alone, like a crash: its children stay. Resolves when it has ended.
+   */
   kill9(): Promise<Exit>;
-  /** SIGSTOP: alive, holding its sockets, answering nothing. */
+  /** SIGSTOP: the server keeps its sockets but answers nothing. */
   pause(): void;
   resume(): void;
 }
@@ -79,18 +82,18 @@ export function logTail(path: string): string {
   }
 }
 
-/** A server that can be started again as it was: on the same port, on the same data. */
+/** A server that can be started again on the same port and data. */
 export interface Restartable {
-  /** The running server, or the last one that ran; another after a restart. */
+  /** The running server, or the last one that ran; each restart replaces it. */
   server(): Server;
   /**
-   * Ends what is left of the last one and starts the next. An aborted signal calls the start off.
+   * Ends what is left of the last server and starts the next. An aborted signal cancels the start.
    */
   restart(signal?: AbortSignal): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Starts the first; `launch` starts each of its successors too. */
+/** Starts the server; `launch` is also called for every restart. */
 export async function startRestartable(launch: (signal?: AbortSignal) => Promise<Server>): Promise<Restartable> {
   let server = await launch();
   const stop = async (): Promise<void> => void (await server.stop());
@@ -105,8 +108,8 @@ export async function startRestartable(launch: (signal?: AbortSignal) => Promise
 }
 
 /**
- * Starts the server and resolves when it is ready; where it fails to, nothing of it is left and the
- * error holds its log's tail.
+ * Starts the server and resolves when it is ready. If that fails, nothing of it is left, and the
+ * error contains the end of its log.
  */
 export async function startServer(spec: ServerSpec): Promise<Server> {
   const server = spawnServer(spec);
@@ -128,14 +131,14 @@ async function waitReady(server: Server, spec: ServerSpec): Promise<void> {
     try {
       if (await spec.ready(signal)) return;
     } catch {
-      // Not yet.
+      // Not ready yet.
     }
     await sleep(readyPollMs, signal);
   }
-  if (spec.signal?.aborted === true) throw new ServerFailed(`the start of ${spec.name} was called off`);
+  if (spec.signal?.aborted === true) throw new ServerFailed(`the start of ${spec.name} was cancelled`);
   const exit = server.exit();
   const why = exit === undefined ? `was not ready within ${spec.readyDeadlineMs} ms` : describeExit(exit);
-  throw new ServerFailed(`${spec.name} ${why}; the end of ${spec.logFile}:\n${logTail(spec.logFile)}`);
+  throw new ServerFailed(`${spec.name} ${why}; the last lines of ${spec.logFile}:\n${logTail(spec.logFile)}`);
 }
 
 function spawnServer(spec: ServerSpec): Server {
@@ -160,8 +163,8 @@ function spawnServer(spec: ServerSpec): Server {
   const exited = new Promise<Exit>((resolve) => {
     const settle = (value: Exit): void => {
       exit = value;
-      // Its pid may be another's from here on. The mark stays in the ledger, for what the server
-      // started.
+      // From here on, another process may have this pid. The mark stays in the ledger, for
+      // descendants of the server.
       strike(`${mark}/${pid}`);
       resolve(value);
     };
@@ -178,7 +181,7 @@ function spawnServer(spec: ServerSpec): Server {
   if (named !== undefined) enter({ kind: 'process', id: `${mark}/${pid}`, process: named });
 
   const signal = (name: NodeJS.Signals): void => {
-    // The pid is ours until Node has collected the child, which is when `exit` is set.
+    // The pid can't be reused before Node has collected the child, which sets `exit`.
     if (exit === undefined) child.kill(name);
   };
   const stop = async (): Promise<Exit> => {
@@ -211,8 +214,8 @@ function spawnServer(spec: ServerSpec): Server {
 }
 
 /**
- * Below the range from which the kernel takes outgoing ports: a server that is restarted finds its
- * port free again.
+ * Below the range from which the kernel chooses ports of outgoing connections, so that a restarted
+ * server finds its port free.
  */
 const portRange = { first: 20_000, last: 32_000 } as const;
 const portAttempts = 50;
@@ -225,7 +228,7 @@ export const isFree = (port: number): Promise<boolean> =>
   });
 
 /**
- * A loopback port that nobody listens on now. Another process may take it before you do: see
+ * A loopback port that is free now. Another process may take it before the caller does: see
  * `onFreePort`.
  */
 export async function freePort(): Promise<number> {
@@ -237,8 +240,8 @@ export async function freePort(): Promise<number> {
 }
 
 /**
- * Starts something on a free port, and on another when it failed and the port has been taken
- * meanwhile.
+ * Starts something on a free port; tries another port if the start fails and the port has been
+ * taken in the meantime.
  */
 export async function onFreePort<T>(start: (port: number) => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {

@@ -1,4 +1,4 @@
-/** Ends and clears away what a ledger names and its owner could not. */
+/** Ends and removes what a ledger lists and its owner did not. */
 import { rmSync } from 'node:fs';
 import { sleep } from '../../lib/backoff.ts';
 import { sweepEngine } from '../servers/engine-sweep.ts';
@@ -17,7 +17,10 @@ async function waitGone(processes: () => readonly ProcessName[], deadlineMs: num
   }
 }
 
-/** SIGTERM, a grace, SIGKILL; a stopped process (SIGSTOP) is woken so that it can hear. */
+/**
+ * Sends SIGTERM and, after the grace, SIGKILL. SIGCONT wakes a stopped process so that it handles
+ * SIGTERM.
+ */
 export async function endProcesses(list: () => readonly ProcessName[], graceMs: number): Promise<void> {
   for (const name of list()) {
     signalProcess(name, 'SIGTERM');
@@ -31,7 +34,7 @@ export async function endProcesses(list: () => readonly ProcessName[], graceMs: 
 async function reapOne(belonging: Belonging, graceOf: ReadonlyMap<string, number>): Promise<void> {
   switch (belonging.kind) {
     case 'process': {
-      // Entered as "<server id>/<pid>": the grace is the server's.
+      // The id is `<server id>/<pid>`; the grace is the server's.
       const graceMs = graceOf.get(belonging.id.split('/')[0] ?? '') ?? killWaitMs;
       return endProcesses(() => [belonging.process].filter(isAlive), graceMs);
     }
@@ -44,24 +47,21 @@ async function reapOne(belonging: Belonging, graceOf: ReadonlyMap<string, number
   }
 }
 
-/**
- * The newest goes first: a server before its folder, a container engine's processes before its
- * mounts.
- */
+/** Ends the newest first: a server before its folder, an engine's processes before its mounts. */
 export async function reap(left: readonly Belonging[]): Promise<void> {
   const graceOf = new Map(left.flatMap((item) => (item.kind === 'server' ? [[item.id, item.graceMs] as const] : [])));
   for (const belonging of left.toReversed()) {
     try {
       await reapOne(belonging, graceOf);
     } catch {
-      // The rest still goes; what stays is found by the next start.
+      // Continues with the rest.
     }
   }
 }
 
 /**
- * At the start of a program: clears what earlier ones were killed over. Their guards may be at it;
- * both may try.
+ * Cleans up after earlier processes that were killed. Call it when a program starts. Their guards
+ * may be doing the same at the same time, which does no harm.
  */
 export async function reapAbandoned(): Promise<number> {
   const abandoned = abandonedLedgers();

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 
 export interface Ran {
-  /** Undefined when a signal ended it. */
+  /** Undefined if a signal ended the command. */
   readonly code: number | undefined;
   readonly signal: NodeJS.Signals | undefined;
   readonly timedOut: boolean;
@@ -12,14 +12,15 @@ export interface Ran {
 
 const outputBoundBytes = 4 * 1024 * 1024;
 
-/** Rejects only when the command can't be started at all. */
+/** Rejects only if the command can't be started. */
 export function run(
   command: string,
   args: readonly string[],
   options: { readonly deadlineMs: number; readonly env?: NodeJS.ProcessEnv; readonly cwd?: string },
 ): Promise<Ran> {
   return new Promise((resolve, reject) => {
-    // A group of its own, so that the deadline reaches its children too (apt's downloaders).
+    // A process group of its own, so that the deadline also ends its children (such as apt's
+    // downloaders).
     const child = spawn(command, args, {
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,
@@ -30,7 +31,7 @@ export function run(
       try {
         if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
       } catch {
-        // Ended meanwhile.
+        // It has ended in the meantime.
       }
     };
     let timedOut = false;
@@ -38,7 +39,7 @@ export function run(
       timedOut = true;
       end();
     }, options.deadlineMs);
-    // A group of its own is also out of reach of Ctrl-C.
+    // Ctrl-C does not reach another process group, so end it when this process exits.
     process.once('exit', end);
     const output = { stdout: '', stderr: '' };
     for (const name of ['stdout', 'stderr'] as const) {

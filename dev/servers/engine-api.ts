@@ -1,14 +1,14 @@
-/**
- * The few requests of the Docker Engine API that the tooling itself makes, over a unix socket or
- * TCP.
- */
+/** A small Docker Engine API client for the tooling, over a unix socket or TCP. */
 import { request } from 'node:http';
 
 export type EngineAddress =
   | { readonly kind: 'unix'; readonly socketPath: string }
   | { readonly kind: 'tcp'; readonly host: string; readonly port: number };
 
-/** A DOCKER_HOST value; undefined for a scheme that is not spoken here (ssh, npipe, TLS). */
+/**
+ * Parses a DOCKER_HOST value; undefined for a scheme this client does not support (ssh, npipe,
+ * TLS).
+ */
 export function parseEngineHost(value: string): EngineAddress | undefined {
   const unix = /^unix:\/\/(\/.+)$/.exec(value)?.[1];
   if (unix !== undefined) return { kind: 'unix', socketPath: unix };
@@ -53,7 +53,7 @@ export function engineRequest(
   });
 }
 
-/** A GET whose answer is JSON. */
+/** Sends a GET and parses the JSON answer. */
 export async function engineGet<T>(address: EngineAddress, path: string, deadlineMs: number): Promise<T> {
   const { status, text } = await engineRequest(address, 'GET', path, { deadlineMs });
   if (status !== 200) throw new Error(`GET ${path}: ${status} ${text.trim()}`);
@@ -72,8 +72,8 @@ const stopGraceS = 5;
 const stopDeadlineMs = 30_000;
 
 /**
- * Stops what runs and bears all these labels, as `docker stop` does; what has ended meanwhile is as
- * good as stopped.
+ * Stops every running container that has all these labels, as `docker stop` does. A container that
+ * ends in the meantime is not an error.
  */
 export async function stopContainers(host: string, labels: Readonly<Record<string, string>>): Promise<void> {
   const address = parseEngineHost(host);

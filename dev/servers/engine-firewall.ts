@@ -1,11 +1,11 @@
 /**
- * Several engines in one firewall. All of them use the same chains (DOCKER,
- * DOCKER-ISOLATION-STAGE-1 and -2), and a dockerd that starts empties and deletes these chains,
- * with every other engine's rules in them: measured with 20.10, networks of an engine that ran
- * already reached each other from then on. So our dockerd is given an `iptables` that leaves shared
- * chains as they are; everything else it hands on. Rules of its own that are out of date are
- * removed beforehand, by the names of its bridges (engine-sweep.ts). An engine that is not ours
- * still empties the chains when it starts.
+ * Lets several engines share one firewall. All of them use the same chains (DOCKER,
+ * DOCKER-ISOLATION-STAGE-1 and -2), and a dockerd empties and deletes these chains when it starts,
+ * along with the rules of every other engine. Measured with 20.10: after that, networks of an
+ * engine that was already running could reach each other. So our dockerd gets an `iptables` that
+ * ignores commands to empty or delete shared chains and passes on all others. The engine's own
+ * stale rules are removed beforehand, found by the names of its bridges (engine-sweep.ts). An
+ * engine that is not ours still empties the chains when it starts.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -16,8 +16,8 @@ const names = ['iptables', 'ip6tables'] as const;
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
 /**
- * A script in place of the program at `path`. dockerd goes on when these two commands fail or do
- * nothing.
+ * The script that replaces the program at `path`. dockerd continues when these two commands fail or
+ * do nothing.
  */
 export const gentleScript = (path: string): string => `#!/bin/sh
 # Written by dev/servers/engine-firewall.ts: shared chains are neither emptied nor deleted.
@@ -30,7 +30,7 @@ done
 exec ${quoted(path)} "$@"
 `;
 
-/** The environment for a dockerd that shares its firewall. The scripts are written to `folder`. */
+/** Writes the scripts to `folder` and returns the environment for a dockerd that uses them. */
 export function withGentleIptables(folder: string, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   mkdirSync(folder, { recursive: true });
   for (const [index, path] of executablesOf(names, env).entries()) {

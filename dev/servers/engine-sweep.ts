@@ -1,7 +1,7 @@
 /**
- * What a container engine leaves when it is killed, or leaves always: processes in its cgroup,
- * mounts below its folders, its bridges and their firewall rules. Each is recognised by something
- * that only this engine has.
+ * Removes what a container engine leaves behind when it is killed, or always: processes in its
+ * cgroup, mounts below its folders, its bridges and their firewall rules. Each is recognised by
+ * something that only this engine has.
  */
 import { readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -36,12 +36,12 @@ const subfolders = (path: string): string[] => {
   }
 };
 
-/** The folder and all below it, the deepest first. */
+/** The folder and all folders below it, deepest first. */
 const tree = (path: string): string[] => [...subfolders(path).flatMap(tree), path];
 
 /**
- * The engine's cgroup in every hierarchy: one below the root (version 2), or one below each
- * controller's (version 1).
+ * The engine's cgroup in each hierarchy: below the root (version 2), or below each controller
+ * (version 1).
  */
 const cgroupFolders = (cgroup: string): string[] =>
   [cgroupRoot, ...subfolders(cgroupRoot)]
@@ -67,7 +67,7 @@ async function killCgroup(cgroup: string): Promise<void> {
     const alive = [...pids].flatMap((pid) => processName(pid) ?? []);
     if (alive.length === 0) break;
     for (const name of alive) signalProcess(name, 'SIGKILL');
-    // A paused container's processes die once they are thawed.
+    // A frozen process (of a paused container) acts on SIGKILL only after it is thawed.
     for (const folder of folders) thaw(folder);
     await sleep(pollMs);
   }
@@ -75,7 +75,7 @@ async function killCgroup(cgroup: string): Promise<void> {
     try {
       rmdirSync(folder);
     } catch {
-      // The kernel may still be counting something there; an empty cgroup does no harm.
+      // The kernel may still hold the cgroup; an empty one does no harm.
     }
   }
 }
@@ -88,13 +88,13 @@ function thaw(folder: string): void {
     try {
       writeFileSync(join(folder, file), word, { flag: 'r+' });
     } catch {
-      // Not this hierarchy's.
+      // This hierarchy does not have this file.
     }
   }
 }
 
 /**
- * Mount points below the folder, the last mounted first (proc(5): the fifth field, with octal
+ * Mount points at or below the folder, last mounted first (proc(5): the fifth field, with octal
  * escapes).
  */
 export function mountsBelow(mountinfo: string, folder: string): string[] {
@@ -110,7 +110,7 @@ export function mountsBelow(mountinfo: string, folder: string): string[] {
 }
 
 async function unmountBelow(folder: string): Promise<void> {
-  // A second look: what one mount hid shows after it is gone.
+  // Several rounds: a mount can hide others, which appear once it is gone.
   for (let round = 0; round < 3; round++) {
     const points = mountsBelow(readLines('/proc/self/mountinfo').join('\n'), folder);
     if (points.length === 0) return;
@@ -125,7 +125,7 @@ export interface Route {
 }
 
 /**
- * The IPv4 routes of /proc/net/route, whose addresses are hexadecimal in the machine's byte order
+ * Parses /proc/net/route (IPv4), whose addresses are hexadecimal in the machine's byte order
  * (little-endian).
  */
 export function parseRoutes(text: string): Route[] {
@@ -162,8 +162,8 @@ const bridgesIn = (pool: string): string[] => [
 ];
 
 /**
- * The arguments that delete a rule which `iptables -S` shows; undefined for a rule that does not
- * name the device.
+ * Turns a rule as `iptables -S` prints it into the arguments that delete it; undefined if the rule
+ * does not name the device.
  */
 export function deletionOf(rule: string, device: string): string[] | undefined {
   const words = rule.match(/"[^"]*"|\S+/g)?.map((word) => word.replace(/^"|"$/g, '')) ?? [];
@@ -180,7 +180,8 @@ async function command(remains: EngineRemains, program: readonly string[], args:
 }
 
 /**
- * Deletes the firewall rules that name a bridge of this engine; where it keeps none, does nothing.
+ * Deletes the firewall rules that name a bridge of this engine. Does nothing for an engine that
+ * keeps no firewall rules.
  */
 export async function removeRules(remains: EngineRemains): Promise<void> {
   const { iptables } = remains;
@@ -202,8 +203,8 @@ async function removeBridges(remains: EngineRemains): Promise<void> {
 }
 
 /**
- * Clears all that an engine whose processes have ended left behind; what is gone already is no
- * fault.
+ * Clears what is left of an engine whose own processes have ended. Something that is already gone
+ * is not an error.
  */
 export async function sweepEngine(remains: EngineRemains): Promise<void> {
   await killCgroup(remains.cgroup);

@@ -1,7 +1,7 @@
 /**
- * A container engine: the one that answers, or a private dockerd with folders of its own. Several
- * private ones run side by side; each has its own socket, containerd, cgroup and range of
- * addresses. What they share is the machine's firewall, in which each keeps its own rules
+ * A container engine: either one that already runs on this machine, or a private dockerd with its
+ * own folders. Several private engines can run side by side, each with its own socket, containerd,
+ * cgroup and address range. They share the machine's firewall, in which each keeps its own rules
  * (engine-firewall.ts).
  */
 import { createHash, randomInt } from 'node:crypto';
@@ -24,18 +24,21 @@ type EngineTool = Pick<Tool, 'path' | 'env' | 'version'>;
 
 const pingDeadlineMs = 3_000;
 const readyDeadlineMs = 60_000;
-/** Containers get dockerd's own 10 s to end; then dockerd itself. */
+/**
+ * When dockerd stops, it gives its containers this long (its own default); `stopGraceMs` covers
+ * both.
+ */
 const containerGraceS = 10;
 const stopGraceMs = 25_000;
 const emptyDeadlineMs = 15_000;
-/** sun_path of unix(7), without its closing NUL. */
+/** Bytes of `sun_path` (unix(7)) without the closing NUL. */
 const socketPathBound = 107;
 
 export class EngineUnavailable extends Error {}
 
 export interface AnsweringEngine {
   readonly origin: 'answering';
-  /** As DOCKER_HOST wants it. */
+  /** In the form of DOCKER_HOST. */
   readonly host: string;
   readonly version: string;
 }
@@ -48,18 +51,20 @@ export interface PrivateEngine {
   readonly logFile: string;
   server(): Server;
   /**
-   * Stops its containers and itself, and clears its mounts, bridges and rules. Images and
+   * Stops its containers and dockerd, and clears its mounts, bridges and rules. Images and
    * containers stay in `dir`.
    */
   stop(): Promise<void>;
-  /** Ends dockerd as a crash would. Its containers go on until it is started again. */
+  /**
+   * Kills dockerd, as a crash would. Its containers keep running until dockerd is started again.
+   */
   kill9(): Promise<void>;
-  /** SIGSTOP: connections are accepted, and nothing is answered. */
+  /** SIGSTOP: the kernel still accepts connections, but dockerd answers nothing. */
   pause(): void;
   resume(): void;
   /**
-   * Starts it on the same data after `stop`, `kill9` or a crash. An aborted signal calls the start
-   * off.
+   * Starts dockerd on the same data after `stop`, `kill9` or a crash. An aborted signal cancels the
+   * start.
    */
   start(signal?: AbortSignal): Promise<void>;
 }
@@ -67,15 +72,18 @@ export interface PrivateEngine {
 export type Engine = AnsweringEngine | PrivateEngine;
 
 export interface PrivateEngineOptions {
-  /** Images, containers and log; found again by the next start with the same folder. */
+  /** Holds images, containers and the log. A later start with the same folder finds them again. */
   readonly dir: string;
   readonly tool?: EngineTool;
   /**
-   * Whether it keeps rules in the machine's firewall: isolation between networks, and containers'
-   * way out.
+   * Whether dockerd adds rules to the machine's firewall: isolation between networks, and
+   * containers' outgoing traffic.
    */
   readonly firewall: boolean;
-  /** Nobody comes back to it: `stop` removes its containers at once instead of waiting for them. */
+  /**
+   * The engine will not be started again: `stop` removes its containers at once instead of stopping
+   * them gracefully.
+   */
   readonly throwaway: boolean;
 }
 
@@ -86,9 +94,9 @@ const usualSockets = (env: NodeJS.ProcessEnv): string[] => [
 ];
 
 /**
- * The engine that answers at DOCKER_HOST or at a usual socket.
- * @throws EngineUnavailable when DOCKER_HOST names one that does not answer: another in its place
- * would surprise.
+ * Finds the engine that answers at DOCKER_HOST or, if that is not set, at a usual socket.
+ * @throws EngineUnavailable if DOCKER_HOST names an engine that does not answer: silently using
+ * another one would surprise the user.
  */
 export async function findEngine(env: NodeJS.ProcessEnv): Promise<AnsweringEngine | undefined> {
   const named = env['DOCKER_HOST'];
@@ -101,7 +109,7 @@ export async function findEngine(env: NodeJS.ProcessEnv): Promise<AnsweringEngin
   }
   if (named === undefined || named === '') return undefined;
   throw new EngineUnavailable(
-    `DOCKER_HOST names ${named}, and no Docker engine answers there (unix:// and tcp:// without TLS are spoken).`,
+    `DOCKER_HOST names ${named}, but no Docker engine answers there. Start it, or unset DOCKER_HOST. Supported: unix:// and tcp:// without TLS.`,
   );
 }
 
@@ -109,7 +117,8 @@ const engineVersion = async (address: EngineAddress): Promise<string> =>
   (await engineGet<{ Version: string }>(address, '/version', pingDeadlineMs)).Version;
 
 /**
- * Kept beside the data, since networks of an earlier start lie in the range that was chosen then.
+ * Kept beside the data, because networks of an earlier start use addresses from the range chosen
+ * then.
  */
 interface EngineIdentity {
   readonly mark: string;
@@ -122,7 +131,7 @@ function chooseAddressPool(): string {
     const pool = `10.${randomInt(128, 256)}.${64 * randomInt(4)}.0/18`;
     if (!routes.some((route) => overlaps(route, pool))) return pool;
   }
-  throw new EngineUnavailable('no range of 10.128.0.0/9 is free for networks of containers');
+  throw new EngineUnavailable('no address range in 10.128.0.0/9 is free for container networks; remove a route that covers it');
 }
 
 function keptIdentity(dir: string): EngineIdentity {
@@ -141,7 +150,7 @@ interface Layout {
   readonly identity: EngineIdentity;
   readonly dir: string;
   readonly dataRoot: string;
-  /** Sockets and pid files. */
+  /** Sockets and pid files. Its path is short; see `shortTemporaryRoot`. */
   readonly runFolder: string;
   readonly execRoot: string;
   readonly socketPath: string;
@@ -156,7 +165,7 @@ function layOut(dir: string): Layout {
   const runFolder = join(shortTemporaryRoot(), `longshore-${identity.mark.slice(0, 12)}`);
   const socketPath = join(runFolder, 'docker.sock');
   if (Buffer.byteLength(socketPath) > socketPathBound) {
-    throw new EngineUnavailable(`${socketPath} is too long for a socket; set TMPDIR to a shorter folder`);
+    throw new EngineUnavailable(`${socketPath} is too long for a socket path; set TMPDIR to a shorter path`);
   }
   return {
     identity,
@@ -197,15 +206,17 @@ function daemonArguments(layout: Layout, firewall: boolean): string[] {
     ['data-root', layout.dataRoot],
     ['exec-root', layout.execRoot],
     ['pidfile', layout.pidFile],
-    // No default network: whoever runs containers makes a network for them.
+    // No default network: the agent makes its own network for containers.
     ['bridge', 'none'],
     ['default-address-pool', `base=${layout.identity.addressPool},size=22`],
     ['insecure-registry', '127.0.0.0/8'],
-    // By name, so that the sweep finds its processes; the systemd driver would want a slice.
+    // A cgroup with a known name, so that the sweep finds its processes. The systemd driver would
+    // require a slice instead.
     ['cgroup-parent', `/${cgroupOf(layout.identity)}`],
     ['exec-opt', 'native.cgroupdriver=cgroupfs'],
     ['shutdown-timeout', String(containerGraceS)],
-    // Ports by rules alone: a docker-proxy for each port is outside of its container's cgroup.
+    // Ports are published by firewall rules alone: a docker-proxy process would run outside the
+    // container's cgroup.
     ...(firewall
       ? [['userland-proxy', 'false'] as [string, string]]
       : ['iptables', 'ip6tables', 'ip-forward', 'ip-masq'].map((name): [string, string] => [name, 'false'])),
@@ -214,14 +225,14 @@ function daemonArguments(layout: Layout, firewall: boolean): string[] {
 }
 
 /**
- * Pid files of a dockerd that was killed name pids that others may bear by now, and it would refuse
- * to start.
+ * Removes the pid files of a dockerd that was killed. Another process may use those pids by now,
+ * and dockerd would then refuse to start.
  */
 async function clearStalePids(layout: Layout): Promise<void> {
   const containerdPid = join(layout.execRoot, 'containerd/containerd.pid');
   if (existsSync(containerdPid)) {
     const pid = Number(readFileSync(containerdPid, 'utf8'));
-    // Dies with dockerd, a moment after it.
+    // containerd ends shortly after its dockerd, so it may still be running.
     const isOurs = existsSync(`/proc/${pid}`) && readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(layout.execRoot);
     const name = isOurs ? processName(pid) : undefined;
     if (name !== undefined) await endProcesses(() => [processName(pid) ?? []].flat(), 5_000);
@@ -231,15 +242,15 @@ async function clearStalePids(layout: Layout): Promise<void> {
 }
 
 /**
- * @throws EngineUnavailable where a private engine can't be started, before anything is fetched for
- * it.
+ * Call it before anything is fetched for a private engine.
+ * @throws EngineUnavailable if this machine can't run one.
  */
 export function requirePrivateEngine(): void {
   if (process.platform === 'linux' && process.getuid?.() === 0) return;
   throw new EngineUnavailable(
     [
       `No Docker engine answers at ${usualSockets(process.env)[0]}, and starting a private one needs Linux and root.`,
-      'Install Docker Engine and start it (on Debian: the package docker.io), or name one: DOCKER_HOST=unix:///path/to/docker.sock',
+      'Install and start Docker Engine (Debian package: docker.io), or point to a running engine: DOCKER_HOST=unix:///path/to/docker.sock',
     ].join('\n'),
   );
 }
@@ -253,9 +264,9 @@ export async function startPrivateEngine(options: PrivateEngineOptions): Promise
   const remains = await remainsOf(layout, tool, options.firewall);
   const env = options.firewall ? withGentleIptables(join(layout.dir, 'bin'), tool.env) : tool.env;
 
-  // Two engines on one folder would end each other's processes, which bear the same mark.
+  // Two engines in one folder would share a mark, and each would end the other's processes.
   const lock = tryLock(join(layout.dir, 'engine.lock'));
-  if (lock === undefined) throw new EngineUnavailable(`another process runs an engine in ${layout.dir}`);
+  if (lock === undefined) throw new EngineUnavailable(`another process runs an engine in ${layout.dir}; stop it, or use another folder`);
   await reapAbandoned();
 
   const launch = async (signal?: AbortSignal): Promise<Server> => {
@@ -263,11 +274,11 @@ export async function startPrivateEngine(options: PrivateEngineOptions): Promise
     enter({ kind: 'folder', id: `${mark}/folder`, path: layout.runFolder });
     enter({ kind: 'engine', id: `${mark}/engine`, remains });
     await clearStalePids(layout);
-    // Of a dockerd that was killed: rules for containers that have ended, in chains that the next
-    // one does not empty.
+    // A dockerd that was killed leaves rules for its containers, in chains that the next dockerd
+    // does not empty (see engine-firewall.ts).
     await removeRules(remains);
-    // Not the machine's own configuration. Docker 20 would write a key file below /etc; later ones
-    // know no such setting.
+    // A configuration file of our own, so that dockerd does not read the machine's. By default
+    // Docker 20 writes a key file below /etc; later versions reject the setting that moves it.
     const config = tool.version.startsWith('20.') ? { 'deprecated-key-path': join(layout.dir, 'key.json') } : {};
     writeFileSync(layout.configFile, JSON.stringify(config));
     return startServer({
@@ -320,13 +331,13 @@ export async function startPrivateEngine(options: PrivateEngineOptions): Promise
     pause: () => server.pause(),
     resume: () => server.resume(),
     start: async (signal) => {
-      if (server.exit() === undefined) throw new Error('the engine runs already');
+      if (server.exit() === undefined) throw new Error('the engine is already running');
       server = await launchOrClear(signal);
     },
   };
 }
 
-/** Removes containers and networks; what can't be removed in time is left to the sweep. */
+/** Removes containers and networks. What can't be removed in time is left to the sweep. */
 async function emptyEngine(address: EngineAddress): Promise<void> {
   const empty = async (): Promise<void> => {
     const deadlineMs = emptyDeadlineMs;

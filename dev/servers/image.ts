@@ -1,7 +1,7 @@
 /**
- * Container images of one layer, made here: a tar archive, an image configuration and a manifest
- * (Docker image manifest version 2, schema 2), all from a list of files. The same input gives the
- * same bytes, and so the same digest.
+ * Builds single-layer container images from a list of files: a tar archive, an image configuration
+ * and a manifest (Docker image manifest version 2, schema 2). The same input gives the same bytes,
+ * and so the same digest.
  */
 import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
@@ -13,13 +13,13 @@ export type LayerEntry =
 
 const blockBytes = 512;
 
-/** A field of a ustar header: octal, zero-padded, closed by NUL. */
+/** A number in a ustar header: octal, zero-padded, terminated by NUL. */
 const octal = (value: number, width: number): string => `${value.toString(8).padStart(width - 1, '0')}\0`;
 
 function tarHeader(entry: LayerEntry, sizeBytes: number): Buffer {
   const header = Buffer.alloc(blockBytes);
   const path = entry.kind === 'folder' ? `${entry.path}/` : entry.path;
-  if (Buffer.byteLength(path) > 100) throw new Error(`${path}: longer than this archive format takes`);
+  if (Buffer.byteLength(path) > 100) throw new Error(`${path}: paths in this archive format hold at most 100 bytes`);
   const mode = entry.kind === 'link' ? 0o777 : (entry.mode ?? (entry.kind === 'folder' ? 0o755 : 0o644));
   header.write(path, 0);
   header.write(octal(mode, 8), 100);
@@ -36,7 +36,7 @@ function tarHeader(entry: LayerEntry, sizeBytes: number): Buffer {
   return header;
 }
 
-/** A ustar archive (POSIX.1-1988), owned by root, dated 1970. */
+/** Makes a ustar archive (POSIX.1-1988) whose entries are owned by root and dated 1970. */
 export function tarArchive(entries: readonly LayerEntry[]): Buffer {
   const parts = entries.flatMap((entry) => {
     const content = entry.kind === 'file' ? Buffer.from(entry.content) : Buffer.alloc(0);
@@ -88,7 +88,7 @@ export const digestOf = (bytes: Uint8Array): string => `sha256:${createHash('sha
 const blob = (bytes: Buffer): Blob => ({ bytes, digest: digestOf(bytes) });
 const jsonBlob = (value: unknown): Blob => blob(Buffer.from(JSON.stringify(value)));
 
-/** Node's name of an architecture, as images write it. */
+/** Translates Node's name of an architecture into the name that images use. */
 export const imageArchitecture = (arch: string): string => ({ x64: 'amd64', ia32: '386' })[arch] ?? arch;
 
 const nanoseconds = (ms: number): number => ms * 1_000_000;

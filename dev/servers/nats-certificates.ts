@@ -1,7 +1,8 @@
 /**
- * Certificates of a NATS cluster for tests and benchmarks: two authorities that are forgotten when
- * they have signed. One is for what clients see, the other for the routes between the servers, so
- * that no certificate of the clients' authority makes a server of the cluster.
+ * Makes certificates for the NATS cluster of tests and benchmarks. Two authorities sign them: one
+ * for the certificates that clients see, one for the routes between servers. So a certificate of
+ * the clients' authority can't be used to join the cluster. The authorities' keys are never written
+ * to disk.
  */
 import { generateKeyPair, randomBytes } from 'node:crypto';
 import { isIP } from 'node:net';
@@ -24,13 +25,13 @@ const newKeys = promisify(generateKeyPair);
 
 const commonName = (name: string): forge.pki.CertificateField[] => [{ name: 'commonName', value: name }];
 
-/** Signed by `authority`, or by itself. */
+/** Issues a certificate signed by `authority`, or self-signed if there is none. */
 async function issue(name: string, extensions: object[], authority?: Issued): Promise<Issued> {
   const { publicKey, privateKey } = await newKeys('rsa', { modulusLength: 2048 });
   const keyPem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
   const certificate = pki.createCertificate();
   certificate.publicKey = pki.publicKeyFromPem(publicKey.export({ type: 'spki', format: 'pem' }).toString());
-  // A first byte of zero, or with its first bit set, would be no number as DER writes it.
+  // The leading 01 keeps the number positive and free of a leading zero byte, as DER requires.
   certificate.serialNumber = `01${randomBytes(15).toString('hex')}`;
   certificate.validity.notBefore = new Date(Date.now() - hourMs);
   certificate.validity.notAfter = new Date(Date.now() + lifetimeMs);
@@ -52,11 +53,11 @@ interface Pair {
 }
 
 export interface NatsCertificates {
-  /** Of what clients see. */
+  /** The authority of the certificates that clients see. */
   readonly caFile: string;
-  /** Of the routes between the servers, and of nothing else. */
+  /** The authority of the route certificates; it signs nothing else. */
   readonly routesCaFile: string;
-  /** In the order of the servers. */
+  /** In the order of the `servers` argument. */
   readonly servers: readonly (Pair & { readonly route: Pair })[];
 }
 
@@ -70,7 +71,10 @@ async function authority(name: string, path: string): Promise<Issued> {
   return issued;
 }
 
-/** Made anew at each start: nobody who trusts the old ones is left by then. */
+/**
+ * Makes new authorities and certificates each time: no client that trusts the old ones outlives the
+ * cluster.
+ */
 export async function makeNatsCertificates(
   folder: string,
   servers: readonly { readonly name: string; readonly address: string }[],
@@ -86,7 +90,7 @@ export async function makeNatsCertificates(
       [
         { name: 'basicConstraints', cA: false, critical: true },
         { name: 'keyUsage', digitalSignature: true, keyEncipherment: true, critical: true },
-        // Of a route, each server is one end or the other.
+        // A server is the client of some routes and the server of others.
         { name: 'extKeyUsage', serverAuth: true, clientAuth: true },
         subjectAltName(names),
       ],

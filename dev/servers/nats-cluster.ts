@@ -1,7 +1,7 @@
 /**
- * Three nats-servers that hold JetStream together, with TLS and the accounts of nats-identity.ts:
- * as in production, but on one machine. Servers may stand in network namespaces of their own, which
- * the caller can reach.
+ * Three nats-servers with clustered JetStream, TLS and the accounts of nats-identity.ts, as in
+ * production but on one machine. Each server may run in its own network namespace, provided that
+ * this process can reach it.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,10 +18,11 @@ export interface NatsPlace {
   readonly name: string;
   readonly address: string;
   /**
-   * Command prefix that enters a network namespace, such as `nsenter --net=<file>`; absent: none.
+   * Command prefix that enters a network namespace, such as `nsenter --net=<file>`. If absent, the
+   * server runs in the caller's namespace.
    */
   readonly enter?: readonly string[];
-  /** Absent: free ports. */
+  /** If a port is absent, a free one is chosen. */
   readonly clientPort?: number;
   readonly clusterPort?: number;
 }
@@ -32,11 +33,11 @@ export interface NatsNode {
   readonly address: string;
   readonly storeDir: string;
   readonly logFile: string;
-  /** The running server; another after a start. */
+  /** The running server; each `start` replaces it. */
   server(): Server;
   /**
-   * After `stop` or `kill9`: with the same configuration and folder. Resolves when it takes
-   * clients.
+   * Starts the server again after `stop` or `kill9`, with the same configuration and folder.
+   * Resolves when it accepts clients.
    */
   start(): Promise<void>;
   stop(): Promise<void>;
@@ -63,7 +64,7 @@ export interface NatsCluster extends Pick<
 }
 
 export interface NatsClusterOptions {
-  /** Keys, certificates, configurations, streams and logs. */
+  /** Holds keys, certificates, configurations, streams and logs. */
   readonly dir: string;
   readonly tool?: ServerTool;
   /** Default: three on 127.0.0.1. */
@@ -74,7 +75,10 @@ const loopback: readonly NatsPlace[] = ['n1', 'n2', 'n3'].map((name) => ({ name,
 
 type Placed = Required<Omit<NatsPlace, 'enter'>> & Pick<NatsPlace, 'enter'>;
 
-/** Ports are drawn once: each server's configuration names those of the others. */
+/**
+ * Chooses the ports once, before any server starts, because each server's configuration names the
+ * others' ports.
+ */
 async function withPorts(places: readonly NatsPlace[]): Promise<Placed[]> {
   const taken = new Set<number>();
   const draw = async (): Promise<number> => {
@@ -99,7 +103,7 @@ const tlsConfiguration = (files: { certFile: string; keyFile: string }, more: re
   '}',
 ];
 
-/** Its certificate is good, and it greets. */
+/** Whether the server presents a valid certificate and sends its INFO line. */
 async function greetsOverTls(host: string, port: number, caFile: string, signal: AbortSignal): Promise<boolean> {
   const socket = connectTls({ host, port, ca: readFileSync(caFile) });
   try {
@@ -131,8 +135,8 @@ const connectAs = (cluster: Omit<NatsCluster, 'stop'>, credsFile: string): Promi
   });
 
 /**
- * Whether the leader of JetStream's metadata hears all others; before that, a stream may be refused
- * its replicas.
+ * Whether the leader of JetStream's metadata group sees all other servers. Until then, it may
+ * refuse to create a replicated stream.
  */
 async function metaLeaderHearsAll(system: NatsConnection, servers: number): Promise<boolean> {
   const leads = ({ server, data }: ServerReport): boolean => {
@@ -148,8 +152,8 @@ async function metaLeaderHearsAll(system: NatsConnection, servers: number): Prom
 }
 
 /**
- * Whether the control plane's account has JetStream, which it is given later than there is a
- * leader.
+ * Whether JetStream serves the control plane's account, which happens some time after a leader is
+ * elected.
  */
 async function accountIsServed(control: NatsConnection): Promise<boolean> {
   const answer = await control.request('$JS.API.INFO', '', { timeout: askMs });
@@ -175,7 +179,7 @@ async function untilJetStream(cluster: Omit<NatsCluster, 'stop'>): Promise<void>
   }
 }
 
-/** Resolves when all servers take clients and JetStream has a leader that hears all of them. */
+/** Resolves when all servers accept clients and the leader of JetStream sees all of them. */
 export async function startNatsCluster(options: NatsClusterOptions): Promise<NatsCluster> {
   const { dir } = options;
   const tool = options.tool ?? (await toolHere('nats-server'));
@@ -203,7 +207,7 @@ export async function startNatsCluster(options: NatsClusterOptions): Promise<Nat
         '  name: longshore',
         `  listen: "${address}:${clusterPort}"`,
         `  routes: [${routes.join(', ')}]`,
-        // Why these: deploy/nats/nats-server.conf.
+        // deploy/nats/nats-server.conf explains these values.
         '  pool_size: -1',
         '  ping_interval: "1s"',
         '  ping_max: 2',
@@ -220,7 +224,7 @@ export async function startNatsCluster(options: NatsClusterOptions): Promise<Nat
       return running;
     };
     const start = async (): Promise<void> => {
-      // What a killed server left in the ledger goes before its successor comes.
+      // Clears a killed server's ledger entries before its successor starts.
       await running?.stop();
       const prefix = enter === undefined ? {} : { enter };
       running = await launchNats({ name: `nats-server ${name}`, tool, folder, configuration, ...prefix, ready });

@@ -1,4 +1,4 @@
-/** A nats-server with JetStream on loopback, with the accounts of nats-identity.ts. */
+/** Runs one nats-server with JetStream on loopback, with the accounts of nats-identity.ts. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect, type Socket } from 'node:net';
@@ -13,7 +13,8 @@ export { mintHostUserJwt, type HostUser } from '../../cli/keys/nats-identity.ts'
 export interface NatsOptions {
   readonly tool?: ServerTool;
   /**
-   * Keys, configuration, streams and log: a second start with the same folder is the same server.
+   * Holds keys, configuration, streams and log. A second start with the same folder finds them
+   * again.
    */
   readonly dir: string;
   readonly port?: number;
@@ -31,7 +32,7 @@ export interface Nats extends Restartable {
   readonly hostsSigningSeedFile: string;
   readonly hostsAccount: string;
   readonly logFile: string;
-  /** As a crash. `restart` brings it back. */
+  /** Kills the server, as a crash would. `restart` starts it again. */
   kill9(): Promise<void>;
   pause(): void;
   resume(): void;
@@ -42,10 +43,10 @@ export interface NatsConfiguration {
   readonly address: string;
   readonly port: number;
   readonly storeDir: string;
-  /** Where the server keeps the accounts. */
+  /** Where the server stores account JWTs. */
   readonly accountsDir: string;
   readonly identity: NatsIdentity;
-  /** What else the file holds, line by line. */
+  /** Additional lines of the configuration file. */
   readonly more?: readonly string[];
 }
 
@@ -56,7 +57,7 @@ export const natsConfiguration = (configuration: NatsConfiguration): string =>
     `listen: "${configuration.address}:${configuration.port}"`,
     'jetstream {',
     `  store_dir: ${JSON.stringify(configuration.storeDir)}`,
-    // The default of two minutes loses acknowledged writes when the machine goes down.
+    // With the default of two minutes, a power failure loses acknowledged writes.
     '  sync_interval: always',
     '}',
     ...(configuration.more ?? []),
@@ -65,8 +66,8 @@ export const natsConfiguration = (configuration: NatsConfiguration): string =>
   ].join('\n');
 
 /**
- * The server greets whoever connects with an INFO line; before JetStream is ready it does not
- * listen.
+ * Whether the server is ready. It sends an INFO line to each new client, and does not listen before
+ * JetStream is ready.
  */
 async function natsAnswers(port: number, signal: AbortSignal): Promise<boolean> {
   const socket = connect({ port, host: '127.0.0.1' });
@@ -85,13 +86,13 @@ export async function natsGreets(socket: Socket, signal: AbortSignal): Promise<b
 export interface NatsLaunch {
   readonly name: string;
   readonly tool: ServerTool;
-  /** Of the configuration and the log. */
+  /** Holds the configuration and the log. */
   readonly folder: string;
   readonly configuration: string;
-  /** Command that runs the server, where it is not run as it is. */
+  /** Command prefix that runs the server, such as one that enters a network namespace. */
   readonly enter?: readonly string[];
   readonly ready: (signal: AbortSignal) => Promise<boolean>;
-  /** Aborted: the start is called off. */
+  /** Aborting cancels the start. */
   readonly signal?: AbortSignal;
 }
 
@@ -117,7 +118,7 @@ export async function launchNats(launch: NatsLaunch): Promise<Server> {
   });
 }
 
-/** What can be done to a server that runs; `server` says which one that is. */
+/** Controls of a running server; `server` returns the current one. */
 export const natsControls = (server: () => Server) => ({
   server,
   stop: async (): Promise<void> => void (await server().stop()),

@@ -1,4 +1,4 @@
-/** An `nft` on the PATH of an agent, where the tool was fetched and is not installed. */
+/** Puts a fetched `nft` on the PATH of an agent, and removes the rules that an agent leaves. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { run } from '../process/run.ts';
@@ -8,7 +8,7 @@ const deadlineMs = 10_000;
 
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** @returns the PATH that finds it first. The script is written to `folder`. */
+/** Writes a wrapper script to `folder` and returns a PATH on which `nft` is that script. */
 export function pathWithNft(folder: string, { path, env }: ServerTool, pathBefore: string): string {
   mkdirSync(folder, { recursive: true });
   const libraries = env['LD_LIBRARY_PATH'];
@@ -18,8 +18,8 @@ export function pathWithNft(folder: string, { path, env }: ServerTool, pathBefor
 }
 
 /**
- * An agent leaves its rules behind, since its containers go on; whoever ends the containers takes
- * them away.
+ * Deletes an agent's firewall table. The agent leaves it when it stops, because its containers keep
+ * running, so it is removed once the containers have been stopped.
  */
 export async function removeFirewall({ path, env }: ServerTool, table: string): Promise<void> {
   await run(path, ['delete', 'table', 'inet', table], { deadlineMs, env });

@@ -1,7 +1,7 @@
 /**
- * A Redis on loopback: shared memory of gateways, so nothing of it is kept on disk. It wants a
- * password, and its one user may do what a gateway does and nothing else; docs/deploy.md shows the
- * same user.
+ * Runs a Redis on loopback. It holds only what gateways share in memory, so nothing is written to
+ * disk. Its one user has a password and may do what a gateway does and nothing else; docs/deploy.md
+ * shows the same user.
  */
 import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
@@ -16,8 +16,7 @@ export interface RedisOptions {
   readonly folder: string;
   readonly port?: number;
   /**
-   * Lines of its configuration in place of those that take connections on the port, such as for
-   * TLS.
+   * Configuration lines that make Redis listen, in place of plain TCP on the port; used for TLS.
    */
   readonly listen?: (port: number) => readonly string[];
 }
@@ -26,19 +25,23 @@ export interface Redis extends Restartable {
   readonly url: string;
   readonly port: number;
   readonly password: string;
-  /** What a gateway's environment says of it. */
+  /** The gateway settings that point to this Redis. */
   readonly settings: Readonly<Record<'REDIS_URL' | 'REDIS_USERNAME' | 'REDIS_PASSWORD_FILE', string>>;
 }
 
 const username = 'gateway';
 
-/** What a gateway does: counts with an end, doorbells, and asking whether Redis is ready. */
+/**
+ * A gateway uses expiring counters, publish/subscribe, and INFO to check whether Redis is ready.
+ */
 export const gatewayUser = (password: string): string =>
   `user ${username} on >${password} resetkeys ~longshore:* resetchannels &longshore.* -@all +incrby +expire +publish +subscribe +info`;
 
 const plainPort = (port: number): readonly string[] => [`port ${port}`];
 
-/** In a file: arguments of a program are shown to everybody on its machine. */
+/**
+ * The password goes into a file, because every user of the machine can read a program's arguments.
+ */
 const configuration = (listen: readonly string[], password: string): string =>
   [
     'bind 127.0.0.1',
@@ -51,7 +54,10 @@ const configuration = (listen: readonly string[], password: string): string =>
     '',
   ].join('\n');
 
-/** Greets with an error of its own (RESP) whoever has not said who he is; so it is up. */
+/**
+ * Whether Redis answers. A client that has not authenticated gets the error NOAUTH, which is enough
+ * to know that it is up.
+ */
 async function redisAnswers(port: number, signal: AbortSignal): Promise<boolean> {
   const socket = connect({ port, host: '127.0.0.1' });
   try {
@@ -63,7 +69,10 @@ async function redisAnswers(port: number, signal: AbortSignal): Promise<boolean>
   }
 }
 
-/** With TLS the port takes connections, and that is all that is seen without a certificate. */
+/**
+ * Whether the port accepts connections. With TLS no more can be checked without a client
+ * certificate.
+ */
 async function redisListens(port: number, signal: AbortSignal): Promise<boolean> {
   const socket = connect({ port, host: '127.0.0.1' });
   try {

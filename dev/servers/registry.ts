@@ -1,7 +1,7 @@
 /**
- * An OCI registry on loopback, and the images that the demo and the tests run: made from BusyBox on
- * the spot and pushed over the registry's HTTP API, so that no image is ever fetched from
- * elsewhere.
+ * Runs an OCI registry on loopback and fills it with the images that the demo and the tests run.
+ * They are built from BusyBox and pushed over the registry's HTTP API, so no image is ever fetched
+ * from elsewhere.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,18 +21,18 @@ const requestDeadlineMs = 30_000;
 
 export interface RegistryOptions {
   readonly tool?: ServerTool;
-  /** Blobs and manifests; found again by the next start. */
+  /** Holds blobs and manifests; the next start finds them again. */
   readonly folder: string;
   readonly port?: number;
 }
 
 export interface Registry extends Restartable {
-  /** As image references begin: `127.0.0.1:port`. */
+  /** `127.0.0.1:port`, the beginning of an image reference. */
   readonly address: string;
   readonly port: number;
 }
 
-/** Configuration of Docker Distribution 2.7 and later. YAML takes JSON. */
+/** Configuration of Docker Distribution 2.7 and later. It is YAML, which JSON is a subset of. */
 const registryConfiguration = (folder: string, port: number): string =>
   JSON.stringify({
     version: 0.1,
@@ -53,8 +53,8 @@ export async function startRegistry(options: RegistryOptions): Promise<Registry>
         name: 'docker-registry',
         command: tool.path,
         args: ['serve', configFile],
-        // Tracing to a collector is on by default in version 3 and would fill the log with its
-        // absence.
+        // Version 3 traces to a collector by default, and fills the log with errors if there is
+        // none.
         env: { ...tool.env, OTEL_TRACES_EXPORTER: 'none' },
         cwd: folder,
         logFile: join(folder, 'registry.log'),
@@ -77,7 +77,10 @@ async function call(url: URL | string, init: RequestInit, expected: number): Pro
   return answer;
 }
 
-/** OCI distribution specification: POST opens an upload, PUT with the digest ends it. */
+/**
+ * Uploads a blob as the OCI distribution specification says: POST opens the upload, PUT with the
+ * digest completes it.
+ */
 async function pushBlob(repositoryUrl: string, { bytes, digest }: Blob): Promise<void> {
   const known = await fetch(`${repositoryUrl}/blobs/${digest}`, {
     method: 'HEAD',
@@ -137,7 +140,7 @@ const applets = [
   'ip',
 ] as const;
 
-/** A root file system with BusyBox and nothing else. */
+/** A root file system that holds only BusyBox and `extra`. */
 export function busyboxLayer(busyboxPath: string, extra: readonly LayerEntry[] = []): LayerEntry[] {
   return [
     { kind: 'folder', path: 'bin' },
@@ -158,11 +161,11 @@ export function busyboxLayer(busyboxPath: string, extra: readonly LayerEntry[] =
 export interface TestImage extends ImageConfig {
   readonly repository: string;
   readonly tag: string;
-  /** Files beside BusyBox. */
+  /** Files in addition to BusyBox. */
   readonly files?: readonly LayerEntry[];
 }
 
-/** Makes a small image on BusyBox, pushes it, and resolves to its digest. */
+/** Builds a small BusyBox image, pushes it, and resolves to its digest. */
 export async function pushTestImage(address: string, image: TestImage): Promise<string> {
   const busybox = await toolHere('busybox');
   const built = buildImage(busyboxLayer(busybox.path, image.files), image, imageArchitecture(process.arch));
@@ -173,9 +176,7 @@ export const demoImage = { repository: 'longshore/demo', tag: '1' } as const;
 
 const demoPage = '<!doctype html><title>Longshore</title><h1>Ahoy from a Longshore container</h1>\n';
 
-/**
- * As process 1 the shell has no default action for SIGTERM: the trap is what makes a stop prompt.
- */
+/** The trap makes `stop` prompt: as process 1 the shell has no default action for SIGTERM. */
 const demoScript = `
 trap 'echo "stopping"; exit 0' TERM INT
 echo "Ahoy from Longshore: \${GREETING:-hello} (process $$ on $(hostname))"
@@ -190,8 +191,8 @@ done
 `;
 
 /**
- * Pushes `longshore/demo:1`: greets, prints a line every second, serves a page on 8080, stops at
- * once.
+ * Pushes `longshore/demo:1`, which prints a greeting and then a line every second, serves a page on
+ * port 8080, and stops promptly.
  */
 export function pushDemoImage(address: string): Promise<string> {
   return pushTestImage(address, {
