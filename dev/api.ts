@@ -1,5 +1,6 @@
 /**
- * Longshore's HTTP API, as the tooling calls it: the same calls that a tenant or an operator makes.
+ * A client of Longshore's HTTP API for the tooling. It makes the same calls as a tenant or an
+ * operator.
  */
 import Type from 'typebox';
 import { sleep } from '../lib/backoff.ts';
@@ -12,7 +13,7 @@ import { PeerSecrets, PeerTokenView, PeerView } from '../schemas/api/peer.ts';
 import { QuotaView } from '../schemas/api/tenant.ts';
 
 const requestDeadlineMs = 10_000;
-/** Of calls that make RSA keys. */
+/** Deadline of calls that make RSA keys. */
 const keyDeadlineMs = 60_000;
 const hostDeadlineMs = 30_000;
 const pollMs = 50;
@@ -64,7 +65,7 @@ export function createApi(baseUrl: string) {
     if (!answer.ok) throw new ApiError(`${method} ${path}`, answer.status, await answer.text());
     return new Uint8Array(await answer.arrayBuffer());
   };
-  /** The tenant's container or peer of this name, looked for page by page. */
+  /** Finds the tenant's container or peer by name, page by page. */
   async function named<T extends { readonly name: string }>(
     token: string,
     name: string,
@@ -93,7 +94,7 @@ export function createApi(baseUrl: string) {
       decodeLogs(await call(token, 'GET', `${compute}/${id}/logs?limit=${limit}`)).data,
     quota: async (token: string) => decodeQuota(await call(token, 'GET', `${compute}/quota`)).data,
 
-    /** The network of this name, made where there is none. */
+    /** Returns the network of this name, or creates it. */
     async network(token: string, body: NetworkCreateBody): Promise<NetworkView> {
       try {
         return decodeNetwork(await call(token, 'GET', `${networks}/${body.name}`)).data;
@@ -110,7 +111,7 @@ export function createApi(baseUrl: string) {
     peerPassword: async (token: string, id: string) =>
       decodePassword(await call(token, 'POST', `/api/forage/p12/${id}/password`)).data.p12_password,
 
-    /** A one-time token for the host, which is made at the first call. */
+    /** A one-time join token for the host; creates the host at the first call. */
     async joinToken(token: string, host: { readonly key: string; readonly region: string }): Promise<string> {
       try {
         return decodeJoin(await call(token, 'POST', hosts, host)).data.join_token;
@@ -120,10 +121,7 @@ export function createApi(baseUrl: string) {
       }
     },
 
-    /**
-     * Resolves when the host's agent has reported; rejects after a deadline or when the signal
-     * aborts.
-     */
+    /** Waits until the host is up. Rejects after a deadline, or when the signal aborts. */
     async hostIsUp(token: string, key: string, signal: AbortSignal): Promise<void> {
       const end = performance.now() + hostDeadlineMs;
       for (;;) {

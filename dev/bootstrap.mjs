@@ -1,7 +1,7 @@
 /**
- * What package.json's scripts call: from a fresh clone to a compiled program, then that program.
- * Each command installs and compiles only what it runs. Plain JavaScript, because it runs before
- * anything is installed.
+ * The entry point of package.json's scripts. Each command installs and compiles only what it runs,
+ * then runs it. Plain JavaScript without dependencies, because it runs before anything is
+ * installed.
  */
 import { join } from 'node:path';
 import { check } from './build/check.mjs';
@@ -9,7 +9,7 @@ import { compileAll, compileBenchPeers, compilePrograms } from './build/compile.
 import { installAll, installBench, installBenchTypes, installRuntime } from './build/install.mjs';
 import { fail, root, run } from './build/run.mjs';
 
-/** As package.json's `engines`. */
+/** Keep in step with `engines` in package.json. */
 function checkPlatform() {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
   const fits = (major === 20 && minor >= 19) || (major === 22 && minor >= 12) || major === 24;
@@ -44,7 +44,7 @@ async function prepareCheck() {
   await installBenchTypes();
 }
 
-/** `program` is what runs after the preparation, in dist/. */
+/** `program` is the file in dist/ that runs after the preparation. */
 const commands = {
   start: { prepare: prepareRuntime, program: 'dev/start.js' },
   build: { prepare: prepareRuntime },

@@ -1,4 +1,4 @@
-/** `npm start`: the whole stack with a demo container, until Ctrl-C. */
+/** `npm start`: runs the whole stack with a demo container until Ctrl-C. */
 import { mkdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { declareDemo, demoLines, demoSettled, showDemo } from './demo/container.ts';
@@ -10,7 +10,7 @@ import { reapAbandoned } from './process/reap.ts';
 import { startStack, type Stack } from './stack/stack.ts';
 import { say, step, took } from './steps.ts';
 
-/** What scripts need to use the stack while it runs. */
+/** Writes what scripts need to use the stack while it runs. */
 function writeDevFile(path: string, stack: Stack, vpn: DemoPeer): void {
   const { api, tokens, engine, image, nats, metricsUrls } = stack;
   const content = {
@@ -27,14 +27,14 @@ function writeDevFile(path: string, stack: Stack, vpn: DemoPeer): void {
   writePrivateFile(path, `${JSON.stringify(content, undefined, 2)}\n`);
 }
 
-/** The last start's logs are kept beside this one's, and no older ones. */
+/** Keeps the logs of the previous start, and no older ones. */
 function turnLogs(state: string): void {
   const [logs, previous] = [join(state, 'logs'), join(state, 'logs.previous')];
   rmSync(previous, { recursive: true, force: true });
   try {
     renameSync(logs, previous);
   } catch {
-    // The first start.
+    // The first start: there are no logs yet.
   }
 }
 
@@ -47,7 +47,7 @@ async function main(env: NodeJS.ProcessEnv): Promise<number> {
   if (lock === undefined) {
     const owner = lockState(lockPath, Date.now());
     const pid = owner.held && owner.pid !== undefined ? ` (process ${owner.pid})` : '';
-    say(`Longshore already runs on ${state}${pid}. Stop it, or name another folder with LONGSHORE_STATE.`);
+    say(`Longshore already runs on ${state}${pid}. Stop it, or set LONGSHORE_STATE to another folder.`);
     return 1;
   }
   const stopping = new AbortController();
@@ -73,14 +73,14 @@ async function main(env: NodeJS.ProcessEnv): Promise<number> {
       step('demo VPN peer', () => keptDemoPeer(started, join(state, 'vpn'))),
       demoContainer(started, stopping.signal).catch((error: unknown) => {
         if (stopping.signal.aborted) throw error;
-        // A tenant may have broken the demo container; the stack serves all the same.
+        // The user may have broken the demo container; the stack still serves.
         return () => say((error as Error).message);
       }),
     ]);
     writeDevFile(devFile, started, vpn);
     await present();
     showDemoPeer(started, vpn);
-    say(`Up after ${took(performance.now() - startMs)}. Logs are in ${join(state, 'logs')}; Ctrl-C stops it all.`);
+    say(`Up after ${took(performance.now() - startMs)}. Logs are in ${join(state, 'logs')}; Press Ctrl-C to stop.`);
     await aborted(stopping.signal);
     return 0;
   } catch (error) {
@@ -100,7 +100,7 @@ const aborted = (signal: AbortSignal): Promise<void> =>
     signal.addEventListener('abort', () => resolve(), { once: true });
   });
 
-/** Declares the demo container and waits until it runs; resolves to what shows it. */
+/** Declares the demo container and waits until it runs. Resolves to a function that prints it. */
 async function demoContainer(stack: Stack, signal: AbortSignal): Promise<() => Promise<void> | void> {
   const { api } = stack;
   const { token } = stack.tokens.tenants.demo;
@@ -110,7 +110,7 @@ async function demoContainer(stack: Stack, signal: AbortSignal): Promise<() => P
     () => demoSettled(api, token, container.id, signal),
     (seen) => seen.status,
   );
-  const lines = await step('its first log lines', () => demoLines(api, token, container.id, signal));
+  const lines = await step('first log lines', () => demoLines(api, token, container.id, signal));
   return () => showDemo(stack, container.id, status, lines);
 }
 

@@ -1,11 +1,11 @@
-/** What the tooling does, on the terminal: one line per step, with how long it took. */
+/** Prints what the tooling does: one line per step, with its duration. */
 import { say, took } from '../lib/terminal.ts';
 
 export { say, took };
 
 /**
- * Runs a step and prints `· name result … 0.4 s`. What it reports meanwhile (a download) is printed
- * at once, since it explains a wait.
+ * Runs a step and prints `· name result … 0.4 s`. What the step reports meanwhile (such as a
+ * download) is printed at once, because it explains the wait.
  */
 export async function step<T>(
   name: string,

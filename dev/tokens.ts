@@ -1,4 +1,7 @@
-/** Tokens for a laptop and for tests: a key pair of our own in place of an identity provider. */
+/**
+ * Issues tokens for local use and tests, with a key pair of our own in place of an identity
+ * provider.
+ */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
@@ -10,33 +13,33 @@ export const devAudience = 'longshore';
 const algorithm = 'EdDSA';
 
 export interface TokenClaims {
-  /** Absent: a token without a tenant, for tests of its refusal. */
+  /** If absent, the token has no tenant; tests check that it is refused. */
   readonly tenant?: string;
   readonly subject: string;
-  /** `operator` opens the operator API. */
+  /** `operator` gives access to the operator API. */
   readonly scope?: string;
   readonly issuer?: string;
   readonly audience?: string;
-  /** From now; negative for a token that has expired. */
+  /** Counted from now; negative for an expired token. */
   readonly lifetimeS: number;
 }
 
 export interface TokenIssuer {
-  /** A JWKS with the public key, as the gateway reads it. */
+  /** The JWKS file with the public key that the gateway reads. */
   readonly jwksFile: string;
   mint(claims: TokenClaims): Promise<string>;
 }
 
 /**
- * The key pair of `folder`, made at the first call. `nowMs` is the wall clock that dates the
- * tokens.
+ * Loads the key pair from `folder`, or makes it at the first call. `nowMs` is the wall clock that
+ * dates the tokens.
  */
 export async function prepareTokenIssuer(folder: string, nowMs: () => number = Date.now): Promise<TokenIssuer> {
   const keyFile = join(folder, 'private.jwk');
   const jwksFile = join(folder, 'jwks.json');
   if (!existsSync(keyFile)) writePrivateFile(keyFile, JSON.stringify(await newKey()));
   const { d: secret, ...open } = JSON.parse(readFileSync(keyFile, 'utf8')) as JWK & { kid: string };
-  if (secret === undefined) throw new Error(`${keyFile} holds no private key`);
+  if (secret === undefined) throw new Error(`${keyFile} contains no private key; delete it to make a new one`);
   writePrivateFile(jwksFile, JSON.stringify({ keys: [open] }));
   const key = await importJWK({ ...open, d: secret }, algorithm);
 
@@ -78,7 +81,7 @@ export async function mintDevTokens(issuer: TokenIssuer): Promise<DevTokens> {
   });
   return {
     tenants: { demo: await tenant('demo'), other: await tenant('other') },
-    // A scope beside a tenant, not a tenant of its own kind.
+    // An operator has a scope in addition to a tenant; it is not a special tenant.
     operator: {
       token: await issuer.mint({
         tenant: 'operator',

@@ -1,4 +1,6 @@
-/** `npm run check`: every check runs, even after one failed, so that one run shows everything. */
+/**
+ * `npm run check`: runs every check, even after one has failed, so that one run reports everything.
+ */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { forgetDeletedOutput } from './compile.mjs';
@@ -18,7 +20,7 @@ export async function check(args) {
   const results = await Promise.all([
     checked('format', [bin('prettier'), '--check', '--log-level', 'warn', '.']),
     checked('lint', [bin('eslint'), '--cache', '--cache-location', join(root, '.cache', 'eslint'), ...args, '.']),
-    // With output: the tests of the house rules, which follow, run what is compiled.
+    // Writes its output, because the tests of the house rules below run the compiled files.
     checked('types', [bin('tsc'), '-p', '.']),
     checked('types of the benchmark’s peers', [bin('tsc'), '-p', 'bench', '--noEmit']),
   ]);
@@ -28,7 +30,7 @@ export async function check(args) {
   process.exit(failed.length === 0 ? 0 : 1);
 }
 
-/** The house rules are tests that need only the sources. */
+/** Runs test/house, the tests that need only the sources. */
 function checkHouse() {
   const names = readdirSync(join(root, 'test/house'))
     .filter((name) => name.endsWith('.test.ts'))

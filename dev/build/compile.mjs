@@ -1,10 +1,10 @@
 /**
- * From TypeScript to dist/, in one of two ways. tsc checks types and writes everything: 30 s of
- * processor time. `npm start` and a production build only strip the types of the programs, in a
- * second, and need no compiler.
+ * Compiles TypeScript to dist/, in one of two ways. tsc checks types and writes everything, in 30 s
+ * of processor time. `npm start` and a production build only strip the types of the programs, which
+ * takes a second and needs no compiler.
  *
- * Both write dist/. tsc trusts its record of what it wrote, so types are stripped only where there
- * is no such record.
+ * Both write dist/. tsc trusts its record of what it wrote, so types are stripped only if there is
+ * no such record.
  */
 import {
   existsSync,
@@ -24,7 +24,7 @@ import { bin, fail, root, say, seconds, step } from './run.mjs';
 const tscRecord = join(root, '.cache', 'tsbuildinfo');
 const rooms = ['schemas', 'lib', 'gateway', 'actors', 'host-agent', 'cli', 'dev'];
 
-/** Without dist/, tsc must forget what it wrote there. */
+/** If dist/ was deleted, removes tsc's record of it, or tsc would not write the files again. */
 export function forgetDeletedOutput() {
   if (!existsSync(join(root, 'dist'))) rmSync(tscRecord, { force: true });
 }
@@ -35,7 +35,7 @@ export async function compileAll() {
   say(`· compiled … ${took}`);
 }
 
-/** What `npm start` runs, and a production machine. */
+/** Compiles what `npm start` and a production machine run. */
 export async function compilePrograms() {
   forgetDeletedOutput();
   if (existsSync(tscRecord) && hasDevelopmentTools()) return compileAll();
@@ -45,7 +45,10 @@ export async function compilePrograms() {
   if (count > 0) say(`· ${count} files compiled … ${seconds(startMs)}`);
 }
 
-/** The one file that imports packages of bench/, which Node looks for in the folders above dist/bench/. */
+/**
+ * Compiles the one file that imports packages of bench/, and links bench/node_modules into
+ * dist/bench/, where Node looks for them.
+ */
 export async function compileBenchPeers() {
   const took = await step('compiling the peers', process.execPath, [bin('tsc'), '-p', 'bench']);
   const link = join(root, 'dist/bench/node_modules');
@@ -62,7 +65,7 @@ const outputOf = (source) => join('dist', source.replace(/\.ts$/, '.js'));
 
 const modifiedMs = (path) => statSync(join(root, path), { throwIfNoEntry: false })?.mtimeMs ?? 0;
 
-/** Returns how many files were out of date. */
+/** Strips the types of outdated files; returns how many there were. */
 async function stripTypes() {
   const toolMs = modifiedMs('dev/build/compile.mjs');
   const stale = rooms
@@ -84,7 +87,10 @@ async function stripTypes() {
   return stale.length;
 }
 
-/** A file that is not valid ends the command, and its name and line are printed. */
+/**
+ * Strips the types of one file. If the file is invalid, prints its name and line and ends the
+ * command.
+ */
 function stripped(transformSync, source, filename) {
   try {
     const text = readFileSync(join(root, source), 'utf8');
@@ -94,7 +100,10 @@ function stripped(transformSync, source, filename) {
   }
 }
 
-/** `./a.ts` becomes `./a.js`, as long as before, so the source map stays right. */
+/**
+ * Rewrites imports of `./a.ts` to `./a.js`. The length does not change, so the source map stays
+ * valid.
+ */
 function withJsImports(code, parse) {
   const [imports] = parse(code);
   let text = '';
@@ -108,7 +117,10 @@ function withJsImports(code, parse) {
   return text + code.slice(at);
 }
 
-/** Whole or not at all: a start that is interrupted, or another at the same time, leaves no half a file. */
+/**
+ * Replaces the file atomically, so that neither an interrupted start nor two at the same time leave
+ * half a file.
+ */
 function write(path, text) {
   const temporary = join(root, `${path}.${process.pid}`);
   writeFileSync(temporary, text);

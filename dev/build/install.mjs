@@ -1,14 +1,17 @@
-/** Dependencies, installed where they are missing or older than the lock file, and no more of them than needed. */
+/**
+ * Installs dependencies that are missing or older than the lock file, and no more than a command
+ * needs.
+ */
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { root, say, step } from './run.mjs';
 
 const modifiedMs = (path) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 
-/** npm writes its record of an installation shortly before it touches the lock file. */
+/** npm writes its record of an installation up to this long before it touches the lock file. */
 const betweenLockFilesMs = 5_000;
 
-/** Names of the installed packages; undefined if there are none or the lock file is newer. */
+/** Paths of the installed packages; undefined if none are installed or the lock file is newer. */
 function installedIn(folder) {
   const record = join(folder, 'node_modules/.package-lock.json');
   const installedMs = modifiedMs(record);
@@ -28,7 +31,7 @@ async function install(folder, what, args) {
 
 const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
-/** Whether the compiler and the tools of the tests are here. */
+/** Whether the compiler and the tests' tools are installed. */
 export const hasDevelopmentTools = () => {
   const installed = installedIn(root);
   return (
@@ -36,24 +39,26 @@ export const hasDevelopmentTools = () => {
   );
 };
 
-/** What the programs import, and the 4 MB that strip their types. */
+/** Installs what the programs import, and the 4 MB of tools that strip their types. */
 export async function installRuntime() {
   if (installedIn(root) === undefined) await install(root, 'what is run', ['--omit=dev']);
 }
 
-/** All of it: the compiler, the linters and the tools of the tests too. */
+/** Installs everything, including the compiler, the linters and the tests' tools. */
 export async function installAll() {
   if (!hasDevelopmentTools()) await install(root, 'dependencies', []);
 }
 
 const bench = join(root, 'bench');
 
-/** The types of the benchmark's peers, without the 138 MB of workerd's binary. */
+/**
+ * Installs the packages that type-check the benchmark's peers, without workerd's binary of 138 MB.
+ */
 export async function installBenchTypes() {
   if (installedIn(bench) === undefined) await install(bench, 'types of the peers', ['--omit=optional']);
 }
 
-/** The systems that the benchmark runs beside Longshore. */
+/** Installs the systems that the benchmark runs for comparison. */
 export async function installBench() {
   const isWhole = installedIn(bench)?.some((name) => name.startsWith('node_modules/@cloudflare/workerd-'));
   if (isWhole !== true) await install(bench, 'peers of the benchmark', []);

@@ -1,4 +1,7 @@
-/** Child processes and messages of dev/bootstrap.mjs. No dependencies: it runs before npm ci. */
+/**
+ * Child processes and messages for dev/bootstrap.mjs. Has no dependencies, because it runs before
+ * `npm ci`.
+ */
 import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -15,8 +18,8 @@ export function fail(message) {
 }
 
 /**
- * Runs a command to its end. A terminal sends Ctrl-C to the whole process group, the child
- * included, so this process passes on only the signals that were sent to it alone.
+ * Runs a command to its end. On Ctrl-C a terminal signals the whole process group, including the
+ * child, so this process does not forward SIGINT from a terminal.
  */
 export function run(command, args, options = {}) {
   return new Promise((resolve) => {
@@ -42,7 +45,10 @@ export function run(command, args, options = {}) {
   });
 }
 
-/** Runs a command whose output matters only if it fails; then the whole process ends. */
+/**
+ * Runs a command and hides its output, unless it fails. Then prints the output and exits with the
+ * command's code.
+ */
 export async function step(name, command, args, options = {}) {
   const startMs = performance.now();
   const { code, output } = await run(command, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });

@@ -1,6 +1,6 @@
 /**
- * The container that `npm start` declares through the API, as a tenant would, and what it shows of
- * it.
+ * Declares the demo container of `npm start` through the API, as a tenant would, and prints what
+ * became of it.
  */
 import { sleep } from '../../lib/backoff.ts';
 import type { Container, ContainerStatusView } from '../../schemas/api/container.ts';
@@ -14,7 +14,7 @@ const pageDeadlineMs = 2_000;
 const pollMs = 100;
 const name = 'demo';
 
-/** The demo container of an earlier start, or a new one. */
+/** Returns the demo container of an earlier start, or creates one. */
 export async function declareDemo({ api, image, tokens }: Stack): Promise<Container> {
   const { token } = tokens.tenants.demo;
   const known = await api.containerNamed(token, name);
@@ -31,7 +31,7 @@ export async function declareDemo({ api, image, tokens }: Stack): Promise<Contai
   );
 }
 
-/** A status may be of before this start; the page is of now. */
+/** The status may date from before this start, so this asks the page itself. */
 async function pageAnswers({ addresses }: ContainerStatusView): Promise<boolean> {
   const [published] = addresses;
   if (published === undefined) return false;
@@ -42,9 +42,9 @@ async function pageAnswers({ addresses }: ContainerStatusView): Promise<boolean>
 }
 
 /**
- * Waits until the container runs and serves. One that its tenant has stopped stays so: that is its
- * answer.
- * @throws where it fails, and after a deadline; the message holds the last status.
+ * Waits until the container runs and serves its page. A container that its tenant stopped stays
+ * stopped; that too ends the wait.
+ * @throws Error if the container fails, or after a deadline; the message contains the last status.
  */
 export async function demoSettled(
   api: Api,
@@ -66,7 +66,7 @@ export async function demoSettled(
   }
 }
 
-/** Its first lines; where none come within a deadline, none. */
+/** The container's first log lines; empty if none arrive within a deadline. */
 export async function demoLines(api: Api, token: string, id: string, signal: AbortSignal): Promise<string[]> {
   const end = performance.now() + logsDeadlineMs;
   for (;;) {

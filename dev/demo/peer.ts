@@ -1,6 +1,4 @@
-/**
- * The VPN network and the peer that `npm start` makes through the API, and what it shows of them.
- */
+/** Makes the VPN network and the peer of `npm start` through the API, and prints them. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Type, { type Static } from 'typebox';
@@ -25,7 +23,7 @@ const decodeDemoPeer = decoder(DemoPeer);
 const probeDeadlineMs = 10_000;
 const name = 'demo';
 
-/** Of an earlier start; undefined where there is none. */
+/** The peer that an earlier start saved; undefined if there is none, or the file is invalid. */
 function savedPeer(file: string): DemoPeer | undefined {
   if (!existsSync(file)) return undefined;
   try {
@@ -44,7 +42,7 @@ const filesOf = (baseUrl: string, { peerId, downloadToken, pacToken }: DemoPeer)
   proxy: `${baseUrl}/api/forage/pac?token=${pacToken}`,
 });
 
-/** Tokens expire, and a tenant may have revoked them or removed the peer. */
+/** Whether the saved tokens still work: they expire, and the tenant may have revoked them. */
 async function isGood(baseUrl: string, peer: DemoPeer): Promise<boolean> {
   const { WireGuard: conf, proxy } = filesOf(baseUrl, peer);
   const answers = await Promise.all(
@@ -60,16 +58,16 @@ export async function makeDemoNetwork({ api, tokens }: Pick<Stack, 'api' | 'toke
     endpoint: '127.0.0.1',
     ipv4_pool: '10.86.0.0/24',
     ipv6_pool: 'fd86::/64',
-    // No VPN server runs here: whoever brings the demo peer up all the same keeps the way to
-    // everything else.
+    // No VPN server runs here. With these routes, a device that activates the demo peer keeps its
+    // other connections.
     routes: ['10.86.0.0/24', 'fd86::/64'],
     proxy: { host: '127.0.0.1', port: 3128, domains: ['internal'] },
   });
 }
 
 /**
- * The demo peer with its password and tokens. They are shown once, so they are kept beside the
- * stack's other secrets; where they are lost or no longer good, the peer gets new ones.
+ * The demo peer with its password and tokens. The API shows these only once, so they are saved
+ * beside the stack's other secrets. If they are lost or no longer work, the peer gets new ones.
  */
 export async function keptDemoPeer({ api, tokens }: Stack, folder: string): Promise<DemoPeer> {
   const { token } = tokens.tenants.demo;
@@ -78,7 +76,7 @@ export async function keptDemoPeer({ api, tokens }: Stack, folder: string): Prom
   const saved = savedPeer(file);
   const known = await api.peerNamed(token, name);
   if (saved !== undefined && saved.peerId === known?.id) {
-    // One that its tenant has disabled stays so, and so do its tokens.
+    // A peer that its tenant disabled stays disabled, so its tokens are not expected to work.
     if (known.state !== 'active' || (await isGood(api.baseUrl, saved))) return saved;
   }
   const peer = await renewedPeer(api, token, known);

@@ -1,6 +1,6 @@
 /**
- * `npm run docs`: writes the tables of docs/ from the code. test/house/docs.test.ts fails where
- * that was forgotten.
+ * `npm run docs`: writes the tables of docs/ from the code. test/house/docs.test.ts fails if a
+ * table is outdated.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

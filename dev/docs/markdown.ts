@@ -1,9 +1,9 @@
 /**
- * Pages whose tables come from the code. A page is written by hand, apart from what stands between
- * `<!-- table: NAME -->` and `<!-- end -->`, which is generated. Pure.
+ * Fills the generated tables of a Markdown page: everything between `<!-- table: NAME -->` and
+ * `<!-- end -->`. The rest of a page is written by hand. Pure.
  */
 
-/** What may stand in a table cell: no line break, no bar that ends it. */
+/** Escapes text for a table cell, which can't contain a line break or a bare bar. */
 const cell = (text: string): string => text.replaceAll(/\s*\n\s*/g, ' ').replaceAll('|', '\\|');
 
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
@@ -17,16 +17,18 @@ const region = /(<!-- table: ([\w-]+) -->\n)[^]*?(<!-- end -->)/g;
 
 export const tableNames = (page: string): string[] => [...page.matchAll(region)].map(([, , name]) => name ?? '');
 
-/** @throws where the page has a table that nobody can make. */
+/** @throws Error if the page names a table that is not in `tables`. */
 export function fillTables(page: string, tables: ReadonlyMap<string, () => string>): string {
   return page.replaceAll(region, (_, begin: string, name: string, end: string) => {
     const make = tables.get(name);
-    if (make === undefined) throw new Error(`there is no table "${name}"`);
+    if (make === undefined) throw new Error(`there is no table "${name}"; add it to dev/docs/pages.ts`);
     return `${begin}\n${make()}\n\n${end}`;
   });
 }
 
-/** As GitHub makes them of a heading: lower case, without punctuation, a hyphen for each space. */
+/**
+ * The anchor that GitHub gives a heading: lower case, without punctuation, a hyphen for each space.
+ */
 export const anchorOf = (heading: string): string =>
   heading
     .trim()
@@ -36,7 +38,7 @@ export const anchorOf = (heading: string): string =>
 
 const withoutCode = (page: string): string => page.replaceAll(/^```[^]*?^```/gm, '').replaceAll(/`[^`\n]*`/g, '');
 
-/** The headings of a page as anchors; one that comes again is numbered. */
+/** The anchors of a page's headings; a repeated one gets a number, as on GitHub. */
 export function anchorsOf(page: string): Set<string> {
   const anchors = new Set<string>();
   for (const [, heading = ''] of page.replaceAll(/^```[^]*?^```/gm, '').matchAll(/^#{1,6} (.+)$/gm)) {
@@ -48,7 +50,7 @@ export function anchorsOf(page: string): Set<string> {
   return anchors;
 }
 
-/** Where a page's links lead that stay in the repository: a path, an anchor, or both. */
+/** Targets of a page's links within the repository: a path, an anchor, or both. */
 export const relativeLinks = (page: string): string[] =>
   [...withoutCode(page).matchAll(/\]\(([^)\s]+)(?: "[^"]*")?\)|^\[[^\]]+\]: (\S+)/gm)]
     .map(([, inline, reference]) => inline ?? reference ?? '')

@@ -1,4 +1,4 @@
-/** Which tables there are, and on which page each stands. */
+/** Lists the generated tables and the pages that contain them. */
 import { settings as actorsSettings } from '../../actors/settings.ts';
 import { settings as gatewaySettings } from '../../gateway/configuration/settings.ts';
 import { settings as agentSettings } from '../../host-agent/settings.ts';
@@ -45,5 +45,8 @@ export const tables: ReadonlyMap<string, () => string> = new Map([
   ['routes-common-errors', commonErrorsTable],
 ]);
 
-/** Pages with tables, from the root of the repository; each table stands on one of them. */
+/**
+ * Paths of the pages with tables, from the root of the repository. Each table appears on one of
+ * them.
+ */
 export const pages: readonly string[] = ['docs/errors.md', 'docs/metrics.md', 'docs/configuration.md', 'docs/api.md'];

@@ -1,6 +1,6 @@
 /**
- * Every metric of the three programs and of the VPN area, from the registries that they themselves
- * fill.
+ * Lists every metric of the three programs and of the VPN area, from the registries that they fill
+ * themselves.
  */
 import type { Registry } from 'prom-client';
 import {
@@ -24,7 +24,7 @@ export interface MetricDescription {
   readonly help: string;
 }
 
-/** prom-client's own description of a metric, which its types leave out. */
+/** prom-client's description of a metric, which its types leave out. */
 interface Registered {
   readonly name: string;
   readonly type: string;
@@ -32,7 +32,7 @@ interface Registered {
   readonly labelNames: readonly string[];
 }
 
-/** Nothing is collected here, so nothing behind a gauge is ever asked. */
+/** Metrics are only described here and never collected, so no gauge's callback runs. */
 const neverRead = (): never => {
   throw new Error('a metric is described, not collected');
 };
@@ -86,16 +86,16 @@ const describe = (registry: Registry): MetricDescription[] =>
     .sort((one, other) => (one.name < other.name ? -1 : 1));
 
 export interface ProgramMetrics {
-  /** Of every program alike. */
+  /** Metrics that every program has. */
   readonly common: readonly MetricDescription[];
   readonly gateway: readonly MetricDescription[];
   readonly actors: readonly MetricDescription[];
   readonly 'host-agent': readonly MetricDescription[];
-  /** `/metrics/forage` of the gateway. */
+  /** Metrics of the gateway's `/metrics/forage`. */
   readonly forage: readonly MetricDescription[];
 }
 
-/** What every program registers. */
+/** The metrics that every program registers. */
 function commonRegistry(): Registry {
   const registry = createRegistry('docs', '');
   countMoves(registry);

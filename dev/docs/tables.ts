@@ -1,4 +1,4 @@
-/** The tables of docs/, each from the table in the code that it tells of. Pure. */
+/** Makes the tables of docs/ from the definitions in the code. Pure. */
 import type { Settings } from '../../lib/config.ts';
 import { containerStatuses, reasons } from '../../schemas/api/container.ts';
 import { errorStatus, successStatus, type ErrorCode } from '../../schemas/errors.ts';
@@ -56,7 +56,7 @@ export const metricsTable = (metrics: readonly MetricDescription[]): string =>
     ]),
   );
 
-/** A default as one would write it into the environment. */
+/** A default value in the form of an environment variable. */
 export function defaultText(value: unknown): string {
   if (value === undefined) return '';
   if (Array.isArray(value)) return value.join(',');
@@ -95,7 +95,7 @@ export function toolingTable(tools: Readonly<Record<string, ToolEntry>>): string
   return table(['Variable', 'Form', 'Default', 'Meaning'], [...folders, ...named]);
 }
 
-/** JSON Schema, as far as query parameters use it. */
+/** The part of JSON Schema that query parameters use. */
 interface ParameterSchema {
   readonly type?: string;
   readonly enum?: readonly string[];
@@ -132,7 +132,7 @@ export function routesTable(routes: readonly Route[], ...accesses: readonly Acce
   );
 }
 
-/** What any route may answer beside the errors of its row. */
+/** Errors that a route may return besides those of its row. */
 export const commonErrorsTable = (): string => {
   const rows: [string, readonly ErrorCode[]][] = [
     ['any route', commonErrors],

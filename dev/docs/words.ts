@@ -1,6 +1,6 @@
 /**
- * What the tables of docs/ say by hand, beside what the code says itself. The types ask for a word
- * on each.
+ * Hand-written text of the generated tables in docs/. The types require an entry for each error,
+ * status, reason and tool.
  */
 import type { ContainerStatus, Reason } from '../../schemas/api/container.ts';
 import type { ErrorCode } from '../../schemas/errors.ts';
@@ -210,7 +210,7 @@ export const reasonWords: Readonly<Record<Reason, ReasonWords>> = {
   },
 };
 
-/** What to look at in a metric, and when to alert on it. */
+/** What to watch in a metric, and when to alert on it. */
 export const metricWords: Readonly<Record<string, string>> = {
   longshore_build_info: 'Which versions run. More than one for long: a roll-out stopped half-way.',
   longshore_event_loop_longest_block_seconds:
@@ -337,7 +337,7 @@ export const metricWords: Readonly<Record<string, string>> = {
   longshore_agent_syncs_total: '`refused`: another cluster answers, or another number of partitions.',
 };
 
-/** More on a setting whose one line in the code is too short. */
+/** Adds to a setting's description in the code, which is one line. */
 export const settingWords: Readonly<Record<string, string>> = {
   'gateway HTTP_HOST':
     'Keep the default behind a proxy on the same machine; otherwise use an address that only the proxy reaches.',
@@ -362,8 +362,8 @@ interface ToolingWords {
 }
 
 /**
- * What the commands of this repository read from the environment, besides the variables that name
- * a tool.
+ * Environment variables of this repository's commands, other than those that set the path of a
+ * tool.
  */
 export const toolingWords: Readonly<Record<string, ToolingWords>> = {
   LONGSHORE_CACHE: {

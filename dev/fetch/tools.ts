@@ -112,7 +112,8 @@ async function probe(name: ToolName, path: string, env: NodeJS.ProcessEnv, origi
     const match = entry.versionPattern.exec(ran.stdout + ran.stderr);
     if (match === null) return no(`printed no version (${(ran.stderr || ran.stdout).trim().slice(0, 200)})`);
     if (entry.static === true && !isStaticElf(path)) return no('is not statically linked');
-    if (entry.minimum === undefined) return { ok: true, tool: { name, path, version: 'of unknown version', origin, env } };
+    if (entry.minimum === undefined)
+      return { ok: true, tool: { name, path, version: 'of unknown version', origin, env } };
     const version: Version = [Number(match[1]), Number(match[2])];
     if (!atLeast(version, entry.minimum))
       return no(`version ${version.join('.')} is older than ${entry.minimum.join('.')}`);

@@ -1,6 +1,6 @@
 /**
- * `node dist/dev/release/pack.js COMMIT FILE`: writes the archive of a release's programs, for the
- * test of an upgrade (test/upgrade/releases/).
+ * `node dist/dev/release/pack.js COMMIT FILE` writes an archive of a release's programs, for the
+ * upgrade test (test/upgrade/releases/).
  */
 import { writeFileSync } from 'node:fs';
 import { repositoryRoot } from '../paths.ts';

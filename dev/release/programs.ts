@@ -1,8 +1,8 @@
 /**
- * The programs of a release as one archive: compiled JavaScript without comments and source maps,
- * laid out as in a checkout (`package.json`, `dist/<program>/…`). The test of an upgrade runs the
- * last release from it, so that it needs neither the git history nor a second compile. Same commit
- * in, same bytes out.
+ * Packs the programs of a release into one archive: compiled JavaScript without comments and source
+ * maps, laid out as in a checkout (`package.json`, `dist/<program>/…`). The upgrade test runs the
+ * last release from it, and so needs neither the git history nor a second compile. The same commit
+ * gives the same bytes.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,12 +13,12 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { extract, pack } from 'tar-stream';
 import ts from 'typescript';
 
-/** What the programs consist of. */
+/** The folders that the programs consist of. */
 const rooms = ['schemas', 'lib', 'gateway', 'actors', 'host-agent'];
 
 const archiveBytesMax = 64 * 1024 * 1024;
 
-/** Every file of a tar, by its path. */
+/** The files of a tar archive, by path. */
 async function filesOf(tar: Buffer): Promise<Map<string, Buffer>> {
   const files = new Map<string, Buffer>();
   const entries = Readable.from([tar]).pipe(extract());
@@ -29,7 +29,10 @@ async function filesOf(tar: Buffer): Promise<Map<string, Buffer>> {
   return files;
 }
 
-/** Strips types and comments, file by file: the commit passed its own type check. */
+/**
+ * Strips types and comments of one file. Types are not checked: the commit passed its own type
+ * check.
+ */
 const compile = (source: string, fileName: string): string =>
   ts.transpileModule(source, {
     fileName,
@@ -43,7 +46,7 @@ const compile = (source: string, fileName: string): string =>
     },
   }).outputText;
 
-/** The archive of the programs as they are in this commit. */
+/** Packs the programs as they are in this commit. */
 export async function packPrograms(repository: string, commit: string): Promise<Buffer> {
   const args = ['archive', '--format=tar', commit, 'package.json', ...rooms];
   const tar = execFileSync('git', args, { cwd: repository, maxBuffer: archiveBytesMax });
@@ -57,12 +60,12 @@ export async function packPrograms(repository: string, commit: string): Promise<
   }
   archive.finalize();
   const zipped = gzipSync(await buffer(archive), { level: 9 });
-  // The header's last byte names the system that made it.
+  // The last byte of the gzip header names the operating system; 255 means unknown.
   zipped[9] = 255;
   return zipped;
 }
 
-/** Unpacks an archive of `packPrograms`. The folder appears when it is complete. */
+/** Unpacks an archive of `packPrograms`. The folder appears only when it is complete. */
 export async function unpackPrograms(archive: string, folder: string): Promise<void> {
   const files = await filesOf(gunzipSync(readFileSync(archive), { maxOutputLength: archiveBytesMax }));
   const partial = `${folder}.${process.pid}`;

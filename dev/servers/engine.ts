@@ -131,7 +131,9 @@ function chooseAddressPool(): string {
     const pool = `10.${randomInt(128, 256)}.${64 * randomInt(4)}.0/18`;
     if (!routes.some((route) => overlaps(route, pool))) return pool;
   }
-  throw new EngineUnavailable('no address range in 10.128.0.0/9 is free for container networks; remove a route that covers it');
+  throw new EngineUnavailable(
+    'no address range in 10.128.0.0/9 is free for container networks; remove a route that covers it',
+  );
 }
 
 function keptIdentity(dir: string): EngineIdentity {
@@ -266,7 +268,8 @@ export async function startPrivateEngine(options: PrivateEngineOptions): Promise
 
   // Two engines in one folder would share a mark, and each would end the other's processes.
   const lock = tryLock(join(layout.dir, 'engine.lock'));
-  if (lock === undefined) throw new EngineUnavailable(`another process runs an engine in ${layout.dir}; stop it, or use another folder`);
+  if (lock === undefined)
+    throw new EngineUnavailable(`another process runs an engine in ${layout.dir}; stop it, or use another folder`);
   await reapAbandoned();
 
   const launch = async (signal?: AbortSignal): Promise<Server> => {

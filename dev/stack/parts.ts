@@ -1,12 +1,12 @@
 /**
- * The parts of a stack while it starts: several at a time, each as soon as what it needs runs. They
- * are kept running, and stopped in the reverse of a fixed order.
+ * Starts the parts of a stack, several at a time, each as soon as what it needs is running. Keeps
+ * them running, and stops them in the reverse of a fixed order.
  */
 import type { Restartable } from '../process/process.ts';
 import { say, step } from '../steps.ts';
 import { Supervisor } from './supervisor.ts';
 
-/** A part stands on those before it, so the last one is stopped first. */
+/** Each part needs only parts before it, so the last one is stopped first. */
 const order = [
   'container firewall',
   'Docker engine (private)',
@@ -26,17 +26,17 @@ export class Parts {
   readonly #stops = new Map<PartName, () => Promise<unknown>>();
   #failure: Error | undefined;
 
-  /** An aborted signal ends the start. */
+  /** Aborting the signal ends the start. */
   constructor(signal: AbortSignal) {
     this.#signal = signal;
   }
 
-  /** Takes a step, unless the start was aborted or another step has failed. */
+  /** Runs a step, unless the start was aborted or another step has failed. */
   async take<T>(name: string, work: () => Promise<T>, detail?: (result: T) => string): Promise<T> {
     this.#signal.throwIfAborted();
     if (this.#failure !== undefined) throw this.#failure;
     try {
-      // After an abort nothing waits for a part that is half started: the ledger names it, and it
+      // After an abort, do not wait for a part that is still starting: the ledger names it, so it
       // ends with this process.
       return await unlessAborted(step(name, work, detail), this.#signal);
     } catch (error) {
@@ -45,7 +45,7 @@ export class Parts {
     }
   }
 
-  /** Starts a part and, from then on, keeps it running. */
+  /** Starts a part, and restarts it whenever it ends. */
   async start<T>(
     name: PartName,
     work: () => Promise<T>,
@@ -59,14 +59,14 @@ export class Parts {
     return result;
   }
 
-  /** What must be undone at the end, in the place of that part. */
+  /** Registers what `stop` does when it reaches this part. */
   stopLater(name: PartName, stop: () => Promise<unknown>): void {
     this.#stops.set(name, stop);
   }
 
   /**
-   * Resolves when all are done. Where one fails, the others end the step that they are at, so that
-   * `stop` finds every part; the error is the first one.
+   * Resolves when all are done. If one fails, waits until the others have finished their current
+   * step, so that `stop` knows every part; then rejects with the first error.
    */
   async all<const T extends readonly unknown[]>(work: T): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
     await Promise.allSettled(work);
@@ -75,7 +75,7 @@ export class Parts {
   }
 
   async stop(): Promise<void> {
-    // First: a part that is stopped from here on must not be started again.
+    // First, so that no part that is stopped below is restarted.
     await this.#supervisor.stop();
     for (const name of order.toReversed()) {
       const stop = this.#stops.get(name);
@@ -86,7 +86,7 @@ export class Parts {
   }
 }
 
-/** The promise's outcome, or the abort's, whichever comes first. */
+/** Settles with the promise, or rejects when the signal aborts. */
 async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   let stopWaiting = (): void => undefined;
   const aborted = new Promise<never>((_, reject) => {

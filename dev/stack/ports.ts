@@ -1,4 +1,6 @@
-/** Ports that stay the same between starts: image references and a host's identity name them. */
+/**
+ * Keeps ports the same between starts, because image references and a host's identity contain them.
+ */
 import { readFileSync } from 'node:fs';
 import { writePrivateFile } from '../../cli/keys/nats-identity.ts';
 import { freePort, isFree } from '../process/process.ts';
@@ -15,7 +17,7 @@ const names: readonly PortName[] = [
   'registry',
 ];
 
-/** Where somebody would look for it; the others take any free port at the first start. */
+/** The API has a well-known port. The others get any free port at the first start. */
 const preferred: Partial<Record<PortName, number>> = { api: 8080 };
 
 export type Ports = Readonly<Record<PortName, number>>;
@@ -29,8 +31,8 @@ export function readPorts(file: string): Partial<Record<PortName, number>> {
 }
 
 /**
- * The ports of the last start where they are free, others in place of those that are taken; written
- * back to the file.
+ * The ports of the last start, with new ones for those that are taken. Writes them back to the
+ * file.
  */
 export async function keptPorts(file: string): Promise<Ports> {
   const last = readPorts(file);

@@ -1,13 +1,13 @@
 /**
- * Longshore's own programs as children: which settings each gets (see the programs' settings.ts),
- * and when it is ready.
+ * Runs Longshore's own programs as child processes. Each gets only the settings it is given (see
+ * the programs' settings.ts).
  */
 import { join } from 'node:path';
 import { repositoryRoot } from '../paths.ts';
 import { startServer, type Server } from '../process/process.ts';
 
 const readyDeadlineMs = 30_000;
-/** Longer than a program takes to hand over what it is doing. */
+/** Longer than a program takes to shut down cleanly. */
 const stopGraceMs = 30_000;
 
 export type ProgramName = 'actors' | 'gateway' | 'host-agent';
@@ -15,21 +15,18 @@ export type ProgramName = 'actors' | 'gateway' | 'host-agent';
 export interface Program {
   readonly name: ProgramName;
   readonly settings: Readonly<Record<string, string>>;
-  /** Answers 200 once the program can do its work. */
+  /** Answers 200 once the program is ready. */
   readonly readyUrl: string;
   readonly logFile: string;
-  /** Folder of the compiled programs; absent: those of this repository. */
+  /** Folder of the compiled programs; by default this repository's dist/. */
   readonly compiled?: string;
-  /**
-   * Command that runs the program, where it is not run as it is: one that enters a network
-   * namespace.
-   */
+  /** Command prefix that runs the program, such as one that enters a network namespace. */
   readonly enter?: readonly string[];
 }
 
 /**
- * Nothing of this process's environment but what Node and the system need: a stray setting would be
- * a riddle.
+ * Variables that a program inherits: only those that Node and the system need. A program must not
+ * pick up a stray setting from the user's shell.
  */
 const inherited = ['PATH', 'HOME', 'TMPDIR', 'LANG', 'LC_ALL', 'TZ', 'NODE_OPTIONS', 'NODE_EXTRA_CA_CERTS'];
 

@@ -1,6 +1,6 @@
 /**
- * The whole of Longshore on one machine: each server and program starts as soon as what it needs is
- * ready, and starts again when it ends by itself. `npm start` runs one; so does an end-to-end test,
+ * Runs all of Longshore on one machine. Each server and program starts as soon as what it needs is
+ * ready, and is restarted when it ends by itself. Used by `npm start` and by end-to-end tests, each
  * in a folder of its own.
  */
 import { randomBytes } from 'node:crypto';
@@ -39,7 +39,7 @@ export interface StackOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly stateFolder: string;
   readonly cacheFolder: string;
-  /** Aborted: go no further; what was started is stopped. */
+  /** Aborting ends the start and stops what has been started. */
   readonly signal: AbortSignal;
 }
 
@@ -53,7 +53,7 @@ export interface Stack {
   stop(): Promise<void>;
 }
 
-/** Folders of the state folder: what each part keeps, and logs. */
+/** Paths in the state folder: what each part keeps, and the logs. */
 const layOut = (stateFolder: string) => ({
   logs: join(stateFolder, 'logs'),
   ports: join(stateFolder, 'ports.json'),
@@ -87,14 +87,15 @@ async function startParts(options: StackOptions, parts: Parts): Promise<Omit<Sta
   const ground: Ground = { ...options, folders, ports, parts };
   const api = createApi(`http://127.0.0.1:${ports.api}`);
 
-  // The engine first: its packages are the largest, and the agent waits for it.
+  // The engine starts first: its packages are the largest, and the agent waits for it.
   const host = startEngine(ground, found);
   const registry = startImages(ground);
   const redis = startCache(ground);
   const nats = startMessages(ground);
   const actors = nats.then((made) => startActors(ground, made));
   const gateway = parts.all([nats, redis]).then(([made, cache]) => startGateway(ground, made, cache, issuer));
-  // The gateway is ready only while owners of partitions answer it, so the actors are ready too.
+  // The gateway is ready only while owners of partitions answer it, so once it is ready the actors
+  // are too.
   const joinToken = gateway.then(() => api.joinToken(tokens.operator.token, localHost));
   const agent = parts
     .all([host, registry, nats, joinToken])
@@ -108,7 +109,7 @@ async function startParts(options: StackOptions, parts: Parts): Promise<Omit<Sta
   return { api, tokens, engine, nats: messages, image, metricsUrls: metricsUrls(ports) };
 }
 
-/** What every part is started with. */
+/** What the start of every part needs. */
 interface Ground extends StackOptions {
   readonly folders: ReturnType<typeof layOut>;
   readonly ports: Ports;
@@ -133,15 +134,16 @@ const startOwn = ({ env, parts }: Ground, program: Program): Promise<Restartable
 
 interface Host {
   readonly engine: Engine;
-  /** Undefined where containers are not kept from this machine. */
+  /** Undefined if containers are not kept from reaching this machine. */
   readonly nft: Tool | undefined;
 }
 
-/** The engine of the machine where it has one, else a private one. */
+/** Uses the machine's engine if one answers, otherwise starts a private one. */
 async function startEngine(ground: Ground, found: Engine | undefined): Promise<Host> {
   const { folders, parts } = ground;
   if (found !== undefined) {
-    // An agent leaves its containers running, and this engine stays.
+    // Neither the agent nor the engine stops the containers: an agent leaves them running when it
+    // stops, and the machine's engine keeps running.
     parts.stopLater('containers', () => stopOwnContainers(found, folders.agent));
     return { engine: found, nft: await findFirewall(ground) };
   }
@@ -219,7 +221,8 @@ const startGateway = (ground: Ground, nats: Nats, redis: Redis, issuer: TokenIss
       AUTH_JWKS_FILE: issuer.jwksFile,
       VPN_KEYS_FILE: keptVpnKeys(ground.folders.vpn),
       VPN_DEFAULT_NETWORK: demoNetwork,
-      // One user's scripts and benchmarks share this machine with no other tenant.
+      // Effectively no rate limit: one user's scripts and benchmarks share this machine with no
+      // other tenant.
       RATE_LIMIT_TENANT_PER_SECOND: '1000000',
       RATE_LIMIT_TENANT_BURST: '1000000',
       METRICS_PORT: String(ground.ports.gatewayMetrics),
@@ -249,7 +252,7 @@ function startAgent(ground: Ground, { host, registry, nats, joinToken }: AgentNe
         ? { CONTAINER_FIREWALL: 'off' }
         : { PATH: pathWithNft(join(ground.stateFolder, 'bin'), nft, ground.env['PATH'] ?? '') }),
       REGISTRIES_ALLOWED: `public,${registry.address}`,
-      // A private engine serves nothing else.
+      // A private engine holds only images of this stack.
       ...(engine.origin === 'private' ? { IMAGES_COLLECTED: 'all' } : {}),
       METRICS_PORT: String(ground.ports.agentMetrics),
     },
@@ -258,10 +261,13 @@ function startAgent(ground: Ground, { host, registry, nats, joinToken }: AgentNe
   });
 }
 
-/** nft, where the agent can keep containers from this machine: on Linux, as root. */
+/**
+ * Finds nft if the agent can keep containers from reaching this machine, which needs Linux and
+ * root.
+ */
 async function findFirewall(ground: Ground): Promise<Tool | undefined> {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) {
-    say('containers can reach this machine and its network: to keep them out needs Linux and root');
+    say('containers can reach this machine and its network; blocking that needs Linux and root');
     return undefined;
   }
   const { env, cacheFolder, folders, parts } = ground;
@@ -280,7 +286,7 @@ async function findFirewall(ground: Ground): Promise<Tool | undefined> {
 
 const ownerIn = (agentFolder: string): Owner | undefined => {
   const identityFile = join(agentFolder, 'identity.json');
-  // Interrupted before it enrolled.
+  // The file is missing if an earlier start was interrupted before the agent enrolled.
   return existsSync(identityFile) ? (JSON.parse(readFileSync(identityFile, 'utf8')) as Owner) : undefined;
 };
 
@@ -290,15 +296,15 @@ async function removeOwnFirewall(tool: Tool, agentFolder: string): Promise<void>
 }
 
 /**
- * Those of this stack's agent, which knows by its identity what it is called; see
- * host-agent/reconcile/observe/observed.ts.
+ * Stops the containers of this stack's agent, which labels them with its identity; see
+ * host-agent/reconcile/observed.ts.
  */
 async function stopOwnContainers(engine: Engine, agentFolder: string): Promise<void> {
   const owner = ownerIn(agentFolder);
   if (owner !== undefined) await stopContainers(engine.host, ownerLabels(owner));
 }
 
-/** A file with the key that the VPN area's secrets are sealed under, made at the first start. */
+/** The file with the key that seals the VPN area's secrets; made at the first start. */
 function keptVpnKeys(folder: string): string {
   const path = join(folder, 'keys');
   if (!existsSync(path)) writePrivateFile(path, `dev:${randomBytes(32).toString('base64')}\n`);

@@ -1,16 +1,13 @@
-/**
- * Keeps servers running: one that ends is started again, with a growing pause where it keeps
- * ending.
- */
+/** Keeps servers running: restarts a server that ends, with a growing pause if it keeps ending. */
 import { sleep } from '../../lib/backoff.ts';
 import { describeExit, type Exit, type Restartable } from '../process/process.ts';
 import { nextStart } from './restarts.ts';
 import { took } from '../steps.ts';
 
 export interface SupervisorOptions {
-  /** Tells the user what ended and what runs again. */
+  /** Prints a line for the user: what ended, and what is running again. */
   readonly say: (text: string) => void;
-  /** Of a clock that only goes forward. */
+  /** A monotonic clock. */
   readonly nowMs: () => number;
 }
 
@@ -31,8 +28,8 @@ export class Supervisor {
   }
 
   /**
-   * From now on nothing is started again. Resolves when a start that was under way has been called
-   * off.
+   * Ends supervision: nothing is restarted from now on. Resolves once a start that was under way
+   * has been cancelled.
    */
   async stop(): Promise<void> {
     this.#stopping.abort();

@@ -154,7 +154,7 @@ t.test('npm start', async (whole) => {
       t.equal(await other.ended(), 1);
       t.equal(
         other.output().trim(),
-        `Longshore already runs on ${state} (process ${started.pid}). Stop it, or name another folder with LONGSHORE_STATE.`,
+        `Longshore already runs on ${state} (process ${started.pid}). Stop it, or set LONGSHORE_STATE to another folder.`,
       );
       t.equal(readFileSync(devFile, 'utf8'), before);
       t.equal((await demoOf(readDev())).status, 'running');
