@@ -10,6 +10,7 @@ import type { ContainerId, HostKey, Region } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { HelloAnswer, Report, ReportAnswer, Stranger, SyncAnswer } from '../../../schemas/wire/host.ts';
 import { partitionOf, subjects } from '../../../schemas/wire/subjects.ts';
+import { spoken } from '../../../schemas/wire/version.ts';
 import { agentKey, agentOf, containerId, hostKey, operation, specOf, tenantId } from '../../actors/support.ts';
 import { controlPlane, createAsker, enrolHost, ownerOn, spawnActors, startCluster, type Ground } from './support.ts';
 import { observation as observationOf } from '../../actors/support/records.ts';
@@ -435,7 +436,7 @@ t.test('a live host that is removed by force is fenced: not believed, and nothin
   t.equal((await remove({ force: true })).code, 'accepted');
   const view = dataOf<HostView>(await ask({ type: 'host.get', host: hostKey('h1') }));
   t.match(view, { status: 'fenced' });
-  t.same(await host.hello(), { ok: false, error: 'fenced' });
+  t.same(await host.hello(), { ...spoken, ok: false, error: 'fenced' });
   for (const answer of await host.sync()) t.match(answer, { fenced: true, same: true, containers: [] });
   t.match(await host.report(tenant, { id, generation: 2 }, { status: 'failed' }), { ok: false });
   // Several sweeps: the container must not move while it may still run there.

@@ -20,6 +20,7 @@ import type { ContainerId, HostKey } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { HelloAnswer, Report, ReportAnswer } from '../../../schemas/wire/host.ts';
 import { partitionOf, subjects } from '../../../schemas/wire/subjects.ts';
+import { spoken } from '../../../schemas/wire/version.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { agentOf, containerId, hostKey, operation, quietLog, specOf, tenantId } from '../../actors/support.ts';
 import { type Ground, controlPlane, createAsker, enrolHost, ownerOn, startCluster } from './support.ts';
@@ -138,23 +139,23 @@ t.test('what an older session sent never replaces what a newer one said, also to
   };
   const running = observation('running');
   const failed = observation('failed', { reason: 'crash_loop' });
-  t.same(await report(old, 1, running), { ok: true });
+  t.same(await report(old, 1, running), { ...spoken, ok: true });
   const session = await greet(ground, host);
-  t.same(await report(session, 1, running), { ok: true }, 'nothing new, in a new session');
-  t.same(await report(old, 2, failed), { ok: false, error: 'stale_session' }, 'the agent is to ask for a session');
+  t.same(await report(session, 1, running), { ...spoken, ok: true }, 'nothing new, in a new session');
+  t.same(await report(old, 2, failed), { ...spoken, ok: false, error: 'stale_session' }, 'the agent is to ask for a session');
   t.equal((await statusOf(id)).status, 'running');
 
   await before.stop();
   await startOwner(t, ground);
-  t.same(await report(old, 2, failed), { ok: false, error: 'stale_session' }, 'what memory knew, the session says');
+  t.same(await report(old, 2, failed), { ...spoken, ok: false, error: 'stale_session' }, 'what memory knew, the session says');
   t.equal((await statusOf(id)).status, 'running');
 
   const elsewhere = (home + 1) % partitions;
-  t.same(await report(session, 2, failed, elsewhere), { ok: true });
+  t.same(await report(session, 2, failed, elsewhere), { ...spoken, ok: true });
   t.equal((await statusOf(id)).status, 'running', 'a container of another partition is not there');
 
-  t.same(await report(session, 3, running), { ok: true });
-  t.same(await report(session, 2, failed), { ok: true }, 'in one session, an earlier number');
+  t.same(await report(session, 3, running), { ...spoken, ok: true });
+  t.same(await report(session, 2, failed), { ...spoken, ok: true }, 'in one session, an earlier number');
   t.equal((await statusOf(id)).status, 'running');
 });
 
