@@ -34,14 +34,16 @@ import {
 } from './membership/partition-manager.ts';
 import { createJetStreamMemberStore } from './membership/jetstream-member-store.ts';
 import type { OutgoingEffect } from './runtime/group.ts';
+import { createDomain } from './domain/domain.ts';
 import { createPartitionClient } from '../lib/rpc/partition-client.ts';
 import { serveReads } from './endpoints/reads.ts';
 import { createEventSink, createJetStreamStore } from './runtime/jetstream-store.ts';
-import { Partition, type PartitionObserver } from './runtime/partition.ts';
+import type { Partition } from './partition.ts';
+import { Partition as RuntimePartition, type PartitionObserver } from './runtime/partition.ts';
 import { createRevocation, keptForMs, type Accounts } from './revocation.ts';
 import type { PartitionView } from './domain/state.ts';
 import { expired, expiredKeys, expiredOfVpn, sweep } from './domain/sweep.ts';
-import type { Changes, TurnContext } from './domain/turn.ts';
+import type { Changes, Effect, TurnContext } from './domain/turn.ts';
 import { decoder } from '../lib/decode.ts';
 
 const decodeDirectory = decoder(DirectoryMessage);
@@ -110,6 +112,7 @@ export function createOwner(options: OwnerOptions): Owner {
     hostUnknownMs: options.hostUnknownMs,
     ...(options.hostCeiling === undefined ? {} : { ceiling: options.hostCeiling }),
   });
+  const domain = createDomain({ incarnation: incarnationOf(options.cluster), fleet, ledger: fleet });
   const events = createEventSink(nc, options.newToken);
   const directoryParts = new DirectoryParts();
   const { slices = createSlices({ monotonicMs: () => clock.monotonicMs(), onSlice: options.observer.worked }) } =
@@ -195,7 +198,7 @@ export function createOwner(options: OwnerOptions): Owner {
 
   // Effects: idempotent, after the commit, and any of them may be lost (invariant A3).
 
-  function carryOut(partition: Partition, effects: Iterable<OutgoingEffect>): void {
+  function carryOut(partition: Partition, effects: Iterable<OutgoingEffect<Effect>>): void {
     for (const effect of effects) {
       switch (effect.kind) {
         case 'doorbell': {
@@ -365,13 +368,11 @@ export function createOwner(options: OwnerOptions): Owner {
   }
 
   function createPartition(number: number, more: ManagedPartitionOptions): Partition {
-    return new Partition({
+    return new RuntimePartition({
       number,
-      incarnation: incarnationOf(options.cluster),
+      domain,
       store: createJetStreamStore(nc, buckets.state.bucket(number), options.newToken),
       events,
-      fleet,
-      ledger: fleet,
       clock,
       slices,
       log,

@@ -14,7 +14,7 @@ import type { Log } from '../lib/log.ts';
 import type { RevokedKeyRecord } from '../schemas/api/host.ts';
 import { limits } from '../schemas/limits.ts';
 import { wholeSeconds } from '../schemas/quantity.ts';
-import type { Partition } from './runtime/partition.ts';
+import type { Partition } from './partition.ts';
 import Type from 'typebox';
 import { decoder } from '../lib/decode.ts';
 

@@ -113,6 +113,11 @@ export interface PartitionView {
   revokedKeys(): ReadonlyMap<string, RevokedKeyRecord>;
   placedOn(host: HostKey): ReadonlyMap<ContainerId, ContainerRecord>;
   hostsWithContainers(): Iterable<HostKey>;
+  /**
+   * Raised by every change of what is desired on the host; with the epoch it orders the answers to
+   * a sync.
+   */
+  revisionOf(host: HostKey): number;
   unplaced(): Iterable<ContainerRecord>;
   /**
    * The order of the newest report of the container: stored with it, or heard since and kept in
@@ -255,11 +260,24 @@ export class PartitionState implements PartitionView {
   readonly #revocationChanges = new Map<TenantId, number>();
   #revocationChange = 0;
   #newestMs: number | undefined;
+  /** By host, the change that last touched what is desired there. */
+  readonly #revisions = new Map<HostKey, number>();
+  readonly #firstRevision: number;
+  /** Counts these changes: of two in one commit, a sync between them has seen the first alone. */
+  #revision: number;
   readonly vpn: VpnState;
 
-  constructor(ledger: PlacementLedger, { epoch, incarnation } = { epoch: 0, incarnation: 0 }) {
+  /** @param revision of every host at first: the number of the last commit that was loaded */
+  constructor(
+    ledger: PlacementLedger,
+    { epoch, incarnation, revision = 0 }: { epoch: number; incarnation: number; revision?: number } = {
+      epoch: 0,
+      incarnation: 0,
+    },
+  ) {
     this.#ledger = ledger;
     this.#epoch = epoch;
+    this.#firstRevision = this.#revision = revision;
     this.vpn = new VpnState(incarnation);
   }
 
@@ -296,6 +314,9 @@ export class PartitionState implements PartitionView {
   hostsWithContainers(): Iterable<HostKey> {
     return this.#placed.keys();
   }
+  revisionOf(host: HostKey): number {
+    return this.#revisions.get(host) ?? this.#firstRevision;
+  }
   unplaced(): Iterable<ContainerRecord> {
     return this.#unplaced.values();
   }
@@ -321,6 +342,11 @@ export class PartitionState implements PartitionView {
    */
   hear(id: ContainerId, order: ObservationOrder): void {
     this.#heard.set(id, order);
+  }
+
+  /** What is desired on the host changes. */
+  raiseRevision(host: HostKey): void {
+    this.#revisions.set(host, ++this.#revision);
   }
 
   /** Puts a record in the place of the one under its key. */

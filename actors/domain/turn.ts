@@ -4,11 +4,14 @@
  * is committed (invariant A3).
  */
 import type { ContainerRecord, ContainerStatus, ObservationOrder } from '../../schemas/api/container.ts';
-import { errorBody, isSuccessCode, type ErrorCode, type FieldErrors, type SuccessCode } from '../../schemas/errors.ts';
+import { errorBody, type ErrorCode, type FieldErrors, type SuccessCode } from '../../schemas/errors.ts';
 import type { EventType } from '../../schemas/api/event.ts';
 import type { Capacity, DirectoryEntry, HostFault } from '../../schemas/api/host.ts';
 import type { ContainerId, HostKey, Region, TenantId } from '../../schemas/ids.ts';
+import type { Reply, SuccessReply } from '../runtime/domain.ts';
 import type { StateRecord } from './state.ts';
+
+export { isEmpty, isSuccess, type Reply, type SuccessReply } from '../runtime/domain.ts';
 
 /**
  * - `up`: heard from lately.
@@ -88,28 +91,6 @@ export interface Changes {
 }
 
 export const noChanges: Changes = { records: [], deletes: [], events: [], effects: [] };
-
-/** Nothing to commit; there may still be effects. */
-export const isEmpty = ({ records, deletes }: Changes): boolean => records.length === 0 && deletes.length === 0;
-
-/**
- * `body` is the JSON of the HTTP response. `ofContainer`: the body is the view of that container,
- * and nothing else.
- */
-export type Reply = SuccessReply | { readonly code: ErrorCode; readonly body: string };
-
-export interface SuccessReply {
-  readonly code: SuccessCode;
-  readonly body: string;
-  readonly ofContainer?: { readonly tenant: TenantId; readonly id: ContainerId };
-  /**
-   * Asked again, the turn says the same again and changes nothing: its outcome, which may be long,
-   * is not kept.
-   */
-  readonly isIdempotent?: true;
-}
-
-export const isSuccess = (reply: Reply): reply is SuccessReply => isSuccessCode(reply.code);
 
 export interface Turn {
   readonly reply: Reply;

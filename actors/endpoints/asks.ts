@@ -15,7 +15,8 @@ import { countAsks, encodeAnswer, encodeAnswers, notOwner, type Answer } from '.
 import { isInbox, subjects } from '../../schemas/wire/subjects.ts';
 import { ProtocolError, protocolVersion } from '../../schemas/wire/version.ts';
 import { isWrite, type Prepared } from '../domain/decide.ts';
-import type { Partition, Respond } from '../runtime/partition.ts';
+import type { Partition } from '../partition.ts';
+import type { Respond } from '../runtime/partition.ts';
 
 export interface AskOptions {
   readonly nc: NatsConnection;

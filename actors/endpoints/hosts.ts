@@ -33,12 +33,13 @@ import {
 } from '../../schemas/wire/subjects.ts';
 import { ProtocolError, spoken } from '../../schemas/wire/version.ts';
 import { observe } from '../domain/container/observe.ts';
+import { hostDirtyKey } from '../domain/domain.ts';
 import { desiredOf } from '../domain/desired.ts';
 import type { Fleet } from './host-directory.ts';
 import { hello } from '../domain/host/decide.ts';
 import { isEnrolled } from '../domain/host/sender.ts';
 import { inParts, partText } from '../../lib/rpc/parts.ts';
-import type { Partition } from '../runtime/partition.ts';
+import type { Partition } from '../partition.ts';
 import type { PartitionView } from '../domain/state.ts';
 import { goneFrom, keysOf } from '../domain/host/strangers.ts';
 import type { Changes, TurnContext } from '../domain/turn.ts';
@@ -262,7 +263,7 @@ function answerSync(options: HostServerOptions, sender: Sender, ask: SyncAsk, se
       ({ tenant }) => partitionOf(tenant, cluster.partitions) === partition.number,
     );
     partition.project(
-      host,
+      [hostDirtyKey(host), ...keysOf(strangers)],
       (state) => lookFor(options, partition, state, { sender, ask, strangers }),
       (synced) => {
         if (synced === undefined) {
@@ -272,7 +273,6 @@ function answerSync(options: HostServerOptions, sender: Sender, ask: SyncAsk, se
         // Where too much waits already, the host hears nothing of this partition and asks again.
         slices.begin('sync', syncAnswers(synced, send), (error) => log.error('sync_failed', { host, error }));
       },
-      keysOf(strangers),
     );
   }
 }
@@ -304,7 +304,7 @@ function lookFor(
   const { number } = partition;
   const { host } = sender;
   const incarnation = incarnationOf(cluster);
-  const version = { epoch: announcedEpoch(cluster, number, partition.epoch), revision: partition.revisionOf(host) };
+  const version = { epoch: announcedEpoch(cluster, number, partition.epoch), revision: state.revisionOf(host) };
   const common: Common = {
     v: 1,
     ...spoken,

@@ -13,7 +13,7 @@ import { Membership } from './membership.ts';
 import { memberFor } from './rendezvous.ts';
 import type { EpochRecord } from '../runtime/epoch.ts';
 import type { Lease } from '../runtime/lease.ts';
-import type { Partition, PartitionOptions } from '../runtime/partition.ts';
+import type { Partition, PartitionOptions } from '../partition.ts';
 
 export interface PartitionManagerOptions {
   readonly partitions: number;

@@ -23,7 +23,7 @@ import { lapse } from '../domain/network/learn.ts';
 import type { PartitionClient } from '../../lib/rpc/partition-client.ts';
 import { acknowledge, refusedBy } from '../domain/peer/decide.ts';
 import { toldOf } from '../domain/peer/view.ts';
-import type { Partition } from '../runtime/partition.ts';
+import type { Partition } from '../partition.ts';
 import type { PartitionView } from '../domain/state.ts';
 import type { Changes, TurnContext } from '../domain/turn.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';

@@ -13,7 +13,7 @@ import { DirtyKeys, Group, type Waiter } from './group.ts';
 import type { EventOutbox } from './event-outbox.ts';
 import type { Store, WriteOutcome } from './store.ts';
 
-export interface CommitsOptions {
+export interface CommitsOptions<Effect extends object> {
   readonly store: Store;
   readonly epoch: number;
   /** Number of the last entry that the load found. */
@@ -24,7 +24,7 @@ export interface CommitsOptions {
   /** Each entry says the time of this clock, by which the partition deletes. */
   readonly expiry: CautiousClock;
   /** Before the waiters of the group are told. */
-  readonly onCommitted: (group: Group, seconds: number) => void;
+  readonly onCommitted: (group: Group<Effect>, seconds: number) => void;
   /** Writes are refused from now on, or taken again. */
   readonly onRoom: (hasRoom: boolean, load: { readonly entries: number; readonly queued: number }) => void;
   /**
@@ -48,19 +48,19 @@ export function throttleMs(entriesAboveMark: number): number {
   return Math.floor(limits.journalThrottleMs * Math.min(1, beyondHalf ** 2));
 }
 
-export class Commits {
-  readonly #options: CommitsOptions;
+export class Commits<Effect extends object> {
+  readonly #options: CommitsOptions<Effect>;
   readonly #dirtyKeys = new DirtyKeys();
   /** Groups that are not committed, oldest first; turns go into the last. */
-  #groups: Group[] = [];
+  #groups: Group<Effect>[] = [];
   #committed: number;
   #last: number;
-  #inFlight: Group | undefined;
+  #inFlight: Group<Effect> | undefined;
   #isPumping = false;
   readonly #closed = new AbortController();
   #hadRoom = true;
 
-  constructor(options: CommitsOptions) {
+  constructor(options: CommitsOptions<Effect>) {
     this.#options = options;
     this.#committed = options.last;
     this.#last = options.last;
@@ -95,18 +95,13 @@ export class Commits {
    * The group that the changes of a turn go into. It is committed after the tick in which it was
    * asked for.
    */
-  open(): Group {
+  open(): Group<Effect> {
     const open = this.#groups.at(-1);
     this.#pump();
     if (open !== undefined && open !== this.#inFlight && !open.isFull) return open;
-    const group = new Group(++this.#last);
+    const group = new Group<Effect>(++this.#last, this.#dirtyKeys);
     this.#groups.push(group);
     return group;
-  }
-
-  /** A reader of this key has to wait for the group. */
-  markDirty(key: string, group: Group): void {
-    this.#dirtyKeys.mark(key, group);
   }
 
   /** Number of the commit that a reader of this key has to wait for; 0 for none. */
@@ -166,7 +161,7 @@ export class Commits {
     this.#isPumping = false;
   }
 
-  #tell(group: Group, seconds: number): void {
+  #tell(group: Group<Effect>, seconds: number): void {
     const { onCommitted, onFault } = this.#options;
     const listeners = [() => onCommitted(group, seconds), ...group.waiters.map((waiter) => () => waiter(true))];
     for (const listener of listeners) {

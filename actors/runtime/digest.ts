@@ -18,9 +18,6 @@ export interface StoredDigest {
   readonly values: number;
 }
 
-export const isRecordKey = (key: string): boolean =>
-  /^(?:tenant|container|host|peer|network|lease|revoked|revoked_key)\./.test(key);
-
 /**
  * Spreads a change of one bit over all (the finaliser of MurmurHash3): sums of checksums alone
  * would be linear.
@@ -34,12 +31,17 @@ function mix(word: number): number {
 export class RecordsDigest {
   /** Of each record, the checksum of its value. */
   readonly #checksums = new Map<string, number>();
+  readonly #isRecordKey: (key: string) => boolean;
   #keys = 0;
   #values = 0;
 
+  constructor(isRecordKey: (key: string) => boolean) {
+    this.#isRecordKey = isRecordKey;
+  }
+
   /** Null: the key is deleted. What is no record does not count. */
   set(key: string, value: string | null): void {
-    if (!isRecordKey(key)) return;
+    if (!this.#isRecordKey(key)) return;
     const before = this.#checksums.get(key);
     if (before !== undefined) this.#count(key, before, -1);
     if (value === null) {

@@ -5,9 +5,8 @@
 import type { ClockReading } from '../../lib/cautious-clock.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { OperationRecord } from '../../schemas/api/container.ts';
-import { subjects } from '../../schemas/wire/subjects.ts';
-import type { Effect, EventDraft } from '../domain/turn.ts';
 import { encodeEntry, eventBytes, operationBytes, type Change, type OutgoingEvent } from './codec.ts';
+import type { Dirt } from './domain.ts';
 
 /**
  * Waits for a commit. `settled(false)`: the commit's outcome is unknown or it was refused; run the
@@ -16,57 +15,22 @@ import { encodeEntry, eventBytes, operationBytes, type Change, type OutgoingEven
 export type Waiter = (committed: boolean) => void;
 
 /** With the id of the request that caused it, for the log lines along its way. */
-export type OutgoingEffect = Effect & { readonly requestId: string | null };
+export type OutgoingEffect<E extends object> = E & { readonly requestId: string | null };
 
-function effectKey(effect: Effect): string {
-  switch (effect.kind) {
-    case 'changed':
-      return `changed ${effect.tenant} ${effect.id}`;
-    case 'outbox':
-      return 'outbox';
-    case 'doorbell':
-    case 'directory':
-      return `${effect.kind} ${effect.host}`;
-  }
-}
-
-/** The event as it is told; its id is the same however often it is. */
-export function outgoingEvent(
-  { type, container, status }: EventDraft,
-  { id, nowMs, requestId }: { readonly id: string; readonly nowMs: number; readonly requestId: string | null },
-): OutgoingEvent {
-  const { observed, placement } = container;
-  return {
-    subject: subjects.event(container.tenant, container.id),
-    event: {
-      id,
-      ts: new Date(nowMs).toISOString(),
-      type,
-      container_id: container.id,
-      name: container.spec.name,
-      generation: container.generation,
-      host_key: placement.phase === 'placed' ? placement.host : null,
-      status,
-      reason: observed.reason,
-      message: observed.message,
-      exit_code: observed.exit_code,
-      request_id: requestId,
-    },
-  };
-}
-
-export class Group {
+export class Group<Effect extends object> implements Dirt {
   readonly number: number;
   readonly #changes = new Map<string, string | null>();
   readonly #operations: OperationRecord[] = [];
   readonly #events: OutgoingEvent[] = [];
-  readonly #effects = new Map<string, OutgoingEffect>();
+  readonly #effects = new Map<string, OutgoingEffect<Effect>>();
   readonly waiters: Waiter[] = [];
   readonly dirtyKeys = new Set<string>();
+  readonly #dirty: DirtyKeys;
   #bytes = 0;
 
-  constructor(number: number) {
+  constructor(number: number, dirty: DirtyKeys) {
     this.number = number;
+    this.#dirty = dirty;
   }
 
   get isFull(): boolean {
@@ -92,11 +56,18 @@ export class Group {
     this.#bytes += eventBytes(outgoing);
   }
 
-  effect(effect: OutgoingEffect): void {
-    this.#effects.set(effectKey(effect), effect);
+  /** Of effects with the same key, the last is carried out. */
+  effect(key: string, effect: OutgoingEffect<Effect>): void {
+    this.#effects.set(key, effect);
   }
 
-  effects(): Iterable<OutgoingEffect> {
+  /** A reader of this key has to wait for this group. */
+  markDirty(key: string): void {
+    this.#dirty.mark(key, this.number);
+    this.dirtyKeys.add(key);
+  }
+
+  effects(): Iterable<OutgoingEffect<Effect>> {
     return this.#effects.values();
   }
 
@@ -114,9 +85,8 @@ export class Group {
 export class DirtyKeys {
   readonly #until = new Map<string, number>();
 
-  mark(key: string, group: Group): void {
-    this.#until.set(key, group.number);
-    group.dirtyKeys.add(key);
+  mark(key: string, commit: number): void {
+    this.#until.set(key, commit);
   }
 
   /** Number of the commit that a reader of this key has to wait for; 0 for none. */
@@ -124,7 +94,7 @@ export class DirtyKeys {
     return this.#until.get(key) ?? 0;
   }
 
-  committed(group: Group): void {
-    for (const key of group.dirtyKeys) if (this.#until.get(key) === group.number) this.#until.delete(key);
+  committed({ number, dirtyKeys }: { readonly number: number; readonly dirtyKeys: Iterable<string> }): void {
+    for (const key of dirtyKeys) if (this.#until.get(key) === number) this.#until.delete(key);
   }
 }

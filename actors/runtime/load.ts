@@ -11,17 +11,16 @@ import type { OperationRecord } from '../../schemas/api/container.ts';
 import { limits } from '../../schemas/limits.ts';
 import { runAtOnce, sorting } from '../../lib/slices.ts';
 import type { ClockReading } from '../../lib/cautious-clock.ts';
-import { isWellFormed } from '../domain/record-shapes.ts';
-import { recordKey, type StateRecord } from '../domain/state.ts';
 import type { StoredClock } from './checkpoint.ts';
 import { decodeEntry, decodeValue, type JournalEntry } from './codec.ts';
-import { RecordsDigest, isRecordKey, type StoredDigest } from './digest.ts';
+import { RecordsDigest, type StoredDigest } from './digest.ts';
+import type { RecordFormat } from './domain.ts';
 import type { EntryEvents, ParkedEvents } from './event-outbox.ts';
 import type { StoredValue } from './store.ts';
 
-export interface Loaded {
-  /** In the order of creation, so that a tenant's list keeps it. */
-  readonly records: readonly StateRecord[];
+export interface Loaded<R> {
+  /** In the order in which memory takes them. */
+  readonly records: readonly R[];
   /** Keys whose value is damaged, or is no record. */
   readonly quarantined: readonly string[];
   /** Of the records under their own keys, below the mark. */
@@ -58,23 +57,6 @@ export class LoadError extends Error {
     this.name = 'LoadError';
   }
 }
-
-function createdMs(record: StateRecord): number {
-  switch (record.kind) {
-    case 'container':
-    case 'peer':
-      return record.insertedAtMs;
-    case 'tombstone':
-    case 'peer_tombstone':
-      return record.goneAtMs;
-    // By their index, so that a network goes on allocating after the highest.
-    case 'lease':
-      return record.index;
-    default:
-      return 0;
-  }
-}
-const idOf = (record: StateRecord): string => ('id' in record ? record.id : recordKey(record));
 
 function readMark(values: readonly StoredValue[]): number {
   const stored = values.find(({ key }) => key === keys.checkpoint)?.value;
@@ -121,6 +103,7 @@ const isUndamaged = (value: string | null): boolean => value === null || decodeV
 /** @throws LoadError where the records are not those that the checkpoint counted. */
 function* verifying(
   values: readonly StoredValue[],
+  isRecordKey: (key: string) => boolean,
   digest: RecordsDigest,
   stored: StoredDigest,
 ): Generator<void, void, void> {
@@ -179,7 +162,9 @@ function* readJournal(values: readonly StoredValue[], mark: number): Generator<v
 }
 
 /** Events at or below the mark that the stream had not taken. */
-function* readParked(values: readonly StoredValue[]): Generator<void, Pick<Loaded, 'parked' | 'damagedEvents'>, void> {
+function* readParked(
+  values: readonly StoredValue[],
+): Generator<void, Pick<Loaded<unknown>, 'parked' | 'damagedEvents'>, void> {
   const parked: ParkedEvents[] = [];
   const damagedEvents: string[] = [];
   for (const { key, value } of values) {
@@ -193,18 +178,18 @@ function* readParked(values: readonly StoredValue[]): Generator<void, Pick<Loade
 }
 
 /** @throws LoadError where acknowledged writes may be missing. */
-export function* loading(values: readonly StoredValue[]): Generator<void, Loaded, void> {
+export function* loading<R>(values: readonly StoredValue[], format: RecordFormat<R>): Generator<void, Loaded<R>, void> {
   const mark = readMark(values);
   const stored = readDigest(values, mark);
   const { pending, checkpointed } = yield* readJournal(values, mark);
   const current = new Map<string, string>();
-  const digest = new RecordsDigest();
+  const digest = new RecordsDigest((key) => format.isKey(key));
   const operations: { record: OperationRecord; commit: number }[] = [];
 
   for (const { key, value } of values) {
     if (value === null) continue;
     yield;
-    if (isRecordKey(key)) {
+    if (format.isKey(key)) {
       current.set(key, value);
       digest.set(key, value);
     }
@@ -214,7 +199,7 @@ export function* loading(values: readonly StoredValue[]): Generator<void, Loaded
     // hold.
     if (decoded.ok) for (const record of decoded.value) operations.push({ record, commit: mark });
   }
-  if (typeof stored === 'object') yield* verifying(values, digest, stored);
+  if (typeof stored === 'object') yield* verifying(values, (key) => format.isKey(key), digest, stored);
   for (const entry of pending) {
     for (const [key, value] of entry.changes) {
       if (value === null) current.delete(key);
@@ -226,16 +211,17 @@ export function* loading(values: readonly StoredValue[]): Generator<void, Loaded
 
   const { parked, damagedEvents } = yield* readParked(values);
 
-  const records: StateRecord[] = [];
+  const records: R[] = [];
   const quarantined: string[] = [];
   for (const [key, value] of current) {
     const decoded = decodeValue(value);
-    if (decoded.ok && isWellFormed(decoded.value) && recordKey(decoded.value) === key) records.push(decoded.value);
+    if (decoded.ok && format.isRecord(decoded.value) && format.keyOf(decoded.value) === key)
+      records.push(decoded.value);
     else quarantined.push(key);
     yield;
   }
   return {
-    records: yield* sorting(records, (a, b) => createdMs(a) - createdMs(b) || (idOf(a) < idOf(b) ? -1 : 1)),
+    records: yield* sorting(records, (one, other) => format.compare(one, other)),
     quarantined,
     digest,
     verified: typeof stored === 'object' ? 'verified' : stored,
@@ -251,4 +237,5 @@ export function* loading(values: readonly StoredValue[]): Generator<void, Loaded
 }
 
 /** A load in one go, for tools. @throws LoadError as `loading` does. */
-export const readPartition = (values: readonly StoredValue[]): Loaded => runAtOnce(loading(values));
+export const readPartition = <R>(values: readonly StoredValue[], format: RecordFormat<R>): Loaded<R> =>
+  runAtOnce(loading(values, format));

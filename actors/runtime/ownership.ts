@@ -12,9 +12,9 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Slices } from '../../lib/slices.ts';
 import { limits } from '../../schemas/limits.ts';
-import { PartitionState, recordKey, type PlacementLedger } from '../domain/state.ts';
 import { startCheckpointer, type Checkpointer } from './checkpoint.ts';
 import { Commits } from './commits.ts';
+import type { Domain, DomainTypes, Memory } from './domain.ts';
 import { moveEpoch, type EpochRecord, type MovableFrom } from './epoch.ts';
 import type { Group } from './group.ts';
 import type { Lease } from './lease.ts';
@@ -23,10 +23,9 @@ import { Operations } from './operations.ts';
 import { EventOutbox } from './event-outbox.ts';
 import type { EventSink, Store, WriteOutcome } from './store.ts';
 
-export interface OwnershipOptions {
+export interface OwnershipOptions<D extends DomainTypes> {
   readonly number: number;
-  /** Of the cluster: see schemas/records/cluster.ts. */
-  readonly incarnation: number;
+  readonly domain: Domain<D>;
   readonly lease: Lease;
   /**
    * Whether the partition may be taken from the member that its epoch names; undefined: it names
@@ -35,12 +34,11 @@ export interface OwnershipOptions {
   readonly mayTake: (record: EpochRecord | undefined) => Promise<boolean>;
   readonly store: Store;
   readonly events: EventSink;
-  readonly ledger: PlacementLedger;
   readonly clock: Clock;
   readonly slices: Slices;
   readonly log: Log;
   readonly newToken: () => string;
-  readonly onCommitted: (group: Group, seconds: number) => void;
+  readonly onCommitted: (group: Group<D['Effect']>, seconds: number) => void;
   readonly onLoaded: () => void;
   /** Another process has taken it. Not told of one that was never taken, or that was given away. */
   readonly onLost: () => void;
@@ -72,30 +70,28 @@ export type LoadCause = 'start' | 'unknown_outcome';
  * What only a serving partition has, so that nothing of it is used outside. It lives as long as its
  * epoch.
  */
-export interface Serving {
+export interface Serving<D extends DomainTypes> {
   readonly epoch: number;
-  readonly state: PartitionState;
+  readonly state: Memory<D>;
   readonly operations: Operations;
-  readonly commits: Commits;
+  readonly commits: Commits<D['Effect']>;
   readonly checkpointer: Checkpointer;
   readonly outbox: EventOutbox;
-  /** Number of the last entry that the load found. */
-  readonly loadedLast: number;
   /** Deletions by time go by this clock. */
   readonly expiry: CautiousClock;
 }
 
-type Phase =
+type Phase<D extends DomainTypes> =
   | { readonly kind: 'loading' }
-  | { readonly kind: 'serving'; readonly serving: Serving }
+  | { readonly kind: 'serving'; readonly serving: Serving<D> }
   /** It takes no turns any more; those that it took are being committed. */
-  | { readonly kind: 'releasing'; readonly serving: Serving }
+  | { readonly kind: 'releasing'; readonly serving: Serving<D> }
   | { readonly kind: 'ended' };
 
 /** A turn that can't run yet. */
-interface Held {
+interface Held<D extends DomainTypes> {
   readonly untilMs: number;
-  readonly run: (serving: Serving) => void;
+  readonly run: (serving: Serving<D>) => void;
   readonly refuse: () => void;
 }
 
@@ -107,34 +103,34 @@ function* each<T>(items: readonly T[], call: (item: T) => void): Generator<void,
   }
 }
 
-export class Ownership {
-  readonly #options: OwnershipOptions;
-  #phase: Phase = { kind: 'loading' };
+export class Ownership<D extends DomainTypes> {
+  readonly #options: OwnershipOptions<D>;
+  #phase: Phase<D> = { kind: 'loading' };
   /** In the order in which they came. */
-  readonly #held = new Set<Held>();
+  readonly #held = new Set<Held<D>>();
   #isLettingIn = false;
   /** What is on the ledger: the state that serves, or served last. */
-  #state: PartitionState;
+  #state: Memory<D>;
   readonly #ended = new AbortController();
 
-  constructor(options: OwnershipOptions) {
+  constructor(options: OwnershipOptions<D>) {
     this.#options = options;
-    this.#state = new PartitionState(options.ledger, { epoch: 0, incarnation: options.incarnation });
+    this.#state = options.domain.open({ epoch: 0, last: 0 });
   }
 
   /** Memory as the turns so far have left it, committed or not. */
-  get state(): PartitionState {
+  get state(): Memory<D> {
     return this.#state;
   }
-  get serving(): Serving | undefined {
+  get serving(): Serving<D> | undefined {
     return this.#phase.kind === 'serving' ? this.#phase.serving : undefined;
   }
   /** While it gives the partition away, too. */
-  get owned(): Serving | undefined {
+  get owned(): Serving<D> | undefined {
     return this.#phase.kind === 'releasing' ? this.#phase.serving : this.serving;
   }
   /** What may be answered from now. */
-  get answering(): Serving | undefined {
+  get answering(): Serving<D> | undefined {
     return this.#options.lease.isValid() ? this.serving : undefined;
   }
 
@@ -174,7 +170,7 @@ export class Ownership {
     void this.owned?.outbox.stop();
     this.#phase = { kind: 'ended' };
     this.#ended.abort();
-    this.#state.release();
+    this.#options.domain.release(this.#state);
     this.#refuseHeld();
     for (const waiter of unanswered) waiter(false);
   }
@@ -188,7 +184,7 @@ export class Ownership {
    * Runs a turn: now, or when the partition serves with a valid lease, unless its sender waits no
    * longer by then (monotonic). Refuses it where this process is not the owner, or is so no longer.
    */
-  whenServing(untilMs: number, run: (serving: Serving) => void, refuse: () => void): void {
+  whenServing(untilMs: number, run: (serving: Serving<D>) => void, refuse: () => void): void {
     switch (this.#phase.kind) {
       case 'serving':
         if (this.#options.lease.isValid()) this.#inTurn(this.#phase.serving, { untilMs, run, refuse });
@@ -205,7 +201,7 @@ export class Ownership {
   }
 
   /** Behind those that came before it and still wait. */
-  #inTurn(serving: Serving, held: Held): void {
+  #inTurn(serving: Serving<D>, held: Held<D>): void {
     if (this.#held.size === 0) {
       held.run(serving);
       return;
@@ -214,7 +210,7 @@ export class Ownership {
     this.#letIn();
   }
 
-  #hold(held: Held): void {
+  #hold(held: Held<D>): void {
     if (this.#held.size >= limits.turnsQueued) {
       const nowMs = this.#options.clock.monotonicMs();
       for (const waiting of this.#held) if (waiting.untilMs <= nowMs) this.#held.delete(waiting);
@@ -247,7 +243,7 @@ export class Ownership {
     else for (const waiter of serving.commits.close()) waiter(false);
   }
 
-  async #load(cause: LoadCause, from: MovableFrom, former: Serving | undefined): Promise<void> {
+  async #load(cause: LoadCause, from: MovableFrom, former: Serving<D> | undefined): Promise<void> {
     const { store, log, number, observer, onLost } = this.#options;
     this.#phase = { kind: 'loading' };
     const unanswered = former?.commits.close() ?? [];
@@ -305,19 +301,21 @@ export class Ownership {
 
   /** The records, and the operations with them, a slice at a time. */
   *#filling(
-    { records, operations: known }: Loaded,
-    { state, operations }: Pick<Serving, 'state' | 'operations'>,
+    { records, operations: known }: Loaded<D['Record']>,
+    { state, operations }: Pick<Serving<D>, 'state' | 'operations'>,
     quarantine: (key: string) => void,
   ): Generator<void, void, void> {
+    const { domain, log, number } = this.#options;
     for (const record of records) {
       try {
-        state.put(record);
+        domain.put(state, record);
       } catch (error) {
         // A bug of ours, or a record that is not what it seems: it harms itself, and not its
         // partition.
-        this.#options.log.error('record_not_taken', { partition: this.#options.number, key: recordKey(record), error });
-        state.delete(recordKey(record));
-        quarantine(recordKey(record));
+        const key = domain.records.keyOf(record);
+        log.error('record_not_taken', { partition: number, key, error });
+        domain.remove(state, key);
+        quarantine(key);
       }
       yield;
     }
@@ -328,35 +326,35 @@ export class Ownership {
   }
 
   async #serve(epoch: number): Promise<void> {
-    const { store, events, log, number, observer, ledger, clock, slices, onCommitted, incarnation } = this.#options;
+    const { domain, store, events, log, number, observer, clock, slices, onCommitted } = this.#options;
     const { signal } = this.#ended;
-    const loaded = await slices.run('load', loading(await store.load(epoch)), signal);
+    const loaded = await slices.run('load', loading(await store.load(epoch), domain.records), signal);
     if (loaded.verified !== 'verified' && loaded.mark > 0) {
       const fields = { partition: number, why: loaded.verified, mark: loaded.mark, records: loaded.records.length };
       if (loaded.verified === 'overridden') log.error('records_not_verified', fields);
       else log.warn('records_not_verified', fields);
     }
-    this.#state.release();
-    const state = (this.#state = new PartitionState(ledger, { epoch, incarnation }));
+    domain.release(this.#state);
+    const { last } = loaded;
+    const state = (this.#state = domain.open({ epoch, last }));
     const operations = new Operations();
     let quarantined = 0;
     const quarantine = (key: string): void => {
       quarantined++;
-      state.quarantine(key);
+      domain.quarantine(state, key);
       log.error('record_quarantined', { partition: number, key });
     };
     await slices.run('load', this.#filling(loaded, { state, operations }, quarantine), signal);
     await slices.run('load', each(loaded.quarantined, quarantine), signal);
     observer.quarantined(number, quarantined);
     // A release before 0.1.0 kept no time: nothing is taken for older than the newest record says.
-    const { newestMs } = state;
+    const newestMs = domain.newestMs(state);
     const newest = newestMs === undefined ? undefined : { ...noReading, atMs: newestMs };
     const expiry = new CautiousClock(clock, limits.clockAgreedMs, loaded.clock ?? newest);
     const onTrouble = (outcome: Exclude<WriteOutcome, { kind: 'written' }>): void => {
       // Of this epoch: trouble of a former one has been dealt with.
       if (this.owned?.epoch === epoch) this.#trouble(outcome);
     };
-    const { last } = loaded;
     const opening = EventOutbox.opening({
       sink: events,
       clock,
@@ -405,10 +403,10 @@ export class Ownership {
       });
     };
     const told = { onCommitted, onRoom, onFault, onTrouble };
-    const commits = new Commits({ store, epoch, last, checkpointer, outbox, clock, expiry, ...told });
+    const commits = new Commits<D['Effect']>({ store, epoch, last, checkpointer, outbox, clock, expiry, ...told });
     this.#phase = {
       kind: 'serving',
-      serving: { epoch, state, operations, commits, checkpointer, outbox, loadedLast: last, expiry },
+      serving: { epoch, state, operations, commits, checkpointer, outbox, expiry },
     };
   }
 

@@ -4,6 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { NatsConnection } from '@nats-io/transport-node';
+import { records } from '../../actors/domain/domain.ts';
 import { createJetStreamStore } from '../../actors/runtime/jetstream-store.ts';
 import { LoadError, readPartition } from '../../actors/runtime/load.ts';
 import type { Store } from '../../actors/runtime/store.ts';
@@ -42,7 +43,7 @@ export async function settlePartition(
 async function load(store: Store, epoch: number): Promise<LoadedPartition> {
   for (let attempt = 1; ; attempt++) {
     try {
-      const { last, quarantined } = readPartition(await store.load(epoch));
+      const { last, quarantined } = readPartition(await store.load(epoch), records);
       return { kind: 'loads', lastEntry: last, quarantined };
     } catch (error) {
       if (error instanceof LoadError) return { kind: 'refuses', why: error.message };

@@ -3,6 +3,7 @@
  * hold in the end.
  */
 import { PartitionState } from '../../actors/domain/state.ts';
+import { records as recordFormat } from '../../actors/domain/domain.ts';
 import { readPartition } from '../../actors/runtime/load.ts';
 import { createJetStreamStore } from '../../actors/runtime/jetstream-store.ts';
 import { sleep } from '../../lib/backoff.ts';
@@ -119,7 +120,7 @@ export async function storedStates(
   for (let partition = 0; partition < partitions; partition++) {
     const store = createJetStreamStore(nc, buckets.state.bucket(partition), newToken);
     const { revision } = await store.readEpoch();
-    const { records } = readPartition(await store.load(revision));
+    const { records } = readPartition(await store.load(revision), recordFormat);
     const state = new PartitionState(noLedger, { epoch: 0, incarnation });
     for (const record of records) state.put(record);
     states.push(state);

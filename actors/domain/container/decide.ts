@@ -32,11 +32,11 @@ const unknownHost: FieldErrors = { host_key: ['is not a host in an allocated reg
 const reply = (code: 'ok' | 'created' | 'accepted', record: ContainerRecord, context: TurnContext): Reply => ({
   code,
   body: `{"data":${containerJson(record, context.fleet)}}`,
-  ofContainer: { tenant: record.tenant, id: record.id },
+  repeat: { kind: 'container', tenant: record.tenant, id: record.id },
 });
 
 /** The body of a remembered outcome, made again; undefined where the container is gone since. */
-export function againBody(state: PartitionView, tenant: TenantId, id: ContainerId, context: TurnContext) {
+export function bodyAgain(state: PartitionView, tenant: TenantId, id: ContainerId, context: TurnContext) {
   const record = state.tenant(tenant).containers.get(id);
   return record === undefined ? undefined : `{"data":${containerJson(record, context.fleet)}}`;
 }

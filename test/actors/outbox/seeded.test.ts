@@ -5,7 +5,7 @@
 import t from 'tap';
 import { createOutbox } from '../../../actors/outbox/outbox.ts';
 import type { PartitionClient } from '../../../lib/rpc/partition-client.ts';
-import type { Partition } from '../../../actors/runtime/partition.ts';
+import type { Partition } from '../../../actors/partition.ts';
 import { sleep } from '../../../lib/backoff.ts';
 import { systemClock, type Clock } from '../../../lib/clock.ts';
 import { createSlices } from '../../../lib/slices.ts';

@@ -11,6 +11,7 @@ import {
   encodeValue,
   type JournalEntry,
 } from '../../../actors/runtime/codec.ts';
+import { records } from '../../../actors/domain/domain.ts';
 import { RecordsDigest } from '../../../actors/runtime/digest.ts';
 import { LoadError, readPartition } from '../../../actors/runtime/load.ts';
 import type { EntryEvents } from '../../../actors/runtime/event-outbox.ts';
@@ -70,7 +71,7 @@ t.test('codec', (t) => {
 /** A bucket after so many commits, of which those up to the mark are checkpointed. */
 function bucketOf(last: number, mark: number, entry: (number: number) => JournalEntry = entryOf): MemoryBucket {
   const bucket = new MemoryBucket();
-  const digest = new RecordsDigest();
+  const digest = new RecordsDigest(records.isKey);
   for (let number = 1; number <= last; number++) {
     const journalled = entry(number);
     bucket.set(keys.journal(number % limits.journalSlots), encodeEntry(journalled));
@@ -80,7 +81,7 @@ function bucketOf(last: number, mark: number, entry: (number: number) => Journal
 }
 
 t.test('an empty bucket, and ones that are whole', (t) => {
-  t.match(readPartition([]), { records: [], pending: [], mark: 0, last: 0 });
+  t.match(readPartition([], records), { records: [], pending: [], mark: 0, last: 0 });
   const R = limits.journalSlots;
   for (const [last, mark] of [
     [1, 0],
@@ -92,7 +93,7 @@ t.test('an empty bucket, and ones that are whole', (t) => {
     [R + 500, 600],
     [3 * R + 7, 2 * R + 9],
   ] as const) {
-    const loaded = readPartition(bucketOf(last, mark).values());
+    const loaded = readPartition(bucketOf(last, mark).values(), records);
     t.match(loaded, { mark, last }, `${last} entries, ${mark} checkpointed`);
     t.same(
       loaded.pending.map(({ number }) => number),
@@ -110,7 +111,7 @@ t.test('events that were parked are there for the next owner, and a key of them 
   bucket.set(keys.events(3), encodeValue(entries));
   bucket.set(keys.events(4), 'rot');
   bucket.set(keys.events(5), null);
-  t.match(readPartition(bucket.values()), {
+  t.match(readPartition(bucket.values(), records), {
     parked: [{ key: keys.events(3), entries }],
     damagedEvents: [keys.events(4)],
     records: [{ number: 5 }],
@@ -151,10 +152,10 @@ t.test('what may have lost an acknowledged entry is not served', (t) => {
     ],
   ];
   for (const [name, bucket, harm, message] of rows) {
-    readPartition(bucket.values());
+    readPartition(bucket.values(), records);
     harm(bucket);
     try {
-      readPartition(bucket.values());
+      readPartition(bucket.values(), records);
       t.fail(`${name}: served`);
     } catch (error) {
       t.ok(error instanceof LoadError, name);
@@ -163,7 +164,7 @@ t.test('what may have lost an acknowledged entry is not served', (t) => {
   }
   const below = bucketOf(9, 8);
   below.set(keys.journal(3), 'rot');
-  t.match(readPartition(below.values()), { last: 9 }, 'a damaged entry below the mark is not needed');
+  t.match(readPartition(below.values(), records), { last: 9 }, 'a damaged entry below the mark is not needed');
   t.end();
 });
 
@@ -195,7 +196,7 @@ t.test('values: damaged ones are quarantined by key, deleted ones are gone, the 
   for (const entry of entries) bucket.set(keys.journal(entry.number), encodeEntry(entry));
   bucket.set(keys.operations(0), encodeValue([outcome(), outcome()]));
   bucket.set('ops.9', 'rot');
-  const loaded = readPartition(bucket.values());
+  const loaded = readPartition(bucket.values(), records);
   t.same(loaded.records.map((record) => (record.kind === 'container' ? record.spec.name : record.kind)).sort(), [
     'comes',
     'host',
@@ -211,7 +212,7 @@ t.test('values: damaged ones are quarantined by key, deleted ones are gone, the 
 });
 
 t.test('a checkpoint writes the newest value of each key, the outcomes, and the mark last', (t) => {
-  const digest = new RecordsDigest();
+  const digest = new RecordsDigest(records.isKey);
   const writes = batchWrites(
     [
       entryOf(1, { operations: [outcome()] }),
@@ -242,7 +243,7 @@ t.test('records are those of the checkpoint, or the load is refused', (t) => {
   const bucketWith = (): MemoryBucket =>
     bucketOf(3, 2, (number) => entryOf(number, { changes: number === 1 ? [kept, lost, swapped].map(change) : [] }));
   const key = recordKey(lost);
-  t.equal(readPartition(bucketWith().values()).verified, 'verified');
+  t.equal(readPartition(bucketWith().values(), records).verified, 'verified');
   const refused: [string, (bucket: MemoryBucket) => void, RegExp][] = [
     ['a record is missing', (b) => b.lose(key), /entry 2 has 3 records .* and 2 records .* were read/],
     ['a record is deleted', (b) => b.set(key, null), /2 records/],
@@ -267,37 +268,41 @@ t.test('records are those of the checkpoint, or the load is refused', (t) => {
   for (const [name, harm, message] of refused) {
     const bucket = bucketWith();
     harm(bucket);
-    t.throws(() => readPartition(bucket.values()), { name: 'LoadError', message }, name);
+    t.throws(() => readPartition(bucket.values(), records), { name: 'LoadError', message }, name);
   }
   const damaged = bucketWith();
   damaged.set(key, 'bit rot');
-  t.match(readPartition(damaged.values()), { verified: 'verified', quarantined: [key] }, 'damage is the quarantine’s');
+  t.match(
+    readPartition(damaged.values(), records),
+    { verified: 'verified', quarantined: [key] },
+    'damage is the quarantine’s',
+  );
   const ofLastRelease = bucketWith();
   ofLastRelease.lose(keys.digest);
   ofLastRelease.lose(keys.clock);
-  t.match(readPartition(ofLastRelease.values()), { verified: 'no digest', mark: 2 });
+  t.match(readPartition(ofLastRelease.values(), records), { verified: 'no digest', mark: 2 });
   const lastReleaseWroteSince = bucketWith();
   lastReleaseWroteSince.set(keys.checkpoint, encodeValue(3));
   lastReleaseWroteSince.lose(key);
-  t.match(readPartition(lastReleaseWroteSince.values()), { verified: 'no digest', mark: 3 });
+  t.match(readPartition(lastReleaseWroteSince.values(), records), { verified: 'no digest', mark: 3 });
   const overridden = bucketWith();
   overridden.lose(key);
   overridden.set(keys.digest, null);
-  t.match(readPartition(overridden.values()), { verified: 'overridden', mark: 2 });
+  t.match(readPartition(overridden.values(), records), { verified: 'overridden', mark: 2 });
   t.end();
 });
 
 t.test('the time by which a partition deletes is that of its last entry', (t) => {
   const clockOf = (number: number) => ({ atMs: number * 1000, wallMs: number * 2000, agreedMs: number });
   const dated = (number: number): JournalEntry => entryOf(number, { clock: clockOf(number) });
-  t.same(readPartition(bucketOf(3, 2, dated).values()).clock, clockOf(3), 'above the mark');
-  t.match(readPartition(bucketOf(3, 3, dated).values()).clock, clockOf(3), 'at the mark');
+  t.same(readPartition(bucketOf(3, 2, dated).values(), records).clock, clockOf(3), 'above the mark');
+  t.match(readPartition(bucketOf(3, 3, dated).values(), records).clock, clockOf(3), 'at the mark');
   const lastReleaseWroteSince = (number: number): JournalEntry => (number === 3 ? entryOf(3) : dated(number));
-  t.equal(readPartition(bucketOf(3, 2, lastReleaseWroteSince).values()).clock, undefined);
-  t.equal(readPartition([]).clock, undefined);
+  t.equal(readPartition(bucketOf(3, 2, lastReleaseWroteSince).values(), records).clock, undefined);
+  t.equal(readPartition([], records).clock, undefined);
   const damaged = bucketOf(3, 3, dated);
   damaged.set(keys.clock, 'bit rot');
-  t.equal(readPartition(damaged.values()).clock, undefined);
+  t.equal(readPartition(damaged.values(), records).clock, undefined);
   t.end();
 });
 
@@ -307,7 +312,7 @@ t.test('the digest that checkpoints keep is the one that a load makes, whatever 
   const others = Array.from({ length: 11 }, (_, index) => container({}, `c${index}`));
   const pool: readonly [ContainerRecord, ...ContainerRecord[]] = [any, ...others];
   const bucket = new MemoryBucket();
-  let { digest } = readPartition([]);
+  let { digest } = readPartition([], records);
   let number = 0;
   for (let round = 0; round < 200; round++) {
     const entries = Array.from({ length: 1 + random.below(4) }, () => {
@@ -319,12 +324,12 @@ t.test('the digest that checkpoints keep is the one that a load makes, whatever 
     });
     for (const entry of entries) bucket.set(keys.journal(entry.number % limits.journalSlots), encodeEntry(entry));
     for (const { key, value } of batchWrites(entries, digest)) bucket.set(key, value);
-    const loaded = readPartition(bucket.values());
+    const loaded = readPartition(bucket.values(), records);
     if (loaded.verified !== 'verified') t.fail(`round ${round}: ${loaded.verified}`);
     // A new owner goes on with what it has read.
     if (random.once(5)) ({ digest } = loaded);
   }
-  t.equal(readPartition(bucket.values()).mark, number);
+  t.equal(readPartition(bucket.values(), records).mark, number);
   t.end();
 });
 
@@ -349,7 +354,7 @@ t.test('a record with a good checksum and the wrong shape is quarantined by its 
     const key = keys.container(acme, rest.id);
     bucket.set(recordKey(whole), encodeValue(whole));
     bucket.set(key, encodeValue(value));
-    const loaded = readPartition(bucket.values());
+    const loaded = readPartition(bucket.values(), records);
     t.same(loaded.quarantined, [key], name);
     t.same(loaded.records, [whole]);
   }

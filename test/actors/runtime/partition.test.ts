@@ -3,7 +3,8 @@ import t from 'tap';
 import { takeBatch } from '../../../actors/runtime/checkpoint.ts';
 import { eventMessages } from '../../../actors/runtime/event-outbox.ts';
 import type { JournalEntry } from '../../../actors/runtime/codec.ts';
-import type { Partition } from '../../../actors/runtime/partition.ts';
+import { hostDirtyKey } from '../../../actors/domain/domain.ts';
+import type { Partition } from '../../../actors/partition.ts';
 import type { Store, WriteOutcome } from '../../../actors/runtime/store.ts';
 import { noChanges, type Changes } from '../../../actors/domain/turn.ts';
 import { sleep } from '../../../lib/backoff.ts';
@@ -120,7 +121,7 @@ t.test('the operator’s word about orphans is told after its commit', async (t)
   const word = writeOf(partition, { type: 'host.update', host, update: { remove_orphans: true }, op: operation() });
   const told: (number | undefined)[] = [];
   partition.project(
-    host,
+    [hostDirtyKey(host)],
     (state) => state.host(host)?.orphanWord,
     (value) => told.push(value),
   );
@@ -142,12 +143,10 @@ t.test('a verdict about a container is given when what it rests on is committed'
   const { id } = create;
   const deleted = writeOf(partition, { type: 'container.delete', tenant, id, op: operation() });
   const told: boolean[] = [];
-  const key = keys.container(tenant, id);
   partition.project(
-    hostKey('h1'),
+    [hostDirtyKey(hostKey('h1')), keys.container(tenant, id)],
     (state) => state.tenant(tenant).tombstones.has(id),
     (value) => told.push(value),
-    [key],
   );
   t.ok(await isPending(deleted));
   t.same(told, []);
@@ -169,8 +168,8 @@ t.test('a host that asks between two turns of one commit is told of the second w
   const told: { readonly revision: number; readonly containers: number }[] = [];
   const ask = (): void =>
     partition.project(
-      host,
-      (state) => ({ revision: partition.revisionOf(host), containers: state.placedOn(host).size }),
+      [hostDirtyKey(host)],
+      (state) => ({ revision: state.revisionOf(host), containers: state.placedOn(host).size }),
       (value) => told.push(value),
     );
   ask();

@@ -4,7 +4,7 @@
  */
 import t, { type Test } from 'tap';
 import { Operations } from '../../../actors/runtime/operations.ts';
-import type { Partition } from '../../../actors/runtime/partition.ts';
+import type { Partition } from '../../../actors/partition.ts';
 import type { OperationId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { containerId, operation, specOf } from '../support.ts';

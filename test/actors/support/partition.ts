@@ -1,7 +1,9 @@
 /** A partition over any store, asked by function calls. */
 import { randomUUID } from 'node:crypto';
 import { Fleet } from '../../../actors/endpoints/host-directory.ts';
-import { Partition, type PartitionOptions } from '../../../actors/runtime/partition.ts';
+import { createDomain, type DomainOptions } from '../../../actors/domain/domain.ts';
+import type { Partition, PartitionOptions } from '../../../actors/partition.ts';
+import { Partition as RuntimePartition } from '../../../actors/runtime/partition.ts';
 import { within } from '../../../lib/backoff.ts';
 import { createSlices } from '../../../lib/slices.ts';
 import { systemClock, type Clock } from '../../../lib/clock.ts';
@@ -30,17 +32,20 @@ export const quietObserver: PartitionOptions['observer'] = {
 };
 
 export function createPartition(
-  parts: Pick<PartitionOptions, 'store' | 'events'> & Partial<PartitionOptions>,
+  {
+    fleet,
+    ledger,
+    incarnation = 0,
+    ...parts
+  }: Pick<PartitionOptions, 'store' | 'events'> & Partial<PartitionOptions & DomainOptions>,
   clock: Clock = systemClock,
 ): Partition {
-  const fleet = new Fleet({ clock, partitions: 1, hostUnknownMs: 60_000 });
-  return new Partition({
+  const known = new Fleet({ clock, partitions: 1, hostUnknownMs: 60_000 });
+  return new RuntimePartition({
     number: 0,
-    incarnation: 0,
+    domain: createDomain({ incarnation, fleet: fleet ?? known, ledger: ledger ?? known }),
     lease: endless,
     mayTake: async () => Promise.resolve(true),
-    fleet,
-    ledger: fleet,
     clock,
     slices: createSlices(systemClock),
     log: quietLog,

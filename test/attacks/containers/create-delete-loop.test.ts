@@ -4,7 +4,7 @@
  * next owner too; and it can delete at any time.
  */
 import t from 'tap';
-import type { Partition } from '../../../actors/runtime/partition.ts';
+import type { Partition } from '../../../actors/partition.ts';
 import { gonePeers } from '../../../actors/domain/tenant/remembered.ts';
 import type { TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';

@@ -10,7 +10,7 @@ import { serveAsks } from '../../../actors/endpoints/asks.ts';
 import { Fleet } from '../../../actors/endpoints/host-directory.ts';
 import { serveHosts } from '../../../actors/endpoints/hosts.ts';
 import { encodeValue } from '../../../actors/runtime/codec.ts';
-import type { Partition } from '../../../actors/runtime/partition.ts';
+import type { Partition } from '../../../actors/partition.ts';
 import type { StoreWrite, StoredValue, WriteOutcome } from '../../../actors/runtime/store.ts';
 import { recordKey } from '../../../actors/domain/state.ts';
 import { startNats } from '../../../dev/servers/nats.ts';

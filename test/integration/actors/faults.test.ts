@@ -9,7 +9,9 @@ import { Fleet } from '../../../actors/endpoints/host-directory.ts';
 import { createObserver } from '../../../actors/metrics.ts';
 import { encodeValue } from '../../../actors/runtime/codec.ts';
 import { createEventSink, createJetStreamStore } from '../../../actors/runtime/jetstream-store.ts';
-import { Partition } from '../../../actors/runtime/partition.ts';
+import type { Partition } from '../../../actors/partition.ts';
+import { Partition as RuntimePartition } from '../../../actors/runtime/partition.ts';
+import { createDomain } from '../../../actors/domain/domain.ts';
 import type { Store, WriteOutcome } from '../../../actors/runtime/store.ts';
 import { sleep, within } from '../../../lib/backoff.ts';
 import { createSlices } from '../../../lib/slices.ts';
@@ -38,15 +40,13 @@ function partitionOn(ground: Ground, store: Store) {
   const loads: string[] = [];
   const registry = new Registry();
   const observer = createObserver(registry);
-  const partition = new Partition({
+  const partition = new RuntimePartition({
     number: partitionNumber,
-    incarnation: 0,
+    domain: createDomain({ incarnation: 0, fleet, ledger: fleet }),
     lease: endless,
     mayTake: async () => Promise.resolve(true),
     store,
     events: createEventSink(ground.nc, randomUUID),
-    fleet,
-    ledger: fleet,
     clock: systemClock,
     slices: createSlices(systemClock),
     log: quietLog,

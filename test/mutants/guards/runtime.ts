@@ -45,7 +45,7 @@ export const runtimeMutants: readonly Mutant[] = [
     name: 'refusal forgotten',
     guard: 'A write that was refused, or changed nothing, is not done when a copy of it comes late (ADR 13)',
     file: 'actors/runtime/partition.ts',
-    changes: [{ in: 'Partition.#write.turn', never: 'isFinal(ask, decided.reply)' }],
+    changes: [{ in: 'Partition.#answerUnchanged', never: 'domain.isFinal(ask, reply)' }],
     killedBy: 'test/actors/runtime/refusals.test.ts',
   },
   {
@@ -73,21 +73,27 @@ export const runtimeMutants: readonly Mutant[] = [
     name: 'output gate opened',
     guard: 'Commit precedes every reply (A3)',
     file: 'actors/runtime/partition.ts',
-    changes: [{ in: 'Partition.#write.turn', replace: 'group.waiters.push(waiter)', by: 'waiter(true)' }],
+    changes: [
+      {
+        in: 'Partition.#commit',
+        replace: 'group.waiters.push(this.#waiterOf(write, reply))',
+        by: 'this.#waiterOf(write, reply)(true)',
+      },
+    ],
     killedBy: 'simulation',
   },
   {
     name: 'reads not gated',
     guard: 'A read of what is not committed waits for the commit (A3)',
     file: 'actors/runtime/partition.ts',
-    changes: [{ in: 'Partition.#read.turn', replace: 'commits.dirtyUntil(dirtyKeyOf(ask))', by: '0' }],
+    changes: [{ in: 'Partition.#read', replace: 'commits.dirtyUntil(domain.dirtyKeyOf(ask))', by: '0' }],
     killedBy: 'simulation',
   },
   {
     name: 'operation id forgotten',
     guard: 'A write that is asked for again under its operation id is done once (A5)',
     file: 'actors/runtime/partition.ts',
-    changes: [{ in: 'Partition.#write.turn', replace: 'operations.get(ask.op)', by: 'undefined' }],
+    changes: [{ in: 'Partition.#runWrite', replace: 'operations.get(ask.op)', by: 'undefined' }],
     killedBy: 'simulation',
   },
   {
@@ -157,7 +163,7 @@ export const runtimeMutants: readonly Mutant[] = [
     name: 'uncommitted verdict',
     guard: 'A host hears that its container was given away after the commit (A3)',
     file: 'actors/runtime/partition.ts',
-    changes: [{ in: 'Partition.project', replace: '[hostDirtyKey(host), ...others]', by: '[hostDirtyKey(host)]' }],
+    changes: [{ in: 'Partition.project', replace: 'dirtyKeys.map', by: 'dirtyKeys.slice(0, 1).map' }],
     killedBy: 'test/actors/runtime/partition.test.ts',
   },
   {
@@ -260,7 +266,12 @@ export const runtimeMutants: readonly Mutant[] = [
     name: 'digest not compared',
     guard: 'Records that are not those of the checkpoint are not served (ADR 11)',
     file: 'actors/runtime/load.ts',
-    changes: [{ in: 'loading', omit: "if (typeof stored === 'object') yield* verifying(values, digest, stored)" }],
+    changes: [
+      {
+        in: 'loading',
+        omit: "if (typeof stored === 'object') yield* verifying(values, (key) => format.isKey(key), digest, stored)",
+      },
+    ],
     killedBy: 'test/actors/runtime/load.test.ts',
   },
   {
@@ -274,7 +285,7 @@ export const runtimeMutants: readonly Mutant[] = [
     name: 'shapes not checked',
     guard: 'A record of the wrong shape is quarantined, and its partition serves (ADR 11)',
     file: 'actors/runtime/load.ts',
-    changes: [{ in: 'loading', omit: 'isWellFormed(decoded.value)' }],
+    changes: [{ in: 'loading', omit: 'format.isRecord(decoded.value)' }],
     killedBy: 'test/actors/runtime/load.test.ts',
   },
   {

@@ -1,0 +1,197 @@
+/** Longshore as the runtime runs it: the decisions, the memory and the records of this folder. */
+import type { ContainerRecord, ObservationOrder, TombstoneRecord } from '../../schemas/api/container.ts';
+import { isNetworkName, type ContainerId, type HostKey, type NetworkName } from '../../schemas/ids.ts';
+import { keys } from '../../schemas/records/buckets.ts';
+import type { Ask } from '../../schemas/wire/asks.ts';
+import { subjects } from '../../schemas/wire/subjects.ts';
+import type { OutgoingEvent } from '../runtime/codec.ts';
+import { isSuccess, wholePartition, type Dirt, type Domain, type RecordFormat } from '../runtime/domain.ts';
+import { bodyAgain } from './container/decide.ts';
+import { decideRead, decideWrite, type Prepared } from './decide.ts';
+import { isWellFormed } from './record-shapes.ts';
+import { PartitionState, recordKey, type PartitionView, type PlacementLedger, type StateRecord } from './state.ts';
+import { refuse, type Effect, type EventDraft, type FleetView, type TurnContext } from './turn.ts';
+import { isOfNetwork } from './vpn-state.ts';
+
+export interface Longshore {
+  readonly View: PartitionView;
+  readonly State: PartitionState;
+  readonly Record: StateRecord;
+  readonly Event: EventDraft;
+  readonly Effect: Effect;
+  /** A report that repeats what is stored. */
+  readonly Heard: { readonly id: ContainerId; readonly order: ObservationOrder };
+  readonly Context: TurnContext;
+  readonly Prepared: Prepared;
+}
+
+// What readers look at, besides single records.
+
+/** What is desired on a host, in this partition. */
+export const hostDirtyKey = (host: HostKey): string => `on ${host}`;
+const tenantDirtyKey = (tenant: string): string => `of ${tenant}`;
+const networkDirtyKey = (network: NetworkName): string => `net ${network}`;
+
+const dirtyKeyAround = (ask: Ask): string =>
+  'tenant' in ask ? tenantDirtyKey(ask.tenant) : 'network' in ask ? networkDirtyKey(ask.network) : wholePartition;
+
+/** Marks what a record makes dirty, and raises the revisions of hosts, before it is put. */
+function touch(state: PartitionState, record: StateRecord, dirt: Dirt): void {
+  dirt.markDirty(recordKey(record));
+  switch (record.kind) {
+    // Read by surveys of the whole partition alone.
+    case 'revoked_key':
+      return;
+    case 'host':
+      // A sync of this host carries the operator's word about its orphans.
+      dirt.markDirty(hostDirtyKey(record.key));
+      return;
+    case 'network':
+      dirt.markDirty(networkDirtyKey(record.name));
+      return;
+    case 'lease':
+    case 'revoked':
+      dirt.markDirty(networkDirtyKey(record.network));
+      return;
+    case 'tenant':
+    case 'peer':
+    case 'peer_tombstone':
+      dirt.markDirty(tenantDirtyKey(record.tenant));
+      return;
+    case 'container':
+    case 'tombstone':
+      dirt.markDirty(tenantDirtyKey(record.tenant));
+      raise(state, record, dirt);
+      return;
+  }
+}
+
+/** Raises the revision of the hosts whose desired set changes with this record. */
+function raise(state: PartitionState, record: ContainerRecord | TombstoneRecord, dirt: Dirt): void {
+  const before = state.tenant(record.tenant).containers.get(record.id);
+  const after = record.kind === 'container' ? record : undefined;
+  if (before?.generation === after?.generation) return;
+  for (const side of [before, after]) {
+    if (side?.placement.phase !== 'placed') continue;
+    dirt.markDirty(hostDirtyKey(side.placement.host));
+    state.raiseRevision(side.placement.host);
+  }
+}
+
+/** What is read of a tenant or a network is dirty with each of its records. */
+function touchDeleted(key: string, dirt: Dirt): void {
+  dirt.markDirty(key);
+  const [kind, first = ''] = key.split('.');
+  if (isOfNetwork(kind) && isNetworkName(first)) dirt.markDirty(networkDirtyKey(first));
+  else if (kind === 'peer') dirt.markDirty(tenantDirtyKey(first));
+}
+
+/** The event in its wire form; the id stays the same over redelivery. */
+function outgoingEvent(
+  { type, container, status }: EventDraft,
+  { id, nowMs, requestId }: { readonly id: string; readonly nowMs: number; readonly requestId: string | null },
+): OutgoingEvent {
+  const { observed, placement } = container;
+  return {
+    subject: subjects.event(container.tenant, container.id),
+    event: {
+      id,
+      ts: new Date(nowMs).toISOString(),
+      type,
+      container_id: container.id,
+      name: container.spec.name,
+      generation: container.generation,
+      host_key: placement.phase === 'placed' ? placement.host : null,
+      status,
+      reason: observed.reason,
+      message: observed.message,
+      exit_code: observed.exit_code,
+      request_id: requestId,
+    },
+  };
+}
+
+function effectKey(effect: Effect): string {
+  switch (effect.kind) {
+    case 'changed':
+      return `changed ${effect.tenant} ${effect.id}`;
+    case 'outbox':
+      return 'outbox';
+    case 'doorbell':
+    case 'directory':
+      return `${effect.kind} ${effect.host}`;
+  }
+}
+
+function createdMs(record: StateRecord): number {
+  switch (record.kind) {
+    case 'container':
+    case 'peer':
+      return record.insertedAtMs;
+    case 'tombstone':
+    case 'peer_tombstone':
+      return record.goneAtMs;
+    // By their index, so that a network goes on allocating after the highest.
+    case 'lease':
+      return record.index;
+    default:
+      return 0;
+  }
+}
+const idOf = (record: StateRecord): string => ('id' in record ? record.id : recordKey(record));
+
+export const records: RecordFormat<StateRecord> = {
+  isKey: (key) => /^(?:tenant|container|host|peer|network|lease|revoked|revoked_key)\./.test(key),
+  isRecord: isWellFormed,
+  keyOf: recordKey,
+  /** The order of creation, so that a tenant's list keeps it. */
+  compare: (one, other) => createdMs(one) - createdMs(other) || (idOf(one) < idOf(other) ? -1 : 1),
+};
+
+export interface DomainOptions {
+  /** Of the cluster: see schemas/records/cluster.ts. */
+  readonly incarnation: number;
+  readonly fleet: FleetView;
+  readonly ledger: PlacementLedger;
+}
+
+export function createDomain({ incarnation, fleet, ledger }: DomainOptions): Domain<Longshore> {
+  return {
+    context: (nowMs, expiryMs, requestId) => ({ nowMs, expiryMs, fleet, requestId }),
+    read: decideRead,
+    write: decideWrite,
+    failed: refuse('internal'),
+    isFinal: ({ type }, reply) =>
+      isSuccess(reply)
+        ? reply.isIdempotent !== true
+        : // What partitions tell each other is repeated until it succeeds.
+          reply.code !== 'unavailable' && type !== 'network.learn' && type !== 'peer.forgo',
+    repeated: (state, { tenant, id }, context) => bodyAgain(state, tenant, id, context),
+
+    dirtyKeyOf: (ask) => ('id' in ask ? keys.container(ask.tenant, ask.id) : dirtyKeyAround(ask)),
+    dirtyKeyAround,
+    dirtyKeyOfRepeat: ({ tenant, id }) => keys.container(tenant, id),
+
+    open: ({ epoch, last }) => new PartitionState(ledger, { epoch, incarnation, revision: last }),
+    put: (state, record) => state.put(record),
+    remove: (state, key) => state.delete(key),
+    quarantine: (state, key) => state.quarantine(key),
+    apply: (state, { records: changed, deletes }, dirt) => {
+      for (const record of changed) {
+        touch(state, record, dirt);
+        state.put(record);
+      }
+      for (const key of deletes) {
+        state.delete(key);
+        touchDeleted(key, dirt);
+      }
+    },
+    hear: (state, { id, order }) => state.hear(id, order),
+    release: (state) => state.release(),
+    newestMs: (state) => state.newestMs,
+    records,
+
+    event: outgoingEvent,
+    effectKey,
+  };
+}

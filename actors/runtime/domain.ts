@@ -1,0 +1,154 @@
+/**
+ * What the runtime is given of the domain that it runs. The runtime takes partitions, runs turns,
+ * commits what they change, and loads it again. What a turn decides and what a record means is
+ * behind this interface; `createDomain` in actors/domain/domain.ts implements it.
+ *
+ * Each function is synchronous, and pure but for the memory that it is handed.
+ */
+import type { OperationRecord } from '../../schemas/api/container.ts';
+import { isSuccessCode, type ErrorCode, type SuccessCode } from '../../schemas/errors.ts';
+import type { ReadAsk, RecentAsk, WriteAsk } from '../../schemas/wire/asks.ts';
+import type { OutgoingEvent } from './codec.ts';
+
+/** The domain's own types, which the runtime hands on without looking into them. */
+export interface DomainTypes {
+  /** A partition in memory, as those may see it who must not change it. */
+  readonly View: unknown;
+  /** The same, for the domain itself to change. */
+  readonly State: unknown;
+  readonly Record: unknown;
+  readonly Event: unknown;
+  readonly Effect: object;
+  /** What memory alone keeps. */
+  readonly Heard: unknown;
+  /** What a turn knows besides the state. */
+  readonly Context: unknown;
+  /** What was made before the turn, for an ask that needs it. */
+  readonly Prepared: unknown;
+}
+
+export type Memory<D extends DomainTypes> = D['State'] & D['View'];
+
+/** What a turn wants changed, and done once that is committed. */
+export interface Changes<D extends DomainTypes> {
+  readonly records: readonly D['Record'][];
+  /** Keys of records. */
+  readonly deletes: readonly string[];
+  readonly events: readonly D['Event'][];
+  /** All of them may be lost, and none is harmful twice (invariant A3). */
+  readonly effects: readonly D['Effect'][];
+  readonly heard?: D['Heard'];
+}
+
+/** Nothing to commit; there may still be effects. */
+export const isEmpty = ({
+  records,
+  deletes,
+}: {
+  readonly records: readonly unknown[];
+  readonly deletes: readonly string[];
+}) => records.length === 0 && deletes.length === 0;
+
+/** `body` is the JSON of the HTTP response. */
+export type Reply = SuccessReply | { readonly code: ErrorCode; readonly body: string };
+
+export interface SuccessReply {
+  readonly code: SuccessCode;
+  readonly body: string;
+  /** What is kept in place of the body, which is made again from it: see `Domain.repeated`. */
+  readonly repeat?: Repeat;
+  /**
+   * Asked again, the turn gives the same answer and changes nothing: its outcome, which may be
+   * long, is not kept.
+   */
+  readonly isIdempotent?: true;
+}
+
+export const isSuccess = (reply: Reply): reply is SuccessReply => isSuccessCode(reply.code);
+
+export type Repeat = Exclude<OperationRecord['answer'], { readonly kind: 'body' }>;
+
+export interface Turn<D extends DomainTypes> {
+  readonly reply: Reply;
+  readonly changes: Changes<D>;
+}
+
+/** Reads that are answered from the state; recent events are in the event outbox. */
+export type StateRead = Exclude<ReadAsk, RecentAsk>;
+
+/**
+ * What is not committed yet, by the names of what readers look at: a reader of what is dirty waits
+ * for the commit.
+ */
+export interface Dirt {
+  markDirty(key: string): void;
+}
+
+/** Dirty with every commit. */
+export const wholePartition = '*';
+
+/** How records are found, checked and ordered in a load. */
+export interface RecordFormat<R> {
+  /** Of a record, and not of the runtime's own. */
+  isKey(key: string): boolean;
+  /** Whether a value that was decoded has the shape of a record. */
+  isRecord(value: unknown): value is R;
+  keyOf(record: R): string;
+  /** The order in which memory is filled. */
+  compare(one: R, other: R): number;
+}
+
+export interface Domain<D extends DomainTypes> {
+  // Turns
+
+  /** @param expiryMs the time that has certainly come, by which things are deleted (ADR 13) */
+  context(nowMs: number, expiryMs: number, requestId: string | null): D['Context'];
+  read(state: D['View'], ask: StateRead, context: D['Context']): Turn<D>;
+  write(state: D['View'], ask: WriteAsk, context: D['Context'], prepared: D['Prepared'] | undefined): Turn<D>;
+  /** In place of a turn that threw. */
+  readonly failed: Turn<D>;
+  /**
+   * Whether the sender of a write that changed nothing asks no more after this answer, so that a
+   * late copy of its message must not do what the first did not.
+   */
+  isFinal(ask: WriteAsk, reply: Reply): boolean;
+  /** The body of an operation's answer, made again; undefined where its subject is gone since. */
+  repeated(state: D['View'], repeat: Repeat, context: D['Context']): string | undefined;
+
+  // What has to be committed before an answer leaves
+
+  dirtyKeyOf(ask: StateRead): string;
+  /** What a write that changed nothing has seen. */
+  dirtyKeyAround(ask: WriteAsk): string;
+  dirtyKeyOfRepeat(repeat: Repeat): string;
+
+  // Memory
+
+  /**
+   * An empty memory.
+   * @param at the epoch that it is loaded under, and the number of the last commit
+   */
+  open(at: { readonly epoch: number; readonly last: number }): Memory<D>;
+  /** Puts a loaded record into its place. */
+  put(state: Memory<D>, record: D['Record']): void;
+  remove(state: Memory<D>, key: string): void;
+  /** The record under this key is damaged: what the key itself says is kept. */
+  quarantine(state: Memory<D>, key: string): void;
+  /** Applies what a turn changed, and marks what of it others may look at. */
+  apply(state: Memory<D>, changes: Changes<D>, dirt: Dirt): void;
+  hear(state: Memory<D>, heard: D['Heard']): void;
+  /** The memory is no longer this process's. */
+  release(state: Memory<D>): void;
+  /** The newest time that a record says; undefined where none says one. */
+  newestMs(state: Memory<D>): number | undefined;
+  readonly records: RecordFormat<D['Record']>;
+
+  // What leaves after the commit
+
+  event(
+    event: D['Event'],
+    head: { readonly id: string; readonly nowMs: number; readonly requestId: string | null },
+  ): OutgoingEvent;
+  /** Of effects with the same key, a commit carries out the last. */
+  effectKey(effect: D['Effect']): string;
+}
