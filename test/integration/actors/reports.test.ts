@@ -142,12 +142,20 @@ t.test('what an older session sent never replaces what a newer one said, also to
   t.same(await report(old, 1, running), { ...spoken, ok: true });
   const session = await greet(ground, host);
   t.same(await report(session, 1, running), { ...spoken, ok: true }, 'nothing new, in a new session');
-  t.same(await report(old, 2, failed), { ...spoken, ok: false, error: 'stale_session' }, 'the agent is to ask for a session');
+  t.same(
+    await report(old, 2, failed),
+    { ...spoken, ok: false, error: 'stale_session' },
+    'the agent is to ask for a session',
+  );
   t.equal((await statusOf(id)).status, 'running');
 
   await before.stop();
   await startOwner(t, ground);
-  t.same(await report(old, 2, failed), { ...spoken, ok: false, error: 'stale_session' }, 'what memory knew, the session says');
+  t.same(
+    await report(old, 2, failed),
+    { ...spoken, ok: false, error: 'stale_session' },
+    'what memory knew, the session says',
+  );
   t.equal((await statusOf(id)).status, 'running');
 
   const elsewhere = (home + 1) % partitions;
