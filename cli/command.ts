@@ -1,20 +1,20 @@
 /**
- * What every command of an operator does alike: `--help`, arguments that it refuses with the reason,
- * and exit codes: 0 done, 1 failed, 2 wrong arguments.
+ * What all commands of an operator share: `--help`, errors that say which argument is wrong, and
+ * exit codes (0 done, 1 failed, 2 wrong arguments).
  */
 import { reasonOf } from './backup/error.ts';
 import { say } from '../lib/terminal.ts';
 
-/** The arguments are wrong; the message says which and why. */
+/** An argument is wrong; the message says which one and why. */
 export class UsageError extends Error {}
 
 export interface Command<T> {
-  /** Its first line names the command and its arguments. */
+  /** The first line is the usage: the command and its arguments. */
   readonly help: string;
-  /** @throws where the arguments are wrong. */
+  /** @throws UsageError, or an error of `parseArgs`, if an argument is wrong. */
   readonly read: (args: readonly string[]) => T;
   readonly run: (given: T, env: NodeJS.ProcessEnv) => Promise<void>;
-  /** Begins the line of an error: `no backup`. */
+  /** What failed, as the start of an error line: `backup failed`. */
   readonly failed: string;
 }
 
@@ -44,7 +44,7 @@ export async function runCommand<T>(
   }
 }
 
-/** The one folder that a command takes. */
+/** The only positional argument of a command that takes one folder. */
 export function theFolder(positionals: readonly string[]): string {
   const [folder, ...more] = positionals;
   if (folder === undefined) throw new UsageError('A folder is missing.');

@@ -1,4 +1,7 @@
-/** `npm run backup`: all state of a cluster into a folder, while it serves. See docs/backup.md. */
+/**
+ * `npm run backup` copies all state of a cluster into a folder while the cluster serves. See
+ * docs/backup.md.
+ */
 import { parseArgs } from 'node:util';
 import { systemClock } from '../../lib/clock.ts';
 import { say, took } from '../../lib/terminal.ts';

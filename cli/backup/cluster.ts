@@ -1,7 +1,7 @@
 /**
- * All state of a cluster into a folder, while it serves (ADR 9). Each stream is saved as it is at
- * one moment, one after the other; the events come after the partitions, so that none is missing
- * that a saved partition has let go of.
+ * Backs up all state of a cluster into a folder while the cluster serves (ADR 9). The streams are
+ * saved one after another, each as it is at one moment. `EVENTS` comes after the partitions:
+ * every event that a saved partition has handed over to the stream is then in the backup.
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import { checkServer } from '../../actors/cluster.ts';
@@ -18,7 +18,7 @@ export interface BackupOptions {
   readonly folder: string;
   readonly withLogs: boolean;
   readonly clock: Clock;
-  /** Told of each stream that is on disk. */
+  /** Called after each stream has been written to disk. */
   readonly onSaved: (stream: SavedStream) => void;
 }
 

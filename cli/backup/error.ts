@@ -1,4 +1,4 @@
-/** What the operator is told, in one line, when a backup or a restore can't be made. */
+/** A backup or a restore failed; the operator reads the message, which is one line. */
 export class BackupError extends Error {
   constructor(what: string, cause?: unknown) {
     super(what, { cause });
@@ -6,5 +6,5 @@ export class BackupError extends Error {
   }
 }
 
-/** Of whatever was thrown, what the operator is told. */
+/** The text that an operator reads about any thrown value. */
 export const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -1,6 +1,6 @@
 /**
- * A backup on disk: a folder with a file for each stream, and `manifest.json`, which says what they
- * are. The folder is there whole or not at all.
+ * A backup on disk: a folder with one file for each stream, and `manifest.json`, which describes
+ * them. The folder gets its name only after everything in it is on disk.
  */
 import { mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
@@ -11,7 +11,7 @@ import { BackupError, reasonOf } from './error.ts';
 import { StreamConfig, StreamState, digestOf } from './stream.ts';
 
 export const SavedStream = Type.Object({
-  /** In the folder of the manifest. */
+  /** A file name in the folder of the manifest. */
   file: Type.String({ pattern: '^[A-Za-z0-9_-]+\\.snapshot$' }),
   config: StreamConfig,
   state: StreamState,
@@ -24,21 +24,21 @@ const formatNow = 1;
 
 export const Manifest = Type.Object({
   format: Type.Literal(formatNow),
-  /** Of the program that wrote it. */
+  /** Version of the program that wrote the backup. */
   version: Type.String(),
   takenAt: Type.String(),
-  /** The bucket `cluster` is this one record; `bucket` is the configuration of its stream. */
+  /** The only record in the bucket `cluster`; `bucket` is the configuration of its stream. */
   cluster: Cluster,
   bucket: StreamConfig,
-  /** A partition's bucket each, in their order. */
+  /** One bucket for each partition, ordered by the partition's number. */
   partitions: Type.Array(SavedStream),
   events: SavedStream,
   /**
-   * The last sequence of the events when the first partition was yet to be saved: up to here every
-   * partition knows of its own.
+   * The last sequence of `EVENTS` before the first partition was saved. The saved partitions know
+   * every event up to here.
    */
   eventsKnown: Type.Integer({ minimum: 0 }),
-  /** Absent: left out. */
+  /** Absent when the operator asked for a backup without log lines. */
   logs: Type.Optional(SavedStream),
 });
 export type Manifest = Static<typeof Manifest>;
@@ -62,9 +62,9 @@ async function syncFolder(path: string): Promise<void> {
 }
 
 /**
- * Calls `fill` with a folder to put the streams' files into, writes the manifest that it resolves
- * to, and gives the folder its name. What was written is taken away again where that fails.
- * @throws BackupError where something is there already.
+ * Calls `fill` with a temporary folder for the streams' files, writes the manifest that `fill`
+ * resolves to, and renames the folder to `path`. On failure it removes the temporary folder.
+ * @throws BackupError if `path` exists and is not an empty folder.
  */
 export async function writeBackup(path: string, fill: (folder: string) => Promise<Manifest>): Promise<Manifest> {
   const target = resolve(path);
@@ -90,8 +90,8 @@ export async function writeBackup(path: string, fill: (folder: string) => Promis
 }
 
 /**
- * Reads the manifest, and every file to its end.
- * @throws BackupError unless all that was written is there as it was written.
+ * Reads the manifest, and checks the size and the SHA-256 of every file that it names.
+ * @throws BackupError if anything is missing or differs from what was written.
  */
 export async function readBackup(path: string): Promise<Manifest> {
   const manifest = await readManifest(join(path, manifestName));

@@ -1,9 +1,10 @@
 /**
- * One stream to a file and back, by JetStream's own protocol of snapshots, which keeps sequences,
- * times, headers and TTLs. The client has no call for it. A snapshot: the server sends chunks and
- * counts their acknowledgements, so that no more than a window is under way; an empty message is
- * the end, with a status where it gave up. A restore: each chunk is a request; an empty one is the
- * end, and its answer says what the stream is now.
+ * Saves one stream to a file and restores it, by JetStream's snapshot protocol, which keeps
+ * sequences, times, headers and TTLs. The client library has no call for it.
+ * - Snapshot: the server sends chunks and waits for acknowledgements, so that at most a window is
+ *   in flight. An empty message ends the snapshot; it carries a status if the server gave up.
+ * - Restore: each chunk is a request. An empty request ends the restore, and its answer holds the
+ *   state of the new stream.
  */
 import { createHash } from 'node:crypto';
 import { open, type FileHandle } from 'node:fs/promises';
@@ -20,7 +21,7 @@ import { sleep, within } from '../../lib/backoff.ts';
 import { BackupError, reasonOf } from './error.ts';
 import { limits } from '../../schemas/limits.ts';
 
-/** Of what the server says of a stream, that which is looked at here. */
+/** The fields of a stream's state that backup and restore read. */
 export const StreamState = Type.Object({
   messages: Type.Integer({ minimum: 0 }),
   bytes: Type.Integer({ minimum: 0 }),
@@ -59,7 +60,7 @@ export class ApiRefusal extends BackupError {
   }
 }
 
-/** @throws ApiRefusal where the server answers with an error. */
+/** @throws ApiRefusal if the server answers with an error. */
 export async function api<T>(
   nc: NatsConnection,
   subject: string,
@@ -80,11 +81,11 @@ function answerOf<T>(subject: string, message: Msg): T {
 interface StreamInfo {
   readonly config: StreamConfig;
   readonly state: StreamState;
-  /** Absent on a server that stands alone. */
+  /** Absent on a server that is not clustered. */
   readonly cluster?: { readonly leader?: string };
 }
 
-/** Undefined where there is no such stream. */
+/** Returns undefined if the stream does not exist. */
 export async function streamInfo(nc: NatsConnection, name: string): Promise<StreamInfo | undefined> {
   try {
     return await api<StreamInfo>(nc, `STREAM.INFO.${name}`);
@@ -94,7 +95,7 @@ export async function streamInfo(nc: NatsConnection, name: string): Promise<Stre
   }
 }
 
-/** Whatever goes wrong with a file is told with its path. */
+/** Adds the path to the message of any error that `work` throws. */
 async function onFile<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -104,8 +105,8 @@ async function onFile<T>(path: string, work: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Writes the stream as it is at one moment; it may be written to meanwhile. The file is on the disk
- * when this resolves.
+ * Writes the stream to a file as the stream is at one moment; publishers may go on. Resolves after
+ * the file is synced to disk.
  */
 export async function saveStream(nc: NatsConnection, name: string, path: string): Promise<Snapshot> {
   const file = await onFile(path, () => open(path, 'wx', 0o600));
@@ -150,7 +151,7 @@ async function writeChunks(
       }
       return { bytes, sha256: hash.digest('hex') };
     }
-    // Where acknowledgements go ends with the number of the chunk; the last has nowhere to go.
+    // The reply subject ends with the number of the chunk. The last chunk has no reply subject.
     const number = reply === undefined || reply === '' ? index : Number(reply.split('.').at(-1));
     if (number !== index) throw new BackupError(`${name}: chunk ${index} did not arrive, but ${number}`);
     await write(data);
@@ -174,7 +175,7 @@ async function* chunksOf(path: string): AsyncGenerator<Buffer, void, void> {
   }
 }
 
-/** What a file holds, as `saveStream` counted it. */
+/** The size and the digest of a file, computed as `saveStream` computes them. */
 export async function digestOf(path: string): Promise<{ readonly bytes: number; readonly sha256: string }> {
   const hash = createHash('sha256');
   let bytes = 0;
@@ -186,8 +187,9 @@ export async function digestOf(path: string): Promise<{ readonly bytes: number; 
 }
 
 /**
- * Of several servers, the one that restores may be another than ours, which may not have heard yet
- * of where it takes chunks. No responders: it was not delivered.
+ * In a cluster of NATS servers another server may do the restore, and ours may not know yet that it
+ * subscribes to `target`. "No responders" means that the chunk was not delivered, so sending it
+ * again is safe.
  */
 async function sendChunk(nc: NatsConnection, target: string, chunk: Buffer): Promise<Msg> {
   for (let attempt = 1; ; attempt++) {
@@ -200,11 +202,11 @@ async function sendChunk(nc: NatsConnection, target: string, chunk: Buffer): Pro
   }
 }
 
-/** Whether a request was refused because nobody subscribes to its subject. */
+/** Whether a request failed because its subject has no subscriber. */
 export const isUnheard = (error: unknown): boolean =>
   error instanceof NoRespondersError || (error instanceof RequestError && error.isNoResponders());
 
-/** Makes the stream out of the file; there must be none of its name. */
+/** Creates the stream from the file. No stream of that name may exist. */
 export async function restoreStream(
   nc: NatsConnection,
   { config, state }: Pick<Snapshot, 'config' | 'state'>,
@@ -215,7 +217,7 @@ export async function restoreStream(
   const { deliver_subject: target } = await api<{ deliver_subject: string }>(nc, subject, { config, state });
   for await (const chunk of chunksOf(path)) {
     const answer = await sendChunk(nc, target, chunk);
-    // Empty, or why it can't go on.
+    // An answer with content says why the server can't continue.
     if (answer.data.length > 0) throw new BackupError(`${name}: the server ended the restore: ${answer.string()}`);
   }
   const end = answerOf<StreamInfo>(subject, await nc.request(target, '', { timeout: limits.backupWholeMs }));
@@ -223,9 +225,7 @@ export async function restoreStream(
   return end.state;
 }
 
-/**
- * On several servers a stream that is new answers nothing until its replicas have chosen a leader.
- */
+/** In a cluster of NATS servers a new stream answers only after its replicas elect a leader. */
 async function untilLed(nc: NatsConnection, name: string): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {

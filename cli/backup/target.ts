@@ -1,6 +1,7 @@
 /**
- * Which cluster is backed up or restored: the one that the environment names, or else the one of
- * `npm start`. The latter's NATS is started for the while where it does not run.
+ * Finds the cluster to back up or restore: the one that the environment names, or the one of
+ * `npm start`. If the latter's NATS server does not run, it is started for as long as the command
+ * takes.
  */
 import { join } from 'node:path';
 import { connect, type NatsConnection } from '@nats-io/transport-node';
@@ -30,8 +31,8 @@ interface Target {
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /**
- * Calls `work` with a connection that does not outlive it; where it breaks, so does the work. A
- * signal breaks it.
+ * Calls `work` with a connection to NATS and closes it afterwards. The connection does not
+ * reconnect, and a signal closes it: in both cases the requests of `work` fail.
  */
 export async function withTarget<T>(env: NodeJS.ProcessEnv, work: (nc: NatsConnection) => Promise<T>): Promise<T> {
   const target = await findTarget(env);

@@ -1,9 +1,9 @@
-/** Who may connect to NATS, as lines of a nats-server's configuration. */
+/** The NATS operator and its accounts as lines of a nats-server configuration. */
 import type { NatsIdentity } from './nats-identity.ts';
 
 /**
- * The server keeps the accounts in a folder of its own and takes changes of them. Where that folder
- * and these lines differ, the newer account counts.
+ * The server keeps the accounts in `accountsDir` and accepts changes to them. If that folder and
+ * these lines differ, the server uses the account that was signed later.
  */
 export const accountsConfiguration = (identity: NatsIdentity, accountsDir: string): string[] => [
   `operator: "${identity.operatorJwt}"`,

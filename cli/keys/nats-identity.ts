@@ -1,9 +1,9 @@
 /**
- * Who may say what on NATS, as JWTs that the server checks by itself (decentralised mode): one
- * operator, and two accounts that meet only in the exports below. `CP` holds JetStream and the
- * control plane; `HOSTS` has none, and each host in it speaks of itself only (invariant A7). Why
- * two accounts: subject permissions inside one do not protect it, for a host may ask JetStream's
- * API of its own account with a `reply` of its choice.
+ * The permissions of every program on NATS, as JWTs that the server verifies without asking anyone
+ * (decentralised mode): one operator, and two accounts connected only by the exports below. `CP`
+ * holds JetStream and the control plane. `HOSTS` has no JetStream, and each host in it speaks only
+ * of itself (invariant A7). A single account would not do: subject permissions do not protect
+ * JetStream from a host of the same account, which may call its API with a `reply` of its choice.
  */
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -28,29 +28,29 @@ import { createAccount, createOperator, createUser, fromSeed, type KeyPair } fro
 
 export interface NatsIdentityFiles {
   /**
-   * Credentials of a user of CP that may do everything in it, for backup, restore and an operator's
-   * tools.
+   * Credentials of a user that may do everything in the account CP: for backup, restore and an
+   * operator's tools.
    */
   readonly cpCredsFile: string;
-  /** Of a user of CP that may do what a gateway does. */
+  /** Credentials of a user of CP with the permissions of a gateway. */
   readonly gatewayCredsFile: string;
-  /** Of a user of CP that may do what actors do. */
+  /** Credentials of a user of CP with the permissions of an actors process. */
   readonly actorsCredsFile: string;
   /** Credentials of a user of the system account, for actors and an operator's tools. */
   readonly sysCredsFile: string;
-  /**
-   * Seed of a signing key of the operator: actors sign what they change in the account HOSTS with
-   * it.
-   */
+  /** Seed of the operator's signing key, with which actors sign changes to the account HOSTS. */
   readonly operatorSigningSeedFile: string;
-  /** Seed of the key that signs host users. */
+  /** Seed of the key with which actors sign the users of hosts. */
   readonly hostsSigningSeedFile: string;
-  /** Public key of the account HOSTS; a user JWT names it, since a signing key signs for it. */
+  /**
+   * Public key of the account HOSTS. The JWT of a host's user names it, because a signing key of the
+   * account signs the JWT in its place.
+   */
   readonly hostsAccount: string;
 }
 
 export interface NatsIdentity extends NatsIdentityFiles {
-  /** What the server's configuration must hold. */
+  /** The next three go into the configuration of the NATS servers. */
   readonly operatorJwt: string;
   readonly systemAccount: string;
   readonly accountJwts: Readonly<Record<string, string>>;
@@ -85,7 +85,9 @@ const createKey: Readonly<Record<KeyName, () => KeyPair>> = {
 
 const encoder = new TextEncoder();
 
-/** Whole or not at all: a seed cut short by a crash would lock the stack out of its own state. */
+/**
+ * Writes a file atomically: a seed that a crash cut short would lock the stack out of its own state.
+ */
 export function writePrivateFile(path: string, content: string | Uint8Array): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const temporary = `${path}.new-${process.pid}`;
@@ -95,7 +97,7 @@ export function writePrivateFile(path: string, content: string | Uint8Array): vo
 
 const seedFile = (folder: string, name: string): string => join(folder, `${name}.seed`);
 
-/** The key of an earlier start, or a new one. */
+/** Reads the key that an earlier call saved, or creates and saves a new one. */
 function keptKey(folder: string, name: string, create: () => KeyPair): KeyPair {
   const path = seedFile(folder, name);
   let seed: string;
@@ -120,10 +122,7 @@ const accountLimits: OperatorLimits = {
   conn: unlimited,
   leaf: unlimited,
 };
-/**
- * A hostile host shall not use up the servers' connections, nor bring a server of its own into the
- * account.
- */
+/** A hostile host can neither exhaust the servers' connections nor attach a leaf node. */
 const hostsLimits: OperatorLimits = { ...accountLimits, conn: limits.hostConnections, leaf: 0 };
 const jetStreamLimits: OperatorLimits = {
   mem_storage: unlimited,
@@ -135,18 +134,17 @@ const jetStreamLimits: OperatorLimits = {
   max_ack_pending: unlimited,
 };
 
-/** What crosses between the accounts, and which account offers it. */
+/** The subjects that cross between the accounts; `from` is the account that exports them. */
 const crossings = [
-  // Every actors process answers a sync for its own partitions: many answers to one request.
+  // Every actors process answers for its own partitions, so one request gets several answers.
   { from: 'CP', type: 'service', subject: 'agent.*.*.sync', responses: 'Stream' },
   { from: 'CP', type: 'service', subject: 'agent.*.*.report', responses: 'Singleton' },
   { from: 'CP', type: 'service', subject: 'agent.*.*.hello', responses: 'Singleton' },
-  // The answer is JetStream's acknowledgement.
+  // JetStream acknowledges each block of log lines.
   { from: 'CP', type: 'service', subject: 'host.*.log.>', responses: 'Singleton' },
   { from: 'CP', type: 'stream', subject: 'desired.>' },
   { from: 'HOSTS', type: 'stream', subject: 'agent.*.*.beat' },
-  // For agents from before 0.1.0, whose credentials do not name their key in the subjects (ADR
-  // 22).
+  // For agents older than 0.1.0, whose subjects do not name the agent's key (ADR 22).
   { from: 'CP', type: 'service', subject: 'host.*.sync', responses: 'Stream' },
   { from: 'CP', type: 'service', subject: 'host.*.report', responses: 'Singleton' },
   { from: 'CP', type: 'service', subject: 'host.*.hello', responses: 'Singleton' },
@@ -177,9 +175,9 @@ const importsOf = (account: AccountName, keyOf: (name: AccountName) => KeyPair):
     }));
 
 /**
- * The JWT of an earlier start, as long as it says the same. One that is signed again is newer than
- * what actors have pushed since, and a server would put it in the place of that, without the
- * revocations.
+ * Returns the saved JWT of the account if its claims are still the wanted ones, and signs a new one
+ * otherwise. A JWT that is signed again is newer than the one that actors have pushed since, which
+ * holds the revocations: servers would replace that one and lose them.
  */
 async function keptAccount(folder: string, name: string, key: KeyPair, claims: Partial<Account>, operator: KeyPair) {
   const path = join(folder, `${name.toLowerCase()}.jwt`);
@@ -192,16 +190,16 @@ async function keptAccount(folder: string, name: string, key: KeyPair, claims: P
     const kept = readFileSync(path, 'utf8').trim();
     if (said(kept) === said(made)) return kept;
   } catch {
-    // There is none, or it can't be read: this one takes its place.
+    // The saved JWT is missing or unreadable: write the new one.
   }
   writePrivateFile(path, made);
   return made;
 }
 
 /**
- * What a gateway does: it asks owners, and actors for what JetStream holds, and hears doorbells. It
- * has no right to ask JetStream: with any, a reply of its choice would make the server write for it
- * (ADR 18).
+ * A gateway asks owners of partitions, asks actors for what JetStream stores, and hears doorbells.
+ * It may not call JetStream: with a reply subject of its choice it could make the server write on
+ * its behalf (ADR 18).
  */
 const gatewayPermissions = (publicKey: string): Partial<User> => ({
   pub: { allow: ['part.*', 'read.*'], deny: [] },
@@ -211,7 +209,7 @@ const gatewayPermissions = (publicKey: string): Partial<User> => ({
   },
 });
 
-/** What agents say. */
+/** The subjects on which agents send. */
 const subjectsOfHosts = (sender: Sender<'*'>): string[] => [
   subjects.hostHello(sender),
   subjects.hostSync(sender),
@@ -220,9 +218,9 @@ const subjectsOfHosts = (sender: Sender<'*'>): string[] => [
 ];
 
 /**
- * What actors hear. They write all state, so a list of what they may publish would stop no thief;
- * and it would cost, since the server checks each new subject against it, and every key and every
- * answer has a subject of its own (ADR 18).
+ * Limits what actors may subscribe to, not what they may publish. Actors write all state, so a list
+ * for publishing would not stop a thief of their credentials. It would also cost time: the server
+ * checks each new subject against the list, and every key and answer has its own subject (ADR 18).
  */
 const actorsPermissions = (publicKey: string): Partial<User> => ({
   sub: {
@@ -241,8 +239,8 @@ const actorsPermissions = (publicKey: string): Partial<User> => ({
 const gatewayName = /^[A-Za-z0-9][A-Za-z0-9-]{0,62}$/;
 
 /**
- * Makes the identities, or loads those that `folder` holds from an earlier start. `gateways`: names
- * of gateways that get a user of their own, in `gateway-<name>.creds`.
+ * Creates the identities in `folder`, or loads those that it already holds.
+ * @param gateways names of gateways that get their own user, in `gateway-<name>.creds`
  */
 export async function prepareNatsIdentity(folder: string, gateways: readonly string[] = []): Promise<NatsIdentity> {
   const misnamed = gateways.find((name) => !gatewayName.test(name));
@@ -312,17 +310,17 @@ export interface HostUser {
   readonly publicKey: string;
   readonly hostsAccount: string;
   readonly hostsSigningSeed: string;
-  /** Seconds since 1970; absent: in an hour. */
+  /** Seconds since 1970; default: one hour from now. */
   readonly expiresAtS?: number;
-  /** As for an agent from before 0.1.0. */
+  /** Grants the subjects of an agent older than 0.1.0, which do not name its key. */
   readonly isUnbound?: boolean;
 }
 
-/** For tests: the JWT that the control plane gives a host which enrols. */
+/** For tests: the JWT that the control plane gives to a host at enrolment. */
 export function mintHostUserJwt(host: HostUser): Promise<string> {
   const account = { publicKey: host.hostsAccount, signingSeed: host.hostsSigningSeed.trim() };
   const expiresAtS = host.expiresAtS ?? Math.floor(Date.now() / 1000) + 3600;
-  // Branded without a check: refusing what is no host key is the signer's part.
+  // Not validated here: the signer refuses an invalid host key.
   const { hostKey, publicKey, isUnbound = false } = host;
   return signHostJwt(account, { host: hostKey as HostKey, publicKey, expiresAtS, isUnbound });
 }

@@ -1,4 +1,4 @@
-/** The NATS identities of a cluster, made or read again. docs/deploy.md says where each file goes. */
+/** Creates or loads the NATS identities of a cluster. docs/deploy.md says where each file goes. */
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { say } from '../../lib/terminal.ts';

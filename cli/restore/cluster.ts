@@ -1,7 +1,7 @@
 /**
- * A cluster from its backup (ADR 9). Until the last step a mark stands in place of the cluster's
- * record, so that no program takes the half for the whole; a restore that was broken off is done
- * again from its beginning.
+ * Restores a cluster from its backup (ADR 9). Until the last step a mark replaces the cluster's
+ * record, so that no program serves a half-restored cluster. After an interruption the operator
+ * runs the restore again, and it starts from the beginning.
  */
 import { join } from 'node:path';
 import type { NatsConnection } from '@nats-io/transport-node';
@@ -23,21 +23,21 @@ import { limits } from '../../schemas/limits.ts';
 
 export interface RestoreOptions {
   readonly folder: string;
-  /** What is there is deleted first. */
+  /** Whether to delete the state that NATS holds now. */
   readonly replace: boolean;
-  /** Of each stream; undefined: as many as there were. */
+  /** Replicas of each stream; undefined: as many as the backed-up stream had. */
   readonly replicas: number | undefined;
   readonly clock: Clock;
   readonly onChecked: (manifest: Manifest) => void;
-  /** Told of each stream that is back. */
+  /** Called after each stream has been restored. */
   readonly onRestored: (stream: SavedStream) => void;
 }
 
 export interface Restored {
   readonly cluster: Cluster;
-  /** By their number. */
+  /** Indexed by the partition's number. */
   readonly partitions: readonly LoadedPartition[];
-  /** Messages with events of what is not in any partition. */
+  /** How many messages were deleted because no restored partition knows their events. */
   readonly eventsDropped: number;
 }
 
@@ -58,7 +58,7 @@ export async function restoreCluster(nc: NatsConnection, options: RestoreOptions
   const mark = await markRestoring(nc);
   try {
     for (const name of inTheWay) await api(nc, `STREAM.DELETE.${name}`);
-    // Leases of before: whoever was cut off and comes back finds that it is nobody.
+    // A former member that was cut off and reconnects must not find its lease.
     if ((await streamInfo(nc, membersStream)) !== undefined) await api(nc, `STREAM.DELETE.${membersStream}`);
     const restored = await restoreStreams(nc, manifest, options, mark.signal);
     const former = present === undefined || isRestoring(present) ? undefined : present;
@@ -81,7 +81,7 @@ async function restoreStreams(
     signal.throwIfAborted();
     const snapshot = { config: withReplicas(saved.config, replicas), state: saved.state };
     const { last_seq: last } = await restoreStream(nc, snapshot, join(folder, saved.file));
-    // Hosts send log lines as soon as somebody takes them.
+    // Hosts publish log lines as soon as the stream exists.
     const isWhole = saved === manifest.logs ? last >= saved.state.last_seq : last === saved.state.last_seq;
     if (!isWhole) throw new BackupError(`${saved.config.name} ends at ${last}, not at ${saved.state.last_seq}`);
     onRestored(saved);
@@ -107,8 +107,8 @@ const withReplicas = (config: StreamConfig, replicas: number | undefined): Strea
 const membersStream = bucketStream(buckets.members.bucket);
 
 /**
- * An actors process that lives would write what it remembers over what is restored. Those that are
- * connected listen, and those that are members renew their keys.
+ * A running actors process would write its memory over the restored state. A connected one
+ * subscribes to `directory.refresh`; a member that is connected elsewhere renews its lease.
  */
 async function requireNobodyServes(nc: NatsConnection): Promise<void> {
   if (await isHeard(nc, subjects.directoryRefresh))
@@ -122,20 +122,20 @@ async function requireNobodyServes(nc: NatsConnection): Promise<void> {
   }
 }
 
-/** Whether anybody subscribes to a subject: the server itself answers where nobody does. */
+/** Whether a subject has a subscriber. If it has none, the server says so at once. */
 async function isHeard(nc: NatsConnection, subject: string): Promise<boolean> {
   try {
     await nc.request(subject, '', { timeout: limits.restoreListenersMs });
     return true;
   } catch (error) {
-    // Heard, and not answered in time: nobody answers this one.
+    // A timeout means that a subscriber exists: actors do not answer on this subject.
     return !isUnheard(error);
   }
 }
 
 /**
- * Those that the backup brings, and every other partition's: of another number of them nothing may
- * stay.
+ * The streams that the backup brings, and those of all partitions: a former cluster may have had
+ * more partitions, and none of them may stay.
  */
 async function streamsInTheWay(nc: NatsConnection, manifest: Manifest): Promise<string[]> {
   const brought = new Set(savedStreams(manifest).map(({ config }) => config.name));

@@ -1,7 +1,7 @@
 /**
- * The events were saved after the partitions, so some tell of entries that no restored partition
- * has. Their ids will be given again, to other events, and readers take an id that they have seen
- * for old: so these messages go.
+ * Deletes events that no restored partition knows. The backup saves `EVENTS` after the partitions,
+ * so the stream may hold events of later journal entries. Owners will assign their ids to other
+ * events, and a reader skips an id that it has seen.
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import Type from 'typebox';
@@ -12,7 +12,7 @@ import { api, ApiRefusal } from '../backup/stream.ts';
 const decodeEvents = decoder(Type.Array(Type.Object({ id: Type.String({ pattern: '^\\d+-\\d+-\\d+$' }) })));
 const { name } = streams.events;
 
-/** The first message from a sequence on; undefined where there is none. */
+/** The first message at or after a sequence; undefined if there is none. */
 async function nextMessage(
   nc: NatsConnection,
   seq: number,
@@ -27,10 +27,10 @@ async function nextMessage(
 }
 
 /**
- * @param known the events up to this sequence are known to every partition
- * @param last the sequence of the last
- * @param lastEntry of a partition; undefined where it can't be told
- * @returns how many messages went.
+ * @param known every partition knows the events up to this sequence
+ * @param last the sequence of the last restored message
+ * @param lastEntry the last journal entry of a partition; undefined if it does not load
+ * @returns how many messages were deleted
  */
 export async function dropUnknownEvents(
   nc: NatsConnection,
@@ -44,12 +44,12 @@ export async function dropUnknownEvents(
   };
   const unknown: number[] = [];
   for (let seq = known + 1; seq <= last; seq++) {
-    // From the leader: of three replicas one may not have got so far yet.
+    // STREAM.MSG.GET reads from the leader: another replica may not have this message yet.
     const found = await nextMessage(nc, seq);
     if (found === undefined) break;
     seq = found.seq;
-    // One with an unknown event was published after its partition was saved: the known ones in it
-    // are in the journal still.
+    // A message with an unknown event was published after its partition was saved. The journal
+    // still holds the known events of this message, so the owner publishes them again.
     if (decodeEvents(Buffer.from(found.data, 'base64')).some(isUnknown)) unknown.push(seq);
   }
   for (const seq of unknown) await api(nc, `STREAM.MSG.DELETE.${name}`, { seq, no_erase: true });

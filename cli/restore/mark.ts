@@ -1,7 +1,7 @@
 /**
- * The mark of a restore that is under way, in place of the cluster's record. It is renewed by
- * compare-and-set at its own revision: of two restores one learns that it is not alone, and a mark
- * that does not move was left by one that was broken off.
+ * The mark of a running restore, in place of the cluster's record. The restore renews it by
+ * compare-and-set at its last revision. So one of two concurrent restores finds that it is not
+ * alone, and a mark that stands still belongs to an interrupted restore.
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import { clusterSubject, readClusterEntry } from '../../lib/nats/cluster-record.ts';
@@ -12,11 +12,11 @@ import { BackupError } from '../backup/error.ts';
 import { limits } from '../../schemas/limits.ts';
 
 export interface RestoreMark {
-  /** Aborts when the mark was lost: another writes, and this restore must not. */
+  /** Aborts when a renewal fails: another restore may be writing, so this one must stop. */
   readonly signal: AbortSignal;
-  /** Puts the record in place of the mark. */
+  /** Replaces the mark by the cluster's record. */
   replace(record: Cluster): Promise<void>;
-  /** Leaves the mark where it is. */
+  /** Stops the renewals and leaves the mark in place. */
   stop(): Promise<void>;
 }
 
@@ -27,7 +27,7 @@ const another = (): BackupError => new BackupError('another restore is under way
 
 /**
  * Marks the cluster as being restored.
- * @throws BackupError where another restore is under way.
+ * @throws BackupError if another restore is running.
  */
 export async function markRestoring(nc: NatsConnection): Promise<RestoreMark> {
   const { entry, revision: found } = await readClusterEntry(nc);

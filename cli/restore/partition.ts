@@ -1,7 +1,4 @@
-/**
- * A partition whose bucket has just come back: its former owner is fenced off, and it is loaded
- * once, as an owner would.
- */
+/** Fences off the former owner of a restored partition, and loads it once, as an owner would. */
 import { randomUUID } from 'node:crypto';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { records } from '../../actors/domain/domain.ts';
@@ -15,12 +12,12 @@ import { limits } from '../../schemas/limits.ts';
 
 export type LoadedPartition =
   | { readonly kind: 'loads'; readonly lastEntry: number; readonly quarantined: readonly string[] }
-  /** It will not be served (runbook: a partition refuses to load). */
+  /** No owner will serve it (runbook: a partition refuses to load). */
   | { readonly kind: 'refuses'; readonly why: string };
 
 /**
- * @param lastRevision of the stream as it was saved
- * @throws BackupError where somebody has written to the bucket since it came back.
+ * @param lastRevision the last sequence of the saved stream
+ * @throws BackupError if someone has written to the bucket since it was restored.
  */
 export async function settlePartition(
   nc: NatsConnection,
@@ -29,10 +26,10 @@ export async function settlePartition(
 ): Promise<LoadedPartition> {
   const store = createJetStreamStore(nc, buckets.state.bucket(partition), randomUUID);
   const { value, revision } = await store.readEpoch();
-  // Nobody has ever had it.
+  // No process has ever owned it.
   if (value === null) return { kind: 'loads', lastEntry: 0, quarantined: [] };
-  // A process that had it when the backup was made, and was cut off since, would pass the fence at
-  // the old revision.
+  // A process that owned it at the time of the backup, and is still running, would pass the fence
+  // at the old revision.
   const epoch = await store.takeEpoch(value, revision);
   if (epoch !== lastRevision + 1) {
     throw new BackupError(`partition ${partition} was written to while it was restored: is an actors process running?`);
@@ -47,7 +44,7 @@ async function load(store: Store, epoch: number): Promise<LoadedPartition> {
       return { kind: 'loads', lastEntry: last, quarantined };
     } catch (error) {
       if (error instanceof LoadError) return { kind: 'refuses', why: error.message };
-      // Of three replicas, one that is behind may have answered.
+      // A replica that lags behind may have answered.
       if (attempt === limits.restoreLoadAttempts) throw error;
       await sleep(limits.restoreLoadPauseMs);
     }

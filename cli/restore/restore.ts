@@ -1,4 +1,4 @@
-/** `npm run restore`: a cluster from its backup, while no actors run. See docs/backup.md. */
+/** `npm run restore` restores a cluster from its backup, with all actors stopped. See docs/backup.md. */
 import { parseArgs } from 'node:util';
 import { systemClock } from '../../lib/clock.ts';
 import { say, took } from '../../lib/terminal.ts';
