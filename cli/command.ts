@@ -32,7 +32,7 @@ export async function runCommand<T>(
   try {
     given = command.read(args);
   } catch (error) {
-    say(`${reasonOf(error)}\n${command.help.split('\n')[0]}\n--help says more.`);
+    say(`${reasonOf(error)}\n${command.help.split('\n')[0]}\nRun with --help for details.`);
     return 2;
   }
   try {
@@ -45,9 +45,9 @@ export async function runCommand<T>(
 }
 
 /** The only positional argument of a command that takes one folder. */
-export function theFolder(positionals: readonly string[]): string {
+export function folderArgument(positionals: readonly string[]): string {
   const [folder, ...more] = positionals;
-  if (folder === undefined) throw new UsageError('A folder is missing.');
-  if (more.length > 0) throw new UsageError(`One folder, not also ${more.join(' ')}.`);
+  if (folder === undefined) throw new UsageError('FOLDER is missing.');
+  if (more.length > 0) throw new UsageError(`Only one FOLDER is allowed; remove ${more.join(' ')}.`);
   return folder;
 }

@@ -5,7 +5,7 @@
 import { parseArgs } from 'node:util';
 import { systemClock } from '../../lib/clock.ts';
 import { say, took } from '../../lib/terminal.ts';
-import { runCommand, theFolder } from '../command.ts';
+import { folderArgument, runCommand } from '../command.ts';
 import { backUpCluster } from './cluster.ts';
 import { savedStreams } from './folder.ts';
 import { withTarget } from './target.ts';
@@ -16,8 +16,8 @@ Copies all state of a cluster into FOLDER, which must be new or empty, while the
 
   --without-logs   leaves out the containers' log lines
 
-NATS_URLS, NATS_CREDS_FILE and NATS_CA_FILE name the cluster. Without NATS_URLS it is the one of
-npm start. docs/backup.md says more.`;
+NATS_URLS, NATS_CREDS_FILE and NATS_CA_FILE name the cluster. Without NATS_URLS the command uses the
+cluster of npm start. See docs/backup.md.`;
 
 interface Given {
   readonly folder: string;
@@ -30,7 +30,7 @@ function read(args: readonly string[]): Given {
     options: { 'without-logs': { type: 'boolean', default: false } },
     allowPositionals: true,
   });
-  return { folder: theFolder(positionals), withLogs: !values['without-logs'] };
+  return { folder: folderArgument(positionals), withLogs: !values['without-logs'] };
 }
 
 async function run(given: Given, env: NodeJS.ProcessEnv): Promise<void> {
@@ -43,8 +43,10 @@ async function run(given: Given, env: NodeJS.ProcessEnv): Promise<void> {
     }),
   );
   const bytes = savedStreams(manifest).reduce((sum, stream) => sum + stream.bytes, 0);
-  if (manifest.logs === undefined) say('· LOGS: left out, as asked');
-  say(`Cluster ${manifest.cluster.id} is in ${given.folder}: ${bytes} bytes in ${took(performance.now() - startMs)}`);
+  if (manifest.logs === undefined) say('· LOGS: left out (--without-logs)');
+  say(
+    `Backed up cluster ${manifest.cluster.id} to ${given.folder}: ${bytes} bytes in ${took(performance.now() - startMs)}`,
+  );
 }
 
-process.exit(await runCommand({ help, read, run, failed: 'no backup' }, process.argv.slice(2), process.env));
+process.exit(await runCommand({ help, read, run, failed: 'backup failed' }, process.argv.slice(2), process.env));

@@ -27,8 +27,9 @@ export async function backUpCluster(nc: NatsConnection, options: BackupOptions):
   const bucket = await streamInfo(nc, clusterStream);
   const { entry: cluster } = await readClusterEntry(nc);
   if (bucket === undefined || cluster === undefined)
-    throw new BackupError('there is no cluster on this NATS server: check NATS_URLS');
-  if (isRestoring(cluster)) throw new BackupError('a restore of this cluster is under way: back it up afterwards');
+    throw new BackupError('no cluster exists on this NATS server: check NATS_URLS');
+  if (isRestoring(cluster))
+    throw new BackupError('this cluster is being restored: finish the restore, then back it up');
 
   return writeBackup(options.folder, async (folder) => {
     const save = async (name: string): Promise<SavedStream> => {

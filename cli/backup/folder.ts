@@ -72,7 +72,7 @@ export async function writeBackup(path: string, fill: (folder: string) => Promis
     if (error.code === 'ENOENT') return [];
     throw new BackupError(`${target}: ${error.message}`, error);
   });
-  if (present.length > 0) throw new BackupError(`${target} is there already, and is not empty`);
+  if (present.length > 0) throw new BackupError(`${target} is not empty: name a new or empty folder`);
   const unfinished = `${target}.unfinished-${process.pid}`;
   try {
     await mkdir(unfinished, { recursive: true, mode: 0o700 });
@@ -97,12 +97,16 @@ export async function readBackup(path: string): Promise<Manifest> {
   const manifest = await readManifest(join(path, manifestName));
   const { cluster, partitions } = manifest;
   if (partitions.length !== cluster.partitions) {
-    throw new BackupError(`${path}: ${partitions.length} of ${cluster.partitions} partitions are in the manifest`);
+    throw new BackupError(
+      `the manifest in ${path} names ${partitions.length} of ${cluster.partitions} partitions: use another backup`,
+    );
   }
   for (const { file, bytes, sha256 } of savedStreams(manifest)) {
     const found = await digestOf(join(path, file));
-    if (found.bytes !== bytes) throw new BackupError(`${file} has ${found.bytes} bytes; ${bytes} were written`);
-    if (found.sha256 !== sha256) throw new BackupError(`${file} is damaged: its SHA-256 is not that of the manifest`);
+    if (found.bytes !== bytes)
+      throw new BackupError(`${file} has ${found.bytes} bytes instead of ${bytes}: use another copy of the backup`);
+    if (found.sha256 !== sha256)
+      throw new BackupError(`${file} is damaged (wrong SHA-256): use another copy of the backup`);
   }
   return manifest;
 }
@@ -117,7 +121,10 @@ async function readManifest(path: string): Promise<Manifest> {
   try {
     const { format } = decodeJson(bytes) as { format?: unknown };
     if (format !== formatNow)
-      throw new BackupError(`the backup has format ${JSON.stringify(format)}; this release reads format ${formatNow}`);
+      throw new BackupError(
+        `the backup has format ${JSON.stringify(format)}; this release reads format ${formatNow}: ` +
+          'restore it with the release that made it',
+      );
     return decodeManifest(bytes);
   } catch (error) {
     throw new BackupError(`${path} can't be read: ${reasonOf(error)}`, error);

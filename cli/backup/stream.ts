@@ -96,7 +96,7 @@ export async function streamInfo(nc: NatsConnection, name: string): Promise<Stre
 }
 
 /** Adds the path to the message of any error that `work` throws. */
-async function onFile<T>(path: string, work: () => Promise<T>): Promise<T> {
+async function withPath<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
@@ -109,7 +109,7 @@ async function onFile<T>(path: string, work: () => Promise<T>): Promise<T> {
  * the file is synced to disk.
  */
 export async function saveStream(nc: NatsConnection, name: string, path: string): Promise<Snapshot> {
-  const file = await onFile(path, () => open(path, 'wx', 0o600));
+  const file = await withPath(path, () => open(path, 'wx', 0o600));
   const chunks = nc.subscribe(createInbox());
   try {
     const { config, state } = await api<StreamInfo>(
@@ -124,8 +124,8 @@ export async function saveStream(nc: NatsConnection, name: string, path: string)
       },
       limits.backupWholeMs,
     );
-    const written = await writeChunks(name, chunks, (chunk) => onFile(path, () => file.appendFile(chunk)));
-    await onFile(path, () => file.sync());
+    const written = await writeChunks(name, chunks, (chunk) => withPath(path, () => file.appendFile(chunk)));
+    await withPath(path, () => file.sync());
     return { config, state, ...written };
   } finally {
     chunks.unsubscribe();
@@ -143,7 +143,8 @@ async function writeChunks(
   let bytes = 0;
   for (let index = 1; ; index++) {
     const next = await within(arriving.next(), limits.backupChunkMs, `chunk ${index} of ${name}`);
-    if (next.done === true) throw new BackupError(`${name}: the connection ended before the snapshot did`);
+    if (next.done === true)
+      throw new BackupError(`${name}: the connection to NATS closed before the snapshot was complete`);
     const { data, reply, headers } = next.value;
     if (data.length === 0) {
       if (headers !== undefined && headers.code >= 300) {
@@ -153,7 +154,7 @@ async function writeChunks(
     }
     // The reply subject ends with the number of the chunk. The last chunk has no reply subject.
     const number = reply === undefined || reply === '' ? index : Number(reply.split('.').at(-1));
-    if (number !== index) throw new BackupError(`${name}: chunk ${index} did not arrive, but ${number}`);
+    if (number !== index) throw new BackupError(`${name}: got chunk ${number} instead of ${index}: back up again`);
     await write(data);
     hash.update(data);
     bytes += data.length;
@@ -164,7 +165,7 @@ async function writeChunks(
 async function* chunksOf(path: string): AsyncGenerator<Buffer, void, void> {
   let file: FileHandle | undefined;
   try {
-    file = await onFile(path, () => open(path, 'r'));
+    file = await withPath(path, () => open(path, 'r'));
     for (;;) {
       const { bytesRead, buffer } = await file.read(Buffer.alloc(limits.backupChunkBytes), 0, limits.backupChunkBytes);
       if (bytesRead === 0) return;
@@ -196,14 +197,14 @@ async function sendChunk(nc: NatsConnection, target: string, chunk: Buffer): Pro
     try {
       return await nc.request(target, chunk, { timeout: limits.backupChunkMs });
     } catch (error) {
-      if (attempt === limits.restoreChunkAttempts || !isUnheard(error)) throw error;
+      if (attempt === limits.restoreChunkAttempts || !isNoResponders(error)) throw error;
       await sleep(limits.restoreChunkPauseMs);
     }
   }
 }
 
 /** Whether a request failed because its subject has no subscriber. */
-export const isUnheard = (error: unknown): boolean =>
+export const isNoResponders = (error: unknown): boolean =>
   error instanceof NoRespondersError || (error instanceof RequestError && error.isNoResponders());
 
 /** Creates the stream from the file. No stream of that name may exist. */
@@ -221,12 +222,12 @@ export async function restoreStream(
     if (answer.data.length > 0) throw new BackupError(`${name}: the server ended the restore: ${answer.string()}`);
   }
   const end = answerOf<StreamInfo>(subject, await nc.request(target, '', { timeout: limits.backupWholeMs }));
-  await untilLed(nc, name);
+  await waitForLeader(nc, name);
   return end.state;
 }
 
 /** In a cluster of NATS servers a new stream answers only after its replicas elect a leader. */
-async function untilLed(nc: NatsConnection, name: string): Promise<void> {
+async function waitForLeader(nc: NatsConnection, name: string): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
       const { cluster } = await api<StreamInfo>(nc, `STREAM.INFO.${name}`, undefined, limits.restoreLeaderPauseMs);
@@ -235,9 +236,7 @@ async function untilLed(nc: NatsConnection, name: string): Promise<void> {
       if (attempt >= limits.restoreLeaderAttempts) throw error;
     }
     if (attempt >= limits.restoreLeaderAttempts)
-      throw new BackupError(
-        `${name} is restored but has no leader: check the NATS servers, then restore again with --replace`,
-      );
+      throw new BackupError(`${name} is restored but has no leader: check the NATS servers, then restore again`);
     await sleep(limits.restoreLeaderPauseMs);
   }
 }

@@ -16,8 +16,8 @@ import { keptPorts, readPorts } from '../../dev/stack/ports.ts';
 import { limits } from '../../schemas/limits.ts';
 
 export const settings = {
-  NATS_URLS: natsServers('NATS servers; absent: those of `npm start` on this machine.', []),
-  NATS_CREDS_FILE: optionalText('Credentials of the user of the account CP that may do everything: cp.creds.'),
+  NATS_URLS: natsServers('NATS servers. Default: the server of `npm start` on this machine.', []),
+  NATS_CREDS_FILE: optionalText('Credentials of the user with all rights in the account CP: `cp.creds`.'),
   NATS_CA_FILE: optionalText('Certificate authority of the NATS servers; TLS is then required.'),
 };
 
@@ -62,7 +62,7 @@ async function connectTo({ servers, credsFile, tlsCaFile }: Target): Promise<Nat
       ...(tlsCaFile === undefined ? {} : { tls: { caFile: tlsCaFile, handshakeFirst: true } }),
     });
   } catch (error) {
-    throw new BackupError(`NATS at ${servers.join(', ')}: ${reasonOf(error)}`, error);
+    throw new BackupError(`cannot connect to NATS at ${servers.join(', ')}: ${reasonOf(error)}`, error);
   }
 }
 
@@ -92,7 +92,7 @@ async function localTarget(state: string): Promise<Target> {
   }
   const port = readPorts(ports).nats;
   if (port === undefined)
-    throw new BackupError(`${ports} names no port of NATS: wait until \`npm start\` has started it`);
+    throw new BackupError(`${ports} has no port of NATS: wait until \`npm start\` has started NATS`);
   const { cpCredsFile: credsFile } = await prepareNatsIdentity(join(folder, 'keys'));
   return {
     servers: [`nats://127.0.0.1:${port}`],

@@ -49,8 +49,8 @@ export interface NatsIdentityFiles {
   readonly hostsAccount: string;
 }
 
+/** The identities, with what goes into the configuration of the NATS servers. */
 export interface NatsIdentity extends NatsIdentityFiles {
-  /** The next three go into the configuration of the NATS servers. */
   readonly operatorJwt: string;
   readonly systemAccount: string;
   readonly accountJwts: Readonly<Record<string, string>>;
@@ -182,13 +182,13 @@ const importsOf = (account: AccountName, keyOf: (name: AccountName) => KeyPair):
 async function keptAccount(folder: string, name: string, key: KeyPair, claims: Partial<Account>, operator: KeyPair) {
   const path = join(folder, `${name.toLowerCase()}.jwt`);
   const made = await encodeAccount(name, key, claims, { signer: operator });
-  const said = (jwt: string): string => {
+  const claimsOf = (jwt: string): string => {
     const { sub, iss, nats } = decode<Account>(jwt);
     return JSON.stringify({ sub, iss, nats });
   };
   try {
     const kept = readFileSync(path, 'utf8').trim();
-    if (said(kept) === said(made)) return kept;
+    if (claimsOf(kept) === claimsOf(made)) return kept;
   } catch {
     // The saved JWT is missing or unreadable: write the new one.
   }
@@ -244,7 +244,10 @@ const gatewayName = /^[A-Za-z0-9][A-Za-z0-9-]{0,62}$/;
  */
 export async function prepareNatsIdentity(folder: string, gateways: readonly string[] = []): Promise<NatsIdentity> {
   const misnamed = gateways.find((name) => !gatewayName.test(name));
-  if (misnamed !== undefined) throw new Error(`${misnamed}: a name is of letters, digits and hyphens`);
+  if (misnamed !== undefined)
+    throw new Error(
+      `gateway name ${JSON.stringify(misnamed)}: use 1 to 63 letters, digits and hyphens, no hyphen first`,
+    );
   const keys = Object.fromEntries(keyNames.map((name) => [name, keptKey(folder, name, createKey[name])])) as Record<
     KeyName,
     KeyPair

@@ -8,9 +8,9 @@ import { prepareNatsIdentity, writePrivateFile } from './nats-identity.ts';
 
 const help = `usage: node dist/cli/keys/nats-keys.js FOLDER [GATEWAY ...]
 
-Makes the keys, credentials and accounts of a cluster in FOLDER, or reads those that it holds, and
-prints which program needs which file. Each named GATEWAY gets credentials of its own.
-docs/deploy.md says where each file goes.`;
+Creates the keys, credentials and accounts of a cluster in FOLDER, or loads those that FOLDER
+already holds, and prints which program needs which file. Each named GATEWAY gets its own
+credentials. docs/deploy.md says where each file goes.`;
 
 interface Given {
   readonly folder: string;
@@ -19,7 +19,7 @@ interface Given {
 
 function read(args: readonly string[]): Given {
   const [folder, ...gateways] = parseArgs({ args: [...args], allowPositionals: true }).positionals;
-  if (folder === undefined) throw new UsageError('A folder is missing.');
+  if (folder === undefined) throw new UsageError('FOLDER is missing.');
   return { folder: resolve(folder), gateways };
 }
 
@@ -38,4 +38,6 @@ async function run({ folder, gateways }: Given): Promise<void> {
   say(`OPERATOR_SIGNING_SEED_FILE ${identity.operatorSigningSeedFile}`);
 }
 
-process.exit(await runCommand({ help, read, run, failed: 'no keys' }, process.argv.slice(2), process.env));
+process.exit(
+  await runCommand({ help, read, run, failed: 'could not create the keys' }, process.argv.slice(2), process.env),
+);

@@ -15,10 +15,10 @@ import { subjects } from '../../schemas/wire/subjects.ts';
 import { clusterStream, readClusterEntry } from '../../lib/nats/cluster-record.ts';
 import { BackupError } from '../backup/error.ts';
 import { readBackup, savedStreams, type Manifest, type SavedStream } from '../backup/folder.ts';
-import { api, isUnheard, restoreStream, streamInfo, type StreamConfig } from '../backup/stream.ts';
+import { api, isNoResponders, restoreStream, streamInfo, type StreamConfig } from '../backup/stream.ts';
 import { dropUnknownEvents } from './events.ts';
 import { markRestoring } from './mark.ts';
-import { settlePartition, type LoadedPartition } from './partition.ts';
+import { fenceAndLoad, type LoadedPartition } from './partition.ts';
 import { limits } from '../../schemas/limits.ts';
 
 export interface RestoreOptions {
@@ -47,12 +47,12 @@ export async function restoreCluster(nc: NatsConnection, options: RestoreOptions
   const manifest = await readBackup(options.folder);
   options.onChecked(manifest);
   await checkServer(nc);
-  await requireNobodyServes(nc);
+  await requireNoActors(nc);
 
   const { entry: present } = await readClusterEntry(nc);
   const inTheWay = await streamsInTheWay(nc, manifest);
-  const isOurs = present !== undefined && isRestoring(present);
-  if (!isOurs && !options.replace) requireEmpty(present, inTheWay);
+  const isInterrupted = present !== undefined && isRestoring(present);
+  if (!isInterrupted && !options.replace) requireEmpty(present, inTheWay);
 
   await ensureClusterBucket(nc, withReplicas(manifest.bucket, options.replicas));
   const mark = await markRestoring(nc);
@@ -83,13 +83,16 @@ async function restoreStreams(
     const { last_seq: last } = await restoreStream(nc, snapshot, join(folder, saved.file));
     // Hosts publish log lines as soon as the stream exists.
     const isWhole = saved === manifest.logs ? last >= saved.state.last_seq : last === saved.state.last_seq;
-    if (!isWhole) throw new BackupError(`${saved.config.name} ends at ${last}, not at ${saved.state.last_seq}`);
+    if (!isWhole)
+      throw new BackupError(
+        `${saved.config.name} ends at sequence ${last} instead of ${saved.state.last_seq}: restore again`,
+      );
     onRestored(saved);
   };
   const partitions: LoadedPartition[] = [];
   for (const [partition, saved] of manifest.partitions.entries()) {
     await restore(saved);
-    partitions.push(await settlePartition(nc, partition, saved.state.last_seq));
+    partitions.push(await fenceAndLoad(nc, partition, saved.state.last_seq));
   }
   await restore(manifest.events);
   const { state } = manifest.events;
@@ -107,29 +110,29 @@ const withReplicas = (config: StreamConfig, replicas: number | undefined): Strea
 const membersStream = bucketStream(buckets.members.bucket);
 
 /**
- * A running actors process would write its memory over the restored state. A connected one
- * subscribes to `directory.refresh`; a member that is connected elsewhere renews its lease.
+ * A running actors process would write its memory over the restored state. It can be seen by its
+ * subscription to `directory.refresh`, or by the renewals of its lease.
  */
-async function requireNobodyServes(nc: NatsConnection): Promise<void> {
-  if (await isHeard(nc, subjects.directoryRefresh))
-    throw new BackupError('an actors process is running: stop it first');
+async function requireNoActors(nc: NatsConnection): Promise<void> {
+  if (await hasSubscriber(nc, subjects.directoryRefresh))
+    throw new BackupError('an actors process is running: stop all actors first');
   const before = await streamInfo(nc, membersStream);
   if (before === undefined) return;
   await sleep(limits.restoreMarkStillMs);
   const after = await streamInfo(nc, membersStream);
   if (after?.state.last_seq !== before.state.last_seq) {
-    throw new BackupError('an actors process is running (it renews its lease): stop it first');
+    throw new BackupError('an actors process is running (it renews its lease): stop all actors first');
   }
 }
 
 /** Whether a subject has a subscriber. If it has none, the server says so at once. */
-async function isHeard(nc: NatsConnection, subject: string): Promise<boolean> {
+async function hasSubscriber(nc: NatsConnection, subject: string): Promise<boolean> {
   try {
     await nc.request(subject, '', { timeout: limits.restoreListenersMs });
     return true;
   } catch (error) {
     // A timeout means that a subscriber exists: actors do not answer on this subject.
-    return !isUnheard(error);
+    return !isNoResponders(error);
   }
 }
 
@@ -148,7 +151,7 @@ async function streamsInTheWay(nc: NatsConnection, manifest: Manifest): Promise<
 function requireEmpty(present: ClusterEntry | undefined, inTheWay: readonly string[]): void {
   const there = [...(present === undefined ? [] : [clusterStream]), ...inTheWay];
   if (there.length === 0) return;
-  throw new BackupError(`there is a cluster here already; --replace deletes it first (${there.join(', ')})`);
+  throw new BackupError(`NATS already holds a cluster (${there.join(', ')}): add --replace to delete it first`);
 }
 
 async function ensureClusterBucket(nc: NatsConnection, config: StreamConfig): Promise<void> {

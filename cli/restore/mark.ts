@@ -20,10 +20,10 @@ export interface RestoreMark {
   stop(): Promise<void>;
 }
 
-const place = (nc: NatsConnection, entry: Restoring | Cluster, revision: number): Promise<number | undefined> =>
+const write = (nc: NatsConnection, entry: Restoring | Cluster, revision: number): Promise<number | undefined> =>
   compareAndSet(nc, clusterSubject, JSON.stringify(entry), revision, { timeoutMs: limits.restoreMarkWriteMs });
 
-const another = (): BackupError => new BackupError('another restore is under way');
+const another = (): BackupError => new BackupError('another restore of this cluster is running: wait until it ends');
 
 /**
  * Marks the cluster as being restored.
@@ -36,7 +36,7 @@ export async function markRestoring(nc: NatsConnection): Promise<RestoreMark> {
     if ((await readClusterEntry(nc)).revision !== found) throw another();
   }
   let renewal = 0;
-  let revision = (await place(nc, { restoring: true, renewal }, found)) ?? raise(another());
+  let revision = (await write(nc, { restoring: true, renewal }, found)) ?? raise(another());
   const ending = new AbortController();
   const lost = new AbortController();
 
@@ -45,7 +45,7 @@ export async function markRestoring(nc: NatsConnection): Promise<RestoreMark> {
       await sleep(limits.restoreMarkRenewMs, ending.signal);
       if (ending.signal.aborted) return;
       renewal += 1;
-      revision = (await place(nc, { restoring: true, renewal }, revision)) ?? raise(another());
+      revision = (await write(nc, { restoring: true, renewal }, revision)) ?? raise(another());
     }
   })();
   renewing.catch((error: unknown) => lost.abort(error));
@@ -58,7 +58,7 @@ export async function markRestoring(nc: NatsConnection): Promise<RestoreMark> {
     replace: async (record) => {
       await stop();
       lost.signal.throwIfAborted();
-      if ((await place(nc, record, revision)) === undefined) throw another();
+      if ((await write(nc, record, revision)) === undefined) throw another();
     },
     stop,
   };

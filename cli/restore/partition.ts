@@ -19,7 +19,7 @@ export type LoadedPartition =
  * @param lastRevision the last sequence of the saved stream
  * @throws BackupError if someone has written to the bucket since it was restored.
  */
-export async function settlePartition(
+export async function fenceAndLoad(
   nc: NatsConnection,
   partition: number,
   lastRevision: number,
@@ -32,7 +32,9 @@ export async function settlePartition(
   // at the old revision.
   const epoch = await store.takeEpoch(value, revision);
   if (epoch !== lastRevision + 1) {
-    throw new BackupError(`partition ${partition} was written to while it was restored: is an actors process running?`);
+    throw new BackupError(
+      `a process wrote to partition ${partition} during the restore: stop all actors, then restore again`,
+    );
   }
   return load(store, epoch);
 }

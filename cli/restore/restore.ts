@@ -1,20 +1,20 @@
-/** `npm run restore` restores a cluster from its backup, with all actors stopped. See docs/backup.md. */
+/** `npm run restore` restores a cluster from its backup while no actors run. See docs/backup.md. */
 import { parseArgs } from 'node:util';
 import { systemClock } from '../../lib/clock.ts';
 import { say, took } from '../../lib/terminal.ts';
 import { withTarget } from '../backup/target.ts';
-import { runCommand, theFolder, UsageError } from '../command.ts';
+import { folderArgument, runCommand, UsageError } from '../command.ts';
 import { restoreCluster, type Restored } from './cluster.ts';
 
 const help = `usage: npm run restore -- FOLDER [--replace] [--replicas N]
 
-Brings back the cluster whose backup is in FOLDER. Stop all actors first; hosts may run on.
+Restores the cluster whose backup is in FOLDER. Stop all actors first; hosts may keep running.
 
   --replace        deletes the state that NATS holds now
-  --replicas N     copies of each stream: 1, 3 or 5; without it as many as were backed up
+  --replicas N     replicas of each stream: 1, 3 or 5; default: as many as at the time of the backup
 
-NATS_URLS, NATS_CREDS_FILE and NATS_CA_FILE name the cluster. Without NATS_URLS it is the one of
-npm start. docs/backup.md says more.`;
+NATS_URLS, NATS_CREDS_FILE and NATS_CA_FILE name the cluster. Without NATS_URLS the command uses the
+cluster of npm start. See docs/backup.md.`;
 
 interface Given {
   readonly folder: string;
@@ -30,18 +30,18 @@ function read(args: readonly string[]): Given {
   });
   const replicas = values.replicas === undefined ? undefined : Number(values.replicas);
   if (replicas !== undefined && ![1, 3, 5].includes(replicas)) {
-    throw new UsageError(`--replicas is 1, 3 or 5, not ${values.replicas}.`);
+    throw new UsageError(`--replicas must be 1, 3 or 5, not ${values.replicas}.`);
   }
-  return { folder: theFolder(positionals), replace: values.replace, replicas };
+  return { folder: folderArgument(positionals), replace: values.replace, replicas };
 }
 
-function tell({ cluster, partitions, eventsDropped }: Restored): void {
+function report({ cluster, partitions, eventsDropped }: Restored): void {
   for (const [number, loaded] of partitions.entries()) {
-    if (loaded.kind === 'refuses') say(`✗ partition ${number} will not be served: ${loaded.why} (docs/runbook.md)`);
-    else for (const key of loaded.quarantined) say(`✗ partition ${number}: ${key} is damaged (docs/runbook.md)`);
+    if (loaded.kind === 'refuses') say(`✗ partition ${number} cannot be served: ${loaded.why} (see docs/runbook.md)`);
+    else for (const key of loaded.quarantined) say(`✗ partition ${number}: ${key} is damaged (see docs/runbook.md)`);
   }
-  if (eventsDropped > 0) say(`· EVENTS: dropped ${eventsDropped} events that are newer than the saved partitions`);
-  say(`Cluster ${cluster.id} is back, as incarnation ${cluster.incarnation}. Start actors and gateways.`);
+  if (eventsDropped > 0) say(`· EVENTS: deleted ${eventsDropped} messages that are newer than the saved partitions`);
+  say(`Restored cluster ${cluster.id} as incarnation ${cluster.incarnation}. Start the actors and gateways.`);
 }
 
 async function run(given: Given, env: NodeJS.ProcessEnv): Promise<void> {
@@ -50,12 +50,13 @@ async function run(given: Given, env: NodeJS.ProcessEnv): Promise<void> {
     restoreCluster(nc, {
       ...given,
       clock: systemClock,
-      onChecked: ({ takenAt, cluster }) => say(`· the backup of cluster ${cluster.id} from ${takenAt} is whole`),
+      onChecked: ({ takenAt, cluster }) =>
+        say(`· the backup of cluster ${cluster.id}, made at ${takenAt}, is complete and undamaged`),
       onRestored: ({ config, state }) => say(`· ${config.name}: ${state.messages} messages`),
     }),
   );
-  tell(restored);
+  report(restored);
   say(`Done in ${took(performance.now() - startMs)}`);
 }
 
-process.exit(await runCommand({ help, read, run, failed: 'not restored' }, process.argv.slice(2), process.env));
+process.exit(await runCommand({ help, read, run, failed: 'restore failed' }, process.argv.slice(2), process.env));

@@ -1,10 +1,10 @@
-/** What the commands of an operator do alike. */
+/** What all commands of an operator share. */
 import t from 'tap';
-import { runCommand, theFolder, type Command } from '../../cli/command.ts';
+import { folderArgument, runCommand, type Command } from '../../cli/command.ts';
 
 const command: Command<string> = {
   help: 'usage: it FOLDER\n\nDoes it.',
-  read: (args) => theFolder(args),
+  read: (args) => folderArgument(args),
   run: async (folder) => {
     if (folder === 'broken') throw new Error('it is broken');
   },
@@ -26,8 +26,11 @@ async function outcome(...args: string[]): Promise<[number, string]> {
 t.test('exit codes and texts', async (t) => {
   t.same(await outcome('folder'), [0, '']);
   t.same(await outcome('--help', 'folder'), [0, `${command.help}\n`]);
-  t.same(await outcome(), [2, 'A folder is missing.\nusage: it FOLDER\n--help says more.\n']);
-  t.same(await outcome('one', 'two'), [2, 'One folder, not also two.\nusage: it FOLDER\n--help says more.\n']);
+  t.same(await outcome(), [2, 'FOLDER is missing.\nusage: it FOLDER\nRun with --help for details.\n']);
+  t.same(await outcome('one', 'two'), [
+    2,
+    'Only one FOLDER is allowed; remove two.\nusage: it FOLDER\nRun with --help for details.\n',
+  ]);
   t.same(await outcome('broken'), [1, '✗ not done: it is broken\n']);
-  t.throws(() => theFolder([]), { message: 'A folder is missing.' });
+  t.throws(() => folderArgument([]), { message: 'FOLDER is missing.' });
 });

@@ -3,7 +3,7 @@
  * serves, the events last, and comes back as of then (cli/backup/backup.ts,
  * cli/restore/restore.ts). What is a restore's own is the real code.
  */
-import { settlePartition } from '../../cli/restore/partition.ts';
+import { fenceAndLoad } from '../../cli/restore/partition.ts';
 import { sleep } from '../../lib/backoff.ts';
 import { bucketStream, buckets, streams } from '../../schemas/records/buckets.ts';
 import { restoredCluster, type Cluster } from '../../schemas/records/cluster.ts';
@@ -42,7 +42,7 @@ export async function restoreBackup(
   const lastRevisions: number[] = [];
   for (let partition = 0; partition < cluster.partitions; partition++) {
     const last = backup.get(streamOf(partition)) ?? 0;
-    const settled = await settlePartition(connection.asClient, partition, last);
+    const settled = await fenceAndLoad(connection.asClient, partition, last);
     if (settled.kind === 'refuses') throw new Error(`partition ${partition} of the backup: ${settled.why}`);
     lastEntries.push(settled.lastEntry);
     lastRevisions.push(last);

@@ -1,7 +1,4 @@
-/**
- * Backup and restore on a real server: streams as they were, and refusals that leave everything as
- * it was.
- */
+/** Backup and restore on a real NATS server. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -58,7 +55,7 @@ interface Stored {
   readonly time: string;
 }
 
-/** Every message of a stream, as the server has it. */
+/** Every message that the server has in a stream. */
 async function contentOf(name: string): Promise<Stored[]> {
   const info = await streamInfo(nc, name);
   const messages: Stored[] = [];
@@ -75,15 +72,15 @@ const entry = (number: number, key: string): string =>
 async function destroy(connection: NatsConnection = nc): Promise<void> {
   const jsm = await jetstreamManager(connection);
   for await (const name of jsm.streams.names()) await jsm.streams.delete(name);
-  if (connection === nc) await removedFromDisk();
+  if (connection === nc) await waitForRemovedStreams();
 }
 
 /**
- * A server that deletes a stream renames its folder to `.<stream>`, answers, and removes it
- * afterwards (nats-server 2.15). A stream of that name that is made and deleted again before the
- * end of that may not be made a third time.
+ * Waits until the server has removed deleted streams from its disk. It renames the folder of a
+ * deleted stream to `.<stream>`, answers, and removes the folder later (nats-server 2.15). If a
+ * stream of the same name is created and deleted meanwhile, the server refuses to create a third.
  */
-async function removedFromDisk(): Promise<void> {
+async function waitForRemovedStreams(): Promise<void> {
   const accounts = join(natsFolder, 'jetstream', 'jetstream');
   const leftovers = (): string[] =>
     namesIn(accounts).flatMap((account) =>
@@ -96,7 +93,7 @@ async function removedFromDisk(): Promise<void> {
   }
 }
 
-/** Of a folder that may be removed at any time. */
+/** The names in a folder; none if the server removes the folder meanwhile. */
 function namesIn(folder: string): string[] {
   try {
     return readdirSync(folder);
@@ -106,7 +103,7 @@ function namesIn(folder: string): string[] {
   }
 }
 
-/** A cluster of two partitions, of which the first was owned and has two entries in its journal. */
+/** A cluster of two partitions; the first had an owner and has two entries in its journal. */
 async function freshCluster(): Promise<Cluster> {
   await destroy();
   const cluster = await joinCluster(nc, { partitions, replicas: 1, newId: randomUUID });
@@ -133,10 +130,10 @@ const restore = (folder: string, more: Partial<RestoreOptions> = {}): Promise<Re
     ...more,
   });
 
-const join2 = (): Promise<Cluster> => joinCluster(nc, { partitions, replicas: 1, newId: randomUUID });
+const joinRestored = (): Promise<Cluster> => joinCluster(nc, { partitions, replicas: 1, newId: randomUUID });
 const newFolder = (t: Test): string => join(temporaryFolder(t), 'backup');
 
-t.test('a stream comes back with sequences, headers, deletions and TTLs', async (t) => {
+t.test('a restored stream has its sequences, headers, deletions and TTLs', async (t) => {
   const path = join(temporaryFolder(t), 'stream');
   await api(nc, 'STREAM.CREATE.S', {
     name: 'S',
@@ -164,17 +161,17 @@ t.test('a stream comes back with sequences, headers, deletions and TTLs', async 
   t.same(after, before);
   t.notOk(after.some(({ seq }) => seq === 250));
   t.ok(after.some(({ seq }) => seq === short));
-  // Its time goes on. The test ends by its timeout if it does not.
+  // The TTL still runs: the message expires, or this test times out.
   let kept = after;
   while (kept.some(({ seq }) => seq === short)) {
     await sleep(500);
     kept = await contentOf('S');
   }
   t.ok(kept.some(({ seq }) => seq === long));
-  t.equal(await put('s.next', 'x'), saved.state.last_seq + 1, 'and the stream goes on where it was');
+  t.equal(await put('s.next', 'x'), saved.state.last_seq + 1, 'the next message gets the next sequence');
 });
 
-t.test('a stream that is written to is saved as it was at one moment', async (t) => {
+t.test('a stream is saved as it is at one moment while a publisher writes to it', async (t) => {
   const path = join(temporaryFolder(t), 'stream');
   await api(nc, 'STREAM.CREATE.W', { name: 'W', subjects: ['w'], storage: 'file', num_replicas: 1 });
   t.teardown(() => api(nc, 'STREAM.DELETE.W'));
@@ -188,7 +185,7 @@ t.test('a stream that is written to is saved as it was at one moment', async (t)
   const saved = await saveStream(nc, 'W', path);
   isWriting = false;
   await writing;
-  t.ok(saved.state.last_seq >= known, 'what was acknowledged before is in it');
+  t.ok(saved.state.last_seq >= known, 'the backup holds every message acknowledged before it began');
   await api(nc, 'STREAM.DELETE.W');
   await restoreStream(nc, saved, path);
   const numbers = (await contentOf('W')).map(({ data }) => parseInt(Buffer.from(data ?? '', 'base64').toString(), 10));
@@ -198,7 +195,7 @@ t.test('a stream that is written to is saved as it was at one moment', async (t)
   );
 });
 
-t.test('a cluster comes back from nothing, and again', async (t) => {
+t.test('a cluster is restored to an empty server, twice', async (t) => {
   const folder = newFolder(t);
   const cluster = await freshCluster();
   const before = await contentOf('KV_state-0');
@@ -216,7 +213,7 @@ t.test('a cluster comes back from nothing, and again', async (t) => {
   ]);
   await destroy();
   const first = await restore(folder);
-  t.match(await join2(), { id: cluster.id, partitions });
+  t.match(await joinRestored(), { id: cluster.id, partitions });
   t.match(first.partitions, [
     { kind: 'loads', lastEntry: 2 },
     { kind: 'loads', lastEntry: 0 },
@@ -228,24 +225,24 @@ t.test('a cluster comes back from nothing, and again', async (t) => {
     before.filter((message) => !isEpoch(message)),
   );
   const epochs = [before, after].map((content) => content.find(isEpoch));
-  t.equal(epochs[1]?.data, epochs[0]?.data, 'the former owner is still named');
-  t.ok((epochs[1]?.seq ?? 0) > (before.at(-1)?.seq ?? 0), 'and fenced off');
+  t.equal(epochs[1]?.data, epochs[0]?.data, 'the epoch record still names the former owner');
+  t.ok((epochs[1]?.seq ?? 0) > (before.at(-1)?.seq ?? 0), 'the former owner is fenced off');
 
   await destroy();
   const second = await restore(folder);
   t.ok((second.cluster.incarnation ?? 0) > (first.cluster.incarnation ?? 0), 'a later incarnation');
 });
 
-t.test('announced epochs rise, whichever backup is restored after which', (t) => {
+t.test('announced epochs rise, in whatever order backups are restored', (t) => {
   const fresh: Cluster = { id: 'c', partitions: 1, format: 1, incarnation: 0 };
   const atMs = Date.parse('2026-06-01');
   const announced: number[] = [announcedEpoch(fresh, 0, 5_000_000_000)];
   const late = restoredCluster(fresh, undefined, [4_000_000_000], atMs);
   announced.push(announcedEpoch(late, 0, 4_000_000_001), announcedEpoch(late, 0, 4_000_900_000));
-  // An older backup, ten seconds later, from which the incarnation before can't be known.
+  // Ten seconds later, an older backup that does not know of the restore before.
   const early = restoredCluster(fresh, undefined, [17], atMs + 10_000);
   announced.push(announcedEpoch(early, 0, 18));
-  // Of that, a backup, restored by a machine whose clock is a day behind.
+  // A backup of the result, restored on a machine whose clock is a day behind.
   const behind = restoredCluster(early, undefined, [17], atMs - dayMs);
   announced.push(announcedEpoch(behind, 0, 18));
   t.same(
@@ -258,11 +255,11 @@ t.test('announced epochs rise, whichever backup is restored after which', (t) =>
   t.end();
 });
 
-t.test('events that tell of what no partition has are dropped', async (t) => {
+t.test('a restore deletes events that no restored partition knows', async (t) => {
   const folder = newFolder(t);
   await freshCluster();
   let saved = 0;
-  // After the first partition was saved, and before the events are.
+  // Published after the first partition is saved and before the events are.
   const published: Promise<number>[] = [];
   await backUp(folder, () => {
     if (saved++ > 0) return;
@@ -276,20 +273,20 @@ t.test('events that tell of what no partition has are dropped', async (t) => {
   t.same(ids, ['[{"id":"0-1-0"}]', '[{"id":"0-2-0"}]', '[{"id":"0-2-0"}]']);
 });
 
-t.test('what is there is not touched without a word', async (t) => {
+t.test('a restore replaces an existing cluster only with --replace', async (t) => {
   const folder = newFolder(t);
   await freshCluster();
   await backUp(folder);
   await put(stateKey(1, 'tenant.later'), 'made after the backup');
   const before = await contentOf('KV_state-1');
-  await t.rejects(restore(folder), { message: /KV_cluster.*KV_state-0.*--replace|--replace.*KV_cluster.*KV_state-0/ });
+  await t.rejects(restore(folder), { message: /KV_cluster.*KV_state-0.*--replace/ });
   t.same(await contentOf('KV_state-1'), before);
   await restore(folder, { replace: true });
   t.same(await contentOf('KV_state-1'), []);
-  t.match(await join2(), { partitions });
+  t.match(await joinRestored(), { partitions });
 });
 
-t.test('partitions of another number of them do not stay', async (t) => {
+t.test('a restore deletes partitions that the restored cluster does not have', async (t) => {
   const folder = newFolder(t);
   await freshCluster();
   await backUp(folder);
@@ -299,13 +296,13 @@ t.test('partitions of another number of them do not stay', async (t) => {
   t.equal(await streamInfo(nc, 'KV_state-3'), undefined);
 });
 
-t.test('nothing is restored under a process that lives', async (t) => {
+t.test('a restore is refused while an actors process runs', async (t) => {
   const folder = newFolder(t);
   await freshCluster();
   await backUp(folder);
   const before = await contentOf('KV_state-0');
 
-  t.test('one that is connected', async (t) => {
+  t.test('seen by its subscription', async (t) => {
     const other = await controlPlane(nats);
     t.teardown(() => other.close());
     other.subscribe(subjects.directoryRefresh, { callback: () => {} });
@@ -313,7 +310,7 @@ t.test('nothing is restored under a process that lives', async (t) => {
     await t.rejects(restore(folder, { replace: true }), { message: /an actors process is running/ });
   });
 
-  t.test('one that renews its lease', async (t) => {
+  t.test('seen by the renewals of its lease', async (t) => {
     const renewing = setInterval(() => nc.publish(`$KV.${buckets.members.bucket}.member.m`, 'live'), 250);
     t.teardown(() => clearInterval(renewing));
     await t.rejects(restore(folder, { replace: true }), { message: /renews its lease/ });
@@ -322,7 +319,7 @@ t.test('nothing is restored under a process that lives', async (t) => {
   t.same(await contentOf('KV_state-0'), before);
 });
 
-t.test('a backup that is not as it was written is refused before anything is touched', async (t) => {
+t.test('a damaged backup is refused before the restore changes anything', async (t) => {
   const damage: Record<string, { readonly how: (folder: string) => void; readonly message: RegExp }> = {
     'a truncated file': {
       how: (folder) => truncateSync(join(folder, 'KV_state-0.snapshot'), 100),
@@ -344,14 +341,14 @@ t.test('a backup that is not as it was written is refused before anything is tou
       },
       message: /has format 2; this release reads format 1/,
     },
-    'a manifest that names a file elsewhere': {
+    'a manifest that names a file outside the folder': {
       how: (folder) => {
         const path = join(folder, 'manifest.json');
         writeFileSync(path, readFileSync(path, 'utf8').replace('"LOGS.snapshot"', '"../LOGS.snapshot"'));
       },
       message: /manifest.json can't be read/,
     },
-    'no manifest': {
+    'an empty manifest': {
       how: (folder) => truncateSync(join(folder, 'manifest.json'), 0),
       message: /manifest.json can't be read/,
     },
@@ -366,7 +363,7 @@ t.test('a backup that is not as it was written is refused before anything is tou
   }
 });
 
-t.test('a restore that was broken off', async (t) => {
+t.test('an interrupted restore is run again', async (t) => {
   const folder = newFolder(t);
   await freshCluster();
   await backUp(folder);
@@ -378,14 +375,14 @@ t.test('a restore that was broken off', async (t) => {
     },
   });
   await t.rejects(breaking, { message: 'the power went' });
-  await t.rejects(join2(), { message: /is being restored/ }, 'nobody takes the half for a cluster');
-  await t.rejects(backUp(newFolder(t)), { message: /restore of this cluster is under way/ });
+  await t.rejects(joinRestored(), { message: /is being restored/ }, 'no program serves a half-restored cluster');
+  await t.rejects(backUp(newFolder(t)), { message: /this cluster is being restored/ });
   await restore(folder);
-  t.match(await join2(), { partitions });
+  t.match(await joinRestored(), { partitions });
   t.match(await contentOf('KV_state-0'), { length: 3 });
 });
 
-t.test('of two restores at a time one is refused', async (t) => {
+t.test('one of two concurrent restores is refused', async (t) => {
   const folder = newFolder(t);
   await freshCluster();
   await backUp(folder);
@@ -401,14 +398,14 @@ t.test('of two restores at a time one is refused', async (t) => {
   const outcomes = await Promise.all([first, secondEnds]);
   const refused = outcomes.filter((outcome) => outcome instanceof Error);
   t.equal(refused.length, 1, String(refused));
-  t.match(await join2(), { partitions });
+  t.match(await joinRestored(), { partitions });
 });
 
-t.test('a backup is there whole or not at all', async (t) => {
+t.test('a failed backup leaves nothing behind', async (t) => {
   await freshCluster();
   const parent = temporaryFolder(t);
 
-  t.test('a folder with something in it is left as it is', async (t) => {
+  t.test('the folder is not empty, and keeps its content', async (t) => {
     const folder = join(parent, 'full');
     await backUp(folder);
     const before = readFileSync(join(folder, 'manifest.json'), 'utf8');
@@ -416,26 +413,22 @@ t.test('a backup is there whole or not at all', async (t) => {
     t.equal(readFileSync(join(folder, 'manifest.json'), 'utf8'), before);
   });
 
-  t.test('where nothing can be written', async (t) => {
+  t.test('the folder cannot be created', async (t) => {
     const file = join(parent, 'file');
     writeFileSync(file, '');
     await t.rejects(backUp(join(file, 'backup')), { message: /ENOTDIR/ });
   });
 
-  t.test(
-    'where the disk is full',
-    { skip: skipWithoutPrivateEngine && 'a small disk needs Linux and root' },
-    async (t) => {
-      const disk = temporaryFolder(t);
-      t.match(await run('mount', ['-t', 'tmpfs', '-o', 'size=256k', 'none', disk], { deadlineMs: 5_000 }), { code: 0 });
-      t.teardown(() => run('umount', [disk], { deadlineMs: 5_000 }));
-      for (let index = 0; index < 40; index++) {
-        await put(stateKey(1, `tenant.t${index}`), randomBytes(15_000).toString('base64'));
-      }
-      await t.rejects(backUp(join(disk, 'backup')), { message: /KV_state-1\.snapshot: ENOSPC/ });
-      t.same(readdirSync(disk), [], 'nothing is left');
-    },
-  );
+  t.test('the disk is full', { skip: skipWithoutPrivateEngine && 'a small disk needs Linux and root' }, async (t) => {
+    const disk = temporaryFolder(t);
+    t.match(await run('mount', ['-t', 'tmpfs', '-o', 'size=256k', 'none', disk], { deadlineMs: 5_000 }), { code: 0 });
+    t.teardown(() => run('umount', [disk], { deadlineMs: 5_000 }));
+    for (let index = 0; index < 40; index++) {
+      await put(stateKey(1, `tenant.t${index}`), randomBytes(15_000).toString('base64'));
+    }
+    await t.rejects(backUp(join(disk, 'backup')), { message: /KV_state-1\.snapshot: ENOSPC/ });
+    t.same(readdirSync(disk), [], 'nothing is left');
+  });
 });
 
 const program = ({ url, credsFile }: Nats, name: string, args: readonly string[]) =>
@@ -444,7 +437,7 @@ const program = ({ url, credsFile }: Nats, name: string, args: readonly string[]
     env: { PATH: process.env['PATH'], NATS_URLS: url, NATS_CREDS_FILE: credsFile },
   });
 
-t.test('the programs, as an operator runs them', async (t) => {
+t.test('the commands print and exit as an operator expects', async (t) => {
   await freshCluster();
   const folder = newFolder(t);
   const backup = await program(nats, 'backup/backup.js', [folder, '--without-logs']);
@@ -452,16 +445,16 @@ t.test('the programs, as an operator runs them', async (t) => {
   t.notOk(existsSync(join(folder, 'LOGS.snapshot')));
   t.equal((await readBackup(folder)).logs, undefined);
   const refused = await program(nats, 'restore/restore.js', [folder]);
-  t.match(refused, { code: 1, stdout: /not restored: .*--replace/ });
+  t.match(refused, { code: 1, stdout: /restore failed: .*--replace/ });
   const restored = await program(nats, 'restore/restore.js', [folder, '--replace', '--replicas', '1']);
-  t.match(restored, { code: 0, stdout: /is back/ });
-  t.match(await contentOf('LOGS'), { length: 1 }, 'what the backup does not bring stays');
+  t.match(restored, { code: 0, stdout: /Restored cluster/ });
+  t.match(await contentOf('LOGS'), { length: 1 }, 'a stream that the backup does not hold stays');
   t.match(await program(nats, 'restore/restore.js', [folder, '--replicas', '2']), { code: 2, stdout: /usage/ });
   const absent = await program({ ...nats, url: 'nats://127.0.0.1:1' }, 'backup/backup.js', [`${folder}-2`]);
-  t.match(absent, { code: 1, stdout: /no backup: NATS at nats:\/\/127.0.0.1:1/ });
+  t.match(absent, { code: 1, stdout: /backup failed: cannot connect to NATS at nats:\/\/127.0.0.1:1/ });
 });
 
-t.test('on three servers: back with three replicas, and with one', async (t) => {
+t.test('a cluster of three servers is restored with three replicas, and with one', async (t) => {
   const folder = newFolder(t);
   const three = await startNatsCluster({ dir: temporaryFolder(t) });
   t.teardown(() => three.stop());

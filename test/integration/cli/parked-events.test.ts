@@ -17,7 +17,7 @@ import { until } from '../../support/until.ts';
 
 const { name: eventStream, subjects: eventSubjects } = streams.events;
 
-t.test('what was parked when the backup was made comes out once after the restore', { timeout: 600_000 }, async (t) => {
+t.test('events parked at the backup are published once after the restore', { timeout: 600_000 }, async (t) => {
   const ground = await startCluster(t, 1);
   const { nc } = ground;
   const ask = createAsker(nc, 1);
@@ -32,7 +32,7 @@ t.test('what was parked when the backup was made comes out once after the restor
     const { revision } = await store.readEpoch();
     return (await store.load(revision)).filter(({ key, value }) => key.startsWith('events.') && value !== null).length;
   };
-  const told = async (): Promise<Event[]> => {
+  const published = async (): Promise<Event[]> => {
     const { state } = (await streamInfo(nc, eventStream)) ?? {};
     const events: Event[] = [];
     for (let seq = Math.max(1, state?.first_seq ?? 1); seq <= (state?.last_seq ?? 0); seq++) {
@@ -44,7 +44,7 @@ t.test('what was parked when the backup was made comes out once after the restor
 
   const first = ownerOn(ground, nc);
   await first.start();
-  // The stream takes no events: nobody takes what is published on their subjects.
+  // No stream listens on the subjects of events, so the owner must park them.
   await listenOn(['nothing.>']);
   const ofContainer = { tenant, id };
   const created = await ask({
@@ -58,7 +58,7 @@ t.test('what was parked when the backup was made comes out once after the restor
   for (const type of ['container.stop', 'container.start', 'container.stop'] as const)
     t.equal((await ask({ type, op: operation(), ...ofContainer })).code, 'ok');
   await until('parked', async () => (await parked()) > 0);
-  t.same(await told(), []);
+  t.same(await published(), []);
   const recent = await ask({ type: 'event.recent', tenant, container: null, from: { before: null }, limit: 100 });
   const expected = (recent.json as { data: { events: Event[] } }).data.events.map(({ id }) => id);
   t.ok(expected.length >= 4, `${expected.length} events wait`);
@@ -68,12 +68,12 @@ t.test('what was parked when the backup was made comes out once after the restor
   await first.stop();
   const options = { folder, replace: true, replicas: undefined, clock: systemClock };
   await restoreCluster(nc, { ...options, onChecked: () => {}, onRestored: () => {} });
-  t.ok((await parked()) > 0, 'they came back with the bucket');
+  t.ok((await parked()) > 0, 'the bucket is restored with them');
   await listenOn(eventSubjects);
   const cluster = await joinCluster(nc, { partitions: 1, replicas: 1, newId: randomUUID });
   const second = ownerOn({ ...ground, cluster }, nc);
   t.teardown(() => second.stop());
   await second.start();
   await until('published', async () => (await parked()) === 0);
-  t.same((await told()).map(({ id }) => id).sort(), [...expected].sort(), 'each once');
+  t.same((await published()).map(({ id }) => id).sort(), [...expected].sort(), 'each event is published once');
 });
