@@ -1,4 +1,4 @@
-/** The API document's tables for area A, and what the contract adds, row by row on real parts. */
+/** Every rule of the compute API, on real servers and programs. */
 import fc from 'fast-check';
 import t from 'tap';
 import type { Container, ContainerStatusView } from '../../../schemas/api/container.ts';
@@ -10,7 +10,7 @@ import { eventually } from '../support/eventually.ts';
 import { hostKey } from '../support/hosts.ts';
 import { startRig } from '../support/rig.ts';
 
-const sixteen = [
+const containerFields = [
   'id',
   'tenant_id',
   'name',
@@ -39,7 +39,7 @@ t.test('compute API', async (t) => {
   const operator = await rig.client('ops', 'operator');
   const small = { cpu_limit: '0.1', mem_limit: '16m' };
 
-  t.test('a container is declared, runs, is read, stopped, started and deleted', async (t) => {
+  t.test('a container is created, read, stopped, started and deleted', async (t) => {
     const created = await acme.create({
       name: 'web',
       ...rig.image,
@@ -52,7 +52,7 @@ t.test('compute API', async (t) => {
     });
     t.equal(created.status, 201);
     const container = created.body.data;
-    t.same(Object.keys(container), sixteen);
+    t.same(Object.keys(container), containerFields);
     t.match(container, {
       tenant_id: 'acme',
       name: 'web',
@@ -109,14 +109,14 @@ t.test('compute API', async (t) => {
     t.equal(removing.status, 202);
     t.equal(removing.body.data.status, 'removing');
     await eventually(
-      'gone',
+      'the container is deleted',
       async () => acme.get(container),
       ({ status }) => status === 404,
     );
     t.same(await rig.engine.containers(container.id), []);
     t.same((await acme.get(container)).body, { error: 'not_found' });
     const after = await acme.call<{ data: LogEntry[] }>('GET', `${compute}/${container.id}/logs`);
-    t.equal(after.status, 200, 'its logs stay readable');
+    t.equal(after.status, 200, 'the logs of a deleted container stay readable');
     t.ok(after.body.data.length > 0);
     const events = await eventually(
       'the last event',
@@ -131,7 +131,7 @@ t.test('compute API', async (t) => {
     t.equal((await acme.create({ name: 'web', ...small })).status, 201, 'the name is free again');
   });
 
-  t.test('a field that is absent or null gets its default', async (t) => {
+  t.test('absent and null fields get their defaults', async (t) => {
     const { body } = await acme.create({ name: 'defaults', host_key: null, env: null, ports: null, tag: null });
     t.match(body.data, {
       registry: 'docker.io',
@@ -147,12 +147,12 @@ t.test('compute API', async (t) => {
     const failed = await acme.wait(body.data, 'failed');
     t.match(failed.body.data, { status: 'failed', reason: 'image_missing' });
     const logs = await acme.call('GET', `${compute}/${body.data.id}/logs`);
-    t.same([logs.status, logs.body], [200, { data: [] }], 'what never ran has no lines');
+    t.same([logs.status, logs.body], [200, { data: [] }], 'a container that never ran has no log lines');
     t.equal((await acme.stop(body.data)).status, 200);
-    t.equal((await acme.wait(body.data, 'stopped')).status, 200, 'what failed can be stopped');
+    t.equal((await acme.wait(body.data, 'stopped')).status, 200, 'a failed container can be stopped');
   });
 
-  t.test('a container without an image ends in a status with a reason', async (t) => {
+  t.test('a container whose image cannot be pulled has a reason in its status', async (t) => {
     const absent = await acme.create({ name: 'absent', ...small, ...rig.image, repository: 'longshore/absent' });
     t.match((await acme.wait(absent.body.data, 'failed')).body.data, { reason: 'image_not_found' });
     const nobody = await acme.create({ name: 'nobody', ...small, ...rig.image, registry: '127.0.0.1:1' });
@@ -160,7 +160,7 @@ t.test('compute API', async (t) => {
     for (const { body } of [absent, nobody]) await acme.remove(body.data);
   });
 
-  t.test('the list is newest first, bounded, and paged', async (t) => {
+  t.test('the list is sorted newest first, bounded and paged', async (t) => {
     const lister = await rig.client('lister');
     const names = ['a', 'b', 'c', 'd', 'e'];
     for (const name of names) t.equal((await lister.create({ name, ...small })).status, 201);
@@ -189,7 +189,7 @@ t.test('compute API', async (t) => {
     }
   });
 
-  t.test('quota: usage beside caps, by region; a create over a cap is refused', async (t) => {
+  t.test('the quota shows usage and caps by region; a create over a cap is refused', async (t) => {
     const quota = await rig.client('quota');
     const caps = { containers: 2, cpu_millis: 300, mem_bytes: null, deletes_per_hour: 7 };
     const put = await operator.call('PUT', '/api/v2/operator/tenants/quota', {
@@ -230,7 +230,11 @@ t.test('compute API', async (t) => {
     t.same(cpu.body, { error: 'over_quota', detail: { dimension: 'cpu_millis', requested: 400, max: 300 } });
     const elsewhere = await quota.create({ name: 'two', ...small });
     t.equal(elsewhere.status, 201);
-    t.match(elsewhere.body.data, { host_key: null, status: 'pending' }, 'it waits for a host in the other region');
+    t.match(
+      elsewhere.body.data,
+      { host_key: null, status: 'pending' },
+      'the container waits for a host in the other region',
+    );
     const third = await quota.create({ name: 'three', ...small });
     t.same(third.body, { error: 'over_quota', detail: { dimension: 'containers', requested: 3, max: 2 } });
   });
@@ -258,7 +262,7 @@ t.test('compute API', async (t) => {
     t.equal((await acme.call('POST', compute, '{')).status, 400);
   });
 
-  t.test('an Idempotency-Key makes one container of two creates', async (t) => {
+  t.test('two creates with the same Idempotency-Key make one container', async (t) => {
     const key = { 'idempotency-key': 'k-1' };
     const [one, two] = await Promise.all([
       acme.create({ name: 'once', ...small }, key),
@@ -270,7 +274,7 @@ t.test('compute API', async (t) => {
     t.equal((await acme.create({ name: 'other', ...small }, key)).status, 422);
   });
 
-  t.test('operator-only fields are set by the operator, take effect, and are never shown to the tenant', async (t) => {
+  t.test('operator-only fields take effect and are never shown to the tenant', async (t) => {
     const { body } = await acme.create({ name: 'configured', ...rig.image, ...small });
     const path = `/api/v2/operator/tenants/acme/containers/${body.data.id}`;
     t.equal((await acme.call('GET', path)).status, 403);
@@ -292,7 +296,7 @@ t.test('compute API', async (t) => {
       ({ status, text }) => status === 200 && text.includes('setting = 1'),
     );
     const seen = await acme.get(body.data);
-    t.same(Object.keys(seen.body.data), sixteen);
+    t.same(Object.keys(seen.body.data), containerFields);
     t.notMatch(seen.text, /app\.conf|secret_refs|config_files/);
   });
 
@@ -309,24 +313,28 @@ t.test('compute API', async (t) => {
     t.same(refused.body, { error: 'unauthenticated' });
   });
 
-  t.test('hosts: listed, cordoned, and back', async (t) => {
+  t.test('a host is listed, cordoned and uncordoned', async (t) => {
     const hosts = '/api/v2/operator/hosts';
     t.match((await operator.call('GET', hosts)).body, { data: [{ key: hostKey, region: 'default', status: 'up' }] });
     t.equal((await operator.call('PATCH', `${hosts}/${hostKey}`, { cordoned: true })).status, 200);
     const waiting = await acme.create({ name: 'waiting', ...rig.image, ...small });
     t.match(waiting.body.data, { host_key: null, status: 'pending' });
     t.equal((await operator.call('PATCH', `${hosts}/${hostKey}`, { cordoned: false })).status, 200);
-    t.equal((await acme.wait(waiting.body.data, 'running')).status, 200, 'it is placed when a host fits');
+    t.equal(
+      (await acme.wait(waiting.body.data, 'running')).status,
+      200,
+      'the container is placed after the host is uncordoned',
+    );
     t.equal((await operator.call('GET', `${hosts}/none`)).status, 404);
   });
 
-  t.test('random bodies are accepted or refused, never answered with 500', async (t) => {
+  t.test('no random body is answered with 500', async (t) => {
     const anybody = await rig.client('anybody');
     const seen = new Set<number>();
     await fc.assert(
       fc.asyncProperty(fc.constantFrom<Route>(...routes.filter(takesBody)), bodies, async (route, body) => {
         const client = route.access === 'operator' ? operator : anybody;
-        // The other tests need their host unchanged.
+        // Not the host of the other tests: they need it unchanged.
         const path = route.path.replace(':tenant', 'anybody').replace(':key', 'h0').replace(':id', absent);
         const { status, text } = await client.call(route.method, path, body);
         seen.add(status);

@@ -1,6 +1,4 @@
-/**
- * A tenant tries every way to reach another's container: it looks as if it did not exist.
- */
+/** To a tenant the containers of another tenant do not exist, by whatever way it tries. */
 import t from 'tap';
 import { routes } from '../../../schemas/routes.ts';
 import { startRig } from '../support/rig.ts';
@@ -15,7 +13,7 @@ t.test('one tenant cannot reach another', async (t) => {
   const { body } = await alice.create({ name: 'private', env: { SECRET: 'alices-secret' } });
   const { id } = body.data;
 
-  t.test('every route with an id answers for another tenant’s container as for none', async (t) => {
+  t.test('every route answers 404 for the id of another tenant’s container', async (t) => {
     for (const { method, path } of routes.filter(({ path }) => path.startsWith(`${compute}/:id`))) {
       const foreign = await mallory.call(method, path.replace(':id', id));
       const none = await mallory.call(method, path.replace(':id', absent));
@@ -23,10 +21,10 @@ t.test('one tenant cannot reach another', async (t) => {
       t.same(foreign.body, { error: 'not_found' });
       t.equal(none.text, foreign.text);
     }
-    t.equal((await alice.get({ id })).status, 200, 'and its owner still has it');
+    t.equal((await alice.get({ id })).status, 200, 'its tenant still has it');
   });
 
-  t.test('ids in other forms do not get through', async (t) => {
+  t.test('ids in other forms reach nothing', async (t) => {
     const forms = [id.toUpperCase(), `${id}%00`, `${id}/`, `..%2f${id}`, `alice.${id}`, `${id}.x`, '*', '>', '%2e%2e'];
     for (const form of forms) {
       const { status, text } = await mallory.call('GET', `${compute}/${form}`);
@@ -40,7 +38,7 @@ t.test('one tenant cannot reach another', async (t) => {
       { name: 'private', tenant_id: 'alice', tenant: 'alice' },
       { 'x-tenant-id': 'alice', 'x-forwarded-user': 'alice' },
     );
-    t.equal(tricks.status, 201, 'names are unique in a tenant, not beyond');
+    t.equal(tricks.status, 201, 'two tenants may use the same name');
     t.equal(tricks.body.data.tenant_id, 'mallory');
     const listed = await mallory.call('GET', `${compute}?tenant=alice&tenant_id=alice`);
     t.notMatch(listed.text, /alices-secret/);
@@ -49,7 +47,7 @@ t.test('one tenant cannot reach another', async (t) => {
   });
 
   t.test('a tenant’s token opens no operator route', async (t) => {
-    // Valid bodies: a fault in one would be reported before the missing right.
+    // Valid bodies, because an invalid one would be refused before the missing scope.
     const network = { endpoint: 'vpn.example.com', ipv4_pool: '10.86.0.0/24' };
     const bodies: Readonly<Record<string, object>> = {
       'host.create': { key: 'h2', region: 'default' },
@@ -67,7 +65,7 @@ t.test('one tenant cannot reach another', async (t) => {
     }
   });
 
-  t.test('a tenant id with a meaning in a NATS subject is refused', async (t) => {
+  t.test('a tenant id with special characters of NATS subjects is refused', async (t) => {
     for (const tenant of ['*', '>', 'alice.>', 'a b', '', 'alice/../x', 'x'.repeat(65)]) {
       const trickster = await rig.client(tenant);
       t.equal((await trickster.list()).status, 401, JSON.stringify(tenant));

@@ -1,7 +1,7 @@
 /**
- * A backup under load; then everything that NATS kept is destroyed and restored. What was
- * acknowledged before the backup is there. Hosts keep their containers and obey again. Nobody
- * restarts the agent.
+ * A cluster is backed up under load, loses all state in NATS, and is restored. Every write that was
+ * acknowledged before the backup is there, and hosts keep their containers. The agent runs on and
+ * obeys the restored control plane.
  */
 import { randomUUID } from 'node:crypto';
 import { readdirSync, rmSync } from 'node:fs';
@@ -21,13 +21,13 @@ import { startRig, type Rig } from '../support/rig.ts';
 const small = { cpu_limit: '0.1', mem_limit: '16m' };
 const ended = { kind: 'code', code: 1 };
 
-const deploy = ({ nats }: Rig, program: 'backup' | 'restore', ...args: string[]): Promise<Ran> =>
+const runCommand = ({ nats }: Rig, program: 'backup' | 'restore', ...args: string[]): Promise<Ran> =>
   run(process.execPath, [join(repositoryRoot, 'dist', 'cli', program, `${program}.js`), ...args], {
     deadlineMs: 120_000,
     env: { PATH: process.env['PATH'], NATS_URLS: nats.url, NATS_CREDS_FILE: nats.credsFile },
   });
 
-/** Deletes everything of JetStream and keeps the keys. */
+/** Deletes all data of JetStream, but not the NATS keys. */
 async function destroyJetStream({ nats }: Rig): Promise<void> {
   await nats.kill9();
   const folder = join(dirname(nats.logFile), 'jetstream');
@@ -49,13 +49,13 @@ async function listAll(client: Client): Promise<Container[]> {
   }
 }
 
-/** Creates without pause; resolves to what was acknowledged before `until` was called. */
+/** Creates containers until `stop`; `acknowledged` returns those created so far. */
 function createUnderLoad(client: Client) {
   const acknowledged: Container[] = [];
   let isOn = true;
   const working = (async () => {
     while (isOn) {
-      // A container without an image never runs.
+      // Without an image the containers never run, which keeps the load light.
       const { status, body } = await client.create({ name: `load-${randomUUID()}`, ...small });
       if (status === 201) acknowledged.push(body.data);
       await sleep(5);
@@ -70,7 +70,7 @@ function createUnderLoad(client: Client) {
   };
 }
 
-t.test('a restore brings back what was lost', async (t) => {
+t.test('a restore brings back the state of the backup', async (t) => {
   const rig = await startRig(t);
   const folder = join(temporaryFolder(t), 'backup');
   const operator = await rig.client('ops', 'operator');
@@ -90,7 +90,7 @@ t.test('a restore brings back what was lost', async (t) => {
   t.equal((await acme.wait(idle, 'stopped')).status, 200);
   const logsOf = async (container: Container) =>
     acme.call<{ data: { line: string }[] }>('GET', `/api/v2/compute/${container.id}/logs?limit=500`);
-  // Lines of the stopped container: a running one soon has newer lines.
+  // Log lines of the stopped container: those of a running one would change.
   await eventually(
     'log lines',
     () => logsOf(idle),
@@ -117,12 +117,12 @@ t.test('a restore brings back what was lost', async (t) => {
     ({ length }) => length > 20,
   );
   const beforeBackup = load.acknowledged();
-  const made = await deploy(rig, 'backup', folder);
+  const made = await runCommand(rig, 'backup', folder);
   t.equal(made.code, 0, made.stdout);
   await load.stop();
-  t.ok(load.acknowledged().length > beforeBackup.length, 'it went on while the backup was made');
+  t.ok(load.acknowledged().length > beforeBackup.length, 'creates are acknowledged during the backup');
 
-  // Made after the backup.
+  // Changes after the backup.
   const late = await declare('late');
   t.equal((await acme.stop(worker)).status, 200);
   t.equal((await acme.wait(worker, 'stopped')).status, 200);
@@ -130,24 +130,24 @@ t.test('a restore brings back what was lost', async (t) => {
   t.equal((await acme.wait(worker, 'running')).status, 200);
   const restarted = await rig.engine.only(worker.id);
 
-  const refused = await deploy(rig, 'restore', folder, '--replace');
+  const refused = await runCommand(rig, 'restore', folder, '--replace');
   t.match(refused, { code: 1, stdout: /an actors process is running/ });
 
   const destroyAndRestore = async (t: Test): Promise<void> => {
     await destroyJetStream(rig);
-    // The agent that would start them again is down.
-    t.same(await rig.actors.server().exited, ended, 'actors find that what they joined is gone');
-    const restored = await deploy(rig, 'restore', folder);
+    // Nothing supervises the programs here, so the test starts them again.
+    t.same(await rig.actors.server().exited, ended, 'actors exit when their cluster is gone');
+    const restored = await runCommand(rig, 'restore', folder);
     t.equal(restored.code, 0, restored.stdout);
-    t.same(await rig.gateway.server().exited, ended, 'the gateway finds another in its place');
+    t.same(await rig.gateway.server().exited, ended, 'the gateway exits when the cluster is a new incarnation');
     await rig.actors.start();
     await rig.gateway.start();
   };
 
   const isAsAtTheBackup = async (t: Test, orphan: Container): Promise<void> => {
     const listed = new Map((await listAll(acme)).map((container) => [container.id, container]));
-    for (const { id, name } of [web, worker, idle, ...beforeBackup]) t.ok(listed.has(id), `${name} is there`);
-    t.notOk(listed.has(orphan.id), 'what came later is not');
+    for (const { id, name } of [web, worker, idle, ...beforeBackup]) t.ok(listed.has(id), `${name} is restored`);
+    t.notOk(listed.has(orphan.id), 'a container made after the backup is not');
     for (const container of [web, worker]) {
       const status = await eventually(
         'running',
@@ -159,20 +159,20 @@ t.test('a restore brings back what was lost', async (t) => {
     t.equal((await acme.status(idle)).body.data.status, 'stopped');
     t.same((await operator.call('GET', tenantPath)).body, before.tenant);
     const quota = await acme.call<{ usage: { containers: number } }>('GET', '/api/v2/compute/quota');
-    t.match(quota.text, new RegExp(`"containers":${listed.size}\\b`), 'the quota counts what is there');
+    t.match(quota.text, new RegExp(`"containers":${listed.size}\\b`), 'the quota counts the restored containers');
     t.same((await eventsOf(idle)).body.data, before.events);
     t.same((await logsOf(idle)).body.data.slice(0, before.lines.length), before.lines);
     const again = await acme.create({ name: 'web', ...rig.image, ...small }, { 'idempotency-key': 'key-web' });
-    t.equal(again.body.data.id, web.id, 'its idempotency key is known');
+    t.equal(again.body.data.id, web.id, 'the idempotency key still names the container');
     const held = await eventually(
-      'the host holds what was made after the backup',
+      'the host holds the container made after the backup',
       () => operator.call<{ data: HostView }>('GET', `/api/v2/operator/hosts/${hostKey}`),
       ({ body }) => body.data.orphans_held === 1,
     );
-    t.equal((await rig.engine.containers(orphan.id)).length, 1, 'one is few, and is held');
+    t.equal((await rig.engine.containers(orphan.id)).length, 1, 'the held container is not removed');
     await operator.call('PATCH', `/api/v2/operator/hosts/${held.body.data.key}`, { remove_orphans: true });
     await eventually(
-      'the orphan goes once approved',
+      'the host removes the orphan after the approval',
       () => rig.engine.containers(orphan.id),
       ({ length }) => length === 0,
     );
@@ -195,18 +195,18 @@ t.test('a restore brings back what was lost', async (t) => {
     await destroyAndRestore(t);
     await isAsAtTheBackup(t, late);
     const docker = await dockerIds();
-    t.same(docker[0], before.docker[0], 'never restarted');
-    t.equal(docker[1]?.[0], restarted.Id, 'nor made again');
+    t.same(docker[0], before.docker[0], 'web is not restarted');
+    t.equal(docker[1]?.[0], restarted.Id, 'worker is not created again');
     t.equal(docker[1]?.[1], restarted.State.StartedAt);
     later = await hostObeys(t);
   });
-  await t.test('and again from the same backup', async (t) => {
+  await t.test('restored again from the same backup', async (t) => {
     await destroyAndRestore(t);
     await isAsAtTheBackup(t, later);
-    t.same((await dockerIds())[0], before.docker[0], 'never restarted');
+    t.same((await dockerIds())[0], before.docker[0], 'web is not restarted');
     await hostObeys(t);
   });
-  t.equal(rig.agent.server().exit(), undefined, 'the agent ran all the time');
+  t.equal(rig.agent.server().exit(), undefined, 'the agent never exited');
   const host = await operator.call<{ data: { status: string } }>('GET', `/api/v2/operator/hosts/${hostKey}`);
   t.equal(host.body.data.status, 'up');
 });

@@ -1,13 +1,13 @@
 /**
- * kill -9 of actors, agent and NATS under load. Afterwards every acknowledged write is there,
- * nothing was done twice, and exactly the desired containers run.
+ * Actors, agent and NATS are killed under load. Afterwards every acknowledged write is there, no
+ * operation was executed twice, and exactly the desired containers run.
  */
 import t from 'tap';
 import { sleep } from '../../../lib/backoff.ts';
 import { checkAcknowledged, work } from '../support/acknowledged.ts';
 import { startRig } from '../support/rig.ts';
 
-t.test('processes are killed under load', async (t) => {
+t.test('killed processes lose no acknowledged write', async (t) => {
   const rig = await startRig(t);
   const operator = await rig.client('ops', 'operator');
   const tenants = ['chaos-a', 'chaos-b', 'chaos-c'];

@@ -22,7 +22,7 @@ import { eventually } from '../support/eventually.ts';
 import { hostKey, prepareHosts } from '../support/hosts.ts';
 import { connectTo, startPrograms } from '../support/programs.ts';
 
-/** A stream replaces a dead leader within seconds; the rest is for a slow machine. */
+/** A stream elects a new leader within seconds; the rest allows for a slow machine. */
 const servesAgainMs = 60_000;
 
 async function startWhole(t: Test) {
@@ -73,12 +73,12 @@ async function host(nats: NatsCluster, url: string): Promise<NatsConnection> {
   });
 }
 
-t.test('three NATS servers, two of each program', { timeout: 600_000 }, async (t) => {
+t.test('a cluster of three NATS servers survives the loss of any one', { timeout: 600_000 }, async (t) => {
   const { nats, engine, image, clientOf } = await startWhole(t);
   const nc = await connectTo(nats);
   t.teardown(() => nc.close());
 
-  await t.test('each stream has three copies', async (t) => {
+  await t.test('each stream has three replicas', async (t) => {
     const streams = await streamsOf(nc);
     const names = streams.map(({ config }) => config.name);
     for (const name of ['KV_cluster', 'KV_members', 'KV_state-0', 'KV_state-15', 'LOGS', 'EVENTS'])
@@ -89,7 +89,7 @@ t.test('three NATS servers, two of each program', { timeout: 600_000 }, async (t
     );
   });
 
-  await t.test('a host reaches nothing of JetStream on any server; without TLS no client connects', async (t) => {
+  await t.test('no server lets a host reach JetStream, or a client connect without TLS', async (t) => {
     for (const url of nats.urls) {
       const h9 = await host(nats, url);
       for (const subject of ['$JS.API.INFO', '$JS.API.DIRECT.GET.KV_state-0', '$KV.state-0.epoch', 'part.0']) {
@@ -102,7 +102,7 @@ t.test('three NATS servers, two of each program', { timeout: 600_000 }, async (t
     }
   });
 
-  await t.test('each server is killed in turn under load', async (t) => {
+  await t.test('killing each server in turn loses no acknowledged write', async (t) => {
     const operator = await clientOf(0, 'ops', 'operator');
     const tenants = ['cluster-a', 'cluster-b', 'cluster-c'];
     const caps = { containers: 60, cpu_millis: null, mem_bytes: null };

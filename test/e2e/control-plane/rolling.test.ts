@@ -1,6 +1,6 @@
 /**
- * All actors and all gateways restart, one after the other, under load: no request fails, and
- * nothing is done twice. As behind a proxy, clients ask only gateways whose `/readyz` is 200.
+ * All actors and gateways restart one after another under load: no request fails, and no operation
+ * is executed twice. Like a proxy, the clients use only gateways whose `/readyz` answers 200.
  */
 import { join } from 'node:path';
 import t from 'tap';
@@ -11,7 +11,7 @@ import { eventually } from '../support/eventually.ts';
 import { startPrograms, type Running } from '../support/programs.ts';
 import { check, shutdownDelayMs, work, type Seen } from '../support/rolling-load.ts';
 
-t.test('a rolling restart under load', { timeout: 300_000 }, async (t) => {
+t.test('a rolling restart fails no request', { timeout: 300_000 }, async (t) => {
   const folder = temporaryFolder(t, 'longshore-rolling-');
   const nats = await startNats({ dir: join(folder, 'nats') });
   t.teardown(() => nats.stop());
@@ -26,7 +26,7 @@ t.test('a rolling restart under load', { timeout: 300_000 }, async (t) => {
   const [{ baseUrl: firstUrl = '' } = {}] = gateways;
   const operator = await clientFor(firstUrl, issuer, 'ops', 'operator');
   for (const tenant of tenants) {
-    // On a fast machine a client deletes more than the hourly default.
+    // On a fast machine a client exceeds the default of deletes per hour.
     const { status } = await operator.call('PUT', `/api/v2/operator/tenants/${tenant}`, {
       caps: { deletes_per_hour: null },
     });
@@ -72,6 +72,10 @@ t.test('a rolling restart under load', { timeout: 300_000 }, async (t) => {
       async () => member.client.list(),
       ({ status }) => status === 200,
     );
-    t.same(body.data.map(({ id }) => id).sort(), [...(kept[index] ?? [])].sort(), 'exactly what was acknowledged');
+    t.same(
+      body.data.map(({ id }) => id).sort(),
+      [...(kept[index] ?? [])].sort(),
+      'the list holds exactly the acknowledged containers',
+    );
   }
 });

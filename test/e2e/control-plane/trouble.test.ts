@@ -7,13 +7,13 @@ import { startRig } from '../support/rig.ts';
 
 const small = { cpu_limit: '0.1', mem_limit: '16m' };
 
-t.test('trouble', async (t) => {
+t.test('failures as a client sees them', async (t) => {
   const rig = await startRig(t, { gateway: { REQUEST_DEADLINE_MS: '3000' } });
   const acme = await rig.client('acme');
   const { body } = await acme.create({ name: 'steady', ...rig.image, ...small });
   t.equal((await acme.wait(body.data, 'running')).status, 200);
 
-  t.test('NATS away: 503 with Retry-After within the deadline, and recovery without a restart', async (t) => {
+  t.test('without NATS a client gets 503 with Retry-After; the gateway recovers without a restart', async (t) => {
     await rig.nats.kill9();
     const away = await acme.list();
     t.equal(away.status, 503);
@@ -25,17 +25,17 @@ t.test('trouble', async (t) => {
       (status) => status === 503,
     );
     t.equal((await fetch(`${rig.baseUrl}/healthz`)).status, 200);
-    t.equal((await fetch(`${rig.baseUrl}/api/v2/compute`)).status, 401, 'a check that needs no NATS still answers');
+    t.equal((await fetch(`${rig.baseUrl}/api/v2/compute`)).status, 401, 'authentication needs no NATS');
     await rig.nats.restart();
     await eventually(
-      'back',
+      'the gateway serves again',
       async () => acme.list(),
       ({ status }) => status === 200,
     );
     t.equal((await acme.create({ name: 'after-nats', ...small })).status, 201);
   });
 
-  t.test('a silent host’s containers are unknown until it is heard again', async (t) => {
+  t.test('the containers of a silent host are unknown until the host reports again', async (t) => {
     await rig.agent.kill9();
     const silent = await eventually(
       'unknown',
@@ -43,7 +43,7 @@ t.test('trouble', async (t) => {
       (reply) => reply.body.data.status === 'unknown',
     );
     t.match(silent.body.data, { observed_status: 'running', reason: 'host_silent' });
-    t.equal((await rig.engine.only(body.data.id)).State.Running, true, 'it keeps running');
+    t.equal((await rig.engine.only(body.data.id)).State.Running, true, 'the container keeps running');
     await rig.agent.start();
     await eventually(
       'running',
@@ -70,7 +70,7 @@ t.test('trouble', async (t) => {
     t.equal(status.body.data.restart_count, 1);
   });
 
-  t.test('a request’s id is on its log lines from gateway to agent', async (t) => {
+  t.test('the log lines of a request carry its id, from gateway to agent', async (t) => {
     const requestId = 'follow-me-17';
     const stopped = await acme.call('POST', `/api/v2/compute/${body.data.id}/stop`, undefined, {
       'x-request-id': requestId,
@@ -94,22 +94,21 @@ t.test('trouble', async (t) => {
     }
   });
 
-  t.test('SIGTERM of the gateway fails no accepted request', async (t) => {
-    let asking = true;
+  t.test('a gateway that gets SIGTERM answers every accepted request', async (t) => {
+    let isAsking = true;
     const outcomes: string[] = [];
     const reset: string[] = [];
     const askers = Array.from({ length: 8 }, async (_, asker) => {
-      for (let round = 0; asking; round++) {
+      for (let round = 0; isAsking; round++) {
         const requestId = `last-moment-${asker}-${round}`;
         try {
           const { status } = await acme.call('GET', '/api/v2/compute', undefined, { 'x-request-id': requestId });
           outcomes.push(String(status));
         } catch (error) {
-          // Refused before it was accepted: the listening socket is closed.
+          // The listening socket is closed: the gateway never accepted the connection.
           const { code } = (error as { cause?: { code?: string } }).cause ?? {};
           if (code === 'ECONNREFUSED') return;
-          // The kernel resets a connection that waits to be accepted when the listening socket
-          // closes.
+          // When the listening socket closes, the kernel resets connections not yet accepted.
           if (code === 'ECONNRESET') reset.push(requestId);
           else outcomes.push(String(code));
         }
@@ -122,11 +121,11 @@ t.test('trouble', async (t) => {
     );
     const { logFile } = rig.gateway.server();
     await rig.gateway.stop();
-    asking = false;
+    isAsking = false;
     await Promise.all(askers);
     t.same([...new Set(outcomes)], ['200']);
     const log = readFileSync(logFile, 'utf8');
-    t.ok(log.includes('last-moment-0-0'), 'accepted requests are in the log');
+    t.ok(log.includes('last-moment-0-0'), 'the log holds accepted requests');
     t.same(
       reset.filter((requestId) => log.includes(requestId)),
       [],

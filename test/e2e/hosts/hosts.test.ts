@@ -1,6 +1,4 @@
-/**
- * The life of a host: its credentials are renewed, it is drained, it is removed.
- */
+/** The life of a host: it renews its credentials, is drained, and is removed. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -13,7 +11,7 @@ import { startRig } from '../support/rig.ts';
 const small = { cpu_limit: '0.1', mem_limit: '16m' };
 const hosts = '/api/v2/operator/hosts';
 
-t.test('credentials are renewed before they expire, and the host works on', async (t) => {
+t.test('a host renews its credentials before they expire', async (t) => {
   const rig = await startRig(t, { actors: { HOST_CREDENTIALS_TTL_MS: '12000' } });
   const acme = await rig.client('acme');
   const jwt = (): string =>
@@ -25,7 +23,11 @@ t.test('credentials are renewed before they expire, and the host works on', asyn
     (count) => count >= 3,
   );
   const { body } = await acme.create({ name: 'later', ...rig.image, ...small });
-  t.equal((await acme.wait(body.data, 'running')).status, 200, 'the first credentials have expired by now');
+  t.equal(
+    (await acme.wait(body.data, 'running')).status,
+    200,
+    'the host works after its first credentials have expired',
+  );
 });
 
 t.test('a host is drained, then removed', async (t) => {
@@ -66,5 +68,5 @@ t.test('a host is drained, then removed', async (t) => {
   const lost = await acme.status(pinned);
   t.match(lost.body.data, { status: 'lost', reason: 'host_removed' });
   t.equal((await acme.remove(pinned)).status, 202);
-  t.equal((await acme.get(pinned)).status, 404, 'no host can have it, so it is gone at once');
+  t.equal((await acme.get(pinned)).status, 404, 'the container is gone at once, because no host can run it');
 });

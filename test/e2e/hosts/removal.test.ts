@@ -1,6 +1,6 @@
 /**
- * Hosts that come back after they were lost, and hosts that are removed by force. By the engine's
- * own count no container ends up running twice.
+ * Hosts that come back after they were lost, and hosts that are removed by force. The test counts
+ * containers in the engine: none may end up running twice.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import { eventually } from '../support/eventually.ts';
 import { hostKey, named } from '../support/hosts.ts';
 import { startRig, type Rig } from '../support/rig.ts';
 
-/** What the NATS server answers to a log line sent with the credentials of a host's agent. */
+/** Publishes a log line with the credentials of a host's agent; resolves to the answer or error. */
 async function publishLogAs(rig: Rig, key: string): Promise<string> {
   const folder = rig.agentFolder(key);
   const { jwt } = JSON.parse(readFileSync(join(folder, 'identity.json'), 'utf8')) as { jwt: string };
@@ -38,7 +38,7 @@ async function publishLogAs(rig: Rig, key: string): Promise<string> {
 const small = { cpu_limit: '0.1', mem_limit: '16m' };
 const hosts = '/api/v2/operator/hosts';
 
-t.test('a host that comes back after it was lost stops what was moved, without an operator', async (t) => {
+t.test('a lost host that comes back stops the containers that were moved', async (t) => {
   const rig = await startRig(t, { actors: { HOST_LOST_MS: '8000' } });
   const acme = await rig.client('acme');
   const operator = await rig.client('ops', 'operator');
@@ -60,7 +60,7 @@ t.test('a host that comes back after it was lost stops what was moved, without a
       .filter(({ State }) => State.Running)
       .map(({ Config }) => `${String(Config.Labels[labels.container])}`)
       .sort();
-  t.equal((await running()).length, 18, 'eight run twice while the agent is paused');
+  t.equal((await running()).length, 18, 'eight containers run twice while the agent is paused');
 
   rig.agent.server().resume();
   await eventually(
@@ -73,7 +73,7 @@ t.test('a host that comes back after it was lost stops what was moved, without a
   for (const container of made) t.equal((await acme.wait(container, 'running')).status, 200);
 });
 
-t.test('a live host that is removed by force stops its containers; none ever runs twice', async (t) => {
+t.test('a host removed by force stops its containers, and none runs twice', async (t) => {
   const rig = await startRig(t);
   const acme = await rig.client('acme');
   const operator = await rig.client('ops', 'operator');
@@ -90,11 +90,11 @@ t.test('a live host that is removed by force stops its containers; none ever run
 
   t.equal((await operator.call('DELETE', `${hosts}/${hostKey}`)).status, 409);
   t.equal((await operator.call('DELETE', `${hosts}/${hostKey}?force=true`)).status, 202);
-  await eventually('the agent stops all', running, ({ length }) => length === 0);
+  await eventually('the agent stops every container', running, ({ length }) => length === 0);
   const view = await operator.call<{ data: HostView }>('GET', `${hosts}/${hostKey}`);
   t.match(view.body.data, { status: 'fenced' });
   await eventually(
-    'the servers refuse the credentials of the fenced host, and so its logs',
+    'the NATS servers refuse the credentials of the fenced host',
     async () => publishLogAs(rig, hostKey),
     (outcome) => /authorization|authentication/i.test(outcome),
   );
@@ -104,13 +104,13 @@ t.test('a live host that is removed by force stops its containers; none ever run
   }
 
   t.equal((await operator.call('DELETE', `${hosts}/${hostKey}?force=true&dead=true`)).status, 202);
-  await eventually('all run on the other host', running, ({ length }) => length === 4);
+  await eventually('every container runs on the other host', running, ({ length }) => length === 4);
   await rig.agent.kill9();
   await rig.agent.start();
   for (const container of made) {
     t.equal((await acme.wait(container, 'running')).status, 200);
     t.match((await acme.get(container)).body.data, { host_key: 'h2' });
   }
-  t.equal((await running()).length, 4, 'the restarted agent has not started them');
+  t.equal((await running()).length, 4, 'the restarted agent does not start them');
   t.same(twice, []);
 });

@@ -1,5 +1,6 @@
 /**
- * An agent whose server is cut off gets no answers: it changes servers, and its host is up.
+ * An agent whose NATS server is cut off gets no answers. It connects to another server, and its
+ * host is up again.
  */
 import { createApi } from '../../../dev/api.ts';
 import { hostKey } from '../../faults/world.ts';
@@ -8,15 +9,15 @@ import { movedDeadlineMs, testIsolation } from './isolate.ts';
 
 await testIsolation(import.meta.filename, 'h1', async (_t, { baseUrl, operator, moves }) => {
   await eventually(
-    'it moves',
+    'h1 connects to another server',
     () => moves('h1'),
     (count) => count > 0,
     movedDeadlineMs,
   );
   const api = createApi(baseUrl);
   await eventually(
-    'its host is up',
-    // The owner may be a client of the same server, and unreachable until it moves, too.
+    'the host is up',
+    // The host's owner may be a client of the same server, and unreachable until it moves, too.
     () => api.hostIsUp(operator, hostKey, AbortSignal.timeout(movedDeadlineMs)),
     () => true,
     movedDeadlineMs,

@@ -1,6 +1,6 @@
 /**
- * Cuts a NATS server off from the other two while it keeps its clients, to test one of them. Each
- * test runs in its own network namespace.
+ * Cuts a NATS server off from the other two while it keeps its clients, and tests how one of these
+ * clients recovers. Each test runs in its own network namespace.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,8 +17,8 @@ import { clientOf } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
 
 /**
- * A program notices silence after ten to fifteen seconds, an agent after twenty to thirty; the rest
- * is for a slow machine.
+ * A program changes servers after 10 to 15 seconds of silence, an agent after 20 to 30; the rest
+ * allows for a slow machine.
  */
 export const movedDeadlineMs = 150_000;
 const timeoutMs = 600_000;
@@ -36,12 +36,12 @@ const connectSystem = (nats: NatsCluster): Promise<NatsConnection> =>
   });
 
 /**
- * An actors process has a second connection, to the system account. It may use another server and
- * never moves.
+ * An actors process has a second connection, to the system account. This one may be on another
+ * server and never changes servers.
  */
 const isSystem = ({ name }: { readonly name: string }): boolean => name.endsWith('(system account)');
 
-/** The server that a program is connected to. */
+/** The name of the server that a program is connected to. */
 async function serverOf(system: NatsConnection, world: World, place: Place): Promise<'n1' | 'n2' | 'n3'> {
   const address = world.wire!.address(place);
   return eventually(
@@ -53,7 +53,7 @@ async function serverOf(system: NatsConnection, world: World, place: Place): Pro
         const isHere = data?.connections?.some((connection) => connection.ip === address && !isSystem(connection));
         if (isHere === true) return server.name as 'n1';
       }
-      throw new Error('no server has its connection');
+      throw new Error(`no server lists a connection of ${place}`);
     },
     () => true,
   );
@@ -75,9 +75,7 @@ export interface Isolation {
   metric(place: Place, name: string): Promise<number>;
 }
 
-/**
- * Cuts off the server of this program and calls `check`; then a create must be acknowledged.
- */
+/** Cuts off the server of a program and calls `check`; afterwards a create must be acknowledged. */
 async function isolate(t: Test, place: Place, check: (t: Test, isolation: Isolation) => Promise<void>): Promise<void> {
   const world = await startWorld(t, {
     folder: temporaryFolder(t, 'li-'),
@@ -113,7 +111,7 @@ async function isolate(t: Test, place: Place, check: (t: Test, isolation: Isolat
   await world.wire!.mend();
 }
 
-/** @param file of the test that calls this. */
+/** @param file path of the calling test file, which runs again inside the namespace */
 export const testIsolation = (
   file: string,
   place: Place,

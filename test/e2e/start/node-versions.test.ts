@@ -1,6 +1,6 @@
 /**
- * `npm start` of a fresh copy under each supported line of Node: installed and compiled there, with
- * a demo container that runs.
+ * `npm start` in a fresh copy under each supported line of Node: it installs, compiles, and runs
+ * the demo container.
  */
 import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -11,12 +11,12 @@ import { sharedEngine } from '../../support/servers.ts';
 import { inCi } from '../../support/tools.ts';
 import { isGone, launch } from './npm-start.ts';
 
-/** What `npm start` needs of the repository. */
+/** The folders of the repository that `npm start` needs. */
 const sources = ['schemas', 'lib', 'gateway', 'actors', 'host-agent', 'cli', 'dev'];
 const files = ['package.json', 'package-lock.json', '.npmrc'];
 const installDeadlineMs = 300_000;
 
-t.test('npm start on each line of Node', { timeout: 900_000 }, async (t) => {
+t.test('npm start works on each supported line of Node', { timeout: 900_000 }, async (t) => {
   const copy = mkdtempSync(join(shortTemporaryRoot(), 'longshore-node-'));
   t.teardown(() => rmSync(copy, { recursive: true, force: true, maxRetries: 5 }));
   for (const name of [...sources, ...files]) cpSync(join(repositoryRoot, name), join(copy, name), { recursive: true });
@@ -34,7 +34,7 @@ t.test('npm start on each line of Node', { timeout: 900_000 }, async (t) => {
       const env = {
         ...process.env,
         PATH: [folder, process.env['PATH']].join(delimiter),
-        // tap's own loader.
+        // Drops tap's loader.
         NODE_OPTIONS: '',
         DOCKER_HOST: dockerHost,
         LONGSHORE_STATE: state,
@@ -50,7 +50,7 @@ t.test('npm start on each line of Node', { timeout: 900_000 }, async (t) => {
       const log = readFileSync(join(state, 'logs/gateway.log'), 'utf8');
       const fallbacks = log.split('\n').filter((one) => one.includes('"http_engine_fallback"'));
       if (line === 24) {
-        t.equal(fallbacks.length, 1, 'one line says that node:http serves');
+        t.equal(fallbacks.length, 1, 'the log says once that node:http serves');
         t.match(fallbacks[0], /has no binary for Node 24\.\S+ on .*, so node:http serves\. Run Node 20 or 22/);
       } else {
         t.same(fallbacks, [], 'uWebSockets.js serves');

@@ -1,4 +1,4 @@
-/** `npm start` as a child of a test: what it says, what runs because of it, and what it leaves. */
+/** Runs `npm start` as a child process of a test, and checks what it leaves behind. */
 import { once } from 'node:events';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { eventually } from '../support/eventually.ts';
 const upDeadlineMs = 120_000;
 const stopDeadlineMs = 60_000;
 
-/** What dev.json holds. */
+/** The content of dev.json. */
 export interface Dev {
   readonly baseUrl: string;
   readonly tenants: { readonly demo: { readonly token: string }; readonly other: { readonly token: string } };
@@ -29,16 +29,16 @@ export interface Dev {
 export interface Started {
   readonly pid: number;
   output(): string;
-  /** Resolves when the output holds the text; rejects where the program ends before. */
+  /** Resolves when the output holds the text; rejects if the program ends first. */
   says(text: string, deadlineMs?: number): Promise<void>;
-  /** Ctrl-C, and the exit code. */
+  /** Sends SIGINT, as Ctrl-C does, and resolves to the exit code. */
   interrupt(): Promise<number | null>;
   ended(): Promise<number | null>;
 }
 
 /**
- * A first start would take port 8080 for its API if that is free, and so would another test's at
- * the same moment: each then has a port of its own to prefer.
+ * Writes a random API port into ports.json. Without it, two tests that start at the same moment
+ * would both find port 8080 free and take it.
  */
 function preferOwnPort(stateFolder: string): void {
   const file = join(stateFolder, 'ports.json');
@@ -53,7 +53,7 @@ interface Command {
   readonly cwd: string;
 }
 
-/** What `npm start` runs once everything is compiled. */
+/** The command that `npm start` runs after it has compiled everything. */
 const compiledStart: Command = {
   command: process.execPath,
   args: ['--enable-source-maps', join(repositoryRoot, 'dist/dev/start.js')],
@@ -73,7 +73,7 @@ export function launch(t: Test, env: NodeJS.ProcessEnv, { command, args, cwd } =
   const hasEnded = (): boolean => child.exitCode !== null || child.signalCode !== null;
   const ended = async (): Promise<number | null> => {
     const late = AbortSignal.timeout(stopDeadlineMs);
-    const tooLate = once(late, 'abort').then(() => Promise.reject(new Error(`still there:\n${output}`)));
+    const tooLate = once(late, 'abort').then(() => Promise.reject(new Error(`npm start is still running:\n${output}`)));
     return Promise.race([exited, tooLate]);
   };
   t.teardown(async () => {
@@ -91,7 +91,7 @@ export function launch(t: Test, env: NodeJS.ProcessEnv, { command, args, cwd } =
         (seen) => seen.hasEnded || seen.output.includes(text),
         deadlineMs,
       );
-      if (!output.includes(text)) throw new Error(`ended before it said "${text}":\n${output}`);
+      if (!output.includes(text)) throw new Error(`npm start ended before it printed "${text}":\n${output}`);
     },
     interrupt: async () => {
       child.kill('SIGINT');
@@ -101,16 +101,13 @@ export function launch(t: Test, env: NodeJS.ProcessEnv, { command, args, cwd } =
   };
 }
 
-/**
- * Whatever runs that has to do with the folder: by its command line, its environment or where it
- * works.
- */
+/** Processes that name the folder in their command line, environment or working directory. */
 export function processesAbout(folder: string): string[] {
   const read = (path: string): string => {
     try {
       return path.endsWith('/cwd') ? readlinkSync(path) : readFileSync(path, 'utf8').replaceAll('\0', ' ');
     } catch {
-      return ''; // gone meanwhile
+      return ''; // the process has ended
     }
   };
   return allProcesses()
@@ -121,14 +118,14 @@ export function processesAbout(folder: string): string[] {
 export const ledgersOf = (pid: number): string[] =>
   existsSync(ledgerFolder()) ? readdirSync(ledgerFolder()).filter((name) => name.startsWith(`${pid}-`)) : [];
 
-/** Nothing of it is left: no file that says it runs, no process, nothing in its ledger. */
+/** Checks that `npm start` left nothing behind: no dev.json, lock, process or ledger entry. */
 export async function isGone(t: Test, state: string, started: Started): Promise<void> {
-  t.notOk(existsSync(join(state, 'dev.json')), 'dev.json went with it');
-  t.notOk(existsSync(join(state, 'start.lock')), 'the folder is free');
+  t.notOk(existsSync(join(state, 'dev.json')), 'dev.json is removed');
+  t.notOk(existsSync(join(state, 'start.lock')), 'the lock is released');
   await eventually(
-    'its guard and its servers end',
+    'its guard and servers end',
     async () => processesAbout(state),
     ({ length }) => length === 0,
   );
-  t.same(ledgersOf(started.pid), [], 'nothing is left in its ledger');
+  t.same(ledgersOf(started.pid), [], 'its ledger is empty');
 }

@@ -1,6 +1,6 @@
 /**
- * The README and the quick start, each typed into one empty shell beside a fresh `npm start`: whole
- * and as written.
+ * Every command of the README and of the quick start works as written. The test types each page
+ * into one empty shell beside a fresh `npm start`.
  */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -13,10 +13,10 @@ import { executablesOf } from '../../../dev/fetch/tools.ts';
 import { sharedEngine } from '../../support/servers.ts';
 import { launch } from './npm-start.ts';
 
-/** Needs root and a second machine: test/e2e/vpn/wireguard.test.ts does it. */
+/** Such a block needs root and a second machine; test/e2e/vpn/wireguard.test.ts covers it. */
 const isForRoot = (block: string): boolean => /^wg-quick /m.test(block);
 
-/** What a page says to type, in its order. */
+/** All shell commands of a page, in order. */
 function commandsOf(page: string): string {
   const text = readFileSync(join(repositoryRoot, page), 'utf8');
   const blocks = [...text.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block);
@@ -27,8 +27,8 @@ const [curl, node, bash] = executablesOf(['curl', 'node', 'bash'], process.env);
 const missing = curl === undefined || node === undefined || bash === undefined;
 const skip = missing ? 'curl, node or bash is not in PATH' : false;
 
-t.test('the README and the quick start, typed into an empty shell', { skip, timeout: 800_000 }, async (t) => {
-  // The shells find the state where the pages have it: in the folder they work in.
+t.test('every command of the README and the quick start works', { skip, timeout: 800_000 }, async (t) => {
+  // The pages expect `.longshore` in the working directory of the shell.
   const folder = mkdtempSync(join(tmpdir(), 'longshore-readme-'));
   t.teardown(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
   const started = launch(t, {
@@ -39,7 +39,7 @@ t.test('the README and the quick start, typed into an empty shell', { skip, time
   });
   await started.says('Up after');
 
-  /** Stops at a command that fails, and at a variable that was never set. */
+  /** The shell stops at a command that fails and at a variable that is not set (`-eu`). */
   const typed = async (page: string): Promise<string> => {
     const shell = promisify(execFile)(bash ?? 'bash', ['-eu', '-s'], {
       cwd: folder,
@@ -51,15 +51,15 @@ t.test('the README and the quick start, typed into an empty shell', { skip, time
   };
 
   const readme = await typed('README.md');
-  t.match(readme, /"status":"running"/, 'it waits until the container runs');
-  t.match(readme, /"stream":"std/, 'lines of its log as Server-Sent Events');
+  t.match(readme, /"status":"running"/, 'the container runs');
+  t.match(readme, /"stream":"std/, 'the log as Server-Sent Events');
   t.match(readme, /"caps":|"usage":/, 'the quota');
   t.match(readme, /^\[Interface\]$[^]*^PrivateKey = /m, 'the WireGuard configuration of the demo peer');
   t.notMatch(readme, /"error":/);
 
   const quickStart = await typed('docs/quick-start.md');
   t.match(quickStart, /"status":"running"/);
-  t.match(quickStart, /"stream":"std/, 'lines of its log');
+  t.match(quickStart, /"stream":"std/, 'the log');
   t.match(quickStart, /"type":"/, 'events');
   t.match(quickStart, /"status":"stopped"/);
   t.match(quickStart, /"key":"local"/, 'the host');

@@ -1,4 +1,4 @@
-/** `npm start` as a user runs it: one command, a stack that works, Ctrl-C, and again. */
+/** `npm start` as a user runs it: one command starts a working stack, and Ctrl-C stops it. */
 import { execFile } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -33,7 +33,7 @@ const demoOf = async (dev: Dev): Promise<Container> => {
   return found[0]!;
 };
 
-const skipWithoutCurl = executablesOf(['curl'], process.env)[0] === undefined ? 'there is no curl here' : false;
+const skipWithoutCurl = executablesOf(['curl'], process.env)[0] === undefined ? 'this machine has no curl' : false;
 
 t.test('npm start', async (whole) => {
   const folder = mkdtempSync(join(tmpdir(), 'longshore-start-'));
@@ -54,7 +54,7 @@ t.test('npm start', async (whole) => {
   let vpn: DemoPeer | undefined;
   let dockerId: string | undefined;
 
-  await whole.test('the first start comes up, and shows a container that runs', async (t) => {
+  await whole.test('the first start shows a running container', async (t) => {
     const started = launch(t, env);
     await started.says('Up after');
     const { cluster } = JSON.parse(readFileSync(join(state, 'agent/identity.json'), 'utf8')) as { cluster: string };
@@ -89,7 +89,7 @@ t.test('npm start', async (whole) => {
       t.equal(dev.metrics.length, 3, 'gateway, actors, agent');
     });
 
-    t.test('what it shows', async (t) => {
+    t.test('the output describes the demo container', async (t) => {
       const dev = readDev();
       container = await demoOf(dev);
       const status = await ask<ContainerStatusView>(dev, `/${container.id}/status`);
@@ -109,10 +109,10 @@ t.test('npm start', async (whole) => {
         /^ {2}quota {6}containers 1 of 20, cpu_millis 250 of 8000, mem_bytes 67108864 of \d+, vpn_peers 1 of 10, ports 1 of 1000, disk_bytes \d+ of \d+, deletes_per_hour 0 of 300$/m,
       );
       t.match(output, `  API        ${dev.baseUrl}`);
-      t.match(output, /^· NATS with JetStream .* … \d+\.\d s$/m, 'each step with how long it took');
+      t.match(output, /^· NATS with JetStream .* … \d+\.\d s$/m, 'each step shows its duration');
     });
 
-    t.test('the demo peer’s files are where it says', async (t) => {
+    t.test('the URLs of the demo peer’s files work', async (t) => {
       const urls = [...started.output().matchAll(/^ {2}(?:WireGuard|QR code|profile|PKCS#12|proxy) +(http\S+)$/gm)];
       t.equal(urls.length, 5);
       vpn = readDev().vpn;
@@ -123,7 +123,7 @@ t.test('npm start', async (whole) => {
       }
     });
 
-    await t.test('its three curl lines do what they say', { skip: skipWithoutCurl }, async (t) => {
+    await t.test('the three curl lines of the output work', { skip: skipWithoutCurl }, async (t) => {
       const [, setToken] = /^ {2}token {6}(export TOKEN=\S+)$/m.exec(started.output()) ?? [];
       const curls = [...started.output().matchAll(/^ {2}(curl .*)$/gm)].map(([, line]) => line);
       t.equal(curls.length, 3);
@@ -148,7 +148,7 @@ t.test('npm start', async (whole) => {
       t.equal((await ask<ContainerStatusView>(readDev(), `/${container?.id}/wait?timeout=100`)).status, 'running');
     });
 
-    await t.test('another start on the same folder is refused, and disturbs nothing', async (t) => {
+    await t.test('a second start on the same folder is refused and changes nothing', async (t) => {
       const before = readFileSync(devFile, 'utf8');
       const other = launch(t, env);
       t.equal(await other.ended(), 1);
@@ -160,36 +160,37 @@ t.test('npm start', async (whole) => {
       t.equal((await demoOf(readDev())).status, 'running');
     });
 
-    await t.test('Ctrl-C stops all that it started', async (t) => {
+    await t.test('Ctrl-C stops everything that npm start has started', async (t) => {
       const servers = processesAbout(state);
-      t.ok(servers.length >= 7, 'itself, Redis, the registry, NATS, actors, gateway, agent', { found: servers });
+      t.ok(servers.length >= 7, 'npm start, Redis, the registry, NATS, actors, gateway and agent run', {
+        found: servers,
+      });
       t.equal(await started.interrupt(), 0);
       await isGone(t, state, started);
       const running = (await engine?.containers())?.filter(({ State }) => State.Running);
-      t.same(running, [], 'its containers too, though the engine is not its own');
+      t.same(running, [], 'the containers are stopped, too, on an engine that npm start did not start');
     });
   });
 
   await whole.test('the next start finds the same container running', async (t) => {
     const started = launch(t, env);
     await started.says('Up after');
-    // Told at once of a host that starves on a busy machine it may be unknown, and is running again
-    // with its next word.
+    // On a busy machine the container may be unknown until the host's first report.
     const found = await eventually(
       'the demo container runs',
       async () => demoOf(readDev()),
       ({ status }) => status === 'running',
     );
     t.match(found, { id: container?.id, inserted_at: container?.inserted_at });
-    t.equal((await engine?.only(found.id))?.Id, dockerId, 'the engine’s container is the same too');
+    t.equal((await engine?.only(found.id))?.Id, dockerId, 'the engine’s container is the same');
     t.equal(readDev().pid, started.pid);
-    t.same(readDev().vpn, vpn, 'the demo peer is the same, with the password and tokens that it had');
-    t.ok(existsSync(join(state, 'logs.previous/gateway.log')), 'the logs of the start before are kept');
+    t.same(readDev().vpn, vpn, 'the demo peer keeps its password and tokens');
+    t.ok(existsSync(join(state, 'logs.previous/gateway.log')), 'the logs of the previous start are kept');
     t.equal(await started.interrupt(), 0);
     await isGone(t, state, started);
   });
 
-  await whole.test('Ctrl-C half-way leaves nothing either', async (t) => {
+  await whole.test('Ctrl-C during the start leaves nothing behind', async (t) => {
     const started = launch(t, env);
     await started.says('NATS with JetStream');
     t.equal(await started.interrupt(), 0);

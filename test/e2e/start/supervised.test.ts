@@ -1,5 +1,6 @@
 /**
- * What `npm start` runs is killed, one after the other, and starts again; the API serves as before.
+ * Each program and server of `npm start` is killed in turn. `npm start` starts it again, and the API
+ * serves as before.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,7 +14,7 @@ import { isGone, launch, type Dev, type Started } from './npm-start.ts';
 import { clientOf } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
 
-/** Under the names that the terminal shows; and what their command lines hold. */
+/** The names that the terminal shows, with a pattern of the process's command line. */
 const programs = {
   'Docker engine (private)': /dockerd/,
   Redis: /redis-server/,
@@ -31,7 +32,7 @@ const read = (path: string): string => {
   try {
     return readFileSync(path, 'utf8');
   } catch {
-    return ''; // ended meanwhile
+    return ''; // the process has ended
   }
 };
 const parentOf = (pid: number): number =>
@@ -51,7 +52,7 @@ function pidOf(parent: number, name: Name): number {
 
 const countOf = (output: string, text: string): number => output.split(text).length - 1;
 
-t.test('npm start starts again what is killed', { timeout: 600_000 }, async (t) => {
+t.test('npm start restarts a killed program', { timeout: 600_000 }, async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'longshore-kill-'));
   t.teardown(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
   const state = join(folder, 'state');
@@ -69,8 +70,8 @@ t.test('npm start starts again what is killed', { timeout: 600_000 }, async (t) 
   const client = await clientOf(dev.baseUrl, dev.tenants.demo.token);
 
   /**
-   * Made through the API, run by the host, read back. A create that meets the outage is sent again,
-   * as a tenant would.
+   * Creates a container through the API, waits until it runs, and reads and deletes it. Like a
+   * tenant, it repeats a create that fails during the outage.
    */
   const serves = async (name: string): Promise<void> => {
     const body = { name, ...dev.image, ports: [8080], cpu_limit: '0.1', mem_limit: '32m' };
@@ -105,17 +106,17 @@ t.test('npm start starts again what is killed', { timeout: 600_000 }, async (t) 
         (times) => times === timesBefore + 1,
         backDeadlineMs,
       );
-      t.not(pidOf(started.pid, name), pid, 'another process');
+      t.not(pidOf(started.pid, name), pid, 'it is a new process');
       await serves(`after-${index}`);
-      t.equal(readFileSync(devFile, 'utf8'), before, 'dev.json holds as before');
+      t.equal(readFileSync(devFile, 'utf8'), before, 'dev.json is unchanged');
     });
   }
 
-  await t.test('Ctrl-C while something is started again leaves nothing', async (t) => {
+  await t.test('Ctrl-C during the restart of a program leaves nothing behind', async (t) => {
     const times = countOf(started.output(), '! actors');
     process.kill(pidOf(started.pid, 'actors'), 'SIGKILL');
     await eventually(
-      'its end is told',
+      'the terminal shows that actors ended',
       async () => countOf(started.output(), '! actors'),
       (seen) => seen > times,
     );

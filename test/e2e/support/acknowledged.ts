@@ -1,7 +1,4 @@
-/**
- * A load that remembers what was acknowledged to it, and the check of that once everything is at
- * rest again.
- */
+/** A load that remembers which of its writes were acknowledged, and a check that none was lost. */
 import type { Test } from 'tap';
 import { labels } from '../../../host-agent/docker/ownership.ts';
 import { sleep } from '../../../lib/backoff.ts';
@@ -16,7 +13,7 @@ type Desired = 'running' | 'stopped' | 'removed';
 export interface Acknowledged {
   readonly container: Container;
   desired: Desired;
-  /** Of a write without an answer: it may have been done or not. */
+  /** The state after a write that got no answer: it may or may not have been executed. */
   unsure: Desired | undefined;
 }
 
@@ -24,14 +21,14 @@ export interface Load {
   readonly image: Rig['image'];
   /** Prefix of the containers' names. */
   readonly name: string;
-  /** The load ends with this many. */
+  /** The load ends after it has created this many. */
   readonly containers: number;
-  /** Between one container and the next. */
+  /** Pause between two containers. */
   readonly pauseMs: number;
   readonly signal: AbortSignal;
 }
 
-/** Creates, reads, stops, starts and deletes one after the other, until told to end. */
+/** Creates containers one by one and stops, starts or deletes them, until the load ends. */
 export async function work(client: Client, load: Load): Promise<Acknowledged[]> {
   const all: Acknowledged[] = [];
   for (let round = 0; !load.signal.aborted && all.length < load.containers; round++) {
@@ -57,7 +54,7 @@ export async function work(client: Client, load: Load): Promise<Acknowledged[]> 
   return all;
 }
 
-/** The containers that the control plane lists once none changes any more. */
+/** Waits until every container is running, stopped or failed, and resolves to the list. */
 async function settled(client: Client): Promise<Container[]> {
   const { body } = await eventually(
     'every container at rest',
@@ -69,8 +66,8 @@ async function settled(client: Client): Promise<Container[]> {
 }
 
 /**
- * Checks that each acknowledged write is there, that nothing was done twice, and that exactly the
- * desired containers run.
+ * Checks that every acknowledged write is there, that no operation was executed twice, and that
+ * exactly the desired containers run.
  */
 export async function checkAcknowledged(
   t: Test,
@@ -80,7 +77,7 @@ export async function checkAcknowledged(
   const running: string[] = [];
   for (const [index, { client, acknowledged }] of tenants.entries()) {
     const listed = new Map((await settled(client)).map((container) => [container.id, container]));
-    t.ok(acknowledged.length > 0, `worker ${index} had answers`);
+    t.ok(acknowledged.length > 0, `the load of tenant ${index} got acknowledgements`);
     for (const { container, desired, unsure } of acknowledged) {
       const possible: string[] = [desired, ...(unsure === undefined ? [] : [unsure])];
       const actual = listed.get(container.id)?.status ?? 'removed';
@@ -99,5 +96,5 @@ export async function checkAcknowledged(
         .sort(),
     (ids) => JSON.stringify(ids) === JSON.stringify([...running].sort()),
   );
-  t.equal(new Set(actual).size, actual.length, 'none runs twice');
+  t.equal(new Set(actual).size, actual.length, 'no container runs twice');
 }

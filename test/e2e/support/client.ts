@@ -15,7 +15,7 @@ export type Issuer = Awaited<ReturnType<typeof prepareTokenIssuer>>;
 
 const compute = '/api/v2/compute';
 
-/** Longer than any route takes: routes that make keys have a minute. */
+/** Longer than the deadline of any route; routes that make keys have a minute. */
 const callDeadlineMs = 90_000;
 
 export async function clientOf(baseUrl: string, token: string) {
@@ -49,7 +49,7 @@ export async function clientOf(baseUrl: string, token: string) {
     token,
     call,
     create,
-    /** Creates one container after the other, then waits until all run. */
+    /** Creates the containers one by one, then waits until all of them run. */
     createRunning: async (bodies: readonly object[]): Promise<Container[]> => {
       const made: Container[] = [];
       for (const body of bodies) made.push((await create(body)).body.data);

@@ -1,9 +1,9 @@
 import { until } from '../../support/until.ts';
 
-/** The programs, an engine and its images take longer than one program's own parts. */
+/** Longer than the default of `until`: real programs, an engine and images take their time. */
 const deadlineMs = 180_000;
 
-/** `until`, with the time that the whole takes. */
+/** `until` with a deadline for the whole system. */
 export const eventually = <T>(
   what: string,
   look: () => Promise<T>,

@@ -1,4 +1,4 @@
-/** Hosts with the real agent, all on one engine. */
+/** Hosts that run the real agent, all on one engine. */
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import { createApi } from '../../../dev/api.ts';
@@ -11,11 +11,11 @@ import { caOf, connectTo, startRunning, thisRelease, urlOf, type NatsAccess, typ
 
 export const hostKey = 'h1';
 
-/** Shorter waits, so that an agent is quick enough for a test. */
+/** Settings with short waits, so that tests are quick. */
 const quickAgent = {
-  // The run's own registry, and those that tests simulate on loopback.
+  // The registry of this test run, and those that tests simulate on loopback.
   REGISTRIES_ALLOWED: 'docker.io,127.0.0.1:*',
-  // Every agent would run a probe container beside the test's.
+  // With the firewall on, each agent would run a probe container beside the test's.
   CONTAINER_FIREWALL: 'off',
   BEAT_INTERVAL_MS: '300',
   SYNC_INTERVAL_MS: '2000',
@@ -46,11 +46,11 @@ async function clusterOf(nats: NatsAccess): Promise<string> {
   }
 }
 
-/** Hosts whose agents use the run's engine. */
+/** Returns a function that starts agents of new hosts on the engine of this test run. */
 export async function prepareHosts(t: Test, folder: string, options: HostsOptions) {
   const { baseUrl, issuer, nats, dockerHost, compiled = thisRelease } = options;
-  // Containers outlive their agent by design, but not the test. Registered before the agents, so
-  // torn down after them.
+  // Containers outlive their agent but must not outlive the test. Teardowns run in reverse order,
+  // so this one, registered first, removes them after the agents have stopped.
   const engine = viewEngine(t, dockerHost, await clusterOf(nats));
   const agentFolder = (key: string): string => join(folder, `agent-${key}`);
   const operatorToken = await issuer.mint({ tenant: 'ops', subject: 'op', scope: 'operator', lifetimeS: 3600 });
@@ -81,6 +81,6 @@ export async function prepareHosts(t: Test, folder: string, options: HostsOption
   return { engine, agentFolder, startAgent };
 }
 
-/** Names for as many containers: c0, c1, … */
+/** `count` names of containers: c0, c1, … */
 export const named = (prefix: string, count: number): string[] =>
   Array.from({ length: count }, (_, index) => `${prefix}${index}`);

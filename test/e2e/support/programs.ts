@@ -1,4 +1,4 @@
-/** Longshore's programs on given servers, as a test starts, stops and kills them. */
+/** Lets a test start, stop and kill Longshore's programs. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect, credsAuthenticator, type NatsConnection } from '@nats-io/transport-node';
@@ -16,21 +16,21 @@ export interface Running {
   server(): Server;
   kill9(): Promise<void>;
   stop(): Promise<void>;
-  /** `compiled`: folder of the programs to start from now on, such as another release's. */
+  /** @param compiled folder of the programs to start from now on, such as another release's */
   start(compiled?: string): Promise<void>;
 }
 
-/** Compiled programs of this tree. */
+/** Folder of the compiled programs of this repository. */
 export const thisRelease = join(repositoryRoot, 'dist');
 
-/** Where a program keeps its log, and the compiled programs that it is started from. */
+/** Folders of a program: for its log, and of the compiled programs to start it from. */
 export interface Place {
   readonly folder: string;
   /** Default: `thisRelease`. */
   readonly compiled?: string;
 }
 
-/** Where programs find NATS, and as whom. */
+/** The addresses of the NATS servers, and the credentials for them. */
 export type NatsAccess = Pick<
   NatsCluster,
   | 'urls'
@@ -44,7 +44,7 @@ export type NatsAccess = Pick<
 > &
   Partial<Pick<NatsCluster, 'caFile'>>;
 
-/** A connection as the control plane's all-powerful user. */
+/** Connects as the user with all rights in the account CP. */
 export const connectTo = async (nats: NatsAccess): Promise<NatsConnection> =>
   connect({
     servers: [...nats.urls],
@@ -57,7 +57,7 @@ export interface ProgramSettings {
   readonly gateway: Record<string, string>;
 }
 
-/** One process of a program, and where it listens. */
+/** A started program and the URL of its metrics. */
 export interface Started {
   readonly program: Running;
   readonly metricsUrl: string;
@@ -148,7 +148,7 @@ async function startGateway(
   return { program, metricsUrl: urlOf(metrics, '/metrics'), baseUrl: urlOf(api, '') };
 }
 
-/** Starts this many actors processes and gateways. */
+/** Starts actors processes and gateways, as many as `copies` says. */
 export async function startPrograms(
   t: Test,
   folder: string,
@@ -171,7 +171,7 @@ export async function startPrograms(
   return { issuer, actors, gateways };
 }
 
-/** Actors and a gateway on a NATS server for this test alone. */
+/** Starts a NATS server for this test, with one actors process and one gateway. */
 export async function startControlPlane(t: Test, folder: string, settings: ProgramSettings) {
   const nats = await startNats({ dir: join(folder, 'nats') });
   t.teardown(() => nats.stop());

@@ -1,6 +1,6 @@
 /**
- * The whole of Longshore for one test file: its own NATS, Redis and programs, on the run's engine
- * and registry.
+ * All of Longshore for one test file: its own NATS, Redis and programs, with the engine and the
+ * registry that the test run shares.
  */
 import { join } from 'node:path';
 import type { Test } from 'tap';
@@ -28,7 +28,7 @@ export interface Rig {
   readonly metricsUrls: Readonly<Record<ProgramName, string>>;
   readonly image: { readonly registry: string; readonly repository: string; readonly tag: string };
   readonly mint: Issuer['mint'];
-  /** Another host, whose agent uses the same engine. */
+  /** Starts another host, whose agent uses the same engine. */
   addHost(key: string): Promise<Running>;
   client(tenant: string, scope?: string): Promise<Client>;
 }

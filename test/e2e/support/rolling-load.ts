@@ -1,17 +1,17 @@
 /**
- * A load that must not notice a rolling restart: clients that ask only gateways whose `/readyz` is
- * 200, as a proxy in front of them does.
+ * A load for which a rolling restart must fail no request. Like a proxy, it sends requests only to
+ * gateways whose `/readyz` answers 200.
  */
 import { sleep } from '../../../lib/backoff.ts';
 import type { ContainerId } from '../../../schemas/ids.ts';
 import type { Client } from './client.ts';
 
-/** Between two checks of a gateway; a gateway's SHUTDOWN_DELAY_MS is longer (docs/deploy.md). */
+/** Interval of the readiness checks; SHUTDOWN_DELAY_MS must be longer (docs/deploy.md). */
 const checkMs = 100;
-/** Within it the checks notice that a gateway stops, on a starved machine too. */
+/** Long enough for the checks to see that a gateway stops, even on a busy machine. */
 export const shutdownDelayMs = 10_000;
 
-/** A gateway as one tenant sees it through the proxy. */
+/** A gateway in the pool of one tenant's client. */
 export interface Member {
   readonly baseUrl: string;
   readonly client: Client;
@@ -34,7 +34,7 @@ export async function check(members: readonly Member[], signal: AbortSignal): Pr
   }
 }
 
-/** What all clients together have seen. */
+/** Counts over all clients. */
 export interface Seen {
   requests: number;
   slowestMs: number;
@@ -46,19 +46,19 @@ export interface Load {
   readonly body: object;
   /** Prefix of the containers' names. */
   readonly name: string;
-  /** Between one container and the next. */
+  /** Pause between two containers. */
   readonly pauseMs: number;
   /** Whether hosts run the containers: a deleted one is readable until its host has removed it. */
   readonly hasHosts: boolean;
   readonly signal: AbortSignal;
 }
 
-/** A client lets no more containers than these live. */
+/** A client keeps at most this many containers. */
 const keptMax = 10;
 
 /**
- * One request at a time: creates a container, stops, starts, reads and lists it, and deletes every
- * other one. Resolves with what must be there at the end.
+ * Creates, stops, starts, reads and lists containers, and deletes every other one; one request at a
+ * time. Resolves to the ids of the containers that must exist at the end.
  */
 export async function work(members: readonly Member[], load: Load, seen: Seen): Promise<Set<ContainerId>> {
   const kept = new Set<ContainerId>();
@@ -82,13 +82,13 @@ export async function work(members: readonly Member[], load: Load, seen: Seen): 
     const { data } = await ask('create', [201], async (client) =>
       client.create({ ...load.body, name: `${load.name}-${round}` }),
     );
-    // A refusal has no data; the failure is reported at the end.
+    // A refused create has no data. The test reports the failure at the end.
     if (seen.failures.length > 0) break;
     kept.add(data.id);
     await ask('stop', [200], async (client) => client.stop(data));
     await ask('start', [200], async (client) => client.start(data));
     const { data: status } = await ask('status', [200], async (client) => client.status(data));
-    // Created, stopped, started; placed on a host, where the owner has heard of one by now.
+    // Create, stop and start make generation 3; placement on a host adds one if it has happened.
     const generations = load.hasHosts ? [3, 4] : [3];
     if (!generations.includes(status.generation))
       seen.failures.push(`generation ${status.generation} after two changes`);
@@ -98,7 +98,7 @@ export async function work(members: readonly Member[], load: Load, seen: Seen): 
     if (kept.size > keptMax || round % 2 === 1) {
       await ask('delete', [202], async (client) => client.remove(data));
       kept.delete(data.id);
-      await ask('read of what is deleted', load.hasHosts ? [200, 404] : [404], async (client) => client.get(data));
+      await ask('read of a deleted container', load.hasHosts ? [200, 404] : [404], async (client) => client.get(data));
     }
     await sleep(load.pauseMs);
   }

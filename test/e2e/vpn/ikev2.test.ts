@@ -1,6 +1,6 @@
 /**
- * IKEv2 from downloaded files, with strongSwan on both sides: an operator downloads the server's,
- * a device its own by token.
+ * IKEv2 connects with downloaded files, with strongSwan on both sides: the operator downloads the
+ * server's, a device its own by token.
  */
 import t, { type Test } from 'tap';
 import { passwordPlaceholder } from '../../../gateway/vpn/render/swanctl.ts';
@@ -14,9 +14,9 @@ const network = 'office';
 /** The server's addresses in the pools. */
 const inside = ['10.86.0.1', 'fd86::1'] as const;
 const answerS = 10;
-/** Time for five packets; one suffices where there is a route. */
+/** Enough for five packets; over a working route one gets through. */
 const silenceS = 1;
-const tellDeadlineMs = 15_000;
+const updateDeadlineMs = 15_000;
 const gcm = { ike: 'AES_GCM_16-256/PRF_HMAC_SHA2_384/ECP_384', esp: ['AES_GCM_16-256'] };
 const cbc = {
   ike: 'AES_CBC-256/HMAC_SHA2_256_128/PRF_HMAC_SHA2_256/MODP_2048',
@@ -32,9 +32,9 @@ const operatorFile = async (rig: VpnRig, name: string): Promise<string> => {
 const connections = (rig: VpnRig): Promise<string> => operatorFile(rig, 'swanctl.conf');
 const revocations = async (rig: VpnRig): Promise<Buffer> => (await rig.file(`/api/forage/crl/${network}`)).bytes;
 
-/** The peer's actor tells the network of a change soon after its answer. */
+/** Waits, because the owner of the peer updates the network soon after it has answered. */
 const connectionsWhere = (rig: VpnRig, what: string, check: (conf: string) => boolean): Promise<string> =>
-  eventually(what, () => connections(rig), check, tellDeadlineMs);
+  eventually(what, () => connections(rig), check, updateDeadlineMs);
 
 const revocationsWhere = async (rig: VpnRig, serial: string, is: boolean): Promise<Buffer> => {
   const look = async (): Promise<{ der: Buffer; serials: string[] }> => {
@@ -42,12 +42,12 @@ const revocationsWhere = async (rig: VpnRig, serial: string, is: boolean): Promi
     return { der, serials: await revokedSerials(der) };
   };
   const what = `${serial} is ${is ? '' : 'not '}revoked`;
-  return (await eventually(what, look, ({ serials }) => serials.includes(serial) === is, tellDeadlineMs)).der;
+  return (await eventually(what, look, ({ serials }) => serials.includes(serial) === is, updateDeadlineMs)).der;
 };
 const revocationsWith = (rig: VpnRig, serial: string): Promise<Buffer> => revocationsWhere(rig, serial, true);
 const revocationsWithout = (rig: VpnRig, serial: string): Promise<Buffer> => revocationsWhere(rig, serial, false);
 
-/** What a device has downloaded: its bundle and its configuration, which names the bundle. */
+/** The files that a device has downloaded; the configuration names the bundle. */
 interface Downloads {
   readonly p12: Buffer;
   readonly p12Name: string;
@@ -92,7 +92,7 @@ t.test('IKEv2 connections', { skip }, async (t) => {
   const everybody = [laptop, windows, lost, spare];
 
   const wires = await createNetwork(t, ...ikev2Tools);
-  // strongSwan gives addresses to devices; the operator configures the server's own.
+  // strongSwan assigns addresses to devices; the operator configures those of the server.
   for (const address of inside) await wires.server.must('ip', ['address', 'add', address, 'dev', 'lo']);
   const server = await startStrongswan(wires.server, {
     'x509ca/office-ca.pem': await operatorFile(rig, 'ca.pem'),
@@ -109,7 +109,7 @@ t.test('IKEv2 connections', { skip }, async (t) => {
     if (files.list !== undefined) server.put({ 'x509crl/office.crl': files.list });
     await server.loadAll();
   };
-  /** A machine with these files and no others. */
+  /** Tries to connect from a client that has these files and no others. */
   const attempt = async (t: Test, { conf, p12, p12Name }: Downloads): Promise<Attempt> => {
     const bundle = `pkcs12/${p12Name}`;
     client.put({ 'conf.d/office.conf': conf, [bundle]: p12 });
@@ -121,19 +121,19 @@ t.test('IKEv2 connections', { skip }, async (t) => {
     return outcome;
   };
   const connect = async (t: Test, files: Downloads): Promise<void> => {
-    const { connected, said } = await attempt(t, files);
-    t.ok(connected, connected ? 'it connects' : said);
+    const { connected, output } = await attempt(t, files);
+    t.ok(connected, connected ? 'the device connects' : output);
     for (const address of inside) t.ok(await wires.client.ping(address, answerS), `${address} answers`);
   };
   const disconnect = async (): Promise<void> => {
     for (const { connection } of await client.associations()) await client.terminate(connection);
   };
-  /** Keeps the server's log of the attempt: the client learns only that it was refused. */
+  /** Checks the reason in the server's log, because the client does not learn it. */
   const refused = async (t: Test, files: Downloads, why: RegExp): Promise<void> => {
     const before = server.log().length;
-    const { connected, said } = await attempt(t, files);
-    t.notOk(connected, connected ? said : 'it is refused');
-    t.match(said, /AUTHENTICATION_FAILED/);
+    const { connected, output } = await attempt(t, files);
+    t.notOk(connected, connected ? output : 'the device is refused');
+    t.match(output, /AUTHENTICATION_FAILED/);
     t.match(server.log().slice(before), why);
     t.notOk(await wires.client.ping(inside[0], silenceS), 'nothing answers');
   };
@@ -152,13 +152,13 @@ t.test('IKEv2 connections', { skip }, async (t) => {
       t.same(others, []);
       t.match(there, { connection: `peer-${laptop.id}`, ...gcm });
       for (const address of [laptop.ipv4, laptop.ipv6])
-        t.match(there?.text, address ?? 'none', 'it has its own address');
+        t.match(there?.text, address ?? 'none', 'the device has its own address');
       await disconnect();
       for (const address of inside) t.notOk(await wires.client.ping(address, silenceS), `${address} is silent`);
     });
   }
 
-  await t.test('a device that speaks as Windows does', async (t) => {
+  await t.test('a device with the proposals of Windows connects', async (t) => {
     const files = await download(rig, windows);
     const conf = windowsLike({ server: wire.server.ipv4, file: files.p12Name, ...files });
     await connect(t, { ...files, conf });
@@ -166,12 +166,12 @@ t.test('IKEv2 connections', { skip }, async (t) => {
     await disconnect();
   });
 
-  await t.test('the list alone refuses a removed device', async (t) => {
+  await t.test('the revocation list alone refuses a removed device', async (t) => {
     const files = await download(rig, lost);
     await connect(t, files);
     await disconnect();
     t.equal((await acme.call('DELETE', `/api/forage/peers/${lost.id}`)).status, 204);
-    // Its connection stays configured.
+    // swanctl.conf is not updated, so the device's connection stays configured.
     await serve({ list: await revocationsWith(rig, lost.certificate.serial) });
     await refused(t, files, /certificate was revoked on .*reason: cessation of operation/);
     await connect(t, await download(rig, laptop));
@@ -196,11 +196,11 @@ t.test('IKEv2 connections', { skip }, async (t) => {
     };
     const files = await download(rig, spare);
     await connect(t, files);
-    // The list is unchanged and does not name it.
+    // The revocation list is not updated and does not name the device.
     await serve({ conf: await set(false) });
-    t.match(await server.associations(), [{ connection: `peer-${spare.id}` }], 'what stands goes on');
+    t.match(await server.associations(), [{ connection: `peer-${spare.id}` }], 'an established connection stays');
     await server.endRemoved();
-    t.same(await server.associations(), [], 'until it is ended');
+    t.same(await server.associations(), [], 'the documented command ends it');
     t.notOk(await wires.client.ping(inside[0], silenceS), 'nothing answers');
     await disconnect();
     await refused(t, files, /no matching peer config found/);

@@ -1,6 +1,6 @@
 /**
- * strongSwan in a namespace, run as an operator or a user does: files in their folders, loaded by
- * `swanctl`. ESP runs in user space, so the kernel needs no support for it.
+ * strongSwan in a namespace, run as an operator or a user does: `swanctl` loads the files from their
+ * folders. ESP runs in user space, so the kernel need not support it.
  */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -13,10 +13,10 @@ export const ikev2Tools = ['swanctl'] as const satisfies readonly ToolName[];
 const startDeadlineMs = 20_000;
 const initiateDeadlineS = 10;
 
-/** Files below `/etc/swanctl`, by path; undefined: the file is absent. */
+/** Files by their path below `/etc/swanctl`; undefined removes a file. */
 export type SwanctlFiles = Readonly<Record<string, string | Uint8Array | undefined>>;
 
-/** A connection that is up, in strongSwan's words (`AES_GCM_16-256/PRF_HMAC_SHA2_384/ECP_384`). */
+/** An established connection; algorithms as strongSwan prints them (`AES_GCM_16-256/ECP_384`). */
 export interface Association {
   readonly connection: string;
   readonly ike: string;
@@ -27,41 +27,36 @@ export interface Association {
 export interface Attempt {
   readonly connected: boolean;
   /** strongSwan's output, shown when a test fails. */
-  readonly said: string;
+  readonly output: string;
 }
 
 export interface Strongswan {
   /** Writes files, or removes those that are undefined. `loadAll` makes the daemon read them. */
   put(files: SwanctlFiles): void;
   /**
-   * The documented `swanctl --load-all && swanctl --flush-certs`: without the second, the daemon
-   * keeps using the revocation list that it has cached. What it loaded from files that are gone
-   * stays.
+   * Runs the documented `swanctl --load-all && swanctl --flush-certs`. Without the second command
+   * the daemon keeps using its cached revocation list. Credentials whose files were removed stay
+   * loaded.
    */
   loadAll(): Promise<void>;
-  /** As at the daemon's start: without certificates, lists or keys loaded earlier. */
+  /** Like `loadAll`, after dropping all loaded certificates, lists and keys. */
   loadAllAfresh(): Promise<void>;
   initiate(child: string): Promise<Attempt>;
   terminate(connection: string): Promise<void>;
-  /**
-   * The documented line that ends what a connection holds that is no longer configured.
-   */
+  /** Runs the documented command that ends connections which are no longer configured. */
   endRemoved(): Promise<void>;
   associations(): Promise<Association[]>;
-  /** What the daemon has logged. */
+  /** The daemon's log. */
   log(): string;
 }
 
-/** The plugins of strongSwan in use, in its default order. */
+/** The strongSwan plugins that the tests use, in its default order. */
 const plugins = [
   ...['random', 'nonce', 'x509', 'revocation', 'constraints', 'pubkey', 'pkcs1', 'pkcs7', 'pkcs8', 'pkcs12', 'pem'],
   ...['openssl', 'kdf', 'gcm', 'kernel-libipsec', 'kernel-netlink', 'socket-default', 'vici', 'updown'],
 ].join(' ');
 
-/**
- * A mark on the packets of the tunnel itself, so that a default route into the tunnel does not
- * catch them.
- */
+/** Marks the tunnel's own packets, so that a default route into the tunnel does not catch them. */
 const mark = '0x42';
 
 const daemonConf = (socket: string, logFile: string): string => `
@@ -109,8 +104,8 @@ export interface WindowsLike {
 }
 
 /**
- * What Windows proposes once the script has set its proposals: its identity is its certificate's
- * subject, and it offers nothing else.
+ * A configuration that proposes what Windows proposes after the setup script. As on Windows, the
+ * client's identity is the subject of its certificate.
  */
 export const windowsLike = ({ server, file, password, localId }: WindowsLike): string => `
 connections {
@@ -164,7 +159,7 @@ export async function startStrongswan(namespace: Namespace, files: SwanctlFiles)
     }
   };
 
-  // Debian's, as the package brings it.
+  // swanctl.conf as in Debian's package.
   put({ 'swanctl.conf': 'include conf.d/*.conf\n', ...files });
   await namespace.start({
     name: 'charon-systemd',
@@ -185,7 +180,7 @@ export async function startStrongswan(namespace: Namespace, files: SwanctlFiles)
     },
     initiate: async (child) => {
       const ran = await swanctl('--initiate', '--child', child, '--timeout', String(initiateDeadlineS));
-      return { connected: ran.code === 0, said: ran.stdout + ran.stderr };
+      return { connected: ran.code === 0, output: ran.stdout + ran.stderr };
     },
     endRemoved: async () =>
       void (await namespace.must('bash', ['-c', endRemovedLine], { env: { ...env, URI: socket } })),
@@ -196,8 +191,8 @@ export async function startStrongswan(namespace: Namespace, files: SwanctlFiles)
 }
 
 /**
- * `swanctl --list-sas`: a connection begins in the first column, its algorithms on a
- * separate line.
+ * Parses `swanctl --list-sas`: each connection begins in the first column, and a line of its own
+ * holds the algorithms.
  */
 function associationsOf(text: string): Association[] {
   return text

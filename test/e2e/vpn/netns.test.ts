@@ -1,6 +1,4 @@
-/**
- * The network that VPN tests run in: isolated, and removed with its test however that ends.
- */
+/** The network of VPN tests is isolated, and is removed however its test ends. */
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,18 +13,18 @@ import { createNetwork, skipWithoutNetwork, wire } from './netns.ts';
 t.setTimeout(90_000);
 const skip = await skipWithoutNetwork();
 
-t.test('two networks at once see neither each other nor the machine', { skip }, async (t) => {
+t.test('two networks reach neither each other nor the machine', { skip }, async (t) => {
   const before = Object.keys(networkInterfaces()).toSorted();
   const [one, other] = await Promise.all([createNetwork(t), createNetwork(t)]);
   t.same(Object.keys(networkInterfaces()).toSorted(), before);
   await one.server.must('ip', ['address', 'add', '10.1.2.3', 'dev', 'wire']);
   t.notMatch((await other.server.must('ip', ['address'])).stdout, /10\.1\.2\.3/);
-  t.notOk(await one.client.ping('10.1.2.3', 1), 'what is inside tunnels is not carried on the wire');
+  t.notOk(await one.client.ping('10.1.2.3', 1), 'an address inside a tunnel does not answer on the wire');
   for (const { client } of [one, other]) t.ok(await client.ping(wire.server.ipv6, 5));
   t.equal((await one.server.run('ls', ['/run'])).stdout, '', "its /run is not the machine's");
 });
 
-/** Processes with the folder in their environment: those that were started in its network. */
+/** The number of processes started in a network: their environment names its folder. */
 const livingIn = (folder: string): number =>
   allProcesses().filter(({ pid }) => {
     try {
@@ -55,18 +53,18 @@ t.test('a killed test leaves nothing of its network', { skip }, async (t) => {
   }
   if (folder === undefined) return t.fail('the network did not come up');
   const path = folder;
-  t.ok(livingIn(path) >= 2, 'its holder and a daemon');
+  t.ok(livingIn(path) >= 2, 'the process that holds the namespace runs, and a daemon');
   child.kill('SIGKILL');
   await once(child, 'exit');
   await eventually(
-    'everything is gone',
+    'every process has ended',
     async () => Promise.resolve(livingIn(path)),
     (count) => count === 0,
   );
   await eventually(
-    'its folder too',
+    'the folder is removed',
     async () => Promise.resolve(existsSync(path)),
     (there) => !there,
   );
-  t.pass('nothing is left');
+  t.pass('the killed test left nothing');
 });

@@ -1,6 +1,6 @@
 /**
- * Two machines on a wire, for real handshakes: two network namespaces (test/support/machine.ts) and
- * a veth pair, the client's default route through the server.
+ * Two machines connected by a wire, for real VPN handshakes: two network namespaces
+ * (test/support/machine.ts) and a veth pair. The client's default route leads to the server.
  */
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -28,33 +28,31 @@ const insides = [
 /** One of the two machines. */
 export interface Namespace extends Machine {
   readonly side: Side;
-  /**
-   * Sends packets until one is answered or the wait ends; whether one was.
-   */
+  /** Sends packets until one is answered or the wait ends; resolves to whether one was. */
   ping(address: string, waitS: number): Promise<boolean>;
 }
 
-/** A machine on a separate wire to the server, its default route. */
+/** Another machine with its own wire to the server, which is its default route. */
 export type Joined = Omit<Namespace, 'side'>;
-/** With its addresses on that wire. */
+/** A joined machine and its addresses on that wire. */
 export type JoinedAt = Joined & { readonly ipv4: string; readonly ipv6: string };
 
 export interface Network extends Readonly<Record<Side, Namespace>> {
-  /** `place`: a different number for each, from 1 on, which its addresses contain. */
+  /** @param place a number from 1 on, unique in this network; the addresses contain it */
   join(name: string, place: number): Promise<JoinedAt>;
 }
 
-/** Why a test in such a network must be skipped here; false where it can run, or must fail. */
+/** Why this machine must skip a test in such a network, or false. In CI nothing is skipped. */
 export async function skipWithoutNetwork(...needed: readonly ToolName[]): Promise<string | false> {
   if (inCi) return false;
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'network namespaces need Linux and root';
-  if (!existsSync('/dev/net/tun')) return 'there is no /dev/net/tun';
+  if (!existsSync('/dev/net/tun')) return 'this machine has no /dev/net/tun';
   return skipWithoutTools('ip', 'ping', ...needed);
 }
 
 /**
- * strongSwan looks for its plugins in a folder whose name is compiled in. Where it was unpacked and
- * not installed, a mount shows that folder inside the namespace alone.
+ * strongSwan looks for its plugins in a folder whose name is compiled in. If it is unpacked and not
+ * installed, a mount provides that folder inside the namespace only.
  */
 function mountOf({ name, origin, path }: Tool): string[] {
   if (name !== 'swanctl' || (origin !== 'cache' && origin !== 'fetched')) return [];
@@ -70,7 +68,7 @@ async function createNamespace(t: Test, name: string, folder: string, tools: rea
       const args = ['-n', '-q', '-c', '1', '-i', '0.2', '-w', String(waitS), address];
       const ran = await machine.run('ping', args, { deadlineMs: waitS * 1000 + commandDeadlineMs });
       if (ran.code === 0 || ran.code === 1) return ran.code === 0;
-      // No route, or refused by the routing: no answer will come. Any other failure is the rig's.
+      // Without a route no answer can come. Any other failure is a fault of the test setup.
       if (/unreachable|not permitted|Required key not available|Destination address required/i.test(ran.stderr))
         return false;
       throw new Error(`ping ${address} ended with ${ran.code ?? ran.signal}: ${ran.stderr}`);
@@ -78,9 +76,9 @@ async function createNamespace(t: Test, name: string, folder: string, tools: rea
   };
 }
 
-/** Two machines that see each other, with these tools at hand. */
+/** Creates two machines that reach each other and have these tools. */
 export async function createNetwork(t: Test, ...needed: readonly ToolName[]): Promise<Network> {
-  // It holds a socket, whose path must be short.
+  // The folder holds a Unix socket, whose path must be short.
   const folder = mkdtempSync(join(shortTemporaryRoot(), 'longshore-vpn-'));
   enter({ kind: 'folder', id: folder, path: folder });
   t.teardown(() => {
@@ -111,8 +109,8 @@ export async function createNetwork(t: Test, ...needed: readonly ToolName[]): Pr
     `route add 0.0.0.0/0 via ${wire.server.ipv4}`,
     `route add ::/0 via ${wire.server.ipv6}`,
   ]);
-  // Linux answers for every local address on every interface. Addresses inside a tunnel must not
-  // answer outside it.
+  // Linux answers for every local address on every interface. These rules keep addresses inside a
+  // tunnel from answering outside it.
   for (const [family, inside] of insides) {
     for (const rule of [
       ['add', 'pref', '5', 'iif', 'wire', 'to', inside, 'blackhole'],

@@ -1,8 +1,8 @@
-/** A certificate revocation list as OpenSSL reads it. */
+/** Reads a certificate revocation list with OpenSSL. */
 import { spawnSync } from 'node:child_process';
 import { toolHere } from '../../../dev/fetch/tools.ts';
 
-/** Serials of a list in DER, in lower-case hex. */
+/** The serials of a list in DER, as lower-case hex. */
 export async function revokedSerials(der: Uint8Array): Promise<string[]> {
   const { path, env } = await toolHere('openssl');
   const { status, stdout, stderr } = spawnSync(path, ['crl', '-inform', 'DER', '-noout', '-text'], {

@@ -19,17 +19,17 @@ export interface VpnRig {
   readonly baseUrl: string;
   readonly actors: Running;
   readonly gateway: Running;
-  /** Scope `operator`. */
+  /** A client with the scope `operator`. */
   readonly operator: Client;
   client(tenant: string): Promise<Client>;
   /** The file that the gateway's VPN_KEYS_FILE names. */
   readonly keysFile: string;
-  /** Everything that gateway and actors have logged. */
+  /** The whole log of gateway and actors. */
   logs(): string;
-  /** For every tenant, unless the body says otherwise. */
+  /** Creates a network, open to every tenant unless the body says otherwise. */
   network(body: object): Promise<NetworkView>;
   peer(client: Client, body: object): Promise<NewPeer>;
-  /** Downloads a file with no credentials but those in its URL. */
+  /** Downloads a file with the credentials in its URL and in `headers`. */
   file(path: string, headers?: Record<string, string>): Promise<File>;
 }
 
@@ -40,7 +40,7 @@ export interface File {
   readonly text: string;
 }
 
-/** The name under which a browser saves it. */
+/** The name under which a browser saves the file. */
 export function attachmentName({ headers }: File): string {
   const [, name] = /^attachment; filename="([^"]+)"$/.exec(headers.get('content-disposition') ?? '') ?? [];
   if (name === undefined) throw new Error(`not an attachment: ${headers.get('content-disposition')}`);

@@ -1,7 +1,4 @@
-/**
- * Area B of the API document and what the contract adds, on real parts: peers, their files, their
- * tokens, networks.
- */
+/** Every rule of the VPN API, on real servers and programs: peers, files, tokens, networks. */
 import { X509Certificate } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import t from 'tap';
@@ -129,7 +126,7 @@ t.test('VPN peers and their files', async (t) => {
     });
     t.same(view.tokens.map(({ scope }) => scope).toSorted(), ['download', 'pac']);
     const read = await acme.call<{ data: PeerView }>('GET', `${peers}/${view.id}`);
-    t.same(read.body.data, view, 'no secret is in what is read');
+    t.same(read.body.data, view, 'a read shows no secret');
     t.same((await acme.call<{ data: PeerView[] }>('GET', peers)).body.data, [view]);
 
     const taken = await acme.call('POST', peers, { name: view.name });
@@ -157,17 +154,17 @@ t.test('VPN peers and their files', async (t) => {
   });
 
   t.test('a wrong body is refused with all its faults; nothing is created', async (t) => {
-    const cases: [object, Record<string, string[]>][] = [
+    const rows: [object, Record<string, string[]>][] = [
       [{}, { name: ["can't be blank"] }],
       [{ name: 'x', network: 'nowhere' }, { network: ['is not a network'] }],
     ];
-    for (const [body, details] of cases) {
+    for (const [body, details] of rows) {
       const answer = await acme.call('POST', peers, body);
       t.same([answer.status, answer.body], [422, { error: 'invalid', details }], JSON.stringify(body));
     }
     for (const name of ['a\nb', 'a\u2028b', 'a\u0000b', 'a\u202eb', '', 'x'.repeat(65), '\ud800']) {
       const answer = await acme.call('POST', peers, { name });
-      // Printed as code units: some of these characters would break a line of TAP.
+      // The test name shows code units, because some of these characters would break a line of TAP.
       t.equal(answer.status, 422, [...name].map((unit) => unit.charCodeAt(0).toString(16)).join(' '));
     }
     const many = await acme.call('POST', peers, {
@@ -179,17 +176,21 @@ t.test('VPN peers and their files', async (t) => {
     });
     t.equal(many.status, 422);
     const { details } = many.body as { details: Record<string, string[]> };
-    for (const field of ['name', 'expires_at', 'colour']) t.ok(details[field], `${field} is told`);
+    for (const field of ['name', 'expires_at', 'colour']) t.ok(details[field], `the answer names ${field}`);
     t.same((await acme.call<{ data: unknown[] }>('GET', peers)).body.data, []);
     t.equal((await acme.call('POST', peers, 'not json')).status, 400);
   });
 
-  t.test('a network that is closed to a tenant does not exist for it', async (t) => {
+  t.test('to a tenant a network that is closed to it does not exist', async (t) => {
     await rig.network({ ...office, name: 'closed', ipv4_pool: '10.97.0.0/29', tenants: ['other'] });
     const refused = await acme.call('POST', peers, { name: 'x', network: 'closed' });
     t.same(refused.body, { error: 'invalid', details: { network: ['is not a network'] } });
     const made = await rig.peer(other, { name: 'x', network: 'closed' });
-    t.equal((await operator.call('DELETE', `${networks}/closed`)).status, 409, 'it has a peer');
+    t.equal(
+      (await operator.call('DELETE', `${networks}/closed`)).status,
+      409,
+      'a network with a peer cannot be removed',
+    );
     await other.call('DELETE', `${peers}/${made.id}`);
     await eventually(
       'the address is released',
@@ -198,7 +199,7 @@ t.test('VPN peers and their files', async (t) => {
     );
   });
 
-  t.test('the cap vpn_peers holds for many creates at once, too', async (t) => {
+  t.test('concurrent creates do not exceed the cap vpn_peers', async (t) => {
     const capped = await rig.client('capped');
     await operator.call('PUT', '/api/v2/operator/tenants/capped', { caps: { vpn_peers: 3 } });
     const answers = await Promise.all(
@@ -211,7 +212,7 @@ t.test('VPN peers and their files', async (t) => {
     t.equal(nowhere.status, 422, 'a fault of the body comes before the cap');
     const quota = await capped.call<{ data: { usage: { vpn_peers: number } } }>('GET', '/api/v2/compute/quota');
     t.equal(quota.body.data.usage.vpn_peers, 3);
-    // Two messages after the answer release it.
+    // The owner of the tenant releases them after it has answered.
     await eventually(
       'the reservations of refused peers are released',
       () => operator.call<{ data: NetworkView }>('GET', `${networks}/office`),
@@ -219,7 +220,7 @@ t.test('VPN peers and their files', async (t) => {
     );
   });
 
-  t.test('downloads: types, names, caching; with a session or a token', async (t) => {
+  t.test('downloads have their type, name and cache headers, by session or token', async (t) => {
     const peer = await rig.peer(acme, { name: 'laptop of Çelik <b>' });
     const types = [
       ['text/plain; charset=utf-8', 'conf'],
@@ -257,14 +258,14 @@ t.test('VPN peers and their files', async (t) => {
     t.same(conf.get('Address'), `${peer.ipv4}/32, ${peer.ipv6}/128`);
     t.equal(conf.get('Endpoint'), 'vpn.example.com:51820');
     const profile = await rig.file(withToken(`/api/forage/profile/${peer.id}`, peer.download_token));
-    t.match(profile.text, `https://api.example.com/api/forage/p12/${peer.id}`, 'URLs are the public ones');
+    t.match(profile.text, `https://api.example.com/api/forage/p12/${peer.id}`, 'the profile holds public URLs');
     t.equal((await rig.file(`/api/forage/profile/${peer.id}?format=exe`, bearer(acme.token))).status, 422);
     t.equal((await rig.file(`/api/forage/p12/${peer.id}?encryption=none`, bearer(acme.token))).status, 422);
     t.equal((await rig.file(`/api/forage/profile/${absent}?format=exe`, bearer(acme.token))).status, 404);
     await acme.call('DELETE', `${peers}/${peer.id}`);
   });
 
-  t.test('a client without the right learns nothing', async (t) => {
+  t.test('every client without the right gets the same answer', async (t) => {
     const [mine, sibling] = [await rig.peer(acme, { name: 'mine' }), await rig.peer(acme, { name: 'sibling' })];
     const expiresAt = new Date(Date.now() + 10_000);
     const short = await acme.call<{ data: { token: string } }>('POST', `${peers}/${mine.id}/tokens`, {
@@ -295,7 +296,7 @@ t.test('VPN peers and their files', async (t) => {
       ['revoked', revoked.body.data.token],
       ['of another scope', mine.pac_token],
       ['no token at all', 'x'],
-      ['of a partition that is not', mine.download_token.replace(/^lsd_\d+/, 'lsd_999')],
+      ['of a partition that does not exist', mine.download_token.replace(/^lsd_\d+/, 'lsd_999')],
     ] as const) {
       t.same(alike(await rig.file(withToken(path, token))), expected, why);
       t.same(
@@ -314,9 +315,13 @@ t.test('VPN peers and their files', async (t) => {
       t.equal((await rig.file(of, bearer(other.token))).status, 404, 'another tenant');
       t.equal((await rig.file(withToken(of, sibling.download_token))).status, 404, 'a token of another peer');
     }
-    t.same(alike(await rig.file('/api/forage/nowhere')), expected, 'even what is not there wants credentials');
+    t.same(alike(await rig.file('/api/forage/nowhere')), expected, 'an unknown path needs credentials, too');
     for (const { id } of [mine, sibling]) await acme.call('DELETE', `${peers}/${id}`);
-    t.equal((await rig.file(withToken(path, mine.download_token))).status, 401, 'tokens go with their peer');
+    t.equal(
+      (await rig.file(withToken(path, mine.download_token))).status,
+      401,
+      'the tokens of a removed peer are invalid',
+    );
   });
 
   t.test('proxy auto-config', async (t) => {
@@ -333,7 +338,7 @@ t.test('VPN peers and their files', async (t) => {
     await acme.call('DELETE', `${peers}/${peer.id}`);
   });
 
-  t.test('the server’s files follow a peer: disabled, enabled, rotated, removed', async (t) => {
+  t.test('the server’s files change when a peer is disabled, enabled, rotated or removed', async (t) => {
     const peer = await rig.peer(acme, { name: 'roaming' });
     const path = `/api/forage/config/${peer.id}`;
     const keyOf = async (): Promise<string> =>
@@ -396,13 +401,13 @@ t.test('VPN peers and their files', async (t) => {
     await listed(rotated.body.data.certificate.serial, true);
   });
 
-  t.test('an expired peer cannot connect, and no certificate outlives it', async (t) => {
+  t.test('an expired peer cannot connect, and its certificate expires with it', async (t) => {
     const expiresAt = new Date(Date.now() + 15_000);
     const peer = await rig.peer(acme, { name: 'guest', expires_at: expiresAt.toISOString() });
     t.equal(peer.expires_at, expiresAt.toISOString());
     t.ok(Date.parse(peer.certificate.not_after) <= expiresAt.getTime());
     await eventually(
-      'the server has it',
+      'the server has the peer',
       () => serverConf(rig),
       (conf) => conf.includes(peer.public_key),
     );
@@ -410,7 +415,7 @@ t.test('VPN peers and their files', async (t) => {
     t.notMatch(await serverConf(rig), peer.public_key);
     t.equal((await rig.file(withToken(`/api/forage/config/${peer.id}`, peer.download_token))).status, 401);
     t.equal((await rig.file(`/api/forage/config/${peer.id}`, bearer(acme.token))).status, 409);
-    t.equal((await acme.call('POST', `${peers}/${peer.id}/rotate`)).status, 409, 'no certificate can be made for it');
+    t.equal((await acme.call('POST', `${peers}/${peer.id}/rotate`)).status, 409, 'an expired peer gets no certificate');
     const later = await acme.call<{ data: PeerView }>('PATCH', `${peers}/${peer.id}`, { expires_at: null });
     t.equal(later.body.data.state, 'active');
     t.equal((await rig.file(`/api/forage/p12/${peer.id}`, bearer(acme.token))).status, 200);
@@ -426,7 +431,7 @@ t.test('VPN peers and their files', async (t) => {
     const peer = await rig.peer(acme, { name: 'bundle' });
     const path = `/api/forage/p12/${peer.id}`;
     const first = await rig.file(path, bearer(acme.token));
-    t.same((await rig.file(path, bearer(acme.token))).bytes, first.bytes, 'the same one from the cache');
+    t.same((await rig.file(path, bearer(acme.token))).bytes, first.bytes, 'the second download comes from the cache');
     const set = await acme.call<{ data: { p12_password: string } }>('POST', `${path}/password`);
     t.equal(set.status, 201);
     t.not(set.body.data.p12_password, peer.p12_password);
@@ -434,7 +439,7 @@ t.test('VPN peers and their files', async (t) => {
     await acme.call('DELETE', `${peers}/${peer.id}`);
   });
 
-  t.test('every address of a pool is allocated, and then no more', async (t) => {
+  t.test('a create is refused when every address of the pool is allocated', async (t) => {
     await rig.network({ ...office, name: 'tiny', ipv4_pool: '10.96.0.0/29' });
     const made: NewPeer[] = [];
     for (let number = 0; number < 5; number++) made.push(await rig.peer(acme, { name: `t${number}`, network: 'tiny' }));
@@ -489,7 +494,7 @@ t.test('VPN peers and their files', async (t) => {
     t.end();
   });
 
-  t.test('peers come and go while gateway and actors are killed: no address is allocated twice', async (t) => {
+  t.test('killing gateway and actors allocates no address twice', async (t) => {
     await operator.call('PUT', '/api/v2/operator/tenants/chaos', { caps: { vpn_peers: null } });
     await rig.network({ ...office, name: 'chaos', ipv4_pool: '10.95.0.0/24' });
     const chaos = await rig.client('chaos');
@@ -523,18 +528,18 @@ t.test('VPN peers and their files', async (t) => {
     for (const id of answered)
       t.ok(
         there.some((peer) => peer.id === id),
-        'what was acknowledged is there',
+        'the acknowledged peer is there',
       );
-    t.equal(new Set(there.map(({ ipv4 }) => ipv4)).size, there.length, 'no address twice');
+    t.equal(new Set(there.map(({ ipv4 }) => ipv4)).size, there.length, 'no address is allocated twice');
     const conf = await eventually(
       'the server knows every peer',
       () => serverConf(rig, 'chaos'),
       (text) => there.every(({ public_key }) => text.includes(public_key)),
     );
-    t.equal(conf.split('[Peer]').length - 1, there.length, 'and no other');
+    t.equal(conf.split('[Peer]').length - 1, there.length, 'the server has no other peer');
   });
 
-  t.test('200 peers at once have 200 addresses', { timeout: 600_000 }, async (t) => {
+  t.test('200 peers created at once get 200 addresses', { timeout: 600_000 }, async (t) => {
     await operator.call('PUT', '/api/v2/operator/tenants/crowd', { caps: { vpn_peers: null } });
     const crowd = await rig.client('crowd');
     const made = await Promise.all(
@@ -542,7 +547,7 @@ t.test('VPN peers and their files', async (t) => {
         eventually(
           `peer ${number}`,
           () => crowd.call<{ data: NewPeer }>('POST', peers, { name: `crowd ${number}` }),
-          // 503: too many keys are queued to be made in time; nothing was done.
+          // 503 means that too many keys are queued and nothing was executed: try again.
           ({ status }) => status === 201,
           500_000,
         ),
@@ -554,7 +559,7 @@ t.test('VPN peers and their files', async (t) => {
     t.equal(new Set(made.map(({ body }) => body.data.public_key)).size, 200);
   });
 
-  t.test('the key that seals all secrets changes without a failed request', async (t) => {
+  t.test('replacing the key that seals all secrets fails no request', async (t) => {
     const peer = await rig.peer(acme, { name: 'sealed' });
     const config = withToken(`/api/forage/config/${peer.id}`, peer.download_token);
     const before = await rig.file(config);
@@ -564,9 +569,9 @@ t.test('VPN peers and their files', async (t) => {
     writeFileSync(rig.keysFile, k2 + old);
     await rig.gateway.stop();
     await rig.gateway.start();
-    t.same((await rig.file(config)).bytes, before.bytes, 'what the old key sealed is opened');
+    t.same((await rig.file(config)).bytes, before.bytes, 'the gateway opens what the old key sealed');
     const moved = await eventually(
-      'every secret is moved',
+      'every secret is sealed under the new key',
       () =>
         operator.call<{ data: { key_id: string; resealed: number; remaining: number } }>(
           'POST',
@@ -577,7 +582,7 @@ t.test('VPN peers and their files', async (t) => {
     t.equal(moved.body.data.key_id, 'k2');
     writeFileSync(rig.keysFile, k2);
     await eventually(
-      'the server has the peer, sealed again',
+      'a gateway without the old key reseals',
       () => operator.call('POST', '/api/v2/operator/vpn-keys/reseal'),
       ({ status }) => status === 200,
     );
@@ -588,20 +593,20 @@ t.test('VPN peers and their files', async (t) => {
     writeFileSync(rig.keysFile, k1);
     await rig.gateway.stop();
     await rig.gateway.start();
-    t.equal((await rig.file(config)).status, 503, 'a gateway without the key says that it can not');
+    t.equal((await rig.file(config)).status, 503, 'a gateway without the key answers 503');
   });
 });
 
 const bearer = (token: string): Record<string, string> => ({ authorization: `Bearer ${token}` });
 
-t.test('wrong tokens are limited for each address', async (t) => {
+t.test('wrong tokens are rate-limited for each client address', async (t) => {
   const rig = await startVpnRig(t, {
     RATE_LIMIT_AUTH_FAILURES_BURST: '5',
     RATE_LIMIT_AUTH_FAILURES_PER_SECOND: '1',
     FORAGE_METRICS_TOKEN: 'scrape me',
   });
   const statuses: number[] = [];
-  // One try a second comes back: more than eight only on a starved machine.
+  // One attempt is refilled each second, so only a slow machine needs more than eight attempts.
   for (let attempt = 0; attempt < 60 && statuses.at(-1) !== 429; attempt++) {
     statuses.push((await rig.file(`/api/forage/config/${absent}?token=${newToken('download', 0).text}`)).status);
   }
@@ -611,7 +616,7 @@ t.test('wrong tokens are limited for each address', async (t) => {
   t.equal((await rig.file('/metrics/forage', { authorization: 'Bearer scrape me' })).status, 200);
 });
 
-t.test('a gateway without keys says so, and serves the rest', async (t) => {
+t.test('a gateway without VPN keys answers 503 to creates of peers and serves the rest', async (t) => {
   const rig = await startVpnRig(t, { VPN_KEYS_FILE: '' });
   const acme = await rig.client('acme');
   const answer = await acme.call('POST', peers, { name: 'x' });

@@ -1,5 +1,6 @@
 /**
- * WireGuard from downloaded files: an operator downloads the server's, a device its own by token.
+ * WireGuard connects with downloaded files: the operator downloads the server's, a device its own
+ * by token.
  */
 import t from 'tap';
 import type { PeerView } from '../../../schemas/api/peer.ts';
@@ -9,7 +10,7 @@ import { attachmentName, startVpnRig, type NewPeer, type VpnRig } from './rig.ts
 import { wireguardTools, wireguardUp } from './wireguard.ts';
 
 const answerS = 10;
-/** Time for five packets; one suffices where there is a route. */
+/** Enough for five packets; over a working route one gets through. */
 const silenceS = 1;
 
 const serverConf = async (rig: VpnRig, network: string): Promise<string> => {
@@ -18,11 +19,11 @@ const serverConf = async (rig: VpnRig, network: string): Promise<string> => {
   return answer.text;
 };
 
-/** The peer's actor tells the network of a change soon after its answer. */
+/** Waits, because the owner of the peer updates the network soon after it has answered. */
 const serverConfWhere = (rig: VpnRig, network: string, what: string, check: (conf: string) => boolean) =>
   eventually(what, () => serverConf(rig, network), check);
 
-/** The file's name as a browser saves it, which becomes the interface's, and its text. */
+/** The downloaded file: its name, which becomes the interface's, and its text. */
 async function download(rig: VpnRig, peer: NewPeer): Promise<readonly [name: string, conf: string]> {
   const file = await rig.file(`/api/forage/config/${peer.id}?token=${peer.download_token}`);
   return [attachmentName(file).replace(/\.conf$/, ''), file.text];
@@ -30,14 +31,14 @@ async function download(rig: VpnRig, peer: NewPeer): Promise<readonly [name: str
 
 const cases = [
   {
-    of: 'everything through the tunnel, to an IPv4 endpoint',
+    of: 'all traffic through the tunnel, to an IPv4 endpoint',
     network: { name: 'office', endpoint: wire.server.ipv4, dns: ['10.86.0.1', 'fd86::1'] },
     pools: { ipv4_pool: '10.86.0.0/24', ipv6_pool: 'fd86::/64' },
     server: ['10.86.0.1', 'fd86::1'],
     nameservers: ['10.86.0.1', 'fd86::1'],
   },
   {
-    of: 'its own networks alone, to an IPv6 endpoint',
+    of: 'only the network’s routes through the tunnel, to an IPv6 endpoint',
     network: { name: 'lab', endpoint: wire.server.ipv6, routes: ['10.99.0.0/24', 'fd99::/64'], mtu: 1380 },
     pools: { ipv4_pool: '10.99.0.0/24', ipv6_pool: 'fd99::/64' },
     server: ['10.99.0.1', 'fd99::1'],
@@ -62,7 +63,7 @@ t.test('WireGuard connections', { skip: await skipWithoutNetwork(...wireguardToo
         conf.includes(phone.public_key),
       );
       const server = await wireguardUp(wires.server, network.name, current);
-      t.ok(await silent(addresses[0]), 'without its file the device does not get there');
+      t.ok(await silent(addresses[0]), 'without its file the device does not reach the server');
 
       const [name, conf] = await download(rig, phone);
       const startMs = performance.now();
@@ -70,13 +71,13 @@ t.test('WireGuard connections', { skip: await skipWithoutNetwork(...wireguardToo
       for (const address of addresses) t.ok(await reached(address), `${address} answers`);
       t.comment(`connected after ${Math.round(performance.now() - startMs)} ms`);
       const [, firstS] = [...(await client.latestHandshakes())][0] ?? [];
-      t.ok(firstS !== undefined && firstS > 0, 'the device has had a handshake');
-      t.ok(((await server.latestHandshakes()).get(phone.public_key) ?? 0) > 0, 'and so has the server');
-      t.same(client.nameservers(), nameservers, 'its resolvers are those of the network');
+      t.ok(firstS !== undefined && firstS > 0, 'the device has a handshake');
+      t.ok(((await server.latestHandshakes()).get(phone.public_key) ?? 0) > 0, 'the server has a handshake');
+      t.same(client.nameservers(), nameservers, 'the device uses the resolvers of the network');
 
-      t.test('another peer is added while the connection stands', async (t) => {
+      t.test('adding a peer does not end connections', async (t) => {
         const other = await rig.peer(acme, { name: `laptop-${network.name}`, network: network.name });
-        const more = await serverConfWhere(rig, network.name, 'both are on the server', (text) =>
+        const more = await serverConfWhere(rig, network.name, 'both peers are on the server', (text) =>
           text.includes(other.public_key),
         );
         await server.syncconf(more);
@@ -84,7 +85,7 @@ t.test('WireGuard connections', { skip: await skipWithoutNetwork(...wireguardToo
           [...(await server.latestHandshakes()).keys()].toSorted(),
           [phone.public_key, other.public_key].toSorted(),
         );
-        t.equal((await server.latestHandshakes()).get(phone.public_key), firstS, 'the handshake is still the first');
+        t.equal((await server.latestHandshakes()).get(phone.public_key), firstS, 'there was no second handshake');
         for (const address of addresses) t.ok(await reached(address), `${address} answers`);
       });
 
@@ -104,7 +105,7 @@ t.test('WireGuard connections', { skip: await skipWithoutNetwork(...wireguardToo
         await set(false);
         for (const address of addresses) t.ok(await silent(address), `${address} is silent`);
         await set(true);
-        // A device notices after 15 seconds that its session is gone; a person is quicker.
+        // By itself the device notices after 15 seconds that its session is gone.
         await client.restart();
         for (const address of addresses) t.ok(await reached(address), `${address} answers`);
       });
@@ -114,14 +115,14 @@ t.test('WireGuard connections', { skip: await skipWithoutNetwork(...wireguardToo
         const fewer = await serverConfWhere(
           rig,
           network.name,
-          'the server no longer has it',
+          'the server no longer has the peer',
           (text) => !text.includes(phone.public_key),
         );
         await server.syncconf(fewer);
-        t.notOk((await server.latestHandshakes()).has(phone.public_key), 'the server knows nothing of it');
+        t.notOk((await server.latestHandshakes()).has(phone.public_key), 'the server does not know the peer');
         const before = await client.latestHandshakes();
         for (const address of addresses) t.ok(await silent(address), `${address} is silent`);
-        t.same(await client.latestHandshakes(), before, 'and there is no handshake any more');
+        t.same(await client.latestHandshakes(), before, 'there is no new handshake');
       });
     });
   }

@@ -1,32 +1,27 @@
 /**
- * WireGuard in a namespace, brought up as an operator or a user does: `wg-quick` and a file, in the
- * kernel or in user space.
+ * WireGuard in a namespace, brought up as an operator or a user does, by `wg-quick` with a file. It
+ * runs in the kernel or in user space.
  */
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ToolName } from '../../../dev/fetch/tool-table.ts';
 import type { Joined } from './netns.ts';
 
-/** `wg-quick` guards a default route by nft. */
+/** `wg-quick` needs nft to protect a default route. */
 export const wireguardTools = ['wg', 'wireguard-go', 'nft'] as const satisfies readonly ToolName[];
 
 export interface WireguardEnd {
-  /**
-   * Seconds since 1970 of the last handshake, by the other end's public key; 0 where there was
-   * none.
-   */
+  /** Seconds since 1970 of the last handshake, by the peer's public key; 0 if there was none. */
   latestHandshakes(): Promise<ReadonlyMap<string, number>>;
-  /**
-   * Applies a changed file while connections stand, by the documented line.
-   */
+  /** Applies a changed file by the documented command, without ending connections. */
   syncconf(conf: string): Promise<void>;
-  /** Off and on again, with the same file. */
+  /** Takes the interface down and up again with the same file. */
   restart(): Promise<void>;
   /** The name servers that `wg-quick` set. */
   nameservers(): string[];
 }
 
-/** Brings up the file's interface, which has the file's name, as `wg-quick` does. */
+/** Brings up an interface by `wg-quick`; it has the name of its file. */
 export async function wireguardUp(namespace: Joined, name: string, conf: string): Promise<WireguardEnd> {
   const { folder, programs, must } = namespace;
   const file = join(folder, `${name}.conf`);
