@@ -1,7 +1,7 @@
 /** What is measured of an actors process; docs/metrics.md describes every name. */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { BudgetsOptions } from './retention/budgets.ts';
-import type { Fleet } from './endpoints/host-directory.ts';
+import type { Fleet } from './endpoints/fleet.ts';
 import type { PartitionManager, PartitionManagerObserver } from './membership/partition-manager.ts';
 import type { HostObserver } from './owner.ts';
 import type { PartitionObserver } from './runtime/partition.ts';

@@ -23,7 +23,7 @@ import { ProtocolError, spoken } from '../schemas/wire/version.ts';
 import { serveAsks } from './endpoints/asks.ts';
 import type { Prepared } from './domain/decide.ts';
 import { DirectoryParts, HostDirectory, messagesOf } from './endpoints/directory.ts';
-import { Fleet } from './endpoints/host-directory.ts';
+import { Fleet } from './endpoints/fleet.ts';
 import { createOutbox } from './outbox/outbox.ts';
 import { isJustRevoked, mayEnrol } from './domain/host/decide.ts';
 import { serveHosts, type HostMessage } from './endpoints/hosts.ts';
@@ -33,11 +33,11 @@ import {
   type ManagedPartitionOptions,
 } from './membership/partition-manager.ts';
 import { createJetStreamMemberStore } from './membership/jetstream-member-store.ts';
-import type { OutgoingEffect } from './runtime/group.ts';
+import type { OutgoingEffect } from './runtime/journal/group.ts';
 import { createDomain } from './domain/domain.ts';
 import { createPartitionClient } from '../lib/rpc/partition-client.ts';
 import { serveReads } from './endpoints/reads.ts';
-import { createEventSink, createJetStreamStore } from './runtime/jetstream-store.ts';
+import { createEventSink, createJetStreamStore } from './runtime/store/jetstream-store.ts';
 import type { Partition } from './partition.ts';
 import { Partition as RuntimePartition, type PartitionObserver } from './runtime/partition.ts';
 import { createRevocation, keptForMs, type Accounts } from './revocation.ts';

@@ -4,7 +4,7 @@ import { isNetworkName, type ContainerId, type HostKey, type NetworkName } from 
 import { keys } from '../../schemas/records/buckets.ts';
 import type { Ask } from '../../schemas/wire/asks.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
-import type { OutgoingEvent } from '../runtime/codec.ts';
+import type { OutgoingEvent } from '../runtime/journal/codec.ts';
 import { isSuccess, wholePartition, type Dirt, type Domain, type RecordFormat } from '../runtime/domain.ts';
 import { bodyAgain } from './container/decide.ts';
 import { decideRead, decideWrite, type Prepared } from './decide.ts';

@@ -35,7 +35,7 @@ import { ProtocolError, spoken } from '../../schemas/wire/version.ts';
 import { observe } from '../domain/container/observe.ts';
 import { hostDirtyKey } from '../domain/domain.ts';
 import { desiredOf } from '../domain/desired.ts';
-import type { Fleet } from './host-directory.ts';
+import type { Fleet } from './fleet.ts';
 import { hello } from '../domain/host/decide.ts';
 import { isEnrolled } from '../domain/host/sender.ts';
 import { inParts, partText } from '../../lib/rpc/parts.ts';

@@ -9,7 +9,7 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { MemberId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import { decodeValue, encodeValue } from '../runtime/codec.ts';
+import { decodeValue, encodeValue } from '../runtime/journal/codec.ts';
 import type { Lease } from '../runtime/lease.ts';
 import type { MemberStore } from './member-store.ts';
 

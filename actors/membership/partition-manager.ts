@@ -11,7 +11,7 @@ import { limits } from '../../schemas/limits.ts';
 import type { MemberStore } from './member-store.ts';
 import { Membership } from './membership.ts';
 import { memberFor } from './rendezvous.ts';
-import type { EpochRecord } from '../runtime/epoch.ts';
+import type { EpochRecord } from '../runtime/store/epoch.ts';
 import type { Lease } from '../runtime/lease.ts';
 import type { Partition, PartitionOptions } from '../partition.ts';
 

@@ -8,7 +8,7 @@
 import type { OperationRecord } from '../../schemas/api/container.ts';
 import { isSuccessCode, type ErrorCode, type SuccessCode } from '../../schemas/errors.ts';
 import type { ReadAsk, RecentAsk, WriteAsk } from '../../schemas/wire/asks.ts';
-import type { OutgoingEvent } from './codec.ts';
+import type { OutgoingEvent } from './journal/codec.ts';
 
 /** The domain's own types, which the runtime hands on without looking into them. */
 export interface DomainTypes {

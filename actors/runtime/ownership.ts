@@ -12,16 +12,16 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Slices } from '../../lib/slices.ts';
 import { limits } from '../../schemas/limits.ts';
-import { startCheckpointer, type Checkpointer } from './checkpoint.ts';
-import { Commits } from './commits.ts';
+import { startCheckpointer, type Checkpointer } from './journal/checkpoint.ts';
+import { Commits } from './journal/commits.ts';
 import type { Domain, DomainTypes, Memory } from './domain.ts';
-import { moveEpoch, type EpochRecord, type MovableFrom } from './epoch.ts';
-import type { Group } from './group.ts';
+import { moveEpoch, type EpochRecord, type MovableFrom } from './store/epoch.ts';
+import type { Group } from './journal/group.ts';
 import type { Lease } from './lease.ts';
-import { LoadError, loading, type Loaded } from './load.ts';
+import { LoadError, loading, type Loaded } from './journal/load.ts';
 import { Operations } from './operations.ts';
-import { EventOutbox } from './event-outbox.ts';
-import type { EventSink, Store, WriteOutcome } from './store.ts';
+import { EventOutbox } from './events/event-outbox.ts';
+import type { EventSink, Store, WriteOutcome } from './store/store.ts';
 
 export interface OwnershipOptions<D extends DomainTypes> {
   readonly number: number;

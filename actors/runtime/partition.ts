@@ -14,7 +14,7 @@ import { errorBody } from '../../schemas/errors.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Ask, ReadAsk, WriteAsk } from '../../schemas/wire/asks.ts';
 import { notOwner, type AnswerCode } from '../../schemas/wire/codec.ts';
-import { encodeValue } from './codec.ts';
+import { encodeValue } from './journal/codec.ts';
 import {
   isEmpty,
   isSuccess,
@@ -25,12 +25,12 @@ import {
   type Reply,
   type Turn,
 } from './domain.ts';
-import type { EpochRecord } from './epoch.ts';
-import type { Group, OutgoingEffect, Waiter } from './group.ts';
+import type { EpochRecord } from './store/epoch.ts';
+import type { Group, OutgoingEffect, Waiter } from './journal/group.ts';
 import type { Lease } from './lease.ts';
 import type { KnownOperation } from './operations.ts';
 import { causeOf, Ownership, type OwnershipObserver, type Serving } from './ownership.ts';
-import type { EventSink, Store } from './store.ts';
+import type { EventSink, Store } from './store/store.ts';
 
 export interface PartitionOptions<D extends DomainTypes> {
   readonly number: number;

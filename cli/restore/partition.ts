@@ -2,9 +2,9 @@
 import { randomUUID } from 'node:crypto';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { records } from '../../actors/domain/domain.ts';
-import { createJetStreamStore } from '../../actors/runtime/jetstream-store.ts';
-import { LoadError, readPartition } from '../../actors/runtime/load.ts';
-import type { Store } from '../../actors/runtime/store.ts';
+import { createJetStreamStore } from '../../actors/runtime/store/jetstream-store.ts';
+import { LoadError, readPartition } from '../../actors/runtime/journal/load.ts';
+import type { Store } from '../../actors/runtime/store/store.ts';
 import { sleep } from '../../lib/backoff.ts';
 import { buckets } from '../../schemas/records/buckets.ts';
 import { BackupError } from '../backup/error.ts';

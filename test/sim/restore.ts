@@ -9,7 +9,7 @@ import { bucketStream, buckets, streams } from '../../schemas/records/buckets.ts
 import { restoredCluster, type Cluster } from '../../schemas/records/cluster.ts';
 import type { Event } from '../../schemas/api/event.ts';
 import type { Random } from '../actors/support/random.ts';
-import type { Connection, Nats } from './nats.ts';
+import type { Connection, Nats } from './world/nats.ts';
 
 /** By stream, how many of its messages were saved. */
 export type Backup = ReadonlyMap<string, number>;

@@ -8,7 +8,7 @@ import t from 'tap';
 import { decideWrite } from '../../../actors/domain/decide.ts';
 import { desiredOf } from '../../../actors/domain/desired.ts';
 import { observe } from '../../../actors/domain/container/observe.ts';
-import { Fleet } from '../../../actors/endpoints/host-directory.ts';
+import { Fleet } from '../../../actors/endpoints/fleet.ts';
 import { directoryEntry } from '../../../actors/domain/host/decide.ts';
 import { PartitionState, amountsOf } from '../../../actors/domain/state.ts';
 import { expired, sweep } from '../../../actors/domain/sweep.ts';

@@ -4,7 +4,7 @@
  */
 import t from 'tap';
 import { DirectoryParts, HostDirectory, messagesOf } from '../../../actors/endpoints/directory.ts';
-import { Fleet } from '../../../actors/endpoints/host-directory.ts';
+import { Fleet } from '../../../actors/endpoints/fleet.ts';
 import { systemClock } from '../../../lib/clock.ts';
 import { runAtOnce } from '../../../lib/slices.ts';
 import type { HostView } from '../../../schemas/api/host.ts';

@@ -1,11 +1,11 @@
 /** The partition runtime over a bucket in memory, where a commit can be held and let go. */
 import t from 'tap';
-import { takeBatch } from '../../../actors/runtime/checkpoint.ts';
-import { eventMessages } from '../../../actors/runtime/event-outbox.ts';
-import type { JournalEntry } from '../../../actors/runtime/codec.ts';
+import { takeBatch } from '../../../actors/runtime/journal/checkpoint.ts';
+import { eventMessages } from '../../../actors/runtime/events/event-outbox.ts';
+import type { JournalEntry } from '../../../actors/runtime/journal/codec.ts';
 import { hostDirtyKey } from '../../../actors/domain/domain.ts';
 import type { Partition } from '../../../actors/partition.ts';
-import type { Store, WriteOutcome } from '../../../actors/runtime/store.ts';
+import type { Store, WriteOutcome } from '../../../actors/runtime/store/store.ts';
 import { noChanges, type Changes } from '../../../actors/domain/turn.ts';
 import { sleep } from '../../../lib/backoff.ts';
 import { systemClock } from '../../../lib/clock.ts';

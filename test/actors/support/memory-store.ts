@@ -6,7 +6,7 @@
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import { keys } from '../../../schemas/records/buckets.ts';
-import type { EventSink, Store, StoreWrite, StoredValue, WriteOutcome } from '../../../actors/runtime/store.ts';
+import type { EventSink, Store, StoreWrite, StoredValue, WriteOutcome } from '../../../actors/runtime/store/store.ts';
 import type { Random } from './random.ts';
 
 export class MemoryBucket {

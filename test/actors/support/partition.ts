@@ -1,6 +1,6 @@
 /** A partition over any store, asked by function calls. */
 import { randomUUID } from 'node:crypto';
-import { Fleet } from '../../../actors/endpoints/host-directory.ts';
+import { Fleet } from '../../../actors/endpoints/fleet.ts';
 import { createDomain, type DomainOptions } from '../../../actors/domain/domain.ts';
 import type { Partition, PartitionOptions } from '../../../actors/partition.ts';
 import { Partition as RuntimePartition } from '../../../actors/runtime/partition.ts';

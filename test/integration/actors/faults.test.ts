@@ -5,14 +5,14 @@
 import { randomUUID } from 'node:crypto';
 import t, { type Test } from 'tap';
 import { Registry } from 'prom-client';
-import { Fleet } from '../../../actors/endpoints/host-directory.ts';
+import { Fleet } from '../../../actors/endpoints/fleet.ts';
 import { createObserver } from '../../../actors/metrics.ts';
-import { encodeValue } from '../../../actors/runtime/codec.ts';
-import { createEventSink, createJetStreamStore } from '../../../actors/runtime/jetstream-store.ts';
+import { encodeValue } from '../../../actors/runtime/journal/codec.ts';
+import { createEventSink, createJetStreamStore } from '../../../actors/runtime/store/jetstream-store.ts';
 import type { Partition } from '../../../actors/partition.ts';
 import { Partition as RuntimePartition } from '../../../actors/runtime/partition.ts';
 import { createDomain } from '../../../actors/domain/domain.ts';
-import type { Store, WriteOutcome } from '../../../actors/runtime/store.ts';
+import type { Store, WriteOutcome } from '../../../actors/runtime/store/store.ts';
 import { sleep, within } from '../../../lib/backoff.ts';
 import { createSlices } from '../../../lib/slices.ts';
 import { systemClock } from '../../../lib/clock.ts';

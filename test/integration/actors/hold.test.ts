@@ -4,9 +4,9 @@
  */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
-import { encodeValue } from '../../../actors/runtime/codec.ts';
-import { createJetStreamStore } from '../../../actors/runtime/jetstream-store.ts';
-import type { StoreWrite } from '../../../actors/runtime/store.ts';
+import { encodeValue } from '../../../actors/runtime/journal/codec.ts';
+import { createJetStreamStore } from '../../../actors/runtime/store/jetstream-store.ts';
+import type { StoreWrite } from '../../../actors/runtime/store/store.ts';
 import { within } from '../../../lib/backoff.ts';
 import { buckets, keys } from '../../../schemas/records/buckets.ts';
 import { limits } from '../../../schemas/limits.ts';

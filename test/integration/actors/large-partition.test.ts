@@ -3,9 +3,9 @@
  */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
-import { encodeValue } from '../../../actors/runtime/codec.ts';
-import { createJetStreamStore } from '../../../actors/runtime/jetstream-store.ts';
-import type { StoreWrite } from '../../../actors/runtime/store.ts';
+import { encodeValue } from '../../../actors/runtime/journal/codec.ts';
+import { createJetStreamStore } from '../../../actors/runtime/store/jetstream-store.ts';
+import type { StoreWrite } from '../../../actors/runtime/store/store.ts';
 import { recordKey } from '../../../actors/domain/state.ts';
 import { sleep } from '../../../lib/backoff.ts';
 import { buckets } from '../../../schemas/records/buckets.ts';

@@ -10,9 +10,9 @@ import { createJetStreamMemberStore } from '../../../actors/membership/jetstream
 import type { MemberStore } from '../../../actors/membership/member-store.ts';
 import { Membership } from '../../../actors/membership/membership.ts';
 import { memberFor } from '../../../actors/membership/rendezvous.ts';
-import { decodeValue } from '../../../actors/runtime/codec.ts';
-import type { EpochRecord } from '../../../actors/runtime/epoch.ts';
-import { createJetStreamStore } from '../../../actors/runtime/jetstream-store.ts';
+import { decodeValue } from '../../../actors/runtime/journal/codec.ts';
+import type { EpochRecord } from '../../../actors/runtime/store/epoch.ts';
+import { createJetStreamStore } from '../../../actors/runtime/store/jetstream-store.ts';
 import { sleep } from '../../../lib/backoff.ts';
 import { systemClock, type Clock } from '../../../lib/clock.ts';
 import { buckets } from '../../../schemas/records/buckets.ts';

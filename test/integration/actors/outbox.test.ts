@@ -6,7 +6,7 @@ import t, { type Test } from 'tap';
 import { askOf, batchesOf, createOutbox, outboxOf, outcomeOf } from '../../../actors/outbox/outbox.ts';
 import type { PartitionClient } from '../../../lib/rpc/partition-client.ts';
 import type { Partition } from '../../../actors/partition.ts';
-import type { Store, WriteOutcome } from '../../../actors/runtime/store.ts';
+import type { Store, WriteOutcome } from '../../../actors/runtime/store/store.ts';
 import { sleep } from '../../../lib/backoff.ts';
 import { systemClock, type Clock } from '../../../lib/clock.ts';
 import { keys } from '../../../schemas/records/buckets.ts';

@@ -3,7 +3,7 @@
  * and what is too old.
  */
 import t, { type Test } from 'tap';
-import { Fleet } from '../../../actors/endpoints/host-directory.ts';
+import { Fleet } from '../../../actors/endpoints/fleet.ts';
 import { serveAsks } from '../../../actors/endpoints/asks.ts';
 import { serveHosts } from '../../../actors/endpoints/hosts.ts';
 import { serveReads } from '../../../actors/endpoints/reads.ts';

@@ -7,7 +7,7 @@ import { jetstreamManager } from '@nats-io/jetstream';
 import t, { type Test } from 'tap';
 import { joinCluster } from '../../../actors/cluster.ts';
 import { compareAndSet } from '../../../lib/nats/kv-keys.ts';
-import { encodeEntry, encodeValue } from '../../../actors/runtime/codec.ts';
+import { encodeEntry, encodeValue } from '../../../actors/runtime/journal/codec.ts';
 import { backUpCluster } from '../../../cli/backup/cluster.ts';
 import { readBackup, savedStreams, type Manifest } from '../../../cli/backup/folder.ts';
 import { api, restoreStream, saveStream, streamInfo } from '../../../cli/backup/stream.ts';

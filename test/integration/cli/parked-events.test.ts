@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import t from 'tap';
 import { joinCluster } from '../../../actors/cluster.ts';
-import { createJetStreamStore } from '../../../actors/runtime/jetstream-store.ts';
+import { createJetStreamStore } from '../../../actors/runtime/store/jetstream-store.ts';
 import { backUpCluster } from '../../../cli/backup/cluster.ts';
 import { api, streamInfo } from '../../../cli/backup/stream.ts';
 import { restoreCluster } from '../../../cli/restore/cluster.ts';

@@ -6,17 +6,17 @@
  * serves. A load is long work, so it is a generator, which yields after every value
  * (lib/slices.ts).
  */
-import { keys } from '../../schemas/records/buckets.ts';
-import type { OperationRecord } from '../../schemas/api/container.ts';
-import { limits } from '../../schemas/limits.ts';
-import { runAtOnce, sorting } from '../../lib/slices.ts';
-import type { ClockReading } from '../../lib/cautious-clock.ts';
+import { keys } from '../../../schemas/records/buckets.ts';
+import type { OperationRecord } from '../../../schemas/api/container.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { runAtOnce, sorting } from '../../../lib/slices.ts';
+import type { ClockReading } from '../../../lib/cautious-clock.ts';
 import type { StoredClock } from './checkpoint.ts';
 import { decodeEntry, decodeValue, type JournalEntry } from './codec.ts';
 import { RecordsDigest, type StoredDigest } from './digest.ts';
-import type { RecordFormat } from './domain.ts';
-import type { EntryEvents, ParkedEvents } from './event-outbox.ts';
-import type { StoredValue } from './store.ts';
+import type { RecordFormat } from '../domain.ts';
+import type { EntryEvents, ParkedEvents } from '../events/event-outbox.ts';
+import type { StoredValue } from '../store/store.ts';
 
 export interface Loaded<R> {
   /** In the order in which memory takes them. */

@@ -2,11 +2,11 @@
  * Taking a partition and giving it away: its epoch key is moved by compare-and-set, and the new
  * revision fences every former owner.
  */
-import { backoffMs, sleep } from '../../lib/backoff.ts';
-import type { MemberId } from '../../schemas/ids.ts';
-import { decodeValue, encodeValue } from './codec.ts';
+import { backoffMs, sleep } from '../../../lib/backoff.ts';
+import type { MemberId } from '../../../schemas/ids.ts';
+import { decodeValue, encodeValue } from '../journal/codec.ts';
 import type { Store } from './store.ts';
-import { limits } from '../../schemas/limits.ts';
+import { limits } from '../../../schemas/limits.ts';
 
 export interface EpochRecord {
   /** Of this taking alone: tells our own compare-and-set, whose answer was lost, from another's. */

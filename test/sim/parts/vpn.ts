@@ -2,20 +2,20 @@
  * Peers of VPN networks in virtual time: clients that make, change and remove them, and what must
  * hold in the end.
  */
-import { PartitionState } from '../../actors/domain/state.ts';
-import { records as recordFormat } from '../../actors/domain/domain.ts';
-import { readPartition } from '../../actors/runtime/load.ts';
-import { createJetStreamStore } from '../../actors/runtime/jetstream-store.ts';
-import { sleep } from '../../lib/backoff.ts';
+import { PartitionState } from '../../../actors/domain/state.ts';
+import { records as recordFormat } from '../../../actors/domain/domain.ts';
+import { readPartition } from '../../../actors/runtime/journal/load.ts';
+import { createJetStreamStore } from '../../../actors/runtime/store/jetstream-store.ts';
+import { sleep } from '../../../lib/backoff.ts';
 import type { NatsConnection } from '@nats-io/transport-node';
-import { buckets } from '../../schemas/records/buckets.ts';
-import type { OperationId, PeerId, TenantId } from '../../schemas/ids.ts';
-import type { Reservation } from '../../schemas/api/network.ts';
-import { partitionOf } from '../../schemas/wire/subjects.ts';
-import type { Random } from '../actors/support/random.ts';
-import { noLedger } from '../actors/support/records.ts';
-import { certificate, home, keysOf, madeNetwork, madePeer } from '../actors/support/vpn.ts';
-import type { PeerKeys } from '../../schemas/api/peer.ts';
+import { buckets } from '../../../schemas/records/buckets.ts';
+import type { OperationId, PeerId, TenantId } from '../../../schemas/ids.ts';
+import type { Reservation } from '../../../schemas/api/network.ts';
+import { partitionOf } from '../../../schemas/wire/subjects.ts';
+import type { Random } from '../../actors/support/random.ts';
+import { noLedger } from '../../actors/support/records.ts';
+import { certificate, home, keysOf, madeNetwork, madePeer } from '../../actors/support/vpn.ts';
+import type { PeerKeys } from '../../../schemas/api/peer.ts';
 import type { Gateway } from './gateway.ts';
 
 // A seed is a run: nothing here may differ from one run to the next.

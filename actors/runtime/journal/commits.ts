@@ -3,15 +3,15 @@
  * flight at a time, and whoever waits for a commit is told when it is settled (invariant A3).
  * Another epoch has another of these, so that a late answer to a former one touches nothing.
  */
-import { sleep } from '../../lib/backoff.ts';
-import type { CautiousClock } from '../../lib/cautious-clock.ts';
-import type { Clock } from '../../lib/clock.ts';
-import { keys } from '../../schemas/records/buckets.ts';
-import { limits } from '../../schemas/limits.ts';
+import { sleep } from '../../../lib/backoff.ts';
+import type { CautiousClock } from '../../../lib/cautious-clock.ts';
+import type { Clock } from '../../../lib/clock.ts';
+import { keys } from '../../../schemas/records/buckets.ts';
+import { limits } from '../../../schemas/limits.ts';
 import type { Checkpointer } from './checkpoint.ts';
 import { DirtyKeys, Group, type Waiter } from './group.ts';
-import type { EventOutbox } from './event-outbox.ts';
-import type { Store, WriteOutcome } from './store.ts';
+import type { EventOutbox } from '../events/event-outbox.ts';
+import type { Store, WriteOutcome } from '../store/store.ts';
 
 export interface CommitsOptions<Effect extends object> {
   readonly store: Store;

@@ -11,17 +11,17 @@
  * committed and not published, and those that were published a moment ago, since any replica
  * answers a read and one may lag (ADR 12).
  */
-import { backoffMs, sleep } from '../../lib/backoff.ts';
-import type { Clock } from '../../lib/clock.ts';
-import { keys } from '../../schemas/records/buckets.ts';
-import { compareEvents, type Event } from '../../schemas/api/event.ts';
-import type { TenantId } from '../../schemas/ids.ts';
-import { limits } from '../../schemas/limits.ts';
-import type { RecentEvents } from '../../schemas/wire/answers.ts';
-import type { RecentAsk } from '../../schemas/wire/asks.ts';
-import { tenantOfEventSubject } from '../../schemas/wire/subjects.ts';
-import { encodeValue, eventBytes, type OutgoingEvent } from './codec.ts';
-import type { EventSink, StoreWrite, StoredEvent } from './store.ts';
+import { backoffMs, sleep } from '../../../lib/backoff.ts';
+import type { Clock } from '../../../lib/clock.ts';
+import { keys } from '../../../schemas/records/buckets.ts';
+import { compareEvents, type Event } from '../../../schemas/api/event.ts';
+import type { TenantId } from '../../../schemas/ids.ts';
+import { limits } from '../../../schemas/limits.ts';
+import type { RecentEvents } from '../../../schemas/wire/answers.ts';
+import type { RecentAsk } from '../../../schemas/wire/asks.ts';
+import { tenantOfEventSubject } from '../../../schemas/wire/subjects.ts';
+import { encodeValue, eventBytes, type OutgoingEvent } from '../journal/codec.ts';
+import type { EventSink, StoreWrite, StoredEvent } from '../store/store.ts';
 
 /** The events of one journal entry. */
 export interface EntryEvents {

@@ -1,7 +1,7 @@
 /** The host directory: which messages count, and what is made of silence. */
 import t from 'tap';
 import { HostDirectory } from '../../../actors/endpoints/directory.ts';
-import { Fleet } from '../../../actors/endpoints/host-directory.ts';
+import { Fleet } from '../../../actors/endpoints/fleet.ts';
 import { directoryEntry, hostView } from '../../../actors/domain/host/decide.ts';
 import { sweep } from '../../../actors/domain/sweep.ts';
 import { noChanges } from '../../../actors/domain/turn.ts';

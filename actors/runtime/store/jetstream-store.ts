@@ -5,10 +5,10 @@
  * error, which tells a fenced write from an unknown one.
  */
 import { headers, type Msg, type MsgHdrs, type NatsConnection } from '@nats-io/transport-node';
-import { readStream } from '../../lib/nats/direct-reads.ts';
-import { limits } from '../../schemas/limits.ts';
-import { bucketPrefix, bucketStream, keys } from '../../schemas/records/buckets.ts';
-import { backoffMs, sleep } from '../../lib/backoff.ts';
+import { readStream } from '../../../lib/nats/direct-reads.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { bucketPrefix, bucketStream, keys } from '../../../schemas/records/buckets.ts';
+import { backoffMs, sleep } from '../../../lib/backoff.ts';
 import {
   StoreError,
   checkInFlight,
@@ -19,7 +19,7 @@ import {
   wrongLastSequence,
   decodeAck,
   type PublishAck,
-} from '../../lib/nats/kv-keys.ts';
+} from '../../../lib/nats/kv-keys.ts';
 import type { EventSink, Store, StoreWrite, StoredEvent, StoredValue, WriteOutcome } from './store.ts';
 
 const expectedSequenceSubject = 'Nats-Expected-Last-Subject-Sequence-Subject';

@@ -1,12 +1,12 @@
 /** A lease across a pause: what was answered before it counts from when it was asked. */
 import t from 'tap';
-import { Membership } from '../../actors/membership/membership.ts';
-import type { MemberStore } from '../../actors/membership/member-store.ts';
-import { sleep } from '../../lib/backoff.ts';
-import type { MemberId } from '../../schemas/ids.ts';
-import { limits } from '../../schemas/limits.ts';
-import { quietLog } from '../actors/support.ts';
-import { World } from './time.ts';
+import { Membership } from '../../../actors/membership/membership.ts';
+import type { MemberStore } from '../../../actors/membership/member-store.ts';
+import { sleep } from '../../../lib/backoff.ts';
+import type { MemberId } from '../../../schemas/ids.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { quietLog } from '../support.ts';
+import { World } from '../../sim/world/time.ts';
 
 t.test('a renewal that was answered during a pause is worth nothing after it', async (t) => {
   const world = new World();

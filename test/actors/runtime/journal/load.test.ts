@@ -3,28 +3,28 @@
  * or short.
  */
 import t from 'tap';
-import { batchWrites } from '../../../actors/runtime/checkpoint.ts';
+import { batchWrites } from '../../../../actors/runtime/journal/checkpoint.ts';
 import {
   decodeEntry,
   decodeValue,
   encodeEntry,
   encodeValue,
   type JournalEntry,
-} from '../../../actors/runtime/codec.ts';
-import { records } from '../../../actors/domain/domain.ts';
-import { RecordsDigest } from '../../../actors/runtime/digest.ts';
-import { LoadError, readPartition } from '../../../actors/runtime/load.ts';
-import type { EntryEvents } from '../../../actors/runtime/event-outbox.ts';
-import { recordKey } from '../../../actors/domain/state.ts';
-import { keys } from '../../../schemas/records/buckets.ts';
-import type { ContainerRecord } from '../../../schemas/api/container.ts';
-import type { Event } from '../../../schemas/api/event.ts';
-import { limits } from '../../../schemas/limits.ts';
-import { defaultTenant } from '../../../schemas/api/tenant.ts';
-import { containerId, operation, specOf } from '../support.ts';
-import { createRandom } from '../support/random.ts';
-import { MemoryBucket } from '../support/memory-store.ts';
-import { acme, container, h1, hostRecord } from '../support/records.ts';
+} from '../../../../actors/runtime/journal/codec.ts';
+import { records } from '../../../../actors/domain/domain.ts';
+import { RecordsDigest } from '../../../../actors/runtime/journal/digest.ts';
+import { LoadError, readPartition } from '../../../../actors/runtime/journal/load.ts';
+import type { EntryEvents } from '../../../../actors/runtime/events/event-outbox.ts';
+import { recordKey } from '../../../../actors/domain/state.ts';
+import { keys } from '../../../../schemas/records/buckets.ts';
+import type { ContainerRecord } from '../../../../schemas/api/container.ts';
+import type { Event } from '../../../../schemas/api/event.ts';
+import { limits } from '../../../../schemas/limits.ts';
+import { defaultTenant } from '../../../../schemas/api/tenant.ts';
+import { containerId, operation, specOf } from '../../support.ts';
+import { createRandom } from '../../support/random.ts';
+import { MemoryBucket } from '../../support/memory-store.ts';
+import { acme, container, h1, hostRecord } from '../../support/records.ts';
 
 const outcome = () => ({
   op: operation(),

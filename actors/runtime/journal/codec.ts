@@ -4,9 +4,9 @@
  * unnoticed; a record that does not match is quarantined.
  */
 import { crc32 } from 'node:zlib';
-import type { ClockReading } from '../../lib/cautious-clock.ts';
-import type { OperationRecord } from '../../schemas/api/container.ts';
-import type { Event } from '../../schemas/api/event.ts';
+import type { ClockReading } from '../../../lib/cautious-clock.ts';
+import type { OperationRecord } from '../../../schemas/api/container.ts';
+import type { Event } from '../../../schemas/api/event.ts';
 
 const formatVersion = '1';
 

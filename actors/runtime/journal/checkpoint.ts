@@ -5,16 +5,16 @@
  * (outbox.ts), so an event is as durable as the state that it tells of; a crash between the two
  * publishes them again under the same ids.
  */
-import { keys } from '../../schemas/records/buckets.ts';
-import type { OperationRecord } from '../../schemas/api/container.ts';
-import { limits } from '../../schemas/limits.ts';
-import { sleep } from '../../lib/backoff.ts';
-import { noReading, type CautiousClock, type ClockReading } from '../../lib/cautious-clock.ts';
-import type { Clock } from '../../lib/clock.ts';
+import { keys } from '../../../schemas/records/buckets.ts';
+import type { OperationRecord } from '../../../schemas/api/container.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { sleep } from '../../../lib/backoff.ts';
+import { noReading, type CautiousClock, type ClockReading } from '../../../lib/cautious-clock.ts';
+import type { Clock } from '../../../lib/clock.ts';
 import { encodeValue, eventBytes, operationBytes, type JournalEntry } from './codec.ts';
 import type { RecordsDigest } from './digest.ts';
-import type { EventOutbox } from './event-outbox.ts';
-import type { Store, StoreWrite, WriteOutcome } from './store.ts';
+import type { EventOutbox } from '../events/event-outbox.ts';
+import type { Store, StoreWrite, WriteOutcome } from '../store/store.ts';
 
 export interface Checkpointer {
   /** The number of the last entry whose values are in their own keys. */

@@ -1,8 +1,8 @@
 /** Moving one's own epoch when it is read from a leader that is cut off. */
 import t from 'tap';
-import { moveEpoch, type EpochRecord } from '../../../actors/runtime/epoch.ts';
-import type { MemberId } from '../../../schemas/ids.ts';
-import { MemoryBucket, createMemoryStore } from '../support/memory-store.ts';
+import { moveEpoch, type EpochRecord } from '../../../../actors/runtime/store/epoch.ts';
+import type { MemberId } from '../../../../schemas/ids.ts';
+import { MemoryBucket, createMemoryStore } from '../../support/memory-store.ts';
 
 t.test('what was there before one’s own epoch is no reason to take it for lost', async (t) => {
   const bucket = new MemoryBucket();

@@ -2,11 +2,11 @@
  * A group: everything that the turns since the last commit changed, to be written in one journal
  * entry with one fsync. And the output gate (invariant A3): what is dirty, and until which commit.
  */
-import type { ClockReading } from '../../lib/cautious-clock.ts';
-import { limits } from '../../schemas/limits.ts';
-import type { OperationRecord } from '../../schemas/api/container.ts';
+import type { ClockReading } from '../../../lib/cautious-clock.ts';
+import { limits } from '../../../schemas/limits.ts';
+import type { OperationRecord } from '../../../schemas/api/container.ts';
 import { encodeEntry, eventBytes, operationBytes, type Change, type OutgoingEvent } from './codec.ts';
-import type { Dirt } from './domain.ts';
+import type { Dirt } from '../domain.ts';
 
 /**
  * Waits for a commit. `settled(false)`: the commit's outcome is unknown or it was refused; run the

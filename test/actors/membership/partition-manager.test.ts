@@ -1,17 +1,17 @@
 /** Which partitions a process goes on trying to load, in virtual time. */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
-import { PartitionManager } from '../../actors/membership/partition-manager.ts';
-import type { MemberStore } from '../../actors/membership/member-store.ts';
-import { encodeValue } from '../../actors/runtime/codec.ts';
-import type { Store } from '../../actors/runtime/store.ts';
-import { keys } from '../../schemas/records/buckets.ts';
-import type { MemberId } from '../../schemas/ids.ts';
-import { limits } from '../../schemas/limits.ts';
-import { quietLog } from '../actors/support.ts';
-import { createMemorySink, createMemoryStore, MemoryBucket } from '../actors/support/memory-store.ts';
-import { createPartition } from '../actors/support/partition.ts';
-import { World } from './time.ts';
+import { PartitionManager } from '../../../actors/membership/partition-manager.ts';
+import type { MemberStore } from '../../../actors/membership/member-store.ts';
+import { encodeValue } from '../../../actors/runtime/journal/codec.ts';
+import type { Store } from '../../../actors/runtime/store/store.ts';
+import { keys } from '../../../schemas/records/buckets.ts';
+import type { MemberId } from '../../../schemas/ids.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { quietLog } from '../support.ts';
+import { createMemorySink, createMemoryStore, MemoryBucket } from '../support/memory-store.ts';
+import { createPartition } from '../support/partition.ts';
+import { World } from '../../sim/world/time.ts';
 
 /** Members in memory. Others are what the test writes. */
 function createMembers() {

@@ -3,18 +3,18 @@
  * engine that is a map. What an agent remembers is lost when it starts again; what its engine has
  * is not.
  */
-import { createWorkload } from '../../host-agent/workload/workload.ts';
-import { emptyDesired, type DesiredSet } from '../../host-agent/workload/desired.ts';
-import { noOrphans, type OrphanState } from '../../host-agent/workload/orphans.ts';
-import { sync, type SyncResult, type SyncTarget } from '../../host-agent/control-plane/sync.ts';
-import { sleep } from '../../lib/backoff.ts';
-import type { ContainerId, HostKey, TenantId } from '../../schemas/ids.ts';
-import type { HelloAnswer, ReportAnswer, ReportItem } from '../../schemas/wire/host.ts';
-import { partitionOf, subjects } from '../../schemas/wire/subjects.ts';
-import { agentOf, quietLog } from '../actors/support.ts';
-import { observation } from '../actors/support/records.ts';
-import type { Connection, Nats } from './nats.ts';
-import type { Process, World } from './time.ts';
+import { createWorkload } from '../../../host-agent/workload/workload.ts';
+import { emptyDesired, type DesiredSet } from '../../../host-agent/workload/desired.ts';
+import { noOrphans, type OrphanState } from '../../../host-agent/workload/orphans.ts';
+import { sync, type SyncResult, type SyncTarget } from '../../../host-agent/control-plane/sync.ts';
+import { sleep } from '../../../lib/backoff.ts';
+import type { ContainerId, HostKey, TenantId } from '../../../schemas/ids.ts';
+import type { HelloAnswer, ReportAnswer, ReportItem } from '../../../schemas/wire/host.ts';
+import { partitionOf, subjects } from '../../../schemas/wire/subjects.ts';
+import { agentOf, quietLog } from '../../actors/support.ts';
+import { observation } from '../../actors/support/records.ts';
+import type { Connection, Nats } from '../world/nats.ts';
+import type { Process, World } from '../world/time.ts';
 
 /** What the engine has of a container. */
 export interface Running {

@@ -2,19 +2,23 @@
  * Events while the stream EVENTS is away: writes go on, nothing is lost, and what waits is bounded.
  */
 import t from 'tap';
-import { throttleMs } from '../../../actors/runtime/commits.ts';
-import { EventOutbox, type EntryEvents, type EventOutboxOptions } from '../../../actors/runtime/event-outbox.ts';
-import type { EventSink } from '../../../actors/runtime/store.ts';
-import { sleep } from '../../../lib/backoff.ts';
-import { systemClock } from '../../../lib/clock.ts';
-import { runAtOnce } from '../../../lib/slices.ts';
-import { compareEvents, type Event } from '../../../schemas/api/event.ts';
-import { limits } from '../../../schemas/limits.ts';
-import type { RecentEvents } from '../../../schemas/wire/answers.ts';
-import { until } from '../../support/until.ts';
-import { containerId, operation, specOf, tenantId } from '../support.ts';
-import { createPartition, readOf, writeOf } from '../support/partition.ts';
-import { createMemorySink, createMemoryStore, MemoryBucket, type Told } from '../support/memory-store.ts';
+import { throttleMs } from '../../../../actors/runtime/journal/commits.ts';
+import {
+  EventOutbox,
+  type EntryEvents,
+  type EventOutboxOptions,
+} from '../../../../actors/runtime/events/event-outbox.ts';
+import type { EventSink } from '../../../../actors/runtime/store/store.ts';
+import { sleep } from '../../../../lib/backoff.ts';
+import { systemClock } from '../../../../lib/clock.ts';
+import { runAtOnce } from '../../../../lib/slices.ts';
+import { compareEvents, type Event } from '../../../../schemas/api/event.ts';
+import { limits } from '../../../../schemas/limits.ts';
+import type { RecentEvents } from '../../../../schemas/wire/answers.ts';
+import { until } from '../../../support/until.ts';
+import { containerId, operation, specOf, tenantId } from '../../support.ts';
+import { createPartition, readOf, writeOf } from '../../support/partition.ts';
+import { createMemorySink, createMemoryStore, MemoryBucket, type Told } from '../../support/memory-store.ts';
 
 const tenant = tenantId('acme');
 

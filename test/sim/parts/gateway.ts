@@ -2,12 +2,12 @@
  * A gateway in virtual time: its own coalescer, and clients whose requests it carries and who write
  * down what they heard.
  */
-import { Answers } from '../../lib/nats/answers.ts';
-import { Coalescer, type LaneKind, type Outcome, type Question } from '../../lib/rpc/coalescer.ts';
-import { sleep } from '../../lib/backoff.ts';
-import type { ContainerId, OperationId, TenantId } from '../../schemas/ids.ts';
-import { quietLog, specOf } from '../actors/support.ts';
-import type { Random } from '../actors/support/random.ts';
+import { Answers } from '../../../lib/nats/answers.ts';
+import { Coalescer, type LaneKind, type Outcome, type Question } from '../../../lib/rpc/coalescer.ts';
+import { sleep } from '../../../lib/backoff.ts';
+import type { ContainerId, OperationId, TenantId } from '../../../schemas/ids.ts';
+import { quietLog, specOf } from '../../actors/support.ts';
+import type { Random } from '../../actors/support/random.ts';
 import {
   seenOf,
   type Amounts,
@@ -15,9 +15,9 @@ import {
   type Operation,
   type Request,
   type Result,
-} from '../faults/check/history.ts';
-import type { Nats } from './nats.ts';
-import type { Process, World } from './time.ts';
+} from '../../faults/check/history.ts';
+import type { Nats } from '../world/nats.ts';
+import type { Process, World } from '../world/time.ts';
 
 export interface GatewayOptions {
   readonly world: World;
