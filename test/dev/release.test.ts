@@ -6,7 +6,7 @@ import t from 'tap';
 import { packPrograms, unpackPrograms } from '../../dev/release/programs.ts';
 import { temporaryFolder } from '../support/folder.ts';
 
-t.test('the programs of a commit become the same archive each time, and run from it', async (t) => {
+t.test('packing a commit twice gives the same archive, and its programs run', async (t) => {
   const folder = temporaryFolder(t);
   const repository = join(folder, 'repository');
   const git = (...args: string[]): string =>
@@ -32,7 +32,7 @@ t.test('the programs of a commit become the same archive each time, and run from
   const archive = await packPrograms(repository, commit);
   git('commit', '-q', '--allow-empty', '-m', 'two');
   write('lib/word.ts', 'export const word = "changed since";\n');
-  t.ok(archive.equals(await packPrograms(repository, commit)), 'same bytes');
+  t.ok(archive.equals(await packPrograms(repository, commit)), 'both archives have the same bytes');
 
   const file = join(folder, '7.0.0.tar.gz');
   writeFileSync(file, archive);
@@ -40,7 +40,7 @@ t.test('the programs of a commit become the same archive each time, and run from
   await unpackPrograms(file, release);
   await unpackPrograms(file, release);
   const main = join(release, 'dist/gateway/main.js');
-  t.notMatch(readFileSync(main, 'utf8'), /Why|Word/, 'neither comments nor types');
+  t.notMatch(readFileSync(main, 'utf8'), /Why|Word/, 'comments and types are stripped');
   t.match(await import(pathToFileURL(main).href), { text: 'said' });
-  t.throws(() => readFileSync(join(release, 'dist/test/x.js')), { code: 'ENOENT' }, 'programs alone');
+  t.throws(() => readFileSync(join(release, 'dist/test/x.js')), { code: 'ENOENT' }, 'the archive holds no tests');
 });

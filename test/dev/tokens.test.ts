@@ -7,7 +7,7 @@ import { temporaryFolder } from '../support/folder.ts';
 const keySet = (file: string): JSONWebKeySet => JSON.parse(readFileSync(file, 'utf8')) as JSONWebKeySet;
 const expected = { issuer: devIssuer, audience: devAudience, algorithms: ['EdDSA'] };
 
-t.test('tokens verify against the JWKS and name tenant and scope', async (t) => {
+t.test('tokens verify against the JWKS and hold tenant and scope', async (t) => {
   const issuer = await prepareTokenIssuer(temporaryFolder(t));
   const keys = createLocalJWKSet(keySet(issuer.jwksFile));
   const { tenants, operator } = await mintDevTokens(issuer);
@@ -24,7 +24,7 @@ t.test('tokens verify against the JWKS and name tenant and scope', async (t) => 
   t.equal(decodeProtectedHeader(operator.token).kid, keySet(issuer.jwksFile).keys[0]?.kid);
 });
 
-t.test('the key is made once, kept, and its private half is in a file of ours alone', async (t) => {
+t.test('the key is created once; only the owner can read its private half', async (t) => {
   const folder = temporaryFolder(t);
   const first = await prepareTokenIssuer(folder);
   const before = keySet(first.jwksFile);
@@ -36,7 +36,7 @@ t.test('the key is made once, kept, and its private half is in a file of ours al
   t.equal(statSync(`${folder}/private.jwk`).mode & 0o777, 0o600);
 });
 
-t.test('an expired or foreign token can be made for tests, and does not verify', async (t) => {
+t.test('expired tokens and those of another issuer or audience do not verify', async (t) => {
   const issuer = await prepareTokenIssuer(temporaryFolder(t));
   const keys = createLocalJWKSet(keySet(issuer.jwksFile));
   const claims = { tenant: 'demo', subject: 's', lifetimeS: 60 };

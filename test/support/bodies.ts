@@ -1,6 +1,4 @@
-/**
- * Random request bodies: any JSON, and objects with the API's keys and likely or unlikely values.
- */
+/** Random request bodies: any JSON, and objects with the API's keys and valid or odd values. */
 import { createUser } from '@nats-io/nkeys';
 import fc from 'fast-check';
 

@@ -1,11 +1,12 @@
-/** Folders for tests. */
+/** Temporary folders for tests. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Test } from 'tap';
 
 /**
- * Removed once everything started in it has stopped: teardowns run last in, first out.
+ * Creates a folder that the teardown of the test removes. Teardowns run in reverse order, so
+ * everything that was started in the folder has stopped by then.
  */
 export function temporaryFolder(t: Test, prefix = 'longshore-'): string {
   const folder = mkdtempSync(join(tmpdir(), prefix));

@@ -1,7 +1,7 @@
 /**
- * A separate machine for a test: anonymous network and mount namespaces, held by a process. When
- * the ledger ends the processes, however the test ended, the namespaces go with their interfaces
- * and mounts. So no run meets another's.
+ * A separate machine for a test: anonymous network and mount namespaces, kept alive by a process.
+ * However the test ends, the ledger ends that process, and the kernel removes the namespaces with
+ * their interfaces and mounts. So test runs do not affect each other.
  */
 import { existsSync, mkdirSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -14,7 +14,7 @@ const setupDeadlineMs = 10_000;
 export const commandDeadlineMs = 30_000;
 const stopGraceMs = 2_000;
 
-/** Ends what was registered, last in, first out: a test of tap, or a run of the fault harness. */
+/** Runs teardowns in reverse order: a tap test, or a run of the fault harness. */
 export interface Scope {
   teardown(end: () => unknown): void;
 }
@@ -35,32 +35,30 @@ export interface RunOptions {
 
 export interface Machine {
   readonly name: string;
-  /** A folder for this machine alone; commands run here. */
+  /** The machine's own folder, in which its commands run. */
   readonly folder: string;
-  /** Folder of programs that are found before all others. */
+  /** The first folder in the machine's PATH. */
   readonly programs: string;
-  /** Id of the process that holds it, for `ip link … netns`. */
+  /** Id of the process that keeps the namespaces alive, for `ip link … netns`. */
   readonly pid: number;
-  /**
-   * Prefix of a command line that runs it here, with the caller's own mounts.
-   */
+  /** Prefix of a command line to run it in the machine's network, with the caller's mounts. */
   readonly enter: readonly string[];
   run(command: string, args: readonly string[], options?: RunOptions): Promise<Ran>;
-  /** As `run`, but throws an error with the command's output where it fails. */
+  /** Like `run`, but a failure throws an error with the command's output. */
   must(command: string, args: readonly string[], options?: RunOptions): Promise<Ran>;
   start(daemon: Daemon): Promise<Server>;
 }
 
 export interface MachineOptions {
   readonly name: string;
-  /** Must not exist. */
+  /** Path of a folder that does not exist yet. */
   readonly folder: string;
   readonly tools: readonly Tool[];
-  /** Shell commands for mounts that are visible here alone. */
+  /** Shell commands that make mounts visible only in the machine. */
   readonly mounts?: readonly string[];
 }
 
-/** One environment for several tools: their own folders first, shared ones last. */
+/** Merges the environments of several tools; in PATH, folders of single tools come first. */
 function environmentOf(tools: readonly Tool[], first: string): Record<string, string> {
   const lists = (variable: string): string[][] =>
     tools.map(({ env }) => (env[variable] ?? '').split(delimiter).filter((folder) => folder !== ''));
@@ -80,7 +78,7 @@ function environmentOf(tools: readonly Tool[], first: string): Record<string, st
 const pick = (env: NodeJS.ProcessEnv, name: string): Record<string, string> =>
   env[name] === undefined ? {} : { [name]: env[name] };
 
-/** A machine with a loopback interface and these tools. */
+/** Creates a machine with a loopback interface and these tools. */
 export async function createMachine(scope: Scope, options: MachineOptions): Promise<Machine> {
   const { name, folder, tools, mounts = [] } = options;
   mkdirSync(folder);
@@ -90,7 +88,7 @@ export async function createMachine(scope: Scope, options: MachineOptions): Prom
   const marker = join(folder, 'set-up');
   const script = [
     'set -e',
-    // Sockets and pid files of the daemons.
+    // For the sockets and pid files of the daemons.
     'mount -t tmpfs -o mode=755 longshore /run',
     ...mounts,
     'ip link set dev lo up',
@@ -108,7 +106,7 @@ export async function createMachine(scope: Scope, options: MachineOptions): Prom
     readyDeadlineMs: setupDeadlineMs,
     stopGraceMs,
   });
-  // Ends detached daemons, too: the userspace WireGuard bears the mark.
+  // Ends daemons that detach, too (userspace WireGuard), because they inherit the mark.
   scope.teardown(() => holder.stop());
 
   const entering = (command: string, args: readonly string[]): string[] => [

@@ -1,6 +1,6 @@
 /**
- * A test file that runs itself again in a separate network namespace, so that its changes to the
- * network reach no other test.
+ * Runs a test file again in its own network namespace, so that its changes to the network affect no
+ * other test.
  */
 import t, { type Test } from 'tap';
 import { run } from '../../dev/process/run.ts';
@@ -13,7 +13,7 @@ export interface NamespaceTest {
   readonly name: string;
   /** The test's `import.meta.filename`. */
   readonly file: string;
-  /** Fetched while the network outside is still reachable. */
+  /** Tools to fetch before entering the namespace, which has no network access. */
   readonly tools: readonly ToolName[];
   readonly timeoutMs: number;
 }
@@ -25,7 +25,7 @@ async function whyNot(tools: readonly ToolName[]): Promise<string | false> {
   return tried.code === 0 ? false : tried.stderr.trim();
 }
 
-/** A file has one such test; its other tests run inside and outside. */
+/** A file may have only one such test; its other tests run inside and outside the namespace. */
 export async function testInNamespace(options: NamespaceTest, test: (t: Test) => Promise<void>): Promise<void> {
   const { name, file, tools, timeoutMs } = options;
   t.setTimeout(timeoutMs);
@@ -44,6 +44,6 @@ export async function testInNamespace(options: NamespaceTest, test: (t: Test) =>
     'unshare',
     ['--net', '--', 'sh', '-c', script, ip.path, process.execPath, '--enable-source-maps', file],
     { env: { ...process.env, [insideVariable]: '1' }, timeout: timeoutMs },
-    'in a separate network',
+    'in its own network namespace',
   );
 }

@@ -1,8 +1,8 @@
-/** What `promtool check metrics` finds in a scrape. */
+/** Checks metrics with `promtool check metrics`. */
 import { spawnSync } from 'node:child_process';
 import { toolHere } from '../../dev/fetch/tools.ts';
 
-/** Empty where it finds nothing. */
+/** The findings of promtool; empty if it has none. */
 export async function promtoolFindings(scrape: string): Promise<string> {
   const { path, env } = await toolHere('promtool');
   const { status, stdout, stderr, error } = spawnSync(path, ['check', 'metrics'], {

@@ -1,7 +1,7 @@
 import type { NatsConnection } from '@nats-io/transport-node';
 import { within } from '../../lib/backoff.ts';
 
-/** The first permission error that the server sends after `act`. */
+/** Calls `act` and resolves to the first permission error that the server sends. */
 export async function refusal(nc: NatsConnection, act: () => void): Promise<string> {
   const seen = (async () => {
     for await (const status of nc.status()) if (status.type === 'error') return status.error.message;

@@ -1,6 +1,6 @@
 /**
- * The servers that a whole run shares: those that `npm test` started, or, for a single file run by
- * hand, servers for it alone. Give what you make on a shared server a name that no other file uses.
+ * Servers that all test files of a run share. `npm test` starts them once; a single file run by
+ * hand starts its own. Whatever a test creates on a shared server needs a unique name.
  */
 import type { Test } from 'tap';
 import { findEngine, startPrivateEngine } from '../../dev/servers/engine.ts';
@@ -14,10 +14,10 @@ const given = (name: string): string | undefined => {
 
 export const canStartEngine = process.platform === 'linux' && process.getuid?.() === 0;
 
-/** Why a test that starts its own engine must be skipped here; false where it can run. */
+/** Why this machine must skip tests that start their own engine, or false. */
 export const skipWithoutPrivateEngine = canStartEngine ? false : 'starting an engine needs Linux and root';
 
-/** A DOCKER_HOST value. */
+/** The shared engine, as a value of DOCKER_HOST. */
 export async function sharedEngine(t: Test): Promise<string> {
   const running = given('LONGSHORE_TEST_DOCKER_HOST');
   if (running !== undefined) return running;
@@ -31,7 +31,7 @@ export async function sharedEngine(t: Test): Promise<string> {
   return engine.host;
 }
 
-/** `127.0.0.1:port` of a registry that holds the demo image. */
+/** The shared registry, as `127.0.0.1:port`; it holds the demo image. */
 export async function sharedRegistry(t: Test): Promise<string> {
   const running = given('LONGSHORE_TEST_REGISTRY');
   if (running !== undefined) return running;

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { tellingLines, testFiles, totalsOf } from './tap-stream.ts';
+import { failureLines, testFiles, totalsOf } from './tap-stream.ts';
 
 t.test('the totals of a run are read from its closing comment', (t) => {
   const rows: [string, ReturnType<typeof totalsOf>][] = [
@@ -13,7 +13,7 @@ t.test('the totals of a run are read from its closing comment', (t) => {
   t.end();
 });
 
-t.test('of a failed file the failures are shown', (t) => {
+t.test('failures are picked from the output of a file', (t) => {
   const lines = [
     '    # Subtest: x',
     '        ok 1 - fine',
@@ -22,11 +22,11 @@ t.test('of a failed file the failures are shown', (t) => {
     '',
     '        1..2',
   ];
-  t.same(tellingLines(lines), ['        not ok 2 - broken', '          ---']);
+  t.same(failureLines(lines), ['        not ok 2 - broken', '          ---']);
   t.end();
 });
 
-t.test('files are chosen by path, by compiled path or by a part of it', (t) => {
+t.test('files are selected by path, compiled path or part of a path', (t) => {
   const self = 'dist/test/support/tap-stream.test.js';
   for (const name of ['test/support/tap-stream.test.ts', './test/support/tap-stream', self, 'tap-stream']) {
     t.same(testFiles([name]), [self], name);

@@ -1,9 +1,9 @@
-/** The test files, and the results in tap's stream. */
+/** Finds test files, and reads results from tap's output. */
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { repositoryRoot } from '../../dev/paths.ts';
 
-/** Compiled test files that still have a source. */
+/** Paths of the compiled test files; one whose source was deleted is ignored. */
 export function testFiles(selection: readonly string[]): string[] {
   const sources = readdirSync(join(repositoryRoot, 'test'), { recursive: true, encoding: 'utf8' })
     .map((name) => `test/${name}`)
@@ -22,7 +22,7 @@ export interface Totals {
   readonly skipped: number;
 }
 
-/** The closing comment of tap's stream, as in `# { total: 3, pass: 1, fail: 1, skip: 1 }`. */
+/** Parses the closing comment of tap's output, such as `# { total: 3, pass: 2, fail: 1 }`. */
 export function totalsOf(line: string): Totals | undefined {
   const text = /^# \{ (total: .*) \}$/.exec(line)?.[1];
   if (text === undefined) return undefined;
@@ -31,8 +31,6 @@ export function totalsOf(line: string): Totals | undefined {
   return { passed: count('pass'), failed: count('fail'), skipped: count('skip') + count('todo') };
 }
 
-/**
- * Of a file's lines in tap's stream, failures and what the test itself printed.
- */
-export const tellingLines = (lines: readonly string[]): string[] =>
+/** Keeps the lines of a file's output that are failures or that the test printed itself. */
+export const failureLines = (lines: readonly string[]): string[] =>
   lines.filter((line) => line.trim() !== '' && !/^\s*(ok \d|\d+\.\.\d+|# Subtest|# time=|# \{ total)/.test(line));

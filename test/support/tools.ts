@@ -1,6 +1,6 @@
 /**
- * Tools that only some tests need: where they are not available, those tests are skipped by name;
- * in CI they fail.
+ * Tools that only some tests need. Without such a tool its tests are skipped, and the reason names
+ * the tool; in CI they fail instead.
  */
 import { isOptional, type ToolName } from '../../dev/fetch/tool-table.ts';
 import { ToolMissing, toolHere } from '../../dev/fetch/tools.ts';
@@ -8,7 +8,7 @@ import { ToolMissing, toolHere } from '../../dev/fetch/tools.ts';
 /** Every CI service sets this variable. */
 export const inCi = !['', 'false', undefined].includes(process.env['CI']);
 
-/** Why a test that uses these tools must be skipped here; false where it can run, or must fail. */
+/** Why this machine must skip a test that uses these tools, or false. In CI nothing is skipped. */
 export async function skipWithoutTools(...names: readonly ToolName[]): Promise<string | false> {
   if (inCi) return false;
   for (const name of names.filter(isOptional)) {
@@ -16,7 +16,7 @@ export async function skipWithoutTools(...names: readonly ToolName[]): Promise<s
       await toolHere(name);
     } catch (error) {
       if (!(error instanceof ToolMissing)) throw error;
-      // A line of TAP.
+      // A skip reason is one line of TAP.
       return error.message.replaceAll(/\s*\n\s*/g, ' ');
     }
   }

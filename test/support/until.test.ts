@@ -18,7 +18,7 @@ t.test('returns the first value that passes the check', async (t) => {
   );
 });
 
-t.test('looks again after a look that failed', async (t) => {
+t.test('looks again after a look that throws', async (t) => {
   let looks = 0;
   const look = (): number => {
     if (++looks === 1) throw new Error('away');
@@ -27,7 +27,7 @@ t.test('looks again after a look that failed', async (t) => {
   t.equal(await until('the second look', look), 2);
 });
 
-t.test('fails after the deadline with what it saw last', async (t) => {
+t.test('the error after the deadline shows the last value', async (t) => {
   const never = until(
     () => 'a swan',
     () => ({ bird: 'duck' }),
@@ -37,7 +37,7 @@ t.test('fails after the deadline with what it saw last', async (t) => {
   await t.rejects(never, { message: "a swan: not within 20 ms; at last saw { bird: 'duck' }" });
 });
 
-t.test('fails after the deadline with the error of the last look', async (t) => {
+t.test('the error after the deadline shows the error of the last look', async (t) => {
   const cause = new Error('away');
   const look = (): boolean => {
     throw cause;

@@ -1,19 +1,19 @@
 import { inspect } from 'node:util';
 import { sleep } from '../../lib/backoff.ts';
 
-/** Generous: the machine is busy with other tests. */
+/** Generous, because the machine runs other tests at the same time. */
 const defaultDeadlineMs = 90_000;
-/** Short at first, for what takes milliseconds; then longer, so that looking weighs little. */
+/** The first looks come quickly, for waits of milliseconds; later ones are rarer and cost less. */
 const firstPollMs = 10;
 const longestPollMs = 100;
 
-/** What was looked for was found; `undefined` and `false` say that it is not there yet. */
+/** The awaited value; `undefined` and `false` mean that it is not there yet. */
 type Found<T> = Exclude<T, undefined | false>;
 type Text = string | (() => string);
 
 /**
- * Looks until the value is as it should be, and returns it. A look that throws counts as "not yet".
- * After the deadline it fails with what was awaited and what was seen last.
+ * Calls `look` until its value passes `isSo`, and returns that value. A look that throws counts as
+ * "not yet". After the deadline it throws an error with `what` and the last value or error.
  */
 export function until<T>(
   what: Text,

@@ -1,15 +1,15 @@
-/** The compiled programs of the last release, from the archive that the repository keeps. */
+/** The compiled programs of the last release, from the archive in this folder. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { repositoryRoot } from '../../dev/paths.ts';
 import { unpackPrograms } from '../../dev/release/programs.ts';
 
-/** `node dist/dev/release/pack.js e21476e test/upgrade/releases/0.1.0.tar.gz` made the archive. */
+/** Made by `node dist/dev/release/pack.js e21476e test/upgrade/releases/0.1.0.tar.gz`. */
 export const lastVersion = '0.1.0';
 
 /**
- * Folder of its compiled programs. It lies below the repository root, because the programs run on
- * the `node_modules` of this tree.
+ * Unpacks the archive and resolves to the folder of the programs. It is inside the repository,
+ * because the programs need its `node_modules`.
  */
 export async function unpackLastRelease(): Promise<string> {
   const folder = join(repositoryRoot, 'dist', 'releases', lastVersion);

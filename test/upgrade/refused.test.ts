@@ -1,6 +1,6 @@
 /**
- * docs/upgrades.md: what actors do with messages of a release that they do not work together with,
- * and with those of release 0.1.0.
+ * The rules of docs/upgrades.md for messages: actors refuse those of an incompatible release, and
+ * accept those of release 0.1.0.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ t.test('messages of another release', { timeout: 120_000 }, async (t) => {
   const nc = await connectTo(access);
   t.teardown(() => nc.close());
   const tenant = 'acme';
-  // The default of the actors' setting PARTITIONS.
+  // 16 is the default of PARTITIONS.
   const partition = subjects.partition(partitionOf(tenant, 16));
   const ask = JSON.stringify({ type: 'tenant.get', tenant, rid: 'r', budgetMs: timeout });
   const sender = { host: 'h1' as HostKey, user: createUser().getPublicKey() };
@@ -36,13 +36,13 @@ t.test('messages of another release', { timeout: 120_000 }, async (t) => {
   const hello = { v: 1, agent_version: '9', capacity: { cpu_millis: 1, mem_bytes: 1, containers: 1 } };
   const report = { v: 1, partition: 0, session: 1, items: [] };
 
-  await t.test('two releases away, they are refused with a reason', async (t) => {
+  await t.test('actors refuse a message that is two releases away, with a reason', async (t) => {
     const batch = encodeAsks([ask, ask]).replace(/"protocol":\d+/, `"protocol":${tooNew.protocol}`);
     const answers = decodeAnswers((await nc.request(partition, batch, { timeout })).string());
     t.same(
       answers.map(({ code }) => code),
       ['unavailable', 'unavailable'],
-      'each ask of a batch',
+      'every ask of the batch is refused',
     );
     t.match(await say(subjects.hostHello(sender), { ...hello, ...tooNew }), {
       ...spoken,
@@ -50,7 +50,7 @@ t.test('messages of another release', { timeout: 120_000 }, async (t) => {
       error: 'invalid',
       message: /protocol 4; .* upgrade one release at a time/,
     });
-    // An agent would drop what is invalid.
+    // Not `invalid`: an agent drops a report that is refused as invalid.
     t.match(await say(subjects.hostReport(sender), { ...report, ...tooNew }), { ok: false, error: 'unavailable' });
     await eventually(
       'a line in the log',
@@ -59,13 +59,13 @@ t.test('messages of another release', { timeout: 120_000 }, async (t) => {
     );
   });
 
-  await t.test('the rest goes on', async (t) => {
+  await t.test('actors still answer messages of this release', async (t) => {
     const answer = (await nc.request(partition, encodeAsks([ask]), { timeout })).string();
-    t.ok(answer.startsWith(`${protocolVersion}\n`), 'an answer says its version');
+    t.ok(answer.startsWith(`${protocolVersion}\n`), 'the answer begins with its version');
     t.match(decodeAnswers(answer), [{ index: 0, code: 'ok' }]);
   });
 
-  await t.test('to 0.1.0, which says no version, they speak as it does', async (t) => {
+  await t.test('actors answer 0.1.0, whose messages have no version, in its own form', async (t) => {
     const answer = (await nc.request(partition, ask, { timeout })).string();
     t.match(answer, /^0\tok\t\{/);
     t.match(await say(subjects.hostHello(sender), hello), { ok: false, error: 'unknown_host' });

@@ -22,13 +22,13 @@ import { lastVersion, unpackLastRelease } from './last-release.ts';
 const tenants = ['up-a', 'up-b', 'up-c'];
 const body = { registry: 'registry.test', repository: 'demo', cpu_limit: '0.1', mem_limit: '16m' };
 
-/** What `longshore_build_info` says that a program is. */
+/** The version of a program, from its metric `longshore_build_info`. */
 async function versionOf(metricsUrl: string): Promise<string | undefined> {
   const scrape = await (await fetch(metricsUrl, { signal: AbortSignal.timeout(10_000) })).text();
   return /^longshore_build_info\{.*version="([^"]*)"/m.exec(scrape)?.[1];
 }
 
-/** A cluster of the last release on real servers and a simulated engine. */
+/** Starts a cluster of the last release on real servers and a simulated engine. */
 async function startLastRelease(t: Test, compiled: string) {
   const folder = temporaryFolder(t, 'longshore-upgrade-');
   const nats = await startNats({ dir: join(folder, 'nats') });
@@ -53,7 +53,7 @@ async function startLastRelease(t: Test, compiled: string) {
   const options = { baseUrl, issuer, nats: access, dockerHost: engine.host, settings, compiled };
   const hosts = await prepareHosts(t, folder, options);
   const agent = await hosts.startAgent(hostKey);
-  /** The tenant as a client of each gateway. */
+  /** One client of the tenant for each gateway. */
   const clientsOf = async (tenant: string): Promise<Member[]> =>
     Promise.all(
       gateways.map(async (gateway) => ({
@@ -85,11 +85,11 @@ async function createWitness(t: Test, [one, other]: readonly Member[], name: str
   return first;
 }
 
-t.test('an upgrade from the last release and back, under load', { timeout: 600_000 }, async (t) => {
+t.test('an upgrade from the last release and back fails no request', { timeout: 600_000 }, async (t) => {
   const lastRelease = await unpackLastRelease();
   const { engine, view, programs, operator, clientsOf } = await startLastRelease(t, lastRelease);
   for (const tenant of tenants) {
-    // What is deleted while the agent is away counts until it is back.
+    // A container deleted while the agent restarts counts against the cap until the agent is back.
     const caps = { deletes_per_hour: null, containers: 1000 };
     await operator.call('PUT', `/api/v2/operator/tenants/${tenant}`, { caps });
   }
@@ -112,8 +112,8 @@ t.test('an upgrade from the last release and back, under load', { timeout: 600_0
   const checking = Promise.all(pools.map(async (pool) => check(pool, ending.signal)));
   const working = Promise.all(pools.map(async (pool, index) => work(pool, { ...load, name: `w${index}` }, seen)));
 
-  // Each pair of programs meets both ways: new actors with the last release's gateways and agent on
-  // the way there, its actors with the new ones on the way back.
+  // Each pair of programs meets in both combinations: during the upgrade new actors serve the last
+  // release's gateways and agent; on the way back the last release's actors serve the new ones.
   for (const [compiled, wanted] of [
     [thisRelease, version],
     [lastRelease, lastVersion],
@@ -121,7 +121,7 @@ t.test('an upgrade from the last release and back, under load', { timeout: 600_0
     for (const [index, { program, metricsUrl }] of programs.entries()) {
       const { name } = program.server();
       await program.stop();
-      t.same(program.server().exit(), { kind: 'code', code: 0 }, `${name} stops in order`);
+      t.same(program.server().exit(), { kind: 'code', code: 0 }, `${name} exits with code 0`);
       await program.start(compiled);
       t.equal(await versionOf(metricsUrl), wanted, `${name} is ${wanted}`);
       await eventually(
@@ -137,17 +137,17 @@ t.test('an upgrade from the last release and back, under load', { timeout: 600_0
   const kept = await working;
 
   t.comment(`${seen.requests} requests, the slowest ${Math.round(seen.slowestMs)} ms`);
-  t.ok(seen.requests > 100, 'clients worked');
+  t.ok(seen.requests > 100, 'the load made requests');
   t.same(seen.failures, []);
   const wanted: string[] = [];
   for (const [index, pool] of pools.entries()) {
     const { body: list } = await eventually(
-      'what was deleted is gone, and the rest runs',
+      'deleted containers are gone, and the others run',
       async () => pool[0]!.client.list(),
       ({ status, body }) => status === 200 && body.data.every((container) => container.status === 'running'),
     );
     const ids = list.data.map(({ id }) => id);
-    t.same(ids.sort(), [...kept[index]!].sort(), 'what was acknowledged, and nothing else');
+    t.same(ids.sort(), [...kept[index]!].sort(), 'the list holds exactly the acknowledged containers');
     wanted.push(...ids);
   }
   wanted.push(...(await witnesses[0]!.client.list()).body.data.map(({ id }) => id));
@@ -157,8 +157,8 @@ t.test('an upgrade from the last release and back, under load', { timeout: 600_0
       .map(({ container }) => container)
       .sort(),
     wanted.sort(),
-    'the engine runs each once',
+    'the engine runs each container once',
   );
-  t.same(engine.doubles, [], 'nothing ran twice');
-  t.same(await startsOf(), before, 'what nobody touched was never restarted');
+  t.same(engine.doubles, [], 'no container ran twice');
+  t.same(await startsOf(), before, 'containers that no client changed were never restarted');
 });

@@ -28,7 +28,7 @@ import { findTool, isStaticElf, toolHere } from '../../../dev/fetch/tools.ts';
 import { skipWithoutTools } from '../../support/tools.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 
-/** A program that tells a version, under a name. */
+/** Creates a program of this name that prints a version. */
 function fakeTool(folder: string, name: string, says: string): string {
   mkdirSync(folder, { recursive: true });
   const path = join(folder, name);
@@ -37,7 +37,7 @@ function fakeTool(folder: string, name: string, says: string): string {
   return path;
 }
 
-t.test('a tool is taken from the environment, then from PATH, then from the cache', async (t) => {
+t.test('a tool is looked for in the environment, then in PATH, then in the cache', async (t) => {
   const folder = temporaryFolder(t);
   const says = (version: string): string => `nats-server: v${version}`;
   const named = fakeTool(join(folder, 'named'), 'nats-server', says('2.14.0'));
@@ -56,11 +56,11 @@ t.test('a tool is taken from the environment, then from PATH, then from the cach
   t.match(
     await look({ PATH: join(folder, 'path') }),
     { path: cached, origin: 'cache' },
-    'too old on PATH is passed by',
+    'a tool in PATH that is too old is ignored',
   );
 });
 
-t.test('what is missing is told once, with both ways to provide it', async (t) => {
+t.test('the error for a missing tool names both ways to provide it', async (t) => {
   const folder = temporaryFolder(t);
   const old = fakeTool(folder, 'nats-server', 'nats-server: v2.10.27');
   const options = { cacheFolder: join(folder, 'cache'), fetch: false };
@@ -70,16 +70,16 @@ t.test('what is missing is told once, with both ways to provide it', async (t) =
     /2\.10 is older than 2\.12[^]*Debian package nats-server \(from sid\)[^]*LONGSHORE_NATS_SERVER=/,
   );
   const misnamed = findTool('nats-server', { env: { LONGSHORE_NATS_SERVER: old, PATH: folder }, ...options });
-  await t.rejects(misnamed, /older than 2\.12/, 'a tool that was named is not replaced by another');
+  await t.rejects(misnamed, /older than 2\.12/, 'a tool named by the environment is not replaced by another');
   const absent = findTool('redis-server', { env: { LONGSHORE_REDIS_SERVER: join(folder, 'none') }, ...options });
   await t.rejects(absent, /ENOENT/);
 
   const lonely = fakeTool(folder, 'pk12util', 'pk12util -i importfile');
   const nss = findTool('pk12util', { env: { PATH: folder, LONGSHORE_PK12UTIL: lonely }, ...options });
-  t.match(await nss, { path: lonely, version: 'of unknown version' }, 'a tool that tells no version only has to run');
+  t.match(await nss, { path: lonely, version: 'of unknown version' }, 'a tool without a version only has to run');
 });
 
-t.test('BusyBox must be static, for images hold no libraries', async (t) => {
+t.test('BusyBox must be statically linked, because images hold no libraries', async (t) => {
   const folder = temporaryFolder(t);
   t.ok(isStaticElf((await toolHere('busybox')).path));
   t.notOk(isStaticElf(process.execPath), 'Node is linked dynamically');
@@ -87,7 +87,7 @@ t.test('BusyBox must be static, for images hold no libraries', async (t) => {
   t.notOk(isStaticElf(fakeTool(folder, 'script', 'x')));
 });
 
-t.test('every tool of the table can be had here', async (t) => {
+t.test('every tool of the table is available or can be fetched', async (t) => {
   for (const name of toolNames) {
     const skip = await skipWithoutTools(name);
     await t.test(name, { skip }, async (t) => {
@@ -100,7 +100,7 @@ t.test('every tool of the table can be had here', async (t) => {
   }
 });
 
-t.test('versions are compared by number', (t) => {
+t.test('versions are compared as numbers', (t) => {
   t.ok(atLeast([2, 12], [2, 12]));
   t.ok(atLeast([2, 100], [2, 12]));
   t.ok(atLeast([3, 0], [2, 12]));
@@ -156,7 +156,7 @@ Components: main
     t.end();
   });
 
-  t.test("for the release: the distribution's own and nobody else's", (t) => {
+  t.test('packages of the release come only from sources of the distribution', (t) => {
     const chosen = sourcesFor('release', bookworm, all);
     t.same(
       chosen.map(({ suites }) => suites[0]),
@@ -169,13 +169,13 @@ Components: main
     t.end();
   });
 
-  t.test('for sid: where the release comes from, under the same key', (t) => {
+  t.test('packages of sid come from the same place under the same key', (t) => {
     const expected: AptSource[] = [
       { uris: ['http://a.example/debian'], suites: ['sid'], components: ['main'], signedBy: all[0]?.signedBy },
     ];
     t.same(sourcesFor('sid', bookworm, all), expected);
     t.same(sourcesFor('sid', { id: 'ubuntu', codename: 'bookworm' }, all), [], 'another distribution has no sid');
-    t.same(sourcesFor('sid', { id: 'debian', codename: 'trixie' }, all), [], 'sources of another release');
+    t.same(sourcesFor('sid', { id: 'debian', codename: 'trixie' }, all), [], 'the sources are of another release');
     t.end();
   });
 
@@ -187,7 +187,7 @@ Components: main
 });
 
 t.test('a lock', async (t) => {
-  t.test('is held by one until it is released', async (t) => {
+  t.test('has one holder until it is released', async (t) => {
     const path = join(temporaryFolder(t), 'lock');
     const first = tryLock(path);
     t.ok(first);
@@ -212,11 +212,11 @@ t.test('a lock', async (t) => {
     lock?.release();
   });
 
-  t.test('that nobody signed is taken over once it is old', (t) => {
+  t.test('without an owner file is taken over after a while', (t) => {
     const path = join(temporaryFolder(t), 'lock');
     mkdirSync(path);
     const madeMs = statSync(path).mtimeMs;
-    t.equal(lockState(path, madeMs + 1).held, true, 'its maker may be about to sign');
+    t.equal(lockState(path, madeMs + 1).held, true, 'its holder may be about to write the file');
     t.equal(lockState(path, madeMs + 60_000).held, false);
     const past = new Date(Date.now() - 60_000);
     utimesSync(path, past, past);
@@ -225,9 +225,9 @@ t.test('a lock', async (t) => {
   });
 });
 
-t.test('a command that exceeds its deadline is ended with its children', async (t) => {
-  // `run` resolves when nobody holds the output open any more: a child that lives on keeps this
-  // test until it times out.
+t.test('a command that exceeds its deadline is killed with its children', async (t) => {
+  // `run` resolves when no process has the output open, so a surviving child would make this test
+  // time out.
   const ran = await run('/bin/sh', ['-c', 'sleep 3600 & sleep 3600'], { deadlineMs: 200 });
   t.ok(ran.timedOut);
   t.equal(ran.signal, 'SIGKILL');

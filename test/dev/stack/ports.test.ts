@@ -6,21 +6,18 @@ import { keptPorts } from '../../../dev/stack/ports.ts';
 import { isFree } from '../../../dev/process/process.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 
-t.test(
-  'ports stay the same between starts, and one that is taken is replaced by another that then stays',
-  async (t) => {
-    const file = join(temporaryFolder(t), 'ports.json');
-    const first = await keptPorts(file);
-    t.equal(new Set(Object.values(first)).size, Object.keys(first).length, 'all differ');
-    t.same(await keptPorts(file), first);
+t.test('ports stay the same between starts; one that is in use is replaced for good', async (t) => {
+  const file = join(temporaryFolder(t), 'ports.json');
+  const first = await keptPorts(file);
+  t.equal(new Set(Object.values(first)).size, Object.keys(first).length, 'all differ');
+  t.same(await keptPorts(file), first);
 
-    const other = createServer().listen(first.registry, '127.0.0.1');
-    t.teardown(() => other.close());
-    await once(other, 'listening');
-    t.notOk(await isFree(first.registry));
-    const second = await keptPorts(file);
-    t.not(second.registry, first.registry);
-    t.same({ ...second, registry: first.registry }, first, 'the others are as they were');
-    t.same(await keptPorts(file), second);
-  },
-);
+  const other = createServer().listen(first.registry, '127.0.0.1');
+  t.teardown(() => other.close());
+  await once(other, 'listening');
+  t.notOk(await isFree(first.registry));
+  const second = await keptPorts(file);
+  t.not(second.registry, first.registry);
+  t.same({ ...second, registry: first.registry }, first, 'the other ports are unchanged');
+  t.same(await keptPorts(file), second);
+});

@@ -1,7 +1,4 @@
-/**
- * The sample of a proxy for engines (deploy/squid/): squid takes it, and it leads to registries
- * alone.
- */
+/** Squid accepts the sample proxy for engines (deploy/squid/), which allows only registries. */
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { join } from 'node:path';
@@ -16,7 +13,7 @@ t.setTimeout(120_000);
 const skip = await skipWithoutTools('squid');
 const sample = readFileSync(join(repositoryRoot, 'deploy/squid/squid.conf'), 'utf8');
 
-/** A server that greets who connects. */
+/** Starts a server that accepts connections and closes them. */
 async function startPeer(t: Test): Promise<number> {
   const server = createServer((socket) => socket.on('error', () => undefined).end());
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -38,8 +35,8 @@ const statusOf = (port: number, target: string): Promise<number> =>
     });
   });
 
-t.test('squid', { skip }, async (t) => {
-  // Started by root, squid becomes another user, who cannot enter the folder of a test run.
+t.test('squid lets engines reach only registries', { skip }, async (t) => {
+  // Root's squid switches to another user, who cannot enter the temporary folder of a test.
   const folder = mkdtempSync(join(shortTemporaryRoot(), 'longshore-squid-'));
   t.teardown(() => rmSync(folder, { recursive: true, force: true }));
   chmodSync(folder, 0o777);
@@ -56,7 +53,7 @@ t.test('squid', { skip }, async (t) => {
   writeFileSync(hosts, `${names.join('\n')}\n`);
   const config = join(folder, 'squid.conf');
   const shared = `${prefix}/usr/share/squid`;
-  const surroundings = [
+  const testSettings = [
     `mime_table ${shared}/mime.conf`,
     `icon_directory ${shared}/icons`,
     `error_directory ${shared}/errors/en`,
@@ -72,7 +69,7 @@ t.test('squid', { skip }, async (t) => {
   writeFileSync(
     config,
     [
-      ...surroundings,
+      ...testSettings,
       sample
         .replace(/^http_port .*$/m, `http_port 127.0.0.1:${port}`)
         .replace(/^access_log .*$/m, 'access_log none')
@@ -84,7 +81,7 @@ t.test('squid', { skip }, async (t) => {
 
   const parsed = await run(squid.path, ['-k', 'parse', '-f', config], { deadlineMs: 30_000, env: squid.env });
   t.equal(parsed.code, 0);
-  t.notMatch(parsed.stderr, /WARNING|ERROR|FATAL/, 'it takes the sample as it is meant');
+  t.notMatch(parsed.stderr, /WARNING|ERROR|FATAL/, 'squid accepts the sample without warnings');
 
   const server = await startServer({
     name: 'squid',

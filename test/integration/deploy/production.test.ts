@@ -1,4 +1,4 @@
-/** The files for a cluster of one's own: each is put to the program that is to read it. */
+/** The files of deploy/: each is checked by the program that reads it in production. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
@@ -17,13 +17,13 @@ const deadlineMs = 60_000;
 const file = (...path: string[]): string => join(repositoryRoot, 'deploy', ...path);
 const read = (...path: string[]): string => readFileSync(file(...path), 'utf8');
 
-t.test('Prometheus takes its configuration and the alerts', async (t) => {
+t.test('Prometheus accepts its configuration and the alerts', async (t) => {
   const promtool = await toolHere('promtool');
   for (const [what, path] of [
     ['config', 'prometheus.yml'],
     ['rules', 'alerts.yml'],
   ] as const) {
-    // The file with the token is not here.
+    // Syntax only, because the file with the token does not exist here.
     const options = what === 'config' ? ['--syntax-only'] : [];
     const args = ['check', what, ...options, file('prometheus', path)];
     const ran = await run(promtool.path, args, { deadlineMs, env: promtool.env });
@@ -31,7 +31,7 @@ t.test('Prometheus takes its configuration and the alerts', async (t) => {
   }
 });
 
-t.test('each alert names a part of the runbook', async (t) => {
+t.test('each alert links to a section of the runbook', async (t) => {
   const anchors = anchorsOf(readFileSync(join(repositoryRoot, 'docs/runbook.md'), 'utf8'));
   const rules = read('prometheus', 'alerts.yml');
   const named = [...rules.matchAll(/runbook: docs\/runbook\.md#(\S+)/g)].map(([, anchor = '']) => anchor);
@@ -42,14 +42,14 @@ t.test('each alert names a part of the runbook', async (t) => {
   );
 });
 
-t.test('nats-server takes its configuration, with the accounts', async (t) => {
+t.test('nats-server accepts its configuration with the accounts', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'longshore-production-'));
   t.teardown(() => rmSync(folder, { recursive: true, force: true }));
   const identity = await prepareNatsIdentity(join(folder, 'keys'));
   writeFileSync(join(folder, 'accounts.conf'), accountsConfiguration(identity, join(folder, 'accounts')).join('\n'));
   const { routesCaFile, servers } = await makeNatsCertificates(folder, [{ name: 'n1', address: 'n1.example.net' }]);
   const { certFile, keyFile, route } = servers[0]!;
-  // Folders are the operator's; the rest is as it stands there.
+  // Only paths are replaced; everything else is checked as written.
   const text = read('nats', 'nats-server.conf')
     .replaceAll('/etc/nats/n1.pem', certFile)
     .replaceAll('/etc/nats/n1.key', keyFile)
@@ -66,7 +66,7 @@ t.test('nats-server takes its configuration, with the accounts', async (t) => {
   t.match(ran.stdout + ran.stderr, /is valid/);
 });
 
-/** KEY=value lines, as systemd reads them; comments and empty lines are none. */
+/** Parses KEY=value lines as systemd does, without comments and empty lines. */
 const environmentOf = (text: string): Record<string, string> =>
   Object.fromEntries(
     text
@@ -77,7 +77,7 @@ const environmentOf = (text: string): Record<string, string> =>
 
 const units = readdirSync(file('systemd')).filter((name) => name.endsWith('.service'));
 
-t.test('the environment files hold settings that there are, with values that are taken', async (t) => {
+t.test('every setting of the environment files exists and has a valid value', async (t) => {
   for (const [program, settings] of Object.entries(programSettings)) {
     const environment = environmentOf(read('systemd', `${program}.env`));
     t.same(
@@ -89,7 +89,7 @@ t.test('the environment files hold settings that there are, with values that are
   }
 });
 
-t.test('a unit for each program', async (t) => {
+t.test('each program has a systemd unit', async (t) => {
   t.same(
     units.map((unit) => basename(unit, '.service').replace('longshore-', '')).sort(),
     Object.keys(programSettings).sort(),
@@ -103,18 +103,19 @@ t.test('a unit for each program', async (t) => {
 });
 
 const [analyze] = executablesOf(['systemd-analyze'], process.env);
+const skip = analyze === undefined ? 'this machine has no systemd' : false;
 
-t.test('systemd takes the units', { skip: analyze === undefined ? 'there is no systemd here' : false }, async (t) => {
+t.test('systemd accepts the units', { skip }, async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'longshore-units-'));
   t.teardown(() => rmSync(folder, { recursive: true, force: true }));
   const paths = units.map((unit) => {
     const path = join(folder, unit);
-    // What is to be run is not here; systemd would tell of nothing else.
+    // The program is not installed here, and systemd would report only that.
     writeFileSync(path, read('systemd', unit).replace('ExecStart=/usr/bin/node', `ExecStart=${process.execPath}`));
     return path;
   });
   const ran = await run(analyze ?? '', ['verify', '--man=no', ...paths], { deadlineMs, env: process.env });
-  // Of units that ours are ordered after, this machine may have none, or others' faults.
+  // Ignores faults of other units of this machine, which ours may depend on.
   const faults = (ran.stdout + ran.stderr).split('\n').filter((line) => line.includes(folder));
   t.same(faults, []);
 });

@@ -1,6 +1,4 @@
-/**
- * Two private engines in one firewall: the start of one leaves the rules of the other as they are.
- */
+/** Two private engines share a firewall: the start of one leaves the rules of the other alone. */
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -23,10 +21,7 @@ async function ask(engine: PrivateEngine, method: 'POST' | 'DELETE', path: strin
   return answer.text;
 }
 
-/**
- * The rules that name one of these bridges or addresses, without the counters, in the order of the
- * chains.
- */
+/** The firewall rules that name one of these bridges or addresses, without counters. */
 async function rulesOf(names: readonly string[]): Promise<string[]> {
   const tool = await toolHere('dockerd');
   const [iptables = ''] = executablesOf(['iptables'], tool.env);
@@ -39,7 +34,7 @@ async function rulesOf(names: readonly string[]): Promise<string[]> {
   return tables.flat().filter((rule) => names.some((name) => rule.includes(name)));
 }
 
-/** An engine with two networks, and a container in each; one of them publishes a port. */
+/** Starts an engine with two networks and a container in each; one publishes a port. */
 async function startEngine(dir: string, registry: string) {
   const engine = await startPrivateEngine({ dir, firewall: true, throwaway: true });
   const reference = `${registry}/${demoImage.repository}`;
@@ -69,7 +64,7 @@ async function startEngine(dir: string, registry: string) {
     }>(parseEngineHost(engine.host)!, `/containers/${name}/json`, deadlineMs);
   const address = async (name: string): Promise<string> =>
     (await inspect(name)).NetworkSettings.Networks[name]?.IPAddress ?? '';
-  /** Whether the container `from` gets the page of the address. */
+  /** Whether the container `from` can load the page at the address. */
   const reaches = async (from: string, to: string): Promise<boolean> => {
     const Cmd = ['sh', '-c', `printf 'GET / HTTP/1.0\\r\\n\\r\\n' | nc -w 2 ${to} 8080`];
     const made = JSON.parse(
@@ -84,20 +79,20 @@ async function startEngine(dir: string, registry: string) {
     );
     return answer?.ok === true;
   };
-  const served = async (): Promise<void> => {
+  const waitUntilServed = async (): Promise<void> => {
     const endMs = performance.now() + deadlineMs;
     while (!(await reaches('left', '127.0.0.1')) || !(await reaches('right', '127.0.0.1')) || !(await publishes())) {
-      if (performance.now() > endMs) throw new Error('its containers do not serve');
+      if (performance.now() > endMs) throw new Error(`the containers of ${dir} do not serve`);
       await sleep(50);
     }
   };
-  await served();
-  // Without a userland proxy, the rule of a published port names the address of its container and
-  // no bridge.
+  await waitUntilServed();
+  // Without a userland proxy, the rule of a published port names the container's address, not a
+  // bridge.
   return { engine, names: [...bridges, `${await address('left')}:`], address, reaches, publishes };
 }
 
-t.test('the script that stands in for iptables', async (t) => {
+t.test('the iptables wrapper skips commands that flush or delete Docker’s chains', async (t) => {
   const folder = t.testdir({ "real 'one'": '#!/bin/sh\necho "$@"\n' });
   const real = join(folder, "real 'one'");
   chmodSync(real, 0o755);
@@ -118,7 +113,7 @@ t.test('the script that stands in for iptables', async (t) => {
 
 await testInNamespace(
   {
-    name: 'an engine starts beside another',
+    name: 'an engine leaves the firewall rules of another engine alone',
     file: import.meta.filename,
     tools: ['dockerd', 'docker-registry', 'busybox'],
     timeoutMs: 600_000,
@@ -133,25 +128,29 @@ await testInNamespace(
     const before = await rulesOf(first.names);
     t.ok(before.some((rule) => rule.includes('DOCKER-ISOLATION-STAGE')));
     t.ok(before.some((rule) => rule.includes('DNAT')));
-    t.notOk(await first.reaches('left', await first.address('right')), 'its networks are apart');
+    t.notOk(await first.reaches('left', await first.address('right')), 'the first engine’s networks are isolated');
 
     const second = await startEngine(join(folder, 'second'), registry.address);
     t.teardown(() => second.engine.stop());
-    t.same((await rulesOf(first.names)).toSorted(), before.toSorted(), 'the second leaves its rules as they are');
-    t.notOk(await first.reaches('left', await first.address('right')), 'its networks are apart still');
-    t.ok(await first.publishes(), 'its port is there');
-    t.notOk(await second.reaches('left', await second.address('right')), 'and so are the second’s');
-    t.notOk(await second.reaches('left', await first.address('right')), 'and from one engine to the other');
+    t.same((await rulesOf(first.names)).toSorted(), before.toSorted(), 'the first engine’s rules are unchanged');
+    t.notOk(await first.reaches('left', await first.address('right')), 'its networks are still isolated');
+    t.ok(await first.publishes(), 'its port is still published');
+    t.notOk(await second.reaches('left', await second.address('right')), 'the second engine’s networks are isolated');
+    t.notOk(await second.reaches('left', await first.address('right')), 'the two engines are isolated from each other');
 
     const rulesOfSecond = (await rulesOf(second.names)).toSorted();
     await first.engine.kill9();
     await first.engine.start();
-    t.same((await rulesOf(second.names)).toSorted(), rulesOfSecond, 'a crash and a start of the first neither');
+    t.same(
+      (await rulesOf(second.names)).toSorted(),
+      rulesOfSecond,
+      'a crash and a restart of the first engine change no rule of the second',
+    );
     t.notOk(
       (await rulesOf(first.names)).some((rule) => rule.includes('DNAT')),
-      'what it had published is not published: its containers have ended',
+      'the first engine publishes no port, because its containers have ended',
     );
     await second.engine.stop();
-    t.same(await rulesOf(second.names), [], 'stopped it takes its own rules away');
+    t.same(await rulesOf(second.names), [], 'a stopped engine removes its own rules');
   },
 );

@@ -70,7 +70,7 @@ async function stack(t: Test, dir: string): Promise<{ engine: PrivateEngine; reg
   return { engine, registry: registry.address, dir };
 }
 
-const nothingLeft = (t: Test, engine: PrivateEngine, dir: string): void => {
+const checkNothingLeft = (t: Test, engine: PrivateEngine, dir: string): void => {
   t.same(mountsBelow(readFileSync('/proc/self/mountinfo', 'utf8'), dir), [], 'no mounts');
   const naming = allProcesses().filter(({ pid }) => {
     try {
@@ -89,7 +89,7 @@ t.test('a private engine', { skip: skipWithoutPrivateEngine }, async (t) => {
   await pull(engine, image);
   await ask(engine, 'POST', '/networks/create', { Name: 'n', Driver: 'bridge' });
 
-  t.test('runs the demo image: a greeting, a line each second, a page, a prompt stop', async (t) => {
+  t.test('runs the demo image, which logs, serves a page and stops at once', async (t) => {
     await run(engine, 'demo', {
       Image: image,
       Env: ['GREETING=good morning'],
@@ -110,7 +110,7 @@ t.test('a private engine', { skip: skipWithoutPrivateEngine }, async (t) => {
     });
     t.match(logs, /Ahoy from Longshore: good morning/);
     await ask(engine, 'POST', '/containers/demo/stop?t=10');
-    t.equal((await inspect(engine, 'demo')).State.ExitCode, 0, 'within the grace: a kill would show');
+    t.equal((await inspect(engine, 'demo')).State.ExitCode, 0, 'it exits within the grace period, before a kill');
   });
 
   t.test('runs test images with their own command, user, environment and health check', async (t) => {
@@ -131,11 +131,11 @@ t.test('a private engine', { skip: skipWithoutPrivateEngine }, async (t) => {
     );
     const { text } = await engineRequest(at(engine), 'GET', '/containers/custom/logs?stdout=1', { deadlineMs });
     t.match(text, /65534\n[^]*blue/);
-    // Deaf to SIGTERM, it would make every later stop wait for its grace.
+    // It ignores SIGTERM, so each later stop would wait for its grace period.
     await ask(engine, 'DELETE', '/containers/custom?force=1');
   });
 
-  t.test('holds containers to their limits of memory and processor', async (t) => {
+  t.test('enforces the memory and CPU limits of containers', async (t) => {
     await run(engine, 'limited', {
       Image: image,
       HostConfig: {
@@ -162,36 +162,40 @@ t.test('a private engine', { skip: skipWithoutPrivateEngine }, async (t) => {
       const { State } = await inspect(engine, 'greedy');
       return State.Running ? undefined : State;
     });
-    t.equal(ended.ExitCode === 0, false, 'memory beyond the limit ends it');
+    t.equal(ended.ExitCode === 0, false, 'a container that exceeds its memory limit is killed');
     await ask(engine, 'DELETE', '/containers/limited?force=1');
   });
 
-  t.test('killed and started again it finds its containers, and each runs once at most', async (t) => {
+  t.test('finds its containers, stopped, after a kill and a restart', async (t) => {
     await run(engine, 'survivor', { Image: image, HostConfig: { NetworkMode: 'n' } });
     await engine.kill9();
     t.notOk(await engineAnswers(at(engine), 500));
     await engine.start();
-    t.equal((await inspect(engine, 'survivor')).State.Running, false, 'ended when the engine came back');
+    t.equal(
+      (await inspect(engine, 'survivor')).State.Running,
+      false,
+      'the container has ended when the engine is back',
+    );
     await ask(engine, 'POST', '/containers/survivor/start');
     t.equal((await inspect(engine, 'survivor')).State.Running, true);
   });
 
-  t.test('paused it answers nothing, resumed it goes on', async (t) => {
+  t.test('answers nothing while paused, and continues when resumed', async (t) => {
     engine.pause();
-    // The threads of a process stop one by one: what is asked at once may still be answered.
+    // The threads of a process stop one by one, so the engine may still answer at first.
     await until('silence', async () => ((await engineAnswers(at(engine), 500)) ? undefined : true));
     engine.resume();
     t.ok(await engineAnswers(at(engine), deadlineMs));
     t.equal((await inspect(engine, 'survivor')).State.Running, true);
   });
 
-  t.test('stopped and started again it finds its containers', async (t) => {
+  t.test('finds its containers after a stop and a restart', async (t) => {
     await engine.server().stop();
     await engine.start();
     t.equal((await inspect(engine, 'survivor')).State.Running, false);
   });
 
-  t.test('a second one on the same folder is refused', async (t) => {
+  t.test('refuses a second engine on the same folder', async (t) => {
     await t.rejects(
       startPrivateEngine({ dir: join(dir, 'engine'), firewall: false, throwaway: true }),
       /another process runs an engine/,
@@ -199,14 +203,14 @@ t.test('a private engine', { skip: skipWithoutPrivateEngine }, async (t) => {
     t.ok(await engineAnswers(at(engine), deadlineMs));
   });
 
-  t.test('stopped it leaves nothing', async (t) => {
+  t.test('leaves no mounts or processes when it stops', async (t) => {
     await ask(engine, 'POST', '/containers/survivor/start');
     await engine.stop();
-    nothingLeft(t, engine, dir);
+    checkNothingLeft(t, engine, dir);
   });
 });
 
-t.test('two private engines side by side', { skip: skipWithoutPrivateEngine }, async (t) => {
+t.test('two private engines run side by side', { skip: skipWithoutPrivateEngine }, async (t) => {
   const folder = temporaryFolder(t);
   const both = await Promise.all(['one', 'two'].map((name) => stack(t, join(folder, name))));
   for (const { engine, registry } of both) {
@@ -222,13 +226,13 @@ t.test('two private engines side by side', { skip: skipWithoutPrivateEngine }, a
   t.ok(addresses[0] && addresses[1] && addresses[0] !== addresses[1], `${addresses.join(' and ')} differ`);
   for (const { engine, dir } of both) {
     await engine.stop();
-    nothingLeft(t, engine, dir);
+    checkNothingLeft(t, engine, dir);
   }
 });
 
 /**
- * Off, the kernel passes what crosses a bridge by its firewall, and Docker's isolation inside a
- * network is none.
+ * Whether the kernel's firewall sees traffic that crosses a bridge. If not, Docker cannot isolate
+ * the containers of one network.
  */
 const bridgesAreFiltered = (): boolean => {
   try {
@@ -267,19 +271,21 @@ t.test(
     const [closedA, closedB] = [await place(closed, 'a'), await place(closed, 'b')];
     const [openA, openB] = [await place(open, 'a'), await place(open, 'b')];
     const openAddress = await addressOf(engine, openB, open);
-    await until('the open network carries', async () => ((await reaches(openA, openAddress)) ? true : undefined));
+    await until('containers of the open network reach each other', async () =>
+      (await reaches(openA, openAddress)) ? true : undefined,
+    );
     const closedAddress = await addressOf(engine, closedB, closed);
     t.notOk(await reaches(closedA, closedAddress), 'inside the closed network');
     t.notOk(await reaches(openA, closedAddress), 'from another network');
   },
 );
 
-t.test('an engine that DOCKER_HOST names and that does not answer is a fault, not a reason for another', async (t) => {
+t.test('an engine of DOCKER_HOST that does not answer is an error', async (t) => {
   await t.rejects(findEngine({ DOCKER_HOST: 'unix:///nonexistent/docker.sock' }), /DOCKER_HOST names unix:/);
   await t.rejects(findEngine({ DOCKER_HOST: 'ssh://somewhere' }), /DOCKER_HOST names ssh:/);
 });
 
-t.test('DOCKER_HOST is read', (t) => {
+t.test('DOCKER_HOST is parsed', (t) => {
   const rows: [string, EngineAddress | undefined][] = [
     ['unix:///run/docker.sock', { kind: 'unix', socketPath: '/run/docker.sock' }],
     ['tcp://127.0.0.1:2375', { kind: 'tcp', host: '127.0.0.1', port: 2375 }],
@@ -291,7 +297,7 @@ t.test('DOCKER_HOST is read', (t) => {
   t.end();
 });
 
-t.test('the sweep recognises what is the engine’s', (t) => {
+t.test('the clean-up finds the mounts, networks and rules of an engine', (t) => {
   const mountinfo = [
     '42 27 254:0 /x /s/data rw shared:1 - ext4 /dev/vda rw',
     '46 42 0:39 / /s/data/overlay2/a\\040b/merged rw - overlay overlay rw',

@@ -1,7 +1,4 @@
-/**
- * Three servers as one: TLS on every connection, three copies of what is stored, and one of them
- * may be away.
- */
+/** A cluster of three NATS servers: TLS on every connection, three replicas, one may be away. */
 import { readFileSync } from 'node:fs';
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { connect, credsAuthenticator, type NatsConnection } from '@nats-io/transport-node';
@@ -17,28 +14,32 @@ const control = (cluster: NatsCluster, servers: readonly string[] = cluster.urls
     tls: { caFile: cluster.caFile, handshakeFirst: true },
   });
 
-t.test('a cluster of three', { timeout: 600_000 }, async (t) => {
+t.test('a cluster of three servers', { timeout: 600_000 }, async (t) => {
   const cluster = await startNatsCluster({ dir: temporaryFolder(t) });
   t.teardown(() => cluster.stop());
   const nc = await control(cluster);
   t.teardown(() => nc.close());
   const manager = await jetstreamManager(nc, { timeout: 5_000 });
 
-  await t.test('holds a stream three times', async (t) => {
+  await t.test('keeps three replicas of a stream', async (t) => {
     const { cluster: group } = await manager.streams.add({ name: 'S', subjects: ['s.>'], num_replicas: 3 });
     t.same([group?.leader, ...(group?.replicas ?? []).map(({ name }) => name)].sort(), ['n1', 'n2', 'n3']);
   });
 
-  await t.test('is reached by TLS alone', async (t) => {
+  await t.test('accepts only TLS', async (t) => {
     for (const url of cluster.urls) {
       const authenticator = credsAuthenticator(readFileSync(cluster.credsFile));
       const plain = { servers: url.replace('tls:', 'nats:'), authenticator, reconnect: false, timeout: 1_000 };
       await t.rejects(connect(plain), 'without TLS');
-      await t.rejects(connect({ ...plain, tls: { handshakeFirst: true } }), /certificate/, 'of an authority not known');
+      await t.rejects(
+        connect({ ...plain, tls: { handshakeFirst: true } }),
+        /certificate/,
+        'without the certificate authority',
+      );
     }
   });
 
-  await t.test('takes writes and keeps them while any one of them is away', async (t) => {
+  await t.test('accepts writes while any one server is away', async (t) => {
     for (const [index, node] of cluster.nodes.entries()) {
       await node.kill9();
       await until('a write', () => jetstream(nc).publish(`s.${index}`, node.name, { timeout: 2_000 }));

@@ -12,7 +12,7 @@ import { temporaryFolder } from '../../support/folder.ts';
 const control = (nats: Nats): Promise<NatsConnection> =>
   connect({ servers: nats.url, authenticator: credsAuthenticator(readFileSync(nats.credsFile)) });
 
-/** `isUnbound`: with credentials from before 0.1.0. */
+/** @param isUnbound connect with credentials of an agent older than 0.1.0 */
 async function host(nats: Nats, hostKey: string, user = createUser(), isUnbound = false): Promise<NatsConnection> {
   const jwt = await mintHostUserJwt({
     hostKey,
@@ -44,7 +44,7 @@ async function stack(t: Test): Promise<Stack> {
   return { nats, cp, h1, key: user.getPublicKey() };
 }
 
-t.test('what a host may say and hear crosses between the accounts', async (t) => {
+t.test('a host and the control plane exchange their messages across accounts', async (t) => {
   const { nats, cp, h1, key } = await stack(t);
 
   t.test('several control-plane processes answer one sync', async (t) => {
@@ -73,7 +73,7 @@ t.test('what a host may say and hear crosses between the accounts', async (t) =>
     });
   }
 
-  t.test('a log block is captured by a stream, whose acknowledgement reaches the host', async (t) => {
+  t.test('a stream stores a log block, and its acknowledgement reaches the host', async (t) => {
     const manager = await jetstreamManager(cp);
     await manager.streams.add({ name: 'LOGS', subjects: ['host.*.log.>'] });
     const acknowledgement = await h1.request('host.h1.log.t.c', 'line', { timeout: 30_000 });
@@ -82,7 +82,7 @@ t.test('what a host may say and hear crosses between the accounts', async (t) =>
     t.equal(stored?.string(), 'line');
   });
 
-  t.test('heartbeats and doorbells cross', async (t) => {
+  t.test('heartbeats reach the control plane, and doorbells the host', async (t) => {
     const beats = cp.subscribe('agent.*.*.beat', { max: 1 });
     const doorbells = h1.subscribe('desired.h1.*', { max: 1 });
     await Promise.all([cp.flush(), h1.flush()]);
@@ -96,7 +96,7 @@ t.test('what a host may say and hear crosses between the accounts', async (t) =>
     t.equal(await within(first(doorbells), 3_000, 'a doorbell'), 'desired.h1.3');
   });
 
-  t.test('what an agent from before 0.1.0 says crosses, too', async (t) => {
+  t.test('requests of an agent older than 0.1.0 reach the control plane', async (t) => {
     const old = await host(nats, 'h1', createUser(), true);
     t.teardown(() => old.close());
     for (const verb of ['sync', 'hello', 'report']) {
@@ -109,7 +109,7 @@ t.test('what a host may say and hear crosses between the accounts', async (t) =>
   });
 });
 
-t.test('a host reaches nothing but its own', async (t) => {
+t.test('a host reaches only its own subjects', async (t) => {
   const { nats, cp, h1, key } = await stack(t);
   const other = createUser().getPublicKey();
   const manager = await jetstreamManager(cp);
@@ -169,11 +169,11 @@ t.test('a host reaches nothing but its own', async (t) => {
       );
     });
   }
-  t.test('its own inbox prefix does not lead into JetStream', async (t) => {
+  t.test('a host does not reach JetStream through its inbox prefix', async (t) => {
     await t.rejects(h1.request('$JS.API.INFO', '', { timeout: 500 }));
     await t.rejects(jetstreamManager(h1, { timeout: 500 }));
   });
-  t.test('nothing of it arrived, and the key is as it was', async (t) => {
+  t.test('no refused message arrived, and the key is unchanged', async (t) => {
     await sleep(100);
     t.same(leaked, []);
     const kept = await manager.streams.getMessage('KV_state-0', { last_by_subj: '$KV.state-0.epoch' });
@@ -193,7 +193,7 @@ t.test('a host reaches nothing but its own', async (t) => {
       );
     }
   });
-  t.test('a user signed by another key is turned away', async (t) => {
+  t.test('a user signed by another key is refused', async (t) => {
     const other = await startNats({ dir: temporaryFolder(t) });
     t.teardown(() => other.stop());
     const user = createUser();
@@ -210,7 +210,7 @@ t.test('a host reaches nothing but its own', async (t) => {
   });
 });
 
-t.test('a server that is killed or restarted keeps its data, its identities and its port', async (t) => {
+t.test('a killed or restarted server keeps its data, identities and port', async (t) => {
   const dir = temporaryFolder(t);
   const nats = await startNats({ dir });
   t.teardown(() => nats.stop());

@@ -23,31 +23,31 @@ const script = (folder: string, source: string, over: Partial<ServerSpec> = {}):
   ...over,
 });
 
-t.test('a server that ends before it is ready fails with the end of its log', async (t) => {
+t.test('the error for a server that exits before it is ready shows the end of its log', async (t) => {
   const spec = script(temporaryFolder(t), 'echo cannot open the database; exit 3', {
     ready: () => Promise.resolve(false),
   });
   await t.rejects(startServer(spec), /script ended with exit code 3.*cannot open the database/s);
 });
 
-t.test('a server that never gets ready is ended at the deadline', async (t) => {
+t.test('a server that is not ready at the deadline is killed', async (t) => {
   const folder = temporaryFolder(t);
   const spec = script(folder, 'echo $$ > pid; exec sleep 60', {
     ready: () => Promise.resolve(false),
     readyDeadlineMs: 300,
   });
   await t.rejects(startServer(spec), /was not ready within 300 ms/);
-  // On a starved machine it is ended before it has written its pid.
+  // On a slow machine the script may be killed before it has written its pid.
   const pid = existsSync(join(folder, 'pid')) ? readFileSync(join(folder, 'pid'), 'utf8') : '';
   t.equal(processName(Number(pid)), undefined);
 });
 
-t.test('a program that does not exist fails by name', async (t) => {
+t.test('the error for a missing program names it', async (t) => {
   const spec = script(temporaryFolder(t), '', { command: '/nonexistent/server' });
   await t.rejects(startServer(spec), /\/nonexistent\/server cannot be started/);
 });
 
-t.test('stop ends what ignores SIGTERM after the grace, with its children', async (t) => {
+t.test('stop kills a server that ignores SIGTERM, and its children, after the grace period', async (t) => {
   const folder = temporaryFolder(t);
   const server = await startServer(
     script(folder, `trap '' TERM; sleep 61 & echo $! > child; while :; do sleep 62; done`, {
@@ -58,14 +58,14 @@ t.test('stop ends what ignores SIGTERM after the grace, with its children', asyn
   const child = processName(Number(readFileSync(join(folder, 'child'), 'utf8')));
   t.ok(child);
   t.same(await server.stop(), { kind: 'signal', signal: 'SIGKILL' });
-  t.notOk(isAlive(child!), 'the child is gone too');
-  t.same(await server.stop(), { kind: 'signal', signal: 'SIGKILL' }, 'stopping twice is no fault');
+  t.notOk(isAlive(child!), 'the child has ended, too');
+  t.same(await server.stop(), { kind: 'signal', signal: 'SIGKILL' }, 'a second stop has the same result');
 });
 
 t.test('a paused server can be stopped', async (t) => {
   const server = await startServer(script(temporaryFolder(t), 'exec sleep 60', { stopGraceMs: 60_000 }));
   server.pause();
-  t.same(await server.stop(), { kind: 'signal', signal: 'SIGTERM' }, 'by its SIGTERM, not the SIGKILL');
+  t.same(await server.stop(), { kind: 'signal', signal: 'SIGTERM' }, 'SIGTERM ends it, not SIGKILL');
 });
 
 t.test('free ports are free and differ', async (t) => {
@@ -74,7 +74,7 @@ t.test('free ports are free and differ', async (t) => {
   t.ok(ports.every((port) => port >= 20_000 && port < 32_000));
 });
 
-t.test('redis answers, and is gone after stop', async (t) => {
+t.test('Redis starts and stops', async (t) => {
   const redis = await startRedis({ folder: temporaryFolder(t) });
   const name = processName(redis.server().pid);
   t.match(redis.url, /^redis:\/\/127\.0\.0\.1:\d+$/);
@@ -82,7 +82,7 @@ t.test('redis answers, and is gone after stop', async (t) => {
   t.notOk(isAlive(name!));
 });
 
-/** A program of its own that starts servers and then waits, for the tests that kill it. */
+/** A program that starts servers and waits, for tests that kill it. */
 async function parentWithServers(folder: string): Promise<{ kill: () => void; servers: ProcessName[] }> {
   const file = join(folder, 'parent.mjs');
   const from = (name: string): string => JSON.stringify(new URL(`../../../dev/${name}`, import.meta.url).href);
@@ -102,7 +102,7 @@ async function parentWithServers(folder: string): Promise<{ kill: () => void; se
   return { kill: () => parent.kill('SIGKILL'), servers };
 }
 
-t.test('what a killed program started is ended, and nothing else', async (t) => {
+t.test('the servers of a killed program are ended, and no others', async (t) => {
   const [victim, bystander] = await Promise.all([
     parentWithServers(temporaryFolder(t)),
     parentWithServers(temporaryFolder(t)),
@@ -110,12 +110,12 @@ t.test('what a killed program started is ended, and nothing else', async (t) => 
   t.equal(victim.servers.length, 2);
   victim.kill();
   await until('the servers are gone', () => !victim.servers.some(isAlive));
-  t.ok(bystander.servers.every(isAlive), "another program's servers live");
+  t.ok(bystander.servers.every(isAlive), "another program's servers keep running");
   bystander.kill();
-  await until('these too', () => !bystander.servers.some(isAlive));
+  await until('the other servers end', () => !bystander.servers.some(isAlive));
 });
 
-t.test('a ledger cut short by a crash tells all but its last line', (t) => {
+t.test('a ledger that a crash cut short is read up to its last line', (t) => {
   const folder = { kind: 'folder', id: 'f', path: '/x' };
   const text = [
     { owner: { pid: 1, startTicks: '2', bootId: 'b' } },
@@ -130,10 +130,10 @@ t.test('a ledger cut short by a crash tells all but its last line', (t) => {
   t.end();
 });
 
-t.test('a process is known by more than its pid', (t) => {
+t.test('a process is identified by more than its pid', (t) => {
   const self = processName(process.pid)!;
   t.ok(isAlive(self));
-  t.notOk(isAlive({ ...self, startTicks: '1' }), 'the pid was given to another process since');
-  t.notOk(isAlive({ ...self, bootId: 'other' }), 'the machine was restarted since');
+  t.notOk(isAlive({ ...self, startTicks: '1' }), 'another process has the pid now');
+  t.notOk(isAlive({ ...self, bootId: 'other' }), 'the machine has been restarted');
   t.end();
 });

@@ -1,4 +1,4 @@
-/** The pause before the next start, and a real process that is kept running. */
+/** The supervisor of `npm start` with real processes. */
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -8,7 +8,7 @@ import { Supervisor } from '../../../dev/stack/supervisor.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { until } from '../../support/until.ts';
 
-t.test('the pause before the next start', async (t) => {
+t.test('the pause before a restart grows with each failure', async (t) => {
   const rows = [
     { ends: 0, ranMs: 0, next: { ends: 1, pauseMs: 200 } },
     { ends: 1, ranMs: 10, next: { ends: 2, pauseMs: 400 } },
@@ -21,7 +21,7 @@ t.test('the pause before the next start', async (t) => {
   }
 });
 
-/** A process that is ready at once, and ends with code 3 where the file `ends` is there. */
+/** A process that is ready at once, and exits with code 3 if the file `ends` exists. */
 const programOf = (folder: string) => {
   const ends = join(folder, 'ends');
   return {
@@ -42,11 +42,11 @@ const programOf = (folder: string) => {
   };
 };
 
-t.test('one that is killed runs again, one that keeps ending is tried again and told of', async (t) => {
+t.test('a killed program is restarted, with growing pauses and a line for each failure', async (t) => {
   const { ends, launch } = programOf(temporaryFolder(t));
-  const said: string[] = [];
+  const printed: string[] = [];
   const part = await startRestartable(launch);
-  const supervisor = new Supervisor({ say: (text) => said.push(text), nowMs: () => 0 });
+  const supervisor = new Supervisor({ say: (text) => printed.push(text), nowMs: () => 0 });
   t.teardown(async () => {
     await supervisor.stop();
     await part.stop();
@@ -54,32 +54,32 @@ t.test('one that is killed runs again, one that keeps ending is tried again and 
   supervisor.watch('program', part);
   const { pid } = part.server();
   await part.server().kill9();
-  await until('it runs again', () => said.some((line) => line.startsWith('· program runs again')));
+  await until('it runs again', () => printed.some((line) => line.startsWith('· program runs again')));
   t.not(part.server().pid, pid);
-  t.match(said[0], /^! program was ended by SIGKILL; starting it again\. Its log: .*program\.log$/);
+  t.match(printed[0], /^! program was ended by SIGKILL; starting it again\. Its log: .*program\.log$/);
 
   writeFileSync(ends, '');
   await part.server().kill9();
-  await until('a fourth end', () => said.some((line) => line.includes('for the 4th time in a row')));
+  await until('a fourth end', () => printed.some((line) => line.includes('for the 4th time in a row')));
   t.match(
-    said.filter((line) => line.startsWith('!')).slice(1),
+    printed.filter((line) => line.startsWith('!')).slice(1),
     [
       /^! program was ended by SIGKILL, for the 2nd time in a row; starting it again in 0\.4 s\./,
       /^! program did not start, for the 3rd time in a row; starting it again in 0\.8 s\.$/,
       /^! program did not start, for the 4th time in a row; starting it again in 1\.6 s\.$/,
     ],
-    'with growing pauses',
+    'pauses grow',
   );
   t.match(
-    said.find((line) => line.startsWith('✗')),
+    printed.find((line) => line.startsWith('✗')),
     /^✗ program: program ended with exit code 3/,
   );
   rmSync(ends);
-  await until('it runs', () => said.at(-1)?.startsWith('· program runs again') === true);
+  await until('it runs', () => printed.at(-1)?.startsWith('· program runs again') === true);
   t.equal(part.server().exit(), undefined);
 });
 
-t.test('a stop calls off a start that is under way', async (t) => {
+t.test('a stop cancels a running start', async (t) => {
   const folder = temporaryFolder(t);
   const never = join(folder, 'never');
   let starts = 0;
@@ -102,8 +102,8 @@ t.test('a stop calls off a start that is under way', async (t) => {
   const supervisor = new Supervisor({ say: () => undefined, nowMs: () => 0 });
   supervisor.watch('program', part);
   await part.server().kill9();
-  await until('its successor is under way', () => existsSync(join(folder, 'started')));
+  await until('the restart has begun', () => existsSync(join(folder, 'started')));
   await supervisor.stop();
   await part.stop();
-  t.not(part.server().exit(), undefined, 'resolves long before the start would have been given up');
+  t.not(part.server().exit(), undefined, 'the stop does not wait for the deadline of the start');
 });

@@ -1,9 +1,9 @@
-/** The Docker Engine API (v1.41), as far as an agent calls it: from a call to a change of the model. */
+/** The part of the Docker Engine API (v1.41) that an agent calls, applied to the engine model. */
 import { refusal, type Answer, type EngineModel, type Labels, type SimulatedContainer } from './model.ts';
 
 export interface EngineCall {
   readonly method: string;
-  /** Without the version. */
+  /** The path without the version prefix. */
   readonly path: string;
   readonly query: URLSearchParams;
   readonly body: Uint8Array;
@@ -11,7 +11,7 @@ export interface EngineCall {
   readonly container: SimulatedContainer | undefined;
 }
 
-/** What goes on after its head. */
+/** A reply that streams after its head. */
 export type Streamed =
   | { readonly kind: 'events'; readonly labels: Labels }
   | { readonly kind: 'logs'; readonly container: SimulatedContainer; readonly isFollowing: boolean }
@@ -22,7 +22,7 @@ export type Reply = { readonly kind: 'whole'; readonly answer: Answer } | Stream
 const version = { Version: '20.10.24', ApiVersion: '1.41', MinAPIVersion: '1.12' };
 const info = { NCPU: 64, MemTotal: 2 ** 40 };
 
-/** `url`: path and query as they come over the wire. */
+/** @param url path and query, as the client sent them */
 export function parseCall(model: EngineModel, method: string, url: string, body: Uint8Array): EngineCall {
   const [given = '', search = ''] = url.split('?', 2);
   const path = given.replace(/^\/v\d+\.\d+(?=\/)/, '');

@@ -1,7 +1,7 @@
 /**
- * A container engine without containers: its state, and every change that a call of the Docker
- * Engine API makes to it, with the engine's own refusals (304, 404, 409). It does no I/O; the clock
- * and the ids come from outside.
+ * A model of a container engine that runs nothing. It holds the engine's state, applies calls of
+ * the Docker Engine API to it, and refuses what the engine refuses (304, 404, 409). It does no I/O;
+ * the caller injects the clock and the ids.
  */
 import { randomBytes } from 'node:crypto';
 import { labels as ours } from '../../../host-agent/docker/ownership.ts';
@@ -37,7 +37,7 @@ export interface EngineCounts {
 export interface ModelOptions {
   readonly nowMs?: () => number;
   readonly newId?: () => string;
-  /** No image has to be pulled. */
+  /** Whether every image exists without a pull. */
   readonly hasEveryImage?: boolean;
 }
 
@@ -50,7 +50,7 @@ interface Network {
 
 interface EventListener {
   readonly labels: Labels;
-  readonly hear: (line: string) => void;
+  readonly onLine: (line: string) => void;
 }
 
 const never = '0001-01-01T00:00:00Z';
@@ -58,7 +58,7 @@ const anyImage = `sha256:${'0'.repeat(64)}`;
 
 export const refusal = (status: number, message: string): Answer => ({ status, body: { message } });
 
-const bears = (labels: Labels, asked: Labels): boolean =>
+const hasLabels = (labels: Labels, asked: Labels): boolean =>
   Object.entries(asked).every(([name, value]) => labels[name] === value);
 
 export class EngineModel {
@@ -70,7 +70,7 @@ export class EngineModel {
   readonly #hasEveryImage: boolean;
   readonly #containers = new Map<string, SimulatedContainer>();
   readonly #byName = new Map<string, SimulatedContainer>();
-  /** By the id that Longshore gave: an agent asks for one at a time. */
+  /** By Longshore's container id, because agents ask for one container at a time. */
   readonly #byContainer = new Map<string, Set<SimulatedContainer>>();
   readonly #images = new Map<string, string>();
   readonly #networks: Network[] = [];
@@ -83,7 +83,7 @@ export class EngineModel {
     this.#hasEveryImage = options.hasEveryImage ?? false;
   }
 
-  /** By the engine's id. */
+  /** All containers by the engine's id. */
   get containers(): ReadonlyMap<string, SimulatedContainer> {
     return this.#containers;
   }
@@ -96,7 +96,7 @@ export class EngineModel {
     return [...this.#containers.values()].filter(({ state }) => state.status === 'running');
   }
 
-  /** Puts a container there as it is, with no event. */
+  /** Adds a container without an event. */
   add(container: SimulatedContainer): void {
     this.#containers.set(container.id, container);
     this.#byName.set(container.name, container);
@@ -117,7 +117,7 @@ export class EngineModel {
     const made: SimulatedContainer = { id: this.#newId(), name, labels, network, state: { status: 'created' } };
     this.add(made);
     this.counts.created += 1;
-    this.#tell('create', made);
+    this.#emit('create', made);
     return { status: 201, body: { Id: made.id, Warnings: [] } };
   }
 
@@ -135,7 +135,7 @@ export class EngineModel {
     made.state = { status: 'running', startedAt: this.#now() };
     this.counts.started += 1;
     this.counts.running += 1;
-    this.#tell('start', made);
+    this.#emit('start', made);
     return { status: 204 };
   }
 
@@ -143,11 +143,11 @@ export class EngineModel {
     if (made.state.status !== 'running') return { status: 304 };
     this.counts.stopped += 1;
     this.exit(made, 0);
-    this.#tell('stop', made);
+    this.#emit('stop', made);
     return { status: 204 };
   }
 
-  /** It ends by itself. `startedAt`: where it is to have begun at another time. */
+  /** Ends a container as if it exited by itself. @param startedAt replaces its start time */
   exit(made: SimulatedContainer, exitCode: number, startedAt?: string): void {
     if (made.state.status !== 'running') return;
     const finishedAt = this.#now();
@@ -155,7 +155,7 @@ export class EngineModel {
     this.counts.running -= 1;
     for (const done of this.#waiting.get(made.id) ?? []) done();
     this.#waiting.delete(made.id);
-    this.#tell('die', made);
+    this.#emit('die', made);
   }
 
   remove(made: SimulatedContainer): Answer {
@@ -164,11 +164,11 @@ export class EngineModel {
     }
     this.drop(made.id);
     this.counts.removed += 1;
-    this.#tell('destroy', made);
+    this.#emit('destroy', made);
     return { status: 204 };
   }
 
-  /** Takes a container away, with no event. */
+  /** Removes a container without an event. */
   drop(id: string): void {
     const made = this.#containers.get(id);
     if (made === undefined) return;
@@ -183,7 +183,7 @@ export class EngineModel {
     const id = asked[ours.container];
     const among = id === undefined ? this.#containers.values() : (this.#byContainer.get(id) ?? []);
     const body = [...among]
-      .filter(({ labels }) => bears(labels, asked))
+      .filter(({ labels }) => hasLabels(labels, asked))
       .map(({ id: Id, labels: Labels, state: { status } }) => ({ Id, State: status, Status: status, Labels }));
     return { status: 200, body };
   }
@@ -210,14 +210,14 @@ export class EngineModel {
     this.#images.set(reference, this.#images.get(reference) ?? `sha256:${this.#newId()}`);
   }
 
-  /** By reference or by id. */
+  /** Finds an image by reference or id. */
   imageId(name: string): string | undefined {
     if (this.#hasEveryImage) return anyImage;
     return this.#images.get(name) ?? [...this.#images.values()].find((id) => id === name);
   }
 
   networks(asked: Labels): Answer {
-    return { status: 200, body: this.#networks.filter(({ Labels: labels }) => bears(labels, asked)) };
+    return { status: 200, body: this.#networks.filter(({ Labels: labels }) => hasLabels(labels, asked)) };
   }
 
   createNetwork(body: { readonly Name: string; readonly Labels?: Labels }): Answer {
@@ -233,14 +233,14 @@ export class EngineModel {
     return { status: 204 };
   }
 
-  /** Lines of `GET /events`, from now on. @returns a function that ends them */
-  onEvent(labels: Labels, hear: (line: string) => void): () => void {
-    const listener = { labels, hear };
+  /** Subscribes to the lines of `GET /events`. @returns a function that unsubscribes */
+  onEvent(labels: Labels, onLine: (line: string) => void): () => void {
+    const listener = { labels, onLine };
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
-  /** Calls back when the container is down; at once where it is. @returns a function that gives up */
+  /** Calls `done` when the container is not running. @returns a function that cancels the call */
   onDown(made: SimulatedContainer, done: () => void): () => void {
     if (made.state.status !== 'running') {
       done();
@@ -262,10 +262,10 @@ export class EngineModel {
     return known;
   }
 
-  #tell(action: string, { id, labels }: SimulatedContainer): void {
+  #emit(action: string, { id, labels }: SimulatedContainer): void {
     if (this.#listeners.size === 0) return;
     const event = { Type: 'container', Action: action, Actor: { ID: id, Attributes: labels } };
     const line = `${JSON.stringify(event)}\n`;
-    for (const { labels: asked, hear } of this.#listeners) if (bears(labels, asked)) hear(line);
+    for (const { labels: asked, onLine } of this.#listeners) if (hasLabels(labels, asked)) onLine(line);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The simulated engine on a real socket, as DOCKER_HOST names it. A test may hold, cut or answer
- * any call itself, where a real engine cannot be asked to misbehave.
+ * The simulated engine on a real socket. A test can delay, cut or answer any call itself, which a
+ * real engine does not offer.
  */
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
@@ -10,14 +10,14 @@ import { parseCall, replyTo, type EngineCall, type Streamed } from './api.ts';
 import { refusal, type Answer, type EngineModel } from './model.ts';
 
 export type Verdict =
-  /** As usual. */
+  /** The engine answers as usual. */
   | undefined
-  /** No answer, until the caller gives up. */
+  /** The engine does not answer; the caller gives up. */
   | 'hang'
-  /** The connection breaks before the work, or after it. */
+  /** The connection breaks before (`cut`) or after (`cut_after`) the engine executes the call. */
   | 'cut'
   | 'cut_after'
-  /** The interceptor has written the response, or will. */
+  /** The interceptor writes the response itself. */
   | 'answered'
   | Answer;
 
@@ -25,23 +25,23 @@ export type Intercept = (call: EngineCall, response: ServerResponse) => Verdict 
 
 export interface SimulatedEngine {
   readonly model: EngineModel;
-  /** As DOCKER_HOST names it. */
+  /** The value for DOCKER_HOST. */
   readonly host: string;
   intercept(handler: Intercept | undefined): void;
-  /** Calls without an answer, whose callers still wait. */
+  /** Unanswered calls whose callers still wait. */
   hanging(): readonly EngineCall[];
-  /** Calls without an answer, whose callers gave up. */
+  /** Unanswered calls whose callers gave up. */
   givenUp(): readonly EngineCall[];
-  /** All calls, as they came. */
+  /** All calls in order of arrival. */
   calls(): readonly EngineCall[];
   close(): Promise<void>;
 }
 
 export interface ServerOptions {
-  /** A unix socket; absent: a TCP port on loopback. */
+  /** Path of a Unix socket; without it the engine listens on a TCP port of loopback. */
   readonly socketPath?: string;
   readonly intercept?: Intercept;
-  /** How long a pull takes. */
+  /** Resolves when a pull is to end. */
   readonly pull?: () => Promise<void>;
 }
 
@@ -70,7 +70,7 @@ export async function startSimulatedEngine(model: EngineModel, options: ServerOp
     });
   };
 
-  /** No container says anything: a follower's log ends when its container is down. */
+  /** Containers write no log lines, so the log that a client follows ends with its container. */
   const stream = async (streamed: Streamed, response: ServerResponse): Promise<void> => {
     response.writeHead(200).flushHeaders();
     switch (streamed.kind) {

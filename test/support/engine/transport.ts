@@ -1,10 +1,10 @@
-/** The simulated engine in the agent's own process: its calls reach the model with no HTTP between. */
+/** The simulated engine in the agent's own process: calls reach the model without HTTP. */
 import { Readable } from 'node:stream';
 import type { Call, OpenReply, Reply, Transport } from '../../../host-agent/docker/transport.ts';
 import { parseCall, replyTo } from './api.ts';
 import type { EngineModel } from './model.ts';
 
-/** A stream that the model writes and ends. */
+/** A stream that the engine model writes and ends. */
 const openStream = (): Readable => new Readable({ read: () => undefined });
 
 export function transportTo(model: EngineModel): Transport {
