@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { declareDemo, demoLines, demoSettled, showDemo } from './demo/container.ts';
 import { keptDemoPeer, showDemoPeer, type DemoPeer } from './demo/peer.ts';
 import { lockState, tryLock } from './process/lockdir.ts';
-import { writePrivateFile } from '../cli/keys/nats-identity.ts';
+import { writePrivateFile } from '../cli/keys/private-file.ts';
 import { cacheFolder, stateFolder } from './paths.ts';
 import { reapAbandoned } from './process/reap.ts';
 import { startStack, type Stack } from './stack/stack.ts';

@@ -6,7 +6,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, SignJWT, type JWK } from 'jose';
-import { writePrivateFile } from '../cli/keys/nats-identity.ts';
+import { writePrivateFile } from '../cli/keys/private-file.ts';
 
 export const devIssuer = 'longshore-dev';
 export const devAudience = 'longshore';

@@ -4,7 +4,8 @@ import { parseArgs } from 'node:util';
 import { say } from '../../lib/terminal.ts';
 import { runCommand, UsageError } from '../command.ts';
 import { accountsConfiguration } from './accounts.ts';
-import { prepareNatsIdentity, writePrivateFile } from './nats-identity.ts';
+import { prepareNatsIdentity } from './nats-identity.ts';
+import { writePrivateFile } from './private-file.ts';
 
 const help = `usage: node dist/cli/keys/nats-keys.js FOLDER [GATEWAY ...]
 

@@ -3,12 +3,11 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
-import { prepareNatsIdentity, writePrivateFile, type NatsIdentity } from '../../cli/keys/nats-identity.ts';
+import { prepareNatsIdentity, type NatsIdentity } from '../../cli/keys/nats-identity.ts';
+import { writePrivateFile } from '../../cli/keys/private-file.ts';
 import { onFreePort, startServer, type Restartable, type Server } from '../process/process.ts';
 import { accountsConfiguration } from '../../cli/keys/accounts.ts';
 import { toolHere, type ServerTool } from '../fetch/tools.ts';
-
-export { mintHostUserJwt, type HostUser } from '../../cli/keys/nats-identity.ts';
 
 export interface NatsOptions {
   readonly tool?: ServerTool;

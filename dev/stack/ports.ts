@@ -2,7 +2,7 @@
  * Keeps ports the same between starts, because image references and a host's identity contain them.
  */
 import { readFileSync } from 'node:fs';
-import { writePrivateFile } from '../../cli/keys/nats-identity.ts';
+import { writePrivateFile } from '../../cli/keys/private-file.ts';
 import { freePort, isFree } from '../process/process.ts';
 
 export type PortName = 'api' | 'gatewayMetrics' | 'actorsMetrics' | 'agentMetrics' | 'nats' | 'redis' | 'registry';

@@ -9,7 +9,7 @@ import { createUser } from '@nats-io/nkeys';
 import { connect, jwtAuthenticator, type NatsConnection } from '@nats-io/transport-node';
 import t, { type Test } from 'tap';
 import { createBudgets } from '../../../actors/retention/budgets.ts';
-import { mintHostUserJwt } from '../../../cli/keys/nats-identity.ts';
+import { mintHostUserJwt } from '../../support/host-user.ts';
 import { systemClock } from '../../../lib/clock.ts';
 import { createSlices } from '../../../lib/slices.ts';
 import { limits } from '../../../schemas/limits.ts';

@@ -8,7 +8,7 @@ import { connect, jwtAuthenticator, type NatsConnection } from '@nats-io/transpo
 import { createUser, type KeyPair } from '@nats-io/nkeys';
 import t, { type Test } from 'tap';
 import { createAccounts } from '../../../actors/revocation.ts';
-import { mintHostUserJwt } from '../../../cli/keys/nats-identity.ts';
+import { mintHostUserJwt } from '../../support/host-user.ts';
 import { sleep } from '../../../lib/backoff.ts';
 import { connectNats, credentialsFile } from '../../../lib/nats/connection.ts';
 import type { HostView } from '../../../schemas/api/host.ts';

@@ -8,7 +8,7 @@ import { jetstreamManager, type StreamInfo } from '@nats-io/jetstream';
 import { connect, credsAuthenticator, jwtAuthenticator, type NatsConnection } from '@nats-io/transport-node';
 import { createUser } from '@nats-io/nkeys';
 import t, { type Test } from 'tap';
-import { mintHostUserJwt } from '../../../dev/servers/nats.ts';
+import { mintHostUserJwt } from '../../support/host-user.ts';
 import { startNatsCluster, type NatsCluster } from '../../../dev/servers/nats-cluster.ts';
 import { startRedis } from '../../../dev/servers/redis.ts';
 import { demoImage } from '../../../dev/servers/registry.ts';

@@ -4,7 +4,7 @@ import { connect, credsAuthenticator, jwtAuthenticator, type NatsConnection } fr
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { createUser } from '@nats-io/nkeys';
 import { startNats, type Nats } from '../../../dev/servers/nats.ts';
-import { mintHostUserJwt } from '../../../cli/keys/nats-identity.ts';
+import { mintHostUserJwt } from '../../support/host-user.ts';
 import { sleep, within } from '../../../lib/backoff.ts';
 import { refusal } from '../../support/refusal.ts';
 import { temporaryFolder } from '../../support/folder.ts';

@@ -6,7 +6,7 @@ import t, { type Test } from 'tap';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { mintHostUserJwt } from '../../../../dev/servers/nats.ts';
+import { mintHostUserJwt } from '../../../support/host-user.ts';
 import {
   keyFrom,
   loadSeed,

@@ -1,0 +1,111 @@
+/**
+ * What the accounts and the users of each program may do on NATS, as claims of their JWTs
+ * (nats-identity.ts signs them).
+ */
+import type { Export, Import, OperatorLimits, User } from '@nats-io/jwt';
+import { clusterSubject } from '../../lib/nats/cluster-record.ts';
+import { limits } from '../../schemas/limits.ts';
+import { anySender, anyUnboundSender, subjects, type Sender } from '../../schemas/wire/subjects.ts';
+
+const unlimited = -1;
+export const accountLimits: OperatorLimits = {
+  subs: unlimited,
+  data: unlimited,
+  payload: unlimited,
+  imports: unlimited,
+  exports: unlimited,
+  wildcards: true,
+  conn: unlimited,
+  leaf: unlimited,
+};
+/** A hostile host can neither exhaust the servers' connections nor attach a leaf node. */
+export const hostsLimits: OperatorLimits = { ...accountLimits, conn: limits.hostConnections, leaf: 0 };
+export const jetStreamLimits: OperatorLimits = {
+  mem_storage: unlimited,
+  disk_storage: unlimited,
+  streams: unlimited,
+  consumer: unlimited,
+  mem_max_stream_bytes: unlimited,
+  disk_max_stream_bytes: unlimited,
+  max_ack_pending: unlimited,
+};
+
+/** The subjects that cross between the accounts; `from` is the account that exports them. */
+const crossings = [
+  // Every actors process answers for its own partitions, so one request gets several answers.
+  { from: 'CP', type: 'service', subject: 'agent.*.*.sync', responses: 'Stream' },
+  { from: 'CP', type: 'service', subject: 'agent.*.*.report', responses: 'Singleton' },
+  { from: 'CP', type: 'service', subject: 'agent.*.*.hello', responses: 'Singleton' },
+  // JetStream acknowledges each block of log lines.
+  { from: 'CP', type: 'service', subject: 'host.*.log.>', responses: 'Singleton' },
+  { from: 'CP', type: 'stream', subject: 'desired.>' },
+  { from: 'HOSTS', type: 'stream', subject: 'agent.*.*.beat' },
+  // For agents older than 0.1.0, whose subjects do not name the agent's key (ADR 22).
+  { from: 'CP', type: 'service', subject: 'host.*.sync', responses: 'Stream' },
+  { from: 'CP', type: 'service', subject: 'host.*.report', responses: 'Singleton' },
+  { from: 'CP', type: 'service', subject: 'host.*.hello', responses: 'Singleton' },
+  { from: 'HOSTS', type: 'stream', subject: 'host.*.beat' },
+] as const;
+
+export type AccountName = (typeof crossings)[number]['from'];
+
+export const exportsOf = (account: AccountName): Export[] =>
+  crossings
+    .filter(({ from }) => from === account)
+    .map((crossing) => ({
+      name: crossing.subject,
+      subject: crossing.subject,
+      type: crossing.type,
+      ...(crossing.type === 'service' ? { response_type: crossing.responses } : {}),
+    }));
+
+export const importsOf = (account: AccountName, publicKeyOf: (name: AccountName) => string): Import[] =>
+  crossings
+    .filter(({ from }) => from !== account)
+    .map(({ from, subject, type }) => ({
+      name: subject,
+      subject,
+      type,
+      account: publicKeyOf(from),
+      ...(type === 'service' ? { local_subject: subject } : {}),
+    }));
+
+/**
+ * A gateway asks owners of partitions, asks actors for what JetStream stores, and hears doorbells.
+ * It may not call JetStream: with a reply subject of its choice it could make the server write on
+ * its behalf (ADR 18).
+ */
+export const gatewayPermissions = (publicKey: string): Partial<User> => ({
+  pub: { allow: ['part.*', 'read.*'], deny: [] },
+  sub: {
+    allow: [`${subjects.userInbox(publicKey)}.>`, 'changed.>', 'event.>', 'host.*.log.>', clusterSubject],
+    deny: [],
+  },
+});
+
+/** The subjects on which agents send. */
+const subjectsOfHosts = (sender: Sender<'*'>): string[] => [
+  subjects.hostHello(sender),
+  subjects.hostSync(sender),
+  subjects.hostReport(sender),
+  subjects.hostBeat(sender),
+];
+
+/**
+ * Limits what actors may subscribe to, not what they may publish. Actors write all state, so a list
+ * for publishing would not stop a thief of their credentials. It would also cost time: the server
+ * checks each new subject against the list, and every key and answer has its own subject (ADR 18).
+ */
+export const actorsPermissions = (publicKey: string): Partial<User> => ({
+  sub: {
+    allow: [
+      `${subjects.userInbox(publicKey)}.>`,
+      'part.*',
+      'read.*',
+      'members.changed',
+      'directory.*',
+      ...[anySender, anyUnboundSender].flatMap(subjectsOfHosts),
+    ],
+    deny: [],
+  },
+});

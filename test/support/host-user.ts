@@ -1,0 +1,24 @@
+/** NATS credentials of hosts that no test enrols. */
+import { signHostJwt } from '../../lib/nats/host-credentials.ts';
+import type { HostKey } from '../../schemas/ids.ts';
+
+export interface HostUser {
+  readonly hostKey: string;
+  /** The host's own public user key (`U...`); its seed never leaves the host. */
+  readonly publicKey: string;
+  readonly hostsAccount: string;
+  readonly hostsSigningSeed: string;
+  /** Seconds since 1970; default: one hour from now. */
+  readonly expiresAtS?: number;
+  /** Grants the subjects of an agent older than 0.1.0, which do not name its key. */
+  readonly isUnbound?: boolean;
+}
+
+/** The JWT that the control plane gives to a host at enrolment. */
+export function mintHostUserJwt(host: HostUser): Promise<string> {
+  const account = { publicKey: host.hostsAccount, signingSeed: host.hostsSigningSeed.trim() };
+  const expiresAtS = host.expiresAtS ?? Math.floor(Date.now() / 1000) + 3600;
+  // Not validated here: the signer refuses an invalid host key.
+  const { hostKey, publicKey, isUnbound = false } = host;
+  return signHostJwt(account, { host: hostKey as HostKey, publicKey, expiresAtS, isUnbound });
+}
