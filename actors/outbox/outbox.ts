@@ -14,13 +14,13 @@ import type { Log } from '../../lib/log.ts';
 import { runAtOnce, type Slices } from '../../lib/slices.ts';
 import type { NetworkName, OperationId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
-import type { WriteAsk } from '../../schemas/wire/asks.ts';
-import { encodeAsk, type Answer } from '../../schemas/wire/codec.ts';
+import { addressOf, type Question } from '../../schemas/wire/asks.ts';
+import type { Answer } from '../../schemas/wire/codec.ts';
 import type { LeaseRecord } from '../../schemas/api/network.ts';
 import type { PeerProblem, PeerRecord, PeerTombstoneRecord } from '../../schemas/api/peer.ts';
 import { partitionOf } from '../../schemas/wire/subjects.ts';
 import { lapse } from '../domain/network/learn.ts';
-import type { PartitionClient } from '../../lib/rpc/partition-client.ts';
+import type { Coalescer, Outcome } from '../../lib/rpc/coalescer.ts';
 import { acknowledge, refusedBy } from '../domain/peer/decide.ts';
 import { toldOf } from '../domain/peer/view.ts';
 import type { Partition } from '../partition.ts';
@@ -42,6 +42,8 @@ export type OutboxItem = { readonly about: string; readonly version: number } & 
   | { readonly kind: 'release'; readonly lease: LeaseRecord }
 );
 
+type Reply = Pick<Answer, 'code' | 'body'>;
+
 /** Pure. */
 export function* outboxOf(state: PartitionView, nowMs: number): Generator<OutboxItem, void, void> {
   for (const record of state.vpn.untold()) {
@@ -61,12 +63,9 @@ export function* outboxOf(state: PartitionView, nowMs: number): Generator<Outbox
   }
 }
 
-/**
- * What is asked, and the key whose partition it goes to. The operation is the same however often it
- * is asked. Pure.
- */
-export function askOf(item: OutboxItem): { readonly key: string; readonly ask: WriteAsk } {
-  const ride = (op: string) => ({ rid: op, op: op as OperationId, budgetMs: limits.outboxTimeoutMs });
+/** The operation id is the same however often an item is asked. Pure. */
+export function questionOf(item: OutboxItem): Question {
+  const ride = (op: string) => ({ rid: op, op: op as OperationId });
   switch (item.kind) {
     case 'tell': {
       const { network, record, incarnation } = item;
@@ -74,11 +73,11 @@ export function askOf(item: OutboxItem): { readonly key: string; readonly ask: W
       const told = toldOf(record, incarnation);
       const by = { tenant, peer };
       const op = `tell-${peer}-${generation}`;
-      return { key: network, ask: { type: 'network.learn', network, by, told, incarnation, ...ride(op) } };
+      return { type: 'network.learn', network, by, told, incarnation, ...ride(op) };
     }
     case 'release': {
       const { tenant, peer, network } = item.lease;
-      return { key: tenant, ask: { type: 'peer.forgo', tenant, peer, ...ride(`forgo-${peer}-${network}`) } };
+      return { type: 'peer.forgo', tenant, peer, ...ride(`forgo-${peer}-${network}`) };
     }
   }
 }
@@ -87,7 +86,7 @@ export function askOf(item: OutboxItem): { readonly key: string; readonly ask: W
  * Why a peer can't be as it says: the answer is final, and the item is due again all the same.
  * Pure.
  */
-export function problemOf(item: OutboxItem, { code, body }: Pick<Answer, 'code' | 'body'>): PeerProblem | null {
+export function problemOf(item: OutboxItem, { code, body }: Reply): PeerProblem | null {
   if (item.kind !== 'tell' || item.record.kind !== 'peer') return null;
   if (code === 'not_found') return 'network';
   return code === 'ok' ? (decodeAnswer('network.learn', body).data?.problem ?? null) : null;
@@ -99,7 +98,7 @@ export function problemOf(item: OutboxItem, { code, body }: Pick<Answer, 'code' 
  */
 export function outcomeOf(
   item: OutboxItem,
-  answer: Pick<Answer, 'code' | 'body'>,
+  answer: Reply,
 ): ((state: PartitionView, context: Pick<TurnContext, 'nowMs'>) => Changes) | undefined {
   switch (item.kind) {
     case 'tell': {
@@ -116,33 +115,22 @@ export function outcomeOf(
   }
 }
 
-/** A message: what it asks, and for which items. */
-interface Batch {
-  readonly to: number;
-  readonly items: OutboxItem[];
-  readonly asks: WriteAsk[];
-  bytes: number;
+/** By the partition that they go to: what one owner answers is settled together. Pure. */
+export function byPartition(items: readonly OutboxItem[], partitions: number): OutboxItem[][] {
+  const groups = new Map<number, OutboxItem[]>();
+  for (const item of items) {
+    const address = addressOf(questionOf(item));
+    const to = typeof address === 'number' ? address : partitionOf(address, partitions);
+    const group = groups.get(to);
+    if (group === undefined) groups.set(to, [item]);
+    else group.push(item);
+  }
+  return [...groups.values()];
 }
 
-/** By the partition that they go to, as many in a message as it holds. Pure. */
-export function batchesOf(items: readonly OutboxItem[], partitions: number): Batch[] {
-  const batches: Batch[] = [];
-  const open = new Map<number, Batch>();
-  for (const item of items) {
-    const { key, ask } = askOf(item);
-    const to = partitionOf(key, partitions);
-    const size = Buffer.byteLength(encodeAsk(ask)) + 1;
-    let batch = open.get(to);
-    if (batch === undefined || batch.bytes + size > limits.batchBytes) {
-      open.set(to, (batch = { to, items: [], asks: [], bytes: 0 }));
-      batches.push(batch);
-    }
-    batch.items.push(item);
-    batch.asks.push(ask);
-    batch.bytes += size;
-  }
-  return batches;
-}
+/** The owner's outcome; undefined where none came in time, or the owner can't say now. */
+const answerOf = (outcome: Outcome): Outcome | undefined =>
+  outcome.code === 'unavailable' || outcome.code === 'timeout' ? undefined : outcome;
 
 /** For a log line, which names no peer. */
 const saidOf = (partition: Partition, item: OutboxItem) => ({
@@ -168,7 +156,7 @@ export interface Outbox {
 }
 
 export interface OutboxOptions {
-  readonly client: PartitionClient;
+  readonly client: Pick<Coalescer, 'ask' | 'stop'>;
   readonly partitions: number;
   readonly clock: Clock;
   readonly slices: Slices;
@@ -238,21 +226,23 @@ export function createOutbox({ client, partitions, clock, slices, log }: OutboxO
     // Another look may have been quicker.
     const items = runAtOnce(due(round, found));
     for (const { about } of items) round.underWay.add(about);
-    for (const batch of batchesOf(items, partitions)) {
-      setOut(partition, round, batch).catch((error: unknown) =>
+    for (const group of byPartition(items, partitions)) {
+      setOut(partition, round, group).catch((error: unknown) =>
         log.error('errand_failed', { partition: partition.number, error }),
       );
     }
   }
 
-  async function setOut(partition: Partition, round: Round, { to, items, asks }: Batch): Promise<void> {
-    const answers = await client.ask(to, asks);
+  async function setOut(partition: Partition, round: Round, items: readonly OutboxItem[]): Promise<void> {
+    const deadlineMs = clock.monotonicMs() + limits.outboxTimeoutMs;
+    const outcomes = await Promise.all(items.map((item) => client.ask('write', questionOf(item), deadlineMs)));
     for (const { about } of items) round.underWay.delete(about);
     if (isStopped) return;
     let isAnyTaken = false;
     for (const [index, item] of items.entries()) {
       try {
-        if (settle(partition, round, item, answers.get(index))) isAnyTaken = true;
+        const outcome = outcomes[index];
+        if (settle(partition, round, item, outcome && answerOf(outcome))) isAnyTaken = true;
       } catch (error) {
         log.error('errand_failed', { ...saidOf(partition, item), error });
         settle(partition, round, item, undefined);
@@ -263,7 +253,7 @@ export function createOutbox({ client, partitions, clock, slices, log }: OutboxO
   }
 
   /** @returns whether it is done; if not, the record says so still, and a later look finds it. */
-  function settle(partition: Partition, round: Round, item: OutboxItem, answer: Answer | undefined): boolean {
+  function settle(partition: Partition, round: Round, item: OutboxItem, answer: Outcome | undefined): boolean {
     const { about, version } = item;
     const outcome = answer === undefined ? undefined : outcomeOf(item, answer);
     const problem = answer === undefined ? null : problemOf(item, answer);

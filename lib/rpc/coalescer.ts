@@ -22,15 +22,16 @@ import type { Clock } from '../clock.ts';
 import { inboxOf } from '../nats/inbox.ts';
 import type { Log } from '../log.ts';
 import { limits } from '../../schemas/limits.ts';
-import { addressOf, type Ask } from '../../schemas/wire/asks.ts';
+import { addressOf, type Question } from '../../schemas/wire/asks.ts';
 import { decodeAnswers, notOwner, type Answer } from '../../schemas/wire/codec.ts';
 import { isSuccessCode } from '../../schemas/errors.ts';
 import { partitionOf, subjects } from '../../schemas/wire/subjects.ts';
 import { sparing, type SparingLog } from '../sparing.ts';
 import { ItemQueue, gather, laneKinds, settle, verdictUnanswered } from './lane.ts';
-import type { Batch, Item, LaneKind, Outcome, Question } from './lane.ts';
+import type { Batch, Item, LaneKind, Outcome } from './lane.ts';
 
-export type { LaneKind, Outcome, Question } from './lane.ts';
+export type { Question } from '../../schemas/wire/asks.ts';
+export type { LaneKind, Outcome } from './lane.ts';
 
 /** Why asks were sent again. */
 export type RetryReason = 'no_responders' | 'not_owner' | 'lost';
@@ -70,9 +71,12 @@ export interface CoalescerOptions {
   readonly requestDeadlineMs: number;
   readonly clock: Clock;
   readonly log: Log;
-  readonly meters: CoalescerMeters;
-  /** Learns what is asked and answered. */
-  readonly answers: Answers;
+  readonly meters?: CoalescerMeters;
+  /**
+   * Learns what is asked and answered, to judge the NATS server by it. Left out where other traffic
+   * judges it.
+   */
+  readonly answers?: Answers;
 }
 
 export class Coalescer {
@@ -137,7 +141,7 @@ export class Coalescer {
   }
 
   #enqueue(kind: LaneKind, question: Question, deadlineMs: number, settle: (outcome: Outcome) => void): void {
-    const address = addressOf(question as Ask);
+    const address = addressOf(question);
     const lane = this.#lanes.get(kind)?.[typeof address === 'number' ? address : this.partitionFor(address)];
     if (lane === undefined || lane.queue.length >= limits.laneQueuedItems || this.#isAway()) {
       settle(unavailable);
@@ -205,8 +209,8 @@ export class Coalescer {
     this.#flights.set(id, flight);
     for (const item of batch.items) item.sentIn = id;
     lane.inFlight++;
-    this.#options.meters.batch(lane.kind, batch.items.length);
-    this.#options.answers.asked();
+    this.#options.meters?.batch(lane.kind, batch.items.length);
+    this.#options.answers?.asked();
     try {
       this.#nc.publish(lane.subject, batch.payload, { reply: `${this.#inbox}.${id}` });
     } catch (error) {
@@ -228,7 +232,7 @@ export class Coalescer {
       this.#onRefused(flight, 'no_responders');
       return;
     }
-    this.#options.answers.heard();
+    this.#options.answers?.heard();
     let answers: Answer[];
     let malformed = 0;
     try {
@@ -295,7 +299,7 @@ export class Coalescer {
 
   #sendAgain(flight: Flight, reason: RetryReason): void {
     const again = flight.items.filter((item) => !item.settled);
-    this.#options.meters.retry(reason, again.length);
+    this.#options.meters?.retry(reason, again.length);
     flight.lane.queue.putBack(again);
     this.#land(flight);
   }

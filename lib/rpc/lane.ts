@@ -2,7 +2,7 @@
  * One queue of asks to one partition's owner, and what of it fits into one message. Pure of I/O and
  * of clocks: the coalescer sends and waits.
  */
-import type { Ask } from '../../schemas/wire/asks.ts';
+import type { Question } from '../../schemas/wire/asks.ts';
 import { encodeAsk, encodeAsks } from '../../schemas/wire/codec.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { OutcomeCode } from '../../schemas/errors.ts';
@@ -18,12 +18,6 @@ export interface Outcome {
 
 export type LaneKind = 'read' | 'write' | 'watch';
 export const laneKinds: readonly LaneKind[] = ['read', 'write', 'watch'];
-
-/**
- * An ask without what is added when it is sent. Distributes over the union, so that the kinds stay
- * apart.
- */
-export type Question = Ask extends infer A ? (A extends Ask ? Omit<A, 'budgetMs'> : never) : never;
 
 export interface Item {
   readonly question: Question;

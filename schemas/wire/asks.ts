@@ -302,6 +302,9 @@ export type AnswerOf<Type extends ReadableType> = (typeof asks)[Type]['answer'] 
     : never
   : never;
 
+/** An ask before it is sent. Distributes over the union, so that each type keeps its own fields. */
+export type Question = Ask extends infer A ? (A extends Ask ? Omit<A, 'budgetMs'> : never) : never;
+
 /** The key whose partition an ask goes to, or the partition itself. */
-export const addressOf = (ask: Ask): string | number =>
+export const addressOf = (ask: Question): string | number =>
   'tenant' in ask ? ask.tenant : 'host' in ask ? ask.host : 'network' in ask ? ask.network : ask.partition;

@@ -7,7 +7,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { decideWrite } from '../../../actors/domain/decide.ts';
-import { askOf, outboxOf, outcomeOf, type OutboxItem } from '../../../actors/outbox/outbox.ts';
+import { outboxOf, outcomeOf, questionOf, type OutboxItem } from '../../../actors/outbox/outbox.ts';
 import { toldOf } from '../../../actors/domain/peer/view.ts';
 import { PartitionState, recordKey, type StateRecord } from '../../../actors/domain/state.ts';
 import { expiredOfVpn } from '../../../actors/domain/sweep.ts';
@@ -141,11 +141,10 @@ function createWorld() {
   }
 
   function sendItem(side: Side, found: OutboxItem): void {
-    const { ask } = askOf(found);
     const to = side === 'tenants' ? 'network' : 'tenants';
     messages.push({
       to,
-      ask,
+      ask: { ...questionOf(found), budgetMs: limits.outboxTimeoutMs } as WriteAsk,
       then: ({ reply }) => {
         const outcome = outcomeOf(found, reply);
         if (outcome !== undefined) apply(side, outcome(states[side], { nowMs }));

@@ -7,7 +7,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { decideWrite } from '../../../actors/domain/decide.ts';
-import { askOf, outboxOf, outcomeOf, problemOf } from '../../../actors/outbox/outbox.ts';
+import { outboxOf, outcomeOf, problemOf, questionOf } from '../../../actors/outbox/outbox.ts';
 import { peerView, toldOf } from '../../../actors/domain/peer/view.ts';
 import { PartitionState, recordKey, type StateRecord } from '../../../actors/domain/state.ts';
 import type { Changes, Turn } from '../../../actors/domain/turn.ts';
@@ -84,8 +84,7 @@ function createWorld() {
     const all = [...outboxOf(states[side], nowMs)];
     const found = all[which % Math.max(1, all.length)];
     if (found === undefined) return true;
-    const { ask } = askOf(found);
-    const { reply } = take(other[side], ask as unknown as Record<string, unknown>);
+    const { reply } = take(other[side], questionOf(found) as unknown as Record<string, unknown>);
     const outcome = outcomeOf(found, reply);
     if (outcome !== undefined) apply(side, outcome(states[side], { nowMs }));
     return outcome !== undefined && problemOf(found, reply) === null;

@@ -3,15 +3,15 @@
  * outbox items between them, and requests that stop anywhere. A run that fails names its seed.
  */
 import t from 'tap';
-import { createOutbox } from '../../../actors/outbox/outbox.ts';
-import type { PartitionClient } from '../../../lib/rpc/partition-client.ts';
+import { createOutbox, type OutboxOptions } from '../../../actors/outbox/outbox.ts';
 import type { Partition } from '../../../actors/partition.ts';
 import { sleep } from '../../../lib/backoff.ts';
 import { systemClock, type Clock } from '../../../lib/clock.ts';
 import { createSlices } from '../../../lib/slices.ts';
 import type { PeerId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
-import type { Answer } from '../../../schemas/wire/codec.ts';
+import { addressOf } from '../../../schemas/wire/asks.ts';
+import { notOwner } from '../../../schemas/wire/codec.ts';
 import type { Reservation } from '../../../schemas/api/network.ts';
 import { partitionOf } from '../../../schemas/wire/subjects.ts';
 import { operation, quietLog, tenantId } from '../support.ts';
@@ -32,15 +32,14 @@ async function run(seed: number): Promise<string[]> {
   };
   const storm = stormy(random);
   const network: Network = { ...storm, fate: () => (isCalm ? 'done' : storm.fate()) };
-  const client: PartitionClient = {
-    ask: async (to, asks) => {
-      const answers = new Map<number, Answer>();
-      for (const [index, ask] of asks.entries()) {
-        if (!isCalm && random.once(4)) continue;
-        const answer = await writeOf(partitionAt(to), ask as LooseWrite, 300).catch(() => undefined);
-        if (answer !== undefined && (isCalm || !random.once(4))) answers.set(index, { index, ...answer });
-      }
-      return answers;
+  const client: OutboxOptions['client'] = {
+    ask: async (_kind, question) => {
+      const unanswered = { code: 'timeout', body: '' } as const;
+      if (!isCalm && random.once(4)) return unanswered;
+      const to = partitionOf(String(addressOf(question)), 2);
+      const answer = await writeOf(partitionAt(to), question as LooseWrite, 300).catch(() => unanswered);
+      const { code, body } = answer;
+      return code === notOwner || (!isCalm && random.once(4)) ? unanswered : { code, body };
     },
     stop: () => {},
   };
