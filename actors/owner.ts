@@ -35,7 +35,7 @@ import {
 import { createJetStreamMemberStore } from './membership/jetstream-member-store.ts';
 import type { OutgoingEffect } from './runtime/journal/group.ts';
 import { createDomain } from './domain/domain.ts';
-import { Coalescer } from '../lib/rpc/coalescer.ts';
+import { PartitionClient } from '../lib/rpc/partition-client.ts';
 import { serveReads } from './endpoints/reads.ts';
 import { createEventSink, createJetStreamStore } from './runtime/store/jetstream-store.ts';
 import type { Partition } from './partition.ts';
@@ -123,7 +123,7 @@ export function createOwner(options: OwnerOptions): Owner {
   const leaving = new Set<Promise<void>>();
   const timers: NodeJS.Timeout[] = [];
   const onFault = (error: unknown): void => log.error('errand_failed', { error });
-  const client = new Coalescer(nc, { partitions: count, requestDeadlineMs: limits.outboxTimeoutMs, clock, log });
+  const client = new PartitionClient(nc, { partitions: count, requestDeadlineMs: limits.outboxTimeoutMs, clock, log });
   const outbox = createOutbox({ client, partitions: count, clock, slices, log });
 
   const { accounts } = options;

@@ -1,9 +1,9 @@
 /** The gateway's metrics. Labels are route names and codes, never a tenant, an id or a path. */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import type { CoalescerMeters } from '../lib/rpc/coalescer.ts';
+import type { PartitionClientMeters } from '../lib/rpc/partition-client.ts';
 import { laneKinds, type LaneKind } from '../lib/rpc/lane.ts';
 
-export interface Meters extends CoalescerMeters {
+export interface Meters extends PartitionClientMeters {
   /** Cheap enough for every request: the child metrics are looked up once. */
   request(route: string, status: number, seconds: number, waited: boolean): void;
   token(result: 'hit' | 'miss'): void;

@@ -20,7 +20,7 @@ import type { LeaseRecord } from '../../schemas/api/network.ts';
 import type { PeerProblem, PeerRecord, PeerTombstoneRecord } from '../../schemas/api/peer.ts';
 import { partitionOf } from '../../schemas/wire/subjects.ts';
 import { lapse } from '../domain/network/learn.ts';
-import type { Coalescer, Outcome } from '../../lib/rpc/coalescer.ts';
+import type { PartitionClient, Outcome } from '../../lib/rpc/partition-client.ts';
 import { acknowledge, refusedBy } from '../domain/peer/decide.ts';
 import { toldOf } from '../domain/peer/view.ts';
 import type { Partition } from '../partition.ts';
@@ -156,7 +156,7 @@ export interface Outbox {
 }
 
 export interface OutboxOptions {
-  readonly client: Pick<Coalescer, 'ask' | 'stop'>;
+  readonly client: Pick<PartitionClient, 'ask' | 'stop'>;
   readonly partitions: number;
   readonly clock: Clock;
   readonly slices: Slices;

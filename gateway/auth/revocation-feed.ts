@@ -16,7 +16,7 @@ import type { Log } from '../../lib/log.ts';
 import type { TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Revocation } from '../../schemas/api/tenant.ts';
-import type { Coalescer } from '../../lib/rpc/coalescer.ts';
+import type { PartitionClient } from '../../lib/rpc/partition-client.ts';
 import { Doorbell } from '../streams/host.ts';
 import type { RevocationPage } from '../../schemas/wire/answers.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
@@ -48,7 +48,7 @@ const nothingHeard = (): Heard => ({
 });
 
 export class RevocationFeed {
-  readonly #coalescer: Coalescer;
+  readonly #client: PartitionClient;
   readonly #revocations: Revocations;
   readonly #clock: Clock;
   /** A wall clock that jumps must not drop a revocation: owners tell each but once. */
@@ -58,13 +58,13 @@ export class RevocationFeed {
   readonly #stop = new AbortController();
   #sweeper: NodeJS.Timeout | undefined;
 
-  constructor(coalescer: Coalescer, revocations: Revocations, dependencies: { clock: Clock; log: Log }) {
-    this.#coalescer = coalescer;
+  constructor(client: PartitionClient, revocations: Revocations, dependencies: { clock: Clock; log: Log }) {
+    this.#client = client;
     this.#revocations = revocations;
     this.#clock = dependencies.clock;
     this.#expiry = new CautiousClock(dependencies.clock, limits.clockSettleMs, noReading);
     this.#log = dependencies.log;
-    this.#heard = Array.from({ length: coalescer.partitions }, nothingHeard);
+    this.#heard = Array.from({ length: client.partitions }, nothingHeard);
   }
 
   /** Whether every partition has answered. */
@@ -74,7 +74,7 @@ export class RevocationFeed {
 
   /** Whether the revocations of this tenant are known. */
   knowledgeOf(tenant: TenantId): Knowledge {
-    const heard = this.#heard[this.#coalescer.partitionFor(tenant)];
+    const heard = this.#heard[this.#client.partitionFor(tenant)];
     if (heard?.isComplete !== true) return 'unheard';
     if (heard.unreadable.has(tenant)) return 'damaged';
     return heard.tooMany.has(tenant) ? 'too_many' : 'known';
@@ -86,7 +86,7 @@ export class RevocationFeed {
 
   add(revocation: Revocation): void {
     if (this.#revocations.add(revocation, this.#expiry.nowMs())) return;
-    const heard = this.#heard[this.#coalescer.partitionFor(revocation.tenant)];
+    const heard = this.#heard[this.#client.partitionFor(revocation.tenant)];
     if (heard === undefined) return;
     const { tenant } = revocation;
     if (!heard.tooMany.has(tenant)) {
@@ -143,7 +143,7 @@ export class RevocationFeed {
 
   async #ask(partition: number, after: string | null): Promise<RevocationPage | undefined> {
     const question = { type: 'revocation.list', partition, after, rid: 'revocations' } as const;
-    const { code, body } = await this.#coalescer.ask(
+    const { code, body } = await this.#client.ask(
       'watch',
       question,
       this.#clock.monotonicMs() + limits.revocationReadMs,

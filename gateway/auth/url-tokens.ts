@@ -7,7 +7,7 @@
 import { LRUCache } from 'lru-cache';
 import { limits } from '../../schemas/limits.ts';
 import type { TokenScope } from '../../schemas/api/peer.ts';
-import type { Outcome, Question } from '../../lib/rpc/coalescer.ts';
+import type { Outcome, Question } from '../../lib/rpc/partition-client.ts';
 import type { RequestHead } from '../http/engine/engine.ts';
 import { hashOfToken, parseToken } from '../vpn/pki/secrets.ts';
 import { failure } from '../http/respond.ts';

@@ -1,6 +1,7 @@
 /**
- * The gateway's connections: the cluster's record, the coalescer, the revocations, Redis. They come
- * up while the process already listens and is not ready; until then asks get `unavailable`.
+ * The gateway’s connections: the cluster’s record, the client of the partitions, the revocations,
+ * Redis. They come up while the process already listens and is not ready; until then asks get
+ * `unavailable`.
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Answers } from '../../lib/nats/answers.ts';
@@ -14,7 +15,7 @@ import type { Revocation } from '../../schemas/api/tenant.ts';
 import { RevocationFeed, type Knowledge } from '../auth/revocation-feed.ts';
 import type { Revocations } from '../auth/revocations.ts';
 import { waitForCluster } from './cluster.ts';
-import { Coalescer, type LaneKind, type Outcome, type Question } from '../../lib/rpc/coalescer.ts';
+import { PartitionClient, type LaneKind, type Outcome, type Question } from '../../lib/rpc/partition-client.ts';
 import type { Meters } from '../metrics.ts';
 import { probePartitions } from './prober.ts';
 import type { RateLimiter } from '../auth/rate-limits.ts';
@@ -38,7 +39,7 @@ export interface BackendOptions {
 }
 
 interface Up {
-  readonly coalescer: Coalescer;
+  readonly client: PartitionClient;
   readonly feed: RevocationFeed;
   readonly shared: SharedMemory | undefined;
   readonly stopProbing: () => void;
@@ -62,10 +63,10 @@ export class Backend {
     if (cluster === undefined) return;
     const { partitions } = cluster;
     log.info('cluster', { cluster: cluster.id, partitions });
-    const coalescer = new Coalescer(nc, { partitions, requestDeadlineMs, clock, log, meters, answers });
-    const feed = new RevocationFeed(coalescer, revocations, { clock, log });
+    const client = new PartitionClient(nc, { partitions, requestDeadlineMs, clock, log, meters, answers });
+    const feed = new RevocationFeed(client, revocations, { clock, log });
     const shared = this.#connectRedis(cluster.id, feed);
-    this.#up = { coalescer, feed, shared, stopProbing: probePartitions(coalescer, clock) };
+    this.#up = { client, feed, shared, stopProbing: probePartitions(client, clock) };
     feed.start();
     void watchCluster(nc, cluster, onOtherCluster, this.#stop.signal, subjects.read('cluster'));
   }
@@ -75,29 +76,29 @@ export class Backend {
     this.#up?.stopProbing();
     this.#up?.feed.stop();
     this.#up?.shared?.stop();
-    this.#up?.coalescer.stop();
+    this.#up?.client.stop();
   }
 
   /** A connection alone is not enough: its server may be cut off from the others. */
   ready(): boolean {
     if (this.#up === undefined) return false;
-    const { coalescer, feed } = this.#up;
-    return coalescer.connected() && coalescer.unansweredMs() <= limits.gatewayAnsweredMs && feed.complete();
+    const { client, feed } = this.#up;
+    return client.connected() && client.unansweredMs() <= limits.gatewayAnsweredMs && feed.complete();
   }
 
   /** A request that makes keys may take long; each of its asks takes no longer than any other's. */
   ask(kind: LaneKind, question: Question, deadlineMs: number): Promise<Outcome> {
     const { clock, requestDeadlineMs } = this.#options;
     const untilMs = Math.min(deadlineMs, clock.monotonicMs() + requestDeadlineMs);
-    return this.#up?.coalescer.ask(kind, question, untilMs) ?? Promise.resolve(unavailable);
+    return this.#up?.client.ask(kind, question, untilMs) ?? Promise.resolve(unavailable);
   }
 
   partitions(): number | undefined {
-    return this.#up?.coalescer.partitions;
+    return this.#up?.client.partitions;
   }
 
   queued(kind: LaneKind): number {
-    return this.#up?.coalescer.queued(kind) ?? 0;
+    return this.#up?.client.queued(kind) ?? 0;
   }
 
   knowledgeOf(tenant: TenantId): Knowledge {
@@ -112,9 +113,9 @@ export class Backend {
   /** Of a revocation that its owner has committed. */
   announceRevocation(revocation: Revocation): void {
     if (this.#up === undefined) return;
-    const { coalescer, feed, shared } = this.#up;
+    const { client, feed, shared } = this.#up;
     feed.add(revocation);
-    shared?.ring(coalescer.partitionFor(revocation.tenant));
+    shared?.ring(client.partitionFor(revocation.tenant));
   }
 
   #connectRedis(clusterId: string, feed: RevocationFeed): SharedMemory | undefined {

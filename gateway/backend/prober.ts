@@ -4,17 +4,17 @@
  */
 import type { Clock } from '../../lib/clock.ts';
 import { limits } from '../../schemas/limits.ts';
-import type { Coalescer } from '../../lib/rpc/coalescer.ts';
+import type { PartitionClient } from '../../lib/rpc/partition-client.ts';
 
 /** Starts asking; the result ends it. */
-export function probePartitions(coalescer: Coalescer, clock: Clock): () => void {
+export function probePartitions(client: PartitionClient, clock: Clock): () => void {
   let partition = 0;
   const timer = setInterval(() => {
-    if (coalescer.unansweredMs() < limits.gatewayProbeMs) return;
-    partition = (partition + 1) % coalescer.partitions;
+    if (client.unansweredMs() < limits.gatewayProbeMs) return;
+    partition = (partition + 1) % client.partitions;
     // No token has an empty hash: an owner answers without a look at any record.
     const question = { type: 'token.resolve', partition, hash: '', rid: 'probe' } as const;
-    void coalescer.ask('read', question, clock.monotonicMs() + limits.gatewayProbeDeadlineMs);
+    void client.ask('read', question, clock.monotonicMs() + limits.gatewayProbeDeadlineMs);
   }, limits.gatewayProbeMs).unref();
   return () => clearInterval(timer);
 }

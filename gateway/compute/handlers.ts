@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { ContainerSpec } from '../../schemas/api/container.ts';
 import { decodeCursor } from '../../schemas/api/cursor.ts';
-import type { LaneKind, Question } from '../../lib/rpc/coalescer.ts';
+import type { LaneKind, Question } from '../../lib/rpc/partition-client.ts';
 import { containerOf, tenantOf, type Call, type Handler, type Services } from '../http/call.ts';
 import { canonicalSpec } from '../validation/container.ts';
 import { wrongCursor } from '../http/pages.ts';

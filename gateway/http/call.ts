@@ -7,7 +7,7 @@ import type { PeerGrant } from '../../schemas/api/peer.ts';
 import type { Revocation } from '../../schemas/api/tenant.ts';
 import type { OwnToken, RouteName } from '../../schemas/routes.ts';
 import type { Identity } from '../auth/claims.ts';
-import type { LaneKind, Outcome, Question } from '../../lib/rpc/coalescer.ts';
+import type { LaneKind, Outcome, Question } from '../../lib/rpc/partition-client.ts';
 import type { Exchange } from './engine/engine.ts';
 import type { Result } from './respond.ts';
 import type { EventReader } from '../streams/events.ts';

@@ -4,7 +4,7 @@ import { isHostKey, type HostKey, type Region } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { decodeKeyCursor } from '../../schemas/api/cursor.ts';
 import { timestamp } from '../../lib/clock.ts';
-import type { Outcome } from '../../lib/rpc/coalescer.ts';
+import type { Outcome } from '../../lib/rpc/partition-client.ts';
 import { hostOf, succeeded, type Call, type Handler, type Services } from '../http/call.ts';
 import { mergePages, pageResult, wrongCursor } from '../http/pages.ts';
 import { created, failure, type Result } from '../http/respond.ts';

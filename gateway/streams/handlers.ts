@@ -6,7 +6,7 @@ import type { ContainerTrace } from '../../schemas/wire/answers.ts';
 import type { RecentAsk } from '../../schemas/wire/asks.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
 import { limits } from '../../schemas/limits.ts';
-import type { LaneKind, Outcome } from '../../lib/rpc/coalescer.ts';
+import type { LaneKind, Outcome } from '../../lib/rpc/partition-client.ts';
 import {
   containerOf,
   succeeded,

@@ -1,6 +1,6 @@
 /**
  * One queue of asks to one partition's owner, and what of it fits into one message. Pure of I/O and
- * of clocks: the coalescer sends and waits.
+ * of clocks: the client sends and waits.
  */
 import type { Question } from '../../schemas/wire/asks.ts';
 import { encodeAsk, encodeAsks } from '../../schemas/wire/codec.ts';

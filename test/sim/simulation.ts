@@ -8,7 +8,7 @@
  */
 import { createInbox } from '@nats-io/transport-node';
 import type { PartitionState } from '../../actors/domain/state.ts';
-import type { Question } from '../../lib/rpc/coalescer.ts';
+import type { Question } from '../../lib/rpc/partition-client.ts';
 import { incarnationOf, type Cluster } from '../../schemas/records/cluster.ts';
 import { home } from '../actors/support/vpn.ts';
 import { restoreBackup, takeBackup, type Backup } from './restore.ts';

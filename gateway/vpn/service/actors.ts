@@ -7,7 +7,7 @@ import { limits } from '../../../schemas/limits.ts';
 import type { KeyPage, PeerCount } from '../../../schemas/wire/answers.ts';
 import type { AnswerOf, ReadAsk, ReadableType, WriteAsk } from '../../../schemas/wire/asks.ts';
 import { succeeded } from '../../http/call.ts';
-import type { LaneKind, Outcome, Question } from '../../../lib/rpc/coalescer.ts';
+import type { LaneKind, Outcome, Question } from '../../../lib/rpc/partition-client.ts';
 import { failure } from '../../http/respond.ts';
 import { Refusal } from './refusal.ts';
 

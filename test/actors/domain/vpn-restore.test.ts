@@ -84,7 +84,7 @@ function createWorld() {
     const all = [...outboxOf(states[side], nowMs)];
     const found = all[which % Math.max(1, all.length)];
     if (found === undefined) return true;
-    const { reply } = take(other[side], questionOf(found) as unknown as Record<string, unknown>);
+    const { reply } = take(other[side], questionOf(found));
     const outcome = outcomeOf(found, reply);
     if (outcome !== undefined) apply(side, outcome(states[side], { nowMs }));
     return outcome !== undefined && problemOf(found, reply) === null;

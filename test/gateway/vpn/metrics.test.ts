@@ -1,7 +1,7 @@
 import t from 'tap';
 import { createVpnActors } from '../../../gateway/vpn/service/actors.ts';
 import { createForageMeters } from '../../../gateway/vpn/metrics.ts';
-import type { Outcome, Question } from '../../../lib/rpc/coalescer.ts';
+import type { Outcome, Question } from '../../../lib/rpc/partition-client.ts';
 import type { OperationId } from '../../../schemas/ids.ts';
 
 /** Two partitions, whose owners answer when they are let. */

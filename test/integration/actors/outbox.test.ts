@@ -11,7 +11,7 @@ import {
   questionOf,
   type OutboxOptions,
 } from '../../../actors/outbox/outbox.ts';
-import type { Outcome, Question } from '../../../lib/rpc/coalescer.ts';
+import type { Outcome, Question } from '../../../lib/rpc/partition-client.ts';
 import type { Partition } from '../../../actors/partition.ts';
 import type { Store, WriteOutcome } from '../../../actors/runtime/store/store.ts';
 import { sleep } from '../../../lib/backoff.ts';

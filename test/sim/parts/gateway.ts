@@ -1,9 +1,9 @@
 /**
- * A gateway in virtual time: its own coalescer, and clients whose requests it carries and who write
- * down what they heard.
+ * A gateway in virtual time: its own client of the partitions, and tenants whose requests it carries
+ * and who write down what they heard.
  */
 import { Answers } from '../../../lib/nats/answers.ts';
-import { Coalescer, type LaneKind, type Outcome, type Question } from '../../../lib/rpc/coalescer.ts';
+import { PartitionClient, type LaneKind, type Outcome, type Question } from '../../../lib/rpc/partition-client.ts';
 import { sleep } from '../../../lib/backoff.ts';
 import type { ContainerId, OperationId, TenantId } from '../../../schemas/ids.ts';
 import { quietLog, specOf } from '../../actors/support.ts';
@@ -35,17 +35,17 @@ const memBytes = 16 * 1024 * 1024;
 export class Gateway {
   readonly process: Process;
   readonly #options: GatewayOptions;
-  readonly #coalescer: Coalescer;
+  readonly #client: PartitionClient;
 
   constructor(options: GatewayOptions) {
     const { world, nats, name, partitions } = options;
     this.#options = options;
     this.process = world.process(name);
     const connection = nats.connect(this.process);
-    this.#coalescer = world.as(
+    this.#client = world.as(
       this.process,
       () =>
-        new Coalescer(connection.asClient, {
+        new PartitionClient(connection.asClient, {
           partitions,
           requestDeadlineMs,
           clock: this.process.clock,
@@ -57,7 +57,7 @@ export class Gateway {
   }
 
   ask(kind: LaneKind, question: Question): Promise<Outcome> {
-    return this.#coalescer.ask(kind, question, this.#options.world.nowMs + requestDeadlineMs);
+    return this.#client.ask(kind, question, this.#options.world.nowMs + requestDeadlineMs);
   }
 
   /** One HTTP request of a tenant's, as the handlers make asks of it. */

@@ -4,7 +4,7 @@ import type { NetworkName } from '../../../../schemas/ids.ts';
 import type { KeptCertificate, NetworkRecord, NetworkSettings } from '../../../../schemas/api/network.ts';
 import type { Clock } from '../../../../lib/clock.ts';
 import { succeeded } from '../../../http/call.ts';
-import type { Outcome } from '../../../../lib/rpc/coalescer.ts';
+import type { Outcome } from '../../../../lib/rpc/partition-client.ts';
 import { bodyOf, type Asker, type VpnActors } from '../actors.ts';
 import { authorityOf, crlUrl, networkPlace } from './authority.ts';
 import type { Keyring } from '../keyring.ts';

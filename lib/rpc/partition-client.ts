@@ -36,7 +36,7 @@ export type { LaneKind, Outcome } from './lane.ts';
 /** Why asks were sent again. */
 export type RetryReason = 'no_responders' | 'not_owner' | 'lost';
 
-export interface CoalescerMeters {
+export interface PartitionClientMeters {
   batch(lane: LaneKind, items: number): void;
   retry(reason: RetryReason, items: number): void;
 }
@@ -66,12 +66,12 @@ interface Flight {
 
 const unavailable: Outcome = { code: 'unavailable', body: '' };
 
-export interface CoalescerOptions {
+export interface PartitionClientOptions {
   readonly partitions: number;
   readonly requestDeadlineMs: number;
   readonly clock: Clock;
   readonly log: Log;
-  readonly meters?: CoalescerMeters;
+  readonly meters?: PartitionClientMeters;
   /**
    * Learns what is asked and answered, to judge the NATS server by it. Left out where other traffic
    * judges it.
@@ -79,10 +79,10 @@ export interface CoalescerOptions {
   readonly answers?: Answers;
 }
 
-export class Coalescer {
+export class PartitionClient {
   readonly partitions: number;
   readonly #nc: NatsConnection;
-  readonly #options: CoalescerOptions;
+  readonly #options: PartitionClientOptions;
   readonly #refusals: SparingLog;
   readonly #lanes: ReadonlyMap<LaneKind, readonly Lane[]>;
   readonly #inbox: string;
@@ -95,7 +95,7 @@ export class Coalescer {
   #disconnectedAtMs: number | undefined;
   #answeredAtMs = -Infinity;
 
-  constructor(nc: NatsConnection, options: CoalescerOptions) {
+  constructor(nc: NatsConnection, options: PartitionClientOptions) {
     this.#nc = nc;
     this.#options = options;
     this.#refusals = sparing(options.log, limits.refusalLogMs, options.clock);

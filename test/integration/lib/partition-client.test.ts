@@ -6,7 +6,7 @@ import { Answers } from '../../../lib/nats/answers.ts';
 import { randomUUID } from 'node:crypto';
 import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
 import t, { type Test } from 'tap';
-import { Coalescer, type Outcome, type Question, type RetryReason } from '../../../lib/rpc/coalescer.ts';
+import { PartitionClient, type Outcome, type Question, type RetryReason } from '../../../lib/rpc/partition-client.ts';
 import { gather, ItemQueue, settle, verdictUnanswered, type Item } from '../../../lib/rpc/lane.ts';
 import { sleep } from '../../../lib/backoff.ts';
 import { systemClock } from '../../../lib/clock.ts';
@@ -35,8 +35,8 @@ const writeOf = (id: string): Question => ({
 const nowMs = (): number => systemClock.monotonicMs();
 
 interface Stage {
-  readonly coalescer: Coalescer;
-  /** The connection of the coalescer. */
+  readonly client: PartitionClient;
+  /** The connection of the client. */
   readonly gateway: NatsConnection;
   readonly owner: NatsConnection;
   readonly retries: Map<RetryReason, number>;
@@ -54,7 +54,7 @@ async function stage(t: Test, nats: Nats, partitions = 1): Promise<Stage> {
   const owner = await controlPlane(nats);
   const retries = new Map<RetryReason, number>();
   const batches: number[] = [];
-  const coalescer = new Coalescer(nc, {
+  const client = new PartitionClient(nc, {
     partitions,
     requestDeadlineMs: 10_000,
     clock: systemClock,
@@ -66,17 +66,16 @@ async function stage(t: Test, nats: Nats, partitions = 1): Promise<Stage> {
     },
   });
   t.teardown(async () => {
-    coalescer.stop();
+    client.stop();
     await Promise.all([nc.close(), owner.close()]);
   });
   return {
-    coalescer,
+    client,
     gateway: nc,
     owner,
     retries,
     batches,
-    ask: (question, withinMs = 60_000) =>
-      coalescer.ask('op' in question ? 'write' : 'read', question, nowMs() + withinMs),
+    ask: (question, withinMs = 60_000) => client.ask('op' in question ? 'write' : 'read', question, nowMs() + withinMs),
     answerWith: async (handler) => {
       const subscription = owner.subscribe('part.*', {
         callback: (error, message) => {
@@ -333,33 +332,33 @@ t.test('one slow item holds up nobody else', async (t) => {
 });
 
 t.test('reads do not wait for writes, nor either for watchers', async (t) => {
-  const { coalescer, answerWith } = await stage(t, nats);
+  const { client, answerWith } = await stage(t, nats);
   await answerWith((asks, message) => {
     if (asks.every((one) => one.type === 'container.get')) answerAll(asks, message);
   });
   for (let n = 0; n < 10; n++) {
-    void coalescer.ask('write', writeOf('w'), nowMs() + 120_000);
-    void coalescer.ask('watch', { ...readOf('x'), type: 'container.status' } as Question, nowMs() + 120_000);
+    void client.ask('write', writeOf('w'), nowMs() + 120_000);
+    void client.ask('watch', { ...readOf('x'), type: 'container.status' } as Question, nowMs() + 120_000);
     await sleep(5);
   }
-  t.match(await coalescer.ask('read', readOf('r'), nowMs() + 60_000), { code: 'ok' });
+  t.match(await client.ask('read', readOf('r'), nowMs() + 60_000), { code: 'ok' });
 });
 
 t.test('a full queue refuses at once', async (t) => {
-  const { ask, answerWith, coalescer } = await stage(t, nats);
+  const { ask, answerWith, client } = await stage(t, nats);
   await answerWith(() => {});
   const asked = Array.from({ length: limits.laneQueuedItems + 10 }, (_, at) => ask(readOf(String(at)), 700));
   t.match(await asked.at(-1), { code: 'unavailable' });
-  t.ok(coalescer.queued('read') > 0);
+  t.ok(client.queued('read') > 0);
   const outcomes = await Promise.all(asked);
   t.ok(outcomes.every(({ code }) => code === 'unavailable'));
-  t.equal(coalescer.queued('read'), 0);
+  t.equal(client.queued('read'), 0);
 });
 
 t.test('the server killed and started again: 503 meanwhile, then everything as before', async (t) => {
   const own = await startNats({ dir: temporaryFolder(t) });
   t.teardown(() => own.stop());
-  const { ask, answerWith, coalescer } = await stage(t, own);
+  const { ask, answerWith, client } = await stage(t, own);
   const executed = new Map<string, number>();
   let silent = false;
   await answerWith((asks, message) => {
@@ -373,7 +372,7 @@ t.test('the server killed and started again: 503 meanwhile, then everything as b
   const underWay = ask(writeOf('under way'), 300_000);
   await until('heard', () => executed.size === 2);
   await own.kill9();
-  await until('noticed', () => !coalescer.connected());
+  await until('noticed', () => !client.connected());
   t.match(await ask(readOf('a'), 500), { code: 'unavailable' });
   t.match(await ask(writeOf('b'), 500), { code: 'unavailable' }, 'never sent, so not a timeout');
   await sleep(limits.natsAwayMs);
@@ -382,7 +381,7 @@ t.test('the server killed and started again: 503 meanwhile, then everything as b
 
   silent = false;
   await own.restart();
-  await until('back', () => coalescer.connected());
+  await until('back', () => client.connected());
   t.match(await underWay, { code: 'ok' });
   t.match(await ask(writeOf('after')), { code: 'ok' });
 });
