@@ -8,9 +8,11 @@
  */
 export interface KeyedQueue<K> {
   enqueue(key: K): void;
+  /** Enqueues the key after so long, unless its work begins sooner; replaces an earlier wait. */
+  later(key: K, ms: number): void;
   /** Forgets that its work was slow. */
   forget(key: K): void;
-  /** Begins no more work; resolves when the work in progress has ended. */
+  /** Begins no more work and ends all waits; resolves when the work in progress has ended. */
   stop(): Promise<void>;
 }
 
@@ -36,6 +38,7 @@ export function createQueue<K>(bounds: QueueBounds, work: (key: K) => Promise<vo
   const waiting = new Set<K>();
   const working = new Map<K, Job>();
   const slow = new Set<K>();
+  const timers = new Map<K, NodeJS.Timeout>();
   let isStopped = false;
 
   const laneOf = (key: K): Lane => (slow.has(key) ? 'slow' : 'quick');
@@ -67,7 +70,13 @@ export function createQueue<K>(bounds: QueueBounds, work: (key: K) => Promise<vo
     }
   };
 
+  const endWait = (key: K): void => {
+    clearTimeout(timers.get(key));
+    timers.delete(key);
+  };
+
   const begin = (key: K): void => {
+    endWait(key);
     const job: Job = { lane: laneOf(key), isOverdue: false, done: Promise.resolve() };
     busy[job.lane] += 1;
     let isLate = false;
@@ -87,14 +96,21 @@ export function createQueue<K>(bounds: QueueBounds, work: (key: K) => Promise<vo
     });
   };
 
+  const enqueue = (key: K): void => {
+    waiting.add(key);
+    dispatch();
+  };
+
   return {
-    enqueue: (key) => {
-      waiting.add(key);
-      dispatch();
+    enqueue,
+    later: (key, ms) => {
+      endWait(key);
+      if (!isStopped) timers.set(key, setTimeout(enqueue, ms, key));
     },
     forget: (key) => void slow.delete(key),
     stop: async () => {
       isStopped = true;
+      for (const key of timers.keys()) endWait(key);
       await Promise.allSettled([...working.values()].map(({ done }) => done));
     },
   };

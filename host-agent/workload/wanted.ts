@@ -3,6 +3,7 @@
  * combined. Pure.
  */
 import type { DesiredContainer } from '../../schemas/wire/host.ts';
+import { referenceOf } from '../spec/reference.ts';
 
 export type Wanted =
   | {
@@ -19,3 +20,10 @@ export type Wanted =
    * not approved.
    */
   | { readonly want: 'untouched' };
+
+/** The image that a container needs here; undefined: none, or its reference is not valid. */
+export function imageOf(wanted: Wanted): string | undefined {
+  if (!('container' in wanted) || wanted.want === 'removed') return undefined;
+  const reference = referenceOf(wanted.container);
+  return reference.kind === 'image' ? reference.reference : undefined;
+}

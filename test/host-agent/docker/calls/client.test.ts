@@ -1,5 +1,5 @@
 import t from 'tap';
-import { compareApi } from '../../../host-agent/docker/engine.ts';
+import { compareApi } from '../../../../host-agent/docker/calls/client.ts';
 
 t.test('versions of the engine API: their parts are numbers', (t) => {
   t.ok(compareApi('1.9', '1.41') < 0);

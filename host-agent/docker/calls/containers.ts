@@ -1,0 +1,113 @@
+/**
+ * Calls about containers. Destructive calls name a container by the engine's id, never by name: a
+ * call that takes effect after its deadline must not hit a successor.
+ */
+import { limits } from '../../../schemas/limits.ts';
+import { decode, shapes, type EngineEvent, type Inspection, type Summary } from '../answers.ts';
+import { asEngineError, listCall } from '../errors.ts';
+import { Sieve } from '../sieve.ts';
+import { sift, type OpenReply } from '../transport.ts';
+import { json, labelFilter, parse, type EngineClient, type Labels } from './client.ts';
+
+export type CreateResult = { kind: 'created'; id: string } | { kind: 'name_taken' } | { kind: 'no_image' };
+
+export interface ContainerCalls {
+  /** All containers, running or not, that bear every one of the labels. */
+  list(labels: Labels): Promise<Summary[]>;
+  /** Undefined: no such container. */
+  inspect(id: string): Promise<Inspection | undefined>;
+  create(name: string, body: object): Promise<CreateResult>;
+  upload(id: string, tar: Uint8Array): Promise<void>;
+  start(id: string): Promise<void>;
+  /**
+   * Sends SIGTERM (or the image's stop signal), then SIGKILL after the grace; resolves when the
+   * container is down.
+   */
+  stop(id: string, graceMs: number): Promise<void>;
+  unpause(id: string): Promise<void>;
+  /** A container that is gone counts as removed. */
+  remove(id: string): Promise<void>;
+  /**
+   * What a container has written to its own layer, and the names of its volumes. Undefined: no such
+   * container.
+   */
+  written(id: string): Promise<{ readonly layerBytes: number; readonly volumes: string[] } | undefined>;
+  logs(id: string, options: { follow: boolean; since: string }, signal: AbortSignal): Promise<OpenReply>;
+  events(labels: Labels, signal: AbortSignal): Promise<AsyncIterable<EngineEvent>>;
+}
+
+export const containerCalls = ({ ask, post, open }: EngineClient): ContainerCalls => ({
+  list: async (labels) => {
+    const name = listCall;
+    const path = `/containers/json?all=1&filters=${labelFilter(labels)}`;
+    return parse(name, decode.summaries, await ask({ name, method: 'GET', path, keep: shapes.summaries }, [200]));
+  },
+  inspect: async (id) => {
+    const name = 'container inspect';
+    const path = `/containers/${encodeURIComponent(id)}/json`;
+    const reply = await ask({ name, method: 'GET', path, keep: shapes.inspection }, [200, 404]);
+    return reply.status === 404 ? undefined : parse(name, decode.inspection, reply);
+  },
+
+  create: async (containerName, body) => {
+    const name = 'container create';
+    const path = `/containers/create?name=${encodeURIComponent(containerName)}`;
+    const reply = await ask({ name, method: 'POST', path, body: json(body) }, [201, 404, 409]);
+    switch (reply.status) {
+      case 404:
+        return { kind: 'no_image' };
+      case 409:
+        return { kind: 'name_taken' };
+      default:
+        return { kind: 'created', id: parse(name, decode.created, reply).Id };
+    }
+  },
+  upload: async (id, tar) => {
+    const path = `/containers/${id}/archive?path=${encodeURIComponent('/')}`;
+    const body = { type: 'application/x-tar', bytes: tar };
+    await ask({ name: 'archive put', method: 'PUT', path, body }, [200]);
+  },
+  start: async (id) => void (await post('container start', `/containers/${id}/start`, [204, 304])),
+  stop: async (id, graceMs) => {
+    const path = `/containers/${id}/stop?t=${Math.ceil(graceMs / 1000)}`;
+    await post('container stop', path, [204, 304, 404], graceMs + limits.engineCallMs);
+  },
+  unpause: async (id) => void (await post('container unpause', `/containers/${id}/unpause`, [204, 404, 409])),
+  remove: async (id) => {
+    // 409: its removal is already under way.
+    const call = { name: 'container remove', method: 'DELETE', path: `/containers/${id}?v=1` } as const;
+    await ask(call, [204, 404, 409]);
+  },
+
+  written: async (id) => {
+    const path = `/containers/${encodeURIComponent(id)}/json?size=1`;
+    const bounds = { keep: shapes.written, deadlineMs: limits.diskMeasureMs };
+    const call = { name: 'container size', method: 'GET', path, ...bounds } as const;
+    const reply = await ask(call, [200, 404]);
+    if (reply.status === 404) return undefined;
+    const { SizeRw, Mounts } = parse(call.name, decode.written, reply);
+    const volumes = (Mounts ?? []).flatMap(({ Type, Name }) => (Type === 'volume' && Name !== undefined ? [Name] : []));
+    return { layerBytes: SizeRw ?? 0, volumes };
+  },
+  logs: (id, { follow, since }, signal) => {
+    const query = `follow=${follow ? 1 : 0}&stdout=1&stderr=1&timestamps=1&since=${since}`;
+    return open({ name: 'container logs', method: 'GET', path: `/containers/${id}/logs?${query}`, signal });
+  },
+  events: async (labels, signal) => {
+    const path = `/events?filters=${labelFilter(labels, { type: ['container'] })}`;
+    const { stream } = await open({ name: 'events', method: 'GET', path, signal });
+    return decodeEvents(stream);
+  },
+});
+
+async function* decodeEvents(stream: OpenReply['stream']): AsyncGenerator<EngineEvent> {
+  const name = 'events';
+  const sieve = new Sieve(shapes.event, limits.engineLineBytes);
+  try {
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      for (const event of sift(name, () => sieve.push(chunk))) yield decode.event(event);
+    }
+  } catch (error) {
+    throw asEngineError(name, error);
+  }
+}

@@ -1,0 +1,52 @@
+/** Reports what a look at a container found, or that the engine does not answer. */
+import type { Clock } from '../../lib/clock.ts';
+import type { ContainerId } from '../../schemas/ids.ts';
+import type { Reporter } from '../control-plane/reporter.ts';
+import type { Workload } from '../workload/workload.ts';
+import { describe, describeAway } from './describe.ts';
+import type { Seen } from './execute/carry-out.ts';
+import type { RestartState } from './restart/restart-state.ts';
+
+export interface Reports {
+  looked(seen: Seen, restart: RestartState): void;
+  /** The engine has not answered since then. */
+  away(ids: Iterable<ContainerId>, sinceMs: number): void;
+}
+
+export interface ReportsParts {
+  readonly reporter: Pick<Reporter, 'set' | 'all'>;
+  readonly workload: Pick<Workload, 'wanted'>;
+  readonly clock: Pick<Clock, 'nowMs'>;
+  /** A clock for waits, which never steps. */
+  readonly steadyMs: () => number;
+}
+
+export function createReports({ reporter, workload, clock, steadyMs }: ReportsParts): Reports {
+  /**
+   * Converts the end of a wait to wall-clock time. In whole seconds, so that small corrections of
+   * the clock cause no report.
+   */
+  const onWall = (restart: RestartState): RestartState => {
+    const aheadMs = Math.round((clock.nowMs() - steadyMs()) / 1000) * 1000;
+    if (restart.attempt.phase !== 'waiting' || aheadMs === 0) return restart;
+    return { ...restart, attempt: { phase: 'waiting', untilMs: restart.attempt.untilMs + aheadMs } };
+  };
+
+  return {
+    looked: ({ id, wanted, observed }, restart) => {
+      const description = describe(wanted, observed, onWall(restart));
+      if (description === undefined || !('container' in wanted)) return;
+      const { tenant, generation } = wanted.container;
+      reporter.set({ tenant, id, generation, description });
+    },
+    away: (ids, sinceMs) => {
+      const last = new Map([...reporter.all()].map(({ id, description }) => [id, description]));
+      for (const id of ids) {
+        const wanted = workload.wanted(id);
+        if (!('container' in wanted)) continue;
+        const { tenant, generation } = wanted.container;
+        reporter.set({ tenant, id, generation, description: describeAway(last.get(id), sinceMs) });
+      }
+    },
+  };
+}
