@@ -19,7 +19,7 @@ import { subjects } from '../schemas/wire/subjects.ts';
 import { capacityOf, type Machine } from './workload/capacity.ts';
 import { footingOf, loadContact, stoppedAfterMs, type Contact, type Footing } from './control-plane/contact.ts';
 import { createControl } from './control-plane/control.ts';
-import { createCredentials } from './control-plane/credentials.ts';
+import { createCredentials } from './control-plane/identity/credentials.ts';
 import { createDesiredStore } from './workload/desired-store.ts';
 import { createEngine } from './docker/engine.ts';
 import { createTransport, type Transport } from './docker/transport.ts';
@@ -27,7 +27,7 @@ import { createEngineMonitor, type EngineMonitor } from './docker/engine-monitor
 import { createExecutor } from './reconcile/execute/execute.ts';
 import { createFaults } from './faults.ts';
 import { createFirewall } from './network/firewall.ts';
-import { keyFrom, type StoredIdentity } from './control-plane/identity.ts';
+import { keyFrom, type StoredIdentity } from './control-plane/identity/identity.ts';
 import { createCollector } from './logs/collector.ts';
 import { loadCursors } from './logs/cursors.ts';
 import { createPublish } from './logs/publish.ts';

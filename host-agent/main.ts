@@ -19,7 +19,7 @@ import {
   loadSeed,
   newest,
   type StoredIdentity,
-} from './control-plane/identity.ts';
+} from './control-plane/identity/identity.ts';
 import { AlreadyRunning, lockHost, lockStateDir } from './lock.ts';
 import { checkSettings, joinTokenOf, settings, type AgentSettings } from './settings.ts';
 import { limits } from '../schemas/limits.ts';

@@ -8,7 +8,7 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { AggregatorRegistry, Registry } from 'prom-client';
 import { startAgent } from '../../host-agent/agent.ts';
-import { enrol, keyFrom, loadSeed } from '../../host-agent/control-plane/identity.ts';
+import { enrol, keyFrom, loadSeed } from '../../host-agent/control-plane/identity/identity.ts';
 import { settings } from '../../host-agent/settings.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { readSettings } from '../../lib/config.ts';

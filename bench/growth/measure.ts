@@ -93,7 +93,7 @@ const senderOf = (nc: NatsConnection, host: HostKey): Promise<Sender> =>
   });
 
 /**
- * As an agent that holds nothing asks (host-agent/control-plane/sync.ts). Resolves when every
+ * As an agent that holds nothing asks (host-agent/control-plane/sync/sync.ts). Resolves when every
  * partition has given all its parts.
  */
 function syncOnce(nc: NatsConnection, sender: Sender): Promise<void> {

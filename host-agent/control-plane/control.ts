@@ -13,13 +13,13 @@ import { limits } from '../../schemas/limits.ts';
 import { ReportAnswer, type Beat, type Report } from '../../schemas/wire/host.ts';
 import { partitionOf, subjects } from '../../schemas/wire/subjects.ts';
 import { spoken } from '../../schemas/wire/version.ts';
-import type { Credentials } from './credentials.ts';
+import type { Credentials } from './identity/credentials.ts';
 import { createNotify } from '../../lib/notify.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Reporter } from './reporter.ts';
 import { askBound, farewell, hello, type HelloParts } from './session.ts';
-import { sync, type SyncResult, type SyncTarget } from './sync.ts';
-import type { Request } from './request.ts';
+import { sync, type SyncResult, type SyncTarget } from './sync/sync.ts';
+import type { Request } from './line.ts';
 
 const decodeReportAnswer = messageDecoder(ReportAnswer);
 const decodeDoorbell = messageDecoder(

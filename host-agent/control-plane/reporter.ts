@@ -16,7 +16,7 @@ import { partitionOf, subjects, type Sender } from '../../schemas/wire/subjects.
 import { spoken } from '../../schemas/wire/version.ts';
 import type { Description } from '../reconcile/describe.ts';
 import type { Metrics } from '../metrics.ts';
-import type { Request } from './request.ts';
+import type { Request } from './line.ts';
 
 const decodeAnswer = messageDecoder(ReportAnswer);
 

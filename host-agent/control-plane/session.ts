@@ -12,10 +12,10 @@ import { limits } from '../../schemas/limits.ts';
 import { HelloAnswer, type Hello } from '../../schemas/wire/host.ts';
 import { subjects, type Sender } from '../../schemas/wire/subjects.ts';
 import { ProtocolError, spoken } from '../../schemas/wire/version.ts';
-import type { Credentials } from './credentials.ts';
+import type { Credentials } from './identity/credentials.ts';
 import { createLazyFile, readDecoded } from '../disk/files.ts';
 import type { StateDisk } from '../disk/state-disk.ts';
-import type { Request } from './request.ts';
+import type { Request } from './line.ts';
 
 export type Greeting = Extract<HelloAnswer, { ok: true }>;
 

@@ -12,7 +12,7 @@ import { limits } from '../../schemas/limits.ts';
 import { subjects } from '../../schemas/wire/subjects.ts';
 import type { Metrics } from '../metrics.ts';
 import type { LossCause } from './loss.ts';
-import type { Request } from '../control-plane/request.ts';
+import type { Request } from '../control-plane/line.ts';
 import type { LogTurns } from './rates.ts';
 import type { LogSource } from './source.ts';
 

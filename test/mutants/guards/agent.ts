@@ -101,7 +101,7 @@ export const agentMutants: readonly Mutant[] = [
   {
     name: 'no way back to unbound credentials',
     guard: 'Credentials that get no answer are left for those before (ADR 22)',
-    file: 'host-agent/control-plane/credentials.ts',
+    file: 'host-agent/control-plane/identity/credentials.ts',
     changes: [{ in: 'createCredentials.fallBack', replace: 'isFallenBack = true', by: 'isFallenBack = false' }],
     killedBy: 'test/integration/host-agent/control-plane/bound.test.ts',
   },
@@ -188,7 +188,7 @@ export const agentMutants: readonly Mutant[] = [
   {
     name: 'inbox that can be guessed',
     guard: 'A sync answer counts only in the inbox of its own question (A7)',
-    file: 'host-agent/control-plane/sync.ts',
+    file: 'host-agent/control-plane/sync/sync.ts',
     changes: [{ in: 'sync', replace: "randomBytes(16).toString('hex')", by: "'0'.repeat(32)" }],
     killedBy: 'test/integration/host-agent/workload/ours.test.ts',
   },

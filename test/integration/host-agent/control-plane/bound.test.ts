@@ -13,7 +13,7 @@ import {
   newest,
   senderOf,
   type StoredIdentity,
-} from '../../../../host-agent/control-plane/identity.ts';
+} from '../../../../host-agent/control-plane/identity/identity.ts';
 import { startAgent, type AgentProcess } from '../../../host-agent/support/agent.ts';
 import { host, startControlPlane } from '../../../host-agent/support/control-plane.ts';
 import { until } from '../../../support/until.ts';

@@ -3,7 +3,7 @@ import t, { type Test } from 'tap';
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { loadSeed } from '../../../../host-agent/control-plane/identity.ts';
+import { loadSeed } from '../../../../host-agent/control-plane/identity/identity.ts';
 import { startRig, steady } from '../../../host-agent/support/rig.ts';
 import { until } from '../../../support/until.ts';
 

@@ -11,7 +11,7 @@ import { createEngine } from '../../../../host-agent/docker/engine.ts';
 import { createTransport, parseEngineAddress, type EngineAddress } from '../../../../host-agent/docker/transport.ts';
 import { inventory, observe } from '../../../../host-agent/reconcile/observe/inventory.ts';
 import { createBody } from '../../../../host-agent/spec/create-body.ts';
-import { sync, type SyncTarget } from '../../../../host-agent/control-plane/sync.ts';
+import { sync, type SyncTarget } from '../../../../host-agent/control-plane/sync/sync.ts';
 import type { ContainerId, HostKey } from '../../../../schemas/ids.ts';
 import type { SyncAnswer } from '../../../../schemas/wire/host.ts';
 import { subjects } from '../../../../schemas/wire/subjects.ts';

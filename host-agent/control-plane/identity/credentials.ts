@@ -8,13 +8,13 @@
  * plane that is rolled back to before 0.1.0 answers those alone. Bound ones reach the disk once the
  * control plane has answered them, so a crash at any step leaves credentials that work.
  */
-import { backoffMs, type BackoffBounds } from '../../lib/backoff.ts';
-import type { Clock } from '../../lib/clock.ts';
-import type { Log } from '../../lib/log.ts';
-import type { Sender } from '../../schemas/wire/subjects.ts';
-import { createLazyFile } from '../disk/files.ts';
+import { backoffMs, type BackoffBounds } from '../../../lib/backoff.ts';
+import type { Clock } from '../../../lib/clock.ts';
+import type { Log } from '../../../lib/log.ts';
+import type { Sender } from '../../../schemas/wire/subjects.ts';
+import { createLazyFile } from '../../disk/files.ts';
 import { identityPath, lifetimeOf, newest, senderOf, type StoredIdentity } from './identity.ts';
-import type { StateDisk } from '../disk/state-disk.ts';
+import type { StateDisk } from '../../disk/state-disk.ts';
 
 export interface Credentials {
   /** For the next connection. */

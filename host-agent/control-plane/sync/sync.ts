@@ -5,12 +5,12 @@
  */
 import { randomBytes } from 'node:crypto';
 import type { NatsConnection, Subscription } from '@nats-io/transport-node';
-import { messageDecoder } from '../../lib/decode.ts';
-import type { Log } from '../../lib/log.ts';
-import { limits } from '../../schemas/limits.ts';
-import { SyncAnswer, type Stranger, type SyncAsk } from '../../schemas/wire/host.ts';
-import { partitionOf, subjects, type Sender } from '../../schemas/wire/subjects.ts';
-import { ProtocolError, spoken } from '../../schemas/wire/version.ts';
+import { messageDecoder } from '../../../lib/decode.ts';
+import type { Log } from '../../../lib/log.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { SyncAnswer, type Stranger, type SyncAsk } from '../../../schemas/wire/host.ts';
+import { partitionOf, subjects, type Sender } from '../../../schemas/wire/subjects.ts';
+import { ProtocolError, spoken } from '../../../schemas/wire/version.ts';
 import {
   accept,
   Assembly,
@@ -18,7 +18,7 @@ import {
   refuse,
   type DesiredSet,
   type PartitionAnswer,
-} from '../workload/desired.ts';
+} from '../../workload/desired.ts';
 
 const decodeAnswer = messageDecoder(SyncAnswer);
 

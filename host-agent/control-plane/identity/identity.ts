@@ -6,13 +6,13 @@
 import { fromSeed, createUser, type KeyPair } from '@nats-io/nkeys';
 import Type, { type Static } from 'typebox';
 import { join } from 'node:path';
-import { backoffMs, jitter, sleep, type BackoffBounds } from '../../lib/backoff.ts';
-import { decoder, decodeJson } from '../../lib/decode.ts';
-import type { Log } from '../../lib/log.ts';
-import { HostKey } from '../../schemas/ids.ts';
-import { limits } from '../../schemas/limits.ts';
-import type { Sender } from '../../schemas/wire/subjects.ts';
-import { readDecoded, readIfPresent, writeAtomically } from '../disk/files.ts';
+import { backoffMs, jitter, sleep, type BackoffBounds } from '../../../lib/backoff.ts';
+import { decoder, decodeJson } from '../../../lib/decode.ts';
+import type { Log } from '../../../lib/log.ts';
+import { HostKey } from '../../../schemas/ids.ts';
+import { limits } from '../../../schemas/limits.ts';
+import type { Sender } from '../../../schemas/wire/subjects.ts';
+import { readDecoded, readIfPresent, writeAtomically } from '../../disk/files.ts';
 
 /** `Enrolment` of schemas/wire/answers.ts, as it comes over HTTP and as it is stored. */
 export const Identity = Type.Object({
