@@ -118,7 +118,7 @@ export function startAgent(t: Test, { dockerHost, stateDir, controlPlane, env }:
       ),
     metrics: async () => {
       const { url } = await agent.logged('metrics');
-      const answer = await fetch(String(url), { signal: AbortSignal.timeout(5000) });
+      const answer = await fetch(String(url), { signal: AbortSignal.timeout(30_000) });
       return answer.text();
     },
   };

@@ -1,0 +1,242 @@
+/** Builds what runs containers: the engine, images, logs, firewall, disk, and the reconciler. */
+import { availableParallelism, totalmem } from 'node:os';
+import { sleep, type BackoffBounds } from '../lib/backoff.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Log } from '../lib/log.ts';
+import type { Capacity } from '../schemas/api/host.ts';
+import type { Control } from './control-plane/control.ts';
+import type { Reporter } from './control-plane/reporter.ts';
+import { createEvictor, type Evictor } from './disk/evictor.ts';
+import { diskLimitOf, evictionWords } from './disk/plan.ts';
+import type { StateDisk } from './disk/state-disk.ts';
+import { createDiskWatch, type DiskWatch } from './disk/watch.ts';
+import { createEngineMonitor, type EngineMonitor } from './docker/engine-monitor.ts';
+import { createEngine, type Engine } from './docker/engine.ts';
+import type { Owner } from './docker/ownership.ts';
+import { createTransport, type Transport } from './docker/transport.ts';
+import type { Faults } from './faults.ts';
+import { createImageCollector, type ImageCollector } from './images/collector.ts';
+import { createPulls } from './images/pulls.ts';
+import { createPermit } from './images/registries.ts';
+import { systemResolve } from './images/resolve.ts';
+import { createCollector } from './logs/collector.ts';
+import { createPublish } from './logs/publish.ts';
+import { createLogTurns } from './logs/rates.ts';
+import type { Metrics } from './metrics.ts';
+import { createFirewall, type Firewall } from './network/firewall.ts';
+import { watchPortProxies } from './network/port-proxy.ts';
+import { createExecutor } from './reconcile/execute/execute.ts';
+import { createReconciler, type Reconciler } from './reconcile/reconciler.ts';
+import { logRatesOf, type AgentSettings } from './settings.ts';
+import type { State } from './state.ts';
+import { capacityOf, type Machine } from './workload/capacity.ts';
+
+export interface ContainersParts {
+  readonly settings: AgentSettings;
+  readonly owner: Owner;
+  /** Replaces HTTP to DOCKER_HOST. */
+  readonly transport: Transport | undefined;
+  readonly state: Pick<State, 'restartStore' | 'cursors' | 'spool'>;
+  readonly disk: StateDisk;
+  readonly faults: Faults;
+  readonly reporter: Reporter;
+  readonly control: Pick<Control, 'request' | 'syncSoon'>;
+  readonly retry: BackoffBounds;
+  readonly clock: Clock;
+  readonly steadyMs: () => number;
+  readonly metrics: Metrics;
+  readonly log: Log;
+}
+
+export interface Containers {
+  readonly reconciler: Reconciler;
+  readonly monitor: EngineMonitor;
+  readonly firewall: Firewall;
+  readonly disk: Pick<DiskWatch, 'usedPercent'> & Pick<Evictor, 'unknown'>;
+  capacity(): Capacity;
+  /** Resolves after the signal has aborted and the work in progress has ended. */
+  run(signal: AbortSignal): Promise<void>;
+  /** Begins nothing more; containers keep running. */
+  stop(): Promise<void>;
+  /** The last calls to the engine. */
+  close(): Promise<void>;
+}
+
+/** What the engine says of its machine; before it answers, what this machine has. */
+interface EngineHost {
+  readonly machine: Machine;
+  readonly rootDir: string | undefined;
+}
+
+export async function createContainers(parts: ContainersParts): Promise<Containers> {
+  const { settings, owner, state, faults, reporter, control, retry, clock, steadyMs, metrics, log } = parts;
+  const { spool } = state;
+  const nowMs = (): number => clock.nowMs();
+  let engineHost: EngineHost = {
+    machine: { cores: availableParallelism(), memBytes: totalmem() },
+    rootDir: undefined,
+  };
+  const capacity = (): Capacity => capacityOf(settings, engineHost.machine);
+  const engine = createEngine(
+    parts.transport ??
+      createTransport(settings.DOCKER_HOST, (name, seconds, outcome) => metrics.engineCall(name, outcome, seconds)),
+  );
+
+  const turns = createLogTurns(logRatesOf(settings), clock);
+  const publish = createPublish({ ...parts, host: owner.host, request: control.request, turns, backoff: retry });
+  const logs = createCollector({ ...parts, ...state, engine, publish, backoff: retry });
+  const firewall = createFirewall({ settings, engine, owner, faults, metrics, steadyMs, log });
+  const images = await createImageCollector({
+    engine,
+    stateDir: settings.STATE_DIR,
+    policy: settings.IMAGES_COLLECTED,
+    wanted: () => reconciler.wantedImages(),
+    nowMs,
+    metrics,
+    disk: parts.disk,
+    log,
+  });
+  const pulls = createPulls(images.recording, createPermit(settings.REGISTRIES_ALLOWED, systemResolve), metrics);
+  const executor = createExecutor({
+    engine: images.recording,
+    owner,
+    pulls,
+    logs,
+    firewall,
+    secretsDir: settings.SECRETS_DIR,
+    publishAddress: settings.PUBLISH_ADDRESS,
+    capabilities: settings.CONTAINER_CAPABILITIES,
+    diskBytes: settings.CONTAINER_DISK_BYTES,
+    stopGraceMs: settings.STOP_GRACE_MS,
+    cpuMillis: () => engineHost.machine.cores * 1000,
+  });
+  const reconciler: Reconciler = createReconciler({
+    engine,
+    owner,
+    monitor: () => monitor,
+    executor,
+    logs,
+    reporter,
+    faults,
+    restartStore: state.restartStore,
+    capacity,
+    restartBackoff: { minMs: settings.RESTART_BACKOFF_MIN_MS, maxMs: settings.RESTART_BACKOFF_MAX_MS },
+    clock,
+    steadyMs,
+    metrics,
+    log,
+  });
+  const monitor: EngineMonitor = createEngineMonitor({
+    engine,
+    owner,
+    probeIntervalMs: settings.BEAT_INTERVAL_MS,
+    backoff: retry,
+    clock,
+    steadyMs,
+    log,
+    onUp: async () => {
+      const { NCPU, MemTotal, DockerRootDir } = await engine.info();
+      engineHost = { machine: { cores: NCPU, memBytes: MemTotal }, rootDir: DockerRootDir };
+      // Before anything is started.
+      await firewall.look();
+      await reconciler.onEngineUp();
+      if (reconciler.unjudged().length > 0) control.syncSoon();
+    },
+    onAway: reconciler.onEngineAway,
+    onEvent: reconciler.onEvent,
+  });
+  const share = createDisk(parts, engine, { images, reconciler, monitor, rootDir: () => engineHost.rootDir });
+
+  return {
+    reconciler,
+    monitor,
+    firewall,
+    disk: { usedPercent: share.watch.usedPercent, unknown: share.evictor.unknown },
+    capacity,
+    run: async (signal) => {
+      await Promise.all([
+        monitor.run(signal),
+        spool.run(publish, signal),
+        share.watch.run(signal),
+        share.evictor.run(signal),
+        ...(settings.DOCKER_HOST.kind === 'unix' ? [watchPortProxies(settings.SYNC_INTERVAL_MS, log, signal)] : []),
+        firewall.run(settings.SYNC_INTERVAL_MS, signal),
+        sweepEvery(settings.SYNC_INTERVAL_MS, reconciler, monitor, log, signal),
+      ]);
+    },
+    stop: async () => {
+      pulls.stop();
+      await Promise.all([reconciler.stop(), logs.stop()]);
+    },
+    close: async () => {
+      await images.flush();
+      engine.close();
+    },
+  };
+}
+
+/** Watches how full the engine's disk is, and removes containers that write more than their share. */
+function createDisk(
+  { settings, owner, faults, metrics, steadyMs, log }: ContainersParts,
+  engine: Engine,
+  {
+    images,
+    reconciler,
+    monitor,
+    rootDir,
+  }: {
+    readonly images: ImageCollector;
+    readonly reconciler: Reconciler;
+    readonly monitor: EngineMonitor;
+    readonly rootDir: () => string | undefined;
+  },
+): { readonly watch: DiskWatch; readonly evictor: Evictor } {
+  const isEngineUp = (): boolean => monitor.status().phase === 'up';
+  const watch = createDiskWatch({
+    isEngineUp,
+    // An engine over TCP may be on another machine, and its path means nothing here.
+    rootDir: () => (settings.DOCKER_HOST.kind === 'unix' ? rootDir() : undefined),
+    images,
+    settings,
+    faults,
+    steadyMs,
+    log,
+  });
+  const evictor = createEvictor({
+    engine,
+    owner,
+    isEngineUp,
+    pressure: watch.pressure,
+    limitOf: (id) => {
+      const wanted = reconciler.wanted(id);
+      return diskLimitOf('container' in wanted ? wanted.container : {}, settings.CONTAINER_DISK_BYTES);
+    },
+    evict: (use) => reconciler.evict(use.id, use.dockerId, evictionWords(use)),
+    settings,
+    faults,
+    metrics,
+    steadyMs,
+    log,
+  });
+  return { watch, evictor };
+}
+
+/** Finds changes whose events were lost. */
+async function sweepEvery(
+  intervalMs: number,
+  reconciler: Reconciler,
+  monitor: EngineMonitor,
+  log: Log,
+  signal: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    await sleep(intervalMs, signal);
+    if (signal.aborted) return;
+    try {
+      await reconciler.sweep();
+    } catch (error) {
+      log.debug('sweep_failed', { error });
+      monitor.suspect();
+    }
+  }
+}

@@ -1,0 +1,47 @@
+/** Takes in what syncs bring: keeps the desired set on disk and hands it to the reconciler. */
+import type { Sender } from '../../../schemas/wire/subjects.ts';
+import type { Reconciler } from '../../reconcile/reconciler.ts';
+import type { DesiredSet } from '../../workload/desired.ts';
+import type { DesiredStore } from '../../workload/desired-store.ts';
+import type { Standing } from '../standing.ts';
+import type { SyncTarget } from './sync.ts';
+
+export interface TargetParts {
+  readonly sender: () => Sender;
+  readonly desired: DesiredSet;
+  readonly store: Pick<DesiredStore, 'save'>;
+  readonly reconciler: () => Reconciler;
+  readonly standing: () => Pick<Standing, 'fenced' | 'settled'>;
+  readonly renewSession: () => void;
+}
+
+export function createSyncTarget(parts: TargetParts): SyncTarget {
+  const { reconciler, standing } = parts;
+  let { desired } = parts;
+  let incarnation = 0;
+  return {
+    sender: parts.sender,
+    current: () => desired,
+    update: (next) => {
+      desired = next;
+      parts.store.save(next);
+      reconciler().setDesired(next);
+    },
+    settled: () => {
+      standing().settled();
+      reconciler().desiredSettled();
+    },
+    fenced: () => standing().fenced(),
+    orphanWord: (word) => reconciler().setOrphanWord(word),
+    strangers: () => reconciler().strangers(),
+    unjudged: () => reconciler().unjudged(),
+    verdicts: (named, gone) => reconciler().hearVerdicts(named, gone),
+    incarnation: (announced) => {
+      // The cluster was restored: it has lost what it acknowledged since the backup, so the agent
+      // reports everything again in a new session. This holds before the first answer too: the
+      // cluster may have acknowledged reports by then.
+      if (announced > incarnation) parts.renewSession();
+      incarnation = Math.max(announced, incarnation);
+    },
+  };
+}

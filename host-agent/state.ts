@@ -1,0 +1,67 @@
+/** What the agent keeps in its state folder and reads at its start. */
+import type { Clock } from '../lib/clock.ts';
+import type { Log } from '../lib/log.ts';
+import { loadContact, type Contact } from './control-plane/contact.ts';
+import { loadFence, type Fence } from './control-plane/fence.ts';
+import type { MachineTime } from './control-plane/machine-time.ts';
+import { loadSessionNumber, type SessionNumber } from './control-plane/session.ts';
+import type { StateDisk } from './disk/state-disk.ts';
+import { loadCursors, type Cursors } from './logs/cursors.ts';
+import { openSpool, type Spool } from './logs/spool.ts';
+import type { Metrics } from './metrics.ts';
+import { loadRestartStore, type RestartStore } from './reconcile/restart/restart-store.ts';
+import type { AgentSettings } from './settings.ts';
+import { createDesiredStore, type DesiredStore } from './workload/desired-store.ts';
+import type { DesiredSet } from './workload/desired.ts';
+
+export interface State {
+  readonly sessions: SessionNumber;
+  readonly store: DesiredStore;
+  /** As it was at the last end of the agent. */
+  readonly desired: DesiredSet;
+  readonly contact: Contact;
+  readonly fence: Fence;
+  readonly restartStore: RestartStore;
+  readonly cursors: Cursors;
+  readonly spool: Spool;
+  /** Writes what the control plane's side has changed. */
+  flush(): Promise<void>;
+}
+
+export interface StateParts {
+  readonly settings: AgentSettings;
+  readonly cluster: string;
+  readonly disk: StateDisk;
+  readonly clock: Clock;
+  readonly steadyMs: () => number;
+  readonly machineTime: MachineTime;
+  readonly metrics: Pick<Metrics, 'logDropped'>;
+  readonly log: Log;
+}
+
+export async function loadState(parts: StateParts): Promise<State> {
+  const { settings, disk, clock, steadyMs, log } = parts;
+  const { STATE_DIR: stateDir, STOP_ON_DISCONNECT_MS, RESTART_BACKOFF_MAX_MS: maxWaitMs } = settings;
+  const wallMs = (): number => clock.nowMs();
+  const sessions = await loadSessionNumber(stateDir, disk, log);
+  const store = createDesiredStore(stateDir, parts.cluster, disk, log);
+  const desired = await store.load();
+  const contact = await loadContact(stateDir, STOP_ON_DISCONNECT_MS, parts.machineTime, disk, log);
+  const fence = await loadFence(stateDir, disk, log);
+  const cursors = await loadCursors(stateDir, disk, log);
+  const spool = await openSpool(stateDir, wallMs, parts.metrics.logDropped, log);
+  const restartStore = await loadRestartStore(stateDir, { wallMs, steadyMs, maxWaitMs }, disk, log);
+  return {
+    sessions,
+    store,
+    desired,
+    contact,
+    fence,
+    restartStore,
+    cursors,
+    spool,
+    flush: async () => {
+      await Promise.all([sessions, store, fence, contact].map((kept) => kept.flush()));
+    },
+  };
+}
