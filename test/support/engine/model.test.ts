@@ -1,0 +1,110 @@
+import t from 'tap';
+import { labels as ours } from '../../../host-agent/docker/ownership.ts';
+import { EngineModel, type Labels } from './model.ts';
+
+const labels: Labels = { [ours.cluster]: 'c1', [ours.container]: 'one' };
+
+function start() {
+  let made = 0;
+  const model = new EngineModel({ nowMs: () => Date.parse('2026-01-02T03:04:05Z'), newId: () => `d${++made}` });
+  model.pull('web:1');
+  const create = (name: string, marks: Labels = labels) => {
+    const { status } = model.create(name, { Image: 'web:1', Labels: marks });
+    return { status, made: model.find(name)! };
+  };
+  return { model, create };
+}
+
+t.test('a container is created, started, stopped and removed, with the statuses of the engine', (t) => {
+  const { model, create } = start();
+  const { status, made } = create('web');
+  t.equal(status, 201);
+  t.equal(model.stop(made).status, 304, 'it is not up');
+  t.equal(model.start(made).status, 204);
+  t.equal(model.start(made).status, 304, 'it is up');
+  t.equal(model.remove(made).status, 409, 'it is up');
+  t.equal(model.stop(made).status, 204);
+  t.match(model.inspect(made).body, { State: { Status: 'exited', ExitCode: 0 }, Config: { Labels: labels } });
+  t.equal(model.remove(made).status, 204);
+  t.equal(model.find('web'), undefined);
+  t.same(model.counts, { running: 0, created: 1, started: 1, stopped: 1, removed: 1 });
+  t.end();
+});
+
+t.test('a create needs an image that is present and a name that is free', (t) => {
+  const { model, create } = start();
+  t.equal(model.create('web', { Image: 'other:1' }).status, 404);
+  t.equal(create('web').status, 201);
+  t.equal(create('web').status, 409);
+  model.drop(create('other').made.id);
+  t.equal(create('other').status, 201, 'the name is free again');
+  t.equal(new EngineModel({ hasEveryImage: true }).create('web', { Image: 'other:1' }).status, 201);
+  t.end();
+});
+
+t.test('a list names the containers that bear every label', (t) => {
+  const { model, create } = start();
+  create('one');
+  create('two', { ...labels, [ours.container]: 'two' });
+  create('other', { [ours.cluster]: 'c2', [ours.container]: 'one' });
+  const ids = (asked: Labels) =>
+    (model.list(asked).body as { Id: string }[]).map(({ Id }) => model.containers.get(Id)?.name);
+  t.same(ids({ [ours.cluster]: 'c1' }), ['one', 'two']);
+  t.same(ids(labels), ['one']);
+  t.same(ids({ [ours.container]: 'three' }), []);
+  t.end();
+});
+
+t.test('a container that is started beside another of its id is noted', (t) => {
+  const { model, create } = start();
+  const [first, second] = [create('one').made, create('two').made];
+  model.start(first);
+  t.same(model.doubles, []);
+  model.start(second);
+  t.match(model.doubles, [/^one: /]);
+  t.equal(model.running().length, 2);
+  t.end();
+});
+
+t.test('a network that is gone refuses the start of what uses it', (t) => {
+  const { model } = start();
+  model.createNetwork({ Name: 'net', Labels: labels });
+  model.create('web', { Image: 'web:1', HostConfig: { NetworkMode: 'net' } });
+  const [{ Id }] = model.networks(labels).body as [{ Id: string }];
+  t.equal(model.removeNetwork(Id).status, 204);
+  t.equal(model.removeNetwork(Id).status, 404);
+  t.equal(model.start(model.find('web')!).status, 404);
+  t.end();
+});
+
+t.test('events reach those who listen for their labels, until they end', (t) => {
+  const { model, create } = start();
+  const heard: string[] = [];
+  const end = model.onEvent({ [ours.cluster]: 'c1' }, (line) =>
+    heard.push((JSON.parse(line) as { Action: string }).Action),
+  );
+  const { made } = create('one');
+  create('other', { [ours.cluster]: 'c2' });
+  model.start(made);
+  model.exit(made, 1);
+  model.remove(made);
+  end();
+  create('two');
+  t.same(heard, ['create', 'start', 'die', 'destroy']);
+  t.end();
+});
+
+t.test('a wait ends when the container is down, at once if it is, and never once given up', (t) => {
+  const { model, create } = start();
+  const { made } = create('one');
+  let down = 0;
+  model.onDown(made, () => down++);
+  t.equal(down, 1, 'it is not up');
+  model.start(made);
+  model.onDown(made, () => down++);
+  const giveUp = model.onDown(made, () => down++);
+  giveUp();
+  model.stop(made);
+  t.equal(down, 2);
+  t.end();
+});
