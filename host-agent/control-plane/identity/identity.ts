@@ -7,7 +7,7 @@ import { fromSeed, createUser, type KeyPair } from '@nats-io/nkeys';
 import Type, { type Static } from 'typebox';
 import { join } from 'node:path';
 import { backoffMs, jitter, sleep, type BackoffBounds } from '../../../lib/backoff.ts';
-import { decoder, decodeJson } from '../../../lib/decode.ts';
+import { decoder } from '../../../lib/decode.ts';
 import type { Log } from '../../../lib/log.ts';
 import { HostKey } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
@@ -57,18 +57,33 @@ export const newest = ({ host, jwt, bound_jwt: bound }: StoredIdentity): Pick<Id
   return { host, jwt: bound === undefined || ends(bound) < ends(jwt) ? jwt : bound };
 };
 
+/** The claims of a NATS user JWT that the agent reads; the server verifies it. */
+const decodeClaims = decoder(
+  Type.Object({
+    sub: Type.Optional(Type.String()),
+    iat: Type.Optional(Type.Number()),
+    exp: Type.Optional(Type.Number()),
+    nats: Type.Optional(
+      Type.Object({ pub: Type.Optional(Type.Object({ allow: Type.Optional(Type.Array(Type.String())) })) }),
+    ),
+  }),
+);
+
+function claimsOf(jwt: string): ReturnType<typeof decodeClaims> {
+  try {
+    return decodeClaims(Buffer.from(jwt.split('.')[1] ?? '', 'base64url'));
+  } catch {
+    return {};
+  }
+}
+
 /**
  * When credentials become valid and when they expire, in milliseconds since 1970; undefined: they
  * never expire.
  */
 export function lifetimeOf(jwt: string): { readonly sinceMs: number; readonly untilMs: number } | undefined {
-  try {
-    const { iat, exp } = decodeJson(Buffer.from(jwt.split('.')[1] ?? '', 'base64url')) as Record<string, unknown>;
-    if (typeof exp !== 'number') return undefined;
-    return { sinceMs: (typeof iat === 'number' ? iat : exp) * 1000, untilMs: exp * 1000 };
-  } catch {
-    return undefined;
-  }
+  const { iat, exp } = claimsOf(jwt);
+  return exp === undefined ? undefined : { sinceMs: (iat ?? exp) * 1000, untilMs: exp * 1000 };
 }
 
 /**
@@ -76,16 +91,9 @@ export function lifetimeOf(jwt: string): { readonly sinceMs: number; readonly un
  * 0.1.0 name none.
  */
 export function senderOf({ host, jwt }: Pick<Identity, 'host' | 'jwt'>): Sender {
-  try {
-    const { sub, nats } = decodeJson(Buffer.from(jwt.split('.')[1] ?? '', 'base64url')) as {
-      readonly sub?: string;
-      readonly nats?: { readonly pub?: { readonly allow?: readonly string[] } };
-    };
-    const isBound = nats?.pub?.allow?.some((subject) => subject.startsWith('agent.')) === true;
-    return { host, user: isBound ? sub : undefined };
-  } catch {
-    return { host, user: undefined };
-  }
+  const { sub, nats } = claimsOf(jwt);
+  const isBound = nats?.pub?.allow?.some((subject) => subject.startsWith('agent.')) === true;
+  return { host, user: isBound ? sub : undefined };
 }
 
 /** The gateway refused the token: it is wrong, used or expired. No retry can help. */
