@@ -297,7 +297,7 @@ async function removeOwnFirewall(tool: Tool, agentFolder: string): Promise<void>
 
 /**
  * Stops the containers of this stack's agent, which labels them with its identity; see
- * host-agent/reconcile/observed.ts.
+ * host-agent/reconcile/observe/observed.ts.
  */
 async function stopOwnContainers(engine: Engine, agentFolder: string): Promise<void> {
   const owner = ownerIn(agentFolder);
