@@ -16,8 +16,9 @@ import { isOptional, toolNames, type ToolName } from '../dev/fetch/tool-table.ts
 import { findTool, ToolMissing, type Tool } from '../dev/fetch/tools.ts';
 import { canStartEngine } from './support/servers.ts';
 import { inCi } from './support/tools.ts';
-import { runTap, type Verdict } from './support/tap-run.ts';
-import { testFiles } from './support/tap-stream.ts';
+import { runBatches } from './support/batches.ts';
+import { runTap } from './support/tap-run.ts';
+import { isUnit, sum, testFiles, type Totals } from './support/tap-stream.ts';
 
 /**
  * Those that a run can't do without, and (fetched now, so that no test's deadline has to bear it)
@@ -71,7 +72,7 @@ async function main(selection: readonly string[]): Promise<number> {
   mkdirSync(join(folder, 'tmp'));
   let engine: Engine | undefined;
   let registry: Registry | undefined;
-  let verdict: Verdict | undefined;
+  let totals: Totals;
   try {
     engine = await step(
       'Docker engine',
@@ -96,7 +97,16 @@ async function main(selection: readonly string[]): Promise<number> {
       LONGSHORE_TEST_BUSYBOX: tools.busybox.path,
       LONGSHORE_TEST_PROMTOOL: tools.promtool.path,
     };
-    verdict = await runTap(files, env, interrupted.signal);
+    totals = await runBatches(files.filter(isUnit), env, interrupted.signal);
+    goOn();
+    totals = sum(
+      totals,
+      await runTap(
+        files.filter((path) => !isUnit(path)),
+        env,
+        interrupted.signal,
+      ),
+    );
   } finally {
     await registry?.stop();
     if (engine?.origin === 'private') await engine.stop();
@@ -107,10 +117,10 @@ async function main(selection: readonly string[]): Promise<number> {
     strike(folder);
   }
   goOn();
-  const { passed, failed, skipped } = verdict.totals;
+  const { passed, failed, skipped } = totals;
   say(`${files.length} files, ${skipped} skipped … ${took(performance.now() - startMs)}`);
   process.stdout.write(`${passed} passed, ${failed} failed\n`);
-  return verdict.exitCode;
+  return failed > 0 ? 1 : 0;
 }
 
 try {

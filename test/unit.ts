@@ -1,13 +1,11 @@
 /**
- * `npm run test:unit [files...]`: the tests of single source files. They start no server and fetch
- * nothing (a rule of .dependency-cruiser.mjs). Simulations, servers and whole processes are in
- * `npm test` alone.
+ * `npm run test:unit [files...]`: the tests of single source files, many in one process. They start
+ * no server and fetch nothing (a rule of .dependency-cruiser.mjs). Simulations, servers and whole
+ * processes are in `npm test` alone; the rules of the house in `npm run check`.
  */
 import { say, took } from '../dev/steps.ts';
-import { runTap } from './support/tap-run.ts';
-import { testFiles } from './support/tap-stream.ts';
-
-const isUnit = (path: string): boolean => !/test\/(?:attacks|e2e|faults|integration|sim|upgrade)\//.test(path);
+import { runBatches } from './support/batches.ts';
+import { isUnit, testFiles } from './support/tap-stream.ts';
 
 const startMs = performance.now();
 const interrupted = new AbortController();
@@ -19,7 +17,7 @@ if (files.length === 0) {
   say(`no unit test matches ${selection.join(' ')}`);
   process.exit(1);
 }
-const { totals, exitCode } = await runTap(files, process.env, interrupted.signal);
+const { passed, failed } = await runBatches(files, process.env, interrupted.signal);
 say(`${files.length} files … ${took(performance.now() - startMs)}`);
-process.stdout.write(`${totals.passed} passed, ${totals.failed} failed\n`);
-process.exitCode = exitCode;
+process.stdout.write(`${passed} passed, ${failed} failed\n`);
+process.exitCode = failed > 0 || interrupted.signal.aborted ? 1 : 0;

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { failureLines, testFiles, totalsOf } from './tap-stream.ts';
+import { isUnit, markOfFile, resultOfProcess, failureLines, testFiles, totalsOf, totalsOfFile } from './tap-stream.ts';
 
 t.test('the totals of a run are read from its closing comment', (t) => {
   const rows: [string, ReturnType<typeof totalsOf>][] = [
@@ -10,6 +10,28 @@ t.test('the totals of a run are read from its closing comment', (t) => {
     ['# time=12ms', undefined],
   ];
   for (const [line, totals] of rows) t.same(totalsOf(line), totals, line);
+  t.end();
+});
+
+t.test('the result of a file is read from the line of its process', (t) => {
+  const path = 'dist/test/lib/slices.test.js';
+  t.same(resultOfProcess(`ok 3 - ${path} # time=1234.5ms`), { path, failed: false, ms: 1234.5 });
+  t.same(resultOfProcess(`not ok 3 - ${path}`), { path, failed: true, ms: 0 });
+  t.equal(resultOfProcess('    not ok 3 - a test'), undefined);
+  t.end();
+});
+
+t.test('the counts of a file that shares its process are read from the line behind it', (t) => {
+  const totals = { passed: 3, failed: 1, skipped: 0 };
+  t.same(totalsOfFile(markOfFile(totals).trim()), totals);
+  t.equal(totalsOfFile('# files'), undefined);
+  t.end();
+});
+
+t.test('unit tests are those that need no server and no process of their own', (t) => {
+  t.ok(isUnit('dist/test/lib/slices.test.js'));
+  t.notOk(isUnit('dist/test/integration/lib/coalescer.test.js'));
+  t.notOk(isUnit('dist/test/house/imports.test.js'));
   t.end();
 });
 

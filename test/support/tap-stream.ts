@@ -1,7 +1,8 @@
-/** Finds test files, and reads results from tap's output. */
+/** Finds test files, and reads results from the output of their processes. */
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { repositoryRoot } from '../../dev/paths.ts';
+import { say, took } from '../../dev/steps.ts';
 
 /** Paths of the compiled test files; one whose source was deleted is ignored. */
 export function testFiles(selection: readonly string[]): string[] {
@@ -16,11 +17,24 @@ export function testFiles(selection: readonly string[]): string[] {
     .filter((name) => existsSync(join(repositoryRoot, name)));
 }
 
+/** Whether a file tests single source files: it starts no server and needs no process of its own. */
+export const isUnit = (path: string): boolean =>
+  !/test\/(?:attacks|e2e|faults|house|integration|sim|upgrade)\//.test(path);
+
 export interface Totals {
   readonly passed: number;
   readonly failed: number;
   readonly skipped: number;
 }
+
+export const none: Totals = { passed: 0, failed: 0, skipped: 0 };
+export const oneFailed: Totals = { ...none, failed: 1 };
+
+export const sum = (a: Totals, b: Totals): Totals => ({
+  passed: a.passed + b.passed,
+  failed: a.failed + b.failed,
+  skipped: a.skipped + b.skipped,
+});
 
 /** Parses the closing comment of tap's output, such as `# { total: 3, pass: 2, fail: 1 }`. */
 export function totalsOf(line: string): Totals | undefined {
@@ -31,6 +45,38 @@ export function totalsOf(line: string): Totals | undefined {
   return { passed: count('pass'), failed: count('fail'), skipped: count('skip') + count('todo') };
 }
 
+export interface FileResult {
+  /** The compiled file. */
+  readonly path: string;
+  readonly failed: boolean;
+  readonly ms: number;
+}
+
+/** Parses the line that `tap run` prints when the process of a file has ended. */
+export function resultOfProcess(line: string): FileResult | undefined {
+  const match = /^(not )?ok \d+ - (dist\/.*\.js)(?: # time=([\d.]+)ms)?/.exec(line);
+  if (match === null) return undefined;
+  const [, not, path = '', ms = '0'] = match;
+  return { path, failed: not !== undefined, ms: Number(ms) };
+}
+
+/** The line that a process of several files prints behind each of them. */
+export const markOfFile = ({ passed, failed, skipped }: Totals): string => `\n# file ${passed} ${failed} ${skipped}\n`;
+
+export function totalsOfFile(line: string): Totals | undefined {
+  const [, passed, failed, skipped] = /^# file (\d+) (\d+) (\d+)$/.exec(line) ?? [];
+  if (passed === undefined) return undefined;
+  return { passed: Number(passed), failed: Number(failed), skipped: Number(skipped) };
+}
+
 /** Keeps the lines of a file's output that are failures or that the test printed itself. */
 export const failureLines = (lines: readonly string[]): string[] =>
-  lines.filter((line) => line.trim() !== '' && !/^\s*(ok \d|\d+\.\.\d+|# Subtest|# time=|# \{ total)/.test(line));
+  lines.filter(
+    (line) => line.trim() !== '' && !/^\s*(ok \d|\d+\.\.\d+|# Subtest|# time=|# \{ total|TAP version)/.test(line),
+  );
+
+export function sayResult({ path, failed, ms }: FileResult, lines: readonly string[]): void {
+  const source = path.replace(/^dist\//, '').replace(/\.js$/, '.ts');
+  say(`${failed ? '✗' : '✓'} ${source} … ${took(ms)}`);
+  if (failed) for (const line of failureLines(lines)) process.stdout.write(`${line}\n`);
+}

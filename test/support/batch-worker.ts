@@ -1,0 +1,45 @@
+/**
+ * Runs test files one after another in this process: reads their paths from standard input, and
+ * writes tap's stream and a line with its counts behind each file. Its argument tells workers
+ * apart, so that tap gives each a folder of its own for fixtures.
+ */
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { inspect } from 'node:util';
+import t from 'tap';
+import { repositoryRoot } from '../../dev/paths.ts';
+import { markOfFile, none, oneFailed, type Totals } from './tap-stream.ts';
+
+function failFile(why: string): Totals {
+  process.stdout.write(`    ${why}\n`);
+  return oneFailed;
+}
+
+async function runFile(path: string): Promise<Totals> {
+  const before = { ...t.counts };
+  try {
+    await import(join(repositoryRoot, path));
+  } catch (error) {
+    return failFile(inspect(error));
+  }
+  while (!t.idle) await once(t, 'idle');
+  // tap counts a failure only at the next line, for the details that may follow.
+  t.parser.emitResult();
+  const { total, pass, fail, skip, todo } = t.counts;
+  if (total === before.total) return failFile(`${path} has no test`);
+  return { passed: pass - before.pass, failed: fail - before.fail, skipped: skip + todo - before.skip - before.todo };
+}
+
+// Each log of each file has one.
+process.setMaxListeners(0);
+// The parent has a deadline for each file.
+t.setTimeout(0);
+// With teardowns, tap ends an idle root; this one waits for the next file.
+t.removeAllListeners('idle');
+// Ready.
+process.stdout.write(markOfFile(none));
+for await (const path of createInterface({ input: process.stdin })) {
+  process.stdout.write(markOfFile(await runFile(path)));
+}
+t.end();

@@ -1,0 +1,85 @@
+import { join, relative } from 'node:path';
+import t, { type Test } from 'tap';
+import { repositoryRoot } from '../../dev/paths.ts';
+import { runBatches, type BatchOptions } from './batches.ts';
+import { failureLines, type Totals } from './tap-stream.ts';
+
+const test = (body: string): string => `import t from 'tap';\nt.test('it', async (t) => {\n${body}\n});\n`;
+
+interface Ran {
+  readonly totals: Totals;
+  /** What was shown for each failed file. */
+  readonly failures: Record<string, string>;
+  readonly passed: string[];
+}
+
+async function runFiles(t: Test, files: Record<string, string>, options: BatchOptions = {}): Promise<Ran> {
+  const folder = t.testdir(files);
+  const paths = Object.keys(files).map((name) => relative(repositoryRoot, join(folder, name)));
+  const failures: Record<string, string> = {};
+  const passed: string[] = [];
+  const totals = await runBatches(paths, process.env, new AbortController().signal, {
+    ...options,
+    report: ({ path, failed }, lines) => {
+      const name = path.split('/').at(-1) ?? '';
+      if (failed) failures[name] = failureLines(lines).join('\n');
+      else passed.push(name);
+    },
+  });
+  return { totals, failures, passed };
+}
+
+t.test('many files run in one process, and each is named', async (t) => {
+  const files = { 'a.mjs': test('t.pass()'), 'b.mjs': test('t.pass(); t.skip("later")'), 'c.mjs': test('t.pass()') };
+  const { totals, failures, passed } = await runFiles(t, files, { processes: 1 });
+  t.same(passed, ['a.mjs', 'b.mjs', 'c.mjs']);
+  t.same(totals, { passed: 3, failed: 0, skipped: 1 });
+  t.same(failures, {});
+});
+
+t.test('a file that fails fails the run, and its failure is shown', async (t) => {
+  const files: Record<string, [body: string, shown: RegExp]> = {
+    'assertion.mjs': [test('t.equal(1, 2, "sums agree")'), /not ok 1 - sums agree/],
+    'thrown.mjs': [test('throw new Error("no such host")'), /no such host/],
+    'top.mjs': ["import t from 'tap'; t.equal(1, 2, 'at the top')", /not ok \d+ - at the top/],
+    'rejected.mjs': [test('await Promise.reject(new Error("refused"))'), /refused/],
+    'import.mjs': ["import './absent.mjs';", /absent/],
+    'empty.mjs': ['', /has no test/],
+  };
+  const { totals, failures, passed } = await runFiles(t, {
+    ...Object.fromEntries(Object.entries(files).map(([name, [body]]) => [name, body])),
+    'last.mjs': test('t.pass()'),
+  });
+  t.same(passed, ['last.mjs']);
+  t.same(Object.keys(failures).sort(), Object.keys(files).sort());
+  for (const [name, [, shown]] of Object.entries(files)) t.match(failures[name], shown, name);
+  t.ok(totals.failed >= 6);
+});
+
+t.test('a file that ends its process fails, and the next ones run', async (t) => {
+  const files = { 'exit.mjs': test('process.exit(0)'), 'next.mjs': test('t.pass()') };
+  const { totals, failures, passed } = await runFiles(t, files, { processes: 1 });
+  t.match(failures['exit.mjs'], /ended its process with exit code/);
+  t.same(passed, ['next.mjs']);
+  t.same(totals, { passed: 1, failed: 1, skipped: 0 });
+});
+
+t.test('a file that hangs is ended at its deadline, and the next ones run', async (t) => {
+  const files = {
+    'waits.mjs': test('setTimeout(() => {}, 1e6); await new Promise(() => {})'),
+    'blocks.mjs': test('for (;;);'),
+    'next.mjs': test('t.pass()'),
+  };
+  const { totals, failures, passed } = await runFiles(t, files, { processes: 1, deadlineMs: 5_000 });
+  t.match(failures['waits.mjs'], /did not end within 5/);
+  t.match(failures['blocks.mjs'], /did not end within 5/);
+  t.same(passed, ['next.mjs']);
+  t.equal(totals.failed, 2);
+});
+
+t.test('what fails after the last file fails the run', async (t) => {
+  const late = `${test('t.pass()')}process.once('exit', () => (process.exitCode = 3));`;
+  const { totals, failures } = await runFiles(t, { 'late.mjs': late }, { processes: 1 });
+  t.same(Object.values(failures), ['exit code 3']);
+  t.same(totals, { passed: 1, failed: 1, skipped: 0 });
+});

@@ -1,0 +1,124 @@
+/** Test files in a few processes, each of which runs one file after another. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { repositoryRoot } from '../../dev/paths.ts';
+import { took } from '../../dev/steps.ts';
+import { within } from '../../lib/backoff.ts';
+import { withMarkedProcesses } from './marked.ts';
+import { none, oneFailed, sayResult, sum, totalsOfFile, type FileResult, type Totals } from './tap-stream.ts';
+
+const workerPath = join(repositoryRoot, 'dist/test/support/batch-worker.js');
+const startDeadlineMs = 120_000;
+const fileDeadlineMs = 300_000;
+/** Between the last file and the end of its process. */
+const endGraceMs = 20_000;
+
+interface Outcome {
+  readonly totals: Totals;
+  readonly lines: readonly string[];
+  /** Its process is gone. */
+  readonly brokeOff: boolean;
+}
+
+interface Worker {
+  run(path: string): Promise<Outcome>;
+  /** After the last file. */
+  end(): Promise<{ readonly ended: boolean; readonly lines: readonly string[] }>;
+}
+
+function startWorker(name: string, env: NodeJS.ProcessEnv, deadlineMs: number): Worker {
+  const child: ChildProcess = spawn(process.execPath, ['--enable-source-maps', workerPath, name], {
+    cwd: repositoryRoot,
+    env,
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const { stdin, stdout } = child;
+  if (stdin === null || stdout === null) throw new Error('the worker has no pipes');
+  // A worker that has ended is seen by its exit.
+  stdin.on('error', () => undefined);
+  const exited = new Promise<number>((resolve) => {
+    child.once('error', () => resolve(127));
+    child.once('close', (code) => resolve(code ?? 1));
+  });
+  let lines: string[] = [];
+  let settle: (totals: Totals) => void = () => undefined;
+  const nextTotals = (): Promise<Totals> => new Promise((resolve) => (settle = resolve));
+  const ready = nextTotals();
+  createInterface({ input: stdout }).on('line', (line) => {
+    const totals = totalsOfFile(line);
+    if (totals === undefined) lines.push(line);
+    else settle(totals);
+  });
+  const broken = (why: string): Outcome => ({ totals: oneFailed, lines: [...lines, why], brokeOff: true });
+  return {
+    run: async (path) => {
+      const ended = exited.then((code) => broken(`the file ended its process with exit code ${code}`));
+      await within(Promise.race([ready, exited]), startDeadlineMs, 'the start of a test process');
+      lines = [];
+      const outcome = nextTotals().then((totals) => ({ totals, lines, brokeOff: false }));
+      stdin.write(`${path}\n`);
+      try {
+        return await within(Promise.race([outcome, ended]), deadlineMs, path);
+      } catch {
+        child.kill('SIGKILL');
+        return broken(`the file did not end within ${took(deadlineMs)}`);
+      }
+    },
+    end: async () => {
+      lines = [];
+      stdin.end();
+      const code = await within(exited, endGraceMs, 'the end of a worker').catch(() => undefined);
+      child.kill('SIGKILL');
+      const why = code === undefined ? 'a file left something running' : `exit code ${code}`;
+      return { ended: code === 0, lines: [...lines, why] };
+    },
+  };
+}
+
+export interface BatchOptions {
+  readonly processes?: number;
+  /** For a file that hangs. */
+  readonly deadlineMs?: number;
+  readonly report?: (result: FileResult, lines: readonly string[]) => void;
+}
+
+/** Runs compiled test files in as many processes as there are processors; prints a line for each. */
+export function runBatches(
+  files: readonly string[],
+  env: NodeJS.ProcessEnv,
+  stopped: AbortSignal,
+  { processes = availableParallelism(), deadlineMs = fileDeadlineMs, report = sayResult }: BatchOptions = {},
+): Promise<Totals> {
+  const waiting = [...files];
+  let workers = 0;
+  return withMarkedProcesses(stopped, async (mark) => {
+    /** The files of one process, which ends early with a file that hangs or ends it. */
+    const runBatch = async (): Promise<Totals> => {
+      const worker = startWorker(String(++workers), { ...env, ...mark }, deadlineMs);
+      let totals = none;
+      for (let path = waiting.shift(); path !== undefined; path = waiting.shift()) {
+        const startMs = performance.now();
+        const outcome = await worker.run(path);
+        if (stopped.aborted) return totals;
+        totals = sum(totals, outcome.totals);
+        report({ path, failed: outcome.totals.failed > 0, ms: performance.now() - startMs }, outcome.lines);
+        if (outcome.brokeOff) return totals;
+      }
+      const startMs = performance.now();
+      const { lines, ended } = await worker.end();
+      // A failed test fails its process as well.
+      if (ended || totals.failed > 0 || stopped.aborted) return totals;
+      report({ path: 'end of a test process', failed: true, ms: performance.now() - startMs }, lines);
+      return sum(totals, oneFailed);
+    };
+    const runLane = async (): Promise<Totals> => {
+      let totals = none;
+      while (waiting.length > 0 && !stopped.aborted) totals = sum(totals, await runBatch());
+      return totals;
+    };
+    const lanes = await Promise.all(Array.from({ length: processes }, runLane));
+    return lanes.reduce(sum, none);
+  });
+}
