@@ -88,7 +88,7 @@ export const statusWords: Readonly<Record<ContainerStatus, StatusWords>> = {
     meaning: 'It ended or could not be created, and is tried again at `next_retry_at`; a start tries at once.',
     next: 'pulling, starting, failed, stopping',
   },
-  stopping: { meaning: 'Asked to stop; the grace runs, then it is killed.', next: 'stopped, failed' },
+  stopping: { meaning: 'Asked to stop; killed if it still runs after the grace.', next: 'stopped, failed' },
   stopped: { meaning: 'Not running, as asked.', next: 'pending' },
   failed: { meaning: 'Not retried by itself; a start tries again.', next: 'pending, stopped' },
   unknown: {
@@ -225,8 +225,8 @@ export const metricWords: Readonly<Record<string, string>> = {
 
   longshore_gateway_auth_failures_total:
     '`why="unavailable"` or `"revocations unknown"` are failures of the control plane (503); a burst of the others is a client with an old token, or an attack.',
-  longshore_gateway_batch_items: 'How many asks share a message; rises with the load.',
-  longshore_gateway_lane_queue_length: 'Near 10,000 the gateway refuses asks: an owner is slow or away.',
+  longshore_gateway_batch_items: 'How many requests share a message; rises with the load.',
+  longshore_gateway_lane_queue_length: 'Near 10,000 the gateway refuses requests: an owner is slow or down.',
   longshore_gateway_malformed_log_blocks_total: 'Any: an agent of another version, or damage in the stream.',
   longshore_gateway_open_streams:
     'At most 32 for each tenant and `LIMIT_STREAMS_PER_ADDRESS` for each address; more get 429.',
@@ -261,9 +261,9 @@ export const metricWords: Readonly<Record<string, string>> = {
     'The disk under JetStream: a 99th percentile over 0.25 makes every write slow. Over 2 s a commit’s outcome is unknown and the partition loads again.',
   longshore_actors_commit_turns: 'Rises with the load, as commits group more turns.',
   longshore_actors_events_parked:
-    'Over 0: the stream EVENTS takes no events; writes continue, and events wait in the partition’s bucket, up to about 20,000. See the runbook, “EVENTS stream refusing events”.',
+    'Over 0: the stream EVENTS accepts no events; writes continue, and events wait in the partition’s bucket, up to about 20,000. See the runbook, “EVENTS stream refusing events”.',
   longshore_actors_hosts:
-    'By `standing`: `up`, `unheard` (enrolled, not yet reported), `silent`, `lost`. Any `lost` needs the operator.',
+    'By `standing`: `up`, `unheard` (enrolled, not yet reported), `silent`, `lost`. Any `lost` needs an operator.',
   longshore_actors_journal_entries:
     'Steadily over 500 of 1,024: the checkpoint falls behind. At 1,022 writes are refused: see the runbook, “Full journal”.',
   longshore_actors_loads_total: '`unknown_outcome` repeatedly: NATS answers too slowly, or loses its leader.',
@@ -274,7 +274,7 @@ export const metricWords: Readonly<Record<string, string>> = {
   longshore_actors_lease_valid:
     '0: the process answers nothing from memory. Normal for a few seconds while the NATS servers elect a leader; longer: see the runbook, “Lapsed lease”.',
   longshore_actors_members:
-    'The number of running actors processes. Less than you started, for longer than a takeover: one is down.',
+    'The number of running actors processes. Fewer than you started, for longer than a takeover: one is down.',
   longshore_actors_partition_moves_total:
     '`lost`: its lease was revoked, or another process took what it should not have; `taken` and `released` come with starts and stops.',
   longshore_actors_host_senders_refused_total:
@@ -299,7 +299,7 @@ export const metricWords: Readonly<Record<string, string>> = {
   longshore_agent_credentials_bound:
     '0 for long after an upgrade: the control plane is from before 0.1.0, or does not answer the new credentials (event `bound_credentials_unanswered`). See upgrades.md, “From a release older than 0.1.0”.',
   longshore_agent_credentials_expiry_timestamp_seconds:
-    'Less than a week away: the agent could not renew them, which it begins to try with ten days left. See the runbook, “Lost host identity”.',
+    'Less than a week away: the agent could not renew them, which it tries from ten days before the end. See the runbook, “Lost host identity”.',
   longshore_agent_engine_call_duration_seconds:
     '`outcome="failed"` are outages and deadlines: see the runbook, “Hanging engine”.',
   longshore_agent_engine_up: '0 for a minute: see the runbook, “Hanging engine”.',
@@ -315,7 +315,7 @@ export const metricWords: Readonly<Record<string, string>> = {
   longshore_agent_images_removed_total: 'Rising fast: the disk is too small for the images in use.',
   longshore_agent_inventory_age_seconds:
     'Over 120, or below 0, while the engine is up: the agent reconciles nothing on that host; see the runbook, “Host faults”.',
-  longshore_agent_log_blocks_total: 'Mostly `retried`: NATS or the stream LOGS does not take them.',
+  longshore_agent_log_blocks_total: 'Mostly `retried`: NATS or the stream LOGS does not accept them.',
   longshore_agent_log_blocks_held_up_total:
     'By `scope`. `container`, `tenant`: one container or tenant logs more than the host sends. `host`: all together do; raise `LOG_RATE_HOST_BYTES`, or move containers.',
   longshore_agent_log_dropped_lines_total:
@@ -345,7 +345,7 @@ export const settingWords: Readonly<Record<string, string>> = {
   'gateway REQUEST_DEADLINE_MS': 'Give a proxy a longer time-out, and a much longer one for streams and waits.',
   'gateway SHUTDOWN_DELAY_MS': 'Longer than the proxy’s interval between health checks.',
   'gateway REDIS_URL': 'Use it with several gateways; docs/deploy.md, Redis, has its configuration.',
-  'actors REPLICAS': 'Counts when streams are made; change it later with `nats stream edit`.',
+  'actors REPLICAS': 'Used only when streams are made; change it later with `nats stream edit`.',
   'actors HOST_MAX_CPU_MILLIS': 'A host that claims more has the fault `over_ceiling`.',
   'actors HOST_LOST_MS': 'Shorter: containers move sooner, and run in two places at once more often.',
   'host-agent LONGSHORE_JOIN_TOKEN': 'Valid once, for an hour.',
@@ -375,7 +375,7 @@ export const toolingWords: Readonly<Record<string, ToolingWords>> = {
     form: 'folder',
     fallback: '.longshore',
     meaning:
-      'What `npm start` keeps: keys, JetStream’s files, the private engine’s images and containers, logs, and `dev.json` while it runs. Two starts at a time need two folders.',
+      'Holds what `npm start` keeps: keys, JetStream’s files, the private engine’s images and containers, logs, and `dev.json` while it runs. Two starts at the same time need two folders.',
   },
   DOCKER_HOST: {
     form: 'unix:///path/to/docker.sock or tcp://host:port',
@@ -392,16 +392,17 @@ export const toolWords: Readonly<Record<ToolName, string>> = {
   'docker-registry': 'The OCI registry that holds the demo image.',
   busybox: 'The statically linked BusyBox that the demo image is made of.',
   promtool: 'Checks metrics, rules and configuration in the tests.',
-  openssl: 'Reads certificates and bundles in the tests. Tests that need a tool from here on are skipped without it.',
+  openssl:
+    'Reads certificates and bundles in the tests. If this tool or one listed below is missing, the tests that need it are skipped.',
   pk12util: 'Reads bundles in the tests, as Firefox would; NSS’s `certutil` must be beside it or on PATH.',
   ip: 'Joins two network namespaces for the VPN connections of the tests.',
-  ping: 'Tests these connections.',
-  haproxy: 'Runs in front of a gateway in the tests, with the configuration of `deploy/haproxy/`.',
-  nft: 'Keeps the containers of `npm start` from this machine; `wg-quick` guards a default route with it in the tests.',
-  squid: 'The proxy for engines of docs/deploy.md, in the tests.',
+  ping: 'Tests the VPN connections.',
+  haproxy: 'Runs in front of a gateway in the tests, with the configuration in `deploy/haproxy/`.',
+  nft: 'Keeps the containers of `npm start` from reaching this machine; `wg-quick` guards a default route with it in the tests.',
+  squid: 'Runs in the tests as the proxy for engines that docs/deploy.md describes.',
   wg: 'Makes WireGuard connections in the tests; `wg-quick` and `sysctl` must be beside it or on PATH.',
-  'wireguard-go': 'WireGuard where the kernel has none, in the tests.',
+  'wireguard-go': 'WireGuard for the tests, if the kernel has none.',
   swanctl: 'strongSwan, which makes IKEv2 connections in the tests; it needs `charon-systemd` and plugins.',
-  wrk: 'Makes the load of `npm run bench`.',
+  wrk: 'Generates the load of `npm run bench`.',
   postgres: 'The PostgreSQL that `npm run bench` measures beside Longshore; `initdb` must be beside it or on PATH.',
 };

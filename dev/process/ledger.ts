@@ -84,7 +84,10 @@ function openLedger(): Ledger {
   return { file, guard, open: new Set() };
 }
 
-/** Enters a belonging in the ledger. Call it before the belonging exists. */
+/**
+ * Enters a belonging in the ledger. Call it before the belonging exists; for a process, as soon as
+ * its pid is known.
+ */
 export function enter(belonging: Belonging): void {
   ledger ??= openLedger();
   ledger.open.add(belonging.id);

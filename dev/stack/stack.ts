@@ -295,10 +295,7 @@ async function removeOwnFirewall(tool: Tool, agentFolder: string): Promise<void>
   if (owner !== undefined) await removeFirewall(tool, firewallTable(owner));
 }
 
-/**
- * Stops the containers of this stack's agent, which labels them with its identity; see
- * host-agent/reconcile/observe/observed.ts.
- */
+/** Stops the containers of this stack's agent, which carry its identity as labels. */
 async function stopOwnContainers(engine: Engine, agentFolder: string): Promise<void> {
   const owner = ownerIn(agentFolder);
   if (owner !== undefined) await stopContainers(engine.host, ownerLabels(owner));
