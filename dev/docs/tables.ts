@@ -136,10 +136,10 @@ export function routesTable(routes: readonly Route[], ...accesses: readonly Acce
 export const commonErrorsTable = (): string => {
   const rows: [string, readonly ErrorCode[]][] = [
     ['any route', commonErrors],
-    ['a route that wants credentials', authErrors],
+    ['a route that requires credentials', authErrors],
   ];
   return table(
-    ['Asked of', 'May answer too'],
+    ['Route', 'Other errors'],
     rows.map(([what, codes]) => [what, codes.map((error) => `${errorStatus[error]} ${error}`).join(', ')]),
   );
 };

@@ -97,7 +97,7 @@ export const statusWords: Readonly<Record<ContainerStatus, StatusWords>> = {
   },
   lost: {
     meaning: 'Its host is lost or was removed.',
-    next: 'pending, where the platform had chosen the host',
+    next: 'pending, if the platform had chosen the host',
   },
   removing: { meaning: 'Being removed.', next: 'gone: 404' },
 };
