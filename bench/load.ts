@@ -1,6 +1,6 @@
 /**
- * A closed-loop HTTP load: so many connections, each asking again as soon as it is answered. In the
- * process of the bench.
+ * A closed-loop HTTP load in the process of the benchmark: each connection sends its next request
+ * as soon as the last is answered.
  */
 import { Agent, request } from 'node:http';
 import { quantile } from './statistics.ts';
@@ -14,7 +14,7 @@ export interface Ask {
 export interface Load {
   readonly baseUrl: string;
   readonly connections: number;
-  /** Ends after this long, or when `next` has no more to ask. */
+  /** Ends after this time, or when `next` returns undefined. */
   readonly forMs: number;
   readonly next: () => Ask | undefined;
 }
@@ -28,9 +28,7 @@ export interface Measured {
 
 const answerDeadlineMs = 60_000;
 
-/**
- * @throws where an answer is no success: a number of failures would be a number of something else.
- */
+/** @throws if the answer is not a success, because failures would distort the figures */
 function answered(agent: Agent, baseUrl: string, { method = 'GET', path, token }: Ask): Promise<void> {
   return new Promise((resolve, reject) => {
     const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };

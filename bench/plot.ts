@@ -1,4 +1,4 @@
-/** A plot with two logarithmic axes, as SVG that a page shows in light and in dark. */
+/** Draws a plot with two logarithmic axes as SVG for light and dark pages. */
 import type { Plot } from './section.ts';
 
 const [width, height] = [720, 400];
@@ -7,7 +7,7 @@ const colours = ['#4477aa', '#ee6677', '#228833', '#ccbb44', '#66ccee', '#aa3377
 
 const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
 
-/** The powers of ten around the values: whole decades. */
+/** The powers of ten that enclose the values. */
 function decades(values: readonly number[]): number[] {
   const low = Math.floor(Math.log10(Math.min(...values)));
   const high = Math.max(low + 1, Math.ceil(Math.log10(Math.max(...values))));

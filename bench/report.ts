@@ -1,6 +1,6 @@
 /**
- * What was measured, into docs/performance.md: between the marks of its section, with the machine
- * and the command.
+ * Writes results into docs/performance.md, between the marks of their section, with the machine and
+ * the command.
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -28,12 +28,12 @@ function circumstances(): string {
   return `\`npm run bench -- ${process.argv.slice(2).join(' ')}\`, ${day}, ${machine}, on top of ${commit}.`;
 }
 
-/** @throws where the page has no place for the section. */
+/** @throws if the page has no marks for the section */
 export function writeResults(section: string, { tables, plots = [] }: Results): void {
   const [from, to] = [`<!-- bench ${section} -->`, `<!-- /bench ${section} -->`];
   const page = readFileSync(path, 'utf8');
   const [start, end] = [page.indexOf(from), page.indexOf(to)];
-  if (start < 0 || end < start) throw new Error(`docs/performance.md has no place for ${section}`);
+  if (start < 0 || end < start) throw new Error(`docs/performance.md has no marks for the section ${section}`);
   const pictures = plots.map(({ file, title }) => `![${title}](${file})`);
   const body = [circumstances(), ...tables.map(markdownOf), ...pictures].join('\n\n');
   writeFileSync(path, `${page.slice(0, start + from.length)}\n\n${body}\n\n${page.slice(end)}`);

@@ -1,7 +1,6 @@
 /**
- * `npm run bench`: Longshore beside what people would use instead, on this machine, with the load
- * generator on it too. Peers are measured in turn, so that what the machine does meanwhile happens
- * to all of them.
+ * `npm run bench` compares Longshore with what people would use instead. The load generator runs on
+ * the same machine. Systems are measured in turn, so that other work on the machine affects all.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, cpus, totalmem } from 'node:os';
@@ -23,10 +22,10 @@ import { vpn } from './vpn.ts';
 const sections: readonly Section[] = [api, docker, fleet, growth, logs, vpn];
 
 const usage = `usage: npm run bench -- [options]
-  --only a,b   of ${sections.map(({ name }) => name).join(', ')}
-  --short      shows that everything works; its figures mean little
-  --largest n  no fleet has more containers than this; 100000 where absent
-  --write      puts what was measured into docs/performance.md`;
+  --only a,b   runs only these sections: ${sections.map(({ name }) => name).join(', ')}
+  --short      shows that everything works; the figures mean little
+  --largest n  limits the containers of a fleet; default: 100000
+  --write      writes the results into docs/performance.md`;
 
 const { values } = parseArgs({
   options: {
@@ -42,7 +41,7 @@ function chosenSections(): Section[] {
   const names = values.only?.split(',') ?? sections.map(({ name }) => name);
   return names.map((name) => {
     const section = sections.find((one) => one.name === name);
-    if (section === undefined) throw new Error(`no section "${name}"\n${usage}`);
+    if (section === undefined) throw new Error(`there is no section "${name}"\n${usage}`);
     return section;
   });
 }

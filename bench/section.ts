@@ -1,31 +1,26 @@
-/**
- * What a section of `npm run bench` is given, and what it gives back: tables to print, and plots
- * for the docs.
- */
+/** The input and the results of a section of `npm run bench`: tables, and plots for the docs. */
 import type { ToolName } from '../dev/fetch/tool-table.ts';
 import type { Tool } from '../dev/fetch/tools.ts';
 
 export interface Bench {
   readonly env: NodeJS.ProcessEnv;
-  /** Empty at the start, and deleted after the section. Its path is short enough for sockets. */
+  /** A folder for this section, deleted afterwards. Its path is short enough for sockets. */
   readonly folder: string;
-  /** Aborted by Ctrl-C: stop what was started, and throw. */
+  /** Aborts on Ctrl-C: the section then stops what it has started, and throws. */
   readonly signal: AbortSignal;
-  /** A run that shows that everything works, with figures that mean little. */
+  /** Whether the run only shows that everything works; its figures mean little. */
   readonly isShort: boolean;
-  /** No fleet has more containers than this. */
+  /** Upper limit for the containers of a fleet. */
   readonly largestFleet: number;
   tool(name: ToolName): Promise<Tool>;
 }
 
-/** Each row has as many cells as there are columns; the first names what was measured. */
+/** Each row has one cell for each column; the first cell names what was measured. */
 export interface Table {
   readonly title: string;
   readonly columns: readonly string[];
   readonly rows: readonly (readonly string[])[];
-  /**
-   * What a reader must know to believe the figures: versions, settings, where the load came from.
-   */
+  /** What a reader must know to trust the figures: versions, settings, source of the load. */
   readonly remarks: readonly string[];
 }
 
@@ -34,13 +29,13 @@ export interface Series {
   readonly points: readonly (readonly [x: number, y: number])[];
 }
 
-/** Becomes docs/<file>. */
+/** A plot, written to docs/<file>. */
 export interface Plot {
   readonly file: `${string}.svg`;
   readonly title: string;
   readonly xLabel: string;
   readonly yLabel: string;
-  /** Both axes are logarithmic: a line of slope 1 is linear growth. */
+  /** Both axes are logarithmic, so a line of slope 1 is linear growth. */
   readonly series: readonly Series[];
 }
 

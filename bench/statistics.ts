@@ -1,6 +1,6 @@
-/** What of many measurements is told. */
+/** Quantiles, and figures for tables. */
 
-/** `part` of 0 is the smallest, 1 the largest; NaN of none. Sorts what it is given. */
+/** Sorts `values`. @param part 0 for the smallest value, 1 for the largest @returns NaN if empty */
 export function quantile(values: Float64Array | number[], part: number): number {
   values.sort((one, other) => one - other);
   return values[Math.min(values.length - 1, Math.floor(values.length * part))] ?? NaN;
@@ -8,7 +8,7 @@ export function quantile(values: Float64Array | number[], part: number): number 
 
 export const median = (values: readonly number[]): number => quantile([...values], 0.5);
 
-/** Three figures that count, as people write them: 76000, 1130, 4.41. */
+/** Rounds to three significant digits: 76000, 1130, 4.41. */
 export function figure(value: number): string {
   if (!Number.isFinite(value)) return '–';
   if (value === 0) return '0';

@@ -1,11 +1,11 @@
-/** A table of results, for a terminal and as Markdown. */
+/** Prints a table of results to a terminal, or formats it as Markdown. */
 import { say } from '../dev/steps.ts';
 import type { Table } from './section.ts';
 
 const widthsOf = ({ columns, rows }: Table): number[] =>
   columns.map((column, at) => Math.max(column.length, ...rows.map((row) => row[at]?.length ?? 0)));
 
-/** The first column is words, the rest figures. */
+/** Aligns the first column left, and the others, which are figures, right. */
 const line = (cells: readonly string[], widths: readonly number[], gap: string): string =>
   cells.map((cell, at) => (at === 0 ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0))).join(gap);
 

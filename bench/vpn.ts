@@ -1,4 +1,4 @@
-/** The files of a peer: how many a second, and what making them does to the API's reads. */
+/** Downloads of a peer's files per second, and their effect on reads of the API. */
 import type { Api } from '../dev/api.ts';
 import { makeDemoNetwork } from '../dev/demo/peer.ts';
 import { cacheFolder } from '../dev/paths.ts';
@@ -25,7 +25,7 @@ async function peersOf(api: Api, stack: Stack): Promise<BenchPeer[]> {
   );
 }
 
-/** In turn, over and over. */
+/** Returns the items in turn, endlessly. */
 function cycle<T>(items: readonly T[]): () => T {
   let at = 0;
   return () => {
@@ -55,7 +55,7 @@ async function measureStack(stack: Stack, isShort: boolean): Promise<{ lines: Li
   };
   const read = (): Ask => ({ path: '/api/v2/compute/quota', token });
   const bundle = get(({ id }) => `/api/forage/p12/${id}`);
-  /** A new password is a new bundle; asking for it is measured, setting it is not. */
+  /** A new password makes a new bundle. Measures the download, not the change of the password. */
   const freshRound = async (): Promise<Measured> => {
     await Promise.all(peers.map(({ id }) => api.peerPassword(token, id)));
     const asks = peers.map(({ id }) => ({ path: `/api/forage/p12/${id}`, token }));
@@ -67,8 +67,7 @@ async function measureStack(stack: Stack, isShort: boolean): Promise<{ lines: Li
     return together(rounds);
   };
 
-  // Code that has not run yet is slow, and so is a machine that makes keys ahead for the next
-  // peers.
+  // Warm-up, and time for the gateway to make keys ahead for the next peers.
   await load({ baseUrl: api.baseUrl, connections, forMs, next: read });
   await sleep(settleMs);
   await measure('API read (quota), alone', read);
@@ -88,21 +87,21 @@ async function measureStack(stack: Stack, isShort: boolean): Promise<{ lines: Li
   await fresh();
   lines.push({ what: 'PKCS#12, fresh', measured: await fresh() });
 
-  let building = true;
+  let isBuilding = true;
   let made = 0;
   const builder = (async () => {
-    while (building) made += (await freshRound()).answers;
+    while (isBuilding) made += (await freshRound()).answers;
   })();
   const madeBefore = made;
   const startMs = performance.now();
   await measure('API read, while bundles are made', read);
   const perSecond = ((made - madeBefore) * 1000) / (performance.now() - startMs);
-  building = false;
+  isBuilding = false;
   await builder;
   return { lines, bundlesBeside: perSecond };
 }
 
-/** Rounds of one kind; the slowest round's quantile stands for all. */
+/** Merges rounds: total rate, median of the p50 and the largest p99. */
 const together = (rounds: readonly Measured[]): Measured => {
   const answers = rounds.reduce((sum, round) => sum + round.answers, 0);
   const seconds = rounds.reduce((sum, round) => sum + round.answers / round.perSecond, 0);
@@ -118,7 +117,7 @@ function tableOf({ lines, bundlesBeside }: { lines: readonly Line[]; bundlesBesi
   const base = lines[0]?.measured.perSecond ?? NaN;
   return {
     title: `Files of VPN peers, ${connections} connections`,
-    columns: ['', 'per second', 'p50 ms', 'p99 ms', 'beside a read'],
+    columns: ['', 'per second', 'p50 ms', 'p99 ms', 'vs API read'],
     rows: lines.map(({ what, measured: { perSecond, p50Ms, p99Ms } }) => [
       what,
       figure(perSecond),
@@ -127,8 +126,8 @@ function tableOf({ lines, bundlesBeside }: { lines: readonly Line[]; bundlesBesi
       ratio(perSecond, base),
     ]),
     remarks: [
-      'The stack of `npm start`, and a load generator in Node, which costs more than what it asks for.',
-      `${figure(bundlesBeside)} bundles/s were made beside the last line.`,
+      'The stack of `npm start`. The load generator runs in Node and costs more than the requests that it makes.',
+      `During the last row the gateway made ${figure(bundlesBeside)} bundles/s.`,
     ],
   };
 }

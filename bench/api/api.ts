@@ -1,6 +1,6 @@
 /**
- * The HTTP API beside what people would write or run in its place: reads, durable creates, lists,
- * quotas, logs.
+ * Compares the HTTP API with what people would write or run instead: reads, durable creates, lists,
+ * quotas and logs.
  */
 import { chmodSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ interface Size extends Effort {
   readonly containersEach: number;
 }
 
-const whole: Size = { tenants: 200, containersEach: 10, rounds: 3, forS: 3 };
+const full: Size = { tenants: 200, containersEach: 10, rounds: 3, forS: 3 };
 const short: Size = { tenants: 20, containersEach: 5, rounds: 1, forS: 1 };
 
 interface Stores {
@@ -31,7 +31,7 @@ interface Stores {
   readonly all: readonly Store[];
 }
 
-/** Open to the user that PostgreSQL runs as. */
+/** Creates a folder that the user of PostgreSQL may enter. */
 function openFolder(path: string): string {
   mkdirSync(path, { recursive: true });
   chmodSync(path, 0o711);
@@ -39,8 +39,9 @@ function openFolder(path: string): string {
 }
 
 /**
- * Stores that are empty, stopped after the work. Whoever makes ten thousand containers a second has
- * millions after some rounds, and what that costs is another section's question.
+ * Starts empty stores and stops them after `work`. Each round needs new ones: at ten thousand
+ * creates per second a store holds millions of containers after some rounds, and the section
+ * `growth` measures the cost of that.
  */
 async function withStores<T>(base: Omit<Ground, 'scope'>, work: (stores: Stores) => Promise<T>): Promise<T> {
   const scope = createScope();
@@ -67,15 +68,15 @@ async function fill({ all, ground }: Stores, containersEach: number): Promise<Se
 }
 
 async function checked({ all, ground }: Stores): Promise<string[]> {
-  const told: string[] = [];
+  const remarks: string[] = [];
   for (const store of all) {
-    told.push(await step(`${store.name}: quota, name, token, disk`, () => check(store, ground)));
+    remarks.push(await step(`${store.name}: quota, name, token, disk`, () => check(store, ground)));
   }
-  return told;
+  return remarks;
 }
 
 async function measure(bench: Bench): Promise<Results> {
-  const size = bench.isShort ? short : whole;
+  const size = bench.isShort ? short : full;
   const base = await prepareGround(bench, size.tenants);
   const durability: string[] = [];
   const rounds: Line[][] = [];
@@ -91,11 +92,11 @@ async function measure(bench: Bench): Promise<Results> {
   return withStores(base, async (stores) => {
     const { ground, longshore, fastify, all } = stores;
     const seeded = await fill(stores, size.containersEach);
-    const open = await step('half of the peaks', () => measureOpen(seeded, lines, ground, size));
+    const open = await step('open loop at half of the peaks', () => measureOpen(seeded, lines, ground, size));
     const pages = await step('lists, quotas and logs', () => measurePages(longshore, fastify, ground, size));
     const remarks = [
-      `wrk ${(await bench.tool('wrk')).version}, one thread, ${size.forS} s, median of ${size.rounds} rounds, systems in turn, each round with new stores; its latencies are corrected for coordinated omission.`,
-      `${size.tenants} tenants with ${size.containersEach} containers and more each; tokens are EdDSA JWTs, remembered after they were verified.`,
+      `wrk ${(await bench.tool('wrk')).version}, one thread, ${size.forS} s, median of ${size.rounds} rounds. Each round measures the systems in turn, with new stores. wrk corrects latencies for coordinated omission.`,
+      `${size.tenants} tenants with at least ${size.containersEach} containers each. Tokens are EdDSA JWTs; all systems cache verified tokens.`,
       ...all.map(({ remark }) => remark),
       ...durability,
     ];

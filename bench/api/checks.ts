@@ -1,4 +1,4 @@
-/** Before anything is measured: does each store keep what it promises? */
+/** Checks before the measurements that each store enforces quotas and names and syncs to disk. */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { spawn } from 'node:child_process';
@@ -12,7 +12,7 @@ const traceDeadlineMs = 10_000;
 const traceSettleMs = 500;
 const tracedCreates = 20;
 
-/** @throws where a quota or a name is not kept. */
+/** @throws if the store accepts a create over a quota, a duplicate name or a forged token */
 async function checkRefusals({ systems: [system] }: Store, ground: Ground): Promise<void> {
   const tenant = await ground.tenant('checked');
   await allow(system, ground, tenant, 2);
@@ -20,9 +20,9 @@ async function checkRefusals({ systems: [system] }: Store, ground: Ground): Prom
   const client = await clientOf(system.baseUrl, tenant.token);
   const refused = async (name: string, status: number, error: string): Promise<void> => {
     const reply = await client.create({ name, ...image });
-    const said = (reply.body as { error?: unknown } | undefined)?.error;
-    if (reply.status !== status || said !== error) {
-      throw new Error(`${system.name}: ${error} was expected, not ${reply.status} ${reply.text}`);
+    const code = (reply.body as { error?: unknown } | undefined)?.error;
+    if (reply.status !== status || code !== error) {
+      throw new Error(`${system.name}: expected ${error}, got ${reply.status} ${reply.text}`);
     }
   };
   await refused('first', 422, 'invalid');
@@ -30,13 +30,10 @@ async function checkRefusals({ systems: [system] }: Store, ground: Ground): Prom
   await refused('third', 403, 'over_quota');
   const stranger = await clientOf(system.baseUrl, `${tenant.token}x`);
   const reply = await stranger.create({ name: 'fourth', ...image });
-  if (reply.status !== 401) throw new Error(`${system.name}: a forged token was answered with ${reply.status}`);
+  if (reply.status !== 401) throw new Error(`${system.name}: expected 401 for a forged token, got ${reply.status}`);
 }
 
-/**
- * How often the disk was synced for each of some creates one after another; undefined where strace
- * can't tell.
- */
+/** Disk syncs per create, for sequential creates; undefined without strace. */
 async function syncsPerCreate(store: Store, ground: Ground): Promise<number | undefined> {
   const { env, folder } = ground.bench;
   const [strace] = executablesOf(['strace'], env);
@@ -61,11 +58,11 @@ async function syncsPerCreate(store: Store, ground: Ground): Promise<number | un
   return calls.length / tracedCreates;
 }
 
-/** What to tell of the store's durability. @throws where it does not keep what it promises. */
+/** Checks a store. @returns a remark about its durability @throws if the store fails a check */
 export async function check(store: Store, ground: Ground): Promise<string> {
   await checkRefusals(store, ground);
   const syncs = await syncsPerCreate(store, ground).catch(() => undefined);
   return syncs === undefined
-    ? `${store.name}: syncs of the disk were not counted.`
-    : `${store.name}: ${syncs.toFixed(1)} fsync or fdatasync for each of ${tracedCreates} creates, one after another.`;
+    ? `${store.name}: disk syncs were not counted, because strace is missing or failed.`
+    : `${store.name}: ${syncs.toFixed(1)} fsync or fdatasync calls per create, over ${tracedCreates} sequential creates.`;
 }

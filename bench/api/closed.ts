@@ -1,6 +1,6 @@
 /**
- * Reads and creates in a closed loop, at several numbers of connections; systems in turn, rounds
- * over.
+ * Reads and creates in a closed loop at several numbers of connections. Each round measures all
+ * systems in turn.
  */
 import { ratio, figure, median } from '../statistics.ts';
 import type { Table } from '../section.ts';
@@ -12,7 +12,7 @@ export const connectionCounts = [64, 256] as const;
 export const operations = ['read', 'create'] as const;
 export type Operation = (typeof operations)[number];
 
-/** A store with what was declared in it beforehand. */
+/** A store and the containers declared in it before the measurements. */
 export interface Seeded {
   readonly store: Store;
   readonly declared: readonly Declared[];
@@ -33,7 +33,7 @@ export interface Line {
 const warmS = 2;
 
 let trafficCount = 0;
-/** Names of different traffic never meet. */
+/** Each call gets its own prefix of names, so that creates never conflict. */
 export const trafficOf = (
   operation: Operation,
   system: System,
@@ -41,8 +41,8 @@ export const trafficOf = (
   declared: readonly Declared[],
 ): Traffic => (operation === 'read' ? reads(system, declared) : creates(system, ground.tenants, `c${trafficCount++}`));
 
-/** The order of one round: each round begins with another. */
-export const turned = <T>(items: readonly T[], by: number): T[] => [
+/** Rotates the order, so that each round begins with another system. */
+export const rotated = <T>(items: readonly T[], by: number): T[] => [
   ...items.slice(by % items.length),
   ...items.slice(0, by % items.length),
 ];
@@ -53,7 +53,7 @@ export const medianOf = (all: readonly Measured[]): Measured => ({
   p99Ms: median(all.map(({ p99Ms }) => p99Ms)),
 });
 
-/** One round on stores that were started for it. */
+/** One round; the stores are new. */
 export async function measureRound(
   seeded: readonly Seeded[],
   ground: Ground,
@@ -63,13 +63,13 @@ export async function measureRound(
   const systems = seeded.flatMap(({ store, declared }) => store.systems.map((system) => ({ system, declared })));
   const lines: Line[] = [];
   for (const operation of operations) {
-    // Code that has not run yet is slow, and so is a token that was not seen yet.
+    // Warm-up: code is slow until it is compiled, and a token until it is cached.
     for (const { system, declared } of systems) {
       const traffic = trafficOf(operation, system, ground, declared);
       await closedLoop(ground.bench, { system, traffic, connections: connectionCounts[0], forS: warmS });
     }
     for (const connections of connectionCounts) {
-      for (const { system, declared } of turned(systems, round)) {
+      for (const { system, declared } of rotated(systems, round)) {
         const traffic = trafficOf(operation, system, ground, declared);
         const measured = await closedLoop(ground.bench, { system, traffic, connections, forS });
         lines.push({ system, operation, connections, measured });
@@ -81,7 +81,7 @@ export async function measureRound(
 
 const kindOf = ({ system, operation, connections }: Line): string => [system.name, operation, connections].join(' ');
 
-/** One line for each kind, in the order of the first round. */
+/** The median of each line over all rounds, in the order of the first round. */
 export function mediansOf(rounds: readonly (readonly Line[])[]): Line[] {
   const byKind = new Map<string, Line[]>();
   for (const line of rounds.flat()) byKind.set(kindOf(line), [...(byKind.get(kindOf(line)) ?? []), line]);
@@ -93,7 +93,7 @@ export function mediansOf(rounds: readonly (readonly Line[])[]): Line[] {
 
 const titles = { read: 'Authenticated read of one container', create: 'Durable create' } as const;
 
-/** A system is compared with the one of `base` that logs as much. */
+/** Compares each system with the system of `base` that logs as much. */
 export function closedTables(lines: readonly Line[], base: Store, remarks: readonly string[]): Table[] {
   const measuredOf = (operation: Operation, connections: number, name: string | undefined): Measured | undefined =>
     lines.find((line) => line.operation === operation && line.connections === connections && line.system.name === name)
@@ -101,7 +101,7 @@ export function closedTables(lines: readonly Line[], base: Store, remarks: reado
   const systems = new Map(lines.map(({ system }) => [system.name, system]));
   return operations.map((operation) => ({
     title: titles[operation],
-    columns: ['', ...connectionCounts.flatMap((count) => [`${count}: a second`, 'p50 ms', 'p99 ms', 'beside Fastify'])],
+    columns: ['', ...connectionCounts.flatMap((count) => [`${count}: per second`, 'p50 ms', 'p99 ms', 'vs Fastify'])],
     rows: [...systems.values()].map(({ name, logsRequests }) => {
       const peer = base.systems.find((system) => system.logsRequests === logsRequests);
       return [

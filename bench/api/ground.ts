@@ -1,7 +1,4 @@
-/**
- * What all systems of this section have in common: tenants with real tokens, and what they are told
- * of them.
- */
+/** What all systems of this section share: tenants with real tokens, their caps and containers. */
 import { join } from 'node:path';
 import { prepareTokenIssuer } from '../../dev/tokens.ts';
 import { clientOf } from '../../test/e2e/support/client.ts';
@@ -17,27 +14,27 @@ export interface Ground {
   readonly bench: Bench;
   readonly scope: Scope;
   readonly jwksFile: string;
-  /** Opens the operator's routes. */
+  /** Token with the scope `operator`. */
   readonly operator: string;
   readonly tenants: readonly Tenant[];
   tenant(name: string): Promise<Tenant>;
 }
 
-/** One way to ask a store. */
+/** An API process in front of a store. */
 export interface System {
   readonly name: string;
   readonly baseUrl: string;
-  /** Whether it writes a line of log for each request. */
+  /** Whether it logs each request. */
   readonly logsRequests: boolean;
 }
 
-/** Keeps containers; its systems all show the same ones. */
+/** A store of containers, with one or more API processes in front of it. */
 export interface Store {
   readonly name: string;
   readonly systems: readonly [System, ...System[]];
-  /** Versions and settings. */
+  /** Versions and settings, for the remarks of the table. */
   readonly remark: string;
-  /** The server that writes to the disk. */
+  /** Process id of the server that writes to disk. */
   readonly pid: number;
 }
 
@@ -56,15 +53,15 @@ export async function prepareGround(bench: Bench, tenantCount: number): Promise<
   return { bench, jwksFile: issuer.jwksFile, operator, tenants, tenant };
 }
 
-/** Of every container that is declared here. */
+/** The image of every container of this section. */
 export const image = { registry: 'registry.example', repository: 'demo/web', tag: '1.0' } as const;
 
-/** Checked at each create, and never reached: null would be no check. */
-const amplyOf = { containers: 1e9, cpu_millis: 1e12, mem_bytes: 1e15, deletes_per_hour: null };
+/** Caps that are never reached. Not null, because each create must check them. */
+const ampleCaps = { containers: 1e9, cpu_millis: 1e12, mem_bytes: 1e15, deletes_per_hour: null };
 
-export async function allow(system: System, ground: Ground, tenant: Tenant, containers = amplyOf.containers) {
+export async function allow(system: System, ground: Ground, tenant: Tenant, containers = ampleCaps.containers) {
   const operator = await clientOf(system.baseUrl, ground.operator);
-  const caps = { ...amplyOf, containers };
+  const caps = { ...ampleCaps, containers };
   const reply = await operator.call('PUT', `/api/v2/operator/tenants/${tenant.name}`, { caps });
   if (reply.status !== 200) throw new Error(`${system.name}: caps of ${tenant.name}: ${reply.status} ${reply.text}`);
 }
@@ -81,7 +78,7 @@ export interface Declared {
   readonly id: string;
 }
 
-/** So many containers of each tenant, whose caps are set. */
+/** Sets the caps of each tenant and creates `count` containers in it. */
 export async function seed(
   system: System,
   ground: Ground,

@@ -1,6 +1,7 @@
 /**
- * A host with room for everything, which runs nothing: it enrols, says hello and beats, so that
- * containers are placed on it and doorbells rung. What agents cost is measured elsewhere.
+ * A host with unlimited capacity that runs nothing. It enrols, says hello and sends heartbeats, so
+ * that actors place containers on it and ring its doorbell. The section `fleet` measures the cost
+ * of agents.
  */
 import { createUser, type KeyPair } from '@nats-io/nkeys';
 import { connect, jwtAuthenticator, type NatsConnection } from '@nats-io/transport-node';
@@ -17,7 +18,7 @@ const capacity = { cpu_millis: 1e12, mem_bytes: 1e15, containers: 1e9 };
 const deadlineMs = 10_000;
 
 export interface IdleHost {
-  /** A block of lines, encoded; resolves when it is kept. */
+  /** Publishes an encoded block of log lines; resolves after JetStream has stored it. */
   publishLog(tenant: string, id: string, block: string): Promise<void>;
 }
 

@@ -1,10 +1,7 @@
-/**
- * What a caller waits for when the API has room: half of what each system reached in the closed
- * loop.
- */
+/** Latency below saturation: an open loop at half of each system's peak in the closed loop. */
 import { figure, median } from '../statistics.ts';
 import type { Table } from '../section.ts';
-import { operations, trafficOf, turned, type Effort, type Line, type Operation, type Seeded } from './closed.ts';
+import { operations, trafficOf, rotated, type Effort, type Line, type Operation, type Seeded } from './closed.ts';
 import type { Ground, System } from './ground.ts';
 import { openLoop, type OpenMeasured } from './load/open-loop.ts';
 
@@ -38,7 +35,7 @@ export async function measureOpen(
     const all = new Map<System, OpenMeasured[]>(systems.map(({ system }) => [system, []]));
     const rateOf = (system: System): number => Math.floor(peakOf(closed, system, operation) * share);
     for (let round = 0; round < rounds; round++) {
-      for (const { system, declared } of turned(systems, round)) {
+      for (const { system, declared } of rotated(systems, round)) {
         const traffic = trafficOf(operation, system, ground, declared);
         const rate = { perSecond: rateOf(system), forMs: forS * 1000 };
         all.get(system)?.push(await openLoop(ground.bench, system, traffic, rate));
@@ -56,7 +53,7 @@ export function openTable(lines: readonly OpenLine[], { rounds, forS }: Effort):
   const systems = [...new Set(lines.map(({ system }) => system))];
   return {
     title: 'Open loop at half of each system’s peak, 64 connections',
-    columns: ['', ...operations.flatMap((operation) => [`${operation}s a second`, 'p50 ms', 'p99 ms'])],
+    columns: ['', ...operations.flatMap((operation) => [`${operation}s per second`, 'p50 ms', 'p99 ms'])],
     rows: systems.map((system) => [
       system.name,
       ...operations.flatMap((operation) => {
@@ -65,7 +62,7 @@ export function openTable(lines: readonly OpenLine[], { rounds, forS }: Effort):
       }),
     ]),
     remarks: [
-      `A generator in Node; a latency counts from when its request was to begin, by a schedule in steps of 1 ms. ${forS} s, median of ${rounds} rounds.`,
+      `The generator runs in Node. A latency counts from the scheduled time of its request; the schedule has steps of 1 ms. ${forS} s, median of ${rounds} rounds.`,
     ],
   };
 }

@@ -1,12 +1,12 @@
 /**
- * What costs more than one record: a list of 100, the quota, and log lines of a container whose
- * history is full.
+ * Reads of more than one record: a list of 100 containers, the quota, and log lines of a container
+ * whose history is full.
  */
 import { BlockQueue } from '../../host-agent/logs/block.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Table } from '../section.ts';
 import { figure, ratio } from '../statistics.ts';
-import { medianOf, turned, type Effort } from './closed.ts';
+import { medianOf, rotated, type Effort } from './closed.ts';
 import { compute, seed, type Declared, type Ground, type Store, type System, type Tenant } from './ground.ts';
 import type { Longshore } from './systems/longshore.ts';
 import { gets } from './load/traffic.ts';
@@ -18,7 +18,7 @@ const blocksAtOnce = 32;
 const lineText = '2026-01-01 INFO request served path=/index.html status=200 ms=3';
 const shortBlocks = 40;
 
-/** Blocks as an agent makes them, each as full as it may be. */
+/** Fills the history of a container with full blocks, encoded as an agent encodes them. */
 async function fillHistory({ host }: Longshore, { tenant, id }: Declared, ground: Ground): Promise<number> {
   const blocks = ground.bench.isShort ? shortBlocks : limits.logBlocksPerContainer;
   const queue = new BlockQueue(0);
@@ -52,7 +52,7 @@ interface Page {
   readonly system: System;
   readonly tenant: Tenant;
   readonly connections: number;
-  /** What the other page of this path is compared with. */
+  /** Whether Longshore's page of the same path is compared with this one. */
   readonly isPeer: boolean;
 }
 
@@ -85,7 +85,7 @@ export async function measurePages(
   ];
   const measured = new Map<Page, Measured[]>(pages.map((one) => [one, []]));
   for (let round = 0; round < rounds; round++) {
-    for (const one of turned(pages, round)) {
+    for (const one of rotated(pages, round)) {
       const traffic = gets(one.system, [one]);
       const all = await closedLoop(ground.bench, { ...one, traffic, forS });
       measured.get(one)?.push(all);
@@ -94,14 +94,14 @@ export async function measurePages(
   const results = [...measured].map(([one, all]) => ({ one, measured: medianOf(all) }));
   return {
     title: 'Lists, quotas and logs',
-    columns: ['', 'a second', 'p50 ms', 'p99 ms', 'beside Fastify'],
+    columns: ['', 'per second', 'p50 ms', 'p99 ms', 'vs Fastify'],
     rows: results.map(({ one, measured: { perSecond, p50Ms, p99Ms } }) => {
       const base = results.find((other) => other.one.isPeer && other.one.path === one.path);
       const beside = base === undefined ? '–' : ratio(perSecond, base.measured.perSecond);
       return [one.name, figure(perSecond), figure(p50Ms), figure(p99Ms), beside];
     }),
     remarks: [
-      `wrk as above. The container’s history holds ${blocks} blocks of lines${ground.bench.isShort ? '' : ', which is all that is kept of one'}.`,
+      `wrk as above. The container’s history holds ${blocks} blocks of lines${ground.bench.isShort ? '' : ', the most that is stored for one container'}.`,
     ],
   };
 }

@@ -1,5 +1,6 @@
 /**
- * Declare → running and stop → stopped: the engine alone, Longshore above it, Docker Swarm in it.
+ * Time from declare to running and from stop to stopped: the engine alone, Longshore on top of it,
+ * and Docker Swarm in it.
  */
 import { randomBytes } from 'node:crypto';
 import { cacheFolder } from '../../dev/paths.ts';
@@ -14,15 +15,15 @@ import { swarm } from './swarm.ts';
 import type { Owner } from '../../host-agent/docker/ownership.ts';
 
 const rounds = { full: 20, short: 3 } as const;
-/** What a pull fetches and unpacks: bytes that do not compress. */
+/** Size of the layer that a pull fetches and unpacks; its bytes do not compress. */
 const layerBytes = 4 * 1024 ** 2;
 
-/** Process 1 has no default action for SIGTERM; with the trap it ends at once. */
+/** Process 1 ignores SIGTERM by default; the trap makes it exit at once. */
 const command = ['sh', '-c', 'trap "exit 0" TERM; while :; do sleep 3600 & wait $!; done'];
 
 interface Times {
   readonly runningMs: number[];
-  /** By the engine's own word, on the same clock. */
+  /** Time until the process started, from the engine's `StartedAt`. */
   readonly startedMs: number[];
   readonly stoppedMs: number[];
 }
@@ -62,14 +63,14 @@ interface Plan {
   readonly signal: AbortSignal;
 }
 
-/** Everybody comes first, last, and after everybody else, as often as the others do. */
+/** Rotates and reverses the order, so that each peer is measured in every position. */
 function inTurn(peers: readonly Peer[], round: number): Peer[] {
   const first = (round >> 1) % peers.length;
   const order = [...peers.slice(first), ...peers.slice(0, first)];
   return round % 2 === 0 ? order : order.reverse();
 }
 
-/** The first round is nobody's. */
+/** Measures all rounds and discards the first as warm-up. */
 async function measure(plan: Plan): Promise<Measured> {
   const { engine, peers, image, isPulling, rounds, signal } = plan;
   const newTimes = (): Times => ({ runningMs: [], startedMs: [], stoppedMs: [] });
@@ -85,7 +86,7 @@ async function measure(plan: Plan): Promise<Measured> {
   return measured;
 }
 
-const columns = ['p50 ms', 'p99 ms', 'beside the engine'] as const;
+const columns = ['p50 ms', 'p99 ms', 'vs engine alone'] as const;
 
 const cellsOf = (timesMs: readonly number[], baseMs: readonly number[]): string[] => [
   figure(median(timesMs)),
@@ -97,7 +98,7 @@ function runningTable(title: string, measured: Measured, remarks: readonly strin
   const [base] = [...measured.values()] as [Times];
   return {
     title,
-    columns: ['', ...columns, 'process began, p50 ms'],
+    columns: ['', ...columns, 'process started, p50 ms'],
     rows: [...measured].map(([{ name }, { runningMs, startedMs }]) => [
       name,
       ...cellsOf(runningMs, base.runningMs),
@@ -114,8 +115,8 @@ function stoppedTable(measured: Measured): Table {
     columns: ['', ...columns],
     rows: [...measured].map(([{ name }, { stoppedMs }]) => [name, ...cellsOf(stoppedMs, base.stoppedMs)]),
     remarks: [
-      'Until the engine has answered `stop` and an inspect; `wait?status=stopped` has answered; the container of a service that was scaled to 0 is seen down. The process ends at once on SIGTERM.',
-      'Swarm waits two seconds before it stops a container, for its service discovery to hear of it.',
+      'The time ends for the engine when it has answered `stop` and an inspect, for Longshore when `wait?status=stopped` has answered, and for Swarm when an inspect shows that the container of the service, scaled to 0, is down. The process exits at once on SIGTERM.',
+      'Swarm waits two seconds before it stops a container, so that its service discovery learns of it.',
     ],
   };
 }
@@ -126,7 +127,7 @@ async function measureStack(stack: Stack, owner: Owner, n: number, signal: Abort
   try {
     const ours = longshore(stack, engine);
     const image = await pushImage(stack, 'bench/present', 0);
-    // With its first container the agent makes the network that the engine alone is measured on.
+    // Makes the agent create its network, on which the engine alone is measured, too.
     await (await ours.run(image)).remove();
     const present = await measure({
       ...{ engine, signal, rounds: n, isPulling: false, isStopping: true },
@@ -138,17 +139,17 @@ async function measureStack(stack: Stack, owner: Owner, n: number, signal: Abort
       image: await pushImage(stack, 'bench/pulled', layerBytes),
     });
     const { Driver: storage } = await engine.get<{ Driver: string }>('/info');
-    const setting = `Docker ${stack.engine.version}, ${storage}; ${n} rounds, in changing order; image, limits, log driver and kind of network are the same.`;
+    const setting = `Docker ${stack.engine.version}, ${storage}; ${n} rounds in changing order; all use the same image, limits, log driver and kind of network.`;
     return [
       runningTable('Declare → running, image present', present, [
         setting,
-        'Until the engine has answered `create`, `start` and an inspect; `GET /:id/wait` has answered; Swarm’s task is seen running (asked every 5 ms; its image is named by digest, so that it asks no registry).',
+        'The time ends for the engine when it has answered `create`, `start` and an inspect, for Longshore when `GET /:id/wait` has answered, and for Swarm when its task is seen running (polled every 5 ms; the image is named by digest, so that Swarm asks no registry).',
       ]),
       stoppedTable(present),
       runningTable(
         `Declare → running, with a pull of ${layerBytes / 1024 ** 2} MiB from a registry on loopback`,
         pulled,
-        ['The image is removed before each.'],
+        ['The image is removed before each start.'],
       ),
     ];
   } finally {

@@ -1,7 +1,4 @@
-/**
- * The engine with nobody above it: the calls that nobody can do without, with the very body that
- * the agent sends.
- */
+/** The engine alone: the calls that every start needs, with the body that the agent sends. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
@@ -16,10 +13,7 @@ import type { Owner } from '../../host-agent/docker/ownership.ts';
 
 const decodeIdentity = decoder(Identity);
 
-/**
- * Of the agent of a stack in this folder: its containers are on a network that bears this owner's
- * name.
- */
+/** The identity of a stack's agent; it names the network of the agent's containers. */
 export const ownerOf = (stateFolder: string): Owner =>
   decodeIdentity(readFileSync(join(stateFolder, 'agent', 'identity.json')));
 
@@ -44,8 +38,8 @@ const desired = (image: BenchImage, ports: readonly number[]): DesiredContainer 
 });
 
 /**
- * On the agent's own network, under labels of other names: the agent would remove what bears its
- * own.
+ * The body of a create on the agent's network. Its labels are renamed, because the agent would
+ * remove an unknown container with its own labels.
  */
 export function engineBody(owner: Owner, image: BenchImage, ports: readonly number[] = []): object {
   const made = createBody({
@@ -68,7 +62,7 @@ export function engineAlone(engine: DockerEngine, owner: Owner, isPulling: boole
   let count = 0;
   const mustBe = async (dockerId: string, running: boolean): Promise<void> => {
     const found = await engine.inspect(dockerId);
-    if (found?.State.Running !== running) throw new Error(`a container of the engine is ${found?.State.Status}`);
+    if (found?.State.Running !== running) throw new Error(`container ${dockerId} is ${found?.State.Status}`);
   };
   return {
     name: 'engine alone',

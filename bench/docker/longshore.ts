@@ -1,4 +1,4 @@
-/** A container through Longshore's API, and when its tenant is told. */
+/** A container through Longshore's API, timed until the tenant gets its status. */
 import type { Stack } from '../../dev/stack/stack.ts';
 import { load, type DockerEngine, type Peer } from './peer.ts';
 import { labels } from '../../host-agent/docker/ownership.ts';

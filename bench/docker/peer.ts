@@ -1,7 +1,4 @@
-/**
- * Who runs a container: the engine alone, Longshore, Swarm. Each says when it knows that something
- * has happened.
- */
+/** What runs a container: the engine alone, Longshore or Swarm. */
 import { engineGet, engineRequest, parseEngineHost, type EngineAddress } from '../../dev/servers/engine-api.ts';
 import { sleep } from '../../lib/backoff.ts';
 
@@ -19,17 +16,17 @@ export interface BenchImage {
 }
 
 export interface Run {
-  /** What the engine calls its container. */
+  /** The engine's id of the container. */
   dockerId(): Promise<string>;
-  /** Resolves when the peer says that it has stopped. */
+  /** Resolves when the peer knows that the container has stopped. */
   stop(): Promise<void>;
-  /** Not measured: resolves when nothing of it is left. */
+  /** Resolves when nothing of the container is left. Not measured. */
   remove(): Promise<void>;
 }
 
 export interface Peer {
   readonly name: string;
-  /** Resolves when the peer says that it runs. */
+  /** Resolves when the peer knows that the container runs. */
   run(image: BenchImage): Promise<Run>;
 }
 
@@ -39,12 +36,12 @@ export interface Inspected {
 
 export interface DockerEngine {
   get<T>(path: string): Promise<T>;
-  /** @throws where it is refused. */
+  /** @throws if the engine refuses the call */
   ask(method: 'POST' | 'DELETE', path: string, body?: unknown): Promise<string>;
-  /** Undefined: there is none. */
+  /** Undefined if the container does not exist. */
   inspect(id: string): Promise<Inspected | undefined>;
   pull(reference: string): Promise<void>;
-  /** Under all its names. */
+  /** Removes an image with all of its names. */
   removeImage(reference: string): Promise<void>;
 }
 
@@ -77,7 +74,7 @@ export function dockerEngine(host: string): DockerEngine {
   };
 }
 
-/** @throws when it has not come to be by the deadline. */
+/** Polls until `look` returns a value. @throws after the deadline */
 export async function eventually<T>(what: string, look: () => Promise<T | undefined>): Promise<T> {
   const endMs = performance.now() + deadlineMs;
   for (;;) {

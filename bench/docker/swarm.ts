@@ -1,7 +1,4 @@
-/**
- * Docker Swarm on the same engine: a service of one replica, on a bridge network of its own, as the
- * agent's is.
- */
+/** Docker Swarm on the same engine: a service of one replica on a bridge network of its own. */
 import { limits } from '../../schemas/limits.ts';
 import { eventually, load, type BenchImage, type DockerEngine, type Peer } from './peer.ts';
 
@@ -21,8 +18,8 @@ interface Service {
 }
 
 /**
- * By digest, as the `docker` command resolves it beforehand: by tag, Swarm would ask the registry
- * for each.
+ * Names the image by digest, as the `docker` command does. With a tag, Swarm would ask the registry
+ * for each service.
  */
 const specOf = (name: string, { registry, repository, digest }: BenchImage, network: string): object => ({
   Name: name,
@@ -71,7 +68,8 @@ export async function swarm(engine: DockerEngine): Promise<Swarm> {
   const running = async (service: string): Promise<string | undefined> => {
     const [task] = await tasksOf(service);
     const { State: state = 'none', Err: error = '', ContainerStatus: container } = task?.Status ?? {};
-    if (['failed', 'rejected', 'complete'].includes(state)) throw new Error(`a task of Swarm is ${state}: ${error}`);
+    if (['failed', 'rejected', 'complete'].includes(state))
+      throw new Error(`the task of service ${service} is ${state}: ${error}`);
     return state === 'running' ? container?.ContainerID : undefined;
   };
 
@@ -93,7 +91,7 @@ export async function swarm(engine: DockerEngine): Promise<Swarm> {
           });
         },
         remove: async () => {
-          // Not measured: what has ended already need not wait for Swarm's gossip.
+          // Not measured: a kill avoids the wait for Swarm's gossip.
           if ((await engine.inspect(dockerId))?.State.Running === true) {
             await engine.ask('POST', `/containers/${dockerId}/kill`);
           }

@@ -1,7 +1,8 @@
 /**
- * A process full of hosts: each its own enrolment, keys, NATS connection and agent
- * (host-agent/agent.ts, as main.ts starts it), on an engine in memory. Tells on `/readyz` when all
- * have a session, and on `/counts` what the engines did; `/metrics` is the sum of all agents'.
+ * A process with many hosts. Each host has its own enrolment, keys, NATS connection and agent
+ * (host-agent/agent.ts, started as main.ts starts it) on an engine in memory. `/readyz` answers 200
+ * when all hosts have a session, `/counts` returns the calls to the engines, and `/metrics` the
+ * summed metrics of all agents.
  */
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -17,26 +18,23 @@ import { createLog } from '../../lib/log.ts';
 import { EngineModel, type EngineCounts } from '../../test/support/engine/model.ts';
 import { transportTo } from '../../test/support/engine/transport.ts';
 
-/** What the process is given, as the file that its one argument names. */
+/** The task of the process, from the file that its argument names. */
 export interface AgentsTask {
   readonly port: number;
   readonly gatewayUrl: string;
-  /** State of the agents. */
+  /** Folder for the state of the agents. */
   readonly folder: string;
-  /** Of agents, as their environment would hold them. */
+  /** Settings of the agents, as environment variables. */
   readonly settings: Readonly<Record<string, string>>;
   readonly joinTokens: readonly string[];
 }
 
-/** Their signatures keep the actors busy; all at once they would be late for everything else. */
+/** Limits enrolments at a time: their signatures would keep the actors from all other work. */
 const enrolmentsAtATime = 4;
 const enrolDeadlineMs = 120_000;
 
 const log = createLog('host-agents', 'warn');
-/**
- * Nothing is stopped but all at once, by the end of the process: containers go on, as they do when
- * an agent ends.
- */
+/** Nothing is stopped one by one: the agents end with the process, and containers run on. */
 const life: Lifecycle = {
   onStop: () => undefined,
   fail: (event, error) => {
@@ -46,7 +44,7 @@ const life: Lifecycle = {
 };
 
 const taskFile = process.argv[2];
-if (taskFile === undefined) throw new Error('usage: agents.js <file of the task>');
+if (taskFile === undefined) throw new Error('usage: agents.js TASK_FILE');
 const task = JSON.parse(readFileSync(taskFile, 'utf8')) as AgentsTask;
 const engines: EngineCounts[] = [];
 const registries: Registry[] = [];
@@ -113,7 +111,7 @@ const answers: Readonly<Record<string, () => Promise<{ readonly status: number; 
 const server = createServer((request, response) => {
   void answers[request.url ?? '']?.().then(({ status, body }) => response.writeHead(status).end(body));
 });
-// Whoever polls it keeps a connection, however late the agents let it be answered.
+// Connections of pollers stay open, even when busy agents delay the answers.
 server.keepAliveTimeout = 0;
 server.listen(task.port, '127.0.0.1');
 

@@ -1,6 +1,4 @@
-/**
- * A fleet: the agent's own code on simulated engines, and what the control plane takes to run it.
- */
+/** A fleet of real agents on simulated engines, and what it costs the control plane. */
 import { say } from '../../dev/steps.ts';
 import type { Bench, Section, Table } from '../section.ts';
 import { figure } from '../statistics.ts';
@@ -22,11 +20,11 @@ export interface FleetPlan {
   readonly containers: number;
   readonly declareDeadlineMs: number;
   readonly idleMs: number;
-  /** After the kill: longer than the longest interval between two syncs of an agent. */
+  /** Time to watch after the kill; longer than the longest interval between an agent's syncs. */
   readonly watchMs: number;
 }
 
-/** `beside`: what else is measured while all runs, before the kill. */
+/** @param beside further measurements, made before the kill while all containers run */
 export async function runFleet(
   bench: Bench,
   plan: FleetPlan,
@@ -99,14 +97,14 @@ function tableOf(run: FleetRun): Table {
       ['idle: messages from NATS', `${figure(idle.givenPerSecond)}/s`],
       ['all actors killed → ready again', seconds(reload.readyMs)],
       ['all actors killed → every tenant served', seconds(reload.servedMs)],
-      ['containers running before and after it', `${declared.count} / ${reload.stillRunning}`],
+      ['containers running before and after', `${declared.count} / ${reload.stillRunning}`],
     ],
     remarks: [
       `Actors processes: ${size.actors}, gateways: ${size.gateways}, one nats-server (fsync of every write), Redis; ${size.tenants} tenants; one request in flight on each of 256 connections.`,
-      `Real: gateways, actors, NATS, and of each host its enrolment, keys, NATS connection, and agent (${settingsWords(size)}). Simulated: the Docker engine (in the agent’s process, without HTTP between, each call answered at once, images present, containers that say nothing), and the disks of the hosts (memory).`,
-      `Cores in use from the first create to the last container that runs: ${cpuWords(declared)}. Agents are the hosts’ own cost, on the same two cores here.`,
-      `Answers that were no success, asked again with the same Idempotency-Key: ${refusedWords(declared.refused)}.`,
-      'Declare → running: from the time of the event `created` to that of the first event `running`, of every container. After the kill no agent made or removed a container. Per container: the difference to the same fleet without containers.',
+      `Real: gateways, actors and NATS, and for each host its enrolment, keys, NATS connection and agent (${settingsWords(size)}). Simulated: the Docker engines (in the agents’ process, without HTTP; each call is answered at once, images are present, containers write no log) and the hosts’ disks (in memory).`,
+      `Cores in use from the first create to the last running container: ${cpuWords(declared)}. Agents are a cost of the hosts, but run on the same two cores here.`,
+      `Answers that were not a success, repeated with the same Idempotency-Key: ${refusedWords(declared.refused)}.`,
+      'Declare → running: from the event `created` of each container to its first event `running`. After the kill no agent created or removed a container. Per container: the difference from the same fleet without containers.',
     ],
   };
 }

@@ -1,31 +1,31 @@
 /**
- * Requests as fast as they are answered, over so many keep-alive connections, each with one request
- * in flight: bytes on sockets and no HTTP client, for what the load costs is taken from what it
- * measures. Runs as a worker thread.
+ * A worker thread that sends requests over keep-alive connections, each with one request in flight.
+ * It writes bytes to sockets without an HTTP client, because the generator shares the cores with
+ * the programs that it measures.
  */
 import { connect, type Socket } from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
 
 export interface GeneratorTask {
-  /** Of the gateways; connections are spread over them. */
+  /** Ports of the gateways; connections are spread over them. */
   readonly ports: readonly number[];
   readonly connections: number;
-  /** Bearer tokens of the tenants, in turn. */
+  /** Bearer tokens of the tenants, used in turn. */
   readonly tokens: readonly string[];
   readonly work:
     | { readonly kind: 'create'; readonly from: number; readonly count: number; readonly body: object }
-    /** Paths of each tenant, in turn. */
+    /** Paths of each tenant, used in turn. */
     | { readonly kind: 'get'; readonly paths: readonly (readonly string[])[]; readonly forMs: number };
 }
 
 export interface Generated {
   readonly answered: number;
-  /** From the first request to the last answer. */
+  /** Time from the first request to the last answer. */
   readonly elapsedMs: number;
-  /** Milliseconds since 1970 of the first request. */
+  /** Time of the first request, in milliseconds since 1970. */
   readonly startedAtMs: number;
   readonly tookMs: Float64Array;
-  /** Answers that were no success, by status, each asked again. */
+  /** Number of unsuccessful answers by status; their requests were repeated. */
   readonly refused: Readonly<Record<string, number>>;
 }
 
@@ -60,13 +60,13 @@ const tookMs: number[] = [];
 const refused: Record<string, number> = {};
 let nextNumber = 0;
 
-/** Asks one after another until there is nothing left to ask. */
+/** Sends requests on one connection until there are no more. */
 const worker = (port: number): Promise<void> =>
   new Promise((resolve, reject) => {
     const socket: Socket = connect({ port, host: '127.0.0.1', noDelay: true });
     let asked: Ask | undefined;
     let attempts = 0;
-    let held = '';
+    let received = '';
     const send = (ask: Ask): void => {
       attempts += 1;
       socket.write(ask.bytes);
@@ -89,26 +89,26 @@ const worker = (port: number): Promise<void> =>
         return;
       }
       refused[status] = (refused[status] ?? 0) + 1;
-      const isPassing = status === '503' || status === '504' || status === '429';
-      if (!isPassing || attempts > asksMax) reject(new Error(`answered ${status}: ${held.slice(0, 600)}`));
+      const isRetryable = status === '503' || status === '504' || status === '429';
+      if (!isRetryable || attempts > asksMax) reject(new Error(`answered ${status}: ${received.slice(0, 600)}`));
       else setTimeout(() => send(ask), retryPauseMs);
     };
     socket.setEncoding('latin1');
     socket.on('connect', next);
     socket.on('data', (text: string) => {
-      held += text;
-      const headEnd = held.indexOf('\r\n\r\n');
+      received += text;
+      const headEnd = received.indexOf('\r\n\r\n');
       if (headEnd < 0 || asked === undefined) return;
-      const length = Number(/\r\ncontent-length: *(\d+)/i.exec(held.slice(0, headEnd + 2))?.[1] ?? Number.NaN);
+      const length = Number(/\r\ncontent-length: *(\d+)/i.exec(received.slice(0, headEnd + 2))?.[1] ?? Number.NaN);
       if (Number.isNaN(length)) {
-        reject(new Error(`an answer without a length: ${held.slice(0, headEnd)}`));
+        reject(new Error(`an answer without a length: ${received.slice(0, headEnd)}`));
         return;
       }
-      if (held.length < headEnd + 4 + length) return;
-      const status = held.slice(9, 12);
+      if (received.length < headEnd + 4 + length) return;
+      const status = received.slice(9, 12);
       const ask = asked;
       take(status, ask);
-      held = '';
+      received = '';
     });
     socket.on('error', reject);
     socket.on('close', () => reject(new Error('the gateway closed a connection')));

@@ -1,6 +1,6 @@
 /**
- * The phases of a fleet's measurement: declare, wait until all run, look at what it costs, kill and
- * load again.
+ * The phases of a fleet's measurement: declare all containers, wait until they run, measure the
+ * cost, kill the actors and time their restart.
  */
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
@@ -24,13 +24,13 @@ import {
 import { each, type FleetWorld } from './world.ts';
 
 const pollMs = 100;
-/** Longer than a gateway takes to give up. */
+/** Longer than a gateway's own deadline. */
 const readDeadlineMs = 15_000;
 const connections = 256;
-/** What every container of the fleet is declared with, beside its name. */
+/** Body of every create, without the name. */
 const containerBody = { repository: 'bench/app', tag: '1', env: { PORT: '8080' } };
 
-/** Rejects where an answer is no success and is none after being asked again. */
+/** Runs the generator. Rejects if an answer is not a success after all retries. */
 export function generate(bench: Bench, task: GeneratorTask): Promise<Generated> {
   return new Promise((resolve, reject) => {
     const worker = new Worker(join(import.meta.dirname, 'generator.js'), { workerData: task });
@@ -38,7 +38,7 @@ export function generate(bench: Bench, task: GeneratorTask): Promise<Generated> 
     bench.signal.addEventListener('abort', abort, { once: true });
     worker.once('message', resolve);
     worker.once('error', reject);
-    worker.once('exit', () => reject(new Error('the load ended without a word')));
+    worker.once('exit', () => reject(new Error('the load generator ended without a result')));
   });
 }
 
@@ -55,7 +55,7 @@ interface Listed {
   readonly status: string;
 }
 
-/** Every container of every tenant, as the API lists them. */
+/** All containers of each tenant, as the API lists them. */
 export async function listAll(world: FleetWorld): Promise<Listed[][]> {
   const all: Listed[][] = world.tokens.map(() => []);
   await each(world.tokens, async (token, tenant) => {
@@ -77,7 +77,7 @@ export async function listAll(world: FleetWorld): Promise<Listed[][]> {
 export const runningIn = (lists: readonly (readonly Listed[])[]): number =>
   lists.flat().filter(({ status }) => status === 'running').length;
 
-/** Asks again until it is so. */
+/** Polls until `look` resolves to true. */
 export async function until(
   bench: Bench,
   what: string,
@@ -88,7 +88,7 @@ export async function until(
   const end = performance.now() + deadlineMs;
   while (!(await look())) {
     bench.signal.throwIfAborted();
-    if (performance.now() > end) throw new Error(`not within ${deadlineMs} ms: ${what}`);
+    if (performance.now() > end) throw new Error(`${what}: not within ${deadlineMs} ms`);
     await sleep(everyMs, bench.signal);
   }
 }
@@ -102,15 +102,12 @@ export interface Declared {
   readonly runningPerSecond: number;
   readonly toRunningP50Ms: number;
   readonly toRunningP99Ms: number;
-  /** From the first create to the last that runs. */
+  /** Time from the first create to the last running container. */
   readonly seconds: number;
   readonly cpu: CpuSeconds;
 }
 
-/**
- * All are declared as fast as they are accepted, and run on their hosts and in the eyes of the
- * control plane.
- */
+/** Declares all containers, and waits until they run on the engines and in the API. */
 export async function declareAll(
   bench: Bench,
   world: FleetWorld,
@@ -119,11 +116,11 @@ export async function declareAll(
 ): Promise<Declared> {
   const before = cpuNow(world);
   const generated = await createContainers(bench, world, 0, count);
-  const counts = async (): Promise<boolean> => (await world.engineCounts()).running >= count;
-  await until(bench, `${count} containers run on the engines`, deadlineMs, counts);
+  const allRun = async (): Promise<boolean> => (await world.engineCounts()).running >= count;
+  await until(bench, `${count} containers run on the engines`, deadlineMs, allRun);
   const cpu = cpuBetween(before, cpuNow(world));
-  const seen = async (): Promise<boolean> => runningIn(await listAll(world)) === count;
-  await until(bench, `${count} containers are running to the API`, deadlineMs, seen, 1_000);
+  const allListed = async (): Promise<boolean> => runningIn(await listAll(world)) === count;
+  await until(bench, `${count} containers are running in the API`, deadlineMs, allListed, 1_000);
   const lives = await livesOf(world.nats, count);
   const seconds = (lives.lastRunningAtMs - generated.startedAtMs) / 1000;
   return {
@@ -155,7 +152,7 @@ export const footprintOf = async (world: FleetWorld): Promise<Footprint> => ({
 });
 
 export interface Idle {
-  /** CPU seconds a second. */
+  /** CPU seconds per second. */
   readonly cpu: CpuSeconds;
   readonly takenPerSecond: number;
   readonly givenPerSecond: number;
@@ -176,16 +173,16 @@ export async function idleFor(bench: Bench, world: FleetWorld, forMs: number): P
 }
 
 export interface Reload {
-  /** From the start of the processes until each says that it is ready. */
+  /** Time from the start of the processes until all are ready. */
   readonly readyMs: number;
-  /** From the kill until a read of every tenant has been answered, too. */
+  /** Time from the kill until a read of every tenant is answered. */
   readonly servedMs: number;
   readonly stillRunning: number;
 }
 
 /**
- * SIGKILL to every actors process; `watchMs` later every agent has synced with their successors.
- * @throws where an agent made or removed a container in consequence.
+ * Kills all actors processes, starts them again, and waits `watchMs` for every agent to sync.
+ * @throws if an agent created or removed a container because of that
  */
 export async function killAndLoad(bench: Bench, world: FleetWorld, watchMs: number): Promise<Reload> {
   const before = await world.engineCounts();
@@ -207,6 +204,6 @@ export async function killAndLoad(bench: Bench, world: FleetWorld, watchMs: numb
   await sleep(watchMs, bench.signal);
   const after = await world.engineCounts();
   const [made, removed] = [after.created - before.created, after.removed - before.removed];
-  if (made + removed > 0) throw new Error(`the kill made agents create ${made} containers and remove ${removed}`);
+  if (made + removed > 0) throw new Error(`after the kill agents created ${made} containers and removed ${removed}`);
   return { readyMs, servedMs, stillRunning: runningIn(await listAll(world)) };
 }

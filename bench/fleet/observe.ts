@@ -1,7 +1,4 @@
-/**
- * What is read of a running world: processes' CPU and memory, the NATS server's counts, the events,
- * the tenants' lists.
- */
+/** Observes a running fleet: CPU and memory of processes, counters of NATS, and events. */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { jetstreamManager } from '@nats-io/jetstream';
@@ -24,7 +21,7 @@ const settleMs = 60_000;
 const pollMs = 20;
 const rereadMs = 1_000;
 
-/** User and system time that a process has used, in seconds. */
+/** User and system time of a process, in seconds. */
 export function cpuSecondsOf(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
@@ -69,7 +66,7 @@ async function connected<T>(nats: Nats, credsFile: string, work: (nc: NatsConnec
 export const asControlPlane = <T>(nats: Nats, work: (nc: NatsConnection) => Promise<T>): Promise<T> =>
   connected(nats, nats.credsFile, work);
 
-/** Messages that the server took in from its clients and gave out to them, since its start. */
+/** Messages that the server has received from its clients and sent to them since its start. */
 export const messagesNow = (nats: Nats): Promise<{ readonly taken: number; readonly given: number }> =>
   connected(nats, nats.sysCredsFile, async (nc) => {
     const answer = await nc.request('$SYS.REQ.SERVER.PING.STATSZ', '', { timeout: askMs });
@@ -83,7 +80,7 @@ export interface Stored {
   readonly diskBytes: number;
 }
 
-/** What JetStream says that it holds, and what its folder takes on disk. */
+/** Bytes in JetStream's streams, and the size of its folder on disk. */
 export const storedNow = (nats: Nats): Promise<Stored> =>
   asControlPlane(nats, async (nc) => {
     const jsm = await jetstreamManager(nc);
@@ -99,7 +96,7 @@ function folderBytes(folder: string): number {
   let bytes = 0;
   for (const name of readdirSync(folder, { recursive: true }) as string[]) {
     const found = statSync(join(folder, name), { throwIfNoEntry: false });
-    // Blocks, not length: the files are made long before they are full.
+    // Blocks, not the length: JetStream allocates files long before they are full.
     if (found?.isFile() === true) bytes += found.blocks * 512;
   }
   return bytes;
@@ -110,7 +107,7 @@ export interface Memory {
   readonly residentBytes: number;
 }
 
-/** Of all actors processes, after each has collected its garbage (settle-preload.ts). */
+/** Memory of all actors processes after a garbage collection (settle-preload.ts). */
 export async function settledMemory(world: FleetWorld): Promise<Memory> {
   const asked = Date.now();
   const servers = world.processes().actors;
@@ -119,7 +116,7 @@ export async function settledMemory(world: FleetWorld): Promise<Memory> {
   const heaps = await Promise.all(
     world.memoryFiles.map(async (file) => {
       while ((statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0) < asked) {
-        if (Date.now() > end) throw new Error('an actors process did not tell what it holds');
+        if (Date.now() > end) throw new Error('an actors process did not write its heap size');
         await sleep(pollMs);
       }
       return Number(readFileSync(file, 'utf8'));
@@ -129,14 +126,12 @@ export async function settledMemory(world: FleetWorld): Promise<Memory> {
 }
 
 export interface Lives {
-  /** Milliseconds from the event `created` of a container to its first `running`. */
+  /** Milliseconds from a container's event `created` to its first `running`. */
   readonly tookMs: Float64Array;
   readonly lastRunningAtMs: number;
 }
 
-/**
- * From every event that the control plane has kept, once it has kept those of so many containers.
- */
+/** Reads all stored events, once those of `count` containers are stored. */
 export async function livesOf(nats: Nats, count: number): Promise<Lives> {
   const end = performance.now() + settleMs;
   for (;;) {

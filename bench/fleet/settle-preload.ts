@@ -1,7 +1,6 @@
 /**
- * Loaded into the actors (`--import`): on SIGUSR2 the process collects its garbage and writes the
- * size of its heap into a file, so that what is told is what it holds and not what it has yet to
- * throw away.
+ * Loaded into actors processes (`--import`). On SIGUSR2 the process collects garbage and then
+ * writes the size of its heap into a file, so that the figure does not include garbage.
  */
 import { renameSync, writeFileSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';

@@ -1,6 +1,6 @@
 /**
- * A control plane with a fleet of simulated hosts: real nats-server, Redis, gateways, actors and
- * agents.
+ * A control plane with a fleet of hosts: nats-server, Redis, gateways, actors and agents are real,
+ * the engines are simulated.
  */
 import { mkdirSync, mkdtempSync, existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ export interface FleetSize {
   readonly tenants: number;
   readonly actors: number;
   readonly gateways: number;
-  /** What differs from an agent's defaults. */
+  /** Settings of agents that differ from the defaults. */
   readonly agentSettings?: Readonly<Record<string, string>>;
 }
 
@@ -29,17 +29,17 @@ export interface FleetWorld {
   readonly api: Api;
   readonly nats: Nats;
   readonly gatewayPorts: readonly number[];
-  /** Where each actors process writes the size of its heap (settle-preload.ts). */
+  /** The files into which actors processes write the size of their heap (settle-preload.ts). */
   readonly memoryFiles: readonly string[];
-  /** Tokens of the tenants, in order. */
+  /** Tokens of the tenants, by their number. */
   readonly tokens: readonly string[];
   readonly operator: string;
-  /** By role; those of the actors are others after `restartActors`. */
+  /** Processes by role. `restartActors` replaces those of the actors. */
   processes(): Readonly<Record<Role, readonly Server[]>>;
   engineCounts(): Promise<EngineCounts>;
   /**
-   * SIGKILL to every actors process, and all started again. Resolves when each says that it is
-   * ready, with how long that took.
+   * Kills all actors processes and starts them again. Resolves when all are ready, to the
+   * milliseconds that their start took.
    */
   restartActors(): Promise<number>;
   stop(): Promise<void>;
@@ -52,12 +52,10 @@ const agentsReadyMs = 300_000;
 const askDeadlineMs = 30_000;
 const setUpAtATime = 16;
 const tokenLifetimeS = 24 * 3600;
-/**
- * Where the agents' files lie: a thousand hosts have a thousand disks, and this machine has one.
- */
+/** Folder for the agents' files, in memory: a thousand hosts cannot share this machine's disk. */
 const memoryFolder = '/dev/shm';
 
-/** So many at a time. */
+/** Calls `work` for each item, `setUpAtATime` at a time. */
 export async function each<T>(items: readonly T[], work: (item: T, number: number) => Promise<void>): Promise<void> {
   const waiting = items.map((item, number) => ({ item, number }));
   await Promise.all(
@@ -121,7 +119,7 @@ async function startParts(
   };
   const actors = await Promise.all(Array.from({ length: size.actors }, (_, number) => actorsProgram(number)));
   parts.push(() => Promise.all(running.actors.map((server) => server.stop())));
-  // The first makes the cluster.
+  // One after another, because the first process creates the cluster.
   for (const program of actors) running.actors.push(await startProgram(program, env));
 
   const gatewayPorts: number[] = [];
@@ -205,7 +203,7 @@ const settlePreload = pathToFileURL(join(import.meta.dirname, 'settle-preload.js
 
 type Issuer = Awaited<ReturnType<typeof prepareTokenIssuer>>;
 
-/** Tenants without caps. */
+/** Creates tenants without caps, and resolves to their tokens. */
 async function prepareTenants(baseUrl: string, operator: string, count: number, issuer: Issuer): Promise<string[]> {
   const tokens: string[] = Array.from({ length: count }, () => '');
   await each(tokens, async (_, number) => {

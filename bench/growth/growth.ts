@@ -1,13 +1,10 @@
-/**
- * Cost as work grows: the same fleet a tenth and a hundredth as large, and the same work shared by
- * more processes.
- */
+/** How cost grows with the size of the fleet, and with the number of processes. */
 import { perContainer, runFleet, type FleetPlan, type FleetRun } from '../fleet/fleet.ts';
 import type { Bench, Plot, Results, Section, Table } from '../section.ts';
 import { figure } from '../statistics.ts';
 import { measureWork, type Work, type WorkPlan } from './measure.ts';
 
-/** Of each host and of each tenant. */
+/** Containers per host and per tenant. */
 const containersEach = 100;
 const minutes = 60_000;
 const MiB = 1024 ** 2;
@@ -19,7 +16,7 @@ interface Grown {
 
 interface GrowthPlan {
   readonly sizes: readonly number[];
-  /** How many processes of each kind are tried, with `shared` containers. */
+  /** Numbers of actors processes and gateways to measure with `shared` containers. */
   readonly processes: readonly number[];
   readonly shared: number;
   readonly idleMs: number;
@@ -66,7 +63,7 @@ const grownColumns = [
   'to running p99 ms',
   'reads/s',
   'list of 100 p50 ms',
-  'creates/s, all there',
+  'creates/s, full fleet',
   'sync p50 ms',
   'load ms',
 ] as const;
@@ -89,8 +86,15 @@ const storedBytes = ({ run }: Grown): number =>
 const heapBytes = ({ run }: Grown): number => perContainer(run, ({ actors }) => actors.heapBytes);
 
 const sizesTable = (grown: readonly Grown[]): Table => ({
-  title: 'As the fleet grows: one actors process, one gateway, 100 containers on each host and of each tenant',
-  columns: ['containers', ...grownColumns, 'actors CPU ms each', 'actors KiB each', 'NATS KiB each', 'idle cores'],
+  title: 'Growth of the fleet: one actors process, one gateway, 100 containers per host and per tenant',
+  columns: [
+    'containers',
+    ...grownColumns,
+    'actors CPU ms/container',
+    'actors KiB/container',
+    'NATS KiB/container',
+    'idle cores',
+  ],
   rows: grown.map((one) => [
     one.run.declared.count.toLocaleString('en-US'),
     ...grownCells(one),
@@ -100,19 +104,17 @@ const sizesTable = (grown: readonly Grown[]): Table => ({
     figure(one.run.idle.cpu.actors + one.run.idle.cpu.gateway + one.run.idle.cpu['nats-server']),
   ]),
   remarks: [
-    'The fleet of the section `fleet`: its agents and its load run on the same cores.',
-    'Sync: one host asks every partition for all that it should run. Load: from SIGKILL of every actors process until a read of every tenant is answered, the time that a dead one’s lease takes included.',
-    'Idle: actors, gateways and NATS, with every host’s beats and syncs.',
+    'The fleet of the section `fleet`; agents and load generator run on the same cores.',
+    'Sync: one host asks every partition for its whole desired state. Load: from SIGKILL of all actors processes until a read of every tenant is answered, including the time until the dead processes’ leases expire.',
+    'Idle: actors, gateways and NATS, with the heartbeats and syncs of all hosts.',
   ],
 });
 
 const processesTable = (grown: readonly Grown[], containers: number): Table => ({
-  title: `As many actors processes and gateways, ${containers.toLocaleString('en-US')} containers`,
-  columns: ['of each', ...grownColumns],
+  title: `More actors processes and gateways, ${containers.toLocaleString('en-US')} containers`,
+  columns: ['of each kind', ...grownColumns],
   rows: grown.map((one) => [String(one.run.size.actors), ...grownCells(one)]),
-  remarks: [
-    'More processes than cores share the cores; what they show here is what sharing costs, not what it brings.',
-  ],
+  remarks: ['With more processes than cores, these figures show the cost of sharing the work, not its gain.'],
 });
 
 const plotOf = (grown: readonly Grown[]): Plot => {
@@ -122,7 +124,7 @@ const plotOf = (grown: readonly Grown[]): Plot => {
   });
   return {
     file: 'performance-growth.svg',
-    title: 'What a fleet takes, as it grows (slope 1 is linear)',
+    title: 'Cost of a fleet as it grows (slope 1 is linear)',
     xLabel: 'containers',
     yLabel: 'milliseconds, MB',
     series: [

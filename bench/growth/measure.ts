@@ -1,7 +1,4 @@
-/**
- * What is measured of a fleet whose containers run: reads, lists, further creates, and what a
- * host's sync takes.
- */
+/** Measures a running fleet: reads, lists, further creates, and the sync of a host. */
 import { randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import type { NatsConnection } from '@nats-io/transport-node';
@@ -25,9 +22,9 @@ export interface Work {
   readonly readsPerSecond: number;
   readonly readP99Ms: number;
   readonly listP50Ms: number;
-  /** Of a burst, with all the others there. */
+  /** Rate of a burst of creates while all other containers run. */
   readonly createsPerSecond: number;
-  /** From a host's question for all that it should run to the last answer. */
+  /** Time from a host's request for its whole desired state to the last answer. */
   readonly syncP50Ms: number;
 }
 
@@ -80,7 +77,7 @@ const syncsOf = (world: FleetWorld): Promise<number> =>
     return median(tookMs);
   });
 
-/** Its agent, by the key that its heartbeats name. */
+/** The identity of a host's agent, from the subject of its heartbeat. */
 const senderOf = (nc: NatsConnection, host: HostKey): Promise<Sender> =>
   new Promise((resolve, reject) => {
     nc.subscribe(subjects.hostBeat({ host, user: '*' }), {
@@ -93,8 +90,8 @@ const senderOf = (nc: NatsConnection, host: HostKey): Promise<Sender> =>
   });
 
 /**
- * As an agent that holds nothing asks (host-agent/control-plane/sync/sync.ts). Resolves when every
- * partition has given all its parts.
+ * Syncs like an agent that has no desired state yet (host-agent/control-plane/sync/sync.ts).
+ * Resolves when every partition has sent all of its parts.
  */
 function syncOnce(nc: NatsConnection, sender: Sender): Promise<void> {
   return new Promise((resolve, reject) => {

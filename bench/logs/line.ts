@@ -1,13 +1,11 @@
-/**
- * A line of the bench: its number, when it was written, and padding; 100 bytes with its newline.
- */
+/** A log line: its number, the time it was written, and padding; 100 bytes with its newline. */
 
 export const lineBytes = 100;
 const numberDigits = 9;
 const timeDigits = 17;
 const padding = 'x'.repeat(lineBytes - numberDigits - timeDigits - 3);
 
-/** Milliseconds since 1970 with fractions; comparable between processes of one machine. */
+/** Milliseconds since 1970 with fractions, comparable between processes of one machine. */
 export const wallMs = (): number => performance.timeOrigin + performance.now();
 
 export const makeLine = (number: number, writtenMs: number): string =>
@@ -21,8 +19,9 @@ export const readLine = (line: string): { readonly number: number; readonly writ
 const tickMs = 5;
 
 /**
- * Calls `emit` with the numbers that are due, [from, to), some two hundred times a second, until
- * `lines` are. What `emit` does not take now (it returns how far it came) is due the next time.
+ * Emits `lines` lines at a steady rate. About two hundred times a second it calls `emit` with the
+ * range of numbers that are due, [from, to). `emit` returns the number up to which it wrote; the
+ * rest is due again in the next call.
  */
 export function atPace(
   linesPerSecond: number,

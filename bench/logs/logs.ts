@@ -1,4 +1,4 @@
-/** Lines of the containers of one host, into the stream and out through the API. */
+/** Log lines of the containers of one host, from the engine into the stream and out by the API. */
 import { cacheFolder } from '../../dev/paths.ts';
 import { startStack, type Stack } from '../../dev/stack/stack.ts';
 import { createLog } from '../../lib/log.ts';
@@ -21,11 +21,11 @@ const seconds = { full: 15, short: 2 } as const;
 interface Line {
   readonly what: string;
   readonly measured: Measured;
-  /** Until the last line of all was in the stream. */
+  /** Measured until the stream holds the last line. */
   readonly intoStreamPerSecond?: number;
 }
 
-/** When JetStream stored the newest block of lines. */
+/** The time at which JetStream stored the newest block of lines. */
 async function newestStoredMs({ nats }: Stack): Promise<number> {
   const options = { servers: [nats.url], name: 'bench', authenticator: credentialsFile(nats.credsFile) };
   const nc = await connectNats(options, createLog('bench', 'warn'));
@@ -40,22 +40,22 @@ async function newestStoredMs({ nats }: Stack): Promise<number> {
 function linesTable(lines: readonly Line[], engineVersion: string): Table {
   return {
     title: `Log lines of ${containers} containers on one host`,
-    columns: ['', 'written/s', 'in the stream/s', 'read/s', 'lost', 'doubled', 'p50 ms', 'p99 ms'],
+    columns: ['', 'written/s', 'in the stream/s', 'read/s', 'lost', 'duplicated', 'p50 ms', 'p99 ms'],
     rows: lines.map(({ what, measured: { writtenPerSecond, read, readPerSecond }, intoStreamPerSecond }) => [
       what,
       figure(writtenPerSecond),
       intoStreamPerSecond === undefined ? '–' : figure(intoStreamPerSecond),
       figure(readPerSecond),
       String(read.lost),
-      String(read.doubled),
+      String(read.duplicated),
       figure(read.p50Ms),
       figure(read.p99Ms),
     ]),
     remarks: [
-      `Docker ${engineVersion}, json-file; lines of ${lineBytes} bytes with their newline, each with its number and the time when it was written; ${lines[0]?.measured.lines} in each row. Per second: until the last of them.`,
-      'The engine alone: `GET /containers/:id/logs?follow=1`, read by the same process.',
-      `Of one container a host keeps the newest ${limits.engineLogFiles} files of ${limits.engineLogFileSize}, and the stream the newest ${limits.logBlocksPerContainer} blocks (of at most ${limits.logBlockBytes / 1024} KiB): who falls behind by more loses lines.`,
-      'Docker begins a rotated log twice, now and then, for who follows it; the agent leaves out what comes again. Where a follower is seconds behind, more is repeated than it remembers.',
+      `Docker ${engineVersion}, json-file; lines of ${lineBytes} bytes with their newline, each with its number and the time it was written; ${lines[0]?.measured.lines} lines in each row. Rates count up to the last line.`,
+      'The engine alone: the same process reads `GET /containers/:id/logs?follow=1`.',
+      `For each container a host keeps the newest ${limits.engineLogFiles} files of ${limits.engineLogFileSize}, and the stream the newest ${limits.logBlocksPerContainer} blocks (of at most ${limits.logBlockBytes / 1024} KiB). A reader that falls behind by more loses lines.`,
+      'When Docker rotates a log, it sometimes sends lines to a follower twice; the agent drops the repeated lines. If it is seconds behind, Docker repeats more lines than the agent remembers.',
       'Writer and reader are two processes on the same machine.',
     ],
   };
@@ -63,7 +63,7 @@ function linesTable(lines: readonly Line[], engineVersion: string): Table {
 
 function costTable(lines: readonly Line[]): Table {
   return {
-    title: 'What that costs',
+    title: 'CPU and memory per part',
     columns: ['', 'CPU µs/line', 'MiB'],
     rows: lines.flatMap(({ what, measured: { lines, parts } }) =>
       parts.map(({ name, cpuSeconds, memBytes }) => [
@@ -72,11 +72,11 @@ function costTable(lines: readonly Line[]): Table {
         figure(memBytes / 1024 ** 2),
       ]),
     ),
-    remarks: ['At 50,000 lines/s, 20 µs/line are one core.'],
+    remarks: ['At 50,000 lines/s, 20 µs per line is one core.'],
   };
 }
 
-async function whileTheyRun<T>(sources: Sources, work: () => Promise<T>): Promise<T> {
+async function withSources<T>(sources: Sources, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } finally {
@@ -86,14 +86,17 @@ async function whileTheyRun<T>(sources: Sources, work: () => Promise<T>): Promis
 
 async function measureStack(stack: Stack, folder: string, seconds: number): Promise<Line[]> {
   const { engine, nats, api, tokens } = stack;
-  if (engine.origin !== 'private') throw new Error('another engine answers here: its log driver is its own');
+  if (engine.origin !== 'private')
+    throw new Error(
+      'this section needs its own Docker engine: unset DOCKER_HOST, stop the other engine, or run as root',
+    );
   const direct = dockerEngine(engine.host);
   const printer = await pushPrinter(stack);
   const dockerd = ['dockerd', engine.server().pid] as const;
   const load = { linesPerSecond, seconds };
 
   const ours = await declared(stack, printer, containers);
-  const through = await whileTheyRun(ours, async (): Promise<Line> => {
+  const through = await withSources(ours, async (): Promise<Line> => {
     const from = { kind: 'api', baseUrl: api.baseUrl, token: tokens.tenants.other.token } as const;
     const programs = ['host-agent', 'actors', 'gateway'].map(
       (name) => [name, childRunning(`${name}/main.js`)] as const,
@@ -106,7 +109,7 @@ async function measureStack(stack: Stack, folder: string, seconds: number): Prom
 
   await direct.pull(referenceOf(printer));
   const theirs = await made(direct, ownerOf(folder), printer, containers);
-  const alone = await whileTheyRun(theirs, async (): Promise<Line> => {
+  const alone = await withSources(theirs, async (): Promise<Line> => {
     const from = { kind: 'engine', socketPath: engine.socketPath } as const;
     const measured = await measure({ ...load, sources: theirs.all, from, pids: new Map([dockerd]) });
     return { what: 'the engine alone', measured };

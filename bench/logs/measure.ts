@@ -1,22 +1,22 @@
 /**
- * Lines written at a steady pace by one process and read by another, and what the parts between
- * them use.
+ * One process writes lines at a steady rate, another reads them; measures the CPU and memory of the
+ * parts in between.
  */
 import { startChild } from './child.ts';
 
-import type { LinesRead, LogSource, ReaderOrder, ReaderWord } from './reader.ts';
+import type { LinesRead, LogSource, ReaderOrder, ReaderMessage } from './reader.ts';
 import type { Source } from './sources.ts';
 import { useOf } from './usage.ts';
-import type { WriterOrder, WriterWord } from './writer.ts';
+import type { WriterOrder, WriterMessage } from './writer.ts';
 
 const deadlineMs = 60_000;
-/** For what was written and is not read yet. */
+/** Time for reading the remaining lines after the last one is written. */
 const drainMs = 20_000;
 
 export interface Load {
   readonly sources: readonly Source[];
   readonly from: LogSource;
-  /** Of all together. */
+  /** Total of all sources. */
   readonly linesPerSecond: number;
   readonly seconds: number;
   readonly pids: ReadonlyMap<string, number>;
@@ -24,9 +24,9 @@ export interface Load {
 
 export interface Part {
   readonly name: string;
-  /** From the first line written to the last one read. */
+  /** Used from the first line written to the last line read. */
   readonly cpuSeconds: number;
-  /** At the end. */
+  /** Resident memory at the end. */
   readonly memBytes: number;
 }
 
@@ -41,26 +41,26 @@ export interface Measured {
 
 export async function measure({ sources, from, linesPerSecond, seconds, pids }: Load): Promise<Measured> {
   const linesEach = Math.round((linesPerSecond * seconds) / sources.length);
-  const reader = startChild<ReaderWord>('reader');
-  const writer = startChild<WriterWord>('writer');
+  const reader = startChild<ReaderMessage>('reader');
+  const writer = startChild<WriterMessage>('writer');
   try {
     const follow: ReaderOrder = { source: from, ids: sources.map(({ id }) => id), linesEach };
     const ports = sources.map(({ port }) => port);
     const write: WriterOrder = { ports, linesPerSecond: linesPerSecond / sources.length, linesEach };
-    reader.say(follow);
-    await reader.hear('ready', deadlineMs);
-    writer.say(write);
-    await writer.hear('ready', deadlineMs);
+    reader.send(follow);
+    await reader.receive('ready', deadlineMs);
+    writer.send(write);
+    await writer.receive('ready', deadlineMs);
 
     const used = [...pids, ['writer', writer.pid] as const, ['reader', reader.pid] as const].map(([name, pid]) => ({
       name,
       pid,
       before: useOf(pid),
     }));
-    const reading = reader.hear('read', 2 * deadlineMs);
-    writer.say({});
-    const { fromMs, toMs } = await writer.hear('written', deadlineMs);
-    const givingUp = setTimeout(() => reader.say({}), drainMs);
+    const reading = reader.receive('read', 2 * deadlineMs);
+    writer.send({});
+    const { fromMs, toMs } = await writer.receive('written', deadlineMs);
+    const givingUp = setTimeout(() => reader.send({}), drainMs);
     const { read } = await reading.finally(() => clearTimeout(givingUp));
     const lines = linesEach * sources.length;
     return {

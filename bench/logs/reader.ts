@@ -1,6 +1,6 @@
 /**
- * A process that follows the logs of containers and checks that every line comes once: from the
- * API, or from the engine.
+ * A process that follows the logs of containers, from the API or the engine, and counts lost and
+ * duplicated lines.
  */
 import { request, type IncomingMessage, type RequestOptions } from 'node:http';
 import { Demultiplexer } from '../../host-agent/docker/demux.ts';
@@ -21,15 +21,15 @@ export interface ReaderOrder {
 export interface LinesRead {
   readonly lines: number;
   readonly lost: number;
-  readonly doubled: number;
+  readonly duplicated: number;
   readonly fromMs: number;
   readonly toMs: number;
-  /** From written to read. */
+  /** Latency from write to read. */
   readonly p50Ms: number;
   readonly p99Ms: number;
 }
 
-export type ReaderWord = { readonly kind: 'ready' } | { readonly kind: 'read'; readonly read: LinesRead };
+export type ReaderMessage = { readonly kind: 'ready' } | { readonly kind: 'read'; readonly read: LinesRead };
 
 const answerOf = (url: string, options: RequestOptions): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
@@ -41,7 +41,7 @@ const answerOf = (url: string, options: RequestOptions): Promise<IncomingMessage
     outgoing.end();
   });
 
-/** Resolves when the stream has begun; then `take` is called with each line. */
+/** Calls `take` with each line. Resolves when the response has begun. */
 async function follow(source: LogSource, id: string, take: (line: string) => void): Promise<void> {
   switch (source.kind) {
     case 'api': {
@@ -72,13 +72,13 @@ async function follow(source: LogSource, id: string, take: (line: string) => voi
   }
 }
 
-/** What has been read of all containers so far. */
+/** Counts the lines read from all containers. */
 class Tally {
   readonly #linesEach: number;
   readonly #next: number[];
   readonly #latenciesMs: number[] = [];
   #lost = 0;
-  #doubled = 0;
+  #duplicated = 0;
   #fromMs = Infinity;
   #toMs = 0;
 
@@ -92,7 +92,7 @@ class Tally {
     const nowMs = wallMs();
     const next = this.#next[container] ?? 0;
     if (number < next) {
-      this.#doubled += 1;
+      this.#duplicated += 1;
       return;
     }
     this.#lost += number - next;
@@ -111,7 +111,7 @@ class Tally {
     return {
       lines: this.#latenciesMs.length,
       lost: this.#lost + unread,
-      doubled: this.#doubled,
+      duplicated: this.#duplicated,
       fromMs: this.#fromMs,
       toMs: this.#toMs,
       p50Ms: quantile(this.#latenciesMs, 0.5),
@@ -120,7 +120,7 @@ class Tally {
   }
 }
 
-const tell = (word: ReaderWord): void => void process.send?.(word);
+const send = (message: ReaderMessage): void => void process.send?.(message);
 const pollMs = 100;
 
 async function main(order: ReaderOrder): Promise<void> {
@@ -128,11 +128,11 @@ async function main(order: ReaderOrder): Promise<void> {
   let isOver = false;
   process.once('message', () => (isOver = true));
   await Promise.all(order.ids.map((id, at) => follow(order.source, id, (line) => tally.take(at, line))));
-  tell({ kind: 'ready' });
+  send({ kind: 'ready' });
   const poll = setInterval(() => {
     if (!isOver && !tally.isComplete) return;
     clearInterval(poll);
-    tell({ kind: 'read', read: tally.read() });
+    send({ kind: 'read', read: tally.read() });
   }, pollMs);
 }
 

@@ -1,5 +1,5 @@
 /**
- * Containers that print what comes to their port: declared through Longshore, or made by the engine
+ * Containers that print what they receive on a port, created through Longshore or by the engine
  * alone.
  */
 import { pushTestImage } from '../../dev/servers/registry.ts';
@@ -10,9 +10,9 @@ import { load, type BenchImage, type DockerEngine } from '../docker/peer.ts';
 import type { Owner } from '../../host-agent/docker/ownership.ts';
 
 export interface Source {
-  /** As whoever runs it calls it. */
+  /** Longshore's id of the container, or the engine's. */
   readonly id: string;
-  /** Where lines are written to. */
+  /** Published port that takes the lines. */
   readonly port: number;
 }
 
@@ -20,7 +20,7 @@ const port = 8080;
 const deadlineMs = 60_000;
 const pollMs = 250;
 
-/** With its own input at an end, nc would hang up. */
+/** `tail` keeps the standard input of nc open; at its end nc would close the connection. */
 const command = ['sh', '-c', `trap "exit 0" TERM; tail -f /dev/null | nc -l -p ${port} & wait $!`];
 
 export async function pushPrinter(stack: Stack): Promise<BenchImage> {

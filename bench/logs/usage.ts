@@ -1,7 +1,7 @@
-/** What the parts of a stack cost, by /proc (proc_pid_stat(5)). */
+/** CPU and memory of the parts of a stack, from /proc (proc_pid_stat(5)). */
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** USER_HZ of Linux on every architecture that Node runs on. */
+/** USER_HZ, which is 100 on every Linux architecture that Node supports. */
 const ticksPerSecond = 100;
 const pageBytes = 4096;
 
@@ -10,7 +10,7 @@ export interface Use {
   readonly memBytes: number;
 }
 
-/** From the third field on: the second, in brackets, may hold spaces. */
+/** The fields from the third on; the second one, in brackets, may contain spaces. */
 function statOf(pid: number): string[] {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
@@ -24,15 +24,15 @@ export function useOf(pid: number): Use {
   };
 }
 
-/** The child of this process whose command line has this in it. */
+/** Process id of the child of this process whose command line contains `command`. */
 export function childRunning(command: string): number {
   for (const name of readdirSync('/proc').filter((entry) => /^\d+$/.test(entry))) {
     try {
       const isOurs = Number(statOf(Number(name))[1]) === process.pid;
       if (isOurs && readFileSync(`/proc/${name}/cmdline`, 'utf8').includes(command)) return Number(name);
     } catch {
-      // Ended meanwhile.
+      // The process has ended.
     }
   }
-  throw new Error(`no child runs ${command}`);
+  throw new Error(`no child process runs ${command}`);
 }

@@ -1,6 +1,4 @@
-/**
- * A process that writes lines into containers: each listens on a port, and prints what comes there.
- */
+/** A process that writes lines to the ports of containers, which print them. */
 import { connect, type Socket } from 'node:net';
 import { sleep } from '../../lib/backoff.ts';
 import { atPace, makeLine, wallMs } from './line.ts';
@@ -11,11 +9,11 @@ export interface WriterOrder {
   readonly linesEach: number;
 }
 
-export type WriterWord =
+export type WriterMessage =
   { readonly kind: 'ready' } | { readonly kind: 'written'; readonly fromMs: number; readonly toMs: number };
 
 const attempts = 20;
-/** A port is published before anybody listens behind it; then a connection is closed again. */
+/** A connection to a published port closes soon if nothing listens in the container yet. */
 const settleMs = 300;
 
 async function open(port: number): Promise<Socket> {
@@ -27,7 +25,7 @@ async function open(port: number): Promise<Socket> {
     if (socket.readyState === 'open') return socket;
     socket.destroy();
   }
-  throw new Error(`nobody listens behind port ${port}`);
+  throw new Error(`no process listens behind the published port ${port}`);
 }
 
 async function write(sockets: readonly Socket[], { linesPerSecond, linesEach }: WriterOrder): Promise<void> {
@@ -44,17 +42,17 @@ async function write(sockets: readonly Socket[], { linesPerSecond, linesEach }: 
   await Promise.all(each);
 }
 
-const tell = (word: WriterWord): void => void process.send?.(word);
+const send = (message: WriterMessage): void => void process.send?.(message);
 
 async function main(order: WriterOrder): Promise<void> {
   const sockets = await Promise.all(order.ports.map(open));
-  tell({ kind: 'ready' });
+  send({ kind: 'ready' });
   process.once('message', () => {
     const fromMs = wallMs();
-    void write(sockets, order).then(() => tell({ kind: 'written', fromMs, toMs: wallMs() }));
+    void write(sockets, order).then(() => send({ kind: 'written', fromMs, toMs: wallMs() }));
   });
 }
 
-// The containers end with their connections: these are kept until the bench is done.
+// A container ends with its connection, so connections stay open until the benchmark is done.
 process.once('disconnect', () => process.exit());
 process.once('message', (order: WriterOrder) => void main(order));

@@ -1,7 +1,6 @@
 /**
- * The same on workerd: a Durable Object for each tenant, with SQLite as its storage. What a request
- * has written is on the disk, as far as workerd puts it there, before its answer leaves: the
- * runtime's output gate sees to that.
+ * The same API on workerd: a Durable Object for each tenant, with SQLite as its storage. The
+ * runtime's output gate delays each answer until workerd has written the request's changes to disk.
  */
 import { DurableObject, type Sql } from 'cloudflare:workers';
 import type { Container } from '../../schemas/api/container.ts';
@@ -155,7 +154,7 @@ const namePattern = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/;
 const imagePattern = /^[A-Za-z0-9._:/-]{1,255}$/;
 const memUnits: Readonly<Record<string, number>> = { k: 1024, m: 1024 ** 2, g: 1024 ** 3 };
 
-/** The spec with its defaults, and what it counts; undefined where it is none. */
+/** The spec with defaults, and its amounts for the quota; undefined if the body is invalid. */
 function specOf(body: Partial<Spec>): { spec: Spec; amounts: Usage } | undefined {
   const { name = '', registry = 'docker.io', repository = null, tag = 'latest', digest = null } = body;
   const { ports = [], env = {}, cpu_limit = '0.5', mem_limit = '256m' } = body;

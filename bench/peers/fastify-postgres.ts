@@ -1,7 +1,7 @@
 /**
- * What people would write in place of Longshore's API: Fastify, a pool of PostgreSQL connections,
- * and each create in one transaction. One statement is such a transaction, and takes one round trip
- * in place of four.
+ * What people would write instead of Longshore's API: Fastify, a pool of PostgreSQL connections,
+ * and one transaction for each create. The transaction is a single statement, which takes one round
+ * trip instead of four.
  */
 import { readFileSync } from 'node:fs';
 import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
@@ -19,12 +19,12 @@ const setting = (name: string): string => {
   return value;
 };
 
-/** As much is buffered as Longshore buffers of its log. */
+/** Buffers the log as Longshore buffers its own. */
 const destination = pino.destination({ fd: 2, sync: true, minLength: 8 * 1024 });
 setInterval(() => destination.flushSync(), 200).unref();
 const app = Fastify({
   loggerInstance: pino({ level: setting('LOG_LEVEL') }, destination),
-  // Fastify's own log has two lines for a request; one is written below.
+  // Fastify would log two lines for each request; the hook below logs one.
   disableRequestLogging: true,
 });
 const pool = new pg.Pool({
@@ -73,7 +73,7 @@ async function verify(token: string): Promise<Caller> {
 const refuse = (reply: FastifyReply, status: number, error: string, more: object = {}): FastifyReply =>
   reply.code(status).send({ error, ...more });
 
-// Fastify takes no object here; the hook sets it before anybody looks.
+// Fastify accepts no object as a default here; the hook sets `caller` before any handler runs.
 app.decorateRequest('caller', null as never);
 app.addHook('onRequest', (request, reply, done) => {
   reply.header('x-request-id', request.id).header('cache-control', 'no-store');
@@ -194,7 +194,7 @@ app.get('/api/v2/compute/:id', { schema: { response: { 200: one } } }, async (re
   return row === undefined ? refuse(reply, 404, 'not_found') : reply.send({ data: shown(row) });
 });
 
-// Ids are UUIDv7: their order is that of time.
+// Ids are UUIDv7, so their order is the order of creation.
 const selectMany = `SELECT ${columns} FROM containers WHERE tenant_id = $1 ORDER BY id DESC LIMIT 100`;
 app.get('/api/v2/compute', { schema: { response: { 200: many } } }, async (request, reply) => {
   const { rows } = await pool.query<Row>({ name: 'list', text: selectMany, values: [request.caller.tenant] });

@@ -1,7 +1,4 @@
-/**
- * What the Durable Objects of this folder use of workerd; its own types would replace those of
- * Node.
- */
+/** The types that this folder uses of workerd. workerd's own types would replace those of Node. */
 declare module 'cloudflare:workers' {
   export interface Sql {
     exec<Row>(query: string, ...values: unknown[]): Iterable<Row>;

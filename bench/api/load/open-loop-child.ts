@@ -1,16 +1,16 @@
-/** The process that makes the load of open-loop.ts, on plain sockets. */
+/** The process that generates the load of open-loop.ts, on plain sockets. */
 import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { within } from '../../../lib/backoff.ts';
 import { quantile } from '../../statistics.ts';
-import { drainMs, type OpenLoop, type OpenMeasured, type Told } from './open-loop.ts';
+import { drainMs, type OpenLoop, type OpenMeasured, type Outcome } from './open-loop.ts';
 import { numberDigits } from './traffic.ts';
 
 const tickMs = 1;
 const headEnd = '\r\n\r\n';
 const lengthPattern = /^content-length: *(\d+)/im;
 
-/** One request at a time on one connection. */
+/** A connection with one request in flight. */
 class Connection {
   readonly #socket: Socket;
   readonly #onAnswer: (connection: Connection, dueMs: number) => void;
@@ -50,10 +50,11 @@ class Connection {
     if (end < 0) return;
     const head = this.#received.toString('latin1', 0, end);
     const length = lengthPattern.exec(head)?.[1];
-    if (!/^HTTP\/1\.1 2\d\d /.test(head) || length === undefined) throw new Error(`answered with: ${head}`);
+    if (!/^HTTP\/1\.1 2\d\d /.test(head) || length === undefined)
+      throw new Error(`not a successful answer with a length: ${head}`);
     const missing = end + headEnd.length + Number(length) - this.#received.length;
     if (missing > 0) return;
-    if (missing < 0) throw new Error('more was answered than was asked for');
+    if (missing < 0) throw new Error('the server sent more than one answer');
     this.#received = Buffer.alloc(0);
     this.#onAnswer(this, this.#dueMs);
   }
@@ -74,7 +75,7 @@ async function generate({ port, traffic, connections, perSecond, forMs }: OpenLo
   const finished = new Promise<void>((resolve, reject) => {
     [finish, fail] = [resolve, reject];
   });
-  /** When each request that waits for a connection was to begin. */
+  /** The scheduled time of each request; those from `nextDue` on wait for a connection. */
   const due: number[] = [];
   let nextDue = 0;
   const idle: Connection[] = [];
@@ -114,7 +115,7 @@ async function generate({ port, traffic, connections, perSecond, forMs }: OpenLo
 process.once('disconnect', () => process.exit(1));
 process.once('message', (job: OpenLoop) => {
   generate(job).then(
-    (measured) => process.send?.({ measured } satisfies Told),
-    (error: unknown) => process.send?.({ failure: (error as Error).message } satisfies Told),
+    (measured) => process.send?.({ measured } satisfies Outcome),
+    (error: unknown) => process.send?.({ failure: (error as Error).message } satisfies Outcome),
   );
 });

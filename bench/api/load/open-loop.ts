@@ -1,7 +1,7 @@
 /**
  * An open loop: requests begin by a schedule, whether or not earlier ones were answered, and a
- * latency counts from when its request was to begin. What is due in one millisecond begins at once,
- * as timers of Node are no finer. The process that open-loop-child.ts is.
+ * latency counts from the scheduled time. All requests of one millisecond begin together, because
+ * timers of Node are no finer. A child process (open-loop-child.ts) generates the load.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -24,14 +24,14 @@ export interface OpenMeasured {
   readonly p99Ms: number;
 }
 
-export type Told = { readonly measured: OpenMeasured } | { readonly failure: string };
+export type Outcome = { readonly measured: OpenMeasured } | { readonly failure: string };
 
-/** What has not been answered so long after the last request began, never is. */
+/** Time for the last answers, after the last request has begun. */
 export const drainMs = 10_000;
 const graceMs = 20_000;
 const connections = 64;
 
-/** @throws where an answer is no success, or does not come. */
+/** @throws if an answer is missing or not a success */
 export async function openLoop(
   bench: Bench,
   system: System,
@@ -44,10 +44,10 @@ export async function openLoop(
   });
   try {
     const ended = once(child, 'exit').then(([code]) => ({ failure: `the generator ended with ${code}` }));
-    const told = once(child, 'message').then(([message]) => message as Told);
+    const finished = once(child, 'message').then(([message]) => message as Outcome);
     const job: OpenLoop = { port: Number(new URL(system.baseUrl).port), traffic, connections, ...rate };
     child.send(job);
-    const outcome = await within(Promise.race([told, ended]), rate.forMs + drainMs + graceMs, 'an open loop');
+    const outcome = await within(Promise.race([finished, ended]), rate.forMs + drainMs + graceMs, 'an open loop');
     if ('failure' in outcome) throw new Error(`${system.name}: ${outcome.failure}`);
     return outcome.measured;
   } finally {

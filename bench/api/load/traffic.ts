@@ -1,10 +1,10 @@
-/** Requests as they go over the wire, made beforehand: a load generator should cost little. */
+/** Requests as bytes, made before the measurement, because a load generator should cost little. */
 import { compute, image, type Declared, type System, type Tenant } from '../ground.ts';
 
 export interface Traffic {
-  /** One is picked at random for each request. */
+  /** Request heads; each request uses a random one. */
   readonly heads: readonly string[];
-  /** What follows it, with a number of eight digits between the two, another for each request. */
+  /** The request body. Between the two parts comes a number of eight digits, new each time. */
   readonly body?: readonly [before: string, after: string];
 }
 
@@ -25,7 +25,7 @@ export const reads = (system: System, declared: readonly Declared[]): Traffic =>
     declared.map(({ tenant, id }) => ({ tenant, path: `${compute}/${id}` })),
   );
 
-/** `prefix` makes the names unlike those of any other traffic. */
+/** @param prefix begins the names and must be unique to this traffic */
 export function creates(system: System, tenants: readonly Tenant[], prefix: string): Traffic {
   const marker = '#';
   const [before = '', after = ''] = JSON.stringify({ name: `${prefix}-${marker}`, ...image }).split(marker);

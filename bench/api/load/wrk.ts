@@ -1,6 +1,6 @@
 /**
- * A closed loop: so many connections, each asking again as soon as it is answered. wrk makes it,
- * with one thread.
+ * A closed loop: each connection sends its next request as soon as the last is answered. wrk
+ * generates the load with one thread.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,14 +11,14 @@ import type { Bench } from '../../section.ts';
 import type { System } from '../ground.ts';
 import { numberDigits, type Traffic } from './traffic.ts';
 
-const Told = Type.Object({
+const Summary = Type.Object({
   requests: Type.Integer(),
   us: Type.Number(),
   failures: Type.Integer(),
   p50us: Type.Number(),
   p99us: Type.Number(),
 });
-const decodeTold = decoder(Told);
+const decodeSummary = decoder(Summary);
 
 export interface Measured {
   readonly perSecond: number;
@@ -29,7 +29,7 @@ export interface Measured {
 const answerDeadlineS = 10;
 const graceMs = 30_000;
 
-/** JSON of ASCII text is a Lua string literal too. */
+/** A JSON string of ASCII text is also a Lua string literal. */
 const literal = (text: string): string => JSON.stringify(text);
 
 const scriptOf = ({ heads, body }: Traffic): string => `
@@ -63,13 +63,11 @@ export interface ClosedLoop {
   readonly system: System;
   readonly traffic: Traffic;
   readonly connections: number;
-  /** wrk counts in whole seconds. */
+  /** Whole seconds, because wrk takes no fractions. */
   readonly forS: number;
 }
 
-/**
- * @throws where an answer is no success: a number of failures would be a number of something else.
- */
+/** @throws if any answer is not a success, because failures would distort the figures */
 export async function closedLoop(bench: Bench, { system, traffic, connections, forS }: ClosedLoop): Promise<Measured> {
   bench.signal.throwIfAborted();
   const wrk = await bench.tool('wrk');
@@ -81,9 +79,10 @@ export async function closedLoop(bench: Bench, { system, traffic, connections, f
   const ran = await run(wrk.path, [...args, system.baseUrl], { env: wrk.env, deadlineMs: forS * 1000 + graceMs });
   const line = ran.stdout.trim().split('\n').at(-1) ?? '';
   if (ran.code !== 0 || !line.startsWith('{')) throw new Error(`wrk: ${ran.code} ${ran.stdout}${ran.stderr}`);
-  const told: Static<typeof Told> = decodeTold(Buffer.from(line));
-  if (told.failures > 0 || told.requests === 0) {
-    throw new Error(`${system.name}: ${told.failures} failures in ${told.requests} answers:\n${ran.stdout}`);
+  const summary: Static<typeof Summary> = decodeSummary(Buffer.from(line));
+  const { requests, failures, us, p50us, p99us } = summary;
+  if (failures > 0 || requests === 0) {
+    throw new Error(`${system.name}: ${failures} failures in ${requests} answers:\n${ran.stdout}`);
   }
-  return { perSecond: (told.requests * 1e6) / told.us, p50Ms: told.p50us / 1000, p99Ms: told.p99us / 1000 };
+  return { perSecond: (requests * 1e6) / us, p50Ms: p50us / 1000, p99Ms: p99us / 1000 };
 }

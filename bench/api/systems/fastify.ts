@@ -1,7 +1,4 @@
-/**
- * Fastify + PostgreSQL (peers/fastify-postgres.ts): one server, and an API process for each way to
- * ask.
- */
+/** Fastify + PostgreSQL (peers/fastify-postgres.ts): API processes with and without request log. */
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { repositoryRoot } from '../../../dev/paths.ts';
@@ -10,7 +7,7 @@ import { devAudience, devIssuer } from '../../../dev/tokens.ts';
 import type { Ground, Store, System } from '../ground.ts';
 import { startPostgres } from './postgres.ts';
 
-/** Of two processes, together below max_connections. Twelve did no better. */
+/** For each of two processes, together below max_connections. Twelve were not faster. */
 const poolConnections = 20;
 
 const { version: fastifyVersion } = createRequire(import.meta.url)('fastify/package.json') as { version: string };
@@ -51,6 +48,6 @@ export async function startFastify(ground: Ground): Promise<Store> {
     name: 'Fastify + PostgreSQL',
     systems: [logged, quiet],
     pid: postgres.server.pid,
-    remark: `Fastify ${fastifyVersion} and PostgreSQL ${postgres.version} (fsync = on, synchronous_commit = on, shared_buffers = 256MB, unix socket): one process, a pool of ${poolConnections} connections, prepared statements; a create is one statement (counter of the tenant, container, event), which takes half the processor time of BEGIN … COMMIT.`,
+    remark: `Fastify ${fastifyVersion} and PostgreSQL ${postgres.version} (fsync = on, synchronous_commit = on, shared_buffers = 256MB, unix socket): one process, a pool of ${poolConnections} connections, prepared statements. A create is one statement (counter of the tenant, container, event), which takes half the CPU time of BEGIN … COMMIT.`,
   };
 }

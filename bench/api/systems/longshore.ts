@@ -1,6 +1,6 @@
 /**
- * Longshore as `npm start` has it, without hosts that run anything: one actors process, and a
- * gateway for each way to ask.
+ * Longshore as `npm start` runs it, but with an idle host: one actors process, and a gateway for
+ * each HTTP engine and log level.
  */
 import { join } from 'node:path';
 import { startNats } from '../../../dev/servers/nats.ts';
@@ -37,7 +37,7 @@ export async function startLongshore(ground: Ground): Promise<Longshore> {
       NATS_CREDS_FILE: nats.actorsCredsFile,
       HOSTS_ACCOUNT: nats.hostsAccount,
       HOSTS_SIGNING_SEED_FILE: nats.hostsSigningSeedFile,
-      // The one host has room for everything.
+      // Allows the unlimited capacity of the idle host.
       HOST_MAX_CPU_MILLIS: '1000000000000',
       HOST_MAX_MEM_BYTES: '1000000000000000',
       HOST_MAX_CONTAINERS: '1000000000',
@@ -80,6 +80,6 @@ export async function startLongshore(ground: Ground): Promise<Longshore> {
     systems: [uws, node, quiet],
     host: await startIdleHost(uws.baseUrl, ground),
     pid: nats.server().pid,
-    remark: `Longshore: one gateway, one actors process, one nats-server ${natsTool.version} (sync_interval: always, so JetStream syncs each write before it acknowledges it), ${(await bench.tool('redis-server')).version} of Redis; containers are placed on a host that runs nothing.`,
+    remark: `Longshore: one gateway, one actors process, one nats-server ${natsTool.version} (sync_interval: always, so JetStream syncs each write before it acknowledges it), Redis ${(await bench.tool('redis-server')).version}. Containers are placed on a host that runs nothing.`,
   };
 }

@@ -1,7 +1,4 @@
-/**
- * A PostgreSQL server on a unix socket, as somebody would set it up for a small machine: durable,
- * and with memory.
- */
+/** A durable PostgreSQL server on a Unix socket, with sensible memory for a small machine. */
 import { chownSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startServer, type Server } from '../../../dev/process/process.ts';
@@ -10,7 +7,7 @@ import { executablesOf } from '../../../dev/fetch/tools.ts';
 import type { Ground } from '../ground.ts';
 
 export interface Postgres {
-  /** The folder of its socket. */
+  /** Folder of the server's socket. */
   readonly host: string;
   readonly version: string;
   readonly server: Server;
@@ -27,16 +24,16 @@ const configuration = [
   'shared_buffers = 256MB',
   'effective_cache_size = 1GB',
   'wal_buffers = 16MB',
-  // No checkpoint in the middle of a measurement that another system does not have.
+  // No checkpoint during a measurement: the other systems have none.
   'max_wal_size = 4GB',
   'checkpoint_timeout = 30min',
   'jit = off',
-  // A system unpacked elsewhere may lack time zones and messages.
+  // Unpacked packages may lack time zone files.
   "timezone = 'GMT'",
   "log_timezone = 'GMT'",
 ];
 
-/** The server refuses to run as root. */
+/** PostgreSQL refuses to run as root. */
 const nobody = 65534;
 const asNobody = ['setpriv', `--reuid=${nobody}`, `--regid=${nobody}`, '--clear-groups'];
 
@@ -45,7 +42,7 @@ async function requireReach(path: string): Promise<void> {
   const { code } = await run(command, args, { deadlineMs: reachDeadlineMs });
   if (code === 0) return;
   throw new Error(
-    `PostgreSQL does not run as root, and nobody else can reach ${path}: start this as another user, or name a folder that is open to all with LONGSHORE_CACHE`,
+    `PostgreSQL refuses to run as root, and the user nobody cannot reach ${path}: run the benchmark as another user, or set LONGSHORE_CACHE to a folder that every user can enter`,
   );
 }
 

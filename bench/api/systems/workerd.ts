@@ -1,4 +1,4 @@
-/** workerd, a Durable Object for each tenant (peers/durable-objects.ts). */
+/** workerd with a Durable Object for each tenant (peers/durable-objects.ts). */
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -70,6 +70,6 @@ export async function startWorkerd({ bench, scope, jwksFile }: Ground): Promise<
     name: 'workerd Durable Objects',
     systems: [{ name: 'workerd Durable Objects', baseUrl, logsRequests: true }],
     pid: server.pid,
-    remark: `workerd ${version}: one process, a Durable Object with SQLite (localDisk) for each tenant; it has no placement.`,
+    remark: `workerd ${version}: one process, a Durable Object with SQLite (localDisk) for each tenant; no placement.`,
   };
 }
