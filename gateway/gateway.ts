@@ -9,37 +9,35 @@ import type { Log } from '../lib/log.ts';
 import type { ContainerId, OperationId } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
 import { routes, type RouteName } from '../schemas/routes.ts';
-import { ClientAddresses } from './auth/client-address.ts';
-import { Gate } from './auth/gate.ts';
-import { IssuerKeys } from './auth/keys.ts';
-import { Revocations } from './auth/revocations.ts';
+import { createAccess, type Access } from './auth/access.ts';
+import type { Knowledge } from './auth/revocation-feed.ts';
 import { UrlTokens } from './auth/url-tokens.ts';
-import { Verifier } from './auth/verifier.ts';
 import { Backend } from './backend/backend.ts';
+import { containerHandlers } from './compute/handlers.ts';
+import { probesOf } from './compute/probes.ts';
+import type { IssuerSetting } from './configuration/issuers.ts';
+import { redisAccessOf } from './configuration/redis.ts';
+import type { GatewayConfiguration } from './configuration/settings.ts';
+import { defaultNetworkOf, publicUrlOf, vaultKeysOf } from './configuration/vpn.ts';
 import type { Handler, Services } from './http/call.ts';
 import { Dispatcher } from './http/dispatch.ts';
-import { createForage } from './vpn/vpn.ts';
-import { artifactHandlers } from './vpn/downloads.ts';
-import { containerHandlers } from './compute/handlers.ts';
-import { hostHandlers } from './operator/hosts.ts';
-import { networkHandlers } from './operator/networks.ts';
-import { streamHandlers } from './streams/handlers.ts';
-import { peerHandlers } from './vpn/peers.ts';
-import { probesOf } from './compute/probes.ts';
-import { publicHandlers } from './http/public.ts';
-import { tenantHandlers } from './operator/tenants.ts';
 import { createEngine } from './http/engine/choose.ts';
 import type { HttpEngine } from './http/engine/engine.ts';
 import { drain } from './http/engine/shutdown.ts';
-import { createMeters, registerGauges } from './metrics.ts';
-import { RateLimiter } from './auth/rate-limits.ts';
+import { publicHandlers } from './http/public.ts';
 import { Seats } from './http/seats.ts';
-import { defaultNetworkOf, publicUrlOf, redisAccessOf, trustedProxies, vaultKeysOf } from './configuration/settings.ts';
-import type { GatewayConfiguration, IssuerSetting } from './configuration/settings.ts';
-import { createBodyValidators } from './validation/bodies.ts';
+import { createMeters, registerGauges, type Meters } from './metrics.ts';
+import { hostHandlers } from './operator/hosts.ts';
+import { networkHandlers } from './operator/networks.ts';
+import { tenantHandlers } from './operator/tenants.ts';
 import { EventReader } from './streams/events.ts';
+import { streamHandlers } from './streams/handlers.ts';
 import { StreamHost, type Polls } from './streams/host.ts';
 import { LogReader } from './streams/logs.ts';
+import { createBodyValidators } from './validation/bodies.ts';
+import { artifactHandlers } from './vpn/downloads.ts';
+import { peerHandlers } from './vpn/peers.ts';
+import { createForage, type Forage } from './vpn/vpn.ts';
 
 export interface GatewayDependencies {
   readonly configuration: GatewayConfiguration;
@@ -68,44 +66,29 @@ export interface Gateway {
 /** Waits go on while other requests drain, and are answered shortly before the drain ends. */
 const waitsGraceMs = limits.shutdownGraceMs - 2_000;
 
-const publicSeats = (): Seats =>
-  new Seats({ inAll: limits.publicRequestsInFlight, perClient: limits.publicRequestsPerClient, perTenant: 0 });
-
 /** The longest that `stop` takes. */
 export const stopDeadlineMs = (configuration: GatewayConfiguration): number =>
   configuration.SHUTDOWN_DELAY_MS + limits.shutdownGraceMs + 2_000;
+
+/** What the parts of one gateway share. */
+interface Parts extends GatewayDependencies {
+  readonly meters: Meters;
+  readonly access: Access;
+  readonly backend: Backend;
+}
 
 /** Listens at once; ready when NATS, the cluster and all keys are there. */
 export async function startGateway(dependencies: GatewayDependencies): Promise<Gateway> {
   const { configuration, nats, clock, log, registry } = dependencies;
   const meters = createMeters(registry);
-  const redis = redisAccessOf(configuration);
-  const rate = (perSecond: number, burst: number, shared: boolean) =>
-    new RateLimiter({ perSecond, burst }, clock, { shared });
-  const tenantRates = rate(
-    configuration.RATE_LIMIT_TENANT_PER_SECOND,
-    configuration.RATE_LIMIT_TENANT_BURST,
-    redis !== undefined,
-  );
-  const failureRates = rate(
-    configuration.RATE_LIMIT_AUTH_FAILURES_PER_SECOND,
-    configuration.RATE_LIMIT_AUTH_FAILURES_BURST,
-    false,
-  );
-
-  const issuers = dependencies.issuers.map((issuer) => ({
-    ...issuer,
-    keys: new IssuerKeys(issuer.issuer, issuer.source, { log, clock }),
-  }));
-  const revocations = new Revocations();
-  const verifier = new Verifier(issuers, revocations, {
-    clock,
-    log,
-    tokenLifeMaxMs: configuration.AUTH_TOKEN_LIFE_MAX_MS,
-    counted: (result) => meters.token(result),
+  const access = createAccess({
+    ...dependencies,
+    meters,
+    knowledgeOf: (tenant): Knowledge => backend.knowledgeOf(tenant),
   });
+  const { revocations, tenantRates, clients, verifier } = access;
   const backend = new Backend({
-    redis,
+    redis: redisAccessOf(configuration),
     expectedId: configuration.CLUSTER_ID,
     requestDeadlineMs: configuration.REQUEST_DEADLINE_MS,
     revocations,
@@ -116,19 +99,63 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
     answers: dependencies.answers,
     onOtherCluster: dependencies.onOtherCluster,
   });
-  const clients = new ClientAddresses(trustedProxies(configuration.TRUSTED_PROXIES), { clock, log });
-  const gate = new Gate({
-    verifier,
-    tenantRates,
-    failureRates,
-    publicRates: rate(configuration.RATE_LIMIT_PUBLIC_PER_SECOND, configuration.RATE_LIMIT_PUBLIC_BURST, false),
-    clients,
-    meters,
-    knowledgeOf: (tenant) => backend.knowledgeOf(tenant),
-  });
+  const parts: Parts = { ...dependencies, meters, access, backend };
 
   let connection: NatsConnection | undefined;
-  const streams = new StreamHost({
+  let listenUrl = '';
+  let stopping = false;
+  const ready = (): boolean => !stopping && backend.ready() && access.keysLoaded();
+  const streams = streamHostOf(parts, () => connection);
+  const services = servicesOf(parts, streams);
+  const forage = forageOf(parts, services, () => listenUrl);
+  const handlers = handlersOf(services, forage, { version: dependencies.version, ready });
+  const dispatcher = dispatcherOf(parts, services, forage, handlers);
+  const engine = await createEngine(configuration.HTTP_ENGINE, dispatcher.dispatch, {
+    log,
+    clock,
+    connections: limits.connections,
+    isTrusted: clients.isTrusted,
+  });
+  registerGauges(registry, {
+    queued: (kind) => backend.queued(kind),
+    tokenCacheEntries: () => verifier.cacheEntries(),
+    revocations: () => revocations.count(),
+    tenantsRefused: () => backend.tenantsRefused(),
+    inFlight: () => engine.inFlight(),
+    ready,
+  });
+
+  listenUrl = await engine.listen(configuration.HTTP_HOST, configuration.HTTP_PORT);
+  log.info('listening', { url: listenUrl, engine: engine.name });
+  access.startKeys();
+  nats
+    .then((nc) => {
+      connection = nc;
+      return backend.start(nc);
+    })
+    .catch((error: unknown) => log.error('backend_failed', { error }));
+
+  return {
+    url: listenUrl,
+    engine: engine.name,
+    stop: async () => {
+      stopping = true;
+      // After the delay: until then this gateway listens, and an ended stream would reconnect to it.
+      setTimeout(() => streams.endStreams(), configuration.SHUTDOWN_DELAY_MS);
+      setTimeout(() => streams.endWaits(), configuration.SHUTDOWN_DELAY_MS + waitsGraceMs).unref();
+      await drain(engine, clock, { delayMs: configuration.SHUTDOWN_DELAY_MS, graceMs: limits.shutdownGraceMs });
+      backend.stop();
+      await forage.stop();
+      access.stopKeys();
+    },
+  };
+}
+
+function streamHostOf(
+  { configuration, access, clock, log, meters, polls }: Parts,
+  connection: () => NatsConnection | undefined,
+): StreamHost {
+  return new StreamHost({
     places: new Seats({
       inAll: limits.streams,
       perClient: configuration.LIMIT_STREAMS_PER_ADDRESS,
@@ -137,16 +164,16 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
     clock,
     log,
     meters,
-    stillGood: (identity) => verifier.stillGood(identity),
-    polls: dependencies.polls ?? { streamMs: limits.streamPollMs, waitMs: limits.waitPollMs },
+    stillGood: (identity) => access.verifier.stillGood(identity),
+    polls: polls ?? { streamMs: limits.streamPollMs, waitMs: limits.waitPollMs },
     listen: (subject, ring) => {
-      const subscription = connection?.subscribe(subject, { callback: () => ring() });
+      const subscription = connection()?.subscribe(subject, { callback: () => ring() });
       return () => subscription?.unsubscribe();
     },
   });
-  let stopping = false;
-  const ready = (): boolean => !stopping && backend.ready() && issuers.every(({ keys }) => keys.loaded());
+}
 
+function servicesOf({ configuration, access, backend, nats, clock, log, meters }: Parts, streams: StreamHost) {
   const services: Services = {
     ask: (kind, question, deadlineMs) => backend.ask(kind, question, deadlineMs),
     partitions: () => backend.partitions(),
@@ -160,30 +187,48 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
     newOperationId: () => randomUUID() as string as OperationId,
     newContainerId: () => uuidv7() as ContainerId,
     newSecret: () => randomBytes(32).toString('base64url'),
-    countAuthFailure: (call, token) => gate.countFailure(call.exchange.head, token),
+    countAuthFailure: (call, token) => access.gate.countFailure(call.exchange.head, token),
   };
-  let listenUrl = '';
-  const configuredUrl = publicUrlOf(configuration);
-  const forage = createForage({
+  return services;
+}
+
+function forageOf({ configuration, version }: Parts, services: Services, listenUrl: () => string): Forage {
+  const publicUrl = publicUrlOf(configuration);
+  return createForage({
     services,
     vaultKeys: vaultKeysOf(configuration),
-    publicUrl: () => configuredUrl ?? listenUrl,
+    publicUrl: () => publicUrl ?? listenUrl(),
     defaultNetwork: defaultNetworkOf(configuration),
     metricsToken: configuration.FORAGE_METRICS_TOKEN,
-    version: dependencies.version,
+    version,
   });
-  const handlers: Record<RouteName, Handler> = {
-    ...containerHandlers(services),
-    ...streamHandlers(services),
-    ...tenantHandlers(services),
-    ...hostHandlers(services),
-    ...peerHandlers(forage),
-    ...artifactHandlers(forage),
-    ...networkHandlers(forage),
-    ...publicHandlers({ version: dependencies.version, ready }),
-  };
+}
 
-  const dispatcher = new Dispatcher({
+const handlersOf = (
+  services: Services,
+  forage: Forage,
+  about: Parameters<typeof publicHandlers>[0],
+): Record<RouteName, Handler> => ({
+  ...containerHandlers(services),
+  ...streamHandlers(services),
+  ...tenantHandlers(services),
+  ...hostHandlers(services),
+  ...peerHandlers(forage),
+  ...artifactHandlers(forage),
+  ...networkHandlers(forage),
+  ...publicHandlers(about),
+});
+
+function dispatcherOf(
+  { configuration, access, backend, clock, log, meters }: Parts,
+  services: Services,
+  forage: Forage,
+  handlers: Record<RouteName, Handler>,
+): Dispatcher {
+  const { gate } = access;
+  const publicSeats = () =>
+    new Seats({ inAll: limits.publicRequestsInFlight, perClient: limits.publicRequestsPerClient, perTenant: 0 });
+  return new Dispatcher({
     routes,
     handlers,
     probes: probesOf(services),
@@ -209,44 +254,4 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
     enrolSeats: publicSeats(),
     accessLog: configuration.LOG_LEVEL === 'debug' || configuration.LOG_LEVEL === 'info',
   });
-  const engine = await createEngine(configuration.HTTP_ENGINE, dispatcher.dispatch, {
-    log,
-    clock,
-    connections: limits.connections,
-    isTrusted: clients.isTrusted,
-  });
-  registerGauges(registry, {
-    queued: (kind) => backend.queued(kind),
-    tokenCacheEntries: () => verifier.cacheEntries(),
-    revocations: () => revocations.count(),
-    tenantsRefused: () => backend.tenantsRefused(),
-    inFlight: () => engine.inFlight(),
-    ready,
-  });
-
-  const url = await engine.listen(configuration.HTTP_HOST, configuration.HTTP_PORT);
-  listenUrl = url;
-  log.info('listening', { url, engine: engine.name });
-  for (const { keys } of issuers) void keys.start();
-  nats
-    .then((nc) => {
-      connection = nc;
-      return backend.start(nc);
-    })
-    .catch((error: unknown) => log.error('backend_failed', { error }));
-
-  return {
-    url,
-    engine: engine.name,
-    stop: async () => {
-      stopping = true;
-      // After the delay: until then this gateway listens, and an ended stream would reconnect to it.
-      setTimeout(() => streams.endStreams(), configuration.SHUTDOWN_DELAY_MS);
-      setTimeout(() => streams.endWaits(), configuration.SHUTDOWN_DELAY_MS + waitsGraceMs).unref();
-      await drain(engine, clock, { delayMs: configuration.SHUTDOWN_DELAY_MS, graceMs: limits.shutdownGraceMs });
-      backend.stop();
-      await forage.stop();
-      for (const { keys } of issuers) keys.stop();
-    },
-  };
 }

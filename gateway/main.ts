@@ -9,7 +9,8 @@ import { createRegistry, metricsListenerOf, serveMetrics } from '../lib/metrics.
 import { connectNats, countMoves } from '../lib/nats/connection.ts';
 import { version } from '../lib/version.ts';
 import { startGateway, stopDeadlineMs } from './gateway.ts';
-import { issuersOf, settings } from './configuration/settings.ts';
+import { issuersOf } from './configuration/issuers.ts';
+import { settings } from './configuration/settings.ts';
 import { limits } from '../schemas/limits.ts';
 
 const log = createLog('gateway', logLevelOf(process.env));

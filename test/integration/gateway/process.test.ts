@@ -7,13 +7,10 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import { join } from 'node:path';
-import { writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import t, { type Test } from 'tap';
 import { repositoryRoot } from '../../../dev/paths.ts';
-import { issuersOf, settings, trustedProxies } from '../../../gateway/configuration/settings.ts';
 import { sleep } from '../../../lib/backoff.ts';
-import { readSettings } from '../../../lib/config.ts';
 import { promtoolFindings } from '../../support/promtool.ts';
 import { engines, okData, memoryOwner, serveOwner } from '../../gateway/support.ts';
 import { environmentOf, startGround, untilReady, type Environment } from './support.ts';
@@ -230,50 +227,4 @@ t.test('a configuration that is wrong is refused, all of its faults named', asyn
   t.equal(running.exited, 1);
   const faults = running.lines.filter(({ event }) => event === 'configuration').map(({ fault }) => fault);
   t.same(faults, ['HTTP_PORT must be integer 0–65535', 'HTTP_ENGINE must be uws or node']);
-});
-
-t.test('issuers and proxies', async (t) => {
-  const folder = t.testdir();
-  const read = (env: Environment) => issuersOf(readSettings(settings, env));
-  const single = { AUTH_ISSUER: 'i', AUTH_AUDIENCE: 'a' };
-  t.match(read({ ...single, AUTH_JWKS_URL: 'https://x/jwks', AUTH_TENANT_CLAIM: 'org' }), [
-    {
-      issuer: 'i',
-      audience: 'a',
-      algorithms: ['EdDSA', 'ES256', 'RS256'],
-      tenantClaim: 'org',
-      source: { kind: 'url' },
-    },
-  ]);
-  t.match(read({ ...single, AUTH_JWKS_FILE: '/x', AUTH_ALGORITHMS: 'ES256' }), [{ algorithms: ['ES256'] }]);
-  t.throws(() => read({}), /AUTH_ISSUERS_FILE, or AUTH_ISSUER/);
-  t.throws(() => read(single), /either a JWKS URL or a JWKS file/);
-  t.throws(() => read({ ...single, AUTH_JWKS_URL: 'https://x', AUTH_JWKS_FILE: '/x' }), /either/);
-  t.throws(() => read({ ...single, AUTH_JWKS_FILE: '/x', AUTH_ALGORITHMS: 'HS256' }), /must be of EdDSA/);
-  const file = join(folder, 'issuers.json');
-  const entry = { issuer: 'i', audience: 'a', algorithms: ['EdDSA'], jwks_file: '/x' };
-  const write = (content: unknown): Environment => {
-    writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content));
-    return { AUTH_ISSUERS_FILE: file };
-  };
-  t.match(read(write([entry])), [{ issuer: 'i', tenantClaim: 'tenant_id', tenants: ['*'], operators: true }]);
-  const other = { ...entry, issuer: 'j', tenant_claim: 'org', tenants: ['a', 'b-*'], operators: false };
-  t.match(read(write([{ ...entry, tenants: ['*'], operators: true }, other])), [
-    { issuer: 'i', tenants: ['*'], operators: true },
-    { issuer: 'j', tenantClaim: 'org', tenants: ['a', 'b-*'], operators: false },
-  ]);
-  t.throws(() => read(write([entry, other])), /of several issuers each must say.*i does not/);
-  for (const tenants of [['*a'], ['a*b'], ['a.b'], ['']])
-    t.throws(() => read(write([{ ...entry, tenants }])), /tenants/);
-  t.throws(() => read(write('{')), /AUTH_ISSUERS_FILE/);
-  t.throws(() => read(write([])), /AUTH_ISSUERS_FILE/);
-  t.throws(() => read(write([other, other])), /two entries/);
-  t.throws(() => read(write([{ ...entry, algorithms: ['none'] }])), /AUTH_ISSUERS_FILE/);
-  t.throws(() => read({ AUTH_ISSUERS_FILE: join(folder, 'nope') }), /cannot be read/);
-
-  const proxies = trustedProxies(['10.0.0.0/8', '192.0.2.1', 'fd00::/8']);
-  t.ok(proxies.check('10.1.2.3') && proxies.check('192.0.2.1') && proxies.check('fd00::1', 'ipv6'));
-  t.notOk(proxies.check('192.0.2.2'));
-  for (const wrong of ['10.0.0.0/33', 'x', '10.0.0.0/x', 'fd00::/129'])
-    t.throws(() => trustedProxies([wrong]), /is no network/);
 });

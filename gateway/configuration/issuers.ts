@@ -1,0 +1,105 @@
+/** The token issuers that a gateway trusts: one from settings, or several from a file. */
+import Type, { type Static } from 'typebox';
+import { ConfigurationError, httpUrlForm, isHttpUrl, readSettingFile } from '../../lib/config.ts';
+import { DecodeError, decoder } from '../../lib/decode.ts';
+import { algorithms, type Algorithm, type Issuer } from '../auth/claims.ts';
+import type { KeySource } from '../auth/keys.ts';
+
+export const defaultTenantClaim = 'tenant_id';
+
+export interface IssuerSetting extends Issuer {
+  readonly source: KeySource;
+}
+
+const IssuerEntry = Type.Object(
+  {
+    issuer: Type.String({ minLength: 1 }),
+    audience: Type.String({ minLength: 1 }),
+    algorithms: Type.Array(Type.Enum([...algorithms]), { minItems: 1 }),
+    jwks_url: Type.Optional(Type.String()),
+    jwks_file: Type.Optional(Type.String({ minLength: 1 })),
+    tenant_claim: Type.Optional(Type.String({ minLength: 1 })),
+    tenants: Type.Optional(Type.Array(Type.String({ pattern: '^(?:[A-Za-z0-9_-]{1,64}|[A-Za-z0-9_-]{0,64}\\*)$' }))),
+    operators: Type.Optional(Type.Boolean()),
+  },
+  { additionalProperties: false },
+);
+type IssuerEntry = Static<typeof IssuerEntry>;
+const decodeIssuers = decoder(Type.Array(IssuerEntry, { minItems: 1 }));
+
+function issuerSetting(entry: IssuerEntry, from: string): IssuerSetting {
+  const { jwks_url: url, jwks_file: path } = entry;
+  if ((url === undefined) === (path === undefined)) {
+    throw new ConfigurationError([`${from}: ${entry.issuer} needs either a JWKS URL or a JWKS file`]);
+  }
+  if (url !== undefined && !isHttpUrl(url)) {
+    throw new ConfigurationError([`${from}: the JWKS URL of ${entry.issuer} must be ${httpUrlForm}`]);
+  }
+  return {
+    issuer: entry.issuer,
+    audience: entry.audience,
+    algorithms: entry.algorithms,
+    tenantClaim: entry.tenant_claim ?? defaultTenantClaim,
+    tenants: entry.tenants ?? ['*'],
+    operators: entry.operators ?? true,
+    source: url === undefined ? { kind: 'file', path: path ?? '' } : { kind: 'url', url },
+  };
+}
+
+function entriesOfFile(path: string): IssuerEntry[] {
+  const content = readSettingFile('AUTH_ISSUERS_FILE', path);
+  try {
+    return decodeIssuers(Buffer.from(content));
+  } catch (error) {
+    if (error instanceof DecodeError) throw new ConfigurationError([`AUTH_ISSUERS_FILE: ${error.message}`]);
+    throw error;
+  }
+}
+
+function issuersOfFile(path: string): IssuerSetting[] {
+  const entries = entriesOfFile(path);
+  const open = entries.find(({ tenants, operators }) => tenants === undefined || operators === undefined);
+  if (entries.length > 1 && open !== undefined) {
+    throw new ConfigurationError([
+      `AUTH_ISSUERS_FILE: with several issuers, each entry needs "tenants" (["*"] for all) and "operators" (true or false); ${open.issuer} lacks one`,
+    ]);
+  }
+  if (new Set(entries.map(({ issuer }) => issuer)).size < entries.length) {
+    throw new ConfigurationError(['AUTH_ISSUERS_FILE: two entries have the same issuer; keep one']);
+  }
+  return entries.map((entry) => issuerSetting(entry, 'AUTH_ISSUERS_FILE'));
+}
+
+/** Not `GatewayConfiguration`: the table of settings takes its defaults from here. */
+interface IssuerSettings {
+  readonly AUTH_ISSUERS_FILE: string | undefined;
+  readonly AUTH_ISSUER: string | undefined;
+  readonly AUTH_AUDIENCE: string | undefined;
+  readonly AUTH_JWKS_URL: string | undefined;
+  readonly AUTH_JWKS_FILE: string | undefined;
+  readonly AUTH_ALGORITHMS: readonly string[];
+  readonly AUTH_TENANT_CLAIM: string;
+}
+
+/** @throws ConfigurationError */
+export function issuersOf(configuration: IssuerSettings): IssuerSetting[] {
+  const { AUTH_ISSUERS_FILE: file, AUTH_ISSUER: issuer, AUTH_AUDIENCE: audience } = configuration;
+  if (file !== undefined) return issuersOfFile(file);
+  if (issuer === undefined || audience === undefined) {
+    throw new ConfigurationError(['set AUTH_ISSUERS_FILE, or AUTH_ISSUER and AUTH_AUDIENCE']);
+  }
+  const given = configuration.AUTH_ALGORITHMS.map((name) => algorithms.find((known) => known === name));
+  if (given.length === 0 || given.includes(undefined)) {
+    throw new ConfigurationError([`AUTH_ALGORITHMS must list one or more of ${algorithms.join(', ')}`]);
+  }
+  const { AUTH_JWKS_URL: url, AUTH_JWKS_FILE: path, AUTH_TENANT_CLAIM: claim } = configuration;
+  const entry = {
+    issuer,
+    audience,
+    algorithms: given as Algorithm[],
+    tenant_claim: claim,
+    ...(url === undefined ? {} : { jwks_url: url }),
+    ...(path === undefined ? {} : { jwks_file: path }),
+  };
+  return [issuerSetting(entry, 'AUTH_ISSUER')];
+}
