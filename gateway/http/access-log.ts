@@ -1,0 +1,71 @@
+/** The log line of each request: which route, who called it, with which outcome. */
+import type { Fields, Log } from '../../lib/log.ts';
+import type { Identity } from '../auth/claims.ts';
+import type { Admission } from '../auth/gate.ts';
+import { shortHash } from '../auth/verifier.ts';
+import type { TokenGrant } from './call.ts';
+import type { Exchange } from './engine/engine.ts';
+
+/** Who made a request with credentials. */
+export type Caller = Exclude<Admission, { readonly kind: 'refused' }>;
+
+export const tenantOfCaller = (caller: Caller) =>
+  caller.kind === 'admitted' ? caller.identity.tenant : caller.grant.tenant;
+
+export interface Finished {
+  readonly requestId: string;
+  readonly route: string;
+  readonly caller: Caller | undefined;
+  readonly status: number;
+  readonly ms: number;
+  /** Of the client, as proxies report it. */
+  readonly address: string;
+  readonly streamed: boolean;
+}
+
+export class AccessLog {
+  readonly #log: Log;
+  /** A verified token is cached, so its caller's fields are written as JSON once for many lines. */
+  readonly #logs = new WeakMap<Identity | TokenGrant, Log>();
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  write({ head, aborted }: Exchange, { requestId, route, caller, status, ms, address, streamed }: Finished): void {
+    this.#logOf(caller).info('request', {
+      requestId,
+      method: head.method,
+      route,
+      status,
+      ms: Math.round(ms * 100) / 100,
+      address,
+      streamed: streamed || undefined,
+      aborted: aborted || undefined,
+    });
+  }
+
+  #logOf(caller: Caller | undefined): Log {
+    if (caller === undefined) return this.#log;
+    const who = caller.kind === 'admitted' ? caller.identity : caller.grant;
+    const known = this.#logs.get(who);
+    if (known !== undefined) return known;
+    const own = this.#log.child(callerFields(caller));
+    this.#logs.set(who, own);
+    return own;
+  }
+}
+
+/** The caller and the name of its token; never the token itself. */
+function callerFields(caller: Caller): Fields {
+  switch (caller.kind) {
+    case 'admitted': {
+      const { tenant, subject, tokenName } = caller.identity;
+      return { tenant, subject, token: tokenName };
+    }
+    case 'granted': {
+      const { tenant, peer, tokenHash } = caller.grant;
+      return { tenant, peer, token: shortHash(tokenHash) };
+    }
+  }
+}
