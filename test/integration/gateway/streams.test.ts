@@ -6,40 +6,15 @@ import { jetstream, type JetStreamClient } from '@nats-io/jetstream';
 import { connect } from 'node:net';
 import t, { type Test } from 'tap';
 import { v7 as uuidv7 } from 'uuid';
-import { judgeWait } from '../../../gateway/streams/handlers.ts';
-import { entriesAbove, newestOf } from '../../../gateway/streams/logs.ts';
-import {
-  beginning,
-  followedBy,
-  parseFrameId,
-  unseen,
-  withRecent,
-  type PlacedEvent,
-} from '../../../gateway/streams/events.ts';
-import { encodeFrame } from '../../../gateway/streams/sse.ts';
 import type { Container } from '../../../schemas/api/container.ts';
 import { compareEvents, type Event } from '../../../schemas/api/event.ts';
 import type { ContainerId, HostKey, TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { LogEntry } from '../../../schemas/api/log.ts';
 import { subjects } from '../../../schemas/wire/subjects.ts';
-import { Registry } from 'prom-client';
-import { createMeters } from '../../../gateway/metrics.ts';
-import { Seats } from '../../../gateway/http/seats.ts';
-import { StreamHost } from '../../../gateway/streams/host.ts';
 import { sleep } from '../../../lib/backoff.ts';
-import { systemClock } from '../../../lib/clock.ts';
 import type { TestIssuer } from '../../gateway/tokens.ts';
-import {
-  engines,
-  okData,
-  memoryOwner,
-  quietLog,
-  refusal,
-  serveOwner,
-  statusEvent,
-  statusView,
-} from '../../gateway/support.ts';
+import { engines, okData, memoryOwner, refusal, serveOwner, statusEvent, statusView } from '../../gateway/support.ts';
 import { runGateway, startGround } from './support.ts';
 import { until } from '../../support/until.ts';
 
@@ -478,100 +453,4 @@ t.test('an address has as many streams as the operator says', async (t) => {
   t.match(await refused.json(), { error: 'rate_limited', message: /^your address has/ });
   first.leave();
   await until('room again', async () => (await open('office-3')).response.status === 200);
-});
-
-const neverCalled = (): Promise<never> => Promise.reject(new Error('there was no place'));
-
-t.test('a gateway whose places for streams are all taken is unavailable: that is nobody’s own limit', async (t) => {
-  let rateLimited = 0;
-  const meters = { ...createMeters(new Registry()), rateLimited: () => void rateLimited++ };
-  const host = new StreamHost({
-    places: new Seats({ inAll: 1, perClient: 1, perTenant: 1 }),
-    listen: () => () => {},
-    clock: systemClock,
-    log: quietLog,
-    meters,
-    stillGood: () => true,
-    polls: { streamMs: 1, waitMs: 1 },
-  });
-  const guest = { tenant: acme, client: '192.0.2.1', route: 'event.list', leaveSeat: () => {} };
-  const done = await host.withPlace(guest, () => host.withPlace({ ...guest, client: '192.0.2.2' }, neverCalled));
-  t.match(done, { code: 'unavailable', retryAfterSeconds: 5 });
-  t.equal(rateLimited, 0);
-  t.equal(await host.withPlace(guest, async () => Promise.resolve('streamed')), 'streamed', 'the place is free again');
-});
-
-t.test('pure parts', async (t) => {
-  t.equal(encodeFrame({ id: '7', event: 'log', data: '{}' }), 'id: 7\nevent: log\ndata: {}\n\n');
-  t.same(
-    newestOf([entry(3), entry(1), entry(2), entry(3)], 2).map(({ seq }) => seq),
-    [2, 3],
-  );
-  const message = (lines: unknown) => ({
-    subject: 'host.h1.log.t.c',
-    sequence: 1,
-    operation: '',
-    data: Buffer.from(JSON.stringify({ v: 1, lines })),
-  });
-  let malformed = 0;
-  const above = entriesAbove(
-    [message([entry(1), entry(2)]), message('x'), message([entry(2), entry(4)])],
-    1,
-    () => malformed++,
-  );
-  t.same(
-    above.entries.map(({ seq }) => seq),
-    [2, 4],
-  );
-  t.same([above.lastSeq, malformed], [4, 1]);
-
-  const place = (id: string): PlacedEvent => ({ seq: 1, event: statusEvent(id, uuidv7() as ContainerId) });
-  const first = unseen(['0-1-0', '0-1-1', '0-1-0', 'x', '0-2-0'].map(place), beginning);
-  t.same(
-    first.events.map((placed) => placed.event.id),
-    ['0-1-0', '0-1-1', '0-2-0'],
-  );
-  t.same(
-    unseen(['0-1-0', '0-2-0', '0-2-1'].map(place), first.position).events.map((one) => one.event.id),
-    ['0-2-1'],
-  );
-
-  const ids = ({ events }: { readonly events: readonly PlacedEvent[] }): string[] =>
-    events.map(({ event }) => event.id);
-  const known = ['0-2-0', '0-3-0', '0-10-0'].map((id) => place(id).event);
-  const page = { events: first.events, position: { next: 8, given: '0-2-0' }, more: false };
-  t.same(ids(withRecent(page, known, 3)), ['0-2-0', '0-3-0', '0-10-0']);
-  t.same(withRecent(page, known, 3).position, { next: 8, given: '0-10-0' });
-  t.same(withRecent({ ...page, events: [], position: beginning }, [], 3).position, beginning);
-  const beyond = followedBy(page, { events: known, more: true });
-  t.same(ids(beyond), [...ids(first), '0-3-0', '0-10-0']);
-  t.match(beyond, { more: true, position: { next: 8, given: '0-10-0' } });
-  t.same(
-    followedBy({ ...page, more: true }, { events: known, more: false }),
-    { ...page, more: true },
-    'not before its turn',
-  );
-
-  t.same(parseFrameId('12.0-3-4'), { seq: 12, eventId: '0-3-4' });
-  for (const text of ['', '12', 'x.0-3-4', '12.0-3', '12.0-3-4 ', `${'9'.repeat(16)}.0-3-4`])
-    t.equal(parseFrameId(text), undefined);
-});
-
-t.test('what a look means to who waits', async (t) => {
-  const view = statusView('i', 'pending') as never;
-  const is = (status: string) => okData(statusView('i', status));
-  const told = (wanted: string, outcome: ReturnType<typeof refusal>, last?: never): string => {
-    const step = judgeWait(wanted, outcome, last);
-    return step.kind === 'wait' ? 'wait' : step.outcome.code;
-  };
-  t.equal(told('running', is('running')), 'ok');
-  t.equal(told('running', is('pending')), 'wait');
-  t.equal(told('running', is('failed')), 'wait', 'a start may still make it run');
-  t.equal(told('running', is('removing')), 'conflict');
-  t.equal(told('removing', is('removing')), 'ok');
-  t.equal(told('removed', is('removing')), 'wait');
-  t.equal(told('removed', refusal('not_found')), 'not_found', 'never was, for all we know');
-  t.equal(told('removed', refusal('not_found'), view), 'ok');
-  t.equal(told('running', refusal('not_found'), view), 'not_found');
-  t.equal(told('running', refusal('unavailable'), view), 'wait');
 });

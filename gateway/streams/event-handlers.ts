@@ -1,0 +1,150 @@
+/** `GET /:id/events` and `GET /events`: the newest events, or a stream of them. */
+import type { Event } from '../../schemas/api/event.ts';
+import type { ContainerId } from '../../schemas/ids.ts';
+import { limits } from '../../schemas/limits.ts';
+import type { RecentAsk } from '../../schemas/wire/asks.ts';
+import { subjects } from '../../schemas/wire/subjects.ts';
+import type { LaneKind } from '../../lib/rpc/partition-client.ts';
+import { decodeAnswer } from '../../lib/rpc/decode.ts';
+import {
+  containerOf,
+  succeeded,
+  tenantOf,
+  type Call,
+  type Handled,
+  type Handler,
+  type Services,
+} from '../http/call.ts';
+import {
+  followedBy,
+  frameIdOf,
+  parseFrameId,
+  withRecent,
+  type EventPage,
+  type EventPosition,
+  type FrameId,
+} from './events.ts';
+import type { Showing } from './host.ts';
+import { AskError, follow, readNow, traceOf, wantsList } from './requests.ts';
+
+/** The events that one request is about: of one container, or of all of the tenant's. */
+class EventSource {
+  readonly #services: Services;
+  readonly #call: Call;
+  readonly #container: ContainerId | null;
+
+  constructor(services: Services, call: Call, container: ContainerId | null) {
+    this.#services = services;
+    this.#call = call;
+    this.#container = container;
+  }
+
+  subject(): string {
+    const tenant = tenantOf(this.#call);
+    return this.#container === null ? subjects.eventsOfTenant(tenant) : subjects.event(tenant, this.#container);
+  }
+
+  /** Asks the owner first, then reads the stream: see streams/events.ts. */
+  async newest(kind: LaneKind, limit: number, deadlineMs: number): Promise<EventPage> {
+    const recent = await this.#newestRecent(kind, limit, deadlineMs);
+    return withRecent(await this.#services.events.newest(this.subject(), limit), recent, limit);
+  }
+
+  /** Events that the owner knows and the stream may not show yet. */
+  async recent(kind: LaneKind, from: RecentAsk['from'], limit: number, deadlineMs: number) {
+    const question = {
+      type: 'event.recent',
+      tenant: tenantOf(this.#call),
+      container: this.#container,
+      from,
+      limit,
+      rid: this.#call.requestId,
+    } as const;
+    const outcome = await this.#services.ask(kind, question, deadlineMs);
+    if (!succeeded(outcome)) throw new AskError(outcome);
+    return decodeAnswer('event.recent', outcome.body).data;
+  }
+
+  async #newestRecent(kind: LaneKind, limit: number, deadlineMs: number): Promise<readonly Event[]> {
+    let events: readonly Event[] = [];
+    for (;;) {
+      const page = await this.recent(kind, { before: events[0]?.id ?? null }, limit - events.length, deadlineMs);
+      events = [...page.events, ...events];
+      if (!page.more || page.events.length === 0 || events.length >= limit) return events;
+    }
+  }
+}
+
+/** Where a follower is: at the newest, behind a frame that the client names, or behind a page. */
+type Place =
+  | { readonly kind: 'newest' }
+  | { readonly kind: 'frame'; readonly frame: FrameId }
+  | { readonly kind: 'position'; readonly position: EventPosition };
+
+function firstPlace({ exchange }: Call): Place {
+  const { lastEventId } = exchange.head.headers;
+  const frame = lastEventId === undefined ? undefined : parseFrameId(lastEventId);
+  return frame === undefined ? { kind: 'newest' } : { kind: 'frame', frame };
+}
+
+/** One client that follows events. */
+class EventFollower {
+  readonly #services: Services;
+  readonly #source: EventSource;
+  readonly #limit: number;
+  #place: Place;
+
+  constructor(services: Services, source: EventSource, call: Call, limit: number) {
+    this.#services = services;
+    this.#source = source;
+    this.#limit = limit;
+    this.#place = firstPlace(call);
+  }
+
+  async show(): Promise<Showing> {
+    const page = await this.#read(this.#services.clock.monotonicMs() + limits.watchAskMs);
+    this.#place = { kind: 'position', position: page.position };
+    const frames = page.events.map((placed) => ({
+      id: frameIdOf(placed),
+      event: 'event',
+      data: JSON.stringify(placed.event),
+    }));
+    return { frames, more: page.more, ended: false };
+  }
+
+  async #read(deadlineMs: number): Promise<EventPage> {
+    const place = this.#place;
+    if (place.kind === 'newest') return this.#source.newest('watch', this.#limit, deadlineMs);
+    const given = place.kind === 'frame' ? place.frame.eventId : place.position.given;
+    // The owner first: see streams/events.ts.
+    const recent = await this.#source.recent('watch', { after: given ?? '' }, limits.eventsMax, deadlineMs);
+    const subject = this.#source.subject();
+    const { events } = this.#services;
+    const position = place.kind === 'frame' ? await events.positionAfter(subject, place.frame, recent) : place.position;
+    // Kept where the next read fails: the frame's place is looked up once.
+    this.#place = { kind: 'position', position };
+    return followedBy(await events.after(subject, position), recent);
+  }
+}
+
+async function eventsOf(services: Services, call: Call, container: ContainerId | null): Promise<Handled> {
+  const limit = Number(call.query['limit']);
+  const source = new EventSource(services, call, container);
+  if (wantsList(call)) {
+    return readNow(services, call, async () => {
+      const { events } = await source.newest('read', limit, call.deadlineMs);
+      return events.map(({ event }) => event);
+    });
+  }
+  const follower = new EventFollower(services, source, call, limit);
+  return follow(services, call, source.subject(), () => follower.show());
+}
+
+export function eventHandlers(services: Services) {
+  const ofContainer: Handler = async (call) => {
+    const traced = await traceOf(services, call, 'read', call.deadlineMs);
+    return traced.ok ? eventsOf(services, call, containerOf(call)) : traced.outcome;
+  };
+  const ofTenant: Handler = (call) => eventsOf(services, call, null);
+  return { 'container.events': ofContainer, 'event.list': ofTenant };
+}

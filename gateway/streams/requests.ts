@@ -1,0 +1,71 @@
+/** What the handlers of logs, events and waits share. */
+import type { ContainerTrace } from '../../schemas/wire/answers.ts';
+import type { LaneKind, Outcome } from '../../lib/rpc/partition-client.ts';
+import { decodeAnswer } from '../../lib/rpc/decode.ts';
+import { containerOf, succeeded, tenantOf, type Call, type Handled, type Services } from '../http/call.ts';
+import { failure, ok } from '../http/respond.ts';
+import type { Guest, Showing } from './host.ts';
+
+/** The owner refused or failed; its outcome is the answer to the request. */
+export class AskError extends Error {
+  override readonly name = 'AskError';
+  readonly outcome: Outcome;
+
+  constructor(outcome: Outcome) {
+    super(`the owner answered ${outcome.code}`);
+    this.outcome = outcome;
+  }
+}
+
+export type Traced =
+  { readonly ok: true; readonly trace: ContainerTrace } | { readonly ok: false; readonly outcome: Outcome };
+
+/** Where the container has run, and whether it is gone; the owner checks the tenant (A6). */
+export async function traceOf(services: Services, call: Call, kind: LaneKind, deadlineMs: number): Promise<Traced> {
+  const question = {
+    type: 'container.trace',
+    tenant: tenantOf(call),
+    id: containerOf(call),
+    rid: call.requestId,
+  } as const;
+  const outcome = await services.ask(kind, question, deadlineMs);
+  if (!succeeded(outcome)) return { ok: false, outcome };
+  return { ok: true, trace: decodeAnswer('container.trace', outcome.body).data };
+}
+
+/** Whether the request wants a list now, and no stream. */
+export const wantsList = ({ query, exchange }: Call): boolean =>
+  query['follow'] !== true || exchange.head.method === 'HEAD';
+
+/** A list read from a stream; 503 while the stream's server or an owner is away. */
+export async function readNow(services: Services, call: Call, read: () => Promise<unknown>): Promise<Handled> {
+  try {
+    return ok(await read());
+  } catch (error) {
+    if (error instanceof AskError) return error.outcome;
+    services.log.warn('stream_unreadable', { requestId: call.requestId, error });
+    return failure('unavailable');
+  }
+}
+
+/** Streams in one of the tenant's places. `show` runs once the stream has its place. */
+export async function follow(
+  { streams }: Services,
+  call: Call,
+  doorbell: string,
+  show: () => Promise<Showing>,
+): Promise<Handled> {
+  const { identity } = call;
+  if (identity === undefined) return failure('unauthenticated');
+  return streams.withPlace<Handled>(guestOf(call), async () => {
+    await streams.follow({ exchange: call.exchange, requestId: call.requestId, identity, doorbell, show });
+    return 'streamed';
+  });
+}
+
+export const guestOf = (call: Call): Guest => ({
+  tenant: tenantOf(call),
+  client: call.client,
+  route: call.route,
+  leaveSeat: call.leaveSeat,
+});

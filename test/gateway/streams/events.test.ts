@@ -1,0 +1,46 @@
+import t from 'tap';
+import { v7 as uuidv7 } from 'uuid';
+import {
+  beginning,
+  followedBy,
+  parseFrameId,
+  unseen,
+  withRecent,
+  type PlacedEvent,
+} from '../../../gateway/streams/events.ts';
+import type { ContainerId } from '../../../schemas/ids.ts';
+import { statusEvent } from '../support.ts';
+
+const place = (id: string): PlacedEvent => ({ seq: 1, event: statusEvent(id, uuidv7() as ContainerId) });
+const ids = ({ events }: { readonly events: readonly PlacedEvent[] }): string[] => events.map(({ event }) => event.id);
+const first = unseen(['0-1-0', '0-1-1', '0-1-0', 'x', '0-2-0'].map(place), beginning);
+const known = ['0-2-0', '0-3-0', '0-10-0'].map((id) => place(id).event);
+const page = { events: first.events, position: { next: 8, given: '0-2-0' }, more: false };
+
+t.test('an event that is published twice is given once', (t) => {
+  t.same(ids(first), ['0-1-0', '0-1-1', '0-2-0']);
+  t.same(ids(unseen(['0-1-0', '0-2-0', '0-2-1'].map(place), first.position)), ['0-2-1']);
+  t.end();
+});
+
+t.test('the owner’s events follow those of the stream, each once', (t) => {
+  t.same(ids(withRecent(page, known, 3)), ['0-2-0', '0-3-0', '0-10-0']);
+  t.same(withRecent(page, known, 3).position, { next: 8, given: '0-10-0' });
+  t.same(withRecent({ ...page, events: [], position: beginning }, [], 3).position, beginning);
+  const beyond = followedBy(page, { events: known, more: true });
+  t.same(ids(beyond), [...ids(first), '0-3-0', '0-10-0']);
+  t.match(beyond, { more: true, position: { next: 8, given: '0-10-0' } });
+  t.same(
+    followedBy({ ...page, more: true }, { events: known, more: false }),
+    { ...page, more: true },
+    'not before its turn',
+  );
+  t.end();
+});
+
+t.test('`Last-Event-ID` names a position and an event; other texts are ignored', (t) => {
+  t.same(parseFrameId('12.0-3-4'), { seq: 12, eventId: '0-3-4' });
+  for (const text of ['', '12', 'x.0-3-4', '12.0-3', '12.0-3-4 ', `${'9'.repeat(16)}.0-3-4`])
+    t.equal(parseFrameId(text), undefined);
+  t.end();
+});

@@ -1,0 +1,43 @@
+import { Registry } from 'prom-client';
+import t from 'tap';
+import { Seats } from '../../../gateway/http/seats.ts';
+import { createMeters } from '../../../gateway/metrics.ts';
+import { Doorbell, StreamHost } from '../../../gateway/streams/host.ts';
+import { systemClock } from '../../../lib/clock.ts';
+import type { TenantId } from '../../../schemas/ids.ts';
+import { quietLog } from '../support.ts';
+
+const acme = 'acme' as TenantId;
+const neverCalled = (): Promise<never> => Promise.reject(new Error('there was no place'));
+
+t.test('without a free place the gateway is unavailable, and counts against no tenant or address', async (t) => {
+  let rateLimited = 0;
+  const meters = { ...createMeters(new Registry()), rateLimited: () => void rateLimited++ };
+  const host = new StreamHost({
+    places: new Seats({ inAll: 1, perClient: 1, perTenant: 1 }),
+    listen: () => () => {},
+    clock: systemClock,
+    log: quietLog,
+    meters,
+    stillGood: () => true,
+    polls: { streamMs: 1, waitMs: 1 },
+  });
+  const guest = { tenant: acme, client: '192.0.2.1', route: 'event.list', leaveSeat: () => {} };
+  const done = await host.withPlace(guest, () => host.withPlace({ ...guest, client: '192.0.2.2' }, neverCalled));
+  t.match(done, { code: 'unavailable', retryAfterSeconds: 5 });
+  t.equal(rateLimited, 0);
+  t.equal(await host.withPlace(guest, async () => Promise.resolve('streamed')), 'streamed', 'the place is free again');
+});
+
+t.test('a ring without a waiter is kept for the next wait; a hush forgets it', async (t) => {
+  const doorbell = new Doorbell();
+  doorbell.ring();
+  t.equal(await doorbell.wait(0), true);
+  t.equal(await doorbell.wait(0), false);
+  doorbell.ring();
+  doorbell.hush();
+  t.equal(await doorbell.wait(0), false);
+  const waiting = doorbell.wait(60_000);
+  doorbell.ring();
+  t.equal(await waiting, true);
+});
