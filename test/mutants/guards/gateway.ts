@@ -81,7 +81,7 @@ export const gatewayMutants: readonly Mutant[] = [
   {
     name: 'connection kept after a stream with chunks',
     guard: 'Nothing runs behind a request that is not whole, also where a stream answers it (docs/security.md)',
-    file: 'gateway/http/engine/uws.ts',
+    file: 'gateway/http/engine/uws-exchange.ts',
     changes: [{ in: 'UwsExchange.stream.end', never: "ending === 'ended'" }],
     killedBy: 'test/integration/gateway/http.test.ts',
   },
@@ -102,7 +102,7 @@ export const gatewayMutants: readonly Mutant[] = [
     name: 'reply waits for a body without end',
     guard: 'A reply does not wait for a body that does not come (docs/security.md)',
     file: 'gateway/http/engine/body.ts',
-    changes: [{ in: 'Body.isOver', omit: 'nowMs - this.#drainedFromMs >= limits.bodyDrainMs' }],
+    changes: [{ in: 'Body.isOver', omit: 'nowMs - state.fromMs >= limits.bodyDrainMs' }],
     killedBy: 'test/integration/gateway/http.test.ts',
   },
   {

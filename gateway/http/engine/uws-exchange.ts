@@ -1,0 +1,179 @@
+/** One request on uWebSockets.js: its reply or its stream. The rules are in uws.ts. */
+import { STATUS_CODES } from 'node:http';
+import type { HttpResponse } from 'uWebSockets.js';
+import { limits } from '../../../schemas/limits.ts';
+import type { Body, BodyResult } from './body.ts';
+import { isBodiless, type Exchange, type Reply, type RequestHead, type Sink } from './engine.ts';
+import { safeHeaderValue } from './guard.ts';
+
+const statusLines = new Map(Object.entries(STATUS_CODES).map(([code, text]) => [Number(code), `${code} ${text}`]));
+
+/** What happens to a connection after a reply. */
+type Ending = 'kept' | 'ended';
+
+export class UwsExchange implements Exchange {
+  readonly head: RequestHead;
+  readonly body: Body;
+  aborted = false;
+  readonly #response: HttpResponse;
+  readonly #isLast: boolean;
+  readonly #keepAliveRefused: () => boolean;
+  readonly #onFinished: () => void;
+  #onAborted: (() => void) | undefined;
+  #onReplied: (() => void) | undefined;
+  #isFinished = false;
+
+  constructor(
+    response: HttpResponse,
+    request: { readonly head: RequestHead; readonly body: Body; readonly isLast: boolean },
+    server: { readonly keepAliveRefused: () => boolean; readonly onFinished: () => void },
+  ) {
+    this.#response = response;
+    this.head = request.head;
+    this.body = request.body;
+    this.#isLast = request.isLast;
+    this.#keepAliveRefused = server.keepAliveRefused;
+    this.#onFinished = server.onFinished;
+  }
+
+  /** uWS calls this for a connection that a reply has ended, too. */
+  abort(): void {
+    if (this.#isFinished) return;
+    this.aborted = true;
+    this.body.abort();
+    this.#onAborted?.();
+    this.#finish();
+  }
+
+  #finish(): void {
+    this.#isFinished = true;
+    this.#onFinished();
+    this.#onReplied?.();
+  }
+
+  whenFinished(listener: () => void): void {
+    if (this.#isFinished) listener();
+    else this.#onReplied = listener;
+  }
+
+  get bodyBytes(): number | undefined {
+    return this.body.declaredBytes;
+  }
+
+  expectBody(maxBytes: number, client: string): void {
+    this.body.expect(maxBytes, client);
+  }
+
+  claimBody(tenant: string): void {
+    this.body.claim(tenant);
+  }
+
+  readBody(done: (body: BodyResult) => void): void {
+    this.body.whenKnown(done);
+  }
+
+  reply(reply: Reply): void {
+    this.body.discard();
+    // By then the engine has read what came in the same packet as the headers.
+    if (!this.body.ended()) setImmediate(() => this.body.drain());
+    this.body.whenEnded(() => {
+      // After an answer in this callback, the engine would run what follows in the same packet before
+      // it closes the connection. While a request is unanswered, such bytes end the connection.
+      if (this.#isLast || !this.body.whole()) setImmediate(() => this.#corked(reply));
+      else this.#corked(reply);
+    });
+  }
+
+  #corked(reply: Reply): void {
+    if (!this.aborted) this.#response.cork(() => this.#send(reply));
+  }
+
+  #send(reply: Reply): void {
+    const response = this.#response;
+    const ending: Ending = this.#isLast || this.#keepAliveRefused() || !this.body.whole() ? 'ended' : 'kept';
+    this.#writeHead(reply);
+    if (isBodiless(reply) || this.head.method === 'HEAD') {
+      this.#sendNoBody(reply, ending);
+    } else if (ending === 'ended' || reply.body.length < limits.replyWholeBytes) {
+      response.end(reply.body, ending === 'ended');
+    } else {
+      this.#sendLarge(typeof reply.body === 'string' ? Buffer.from(reply.body) : reply.body);
+      return;
+    }
+    this.#finish();
+  }
+
+  /**
+   * With a length, `endWithoutBody` waits for that many bytes and closes the connection at the next
+   * request; with `undefined` it writes a wrong length. So Content-Length of HEAD is a header of
+   * ours, and the call gets no argument.
+   */
+  #sendNoBody(reply: Reply, ending: Ending): void {
+    const response = this.#response;
+    if (ending === 'ended') {
+      response.endWithoutBody(isBodiless(reply) ? 0 : Buffer.byteLength(reply.body), true);
+      return;
+    }
+    if (!isBodiless(reply)) response.writeHeader('Content-Length', String(Buffer.byteLength(reply.body)));
+    response.endWithoutBody();
+  }
+
+  #sendLarge(bytes: Uint8Array): void {
+    const response = this.#response;
+    const [, done] = response.tryEnd(bytes, bytes.byteLength);
+    if (done) {
+      this.#finish();
+      return;
+    }
+    response.onWritable((offset) => {
+      const [taken, whole] = response.tryEnd(bytes.subarray(offset), bytes.byteLength);
+      if (whole) this.#finish();
+      return taken;
+    });
+  }
+
+  stream(reply: Omit<Reply, 'body'>): Sink {
+    this.body.discard();
+    const response = this.#response;
+    let ended = false;
+    response.cork(() => {
+      this.#writeHead(reply);
+    });
+    return {
+      write: (chunk) => {
+        if (ended || this.aborted) return true;
+        let room = true;
+        response.cork(() => {
+          room = response.write(chunk);
+        });
+        return room;
+      },
+      onDrain: (listener) =>
+        void response.onWritable(() => {
+          listener();
+          return true;
+        }),
+      end: () => {
+        if (ended || this.aborted) return;
+        ended = true;
+        const ending: Ending = this.#isLast || !this.body.whole() ? 'ended' : 'kept';
+        this.#finish();
+        // Not `end(…, true)`: uWS would write a `Connection: close` header into the body.
+        if (ending === 'ended') response.close();
+        else response.cork(() => response.end());
+      },
+    };
+  }
+
+  onAborted(listener: () => void): void {
+    this.#onAborted = listener;
+  }
+
+  #writeHead(reply: Omit<Reply, 'body'>): void {
+    const response = this.#response;
+    response.writeStatus(statusLines.get(reply.status) ?? String(reply.status));
+    for (let at = 0; at + 1 < reply.headers.length; at += 2) {
+      response.writeHeader(reply.headers[at] ?? '', safeHeaderValue(reply.headers[at + 1] ?? ''));
+    }
+  }
+}
