@@ -8,7 +8,7 @@ import type { NetworkName, PeerId, PeerTokenId, TenantId } from '../../../../sch
 import { servesTenant } from '../../../../schemas/api/network.ts';
 import type { NetworkRecord, Reservation, Sealed } from '../../../../schemas/api/network.ts';
 import { standingOf } from '../../../../schemas/api/peer.ts';
-import type { PeerKeys, PeerRecord, PeerToken, SecretPlace, TokenScope } from '../../../../schemas/api/peer.ts';
+import type { PeerRecord, PeerToken, TokenScope } from '../../../../schemas/api/peer.ts';
 import type { Clock } from '../../../../lib/clock.ts';
 import { succeeded } from '../../../http/call.ts';
 import { newPassword, newToken } from '../../pki/secrets.ts';
@@ -16,10 +16,10 @@ import { domainOfPeers } from '../../pki/x509.ts';
 import { failure, invalid } from '../../../http/respond.ts';
 import type { PeerSettings } from '../../../validation/peer.ts';
 import { bodyOf, type Asker, type VpnActors } from '../actors.ts';
-import { authorityOf, crlUrl } from '../networks/authority.ts';
 import type { Keyring } from '../keyring.ts';
 import { Refusal } from '../refusal.ts';
-import { isRenewalDue } from '../renewal.ts';
+import { PeerKeyMaker } from './keys.ts';
+import { placeOf, type PeerOwner } from './owner.ts';
 import { TenantTurns } from './turns.ts';
 import type { AnswerOf } from '../../../../schemas/wire/asks.ts';
 import { decodeAnswer } from '../../../../lib/rpc/decode.ts';
@@ -49,53 +49,40 @@ export interface NewPeer {
   readonly downloadToken: string;
 }
 
-interface PeerOwner {
-  readonly tenant: TenantId;
-  readonly peer: PeerId;
-}
-
-/**
- * A peer, and the token that the request has in place of a session; it must be good when the peer
- * is read.
- */
+/** A peer, and the token that stands in for a session; it must be valid when the peer is read. */
 export interface PeerAccess extends PeerOwner {
   readonly tokenHash?: string;
 }
 
-const placeOf = ({ tenant, peer }: PeerOwner, field: Extract<SecretPlace, { of: 'peer' }>['field']): SecretPlace => ({
-  of: 'peer',
-  tenant,
-  peer,
-  field,
-});
-
-/** RFC 9525 has no names for peers. */
+/** RFC 9525 names services alone, so peers have a domain of ours. */
 const localIdOf = (peer: PeerId, network: NetworkName): string => `${peer}.${domainOfPeers(network)}`;
 
 const addressesOf = ({ settings }: NetworkRecord, index: number): Pick<PeerRecord, 'ipv4' | 'ipv6'> => {
   const pool = (text: string) => {
     const cidr = parseCidr(text);
-    if (cidr === undefined) throw new Error(`${text} is no pool`);
+    if (cidr === undefined) throw new Error(`${text} is not a CIDR pool`);
     return addressAt(cidr, index);
   };
   return { ipv4: pool(settings.ipv4_pool), ipv6: settings.ipv6_pool === null ? null : pool(settings.ipv6_pool) };
 };
 
-/** There is none, or not for this tenant. */
+/** No such network, or none that serves this tenant. */
 const unknownNetwork = invalid({ network: ['is not a network'] });
 
 const unsettled: ReadonlySet<string> = new Set(['timeout', 'unavailable', 'internal']);
 
-/** The peer may be there all the same, or come yet: its reservation is left to lapse. */
+/** The peer may exist, or come to exist, so its reservation is left to lapse. */
 const mayHaveHappened = (error: unknown): boolean => error instanceof Refusal && unsettled.has(error.result.code);
 
 export class PeerMaker {
   readonly #options: PeerMakerOptions;
   readonly #turns: TenantTurns;
+  readonly #keys: PeerKeyMaker;
 
   constructor(options: PeerMakerOptions) {
     this.#options = options;
     this.#turns = new TenantTurns(options.clock);
+    this.#keys = new PeerKeyMaker(options);
   }
 
   /** @throws Refusal, PoolBusy */
@@ -103,7 +90,7 @@ export class PeerMaker {
     return this.#turns.run(tenant, asker.deadlineMs, () => this.#create(asker, tenant, settings, keyring));
   }
 
-  async #create(asker: Asker, tenant: TenantId, settings: PeerSettings, { vault, pool }: Keyring): Promise<NewPeer> {
+  async #create(asker: Asker, tenant: TenantId, settings: PeerSettings, keyring: Keyring): Promise<NewPeer> {
     const { actors, newPeerId, defaultNetwork } = this.#options;
     const name = settings.network ?? defaultNetwork;
     await this.#check(asker, tenant, settings.name, name);
@@ -111,13 +98,9 @@ export class PeerMaker {
     const { network, index } = await this.#reserve(asker, name, owner);
     try {
       const localId = localIdOf(owner.peer, name);
-      const keys = await this.#newKeys(
-        asker,
-        owner,
-        { localId, network, expiresAtMs: settings.expiresAtMs },
-        { vault, pool },
-      );
-      const { shown, stored } = this.#newSecrets(owner, { vault, pool });
+      const { expiresAtMs } = settings;
+      const keys = await this.#keys.make(asker, owner, { localId, network, expiresAtMs }, keyring);
+      const { shown, stored } = this.#newSecrets(owner, keyring);
       const { data: view } = await actors.write(asker, {
         type: 'peer.create',
         ...owner,
@@ -142,17 +125,17 @@ export class PeerMaker {
   }
 
   /**
-   * New keys, certificate, password and tokens in place of those of `material`. An answer that is
-   * lost is lost with the secrets in it: the tenant rotates again. @throws Refusal
+   * Replaces the keys, the certificate, the password and the tokens. They are shown once: a tenant
+   * that loses the answer rotates again. @throws Refusal
    */
   async rotate(asker: Asker, { peer, network }: Material, keyring: Keyring): Promise<NewPeer> {
-    // No certificate outlives its peer, so there is none to give it.
+    // No certificate outlives its peer.
     if (standingOf(peer, this.#options.clock.nowMs()) === 'expired') {
-      throw new Refusal(failure('conflict', 'the peer is expired'));
+      throw new Refusal(failure('conflict', 'the peer is expired; set a later expires_at first'));
     }
     const owner: PeerOwner = { tenant: peer.tenant, peer: peer.id };
     const keys = await this.#turns.run(owner.tenant, asker.deadlineMs, () =>
-      this.#newKeys(asker, owner, { ...peer, network }, keyring),
+      this.#keys.make(asker, owner, { ...peer, network }, keyring),
     );
     const { shown, stored } = this.#newSecrets(owner, keyring);
     const { data: view } = await this.#options.actors.write(asker, {
@@ -185,27 +168,14 @@ export class PeerMaker {
   }
 
   /**
-   * The same with a certificate that still has a good part of its life before it, as far as the
-   * peer's own expiry and the authority's allow. A download renews it: nothing else
-   * could bring it to the device.
+   * Renews the certificate if little of its life is left, as far as the peer's own expiry and the
+   * authority's allow. Only a download can bring it to the device.
    */
-  async fresh(asker: Asker, access: PeerAccess, material: Material, { vault, pool }: Keyring): Promise<Material> {
+  async fresh(asker: Asker, access: PeerAccess, material: Material, keyring: Keyring): Promise<Material> {
     const { peer, network } = material;
-    const { actors, clock, publicUrl } = this.#options;
-    if (!isRenewalDue(peer.certificate, this.#notAfterMs(network, peer.expiresAtMs), clock.nowMs())) return material;
-    const place = placeOf({ tenant: peer.tenant, peer: peer.id }, 'certificate');
-    const made = await pool.run(
-      'client',
-      {
-        localId: peer.localId,
-        crlUrl: crlUrl(publicUrl(), network.name),
-        ...authorityOf(network, vault),
-        privateKeyPem: vault.open(place, peer.certificate.privateKey),
-        ...this.#lifetime(network, peer.expiresAtMs),
-      },
-      asker.deadlineMs,
-    );
-    const certificate = { ...made.certificate, privateKey: peer.certificate.privateKey };
+    const { actors } = this.#options;
+    if (!this.#keys.isRenewalDue(peer, network)) return material;
+    const certificate = await this.#keys.renew(asker, peer, network, keyring);
     const outcome = await actors.askWrite(asker, {
       type: 'peer.certify',
       tenant: peer.tenant,
@@ -213,12 +183,12 @@ export class PeerMaker {
       replaces: peer.certificate.serial,
       certificate,
     });
-    // Another request was first; its result serves as well.
+    // Another request renewed it first; its certificate serves as well.
     if (outcome.code === 'conflict') return this.load(asker, access);
     return { network, peer: bodyOf('peer.certify', outcome).data };
   }
 
-  /** A token, and what is stored of it. Null: it lasts as long as such tokens usually do. */
+  /** A token, and what is stored of it. `expiresAtMs` null: the usual life of such tokens. */
   newToken(tenant: TenantId, scope: TokenScope, expiresAtMs: number | null): { text: string; token: PeerToken } {
     const { clock, partitionOf, newTokenId } = this.#options;
     const ttlMs = scope === 'download' ? limits.downloadTokenTtlMs : limits.pacTokenTtlMs;
@@ -232,10 +202,7 @@ export class PeerMaker {
     return vault.seal(placeOf({ tenant, peer }, 'password'), password);
   }
 
-  /**
-   * A password and a token of each kind: as the answer shows them this once, and as they are
-   * stored.
-   */
+  /** A password and a token of each kind: as the answer shows them once, and as they are stored. */
   #newSecrets(owner: PeerOwner, keyring: Keyring) {
     const p12Password = newPassword();
     const download = this.newToken(owner.tenant, 'download', null);
@@ -250,8 +217,8 @@ export class PeerMaker {
   }
 
   /**
-   * Before a key is made for nothing; the turn looks again. A fault of the body (422) comes before
-   * the cap (403).
+   * Refuses before a key is made; the turn checks again. A fault of the body (422) comes before the
+   * cap (403).
    */
   async #check(asker: Asker, tenant: TenantId, name: string, network: NetworkName): Promise<void> {
     const { actors } = this.#options;
@@ -269,43 +236,5 @@ export class PeerMaker {
     const outcome = await this.#options.actors.askWrite(asker, { type: 'network.reserve', network, by });
     if (outcome.code === 'not_found') throw new Refusal(unknownNetwork);
     return bodyOf('network.reserve', outcome).data;
-  }
-
-  async #newKeys(
-    asker: Asker,
-    owner: PeerOwner,
-    { localId, network, expiresAtMs }: { localId: string; network: NetworkRecord; expiresAtMs: number | null },
-    { vault, pool }: Keyring,
-  ): Promise<PeerKeys> {
-    const made = await pool.run(
-      'peer',
-      {
-        localId,
-        crlUrl: crlUrl(this.#options.publicUrl(), network.name),
-        ...authorityOf(network, vault),
-        ...this.#lifetime(network, expiresAtMs),
-      },
-      asker.deadlineMs,
-    );
-    return {
-      wireguard: {
-        publicKey: made.wireguard.publicKey,
-        privateKey: vault.seal(placeOf(owner, 'wireguard'), made.wireguard.privateKey),
-        presharedKey: vault.seal(placeOf(owner, 'preshared'), made.presharedKey),
-      },
-      certificate: { ...made.certificate, privateKey: vault.seal(placeOf(owner, 'certificate'), made.privateKeyPem) },
-    };
-  }
-
-  #lifetime(network: NetworkRecord, expiresAtMs: number | null) {
-    return {
-      notBeforeMs: this.#options.clock.nowMs() - limits.certificateBackdateMs,
-      notAfterMs: this.#notAfterMs(network, expiresAtMs),
-    };
-  }
-
-  #notAfterMs({ ca }: NetworkRecord, expiresAtMs: number | null): number {
-    const longest = this.#options.clock.nowMs() + limits.certificateLifetimeMs;
-    return Math.min(longest, ca.notAfterMs, expiresAtMs ?? Infinity);
   }
 }
