@@ -1,18 +1,10 @@
-/** What an operator writes of what containers may reach, and the rules that come of it. */
+/** CONTAINER_EGRESS_ALLOW and CONTAINER_EGRESS_DENY, as an operator writes them. */
 import t from 'tap';
-import { parseEgressRule, parseEgressRules } from '../../../host-agent/network/egress.ts';
-import {
-  deniedPackets,
-  firewallRules,
-  firewallTable,
-  withoutCounts,
-} from '../../../host-agent/network/firewall-rules.ts';
-import { nameserversIn, readNameservers } from '../../../host-agent/network/nameservers.ts';
+import { parseEgressRule } from '../../../host-agent/network/egress.ts';
 import { checkSettings, settings } from '../../../host-agent/settings.ts';
 import { readSettings } from '../../../lib/config.ts';
-import type { HostKey } from '../../../schemas/ids.ts';
 
-t.test('an allowance', (t) => {
+t.test('a rule names addresses, and perhaps ports and a protocol', (t) => {
   const tcp = (from: number, to = from) => ({ protocol: 'tcp', from, to });
   for (const [text, rule] of [
     ['10.1.2.0/24:5432/tcp', { family: 4, cidr: '10.1.2.0/24', service: tcp(5432) }],
@@ -48,7 +40,7 @@ t.test('an allowance', (t) => {
   t.end();
 });
 
-t.test('faults of the setting are told all at once, each with its name', (t) => {
+t.test('all faults of the settings are reported at once, each with its name', (t) => {
   const env = {
     CONTAINER_EGRESS_ALLOW: '10.1.2.3/24, 10.0.0.1:53/udp, x',
     CONTAINER_EGRESS_DENY: 'y',
@@ -57,45 +49,4 @@ t.test('faults of the setting are told all at once, each with its name', (t) => 
   t.throws(check, /CONTAINER_EGRESS_ALLOW: .*write 10.*CONTAINER_EGRESS_ALLOW: "x".*CONTAINER_EGRESS_DENY: "y"/);
   t.equal(readSettings(settings, {}).CONTAINER_FIREWALL, 'on', 'rules are set unless an operator says otherwise');
   t.end();
-});
-
-t.test('the table is of one agent', (t) => {
-  const owner = { cluster: 'c', host: 'h1' as HostKey };
-  t.match(firewallTable(owner), /^longshore_[0-9a-f]{12}$/);
-  t.not(firewallTable(owner), firewallTable({ ...owner, host: 'h2' as HostKey }));
-  t.not(firewallTable(owner), firewallTable({ ...owner, cluster: 'd' }));
-  const plan = { table: 'longshore_a', bridge: 'br-a', deny: [], resolvers: ['10.0.0.53'] };
-  const { rules: allow } = parseEgressRules(['10.1.2.0/24:5432/tcp']);
-  const rules = firewallRules({ ...plan, allow });
-  const named = [...rules.matchAll(/(?:iifname|oifname) "([^"]*)"/g)].map(([, name]) => name);
-  t.same(new Set(named), new Set(['br-a']), 'it decides about one bridge');
-  t.ok(rules.indexOf('10.1.2.0/24 tcp dport 5432 accept') < rules.indexOf('ip daddr { 0.0.0.0/8'), 'allowances first');
-  t.end();
-});
-
-t.test('what nft shows', (t) => {
-  const listed =
-    'table inet x {\n\tcounter denied_host {\n\t\tpackets 12 bytes 720\n\t}\n\n\tcounter denied_network {\n\t\tpackets 3 bytes 9\n\t}\n}\n';
-  t.same(deniedPackets(listed), { network: 3, host: 12, container: 0, inbound: 0 });
-  t.equal(withoutCounts(listed), withoutCounts(listed.replace('12', '13').replace('720', '780')));
-  t.not(withoutCounts(listed), withoutCounts(listed.replace('denied_host', 'x')));
-  t.end();
-});
-
-t.test('the name servers of the host', async (t) => {
-  t.same(
-    nameserversIn(
-      '# nameserver 1.1.1.1\nnameserver 10.0.0.2\n nameserver\tfd00::2\nnameserver fe80::1%eth0\nsearch x\n',
-    ),
-    ['10.0.0.2', 'fd00::2'],
-  );
-  const read = (files: Readonly<Record<string, string>>) => (path: string) =>
-    files[path] === undefined ? Promise.reject(new Error('ENOENT')) : Promise.resolve(files[path]);
-  const behind = { '/run/systemd/resolve/resolv.conf': 'nameserver 10.0.0.9\n' };
-  t.same(await readNameservers(read({ '/etc/resolv.conf': 'nameserver 127.0.0.53\n', ...behind })), ['10.0.0.9']);
-  t.same(await readNameservers(read({ '/etc/resolv.conf': 'nameserver 10.0.0.1\n', ...behind })), ['10.0.0.1']);
-  t.same(await readNameservers(read({ '/etc/resolv.conf': 'nameserver 127.0.0.1\nnameserver 10.0.0.1\n' })), [
-    '10.0.0.1',
-  ]);
-  t.same(await readNameservers(read({})), []);
 });

@@ -1,6 +1,5 @@
 import t from 'tap';
 import { admit } from '../../../host-agent/workload/admission.ts';
-import { capacityOf } from '../../../host-agent/workload/capacity.ts';
 import type { ContainerId } from '../../../schemas/ids.ts';
 import type { DesiredContainer } from '../../../schemas/wire/host.ts';
 import { container } from '../support/decisions.ts';
@@ -51,17 +50,5 @@ t.test('a stopped container holds its place; a removed one only while it is here
 t.test('used is the sum of what was admitted', (t) => {
   const { used } = admit([one('a'), one('b'), one('c')], () => false, capacity);
   t.same(used, { cpu_millis: 800, mem_bytes: 200, containers: 2 });
-  t.end();
-});
-
-t.test('capacity: settings over the machine', (t) => {
-  const given = { CAPACITY_CPU_MILLIS: 0, CAPACITY_MEM_BYTES: 0, CAPACITY_CONTAINERS: 500, CPU_OVERCOMMIT: 4 };
-  const machine = { cores: 2, memBytes: 1000 };
-  t.same(capacityOf(given, machine), { cpu_millis: 8000, mem_bytes: 900, containers: 500 });
-  t.same(capacityOf({ ...given, CAPACITY_CPU_MILLIS: 1500, CAPACITY_MEM_BYTES: 77 }, machine), {
-    cpu_millis: 1500,
-    mem_bytes: 77,
-    containers: 500,
-  });
   t.end();
 });
