@@ -1,7 +1,7 @@
 /**
- * Runs test files one after another in this process: reads their paths from standard input, and
- * writes tap's stream and a line with its counts behind each file. Its argument tells workers
- * apart, so that tap gives each a folder of its own for fixtures.
+ * Runs test files one after another in this process. It reads their paths from standard input and
+ * writes tap's output, with a line of counts after each file. The argument is a unique name, so
+ * that tap gives each worker its own folder for fixtures.
  */
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -24,20 +24,20 @@ async function runFile(path: string): Promise<Totals> {
     return failFile(inspect(error));
   }
   while (!t.idle) await once(t, 'idle');
-  // tap counts a failure only at the next line, for the details that may follow.
+  // tap counts a failure only when the next line comes, because details may follow it.
   t.parser.emitResult();
   const { total, pass, fail, skip, todo } = t.counts;
   if (total === before.total) return failFile(`${path} has no test`);
   return { passed: pass - before.pass, failed: fail - before.fail, skipped: skip + todo - before.skip - before.todo };
 }
 
-// Each log of each file has one.
+// Each logger of each file adds a listener.
 process.setMaxListeners(0);
 // The parent has a deadline for each file.
 t.setTimeout(0);
-// With teardowns, tap ends an idle root; this one waits for the next file.
+// With teardowns registered, tap would end an idle root; this one waits for the next file.
 t.removeAllListeners('idle');
-// Ready.
+// Tells the parent that this worker is ready.
 process.stdout.write(markOfFile(none));
 for await (const path of createInterface({ input: process.stdin })) {
   process.stdout.write(markOfFile(await runFile(path)));

@@ -8,7 +8,7 @@ const test = (body: string): string => `import t from 'tap';\nt.test('it', async
 
 interface Ran {
   readonly totals: Totals;
-  /** What was shown for each failed file. */
+  /** The output shown for each failed file. */
   readonly failures: Record<string, string>;
   readonly passed: string[];
 }
@@ -29,7 +29,7 @@ async function runFiles(t: Test, files: Record<string, string>, options: BatchOp
   return { totals, failures, passed };
 }
 
-t.test('many files run in one process, and each is named', async (t) => {
+t.test('one worker runs several files and reports each', async (t) => {
   const files = { 'a.mjs': test('t.pass()'), 'b.mjs': test('t.pass(); t.skip("later")'), 'c.mjs': test('t.pass()') };
   const { totals, failures, passed } = await runFiles(t, files, { processes: 1 });
   t.same(passed, ['a.mjs', 'b.mjs', 'c.mjs']);
@@ -37,7 +37,7 @@ t.test('many files run in one process, and each is named', async (t) => {
   t.same(failures, {});
 });
 
-t.test('a file that fails fails the run, and its failure is shown', async (t) => {
+t.test('every kind of failure of a file fails the run and is shown', async (t) => {
   const files: Record<string, [body: string, shown: RegExp]> = {
     'assertion.mjs': [test('t.equal(1, 2, "sums agree")'), /not ok 1 - sums agree/],
     'thrown.mjs': [test('throw new Error("no such host")'), /no such host/],
@@ -56,7 +56,7 @@ t.test('a file that fails fails the run, and its failure is shown', async (t) =>
   t.ok(totals.failed >= 6);
 });
 
-t.test('a file that ends its process fails, and the next ones run', async (t) => {
+t.test('a file that ends its worker fails, and the remaining files run', async (t) => {
   const files = { 'exit.mjs': test('process.exit(0)'), 'next.mjs': test('t.pass()') };
   const { totals, failures, passed } = await runFiles(t, files, { processes: 1 });
   t.match(failures['exit.mjs'], /ended its process with exit code/);
@@ -64,7 +64,7 @@ t.test('a file that ends its process fails, and the next ones run', async (t) =>
   t.same(totals, { passed: 1, failed: 1, skipped: 0 });
 });
 
-t.test('a file that hangs is ended at its deadline, and the next ones run', async (t) => {
+t.test('a file that hangs is killed at its deadline, and the remaining files run', async (t) => {
   const files = {
     'waits.mjs': test('setTimeout(() => {}, 1e6); await new Promise(() => {})'),
     'blocks.mjs': test('for (;;);'),
@@ -77,7 +77,7 @@ t.test('a file that hangs is ended at its deadline, and the next ones run', asyn
   t.equal(totals.failed, 2);
 });
 
-t.test('what fails after the last file fails the run', async (t) => {
+t.test('a failure after the last file fails the run', async (t) => {
   const late = `${test('t.pass()')}process.once('exit', () => (process.exitCode = 3));`;
   const { totals, failures } = await runFiles(t, { 'late.mjs': late }, { processes: 1 });
   t.same(Object.values(failures), ['exit code 3']);

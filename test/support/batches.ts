@@ -1,4 +1,4 @@
-/** Test files in a few processes, each of which runs one file after another. */
+/** Runs test files in a few worker processes, each of which runs one file after another. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
@@ -12,19 +12,19 @@ import { none, oneFailed, sayResult, sum, totalsOfFile, type FileResult, type To
 const workerPath = join(repositoryRoot, 'dist/test/support/batch-worker.js');
 const startDeadlineMs = 120_000;
 const fileDeadlineMs = 300_000;
-/** Between the last file and the end of its process. */
+/** Time for a worker to exit after its last file. */
 const endGraceMs = 20_000;
 
 interface Outcome {
   readonly totals: Totals;
   readonly lines: readonly string[];
-  /** Its process is gone. */
-  readonly brokeOff: boolean;
+  /** Whether the file ended its worker, or the worker was killed. */
+  readonly workerGone: boolean;
 }
 
 interface Worker {
   run(path: string): Promise<Outcome>;
-  /** After the last file. */
+  /** Ends the worker after its last file. */
   end(): Promise<{ readonly ended: boolean; readonly lines: readonly string[] }>;
 }
 
@@ -36,7 +36,7 @@ function startWorker(name: string, env: NodeJS.ProcessEnv, deadlineMs: number): 
   });
   const { stdin, stdout } = child;
   if (stdin === null || stdout === null) throw new Error('the worker has no pipes');
-  // A worker that has ended is seen by its exit.
+  // A write to a worker that has ended fails; its exit code says why.
   stdin.on('error', () => undefined);
   const exited = new Promise<number>((resolve) => {
     child.once('error', () => resolve(127));
@@ -51,19 +51,19 @@ function startWorker(name: string, env: NodeJS.ProcessEnv, deadlineMs: number): 
     if (totals === undefined) lines.push(line);
     else settle(totals);
   });
-  const broken = (why: string): Outcome => ({ totals: oneFailed, lines: [...lines, why], brokeOff: true });
+  const failed = (why: string): Outcome => ({ totals: oneFailed, lines: [...lines, why], workerGone: true });
   return {
     run: async (path) => {
-      const ended = exited.then((code) => broken(`the file ended its process with exit code ${code}`));
+      const ended = exited.then((code) => failed(`the file ended its process with exit code ${code}`));
       await within(Promise.race([ready, exited]), startDeadlineMs, 'the start of a test process');
       lines = [];
-      const outcome = nextTotals().then((totals) => ({ totals, lines, brokeOff: false }));
+      const outcome = nextTotals().then((totals) => ({ totals, lines, workerGone: false }));
       stdin.write(`${path}\n`);
       try {
         return await within(Promise.race([outcome, ended]), deadlineMs, path);
       } catch {
         child.kill('SIGKILL');
-        return broken(`the file did not end within ${took(deadlineMs)}`);
+        return failed(`the file did not end within ${took(deadlineMs)}`);
       }
     },
     end: async () => {
@@ -79,12 +79,12 @@ function startWorker(name: string, env: NodeJS.ProcessEnv, deadlineMs: number): 
 
 export interface BatchOptions {
   readonly processes?: number;
-  /** For a file that hangs. */
+  /** Deadline of one file. */
   readonly deadlineMs?: number;
   readonly report?: (result: FileResult, lines: readonly string[]) => void;
 }
 
-/** Runs compiled test files in as many processes as there are processors; prints a line for each. */
+/** Runs compiled test files in one worker per processor, and prints a line for each file. */
 export function runBatches(
   files: readonly string[],
   env: NodeJS.ProcessEnv,
@@ -94,7 +94,7 @@ export function runBatches(
   const waiting = [...files];
   let workers = 0;
   return withMarkedProcesses(stopped, async (mark) => {
-    /** The files of one process, which ends early with a file that hangs or ends it. */
+    /** Runs files in one worker, until none is left or a file hangs or ends the worker. */
     const runBatch = async (): Promise<Totals> => {
       const worker = startWorker(String(++workers), { ...env, ...mark }, deadlineMs);
       let totals = none;
@@ -104,11 +104,11 @@ export function runBatches(
         if (stopped.aborted) return totals;
         totals = sum(totals, outcome.totals);
         report({ path, failed: outcome.totals.failed > 0, ms: performance.now() - startMs }, outcome.lines);
-        if (outcome.brokeOff) return totals;
+        if (outcome.workerGone) return totals;
       }
       const startMs = performance.now();
       const { lines, ended } = await worker.end();
-      // A failed test fails its process as well.
+      // A failed test makes its worker fail, too; it is counted already.
       if (ended || totals.failed > 0 || stopped.aborted) return totals;
       report({ path: 'end of a test process', failed: true, ms: performance.now() - startMs }, lines);
       return sum(totals, oneFailed);

@@ -1,4 +1,4 @@
-/** Processes that bear a mark, so that nothing which a test started outlives the run. */
+/** Marks the processes of a test run, so that none of them outlives the run. */
 import { enter, markVariable, newMark, strike } from '../../dev/process/ledger.ts';
 import { processesMarked } from '../../dev/process/proc.ts';
 import { endProcesses } from '../../dev/process/reap.ts';
@@ -6,8 +6,9 @@ import { endProcesses } from '../../dev/process/reap.ts';
 const interruptGraceMs = 10_000;
 
 /**
- * Runs `work` with a variable for the environment of its processes. Their descendants inherit it;
- * all that are left end with the work, when `stopped` aborts, or after this process was killed.
+ * Calls `work` with an environment variable for the processes that it starts; their descendants
+ * inherit it. Marked processes are ended when `work` ends, when `stopped` aborts, or when this
+ * process is killed.
  */
 export async function withMarkedProcesses<T>(
   stopped: AbortSignal,

@@ -12,7 +12,7 @@ const fileTimeoutS = 900;
 /** Runs compiled test files under tap and prints one line for each file. */
 export function runTap(files: readonly string[], env: NodeJS.ProcessEnv, stopped: AbortSignal): Promise<Totals> {
   let totals = none;
-  // Called without files, tap runs all that it finds.
+  // Without arguments tap would run every test file that it finds.
   if (files.length === 0) return Promise.resolve(totals);
   return withMarkedProcesses(stopped, async (mark) => {
     const tap = join(repositoryRoot, 'node_modules/.bin/tap');

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { isUnit, markOfFile, resultOfProcess, failureLines, testFiles, totalsOf, totalsOfFile } from './tap-stream.ts';
 
-t.test('the totals of a run are read from its closing comment', (t) => {
+t.test('the totals of a run are parsed from tap’s closing comment', (t) => {
   const rows: [string, ReturnType<typeof totalsOf>][] = [
     ['# { total: 39, pass: 39 }', { passed: 39, failed: 0, skipped: 0 }],
     ['# { total: 6, pass: 2, fail: 1, skip: 2, todo: 1 }', { passed: 2, failed: 1, skipped: 3 }],
@@ -13,7 +13,7 @@ t.test('the totals of a run are read from its closing comment', (t) => {
   t.end();
 });
 
-t.test('the result of a file is read from the line of its process', (t) => {
+t.test('the result of a file is parsed from tap’s line', (t) => {
   const path = 'dist/test/lib/slices.test.js';
   t.same(resultOfProcess(`ok 3 - ${path} # time=1234.5ms`), { path, failed: false, ms: 1234.5 });
   t.same(resultOfProcess(`not ok 3 - ${path}`), { path, failed: true, ms: 0 });
@@ -21,14 +21,14 @@ t.test('the result of a file is read from the line of its process', (t) => {
   t.end();
 });
 
-t.test('the counts of a file that shares its process are read from the line behind it', (t) => {
+t.test('the counts of a file are parsed from the line that its worker prints', (t) => {
   const totals = { passed: 3, failed: 1, skipped: 0 };
   t.same(totalsOfFile(markOfFile(totals).trim()), totals);
   t.equal(totalsOfFile('# files'), undefined);
   t.end();
 });
 
-t.test('unit tests are those that need no server and no process of their own', (t) => {
+t.test('unit tests need no server and no process of their own', (t) => {
   t.ok(isUnit('dist/test/lib/slices.test.js'));
   t.notOk(isUnit('dist/test/integration/lib/coalescer.test.js'));
   t.notOk(isUnit('dist/test/house/imports.test.js'));

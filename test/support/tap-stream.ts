@@ -17,7 +17,7 @@ export function testFiles(selection: readonly string[]): string[] {
     .filter((name) => existsSync(join(repositoryRoot, name)));
 }
 
-/** Whether a file tests single source files: it starts no server and needs no process of its own. */
+/** Whether a test file is a unit test, which starts no server and can share a process. */
 export const isUnit = (path: string): boolean =>
   !/test\/(?:attacks|e2e|faults|house|integration|sim|upgrade)\//.test(path);
 
@@ -60,7 +60,7 @@ export function resultOfProcess(line: string): FileResult | undefined {
   return { path, failed: not !== undefined, ms: Number(ms) };
 }
 
-/** The line that a process of several files prints behind each of them. */
+/** The line that a worker prints after each file. */
 export const markOfFile = ({ passed, failed, skipped }: Totals): string => `\n# file ${passed} ${failed} ${skipped}\n`;
 
 export function totalsOfFile(line: string): Totals | undefined {

@@ -15,14 +15,14 @@ function start() {
   return { model, create };
 }
 
-t.test('a container is created, started, stopped and removed, with the statuses of the engine', (t) => {
+t.test('create, start, stop and remove answer with the statuses of the engine', (t) => {
   const { model, create } = start();
   const { status, made } = create('web');
   t.equal(status, 201);
-  t.equal(model.stop(made).status, 304, 'it is not up');
+  t.equal(model.stop(made).status, 304, 'a container that is not running');
   t.equal(model.start(made).status, 204);
-  t.equal(model.start(made).status, 304, 'it is up');
-  t.equal(model.remove(made).status, 409, 'it is up');
+  t.equal(model.start(made).status, 304, 'a running container');
+  t.equal(model.remove(made).status, 409, 'a running container');
   t.equal(model.stop(made).status, 204);
   t.match(model.inspect(made).body, { State: { Status: 'exited', ExitCode: 0 }, Config: { Labels: labels } });
   t.equal(model.remove(made).status, 204);
@@ -31,7 +31,7 @@ t.test('a container is created, started, stopped and removed, with the statuses 
   t.end();
 });
 
-t.test('a create needs an image that is present and a name that is free', (t) => {
+t.test('a create needs a present image and a free name', (t) => {
   const { model, create } = start();
   t.equal(model.create('web', { Image: 'other:1' }).status, 404);
   t.equal(create('web').status, 201);
@@ -42,7 +42,7 @@ t.test('a create needs an image that is present and a name that is free', (t) =>
   t.end();
 });
 
-t.test('a list names the containers that bear every label', (t) => {
+t.test('a list returns the containers that have every label', (t) => {
   const { model, create } = start();
   create('one');
   create('two', { ...labels, [ours.container]: 'two' });
@@ -55,7 +55,7 @@ t.test('a list names the containers that bear every label', (t) => {
   t.end();
 });
 
-t.test('a container that is started beside another of its id is noted', (t) => {
+t.test('a second running container with the same Longshore id is recorded', (t) => {
   const { model, create } = start();
   const [first, second] = [create('one').made, create('two').made];
   model.start(first);
@@ -66,7 +66,7 @@ t.test('a container that is started beside another of its id is noted', (t) => {
   t.end();
 });
 
-t.test('a network that is gone refuses the start of what uses it', (t) => {
+t.test('a container whose network was removed cannot start', (t) => {
   const { model } = start();
   model.createNetwork({ Name: 'net', Labels: labels });
   model.create('web', { Image: 'web:1', HostConfig: { NetworkMode: 'net' } });
@@ -77,11 +77,11 @@ t.test('a network that is gone refuses the start of what uses it', (t) => {
   t.end();
 });
 
-t.test('events reach those who listen for their labels, until they end', (t) => {
+t.test('a listener gets the events of its labels until it unsubscribes', (t) => {
   const { model, create } = start();
-  const heard: string[] = [];
+  const actions: string[] = [];
   const end = model.onEvent({ [ours.cluster]: 'c1' }, (line) =>
-    heard.push((JSON.parse(line) as { Action: string }).Action),
+    actions.push((JSON.parse(line) as { Action: string }).Action),
   );
   const { made } = create('one');
   create('other', { [ours.cluster]: 'c2' });
@@ -90,20 +90,20 @@ t.test('events reach those who listen for their labels, until they end', (t) => 
   model.remove(made);
   end();
   create('two');
-  t.same(heard, ['create', 'start', 'die', 'destroy']);
+  t.same(actions, ['create', 'start', 'die', 'destroy']);
   t.end();
 });
 
-t.test('a wait ends when the container is down, at once if it is, and never once given up', (t) => {
+t.test('onDown calls back when the container is not running, unless it is cancelled', (t) => {
   const { model, create } = start();
   const { made } = create('one');
   let down = 0;
   model.onDown(made, () => down++);
-  t.equal(down, 1, 'it is not up');
+  t.equal(down, 1, 'at once for a container that is not running');
   model.start(made);
   model.onDown(made, () => down++);
-  const giveUp = model.onDown(made, () => down++);
-  giveUp();
+  const cancel = model.onDown(made, () => down++);
+  cancel();
   model.stop(made);
   t.equal(down, 2);
   t.end();
