@@ -29,7 +29,8 @@ import type { EpochRecord } from './store/epoch.ts';
 import type { Group, OutgoingEffect, Waiter } from './journal/group.ts';
 import type { Lease } from './lease.ts';
 import type { KnownOperation } from './operations.ts';
-import { causeOf, Ownership, type OwnershipObserver, type Serving } from './ownership.ts';
+import { Ownership, type OwnershipObserver } from './ownership.ts';
+import { causeOf, type Serving } from './serving.ts';
 import type { EventSink, Store } from './store/store.ts';
 
 export interface PartitionOptions<D extends DomainTypes> {

@@ -99,8 +99,8 @@ export const runtimeMutants: readonly Mutant[] = [
   {
     name: 'operation ids not loaded',
     guard: 'What was done under an operation id is known after a load, too (A5)',
-    file: 'actors/runtime/ownership.ts',
-    changes: [{ in: 'Ownership.#filling', omit: 'operations.add(operation)' }],
+    file: 'actors/runtime/serving.ts',
+    changes: [{ in: 'filling', omit: 'operations.add(operation)' }],
     killedBy: 'simulation',
   },
   {
@@ -340,7 +340,10 @@ export const runtimeMutants: readonly Mutant[] = [
     guard: 'Who can not load a partition releases it (ADR 11)',
     file: 'actors/runtime/ownership.ts',
     changes: [
-      { in: 'Ownership.#load', never: 'refusals === limits.loadAttempts || attempt === limits.loadAttemptsMax' },
+      {
+        in: 'Ownership.#takeAndServe',
+        never: 'refusals === limits.loadAttempts || attempt === limits.loadAttemptsMax',
+      },
     ],
     killedBy: 'test/actors/membership/partition-manager.test.ts',
   },

@@ -1,0 +1,208 @@
+/**
+ * A partition that serves: its memory, and what commits, checkpoints and publishes what its turns
+ * change. All of it lives as long as one epoch.
+ */
+import { CautiousClock, noReading } from '../../lib/cautious-clock.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Log } from '../../lib/log.ts';
+import type { Slices } from '../../lib/slices.ts';
+import { limits } from '../../schemas/limits.ts';
+import type { Domain, DomainTypes, Memory } from './domain.ts';
+import { EventOutbox } from './events/event-outbox.ts';
+import { startCheckpointer, type Checkpointer } from './journal/checkpoint.ts';
+import { Commits } from './journal/commits.ts';
+import type { Group } from './journal/group.ts';
+import type { Loaded } from './journal/load.ts';
+import { Operations } from './operations.ts';
+import type { EventSink, Store, WriteOutcome } from './store/store.ts';
+
+/** What only a serving partition has, so that nothing of it is used outside. */
+export interface Serving<D extends DomainTypes> {
+  readonly epoch: number;
+  readonly state: Memory<D>;
+  readonly operations: Operations;
+  readonly commits: Commits<D['Effect']>;
+  readonly checkpointer: Checkpointer;
+  readonly outbox: EventOutbox;
+  /** Deletions by time go by this clock. */
+  readonly expiry: CautiousClock;
+}
+
+/** A write that was refused, or whose outcome is unknown. */
+export type Trouble = Exclude<WriteOutcome, { kind: 'written' }>;
+
+export interface ServingOptions<D extends DomainTypes> {
+  readonly number: number;
+  readonly domain: Domain<D>;
+  readonly store: Store;
+  readonly events: EventSink;
+  readonly clock: Clock;
+  readonly slices: Slices;
+  readonly log: Log;
+  readonly onCommitted: (group: Group<D['Effect']>, seconds: number) => void;
+  readonly observer: ServingObserver;
+}
+
+export interface ServingObserver {
+  quarantined(partition: number, count: number): void;
+  journal(partition: number, entriesAboveMark: number): void;
+  /** Writes are refused from now on, or accepted again. */
+  room(partition: number, hasRoom: boolean): void;
+  /** Events that wait in the bucket for the stream EVENTS. */
+  parked(partition: number, events: number): void;
+}
+
+/** What a load found, and what goes on from there. */
+export interface Start<D extends DomainTypes> {
+  readonly epoch: number;
+  readonly loaded: Loaded<D['Record']>;
+  /** Empty. */
+  readonly state: Memory<D>;
+  readonly signal: AbortSignal;
+  readonly onTrouble: (outcome: Trouble) => void;
+}
+
+/** Why the journal is full. */
+export const causeOf = (outbox: EventOutbox): string =>
+  outbox.isFull ? 'the stream EVENTS takes no events, and no more can be parked' : 'the checkpoint is behind';
+
+export async function startServing<D extends DomainTypes>(
+  options: ServingOptions<D>,
+  start: Start<D>,
+): Promise<Serving<D>> {
+  const { domain, clock } = options;
+  const { epoch, loaded, state } = start;
+  logUnverified(options, loaded);
+  const operations = new Operations();
+  await fill(options, start, operations);
+  // A release before 0.1.0 kept no time: nothing is taken for older than the newest record says.
+  const newestMs = domain.newestMs(state);
+  const newest = newestMs === undefined ? undefined : { ...noReading, atMs: newestMs };
+  const expiry = new CautiousClock(clock, limits.clockAgreedMs, loaded.clock ?? newest);
+  const outbox = await openOutbox(options, start);
+  const { checkpointer, commits } = startWriting(options, start, { outbox, expiry });
+  return { epoch, state, operations, commits, checkpointer, outbox, expiry };
+}
+
+function logUnverified<D extends DomainTypes>(
+  { log, number }: ServingOptions<D>,
+  { verified, mark, records }: Loaded<D['Record']>,
+): void {
+  if (verified === 'verified' || mark === 0) return;
+  const fields = { partition: number, why: verified, mark, records: records.length };
+  if (verified === 'overridden') log.error('records_not_verified', fields);
+  else log.warn('records_not_verified', fields);
+}
+
+async function fill<D extends DomainTypes>(
+  options: ServingOptions<D>,
+  { loaded, state, signal }: Start<D>,
+  operations: Operations,
+): Promise<void> {
+  const { domain, slices, log, number, observer } = options;
+  let quarantined = 0;
+  const quarantine = (key: string): void => {
+    quarantined++;
+    domain.quarantine(state, key);
+    log.error('record_quarantined', { partition: number, key });
+  };
+  await slices.run('load', filling(options, { loaded, state }, operations, quarantine), signal);
+  observer.quarantined(number, quarantined);
+}
+
+/** A record is a step, and so is an operation. */
+function* filling<D extends DomainTypes>(
+  { domain, log, number }: ServingOptions<D>,
+  { loaded, state }: Pick<Start<D>, 'loaded' | 'state'>,
+  operations: Operations,
+  quarantine: (key: string) => void,
+): Generator<void, void, void> {
+  for (const record of loaded.records) {
+    try {
+      domain.put(state, record);
+    } catch (error) {
+      // A bug of ours, or a record that is not what it seems: it harms itself, and not its
+      // partition.
+      const key = domain.records.keyOf(record);
+      log.error('record_not_taken', { partition: number, key, error });
+      domain.remove(state, key);
+      quarantine(key);
+    }
+    yield;
+  }
+  for (const operation of loaded.operations) {
+    operations.add(operation);
+    yield;
+  }
+  for (const key of loaded.quarantined) {
+    quarantine(key);
+    yield;
+  }
+}
+
+async function openOutbox<D extends DomainTypes>(
+  { events, log, number, clock, slices }: ServingOptions<D>,
+  { loaded, signal }: Start<D>,
+): Promise<EventOutbox> {
+  const { last, mark, pending, checkpointed, parked } = loaded;
+  const opening = EventOutbox.opening({
+    sink: events,
+    clock,
+    last,
+    mark,
+    pending,
+    checkpointed,
+    parked,
+    onFailure: (error) => log.warn('events_not_published', { partition: number, error }),
+  });
+  const outbox = await slices.run('load', opening, signal);
+  for (const key of loaded.damagedEvents) log.error('events_damaged', { partition: number, key });
+  return outbox;
+}
+
+function startWriting<D extends DomainTypes>(
+  options: ServingOptions<D>,
+  { epoch, loaded: { last, mark, pending, digest }, onTrouble }: Start<D>,
+  { outbox, expiry }: Pick<Serving<D>, 'outbox' | 'expiry'>,
+): Pick<Serving<D>, 'checkpointer' | 'commits'> {
+  const { store, log, number, observer, clock, onCommitted } = options;
+  const observeParked = parkedObserver(options);
+  observeParked(outbox.parkedEvents);
+  const onMark = (): void => {
+    observer.journal(number, commits.entriesAboveMark);
+    // There may be room again; this tells the observer.
+    commits.hasRoom();
+    observeParked(outbox.parkedEvents);
+  };
+  const shared = { store, outbox, epoch, clock, expiry, onTrouble };
+  const checkpointer = startCheckpointer({ ...shared, mark, pending, digest, onMark });
+  observer.room(number, true);
+  const commits = new Commits<D['Effect']>({
+    ...shared,
+    last,
+    checkpointer,
+    onCommitted,
+    onRoom: (hasRoom, load) => {
+      observer.room(number, hasRoom);
+      const event = hasRoom ? 'writes_taken_again' : 'writes_refused';
+      log.warn(event, { partition: number, ...load, cause: causeOf(outbox) });
+    },
+    onFault: (error) => log.error('answer_failed', { partition: number, error }),
+  });
+  return { checkpointer, commits };
+}
+
+/** Observes how many events are parked, and logs when that begins and when it ends. */
+function parkedObserver({
+  log,
+  number,
+  observer,
+}: Pick<ServingOptions<DomainTypes>, 'log' | 'number' | 'observer'>): (count: number) => void {
+  let parked = 0;
+  return (count) => {
+    if (count > 0 && parked === 0) log.warn('events_parked', { partition: number, events: count });
+    if (count === 0 && parked > 0) log.warn('events_published_again', { partition: number });
+    parked = count;
+    observer.parked(number, count);
+  };
+}

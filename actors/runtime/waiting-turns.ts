@@ -1,0 +1,74 @@
+/**
+ * Turns that cannot run yet, in the order in which they came: the partition is loading, or its
+ * lease has lapsed. Bounded; running them is long work, a turn a step (lib/slices.ts).
+ */
+import type { Clock } from '../../lib/clock.ts';
+import type { Slices } from '../../lib/slices.ts';
+import { limits } from '../../schemas/limits.ts';
+
+export interface WaitingTurn<Serving> {
+  /** Its sender waits until then (monotonic). */
+  readonly untilMs: number;
+  readonly run: (serving: Serving) => void;
+  readonly refuse: () => void;
+}
+
+export interface WaitingTurnsOptions<Serving> {
+  /** What turns run on; undefined: they have to wait. */
+  readonly answering: () => Serving | undefined;
+  readonly clock: Clock;
+  readonly slices: Slices;
+  readonly onFault: (error: unknown) => void;
+}
+
+export class WaitingTurns<Serving> {
+  readonly #options: WaitingTurnsOptions<Serving>;
+  readonly #turns = new Set<WaitingTurn<Serving>>();
+  #isRunning = false;
+
+  constructor(options: WaitingTurnsOptions<Serving>) {
+    this.#options = options;
+  }
+
+  get isEmpty(): boolean {
+    return this.#turns.size === 0;
+  }
+
+  add(turn: WaitingTurn<Serving>): void {
+    if (this.#turns.size >= limits.turnsQueued) {
+      const nowMs = this.#options.clock.monotonicMs();
+      for (const waiting of this.#turns) if (waiting.untilMs <= nowMs) this.#turns.delete(waiting);
+    }
+    if (this.#turns.size < limits.turnsQueued) this.#turns.add(turn);
+    else turn.refuse();
+  }
+
+  /** Runs them, unless they still have to wait, or are being run. */
+  run(): void {
+    const { answering, slices, onFault } = this.#options;
+    if (this.#isRunning || this.isEmpty || answering() === undefined) return;
+    this.#isRunning = true;
+    slices
+      .run('held_turns', this.#running())
+      .catch(onFault)
+      .finally(() => (this.#isRunning = false));
+  }
+
+  refuseAll(): void {
+    const turns = [...this.#turns];
+    this.#turns.clear();
+    for (const { refuse } of turns) refuse();
+  }
+
+  *#running(): Generator<void, void, void> {
+    const { answering, clock } = this.#options;
+    for (const turn of this.#turns) {
+      const serving = answering();
+      // A load or a renewal runs the rest.
+      if (serving === undefined) return;
+      this.#turns.delete(turn);
+      if (turn.untilMs > clock.monotonicMs()) turn.run(serving);
+      yield;
+    }
+  }
+}
