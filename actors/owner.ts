@@ -1,52 +1,42 @@
 /**
- * An actors process: a member that serves the partitions which it has. What it has, the partition
- * manager decides; all that happens at intervals happens here.
+ * An actors process: a member that serves the partitions that it has. The partition manager decides
+ * which those are; this file puts the parts together and drives them.
  */
 import type { NatsConnection, Subscription } from '@nats-io/transport-node';
 import { sleep } from '../lib/backoff.ts';
-import type { Answers } from '../lib/nats/answers.ts';
 import type { Clock } from '../lib/clock.ts';
-import { signHostJwt, type HostsAccount } from '../lib/nats/host-credentials.ts';
 import type { Log } from '../lib/log.ts';
-import { createSlices, runAtOnce, type Slices } from '../lib/slices.ts';
-import { sparing } from '../lib/sparing.ts';
-import { buckets } from '../schemas/records/buckets.ts';
-import { incarnationOf, announcedEpoch, type Cluster } from '../schemas/records/cluster.ts';
+import type { Answers } from '../lib/nats/answers.ts';
+import type { HostsAccount, signHostJwt } from '../lib/nats/host-credentials.ts';
+import { PartitionClient } from '../lib/rpc/partition-client.ts';
+import { createSlices, type Slices } from '../lib/slices.ts';
+import { sparing, type SparingLog } from '../lib/sparing.ts';
 import type { Capacity } from '../schemas/api/host.ts';
-import type { HostKey, MemberId } from '../schemas/ids.ts';
+import type { MemberId } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
-import type { WriteAsk } from '../schemas/wire/asks.ts';
-import { DirectoryMessage, type Doorbell } from '../schemas/wire/directory.ts';
-import { wholeSeconds } from '../schemas/quantity.ts';
+import { buckets } from '../schemas/records/buckets.ts';
+import { incarnationOf, type Cluster } from '../schemas/records/cluster.ts';
 import { subjects, type Sender } from '../schemas/wire/subjects.ts';
-import { ProtocolError, spoken } from '../schemas/wire/version.ts';
+import { createDomain } from './domain/domain.ts';
+import { createEffects } from './effects.ts';
 import { serveAsks } from './endpoints/asks.ts';
-import type { Prepared } from './domain/decide.ts';
-import { DirectoryParts, HostDirectory, messagesOf } from './endpoints/directory.ts';
+import { createHostCredentials, type HostCredentials } from './endpoints/credentials.ts';
+import { DirectoryExchange } from './endpoints/directory-exchange.ts';
 import { Fleet } from './endpoints/fleet.ts';
-import { createOutbox } from './outbox/outbox.ts';
-import { isJustRevoked, mayEnrol } from './domain/host/decide.ts';
 import { serveHosts, type HostMessage } from './endpoints/hosts.ts';
+import { serveReads } from './endpoints/reads.ts';
+import { createJetStreamMemberStore } from './membership/jetstream-member-store.ts';
 import {
   PartitionManager,
-  type PartitionManagerObserver,
   type ManagedPartitionOptions,
+  type PartitionManagerObserver,
 } from './membership/partition-manager.ts';
-import { createJetStreamMemberStore } from './membership/jetstream-member-store.ts';
-import type { OutgoingEffect } from './runtime/journal/group.ts';
-import { createDomain } from './domain/domain.ts';
-import { PartitionClient } from '../lib/rpc/partition-client.ts';
-import { serveReads } from './endpoints/reads.ts';
-import { createEventSink, createJetStreamStore } from './runtime/store/jetstream-store.ts';
+import { createOutbox, type Outbox } from './outbox/outbox.ts';
 import type { Partition } from './partition.ts';
+import { createRevocation, keptForMs, type Accounts, type Revocation } from './revocation.ts';
 import { Partition as RuntimePartition, type PartitionObserver } from './runtime/partition.ts';
-import { createRevocation, keptForMs, type Accounts } from './revocation.ts';
-import type { PartitionView } from './domain/state.ts';
-import { expired, expiredKeys, expiredOfVpn, sweep } from './domain/sweep.ts';
-import type { Changes, Effect, TurnContext } from './domain/turn.ts';
-import { decoder } from '../lib/decode.ts';
-
-const decodeDirectory = decoder(DirectoryMessage);
+import { createEventSink, createJetStreamStore } from './runtime/store/jetstream-store.ts';
+import { Sweeper } from './sweeper.ts';
 
 export interface OwnerOptions {
   readonly nc: NatsConnection;
@@ -97,153 +87,162 @@ export interface Owner {
   stop(): Promise<void>;
 }
 
-/** What goes with a partition for as long as this process has it. */
-interface Served {
-  readonly directory: HostDirectory;
-  readonly subscription: Subscription;
+export function createOwner(options: OwnerOptions): Owner {
+  return new OwnerProcess(options);
 }
 
-export function createOwner(options: OwnerOptions): Owner {
-  const { nc, clock, log } = options;
-  const { id: cluster, partitions: count } = options.cluster;
-  const fleet = new Fleet({
-    clock,
-    partitions: count,
-    hostUnknownMs: options.hostUnknownMs,
-    ...(options.hostCeiling === undefined ? {} : { ceiling: options.hostCeiling }),
-  });
-  const domain = createDomain({ incarnation: incarnationOf(options.cluster), fleet, ledger: fleet });
-  const events = createEventSink(nc, options.newToken);
-  const directoryParts = new DirectoryParts();
-  const { slices = createSlices({ monotonicMs: () => clock.monotonicMs(), onSlice: options.observer.worked }) } =
-    options;
-  const served = new Map<Partition, Served>();
-  const subscriptions: Subscription[] = [];
-  /** Of partitions that have gone to others. */
-  const leaving = new Set<Promise<void>>();
-  const timers: NodeJS.Timeout[] = [];
-  const onFault = (error: unknown): void => log.error('errand_failed', { error });
-  const client = new PartitionClient(nc, { partitions: count, requestDeadlineMs: limits.outboxTimeoutMs, clock, log });
-  const outbox = createOutbox({ client, partitions: count, clock, slices, log });
+class OwnerProcess implements Owner {
+  readonly fleet: Fleet;
+  readonly manager: PartitionManager;
+  readonly #options: OwnerOptions;
+  readonly #slices: Slices;
+  readonly #refusals: SparingLog;
+  readonly #directory: DirectoryExchange;
+  readonly #outbox: Outbox;
+  readonly #revocation: Revocation | undefined;
+  readonly #credentials: HostCredentials;
+  readonly #effects: ReturnType<typeof createEffects>;
+  readonly #sweeper: Sweeper;
+  /** By partition, the subscription on which it is asked. */
+  readonly #served = new Map<Partition, Subscription>();
+  #subscriptions: Subscription[] = [];
+  /** Subscriptions of partitions that have gone to others. */
+  readonly #leaving = new Set<Promise<void>>();
+  #timers: NodeJS.Timeout[] = [];
+  #isConnected = true;
 
-  const { accounts } = options;
-  const revocation =
-    accounts &&
-    createRevocation({
-      accounts,
-      account: options.hostsAccount.publicKey,
+  constructor(options: OwnerOptions) {
+    this.#options = options;
+    const { nc, cluster, clock, log, observer } = options;
+    const { partitions } = cluster;
+    this.#slices = options.slices ?? createSlices({ monotonicMs: () => clock.monotonicMs(), onSlice: observer.worked });
+    this.#refusals = sparing(log, limits.refusalLogMs, clock);
+    this.fleet = new Fleet({
+      clock,
+      partitions,
+      hostUnknownMs: options.hostUnknownMs,
+      ...(options.hostCeiling === undefined ? {} : { ceiling: options.hostCeiling }),
+    });
+    const { fleet } = this;
+    const parts = { nc, cluster, fleet, clock, log, slices: this.#slices, refusals: this.#refusals };
+    const client = new PartitionClient(nc, { partitions, requestDeadlineMs: limits.outboxTimeoutMs, clock, log });
+    this.#outbox = createOutbox({ ...parts, client, partitions });
+    this.#directory = new DirectoryExchange(parts);
+    this.#effects = createEffects({ nc, directory: this.#directory, outbox: this.#outbox });
+    this.#credentials = createHostCredentials({
+      clusterId: cluster.id,
+      account: options.hostsAccount,
       ttlMs: options.hostCredentialsTtlMs,
+      natsUrls: options.hostsNatsUrls,
+      clock,
+      sign: options.signHostJwt,
+    });
+    this.#revocation = revocationOf(options);
+    this.manager = new PartitionManager({
+      partitions,
+      members: createJetStreamMemberStore(nc, options.answers),
       clock,
       log,
+      newId: () => options.newToken() as MemberId,
+      createPartition: this.#partitionFactory(),
+      onTaken: (partition) => this.#onTaken(partition),
+      onGone: (partition) => this.#onGone(partition),
+      announce: () => nc.publish(subjects.membersChanged),
+      observer,
     });
-
-  const manager = new PartitionManager({
-    partitions: count,
-    members: createJetStreamMemberStore(nc, options.answers),
-    clock,
-    log,
-    newId: () => options.newToken() as MemberId,
-    createPartition,
-    onTaken,
-    onGone,
-    announce: () => nc.publish(subjects.membersChanged),
-    observer: options.observer,
-  });
-  const owned = (): Iterable<Partition> => manager.serving();
-
-  // The directory
-
-  const versionOf = ({ number, epoch, committed }: Partition) => ({
-    partition: number,
-    epoch: announcedEpoch(options.cluster, number, epoch),
-    revision: committed,
-  });
-
-  function tell(message: DirectoryMessage): void {
-    fleet.learn(message);
-    // In one go: a change that is told in between would be lost on a process that knows nothing of
-    // the others yet.
-    for (const text of runAtOnce(messagesOf(fleet.dated(message)))) nc.publish(subjects.directory, text);
+    this.#sweeper = new Sweeper({
+      ...parts,
+      owned: () => this.manager.serving(),
+      isConnected: () => this.#isConnected,
+      hostLostMs: options.hostLostMs,
+      fenceMarginMs: options.fenceMarginMs ?? limits.fenceMarginMs,
+      revokedKeysKeptMs: keptForMs(options.hostCredentialsTtlMs),
+      onSwept: (partition) => {
+        this.#outbox.look(partition);
+        this.#revocation?.look(partition);
+      },
+    });
   }
 
-  let isTelling = false;
-  let isTellingWanted = false;
+  serving(): number {
+    return [...this.manager.serving()].length;
+  }
 
-  /**
-   * A partition is a step. A process that asks meanwhile has not heard the first of them: all are
-   * told again.
-   */
-  function* tellingAll(): Generator<void, void, void> {
-    while (isTellingWanted) {
-      isTellingWanted = false;
-      for (const [partition, { directory }] of served) {
-        tell(directory.whole(versionOf(partition)));
-        yield;
+  async start(): Promise<void> {
+    this.#listen();
+    void this.#watchConnection();
+    this.#directory.refresh();
+    await this.manager.start();
+    // Gateways may ask as soon as this resolves: the server has to know of the subscriptions by
+    // then.
+    await this.#options.nc.flush();
+  }
+
+  drop(): void {
+    this.manager.drop();
+  }
+
+  async stop(): Promise<void> {
+    for (const timer of this.#timers) clearInterval(timer);
+    this.#outbox.stop();
+    this.#revocation?.stop();
+    await this.manager.stop();
+    for (const subscription of this.#subscriptions) subscription.unsubscribe();
+    // Each after its linger.
+    await Promise.all(this.#leaving);
+    await this.#options.nc.flush();
+  }
+
+  readonly #onFault = (error: unknown): void => this.#options.log.error('errand_failed', { error });
+
+  #listen(): void {
+    const { nc, cluster, log } = this.#options;
+    this.#subscriptions = [
+      ...serveReads(nc, this.#refusals),
+      ...serveHosts({
+        nc,
+        cluster,
+        signJwt: this.#credentials.sign,
+        owned: () => this.manager.serving(),
+        fleet: this.fleet,
+        slices: this.#slices,
+        onRefused: (message, sender) => this.#onRefused(message, sender),
+        log,
+        refusals: this.#refusals,
+      }),
+      ...this.#directory.subscribe(),
+      nc.subscribe(subjects.membersChanged, {
+        callback: (error) => {
+          if (error === null) this.manager.look();
+        },
+      }),
+    ];
+    this.#timers = [
+      setInterval(() => this.#sweeper.sweep(), limits.sweepIntervalMs),
+      setInterval(() => this.#directory.sendAll(), limits.syncIntervalMs),
+    ];
+  }
+
+  async #watchConnection(): Promise<void> {
+    for await (const { type } of this.#options.nc.status()) {
+      if (type === 'disconnect') {
+        this.#isConnected = false;
+        this.fleet.deafen();
       }
+      if (type !== 'reconnect') continue;
+      this.#isConnected = true;
+      this.fleet.listen();
+      this.#directory.refresh();
     }
   }
 
-  const tellWholeDirectory = (): void => {
-    isTellingWanted = true;
-    if (isTelling) return;
-    isTelling = true;
-    slices
-      .run('directory', tellingAll())
-      .catch(onFault)
-      .finally(() => {
-        isTelling = false;
-        if (isTellingWanted) tellWholeDirectory();
-      });
-  };
-
-  // Effects: idempotent, after the commit, and any of them may be lost (invariant A3).
-
-  function carryOut(partition: Partition, effects: Iterable<OutgoingEffect<Effect>>): void {
-    for (const effect of effects) {
-      switch (effect.kind) {
-        case 'doorbell': {
-          const doorbell: Doorbell = { ...spoken, partition: partition.number, rid: effect.requestId };
-          nc.publish(subjects.desired(effect.host, partition.number), JSON.stringify(doorbell));
-          break;
-        }
-        case 'changed':
-          nc.publish(subjects.changed(effect.tenant, effect.id));
-          break;
-        case 'directory': {
-          const directory = served.get(partition)?.directory;
-          if (directory !== undefined) tell(directory.change(versionOf(partition), effect.host, effect.entry));
-          break;
-        }
-        case 'outbox':
-          outbox.look(partition);
-          break;
-      }
-    }
-  }
-
-  /** Keys are signed outside of turns, and only for a join token that is good. */
-  function prepare(partition: Partition, ask: WriteAsk): Promise<Prepared | undefined> | undefined {
-    if (ask.type !== 'host.enrol') return undefined;
-    const common = { cluster, natsUrls: options.hostsNatsUrls };
-    const nowMs = clock.nowMs();
-    const isGood = mayEnrol(partition.view, ask, nowMs) && !isJustRevoked(partition.view, ask.publicKey, nowMs);
-    if (!isGood) return Promise.resolve({ enrolment: { ...common, jwt: '' } });
-    return signJwt(ask.host, ask.publicKey).then((jwt) => ({ enrolment: { ...common, jwt } }));
-  }
-
-  const signJwt = async (host: HostKey, publicKey: string, isUnbound = false): Promise<string> => {
-    const expiresAtS = wholeSeconds(clock.nowMs() + options.hostCredentialsTtlMs);
-    return (options.signHostJwt ?? signHostJwt)(options.hostsAccount, { host, publicKey, expiresAtS, isUnbound });
-  };
-
-  const refusals = sparing(log, limits.refusalLogMs, clock);
-
   /**
-   * Old credentials may be tried as fast as their holder likes: all are counted, a few are logged.
+   * The holder of old credentials may try them as fast as it likes: all attempts are counted, a few
+   * are logged.
    */
-  function onRefused(message: HostMessage, { host, user }: Sender): void {
-    options.observer.hostRefused(message);
-    refusals.warn('host_sender_refused', {
+  #onRefused(message: HostMessage, { host, user }: Sender): void {
+    this.#options.observer.hostRefused(message);
+    this.#refusals.warn('host_sender_refused', {
       message,
       host,
       user: user ?? null,
@@ -251,213 +250,80 @@ export function createOwner(options: OwnerOptions): Owner {
     });
   }
 
-  // Intervals
+  // Partitions
 
-  let isConnected = true;
-  let sweptMs = clock.monotonicMs();
-  const sweeping = new Set<Partition>();
-
-  function* allThatTimeChanges(
-    state: PartitionView,
-    context: TurnContext,
-    regionIsSilent: (host: HostKey) => boolean,
-  ): Generator<Changes, void, void> {
-    yield expired(state, context.expiryMs);
-    yield expiredOfVpn(state, context.expiryMs);
-    yield expiredKeys(state, context.expiryMs, keptForMs(options.hostCredentialsTtlMs));
-    yield* sweep(state, {
-      ...context,
-      silentMs: (host) => fleet.silentMs(host),
-      regionIsSilent,
-      hostLostMs: options.hostLostMs,
-      fenceMarginMs: options.fenceMarginMs ?? limits.fenceMarginMs,
-      onFault: ({ id }, error) => log.error('turn_failed', { kind: 'sweep', container: id, error }),
-    });
-  }
-
-  function sweepAll(): void {
-    const nowMs = clock.monotonicMs();
-    if (nowMs - sweptMs > limits.sweepsMissed * limits.sweepIntervalMs) fleet.stood(nowMs - sweptMs);
-    sweptMs = nowMs;
-    // Whoever is cut off hears no host; what it would decide would be committed when it is back.
-    if (!isConnected) return;
-    const regionIsSilent = fleet.regionSilence();
-    for (const partition of owned()) {
-      partition.keepTime();
-      sweepOne(partition, regionIsSilent).catch(onFault);
-    }
-  }
-
-  /**
-   * In as many turns as it takes: a sweep of a hundred thousand containers would hold up everything
-   * else.
-   */
-  async function sweepOne(partition: Partition, regionIsSilent: (host: HostKey) => boolean): Promise<void> {
-    if (sweeping.has(partition)) return;
-    sweeping.add(partition);
-    const swept = partition.view;
-    let work: Generator<Changes, void, void> | undefined;
-    const slice = (isOver: () => boolean): boolean => {
-      let isDone = true;
-      const isTaken = partition.change('sweep', function* (state, context) {
-        // It was loaded again: the next sweep looks at what is there now.
-        if (state !== swept) return;
-        work ??= allThatTimeChanges(state, context, regionIsSilent);
-        isDone = false;
-        do {
-          const next = work.next();
-          if (next.done === true) {
-            isDone = true;
-            return;
-          }
-          yield next.value;
-        } while (!isOver());
+  #partitionFactory(): (number: number, managed: ManagedPartitionOptions) => Partition {
+    const { nc, cluster, clock, log, newToken, observer } = this.#options;
+    const { fleet } = this;
+    const domain = createDomain({ incarnation: incarnationOf(cluster), fleet, ledger: fleet });
+    const events = createEventSink(nc, newToken);
+    return (number, managed) =>
+      new RuntimePartition({
+        number,
+        domain,
+        store: createJetStreamStore(nc, buckets.state.bucket(number), newToken),
+        events,
+        clock,
+        slices: this.#slices,
+        log,
+        newToken,
+        observer,
+        onEffects: (partition, effects) => this.#effects.carryOut(partition, effects),
+        onLoaded: (partition) => {
+          if (this.#served.has(partition)) this.#show(partition);
+        },
+        ...managed,
       });
-      return isDone || !isTaken;
-    };
-    try {
-      await slices.repeat('sweep', slice);
-      outbox.look(partition);
-      revocation?.look(partition);
-    } finally {
-      sweeping.delete(partition);
-    }
   }
 
-  async function watchConnection(): Promise<void> {
-    for await (const { type } of nc.status()) {
-      if (type === 'disconnect') {
-        isConnected = false;
-        fleet.deafen();
-      }
-      if (type !== 'reconnect') continue;
-      isConnected = true;
-      fleet.listen();
-      nc.publish(subjects.directoryRefresh);
-    }
+  /** Gateways ask the process that subscribes: so only now. */
+  #onTaken(partition: Partition): void {
+    const { nc, log } = this.#options;
+    const { prepare } = this.#credentials;
+    const subscription = serveAsks(partition, { nc, log, refusals: this.#refusals, slices: this.#slices, prepare });
+    this.#served.set(partition, subscription);
+    this.#show(partition);
   }
 
-  function listen(): void {
-    subscriptions.push(
-      ...serveReads(nc, refusals),
-      ...serveHosts({ nc, cluster: options.cluster, signJwt, owned, fleet, slices, onRefused, log, refusals }),
-      nc.subscribe(subjects.directory, {
-        callback: (error, message) => {
-          if (error !== null) return;
-          try {
-            const whole = directoryParts.take(decodeDirectory(message.data));
-            if (whole !== undefined) fleet.learn(whole);
-          } catch (cause) {
-            const event = cause instanceof ProtocolError ? 'protocol_refused' : 'malformed_directory';
-            refusals.error(event, { subject: message.subject, error: cause });
-          }
-        },
-      }),
-      nc.subscribe(subjects.membersChanged, {
-        callback: (error) => {
-          if (error === null) manager.look();
-        },
-      }),
-      nc.subscribe(subjects.directoryRefresh, {
-        callback: (error) => {
-          if (error === null) tellWholeDirectory();
-        },
-      }),
-    );
-    timers.push(setInterval(sweepAll, limits.sweepIntervalMs), setInterval(tellWholeDirectory, limits.syncIntervalMs));
+  /**
+   * What was loaded may be another's work: all processes learn its hosts, and its hosts look at
+   * what they should run.
+   */
+  #show(partition: Partition): void {
+    this.#directory.load(partition);
+    this.#effects.ringAll(partition);
   }
 
-  function createPartition(number: number, more: ManagedPartitionOptions): Partition {
-    return new RuntimePartition({
-      number,
-      domain,
-      store: createJetStreamStore(nc, buckets.state.bucket(number), options.newToken),
-      events,
-      clock,
-      slices,
-      log,
-      newToken: options.newToken,
-      observer: options.observer,
-      onEffects: carryOut,
-      onLoaded: (partition) => {
-        const directory = served.get(partition)?.directory;
-        if (directory !== undefined) show(partition, directory);
-      },
-      ...more,
-    });
-  }
-
-  /** Whoever subscribes is asked: so only now. */
-  function onTaken(partition: Partition): void {
-    const directory = new HostDirectory();
-    served.set(partition, { directory, subscription: serveAsks(partition, { nc, log, refusals, slices, prepare }) });
-    show(partition, directory);
-  }
-
-  function onGone(partition: Partition): void {
-    const subscription = served.get(partition)?.subscription;
-    served.delete(partition);
-    revocation?.gone(partition);
-    options.observer.journal(partition.number, 0);
-    options.observer.parked(partition.number, 0);
-    options.observer.room(partition.number, true);
-    options.observer.quarantined(partition.number, 0);
+  #onGone(partition: Partition): void {
+    const subscription = this.#served.get(partition);
+    this.#served.delete(partition);
+    this.#directory.gone(partition);
+    this.#revocation?.gone(partition);
+    const { observer } = this.#options;
+    observer.journal(partition.number, 0);
+    observer.parked(partition.number, 0);
+    observer.room(partition.number, true);
+    observer.quarantined(partition.number, 0);
     if (subscription === undefined) return;
-    const left = leave(subscription).catch(onFault);
-    leaving.add(left);
-    void left.finally(() => leaving.delete(left));
+    const left = this.#leave(subscription).catch(this.#onFault);
+    this.#leaving.add(left);
+    void left.finally(() => this.#leaving.delete(left));
   }
 
-  /** For a while some are still sent here, and are told to ask again. */
-  async function leave(subscription: Subscription): Promise<void> {
+  /** For a while some asks still arrive here, and are answered `not_owner`. */
+  async #leave(subscription: Subscription): Promise<void> {
     await sleep(limits.notOwnerLingerMs);
-    if (!nc.isClosed()) await subscription.drain();
+    if (!this.#options.nc.isClosed()) await subscription.drain();
   }
+}
 
-  /**
-   * What was loaded may be another's work: all processes hear of its hosts, and its hosts of what
-   * they should run.
-   */
-  function show(partition: Partition, directory: HostDirectory): void {
-    directory.load(partition.view);
-    tell(directory.whole(versionOf(partition)));
-    ringAll(partition);
-  }
-
-  /**
-   * Doorbells may have been lost with the owner before: every host of the partition is asked to
-   * look.
-   */
-  function ringAll(partition: Partition): void {
-    for (const host of partition.view.hostsWithContainers()) {
-      const doorbell: Doorbell = { ...spoken, partition: partition.number, rid: null };
-      nc.publish(subjects.desired(host, partition.number), JSON.stringify(doorbell));
-    }
-  }
-
-  return {
-    fleet,
-    manager,
-    serving: () => [...owned()].length,
-    async start() {
-      listen();
-      void watchConnection();
-      nc.publish(subjects.directoryRefresh);
-      await manager.start();
-      // Whoever is told that we serve may ask at once: the server has to know of the subscriptions
-      // by then.
-      await nc.flush();
-    },
-    drop: () => manager.drop(),
-    async stop() {
-      for (const timer of timers) clearInterval(timer);
-      outbox.stop();
-      revocation?.stop();
-      await manager.stop();
-      for (const subscription of subscriptions) subscription.unsubscribe();
-      // Those that are about to leave, each in its time.
-      await Promise.all(leaving);
-      await nc.flush();
-    },
-  };
+function revocationOf({
+  accounts,
+  hostsAccount,
+  hostCredentialsTtlMs,
+  clock,
+  log,
+}: OwnerOptions): Revocation | undefined {
+  if (accounts === undefined) return undefined;
+  return createRevocation({ accounts, account: hostsAccount.publicKey, ttlMs: hostCredentialsTtlMs, clock, log });
 }

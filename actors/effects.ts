@@ -1,0 +1,51 @@
+/**
+ * What follows a commit: doorbells for hosts, news for waiting gateways, the host directory, the
+ * outbox. Effects are idempotent, and any of them may be lost (invariant A3).
+ */
+import type { NatsConnection } from '@nats-io/transport-node';
+import type { HostKey } from '../schemas/ids.ts';
+import type { Doorbell } from '../schemas/wire/directory.ts';
+import { subjects } from '../schemas/wire/subjects.ts';
+import { spoken } from '../schemas/wire/version.ts';
+import type { Effect } from './domain/turn.ts';
+import type { DirectoryExchange } from './endpoints/directory-exchange.ts';
+import type { Outbox } from './outbox/outbox.ts';
+import type { Partition } from './partition.ts';
+import type { OutgoingEffect } from './runtime/journal/group.ts';
+
+export interface EffectOptions {
+  readonly nc: NatsConnection;
+  readonly directory: DirectoryExchange;
+  readonly outbox: Outbox;
+}
+
+export function createEffects({ nc, directory, outbox }: EffectOptions) {
+  function ring(host: HostKey, partition: number, requestId: string | null): void {
+    const doorbell: Doorbell = { ...spoken, partition, rid: requestId };
+    nc.publish(subjects.desired(host, partition), JSON.stringify(doorbell));
+  }
+  return {
+    carryOut(partition: Partition, effects: Iterable<OutgoingEffect<Effect>>): void {
+      for (const effect of effects) {
+        switch (effect.kind) {
+          case 'doorbell':
+            ring(effect.host, partition.number, effect.requestId);
+            break;
+          case 'changed':
+            nc.publish(subjects.changed(effect.tenant, effect.id));
+            break;
+          case 'directory':
+            directory.change(partition, effect.host, effect.entry);
+            break;
+          case 'outbox':
+            outbox.look(partition);
+            break;
+        }
+      }
+    },
+    /** Doorbells of the owner before may have been lost: every host of the partition looks. */
+    ringAll(partition: Partition): void {
+      for (const host of partition.view.hostsWithContainers()) ring(host, partition.number, null);
+    },
+  };
+}

@@ -1,0 +1,49 @@
+/**
+ * NATS credentials of hosts. Keys are signed outside of turns, and only where the turn will want
+ * them: for a valid join token, or for a key that is enrolled.
+ */
+import type { Clock } from '../../lib/clock.ts';
+import { signHostJwt, type HostsAccount } from '../../lib/nats/host-credentials.ts';
+import type { HostKey } from '../../schemas/ids.ts';
+import { wholeSeconds } from '../../schemas/quantity.ts';
+import type { WriteAsk } from '../../schemas/wire/asks.ts';
+import type { Prepared } from '../domain/decide.ts';
+import { isJustRevoked, mayEnrol } from '../domain/host/decide.ts';
+import type { Partition } from '../partition.ts';
+
+export interface HostCredentialsOptions {
+  readonly clusterId: string;
+  readonly account: HostsAccount;
+  readonly ttlMs: number;
+  /** NATS servers as hosts reach them. */
+  readonly natsUrls: readonly string[];
+  readonly clock: Clock;
+  /** Absent: signs by the wall clock, as NATS checks it. */
+  readonly sign?: typeof signHostJwt | undefined;
+}
+
+export interface HostCredentials {
+  /** @param isUnbound for an agent from before 0.1.0 */
+  sign(host: HostKey, publicKey: string, isUnbound?: boolean): Promise<string>;
+  /** What an ask needs before its turn; undefined: nothing. */
+  prepare(partition: Partition, ask: WriteAsk): Promise<Prepared | undefined> | undefined;
+}
+
+export function createHostCredentials(options: HostCredentialsOptions): HostCredentials {
+  const { clusterId, account, ttlMs, natsUrls, clock } = options;
+  const sign: HostCredentials['sign'] = async (host, publicKey, isUnbound = false) => {
+    const expiresAtS = wholeSeconds(clock.nowMs() + ttlMs);
+    return (options.sign ?? signHostJwt)(account, { host, publicKey, expiresAtS, isUnbound });
+  };
+  return {
+    sign,
+    prepare({ view }, ask) {
+      if (ask.type !== 'host.enrol') return undefined;
+      const common = { cluster: clusterId, natsUrls };
+      const nowMs = clock.nowMs();
+      const isGood = mayEnrol(view, ask, nowMs) && !isJustRevoked(view, ask.publicKey, nowMs);
+      if (!isGood) return Promise.resolve({ enrolment: { ...common, jwt: '' } });
+      return sign(ask.host, ask.publicKey).then((jwt) => ({ enrolment: { ...common, jwt } }));
+    },
+  };
+}
