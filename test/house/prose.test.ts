@@ -1,0 +1,138 @@
+/** Names, prose and layout keep the rules of rules.ts, and each rule refuses a bad sample. */
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { repositoryRoot } from '../../dev/paths.ts';
+import { exceptions, namesOfOthers, type RuleName } from './exceptions.ts';
+import {
+  columns,
+  forbiddenWords,
+  missingNames,
+  parsedCasts,
+  rooms,
+  strayBounds,
+  type Fault,
+  type File,
+} from './rules.ts';
+
+const filesMax = 14;
+
+const rules: Record<RuleName, (files: readonly File[]) => Fault[]> = {
+  columns,
+  rooms: (files) => rooms(files, filesMax),
+  words: forbiddenWords,
+  names: (files) => missingNames(files, namesOfOthers),
+  casts: parsedCasts,
+  bounds: strayBounds,
+};
+
+const paths = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
+  cwd: repositoryRoot,
+  encoding: 'utf8',
+}).split('\0');
+// The rules and their bad samples contain what they look for.
+const files = paths
+  .filter((path) => /\.(ts|mjs|md)$/.test(path) && !/^test\/house\/(rules|prose\.test)\.ts$/.test(path))
+  .filter((path) => existsSync(join(repositoryRoot, path)))
+  .map((path) => ({ path, text: readFileSync(join(repositoryRoot, path), 'utf8') }));
+
+for (const [name, rule] of Object.entries(rules) as [RuleName, (files: readonly File[]) => Fault[]][]) {
+  t.test(`every file keeps the rule of ${name}`, (t) => {
+    const excepted = Object.keys(exceptions[name]);
+    const isExcepted = (fault: Fault): boolean =>
+      excepted.some((path) => fault.startsWith(path.endsWith('/') ? path : `${path}:`));
+    t.same(
+      rule(files).filter((fault) => !isExcepted(fault)),
+      [],
+    );
+    t.end();
+  });
+}
+
+/** A file, and what a rule says of it, without the path. */
+type Row = readonly [path: string, text: string, faults: readonly string[]];
+
+const prefix = /^[^:]*:/;
+const longText = 'x '.repeat(60).trim();
+
+const rows: Record<RuleName, readonly Row[]> = {
+  columns: [
+    ['lib/a.ts', `/** ${longText} */`, ['1: break the line at 100 columns']],
+    ['lib/a.ts', `/**\n * short\n * ${longText}\n */`, ['3: break the line at 100 columns']],
+    ['lib/a.ts', `  // ${longText}`, ['1: break the line at 100 columns']],
+    ['lib/a.ts', `const text = '${longText}'; // short`, []],
+    ['docs/a.md', longText, ['1: break the line at 100 columns']],
+    ['docs/a.md', `| ${longText} |`, []],
+    ['docs/a.md', `    ${longText}\n\`\`\`\n${longText}\n\`\`\``, []],
+    ['docs/a.md', `[a link](${longText})`, []],
+  ],
+  rooms: [],
+  words: [
+    ['lib/a.ts', '// The keeper takes it.', ['1: “keeper” should be: partition manager']],
+    ['lib/a.ts', '// The Errands are written.', ['1: “Errands” should be: outbox item']],
+    ['lib/a.ts', '/** A write soils it. */', ['1: “soils” should be: mark dirty']],
+    ['lib/a.ts', '/** Buried once. */', ['1: “Buried” should be: tombstone']],
+    ['lib/a.ts', '// The network lends it.', ['1: “lends” should be: allocate']],
+    ['lib/a.ts', '// The owner must forgo it.', ['1: “forgo” should be: tombstone']],
+    ['lib/a.ts', '// By the spread.', ['1: “the spread” should be: rendezvous hashing']],
+    ['lib/a.ts', '// Rings a bell; the doorbell is right.', ['1: “bell” should be: doorbell']],
+    ['lib/a.ts', '// The latch opens.', ['1: “latch” should be: notify']],
+    ['lib/a.ts', "t.test('whoever asks', check);", ['1: “whoever” should be: the actor, named']],
+    ['lib/a.ts', 'throw new Error("made anew");', ['1: “anew” should be: again']],
+    ['docs/a.md', 'One\nis told of it.', ['2: “told of” should be: notified of, or the actor as the subject']],
+    ['docs/a.md', 'No answer is had.', ['1: “is had” should be: has, with its subject']],
+    ['docs/a.md', 'That of which it speaks.', ['1: “That of which” should be: whose']],
+    ['docs/a.md', 'A forage peer.', ['1: “forage” should be: container API (the paths alone keep the word)']],
+    ['docs/a.md', 'POST /api/forage/containers answers.', []],
+    ['host-agent/a.ts', '// The fleet of this host.', ['1: “fleet” should be: workload']],
+    ['gateway/a.ts', '// The fleet of hosts.', []],
+    ['lib/a.ts', "const keeper = 1; // `keeper` is the field's name.\ndecide('keeper');", []],
+  ],
+  names: [
+    ['lib/a.ts', '/** As lib/b.ts does. */', ['1: lib/b.ts does not exist']],
+    ['lib/a.ts', '// See gone.ts and `other.mjs`.', ['1: gone.ts does not exist', '1: other.mjs does not exist']],
+    ['lib/a.ts', 'function found() {}\n// `found()` calls `lost(1)`.', ['2: lost does not exist']],
+    ['lib/a.ts', '// See a.ts, lib/a.ts and ./a.ts; test/*.ts and <name>.ts are patterns.', []],
+    ['docs/a.md', 'See `lib/b.ts`.', ['1: lib/b.ts does not exist']],
+  ],
+  casts: [
+    ['lib/a.ts', 'const a = JSON.parse(text(1)) as Ask;', ['1: decode it by a schema in place of a cast']],
+    ['lib/a.ts', 'const a = JSON.parse(text) as unknown;', []],
+    ['lib/a.ts', '// JSON.parse(text) as Ask', []],
+    ['dev/a.ts', 'const a = JSON.parse(text) as Ask;', []],
+  ],
+  bounds: [
+    ['lib/a.ts', 'const waitMs = 1_000;', ['1: move the bound to schemas/limits/']],
+    ['lib/a.ts', '\nexport const queueMax = 4 * 1024;', ['2: move the bound to schemas/limits/']],
+    ['lib/a.ts', 'const queueBytes: number = 2 ** 20;', ['1: move the bound to schemas/limits/']],
+    ['lib/a.ts', 'const waitMs = limits.waitMs;', []],
+    ['schemas/limits/a.ts', 'const waitMs = 1_000;', []],
+    ['test/a.ts', 'const waitMs = 1_000;', []],
+  ],
+};
+
+for (const [name, samples] of Object.entries(rows) as [RuleName, readonly Row[]][]) {
+  if (samples.length === 0) continue;
+  t.test(`the rule of ${name} refuses what it should, and no more`, (t) => {
+    for (const [path, text, faults] of samples) {
+      const found = rules[name]([{ path, text }]).map((fault) => fault.replace(prefix, ''));
+      t.same(found, faults, text.slice(0, 60));
+    }
+    t.end();
+  });
+}
+
+t.test('a folder of too many sources is named', (t) => {
+  const folder = (count: number): File[] =>
+    Array.from({ length: count }, (_, index) => ({ path: `lib/nats/${index}.ts`, text: '' }));
+  const others: File[] = [
+    { path: 'lib/one.ts', text: '' },
+    { path: 'lib/nats/page.md', text: '' },
+  ];
+  t.same(rules.rooms([...folder(filesMax), ...others]), []);
+  t.same(rules.rooms([...folder(filesMax + 1), ...others]), [
+    'lib/nats: group its 15 files by subject; at most 14 lie in one folder',
+  ]);
+  t.end();
+});
