@@ -55,7 +55,9 @@ export function engineBody(owner: Owner, image: BenchImage, ports: readonly numb
     diskBytes: null,
   }) as { readonly Labels: Record<string, string> };
   const renamed = Object.entries(made.Labels).map(([name, value]) => [name.replace('longshore', 'benchmark'), value]);
-  return { ...made, Labels: Object.fromEntries(renamed) as Record<string, string> };
+  const Labels = Object.fromEntries(renamed) as Record<string, string>;
+  // The agent names the image by its id, which only the engine knows.
+  return { ...made, Image: referenceOf(image), Labels };
 }
 
 export function engineAlone(engine: DockerEngine, owner: Owner, isPulling: boolean): Peer {
