@@ -1,4 +1,5 @@
 /** A tenant's lists: their order, which is by `insertedAtMs`, then by id, and their pages. Pure. */
+import { fill, line } from '../../lib/fill.ts';
 import type { ContainerId, PeerId } from '../../schemas/ids.ts';
 import { encodeCursor, type ListCursor } from '../../schemas/api/cursor.ts';
 import { answer, type Turn } from './turn.ts';
@@ -36,15 +37,8 @@ export function pageByKey<T>(
   const rest = [...all]
     .filter((item) => keyOf(item) > after)
     .sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));
-  const items: string[] = [];
-  let bytes = 0;
-  for (const item of rest.slice(0, limit)) {
-    const text = render(item);
-    bytes += Buffer.byteLength(text) + 1;
-    if (bytes > maxBytes && items.length > 0) break;
-    items.push(text);
-  }
-  return answer({ code: 'ok', body: `{"data":[${items.join(',')}],"more":${rest.length > items.length}}` });
+  const { values, next } = fill(rest, { bytes: maxBytes, items: limit }, (item) => line(render(item)));
+  return answer({ code: 'ok', body: `{"data":[${values.join(',')}],"more":${next !== undefined}}` });
 }
 
 export interface Page<T> {
@@ -62,17 +56,9 @@ export interface Page<T> {
 export function page<T extends Listed>(oldestFirst: Iterable<T>, { limit, before, maxBytes, render }: Page<T>): Turn {
   const all = [...oldestFirst].reverse();
   const rest = before === null ? all : all.filter((item) => isBefore(item, before));
-  const items: string[] = [];
-  let bytes = 0;
-  for (const item of rest) {
-    if (items.length === limit) break;
-    const text = render(item);
-    bytes += Buffer.byteLength(text) + 1;
-    if (bytes > maxBytes && items.length > 0) break;
-    items.push(text);
-  }
-  const last = rest[items.length - 1];
-  const more = last !== undefined && rest.length > items.length;
+  const { values, passed, next } = fill(rest, { bytes: maxBytes, items: limit }, (item) => line(render(item)));
+  const last = rest[passed - 1];
+  const more = last !== undefined && next !== undefined;
   const cursor = more ? `,"next_cursor":${JSON.stringify(encodeCursor(last))}` : '';
-  return answer({ code: 'ok', body: `{"data":[${items.join(',')}]${cursor}}` });
+  return answer({ code: 'ok', body: `{"data":[${values.join(',')}]${cursor}}` });
 }

@@ -7,6 +7,7 @@ import type { Log } from '../../lib/log.ts';
 import type { Slices } from '../../lib/slices.ts';
 import type { SparingLog } from '../../lib/sparing.ts';
 import { DecodeError } from '../../lib/decode.ts';
+import { Room, line as lineOf } from '../../lib/fill.ts';
 import { decodeAsks, type AskBatch } from '../../lib/rpc/decode.ts';
 import { errorBody } from '../../schemas/errors.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -118,15 +119,16 @@ export function collectAnswers(
   protocol: number,
 ): { add(answer: Answer): void } {
   const lineBytesMax = maxPayloadBytes - encodeAnswers([], protocol).length;
+  const bounds = { bytes: limits.answerPartBytes };
   let lines: string[] = [];
-  let bytes = 0;
+  let room = new Room(bounds);
   let scheduled = false;
   const flush = (): void => {
     scheduled = false;
     if (lines.length === 0) return;
     const payload = encodeAnswers(lines, protocol);
     lines = [];
-    bytes = 0;
+    room = new Room(bounds);
     try {
       message.respond(payload);
     } catch (error) {
@@ -141,11 +143,12 @@ export function collectAnswers(
   };
   return {
     add(answer) {
-      const line = encode(answer);
-      const size = Buffer.byteLength(line) + 1;
-      if (bytes + size > limits.answerPartBytes) flush();
-      lines.push(line);
-      bytes += size;
+      const { value, bytes } = lineOf(encode(answer));
+      if (!room.take(bytes)) {
+        flush();
+        room.take(bytes);
+      }
+      lines.push(value);
       if (scheduled) return;
       scheduled = true;
       queueMicrotask(flush);

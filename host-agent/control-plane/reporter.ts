@@ -8,6 +8,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { backoffMs, jitter, sleep, type BackoffBounds } from '../../lib/backoff.ts';
 import { messageDecoder } from '../../lib/decode.ts';
+import { fill } from '../../lib/fill.ts';
 import type { Log } from '../../lib/log.ts';
 import type { ContainerId, TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -84,19 +85,24 @@ export function createReporter(parts: ReporterParts): Reporter {
     return next;
   };
 
-  const batchOf = (partition: number, session: Session): Numbered[] => {
-    const { partitions } = session;
-    const batch: Numbered[] = [];
-    let bytes = 0;
+  /** What may go together: a suspect goes alone. */
+  function* due(partition: number, { partitions }: Session): Generator<Entry, void, void> {
+    let isFirst = true;
     for (const entry of entries.values()) {
       if (!entry.isDirty || partitionOf(entry.observed.tenant, partitions) !== partition) continue;
-      if (entry.isSuspect && batch.length > 0) continue;
-      bytes += JSON.stringify(entry.observed.description).length + itemOverheadBytes;
-      if (batch.length > 0 && (bytes > limits.reportBytes || batch.length >= limits.reportItems)) break;
-      batch.push(numbered(entry, session));
-      if (entry.isSuspect) break;
+      if (isFirst || !entry.isSuspect) yield entry;
+      if (isFirst && entry.isSuspect) return;
+      isFirst = false;
     }
-    return batch;
+  }
+
+  const batchOf = (partition: number, session: Session): Numbered[] => {
+    const bounds = { bytes: limits.reportBytes, items: limits.reportItems };
+    const { values } = fill(due(partition, session), bounds, (value) => ({
+      value,
+      bytes: JSON.stringify(value.observed.description).length + itemOverheadBytes,
+    }));
+    return values.map((entry) => numbered(entry, session));
   };
 
   const settle = (batch: readonly Entry[], change: (entry: Entry) => Entry): void => {

@@ -5,6 +5,7 @@
  */
 import { limits } from '../../schemas/limits.ts';
 import type { LogEntry } from '../../schemas/api/log.ts';
+import { fill } from '../../lib/fill.ts';
 import { createNotify } from '../../lib/notify.ts';
 import { nextSeq, seqBefore, type Line, type Place } from './lines.ts';
 import { lostBetween, type LossCause } from './loss.ts';
@@ -114,16 +115,12 @@ export class BlockQueue {
   }
 
   #countForBlock(): number {
-    let bytes = envelopeBytes;
-    let entries = 0;
-    let count = 0;
-    for (const line of this.#lines) {
-      bytes += line.bytes;
-      entries += line.mark === undefined ? 1 : 2;
-      if (count > 0 && (bytes > limits.logBlockBytes || entries > limits.logBlockLines)) break;
-      count += 1;
-    }
-    return count;
+    const bounds = { bytes: limits.logBlockBytes - envelopeBytes, items: limits.logBlockLines };
+    return fill(this.#lines, bounds, (value) => ({
+      value,
+      bytes: value.bytes,
+      items: value.mark === undefined ? 1 : 2,
+    })).passed;
   }
 
   #encode(line: Line): Encoded {

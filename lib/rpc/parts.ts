@@ -1,4 +1,5 @@
-/** What is too long for one message, in parts that each fit one. */
+/** Lists that are too long for one message, in parts that each fit one. */
+import { Room, line } from '../fill.ts';
 import { limits } from '../../schemas/limits.ts';
 
 /** By field, the items of a list, each as JSON. */
@@ -13,17 +14,17 @@ export function* inParts<Field extends string>(
   const empty = (): Part<Field> => Object.fromEntries(fields.map((field) => [field, []])) as unknown as Part<Field>;
   let part = empty();
   const parts = [part];
-  let bytes = 0;
+  const bounds = { bytes: maxBytes };
+  let room = new Room(bounds);
   for (const field of fields) {
     for (const item of lists[field]) {
-      const text = JSON.stringify(item);
-      const size = Buffer.byteLength(text) + 1;
-      if (bytes + size > maxBytes && bytes > 0) {
+      const { value, bytes } = line(JSON.stringify(item));
+      if (!room.take(bytes)) {
         parts.push((part = empty()));
-        bytes = 0;
+        room = new Room(bounds);
+        room.take(bytes);
       }
-      part[field].push(text);
-      bytes += size;
+      part[field].push(value);
       yield;
     }
   }

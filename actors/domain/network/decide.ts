@@ -2,11 +2,12 @@
  * VPN networks: made, set, certified, removed, shown. Addresses are in allocate.ts and learn.ts.
  * Pure: see turn.ts.
  */
+import { fill, line } from '../../../lib/fill.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
 import { formatCidr, parseCidr } from '../../../schemas/cidr.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
-import type { KeptCertificate, LeaseRecord, NetworkRecord, RevocationEntry } from '../../../schemas/api/network.ts';
+import type { KeptCertificate, NetworkRecord, RevocationEntry } from '../../../schemas/api/network.ts';
 import { standingOf } from '../../../schemas/api/peer.ts';
 import type { KnownNetwork } from '../network-state.ts';
 import { pageByKey } from '../order.ts';
@@ -145,20 +146,11 @@ export function material(state: PartitionView, ask: Of<'network.material'>): Tur
 export function leases(state: PartitionView, ask: Of<'network.leases'>): Turn {
   const found = find(state, ask);
   if ('refusal' in found) return found.refusal;
-  const items: string[] = [];
-  let bytes = 0;
-  let next: LeaseRecord['index'] | null = null;
-  for (const lease of found.network.leases(ask.after)) {
-    if (lease.state.phase !== 'held') continue;
-    const item = JSON.stringify(lease);
-    bytes += item.length + 1;
-    if (items.length === limits.vpnPage || (bytes > limits.vpnPageBytes && items.length > 0)) {
-      next = lease.index;
-      break;
-    }
-    items.push(item);
-  }
-  return answer({ code: 'ok', body: `{"data":[${items.join(',')}],"next":${next}}` });
+  const bounds = { bytes: limits.vpnPageBytes, items: limits.vpnPage };
+  const { values, next } = fill(found.network.leases(ask.after), bounds, (lease) =>
+    lease.state.phase === 'held' ? line(JSON.stringify(lease)) : undefined,
+  );
+  return answer({ code: 'ok', body: `{"data":[${values.join(',')}],"next":${next?.index ?? null}}` });
 }
 
 /** The first that is not before this serial. */

@@ -2,6 +2,7 @@
  * Sealed secrets of a partition, to be sealed anew under another key. Actors know of a secret which
  * key it is under, and no more: its text is `v1.<key id>.…`. Pure.
  */
+import { fill } from '../../../lib/fill.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
 import type { NetworkRecord, Sealed } from '../../../schemas/api/network.ts';
@@ -59,16 +60,11 @@ const sizeOf = (record: PeerRecord | NetworkRecord): number => Buffer.byteLength
 
 /** A page holds what one turn can replace: its records go into one journal entry. */
 export function stale(state: PartitionView, ask: Of<'secret.stale'>): Turn {
-  const page: StaleSecret[] = [];
-  let bytes = 0;
-  for (const { record, secrets } of staleByRecord(state, ask.keyId)) {
-    if (secrets.length === 0) continue;
-    bytes += sizeOf(record);
-    const isOver = page.length + secrets.length > limits.vpnPage || bytes > limits.recordBytes;
-    if (isOver && page.length > 0) break;
-    page.push(...secrets);
-  }
-  return answer(data('ok', page));
+  const bounds = { bytes: limits.recordBytes, items: limits.vpnPage };
+  const { values } = fill(staleByRecord(state, ask.keyId), bounds, ({ record, secrets }) =>
+    secrets.length === 0 ? undefined : { value: secrets, bytes: sizeOf(record), items: secrets.length },
+  );
+  return answer(data('ok', values.flat()));
 }
 
 interface Replacement {
@@ -156,16 +152,12 @@ export function replace(state: PartitionView, ask: Of<'secret.replace'>, context
     const owner = ownerOf(item.place);
     byOwner.set(owner, [...(byOwner.get(owner) ?? []), item]);
   }
-  const records: (PeerRecord | NetworkRecord)[] = [];
-  let [replaced, bytes] = [0, 0];
-  for (const items of byOwner.values()) {
+  const { values } = fill(byOwner.values(), { bytes: limits.recordBytes }, (items) => {
     const found = replacedIn(state, items, context);
-    if (found === undefined || found.count === 0) continue;
-    bytes += sizeOf(found.record);
-    if (bytes > limits.recordBytes && records.length > 0) break;
-    records.push(found.record);
-    replaced += found.count;
-  }
+    return found === undefined || found.count === 0 ? undefined : { value: found, bytes: sizeOf(found.record) };
+  });
+  const records = values.map(({ record }) => record);
+  const replaced = values.reduce((sum, { count }) => sum + count, 0);
   const reply = data('ok', { replaced });
   return answer(reply, { ...noChanges, records, effects: [{ kind: 'outbox' }] });
 }

@@ -1,5 +1,6 @@
 /** A tenant's quota, settings and revocations. Pure. */
-import type { Region, TenantId } from '../../../schemas/ids.ts';
+import { fill, line } from '../../../lib/fill.ts';
+import type { Region } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
 import {
@@ -135,24 +136,17 @@ function changeOf(state: PartitionView, after: string | null): number {
  */
 export function revocations(state: PartitionView, ask: Of<'revocation.list'>, { expiryMs }: TurnContext): Turn {
   const from = changeOf(state, ask.after);
-  const items: string[] = [];
-  const unreadable: TenantId[] = [];
-  let bytes = 0;
-  let last = from;
-  let more = false;
-  for (const [change, { tenant, record, settingsDamaged }] of state.revocationChanges(from)) {
+  const bounds = { bytes: limits.revocationPageBytes };
+  const { values, next } = fill(state.revocationChanges(from), bounds, ([change, ofTenant]) => {
+    const { tenant, record, settingsDamaged } = ofTenant;
     const alive = settingsDamaged ? [] : record.revocations.filter(({ untilMs }) => untilMs > expiryMs);
-    const texts = settingsDamaged ? [JSON.stringify(tenant)] : alive.map((revocation) => JSON.stringify(revocation));
-    const size = texts.reduce((sum, text) => sum + Buffer.byteLength(text) + 1, 0);
-    if (bytes + size > limits.revocationPageBytes && last > from) {
-      more = true;
-      break;
-    }
-    if (settingsDamaged) unreadable.push(tenant);
-    else items.push(...texts);
-    bytes += size;
-    last = change;
-  }
-  const page = `"unreadable":${JSON.stringify(unreadable)},"whole":${from === 0},"more":${more}`;
-  return answer({ code: 'ok', body: `{"data":[${items.join(',')}],${page},"next":"${state.epoch}.${last}"}` });
+    const texts = (settingsDamaged ? [tenant] : alive).map((item) => JSON.stringify(item));
+    const bytes = texts.reduce((sum, text) => sum + line(text).bytes, 0);
+    return { value: { change, texts, settingsDamaged }, bytes };
+  });
+  const textsOf = (isUnreadable: boolean): string =>
+    values.flatMap(({ texts, settingsDamaged }) => (settingsDamaged === isUnreadable ? texts : [])).join(',');
+  const page = `"unreadable":[${textsOf(true)}],"whole":${from === 0},"more":${next !== undefined}`;
+  const last = values.at(-1)?.change ?? from;
+  return answer({ code: 'ok', body: `{"data":[${textsOf(false)}],${page},"next":"${state.epoch}.${last}"}` });
 }

@@ -1,0 +1,63 @@
+/**
+ * Messages, pages and journal entries hold so many bytes and so many items. The first piece always
+ * goes in: a piece that alone is over the bound would otherwise never leave.
+ */
+export interface Bounds {
+  readonly bytes: number;
+  readonly items?: number;
+}
+
+/** What is left of one message. */
+export class Room {
+  readonly #bounds: Bounds;
+  #bytes = 0;
+  #items = 0;
+
+  constructor(bounds: Bounds) {
+    this.#bounds = bounds;
+  }
+
+  /** Takes the piece if it fits. */
+  take(bytes: number, items = 1): boolean {
+    const { bytes: maxBytes, items: maxItems = Infinity } = this.#bounds;
+    const isOver = this.#bytes + bytes > maxBytes || this.#items + items > maxItems;
+    if (isOver && this.#items > 0) return false;
+    this.#bytes += bytes;
+    this.#items += items;
+    return true;
+  }
+}
+
+export interface Piece<R> {
+  readonly value: R;
+  readonly bytes: number;
+  /** What it counts for in the bound of items: 1 unless stated. */
+  readonly items?: number;
+}
+
+export interface Filled<T, R> {
+  readonly values: R[];
+  /** How many of the source went in or were left out. */
+  readonly passed: number;
+  /** The first that did not fit; undefined where everything did. */
+  readonly next: T | undefined;
+}
+
+/** As much of `source` as fits, in order. What `cut` makes undefined is left out. */
+export function fill<T, R>(source: Iterable<T>, bounds: Bounds, cut: (item: T) => Piece<R> | undefined): Filled<T, R> {
+  const room = new Room(bounds);
+  const values: R[] = [];
+  let passed = 0;
+  for (const item of source) {
+    const piece = cut(item);
+    if (piece !== undefined) {
+      if (!room.take(piece.bytes, piece.items)) return { values, passed, next: item };
+      values.push(piece.value);
+    }
+    passed++;
+  }
+  return { values, passed, next: undefined };
+}
+
+/** A text in a list, with the comma or line break behind it. */
+export const line = (text: string): Piece<string> => ({ value: text, bytes: Buffer.byteLength(text) + 1 });
