@@ -1,18 +1,18 @@
 /**
- * Asks to the partitions' owners, many in one message. A NATS round trip per HTTP request would cap
- * a two-core machine at a third of what it can do; so all that arrives in one turn of the event
- * loop for one lane goes in one message, and at most `laneMessagesInFlight` messages of a lane are
- * under way. While they are, the next one collects.
+ * The client of the partition protocol: gateways and owners ask the owners of partitions, many asks
+ * in one message. A NATS round trip for each HTTP request would cap a two-core machine at a third
+ * of what it can do. So all asks that arrive for one lane in one turn of the event loop share a
+ * message, at most `laneMessagesInFlight` messages of a lane are under way, and the next one
+ * collects meanwhile.
  *
- * An ask has one fixed deadline, and within it as many attempts as fit:
- * - no responders: nothing was executed; the lane pauses and tries again;
- * - `not_owner`: not by whoever says so; the lane pauses and tries again, and the flight is kept,
- *   for another may be the owner and answer yet;
- * - no answer for an attempt's time: the asks are sent again, writes under the same operation id,
- *   so that an owner that did execute the first answers with the outcome that it has (A5). A late
- *   answer to the first still counts, but for the refusal of a write: the next may find the name
- *   free that was taken;
- * - at the deadline: `timeout` for a write that may have been executed, `unavailable` for
+ * An ask has one fixed deadline, and as many attempts as fit before it:
+ * - No responders: nothing was executed. The lane pauses and tries again.
+ * - `not_owner`: this responder did not execute the ask; another may have, and its answer still
+ *   counts. The lane pauses and tries again.
+ * - No answer for an attempt's time: the asks are sent again, writes under the same operation id,
+ *   so an owner that executed the first attempt answers with the outcome that it kept (A5). A late
+ *   answer to an earlier attempt counts, unless it refuses a write (item.ts).
+ * - At the deadline: `timeout` for a write that may have been executed, `unavailable` for
  *   everything else.
  */
 import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
@@ -27,14 +27,13 @@ import { decodeAnswers, notOwner, type Answer } from '../../schemas/wire/codec.t
 import { isSuccessCode } from '../../schemas/errors.ts';
 import { partitionOf, subjects } from '../../schemas/wire/subjects.ts';
 import { sparing, type SparingLog } from '../sparing.ts';
-import { ItemQueue, gather, laneKinds, settle, verdictUnanswered } from './lane.ts';
-import type { Batch, Item, LaneKind, Outcome } from './lane.ts';
+import { isSettled, mayDecide, newItem, send, sendAgain, settle, silencesOf, unanswered } from './item.ts';
+import type { Item, Outcome, RetryReason } from './item.ts';
+import { ItemQueue, gather, laneKinds, type Batch, type LaneKind } from './lane.ts';
 
 export type { Question } from '../../schemas/wire/asks.ts';
-export type { LaneKind, Outcome } from './lane.ts';
-
-/** Why asks were sent again. */
-export type RetryReason = 'no_responders' | 'not_owner' | 'lost';
+export type { Outcome, RetryReason } from './item.ts';
+export type { LaneKind } from './lane.ts';
 
 export interface PartitionClientMeters {
   batch(lane: LaneKind, items: number): void;
@@ -53,16 +52,17 @@ interface Lane {
 }
 
 /**
- * A message under way. Lapsed: its slot was given up, but an answer that comes late is still good.
+ * A message under way. A lapsed one has given its slot back and its items are sent again, but an
+ * answer to it still counts.
  */
 interface Flight {
   readonly lane: Lane;
   readonly items: readonly Item[];
-  unanswered: number;
-  state: 'waiting' | 'lapsed';
   readonly forgetAtMs: number;
-  timer: NodeJS.Timeout | undefined;
+  state: { readonly phase: 'waiting'; readonly timer: NodeJS.Timeout } | { readonly phase: 'lapsed' };
 }
+
+const lapsed = { phase: 'lapsed' } as const;
 
 const unavailable: Outcome = { code: 'unavailable', body: '' };
 
@@ -131,31 +131,23 @@ export class PartitionClient {
 
   /** Never rejects. `deadlineMs` is of the monotonic clock. */
   ask(kind: LaneKind, question: Question, deadlineMs: number): Promise<Outcome> {
-    return new Promise((settle) => this.#enqueue(kind, question, deadlineMs, settle));
+    return new Promise((resolve) => this.#enqueue(kind, question, deadlineMs, resolve));
   }
 
   stop(): void {
     clearInterval(this.#sweeper);
     this.#subscription.unsubscribe();
-    for (const flight of this.#flights.values()) clearTimeout(flight.timer);
+    for (const { state } of this.#flights.values()) if (state.phase === 'waiting') clearTimeout(state.timer);
   }
 
-  #enqueue(kind: LaneKind, question: Question, deadlineMs: number, settle: (outcome: Outcome) => void): void {
+  #enqueue(kind: LaneKind, question: Question, deadlineMs: number, resolve: (outcome: Outcome) => void): void {
     const address = addressOf(question);
     const lane = this.#lanes.get(kind)?.[typeof address === 'number' ? address : this.partitionFor(address)];
     if (lane === undefined || lane.queue.length >= limits.laneQueuedItems || this.#isAway()) {
-      settle(unavailable);
+      resolve(unavailable);
       return;
     }
-    lane.queue.push({
-      question,
-      deadlineMs,
-      settle,
-      settled: false,
-      sentIn: undefined,
-      lostAttempts: 0,
-      perhapsExecuted: false,
-    });
+    lane.queue.push(newItem(question, deadlineMs, resolve));
     this.#plan(lane);
   }
 
@@ -194,33 +186,30 @@ export class PartitionClient {
     }
   }
 
-  #send(lane: Lane, batch: Batch, nowMs: number): void {
+  #send(lane: Lane, { items, payload }: Batch, nowMs: number): void {
     const id = (this.#flightNumber++).toString(36);
-    const lostBefore = Math.max(...batch.items.map((item) => item.lostAttempts));
-    const attemptMs = backoffMs(lostBefore, { minMs: limits.attemptMs, maxMs: limits.attemptMaxMs });
-    const flight: Flight = {
-      lane,
-      items: batch.items,
-      unanswered: batch.items.length,
-      state: 'waiting',
-      forgetAtMs: nowMs + this.#options.requestDeadlineMs + limits.attemptMaxMs,
-      timer: setTimeout(() => this.#onSilence(id, flight), attemptMs),
-    };
-    this.#flights.set(id, flight);
-    for (const item of batch.items) item.sentIn = id;
-    lane.inFlight++;
-    this.#options.meters?.batch(lane.kind, batch.items.length);
+    this.#options.meters?.batch(lane.kind, items.length);
     this.#options.answers?.asked();
     try {
-      this.#nc.publish(lane.subject, batch.payload, { reply: `${this.#inbox}.${id}` });
+      this.#nc.publish(lane.subject, payload, { reply: `${this.#inbox}.${id}` });
     } catch (error) {
       // The connection is closed for good, or the batch is over the server's bound: nothing of it
-      // left the process, this time.
-      this.#options.log.error('publish_failed', { subject: lane.subject, bytes: batch.payload.length, error });
-      this.#flights.delete(id);
-      this.#land(flight);
-      for (const item of batch.items) settle(item, verdictUnanswered(item));
+      // left the process this time.
+      this.#options.log.error('publish_failed', { subject: lane.subject, bytes: payload.length, error });
+      for (const item of items) settle(item, unanswered(item));
+      return;
     }
+    let silences = 0;
+    for (const item of items) {
+      silences = Math.max(silences, silencesOf(item));
+      send(item, id);
+    }
+    const attemptMs = backoffMs(silences, { minMs: limits.attemptMs, maxMs: limits.attemptMaxMs });
+    const forgetAtMs = nowMs + this.#options.requestDeadlineMs + limits.attemptMaxMs;
+    const timer = setTimeout(() => this.#onSilence(flight), attemptMs);
+    const flight: Flight = { lane, items, forgetAtMs, state: { phase: 'waiting', timer } };
+    this.#flights.set(id, flight);
+    lane.inFlight++;
   }
 
   #onMessage(message: Msg): void {
@@ -250,35 +239,25 @@ export class PartitionClient {
     let isRefused = false;
     for (const { index, code, body } of answers) {
       const item = flight.items[index];
-      if (item === undefined || item.settled) continue;
-      // A write that was sent again may be done by then, under another owner too: the last one sent
-      // decides.
-      if ('op' in item.question && item.sentIn !== id && !isSuccessCode(code)) continue;
+      if (item === undefined || !mayDecide(item, id, isSuccessCode(code))) continue;
       if (code === notOwner) isRefused = true;
       else settle(item, { code, body });
     }
-    if (!isRefused) this.#answeredAtMs = this.#options.clock.monotonicMs();
     if (isRefused) {
-      // The others too: whoever refuses some of it may be committing the rest.
-      for (const item of flight.items) item.perhapsExecuted = true;
       this.#onRefused(flight, 'not_owner');
       return;
     }
+    this.#answeredAtMs = this.#options.clock.monotonicMs();
     flight.lane.refusals = 0;
     flight.lane.pausedUntilMs = 0;
-    flight.unanswered = flight.items.reduce((count, item) => count + (item.settled ? 0 : 1), 0);
-    if (flight.unanswered === 0) {
-      this.#flights.delete(id);
-      this.#land(flight);
-    } else if (flight.state === 'waiting') {
-      // A part of the answer: the owner is alive, the rest has an attempt's time of its own.
-      flight.timer?.refresh();
-    }
+    if (flight.items.every(isSettled)) this.#end(id, flight);
+    // A part of the answer: the owner is alive, and the rest has an attempt's time of its own.
+    else if (flight.state.phase === 'waiting') flight.state.timer.refresh();
   }
 
-  /** Whatever of it has no answer is asked again, after a pause. */
+  /** The lane pauses; then it asks again what has no answer. */
   #onRefused(flight: Flight, reason: RetryReason): void {
-    if (flight.state === 'lapsed') return;
+    if (flight.state.phase === 'lapsed') return;
     const { lane } = flight;
     const nowMs = this.#options.clock.monotonicMs();
     const pauseMs = jitter(backoffMs(lane.refusals++, { minMs: limits.laneRetryMinMs, maxMs: limits.laneRetryMaxMs }));
@@ -287,61 +266,55 @@ export class PartitionClient {
     this.#sendAgain(flight, reason);
   }
 
-  #onSilence(id: string, flight: Flight): void {
-    if (flight.state === 'lapsed' || !this.#flights.has(id)) return;
-    for (const item of flight.items) {
-      if (item.settled) continue;
-      item.lostAttempts++;
-      item.perhapsExecuted = true;
-    }
-    this.#sendAgain(flight, 'lost');
+  #onSilence(flight: Flight): void {
+    if (flight.state.phase === 'waiting') this.#sendAgain(flight, 'lost');
   }
 
+  /**
+   * All that has no answer, whatever was refused: the responder that refuses one ask may be
+   * committing another.
+   */
   #sendAgain(flight: Flight, reason: RetryReason): void {
-    const again = flight.items.filter((item) => !item.settled);
+    const again = flight.items.filter((item) => sendAgain(item, reason));
     this.#options.meters?.retry(reason, again.length);
     flight.lane.queue.putBack(again);
-    this.#land(flight);
+    this.#lapse(flight);
   }
 
-  /** Gives the lane its slot back, once. */
-  #land(flight: Flight): void {
-    clearTimeout(flight.timer);
-    if (flight.state === 'lapsed') return;
-    flight.state = 'lapsed';
+  /** waiting → lapsed: the lane has its slot back. */
+  #lapse(flight: Flight): void {
+    if (flight.state.phase === 'lapsed') return;
+    clearTimeout(flight.state.timer);
+    flight.state = lapsed;
     flight.lane.inFlight--;
     this.#plan(flight.lane);
   }
 
-  /**
-   * Settles what has reached its deadline, wakes lanes, and forgets flights that nobody can answer
-   * any more.
-   */
+  /** No answer is awaited any more. */
+  #end(id: string, flight: Flight): void {
+    this.#flights.delete(id);
+    this.#lapse(flight);
+  }
+
+  /** Settles items at their deadline, wakes lanes, and forgets flights that are over. */
   #sweep(): void {
     const nowMs = this.#options.clock.monotonicMs();
+    const expire = (item: Item): void => {
+      if (item.deadlineMs <= nowMs) settle(item, unanswered(item));
+    };
     for (const lanes of this.#lanes.values()) {
       for (const lane of lanes) {
         if (lane.queue.length === 0) continue;
-        for (const item of lane.queue.takeOut((candidate) => candidate.settled || candidate.deadlineMs <= nowMs)) {
-          settle(item, verdictUnanswered(item));
-        }
-        // Whatever should have woken the lane: a timer that fires a little before the end of a
-        // pause wakes nobody.
+        for (const item of lane.queue) expire(item);
+        lane.queue.takeOut(isSettled);
+        // A pause's own timer may fire a little before the pause ends, and then wakes nothing.
         if (lane.queue.length > 0) this.#plan(lane);
       }
     }
     for (const [id, flight] of this.#flights) {
-      for (const item of flight.items) {
-        if (item.settled || item.deadlineMs > nowMs) continue;
-        // A lapsed flight's items are in a queue, or in another flight that knows better.
-        if (flight.state === 'waiting') item.perhapsExecuted = true;
-        settle(item, verdictUnanswered(item));
-      }
-      if (flight.state === 'lapsed' && flight.forgetAtMs <= nowMs) this.#flights.delete(id);
-      else if (flight.items.every((item) => item.settled)) {
-        this.#flights.delete(id);
-        this.#land(flight);
-      }
+      for (const item of flight.items) expire(item);
+      const isLate = flight.state.phase === 'lapsed' && flight.forgetAtMs <= nowMs;
+      if (isLate || flight.items.every(isSettled)) this.#end(id, flight);
     }
   }
 
@@ -362,9 +335,9 @@ export class PartitionClient {
     }
   }
 
-  /** Whatever was under way when the connection broke has no answer to wait for. */
+  /** No answer comes to what was under way when the connection broke. */
   #afterReconnect(): void {
-    for (const [id, flight] of [...this.#flights]) if (flight.state === 'waiting') this.#onSilence(id, flight);
+    for (const flight of [...this.#flights.values()]) this.#onSilence(flight);
     for (const lanes of this.#lanes.values()) {
       for (const lane of lanes) {
         lane.refusals = 0;

@@ -3,35 +3,24 @@
  * never, and refused.
  */
 import { Answers } from '../../../lib/nats/answers.ts';
-import { randomUUID } from 'node:crypto';
 import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
 import t, { type Test } from 'tap';
 import { PartitionClient, type Outcome, type Question, type RetryReason } from '../../../lib/rpc/partition-client.ts';
-import { gather, ItemQueue, settle, verdictUnanswered, type Item } from '../../../lib/rpc/lane.ts';
 import { sleep } from '../../../lib/backoff.ts';
 import { systemClock } from '../../../lib/clock.ts';
 import { connectNats, credentialsFile } from '../../../lib/nats/connection.ts';
-import type { ContainerId, OperationId, TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
 import { encodeAnswer, encodeAnswers, linesOf, notOwner } from '../../../schemas/wire/codec.ts';
 import { protocolVersion } from '../../../schemas/wire/version.ts';
 import { decodeAsk } from '../../../lib/rpc/decode.ts';
+import { readOf, writeOf } from '../../lib/rpc/support.ts';
 import { startNats, type Nats } from '../../../dev/servers/nats.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { quietLog } from '../../gateway/support.ts';
 import { controlPlane } from '../gateway/support.ts';
 import { until } from '../../support/until.ts';
 
-const tenant = 'acme' as TenantId;
-const readOf = (id: string): Question => ({ type: 'container.get', tenant, id: id as ContainerId, rid: id });
-const writeOf = (id: string): Question => ({
-  type: 'container.start',
-  tenant,
-  id: id as ContainerId,
-  rid: id,
-  op: randomUUID() as string as OperationId,
-});
 const nowMs = (): number => systemClock.monotonicMs();
 
 interface Stage {
@@ -384,43 +373,4 @@ t.test('the server killed and started again: 503 meanwhile, then everything as b
   await until('back', () => client.connected());
   t.match(await underWay, { code: 'ok' });
   t.match(await ask(writeOf('after')), { code: 'ok' });
-});
-
-t.test('what goes into a message, and what is said at the deadline', async (t) => {
-  const itemOf = (question: Question, deadlineMs: number, told: string[]): Item => ({
-    question,
-    deadlineMs,
-    settle: ({ code }) => told.push(code),
-    settled: false,
-    lostAttempts: 0,
-    sentIn: undefined,
-    perhapsExecuted: false,
-  });
-  const queue = new ItemQueue();
-  const told: string[] = [];
-  const expired = itemOf(readOf('a'), 100, told);
-  const settled = itemOf(readOf('b'), 1000, told);
-  const good = itemOf(writeOf('c'), 1000, told);
-  settle(settled, { code: 'ok', body: '' });
-  for (const item of [expired, settled, good]) queue.push(item);
-  const batch = gather(queue, 200);
-  t.same(batch?.items, [good]);
-  t.match(linesOf(batch?.payload ?? '').map(decodeAsk), [{ id: 'c', budgetMs: 800 }]);
-  t.same(told, ['ok', 'unavailable']);
-  t.equal(gather(queue, 200), undefined);
-  settle(settled, { code: 'internal', body: '' });
-  t.equal(told.length, 2, 'the first outcome counts');
-
-  const perhaps = (question: Question): Item => ({ ...itemOf(question, 0, []), perhapsExecuted: true });
-  t.equal(verdictUnanswered(perhaps(writeOf('a'))).code, 'timeout');
-  t.equal(verdictUnanswered(perhaps(readOf('a'))).code, 'unavailable');
-  t.equal(verdictUnanswered(good).code, 'unavailable');
-
-  const long = new ItemQueue();
-  for (let n = 0; n < 5000; n++) long.push(itemOf(readOf(String(n)), 1, []));
-  for (let n = 0; n < 4000; n++) long.shift();
-  long.putBack([good]);
-  t.equal(long.length, 1001);
-  t.equal(long.shift(), good);
-  t.match(long.shift()?.question, { id: '4000' });
 });

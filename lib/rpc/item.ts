@@ -1,0 +1,105 @@
+/**
+ * One ask on its way to an outcome. Pure of I/O and of clocks: lanes queue items, the client sends
+ * them.
+ *
+ *     queued ──send──▶ sent ──sendAgain──▶ queued        queued, sent ──settle──▶ settled
+ */
+import type { OutcomeCode } from '../../schemas/errors.ts';
+import type { Question } from '../../schemas/wire/asks.ts';
+
+/** What became of an ask: the owner's answer, or the client's word that there is none. */
+export interface Outcome {
+  readonly code: OutcomeCode;
+  /** JSON of the response's body, as the owner wrote it; empty in the client's own words. */
+  readonly body: string;
+}
+
+/**
+ * Why asks are sent again. `no_responders`: nothing was executed. `not_owner`: this responder did
+ * not execute it; another may have. `lost`: no answer in time.
+ */
+export type RetryReason = 'no_responders' | 'not_owner' | 'lost';
+
+/** What the messages before this one leave behind. */
+interface Past {
+  /** The last message that carried the item. */
+  readonly message: string | undefined;
+  /** Messages that had no answer in time. */
+  readonly silences: number;
+  /** A message may have been executed, and no outcome came back. */
+  readonly mayHaveRun: boolean;
+}
+
+type State =
+  | { readonly phase: 'queued'; readonly past: Past }
+  /** `message` carries it now. */
+  | { readonly phase: 'sent'; readonly past: Past; readonly message: string }
+  | { readonly phase: 'settled' };
+
+export interface Item {
+  readonly question: Question;
+  /** On the monotonic clock; it never moves. */
+  readonly deadlineMs: number;
+  readonly resolve: (outcome: Outcome) => void;
+  /** Written by `send`, `sendAgain` and `settle` alone. */
+  state: State;
+}
+
+const unsent: State = { phase: 'queued', past: { message: undefined, silences: 0, mayHaveRun: false } };
+const settled: State = { phase: 'settled' };
+
+export const newItem = (question: Question, deadlineMs: number, resolve: (outcome: Outcome) => void): Item => ({
+  question,
+  deadlineMs,
+  resolve,
+  state: unsent,
+});
+
+export const isSettled = ({ state }: Item): boolean => state.phase === 'settled';
+
+/** How many messages that carried it had no answer in time. */
+export const silencesOf = ({ state }: Item): number => (state.phase === 'settled' ? 0 : state.past.silences);
+
+const isWrite = ({ question }: Item): boolean => 'op' in question;
+
+/** queued → sent */
+export function send(item: Item, message: string): void {
+  if (item.state.phase === 'queued') item.state = { phase: 'sent', past: item.state.past, message };
+}
+
+/** sent → queued. @returns whether it waits for another message: false where it has an outcome. */
+export function sendAgain(item: Item, why: RetryReason): boolean {
+  const { state } = item;
+  if (state.phase !== 'sent') return false;
+  const silences = state.past.silences + (why === 'lost' ? 1 : 0);
+  const mayHaveRun = state.past.mayHaveRun || why !== 'no_responders';
+  item.state = { phase: 'queued', past: { message: state.message, silences, mayHaveRun } };
+  return true;
+}
+
+/** queued or sent → settled. The first outcome counts; answers to other messages may follow. */
+export function settle(item: Item, outcome: Outcome): void {
+  if (item.state.phase === 'settled') return;
+  item.state = settled;
+  item.resolve(outcome);
+}
+
+/**
+ * Whether an answer to `message` may settle the item. A refusal of a write may only where no later
+ * message carries it: the later one may find the name free that was taken.
+ */
+export function mayDecide({ state, question }: Item, message: string, isSuccess: boolean): boolean {
+  if (state.phase === 'settled') return false;
+  if (isSuccess || !('op' in question)) return true;
+  return message === (state.phase === 'sent' ? state.message : state.past.message);
+}
+
+/**
+ * The outcome where no answer came: `timeout` for a write that may have been executed, and
+ * `unavailable` for everything else (A3, A5).
+ */
+export function unanswered(item: Item): Outcome {
+  const { state } = item;
+  const mayHaveRun = state.phase === 'sent' || (state.phase === 'queued' && state.past.mayHaveRun);
+  return { code: isWrite(item) && mayHaveRun ? 'timeout' : 'unavailable', body: '' };
+}
