@@ -1,16 +1,15 @@
 /**
- * One client of the API on connections that are kept alive, as a load balancer or an SDK has them:
- * one request, at one gateway, with a deadline of its own. It tells apart what certainly was not
- * sent.
+ * A client of the API on keep-alive connections, as a load balancer or an SDK uses them. A request
+ * goes to one gateway, with a deadline; the result says whether it was certainly not sent.
  */
 import { Agent, request, type ClientRequest } from 'node:http';
 
-/** Longer than a gateway may take, so that its own word (504) comes before ours. */
+/** Longer than a gateway takes at most, so that its own 504 comes first. */
 export const clientDeadlineMs = 12_000;
 
 export type Heard =
   | { readonly kind: 'answer'; readonly status: number; readonly body: unknown }
-  /** `sent: false`: the connection could not be made, so nothing of it was executed. */
+  /** `sent: false`: there was no connection, so nothing was executed. */
   | { readonly kind: 'broken'; readonly sent: boolean; readonly why: string; readonly onKeptConnection: boolean };
 
 export interface HttpClient {
@@ -67,7 +66,7 @@ export function createHttpClient(connections: number): HttpClient {
               const body: unknown = JSON.parse(Buffer.concat(chunks).toString() || 'null');
               settle({ kind: 'answer', status: response.statusCode ?? 0, body });
             } catch {
-              broken('an answer that is no JSON');
+              broken('the answer is not JSON');
             }
           });
         });

@@ -1,7 +1,7 @@
 /**
- * Loaded into a program before its own code (`--import`): its wall clock is off by as many
- * milliseconds as a file says, and steps when the file changes. Its monotonic clock is as it was,
- * as on a machine whose time is set.
+ * Loaded into a program before its own code (`--import`): shifts its wall clock by the milliseconds
+ * in a file, and steps it when the file changes. Its monotonic clock does not change, as on a
+ * machine whose time is set.
  */
 import { readFileSync } from 'node:fs';
 
@@ -15,7 +15,7 @@ if (file !== undefined) {
     try {
       offsetMs = Number(readFileSync(file, 'utf8')) || 0;
     } catch {
-      // Written this moment: the next look has it.
+      // It is being written: the next look reads it.
     }
   };
   look();

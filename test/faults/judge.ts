@@ -1,17 +1,20 @@
 /**
- * The judgements of a run that a history does not hold: what runs, what grows, what failed while
- * nothing may.
+ * The judgements of a run that need more than its history: what runs on the engine, what grows, and
+ * what failed when nothing may.
  */
+import Type from 'typebox';
 import { sleep } from '../../lib/backoff.ts';
-import type { Failure } from './workload.ts';
+import { decoder } from '../../lib/decode.ts';
 import { createHttpClient, type HttpClient } from './client.ts';
 import type { Growth } from './memory.ts';
+import { encoded } from './requests.ts';
 import { tenants } from './tenants.ts';
+import type { Failure } from './workload.ts';
 import type { World } from './world.ts';
 
 export interface Judgement {
   readonly what: string;
-  /** What is wrong, in words; none: it holds. */
+  /** What is wrong, in words; none: the judgement holds. */
   readonly faults: readonly string[];
 }
 
@@ -24,25 +27,21 @@ interface Wanted {
   readonly desired: string;
 }
 
-interface Listed {
-  readonly data: readonly { readonly id: string; readonly status: string }[];
-}
-interface Status {
-  readonly data: { readonly desired: string };
-}
+const decodeList = decoder(Type.Object({ data: Type.Array(Type.Object({ id: Type.String() })) }));
+const decodeStatus = decoder(Type.Object({ data: Type.Object({ desired: Type.String() }) }));
 
 async function wantedNow(world: World, http: HttpClient): Promise<Wanted[]> {
   const wanted: Wanted[] = [];
   const [gateway] = world.gateways;
   for (const tenant of tenants) {
     const token = await world.token(tenant);
-    const ask = async <T>(path: string): Promise<T> => {
+    const ask = async <T>(path: string, decode: (bytes: Uint8Array) => T): Promise<T> => {
       const heard = await http.send({ baseUrl: gateway?.baseUrl ?? '', method: 'GET', path, token });
-      if (heard.kind === 'answer' && heard.status === 200) return heard.body as T;
+      if (heard.kind === 'answer' && heard.status === 200) return decode(encoded(heard.body));
       throw new Error(`${tenant}: ${path}: ${heard.kind === 'answer' ? heard.status : heard.why}`);
     };
-    for (const { id } of (await ask<Listed>('/api/v2/compute')).data) {
-      const { desired } = (await ask<Status>(`/api/v2/compute/${id}/status`)).data;
+    for (const { id } of (await ask('/api/v2/compute', decodeList)).data) {
+      const { desired } = (await ask(`/api/v2/compute/${id}/status`, decodeStatus)).data;
       wanted.push({ tenant, id, desired });
     }
   }
@@ -66,13 +65,11 @@ function differences(wanted: readonly Wanted[], world: World): string[] {
   ];
 }
 
-/**
- * Once all is healed and nobody asks for anything: what is desired is what runs, within a deadline.
- */
+/** Once all faults are healed and no client sends requests, what is desired is what runs. */
 export async function judgeConvergence(world: World): Promise<Judgement> {
   const http = createHttpClient(1);
   const endMs = performance.now() + settleDeadlineMs;
-  let faults: string[] = ['was not looked at'];
+  let faults: string[] = ['it was not checked'];
   try {
     while (performance.now() < endMs) {
       faults = await wantedNow(world, http).then(
@@ -95,8 +92,7 @@ export const judgeDoubles = (world: World): Judgement => ({
 
 /**
  * A program's heap grows in steps until its first full collections, and a nats-server's with the
- * streams' caches; so a run of a minute or two shows only what grows without bound: a third, and at
- * least so much.
+ * caches of streams. So only growth by a third, and by at least this, counts.
  */
 const growthFloorBytes = 96 * 1024 ** 2;
 const growthFraction = 1 / 3;
@@ -111,7 +107,7 @@ export const judgeMemory = (growths: readonly Growth[]): Judgement => ({
     }),
 });
 
-/** While programs are replaced in good order, no request may fail. */
+/** During a rolling restart no request may fail. */
 export const judgeGraceful = (failures: readonly Failure[], fromMs: number, untilMs: number): string[] =>
   failures
     .filter(({ atMs, isKeptConnection }) => atMs >= fromMs && atMs <= untilMs && !isKeptConnection)

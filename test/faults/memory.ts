@@ -1,4 +1,4 @@
-/** What each process holds of memory (VmRSS), looked at every second, and whether it grows. */
+/** Samples the memory of each process (VmRSS) every second, and says whether it grows. */
 import { readFileSync } from 'node:fs';
 import type { World } from './world.ts';
 
@@ -15,18 +15,18 @@ export interface Growth {
 }
 
 export interface Memory {
-  /** Of each process that has lived long enough to tell; one that was started again is another. */
+  /** Of each process that lived long enough; a restart makes another process. */
   growths(): Growth[];
   stop(): void;
 }
 
 const sampleEveryMs = 1_000;
-/** Before that, a program still fills its caches and its heap. */
+/** Until then a program fills its caches and its heap. */
 const warmUpMs = 20_000;
-/** Less is no basis: both windows must fit. */
+/** The first and the last samples that are compared; a process must live long enough for both. */
 const windowMs = 10_000;
 
-/** Linux alone has it; elsewhere nothing is said. */
+/** Undefined where the process is gone, or the system is not Linux. */
 export function rssBytes(pid: number): number | undefined {
   try {
     const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];

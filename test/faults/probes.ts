@@ -1,8 +1,8 @@
 /**
- * Is every tenant served? A read of each at each gateway and a write at its home, again and again,
- * whatever became of those before; where its home does not answer, also at the other. A tenant is
- * served as long as one of the gateways answers it well: whoever balances load over them asks the
- * other one.
+ * Whether every tenant is served. Probes send a read of each tenant to each gateway and a write to
+ * its home, at a steady rate whether or not earlier ones were answered; if the home is silent,
+ * writes go to the other gateway too. A tenant is served as long as one gateway answers: a load
+ * balancer would use that one.
  */
 import { createHttpClient } from './client.ts';
 import { caps, homeOf, quietTenants, tenants } from './tenants.ts';
@@ -20,28 +20,25 @@ interface Success {
 
 export interface Probes {
   /**
-   * The longest time from `fromMs` to `untilMs` in which some tenant had no answer to reads, or to
-   * writes.
+   * The longest time between `fromMs` and `untilMs` in which some tenant got no answer to reads, or
+   * none to writes.
    */
   longestGapMs(fromMs: number, untilMs: number): { readonly ms: number; readonly who: string };
-  /**
-   * Every tenant was answered something that was sent after this: a read at each gateway, and a
-   * write.
-   */
+  /** Every tenant got answers to probes sent after this: a read from each gateway, and a write. */
   allServedSince(fromMs: number): boolean;
   stop(): void;
 }
 
-/** Unavailability can't be told finer than this. */
+/** The resolution of the measured unavailability. */
 export const probeEveryMs = 100;
-/** Then it is asked at the other gateway too. */
+/** After this silence, writes go to the other gateway too. */
 const homeSilentMs = 400;
-/** Those of one tenant that are under way at one gateway. */
+/** Probes of one tenant under way at one gateway. */
 const underWayMax = 40;
 
 /**
- * A write that changes nothing: the tenant's settings, as they are. It goes through the journal
- * like any other.
+ * The body of a write that changes nothing: the tenant's current settings. It goes through the
+ * journal like any other write.
  */
 export const settings = {
   caps: { containers: caps.containers, cpu_millis: caps.cpuMillis, mem_bytes: caps.memBytes, deletes_per_hour: null },
@@ -81,8 +78,7 @@ export async function startProbes(world: World): Promise<Probes> {
 
   let turn = 0;
   const timer = setInterval(() => {
-    // Reads and writes by turns, so that each tenant has one of each at each gateway in twice the
-    // interval's half.
+    // Reads and writes alternate, so that each tenant gets one of each in `probeEveryMs`.
     const kind = turn++ % 2 === 0 ? 'read' : 'write';
     const asked = tenants.filter((tenant) => kind === 'read' || !quietTenants.includes(tenant));
     for (const tenant of asked) for (const gateway of placesFor(tenant, kind)) void probe(tenant, kind, gateway);

@@ -1,4 +1,4 @@
-/** Requests of the workload as HTTP calls, and the answers as results of the history. */
+/** Turns requests of the workload into HTTP calls, and answers into results of the history. */
 import Type from 'typebox';
 import { decoder } from '../../lib/decode.ts';
 import { Container, ContainerStatusView } from '../../schemas/api/container.ts';
@@ -20,7 +20,8 @@ export const sizes: readonly [Size, ...Size[]] = [
   { cpu_limit: '1', mem_limit: '256m', cpuMillis: 1_000, memBytes: 256 * 1024 ** 2 },
 ];
 
-const encoded = (value: unknown): Uint8Array => Buffer.from(JSON.stringify(value));
+/** A parsed body as the bytes that decoders take. */
+export const encoded = (value: unknown): Uint8Array => Buffer.from(JSON.stringify(value));
 const decodeContainer = decoder(Type.Object({ data: Type.Union([Container, ContainerStatusView]) }));
 const decodeList = decoder(
   Type.Object({ data: Type.Array(Container), next_cursor: Type.Optional(Type.Union([Type.String(), Type.Null()])) }),
@@ -33,7 +34,7 @@ const decodeError = decoder(
   }),
 );
 
-/** The HTTP call of a request, but for the gateway and the token. */
+/** The HTTP call of a request, without gateway and token. */
 export function callOf(
   request: Request,
   tenant: string,
@@ -97,7 +98,9 @@ function fullResultOf(request: Request, heard: Heard): Result {
   return { kind: 'refused', code: error, ...(nameTaken ? { nameTaken } : {}) };
 }
 
-/** What a client learned, without the generation where the checker does not judge it (tenants.ts). */
+/**
+ * What a client learned, without the generation where the checker does not judge it (tenants.ts).
+ */
 export function resultOf(request: Request, heard: Heard, tenant: string): Result {
   const result = fullResultOf(request, heard);
   if (exactTenants.includes(tenant) || result.kind !== 'ok' || result.told.of !== 'container') return result;

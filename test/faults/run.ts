@@ -1,7 +1,7 @@
 /**
- * `npm run test:faults`: the control plane on real processes, harmed by a seed, and judged. It runs
- * itself again in a network namespace of its own, where that can be had: so no two runs meet, and
- * nothing of one is left.
+ * `npm run test:faults`: runs the control plane on real processes, injects faults chosen by a seed,
+ * and judges the result. Where possible it runs itself again in a network namespace of its own, so
+ * that two runs do not meet and leave nothing behind.
  */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -19,17 +19,17 @@ import { table } from './report.ts';
 import { runTrial, type Trial } from './trial.ts';
 
 const usage = `usage: npm run test:faults -- [options]
-  --seed 7          this seed alone
-  --seeds 1-10      these; default 1-3
-  --minutes 30      from the first seed on, as many as fit
-  --faults 8        for each seed
-  --only "a,b"      faults of these kinds alone: ${faultKinds.map(({ name }) => name).join(', ')}
+  --seed 7          only this seed
+  --seeds 1-10      these seeds; default 1-3
+  --minutes 30      from the first seed on, as many as fit into this time
+  --faults 8        faults of each seed
+  --only "a,b"      only faults of these kinds: ${faultKinds.map(({ name }) => name).join(', ')}
   --actors 2        actors processes, 1 or 2
   --programs dist   folder of the compiled programs
-  --loopback        without namespaces
-  --keep            leaves the folder of each seed: logs, and the history
+  --loopback        without network namespaces, and without network faults
+  --keep            keep the folder of each seed: its logs and its history
   --markdown        the closing table as Markdown
-  --mutants         and then the guards taken out, one by one; so does a run without options`;
+  --mutants         then run the mutants; a run without options does so too`;
 
 const { values } = parseArgs({
   options: {
@@ -44,7 +44,7 @@ const { values } = parseArgs({
     keep: { type: 'boolean', default: false },
     markdown: { type: 'boolean', default: false },
     mutants: { type: 'boolean', default: process.argv.length === 2 },
-    /** Said by this program to itself: the namespace is made. */
+    /** This program runs itself with it in the new namespace. */
     inside: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
@@ -71,14 +71,14 @@ function tell({ seed, judgements, growths, folder }: Trial, isKept: boolean): vo
     for (const fault of faults.slice(0, 10)) say(fault.replaceAll(/^/gm, '      '));
     if (faults.length > 10) say(`      … and ${faults.length - 10} more`);
   }
-  if (isKept) say(`  the history and the logs: ${folder}; again: npm run test:faults -- --seed ${seed}`);
+  if (isKept) say(`  history and logs: ${folder}; to repeat: npm run test:faults -- --seed ${seed}`);
 }
 
 async function runAll(hasNamespaces: boolean): Promise<number> {
   const trials: Trial[] = [];
   const actors = values.actors === '1' ? (['a1'] as const) : (['a1', 'a2'] as const);
   for (const seed of seedsOf()) {
-    // A socket lies in it, whose path must be short.
+    // The path of a socket in it must be short.
     const folder = mkdtempSync(join(shortTemporaryRoot(), 'lf-'));
     enter({ kind: 'folder', id: folder, path: folder });
     let isKept = values.keep;
@@ -98,7 +98,7 @@ async function runAll(hasNamespaces: boolean): Promise<number> {
       tell(trial, isKept);
     } catch (error) {
       isKept = true;
-      say(`  seed ${seed} could not be run to its end; its logs: ${folder}`);
+      say(`  seed ${seed} did not run to its end; its logs: ${folder}`);
       throw error;
     } finally {
       if (!isKept) rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
@@ -110,9 +110,9 @@ async function runAll(hasNamespaces: boolean): Promise<number> {
   return trials.every(({ judgements }) => judgements.every(({ faults }) => faults.length === 0)) ? 0 : 1;
 }
 
-/** What is needed of the world outside is fetched before its network is out of sight. */
+/** Why there can be no namespace. Fetches the tools first: a namespace has no network outside. */
 async function namespacesMissing(): Promise<string | undefined> {
-  if (values.loopback) return 'as asked';
+  if (values.loopback) return 'by --loopback';
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'network namespaces need Linux and root';
   try {
     for (const name of ['ip', 'nft'] as const) await toolHere(name);
@@ -123,7 +123,7 @@ async function namespacesMissing(): Promise<string | undefined> {
   }
 }
 
-/** The same program in a network of its own. It ends when its input does, that is, with us. */
+/** The same program in a network namespace. It ends when its input does, so with this process. */
 function runInside(): Promise<number> {
   const script = 'ip link set dev lo up && exec "$@"';
   const self = [process.execPath, ...process.execArgv, import.meta.filename, ...process.argv.slice(2), '--inside'];
@@ -146,13 +146,13 @@ async function main(): Promise<number> {
     return 0;
   }
   if (values.inside) {
-    // The ledger's guard ends what was started.
+    // The ledger's guard ends what this process started.
     process.stdin.once('end', () => process.exit(130)).resume();
     return runAll(true);
   }
   await toolHere('nats-server');
   const missing = await namespacesMissing();
-  if (missing !== undefined) say(`On loopback, without partitions and resets of connections: ${missing}.`);
+  if (missing !== undefined) say(`On loopback, without network faults: ${missing}.`);
   const code = missing === undefined ? await runInside() : await runAll(false);
   if (!values.mutants) return code;
   say('');

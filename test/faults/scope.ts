@@ -1,8 +1,8 @@
-/** What a run has started, ended in reverse. */
+/** Ends what a run started, in reverse order. */
 import type { Scope } from '../support/machine.ts';
 
 export interface RunScope extends Scope {
-  /** Ends all, also when one fails to; the first failure is thrown. */
+  /** Ends everything even if one part fails, then throws the first failure. */
   end(): Promise<void>;
 }
 

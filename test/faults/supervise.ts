@@ -7,7 +7,7 @@ import type { Exit, Server } from '../../dev/process/process.ts';
 import { sleep } from '../../lib/backoff.ts';
 import type { Scope } from '../support/machine.ts';
 
-/** A process that can be harmed, and brought back with the same settings. */
+/** A process that faults can harm and bring back with the same settings. */
 export interface Controlled {
   server(): Server;
   kill9(): Promise<void>;
@@ -16,8 +16,8 @@ export interface Controlled {
   pause(): void;
   resume(): void;
   /**
-   * From its launch until it is ready: a load balancer sends it nothing. Absent: of what serves no
-   * clients.
+   * Between its launch and its readiness, when a load balancer sends it nothing. Absent: it serves
+   * no clients.
    */
   isStarting?(): boolean;
 }
@@ -70,7 +70,7 @@ export async function supervise(scope: Scope, program: Program, ended: (exit: Ex
     kill9: () => end(() => server.kill9()),
     stop: () => end(() => server.stop()),
     start: async () => {
-      // What a killed one left in the ledger goes before its successor comes.
+      // Clears what a killed one left in the ledger.
       await server.stop();
       server = await launch();
       isWanted = true;

@@ -1,6 +1,6 @@
 /**
- * One run: a world, a load on it, the faults of a seed one after another, and the judgement of what
- * was seen.
+ * One run: starts a world and a load, injects the faults of a seed one after another, and judges
+ * what clients saw.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -32,7 +32,7 @@ export interface TrialOptions {
 export interface Injection {
   readonly kind: string;
   readonly text: string;
-  /** The longest that a tenant had no answer, from the injection until all were served again. */
+  /** The longest time without an answer for some tenant, until all were served again. */
   readonly unavailableMs: number;
 }
 
@@ -40,23 +40,21 @@ export interface Trial {
   readonly seed: number;
   readonly injections: readonly Injection[];
   readonly operations: number;
-  /**
-   * Acknowledged writes that were lost, operations that were done twice: as far as the history
-   * shows.
-   */
+  /** Acknowledged writes that were lost, as far as the history shows. */
   readonly losses: number;
+  /** Operations that were done twice, as far as the history and the engine show. */
   readonly doubles: number;
   readonly judgements: readonly Judgement[];
   readonly growths: readonly Growth[];
-  /** Where the history and the logs are. */
+  /** Holds the history and the logs. */
   readonly folder: string;
 }
 
-/** Before the first fault: connections are made, tenants have containers. */
+/** Before the first fault, clients connect and create containers. */
 const warmUpMs = 3_000;
 /**
- * Says that a tenant is served again at all, and leaves room for a machine that is busy with other
- * work; how long recovery takes is in the closing table.
+ * Leaves room for a machine that is busy with other work: this checks that recovery comes, and the
+ * closing table says how fast.
  */
 const recoveryDeadlineMs = 120_000;
 const recoveryPollMs = 50;
@@ -69,7 +67,7 @@ async function setCaps(world: World): Promise<void> {
   for (const tenant of tenants) {
     const path = `/api/v2/operator/tenants/${tenant}`;
     const heard = await http.send({ baseUrl: gateway?.baseUrl ?? '', method: 'PUT', path, token, body: settings });
-    if (heard.kind !== 'answer' || heard.status !== 200) throw new Error(`${tenant}: its caps can't be set`);
+    if (heard.kind !== 'answer' || heard.status !== 200) throw new Error(`${tenant}: its caps cannot be set`);
   }
   http.close();
 }
@@ -108,7 +106,7 @@ async function injectOne(
   return {
     injection: { kind: kind.name, text, unavailableMs: gap.ms },
     graceful: kind.isGraceful === true ? judgeGraceful(load.workload.failures, fromMs, untilMs) : [],
-    unrecovered: isServed ? [] : [`${recoveryDeadlineMs / 1000} s after ${text}, not all are served`],
+    unrecovered: isServed ? [] : [`${recoveryDeadlineMs / 1000} s after ${text}, some tenant is not served`],
   };
 }
 

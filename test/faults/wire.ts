@@ -1,7 +1,7 @@
 /**
- * The network of a run: a machine (test/support/machine.ts) for each place, all joined by this
- * process's own network namespace, which is the router between them. So one table of rules, here,
- * can cut any direction between any two places, or answer what they send with a TCP reset.
+ * The network of a run: a machine (test/support/machine.ts) for each place. This process's network
+ * namespace is the router between them, so one table of rules here can cut any direction between
+ * two places, or answer their packets with TCP resets.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,12 +11,12 @@ import { createMachine, type Machine, type Scope } from '../support/machine.ts';
 
 export const places = ['n1', 'n2', 'n3', 'a1', 'a2', 'g1', 'g2', 'h1'] as const;
 export type Place = (typeof places)[number];
-/** Clients are in this process, at the router. */
+/** The clients run in this process, at the router. */
 export type End = Place | 'clients';
-/** From one to the other; the way back is a pair of its own. */
+/** One direction; the way back is another pair. */
 export type Way = readonly [from: End, to: End];
 
-/** A range for documentation (RFC 5737): this namespace holds nothing else. */
+/** A range for documentation (RFC 5737), which nothing else in this namespace uses. */
 const routerAddress = '198.51.100.254';
 const addresses = Object.fromEntries(places.map((place, index) => [place, `198.51.100.${index + 1}`])) as Record<
   Place,
@@ -27,9 +27,9 @@ const addressOf = (end: End): string => (end === 'clients' ? routerAddress : add
 export interface Wire {
   readonly machines: Readonly<Record<Place, Machine>>;
   address(place: Place): string;
-  /** Nothing passes on these ways, until `mend`. */
+  /** Nothing passes on these ways until `mend`. */
   cut(ways: readonly Way[]): Promise<void>;
-  /** Every TCP packet on these ways is answered with a reset, until `mend`. */
+  /** Every TCP packet on these ways gets a reset until `mend`. */
   reset(ways: readonly Way[]): Promise<void>;
   mend(): Promise<void>;
 }
@@ -50,7 +50,7 @@ const rules = (): string => {
     `  chain ${hook} {`,
     `    type filter hook ${hook} priority 0`,
     `    ${way} @dropped drop`,
-    // Also the answers themselves come through here.
+    // The resets themselves pass here too.
     '    tcp flags & rst == rst accept',
     `    ${way} @answered meta l4proto tcp reject with tcp reset`,
     '  }',
@@ -65,7 +65,7 @@ async function must(tool: Tool, args: readonly string[]): Promise<void> {
   if (ran.code !== 0) throw new Error(`${tool.name} ${args.join(' ')}: ${ran.stderr}`);
 }
 
-/** This process must be in a network namespace of its own (run.ts sees to it). */
+/** This process must be in a network namespace of its own; run.ts makes one. */
 export async function layWire(scope: Scope, folder: string): Promise<Wire> {
   mkdirSync(folder);
   const ip = await toolHere('ip');
@@ -78,7 +78,7 @@ export async function layWire(scope: Scope, folder: string): Promise<Wire> {
   const joinUp = async (place: Place): Promise<Machine> => {
     const machine = await createMachine(scope, { name: place, folder: join(folder, place), tools: [ip] });
     const address = addressOf(place);
-    // Of the seed before: the kernel takes a wire down in its own time after its machine has ended.
+    // The kernel removes the wire of the last seed only some time after its machine has ended.
     await run(ip.path, ['link', 'delete', place], { deadlineMs: commandDeadlineMs, env: ip.env });
     await ipBatch(place, [
       `link add ${place} type veth peer name wire netns ${machine.pid}`,

@@ -1,8 +1,7 @@
 /**
- * Clients that create, start, stop, delete, read, list and ask for quotas, with few names and small
- * caps, so that they meet. Each request is written down with when it was sent and what was heard. A
- * client keeps to a gateway; when that fails it, it goes to the other for a while, as one behind a
- * load balancer does.
+ * Clients that create, start, stop, delete, read, list and ask for quotas. The history gets each
+ * request with its times and its answer. A client stays with one gateway; when a request fails, it
+ * uses the other for a while, as a client behind a load balancer does.
  */
 import { setMaxListeners } from 'node:events';
 import { sleep } from '../../lib/backoff.ts';
@@ -16,12 +15,12 @@ import type { Gateway, World } from './world.ts';
 const clientsPerTenant = 4;
 const readers: readonly number[] = [3];
 const quietPauseMaxMs = 200;
-/** How long a client stays away from a gateway that has failed it. */
+/** How long a client avoids a gateway after a failed request. */
 const awayMs = 3_000;
 const namesPerTenant = 12;
 /**
- * Ids that a tenant's clients still ask for, newest last; those that are gone stay a while, to be
- * not found.
+ * Ids that a tenant's clients ask for, newest last. Removed containers stay for a while, so that
+ * some requests find nothing.
  */
 const idsRemembered = 16;
 const pauseMaxMs = 50;
@@ -34,30 +33,31 @@ export interface Failure {
   readonly what: string;
   readonly why: string;
   /**
-   * The gateway closed a connection that it had kept alive, the moment a request was sent on it:
-   * HTTP/1.1 has no cure.
+   * The gateway closed a keep-alive connection just as the client sent a request on it; HTTP/1.1
+   * cannot prevent that.
    */
   readonly isKeptConnection: boolean;
 }
 
 export interface Workload {
   readonly operations: readonly Operation[];
-  /** Requests without a word of the control plane's own: 5xx, or none. */
+  /** Requests that got a 5xx or no answer. */
   readonly failures: readonly Failure[];
-  /** One list for each tenant, by a client that tries until it has it: the last of the history. */
+  /** Ends the history with one list and one quota of each tenant, tried until they succeed. */
   finalLists(deadlineMs: number): Promise<void>;
-  /** Lets every client finish the request that it has under way. */
+  /** Lets every client finish its current request. */
   stop(): Promise<void>;
 }
 
 /**
- * Of one container: enough to know that it is stopped, and stays so until somebody sends a start.
+ * The starts of one container: enough to know that it is stopped and stays so until a client sends
+ * the next start.
  */
 interface Starts {
   sent: number;
-  /** One is under way, or was never answered. */
+  /** A start is under way, or was never answered. */
   isDoubtful: boolean;
-  /** A stop was answered well, and no start has been sent since it was. */
+  /** A stop succeeded, and no client has sent a start since. */
   isStopped: boolean;
 }
 
@@ -94,7 +94,7 @@ export async function startWorkload(world: World, randomOf: () => Random): Promi
     if (ids.length > idsRemembered) ids.shift();
   };
 
-  /** Called before a request about a container is sent; what it returns, with the result. */
+  /** Call before a request about a container; call what it returns with the result. */
   const track = (tenant: string, kind: Request['kind'], id: string): ((result: Result) => void) | undefined => {
     if (kind !== 'start' && kind !== 'stop') return undefined;
     const all = known.get(tenant)!.starts;
@@ -129,7 +129,7 @@ export async function startWorkload(world: World, randomOf: () => Random): Promi
     };
     let { heard, gateway } = await send();
     if (heard.kind === 'broken' && !heard.sent) {
-      // Nobody listens: what was not sent can be sent elsewhere, and is still the same request.
+      // The request was not sent, so the other gateway may get the same request.
       leave(worker);
       ({ heard, gateway } = await send());
     }
@@ -156,7 +156,7 @@ export async function startWorkload(world: World, randomOf: () => Random): Promi
     return result;
   };
 
-  /** Of the two; who is away comes back. */
+  /** Switches to the other gateway; a client that is away returns. */
   const leave = (worker: Worker): void => {
     const nowMs = performance.now();
     worker.awayUntilMs = nowMs < worker.awayUntilMs ? nowMs : nowMs + awayMs;
@@ -175,8 +175,8 @@ export async function startWorkload(world: World, randomOf: () => Random): Promi
     const request: Request = { kind: 'create', name, cpuMillis, memBytes, idempotencyKey };
     let result = await perform(worker, request);
     if (idempotencyKey === null) return;
-    // What was answered is asked for again now and then: it must be the same container, and no
-    // other.
+    // Now and then, a client repeats a create that succeeded: the answer must be the same
+    // container.
     if (result.kind === 'ok' && random.once(6)) await perform(worker, request);
     for (let repeat = 0; result.kind === 'unknown' && repeat < repeatsOfUnknown && !signal.aborted; repeat++) {
       result = await perform(worker, request);
@@ -225,7 +225,7 @@ export async function startWorkload(world: World, randomOf: () => Random): Promi
     }
   };
   const working = Promise.all(workers.map(work));
-  // Looked at in `stop`.
+  // `stop` awaits it and throws.
   working.catch(() => undefined);
 
   return {

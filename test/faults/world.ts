@@ -1,7 +1,7 @@
 /**
- * What a run happens in: three nats-servers, two actors, two gateways, one agent on a simulated
- * engine, each on a machine of its own. Where namespaces can't be had, all are on loopback, and
- * there is no wire to cut.
+ * The world of a run: three nats-servers, two actors, two gateways, one agent on a simulated
+ * engine, each on a machine of its own. Without network namespaces all run on loopback, and there
+ * is no wire to cut.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -33,20 +33,20 @@ export interface Gateway {
 export interface World {
   readonly folder: string;
   readonly nats: NatsCluster;
-  /** Those that were started: with one actors process there is no a2. */
+  /** With one actors process there is no a2. */
   readonly processes: ReadonlyMap<Place, Controlled>;
-  /** Programs that ended by themselves, and were started again. */
+  /** Programs that ended by themselves; the harness started them again. */
   readonly endings: readonly string[];
   readonly gateways: readonly Gateway[];
-  /** Undefined where namespaces can't be had. */
+  /** Undefined without network namespaces. */
   readonly wire: Wire | undefined;
   readonly engine: TroubledEngine;
   token(tenant: string, scope?: string): Promise<string>;
-  /** The server that leads a stream now; undefined where nobody does. */
+  /** The server that leads a stream now; undefined: it has no leader. */
   leaderOf(stream: string): Promise<NatsPlaceName | undefined>;
-  /** Asks that this server lead the stream; nobody needs to heed it. */
+  /** Asks this server to lead the stream; it may not happen. */
   giveLead(stream: string, server: NatsPlaceName): Promise<void>;
-  /** Sets a program's wall clock off by so much. */
+  /** Shifts the wall clock of a program. */
   setClock(place: ProgramPlace, offsetMs: number): void;
 }
 
@@ -61,14 +61,14 @@ export interface WorldOptions {
 
 const ports = { nats: 4222, route: 6222, api: 8080, metrics: 9100 };
 export const hostKey = 'h1';
-/** Longer than any run, and than the steps of a clock. */
+/** Longer than any run and any step of a clock. */
 const tokenLifetimeS = 7 * 24 * 3600;
-/** Tokens are dated back so far: a clock that is put back must not find them from the future. */
+/** Tokens are dated back this far, so that a clock set back does not find them from the future. */
 const tokenBackdateMs = 24 * 3_600_000;
 const hostDeadlineMs = 30_000;
 const leaderAskMs = 2_000;
 
-/** What makes an agent quick enough for a run of minutes; what it waits for is the same. */
+/** Settings that make an agent quick enough for a run of minutes. */
 const quickAgent = {
   BEAT_INTERVAL_MS: '500',
   SYNC_INTERVAL_MS: '2000',
@@ -178,7 +178,7 @@ export async function startWorld(scope: Scope, options: WorldOptions): Promise<W
       AUTH_AUDIENCE: devAudience,
       AUTH_JWKS_FILE: issuer.jwksFile,
       METRICS_PORT: String(metricsPort),
-      // What is tested is what the control plane does with requests, not that it refuses them.
+      // The load must reach the owners, not end at the rate limits.
       RATE_LIMIT_TENANT_PER_SECOND: '1000000',
       RATE_LIMIT_TENANT_BURST: '1000000',
     };
@@ -186,8 +186,8 @@ export async function startWorld(scope: Scope, options: WorldOptions): Promise<W
     return { place, baseUrl: `http://${addressOf(place)}:${port}` };
   };
   const startAllActors = async (): Promise<void> => {
-    // The first makes the cluster: two that make a stream at once may wait for each other's answer
-    // until their deadline.
+    // The first makes the cluster: two that make a stream at once may wait for each other until
+    // their deadline.
     for (const place of (['a1', 'a2'] as const).slice(0, options.actorsCount)) await startActors(place);
   };
   const [gateways] = await Promise.all([Promise.all((['g1', 'g2'] as const).map(startGateway)), startAllActors()]);
@@ -233,7 +233,7 @@ export async function startWorld(scope: Scope, options: WorldOptions): Promise<W
     },
     giveLead: async (stream, server) => {
       const ask = JSON.stringify({ placement: { preferred: server } });
-      // A stream without a leader answers nobody; it may get this one all the same.
+      // A stream without a leader does not answer; it may get this one all the same.
       await watcher
         .request(`$JS.API.STREAM.LEADER.STEPDOWN.${stream}`, ask, { timeout: leaderAskMs })
         .catch(() => undefined);
@@ -248,7 +248,7 @@ function nodeOf(nats: NatsCluster, name: string): Controlled {
   return node;
 }
 
-/** The harness's own eyes: it asks who leads. */
+/** The harness's own connection: asks which server leads a stream. */
 const connectWatcher = (nats: NatsCluster): Promise<NatsConnection> =>
   connect({
     servers: [...nats.urls],

@@ -1,4 +1,4 @@
-/** One thing made wrong in a history that was right: the checker finds it, by its name. */
+/** The checker finds one wrong thing in a history, and names its rule. */
 import t from 'tap';
 import { createRandom, type Random } from '../../actors/support/random.ts';
 import { check, explain, type Rule } from './check.ts';
@@ -49,7 +49,7 @@ const table: readonly { readonly what: string; readonly history: History; readon
     rules: ['lost write', 'not linearizable'],
   },
   {
-    what: 'a list that comes before the create is not wrong',
+    what: 'a list concurrent with the create may miss it',
     history: story(made, [5, 30, { kind: 'list' }, list()]),
     rules: [],
   },
@@ -59,7 +59,7 @@ const table: readonly { readonly what: string; readonly history: History; readon
     rules: ['stale read', 'not linearizable'],
   },
   {
-    what: 'a stop that is not seen',
+    what: 'a stop that a later get does not show',
     history: story(
       made,
       [20, 30, { kind: 'stop', id: 'c1' }, of(seen('c1'))],
@@ -69,7 +69,7 @@ const table: readonly { readonly what: string; readonly history: History; readon
     rules: ['stale read', 'not linearizable'],
   },
   {
-    what: 'a stop whose outcome is unknown may be seen late, or never',
+    what: 'a stop with an unknown outcome may take effect late',
     history: story(
       made,
       [20, 30, { kind: 'stop', id: 'c1' }, unknown],
@@ -94,12 +94,12 @@ const table: readonly { readonly what: string; readonly history: History; readon
     rules: ['done twice', 'not linearizable'],
   },
   {
-    what: 'a container that no create can have made',
+    what: 'a container that no create made',
     history: story(made, [20, 30, { kind: 'list' }, list(seen('c9'), seen('c1'))]),
     rules: ['done twice', 'not linearizable'],
   },
   {
-    what: 'a create without an answer that was done after all',
+    what: 'a create without an answer may have been done',
     history: story([0, null, create('n-c9'), unknown], [20, 30, { kind: 'list' }, list(seen('c9'))]),
     rules: [],
   },
@@ -124,7 +124,7 @@ const table: readonly { readonly what: string; readonly history: History; readon
     rules: ['resurrected', 'not linearizable'],
   },
   {
-    what: 'a container that is removed is shown until its host confirms, and not after',
+    what: 'a removed container shows until its host confirms',
     history: story(
       made,
       [20, 30, { kind: 'delete', id: 'c1' }, of(seen('c1', { isRemoving: true }))],
@@ -134,7 +134,7 @@ const table: readonly { readonly what: string; readonly history: History; readon
     rules: [],
   },
   {
-    what: 'a delete that was done, and asked for again by the gateway when all was over',
+    what: 'a delete that a gateway repeats after the container is gone',
     history: story(
       made,
       [20, 90, { kind: 'delete', id: 'c1' }, refused('not_found')],
@@ -143,7 +143,7 @@ const table: readonly { readonly what: string; readonly history: History; readon
     rules: [],
   },
   {
-    what: 'a container that is gone, and nobody deleted it',
+    what: 'a container that is gone without a delete',
     history: story(made, [20, 90, { kind: 'start', id: 'c1' }, refused('not_found')]),
     rules: ['lost write', 'not linearizable'],
   },
@@ -153,18 +153,18 @@ const table: readonly { readonly what: string; readonly history: History; readon
       made,
       [20, 30, { kind: 'delete', id: 'c1' }, of(seen('c1', { isRemoving: true }))],
       [40, 50, create('n-c2'), of(seen('c2'))],
-      // It has the one that came after the delete, and the other as it was before.
+      // It shows the container made after the delete, and the other as before the delete.
       [15, 60, { kind: 'list' }, list(seen('c2'), seen('c1'))],
     ),
     rules: ['not linearizable'],
   },
   {
-    what: 'a name that two have',
+    what: 'two containers with one name',
     history: story(made, [20, 30, create('n-c1'), of(seen('c2', { name: 'n-c1' }))]),
     rules: ['not linearizable'],
   },
   {
-    what: 'a refusal for want of room where there is room',
+    what: 'a create refused for its cap while there is room',
     history: story(made, [20, 30, create('n-c2'), refused('over_quota')]),
     rules: ['not linearizable'],
   },
@@ -178,7 +178,7 @@ for (const { what, history, rules } of table) {
   });
 }
 
-t.test('a failure names the read, the write that it misses, and by how much', (t) => {
+t.test('a finding names the read, the write that it misses, and the time between', (t) => {
   const [finding] = check(
     story(made, [20, 30, { kind: 'list' }, list()], [40, 50, { kind: 'list' }, list(seen('c1'))]),
   );
@@ -190,7 +190,7 @@ t.test('a failure names the read, the write that it misses, and by how much', (t
 
 const shape: Shape = { tenants: 1, clients: 4, operations: 300, unknownOneIn: 20, capContainers: 5, names: 8 };
 
-/** Changes one operation of those that the kind of harm can be done to. */
+/** Harms one random operation that can be harmed this way. */
 function spoil(
   history: History,
   random: Random,
@@ -223,7 +223,7 @@ const harms: Readonly<Record<string, (operation: Operation) => Operation | undef
           }),
         }
       : undefined,
-  'a container that is there is said not to be': (operation) =>
+  'a get misses a container that exists': (operation) =>
     operation.result.kind === 'ok' &&
     operation.result.told.of === 'container' &&
     operation.request.kind === 'get' &&
@@ -233,14 +233,14 @@ const harms: Readonly<Record<string, (operation: Operation) => Operation | undef
 };
 
 for (const [what, harm] of Object.entries(harms)) {
-  t.test(`${what}: found in nearly every history`, (t) => {
+  t.test(`${what}: the checker finds it in nearly every history`, (t) => {
     const [tried, found] = [60, [] as number[]];
     for (let seed = 1; seed <= tried; seed++) {
       const random = createRandom(seed);
       const spoilt = spoil(generate(random, shape), random, harm);
       if (spoilt !== undefined && check(spoilt).length > 0) found.push(seed);
     }
-    // One that overlaps what would excuse it is none.
+    // Some harms are excused by an overlapping operation.
     t.ok(found.length >= 0.8 * tried, `${found.length} of ${tried}`);
     t.end();
   });

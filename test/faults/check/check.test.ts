@@ -1,7 +1,4 @@
-/**
- * The checker against histories that are right by construction, and against the same with one thing
- * made wrong.
- */
+/** The checker finds nothing wrong with histories that are right by construction. */
 import t from 'tap';
 import { createRandom } from '../../actors/support/random.ts';
 import { check, explain } from './check.ts';
@@ -10,7 +7,7 @@ import { decodeHistory, encodeHistory } from './history.ts';
 
 const small: Shape = { tenants: 2, clients: 4, operations: 400, unknownOneIn: 20, capContainers: 6, names: 8 };
 
-t.test('what happened in some order is found to have', (t) => {
+t.test('a history that happened in some order passes', (t) => {
   for (let seed = 1; seed <= 100; seed++) {
     const findings = check(generate(createRandom(seed), small));
     if (findings.length > 0) t.fail(`seed ${seed}\n${findings.map(explain).join('\n')}`);
@@ -29,7 +26,7 @@ t.test('ten thousand operations are judged in seconds', (t) => {
   t.end();
 });
 
-t.test('a history goes through a file', (t) => {
+t.test('a history survives its file format', (t) => {
   const history = generate(createRandom(3), small);
   t.same(decodeHistory(encodeHistory(history)), history);
   t.end();

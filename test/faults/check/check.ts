@@ -1,6 +1,4 @@
-/**
- * The judgement of a history: what is wrong with it, in words, with the operations that show it.
- */
+/** Judges a history: what is wrong with it, in words, with the operations that show it. */
 import { grouped, itemsOf } from './items.ts';
 import { describe, judge, type Finding } from './judge.ts';
 import type { History, Operation } from './history.ts';
@@ -10,8 +8,8 @@ import { search } from './search.ts';
 export type { Finding, Rule } from './judge.ts';
 
 /**
- * Nothing, where each tenant's operations could have happened one after another, and none is lost
- * or done twice.
+ * Returns nothing if each tenant's operations could have happened one after another, with none lost
+ * and none done twice.
  */
 export function check(history: History): Finding[] {
   const findings = judge(history);
@@ -34,7 +32,7 @@ export function check(history: History): Finding[] {
         findings.push({
           rule: 'not linearizable',
           tenant,
-          words: `no order of what was asked explains ${describe(item.operation)}; ${stateText(states)}`,
+          words: `no order of the operations explains ${describe(item.operation)}; ${stateText(states)}`,
           operations: windowOf(item, concurrent, items),
         });
         break;
@@ -44,7 +42,7 @@ export function check(history: History): Finding[] {
   return findings;
 }
 
-/** As it is printed: the rule, the words, and the operations below them. */
+/** For the terminal: the rule, the words, and the operations below them. */
 export const explain = ({ rule, tenant, words, operations }: Finding): string =>
   [`${rule}, ${tenant}: ${words}`, ...operations.map((operation) => `  ${describe(operation)}`)].join('\n');
 
@@ -63,7 +61,7 @@ const aboutIds = ({ request, result }: Operation): readonly string[] => [
   ...('name' in request ? [`name ${request.name}`] : []),
 ];
 
-/** What was under way then, and the last writes before that are about the same containers. */
+/** The operations under way then, and the last writes before about the same containers. */
 function windowOf(item: Item, concurrent: readonly Item[], items: readonly Item[]): readonly Operation[] {
   const near = concurrent.filter(({ untilMs }) => untilMs !== Infinity);
   const ids = new Set(aboutIds(item.operation));

@@ -1,16 +1,16 @@
 /**
- * What later looks say of earlier moments, so that the search need not try what they contradict: a
- * container that is seen afterwards has not gone before, and one that is missed afterwards and then
- * seen was not made before.
+ * What later looks prove about earlier moments, so that the search skips what they contradict: a
+ * container that a look finds was not gone before it, and one that a look misses and a later look
+ * finds was not made before the first.
  */
 import type { Item, Look } from './model.ts';
 
 export class Evidence {
-  /** By container, the last call that found it, removing or not. */
+  /** By container: the last call that found it, removing or not. */
   readonly #lastFoundMs = new Map<string, number>();
-  /** By container, the last call that found that nobody wanted it away. */
+  /** By container: the last call that found it not being removed. */
   readonly #lastWantedMs = new Map<string, number>();
-  /** By container, the last call that missed it and was answered before another found it. */
+  /** By container: the last call that missed it and was answered before another found it. */
   readonly #lastMissedMs = new Map<string, number>();
   #lastListMs = -Infinity;
 
@@ -46,8 +46,8 @@ export class Evidence {
   }
 
   /**
-   * What nobody ever saw can't have been made before a list was asked for: nobody could have
-   * removed it.
+   * A container that no look ever shows was not made before the last whole list: no client knew its
+   * id, so none could have deleted it.
    */
   mayBeUnseen(nowMs: number): boolean {
     return this.#lastListMs <= nowMs;

@@ -1,6 +1,5 @@
 /**
- * Every order there is, tried one after another (Wing and Gong): too slow for anything but the test
- * of search.ts.
+ * Tries every order (Wing and Gong); too slow for anything but the test of search.ts.
  */
 import type { Quota } from './history.ts';
 import { after, removeGone, matches, place, TenantState, type Item, type Sight, type WriteAction } from './model.ts';
@@ -45,7 +44,7 @@ export function isLinearizable(items: readonly Item[], caps: Quota['caps']): boo
 
 const placements = (state: TenantState, id: string): number => state.containers.get(id)?.generation ?? 0;
 
-/** The instant can't be before the last call of what has been placed. */
+/** An operation takes effect no earlier than the last call among those already placed. */
 const latestCall = (items: readonly Item[], left: readonly Item[]): number =>
   Math.max(-Infinity, ...items.filter((item) => !left.includes(item)).map(({ fromMs }) => fromMs));
 

@@ -1,7 +1,7 @@
 /**
- * Histories that are right by construction: clients ask in virtual time, each request is done at
- * one instant between its call and its answer on a plain sequential tenant, and some answers are
- * lost. Written apart from model.ts, which it tests.
+ * Generates histories that are right by construction: clients send requests in virtual time, each
+ * takes effect at one instant between its call and its answer on a sequential tenant, and some
+ * answers are lost. Independent of model.ts, which it tests.
  */
 import type { Random } from '../../actors/support/random.ts';
 import type { History, Operation, Request, Result, Seen } from './history.ts';
@@ -9,9 +9,9 @@ import type { History, Operation, Request, Result, Seen } from './history.ts';
 export interface Shape {
   readonly tenants: number;
   readonly clients: number;
-  /** In all. */
+  /** In total. */
   readonly operations: number;
-  /** One in so many has no answer; 0: every one has. */
+  /** One in so many gets no answer; 0: every one gets one. */
   readonly unknownOneIn: number;
   readonly capContainers: number;
   readonly names: number;
@@ -87,7 +87,7 @@ class Tenant {
     return ok(view(kept, false));
   }
 
-  /** What a host and the platform do meanwhile. */
+  /** A host confirms a removal, or the platform moves a container. */
   live(random: Random): void {
     const index = this.#kept.findIndex(({ desired }) => desired === 'removed');
     if (index >= 0) this.#kept.splice(index, 1);
@@ -110,7 +110,7 @@ const view = ({ id, name, host, desired, generation }: Kept, isStatus: boolean):
 const ok = (container: Seen): Result => ({ kind: 'ok', told: { of: 'container', container } });
 const capsOf = (containers: number): History['caps'] => ({ containers, cpuMillis: null, memBytes: null });
 
-/** What happens at an instant: in the order of `atMs`. */
+/** Something that happens at an instant. */
 interface Event {
   readonly atMs: number;
   readonly happen: () => void;
@@ -119,7 +119,7 @@ interface Event {
 export function generate(random: Random, shape: Shape): History {
   const events: Event[] = [];
   const at = (atMs: number, happen: () => void): void => {
-    // Few are ever under way, so a sorted array does.
+    // Few events wait at a time, so a sorted array is quick enough.
     const index = events.findLastIndex((event) => event.atMs <= atMs);
     events.splice(index + 1, 0, { atMs, happen });
   };

@@ -1,14 +1,13 @@
 /**
- * A history: what clients asked for, when, and what they heard. Who makes one (the harness on real
- * processes, the simulation) writes it down as it happens, one operation a line; check.ts judges
- * it. Only what a client can see is in it: an operation is one HTTP request, however often a
- * gateway asked an owner because of it.
+ * A history: what clients requested, when, and what they were answered. The fault harness and the
+ * simulation write one, an operation a line, and check.ts judges it. It holds only what a client
+ * can see: an operation is one HTTP request, however often a gateway asked an owner for it.
  */
 
-/** What a view tells of a container, of all that is judged. What its host reports is not. */
+/** The judged part of a view of a container, which leaves out what its host reports. */
 export interface Seen {
   readonly id: string;
-  /** Null in `GET /:id/status`, which does not tell it. */
+  /** Null in `GET /:id/status`, which does not contain it. */
   readonly name: string | null;
   /**
    * `host_key` of the view. Each placement raises the generation too, so the two are read together.
@@ -16,7 +15,7 @@ export interface Seen {
   readonly host: string | null;
   /** Its status is `removing`. */
   readonly isRemoving: boolean;
-  /** Only `GET /:id/status` tells these; null elsewhere. */
+  /** Only `GET /:id/status` has these; null elsewhere. */
   readonly desired: 'running' | 'stopped' | 'removed' | null;
   readonly generation: number | null;
 }
@@ -27,13 +26,13 @@ export interface Amounts {
   readonly memBytes: number;
 }
 
-/** Caps and usage of the tenant as a whole (`region=*`). A cap of null is none. */
+/** Caps and usage of the whole tenant (`region=*`). Null: no cap. */
 export interface Quota {
   readonly usage: Amounts;
   readonly caps: { readonly [Dimension in keyof Amounts]: number | null };
 }
 
-/** What was asked, and `found`: what a success (any 2xx) told. */
+/** What a client requested. */
 export type Request =
   | {
       readonly kind: 'create';
@@ -41,8 +40,8 @@ export type Request =
       readonly cpuMillis: number;
       readonly memBytes: number;
       /**
-       * `Idempotency-Key`, or null. One key goes with one body: another body is 422 and changes
-       * nothing.
+       * `Idempotency-Key`, or null. A key belongs to one body: another body is answered with 422
+       * and changes nothing.
        */
       readonly idempotencyKey: string | null;
     }
@@ -50,8 +49,7 @@ export type Request =
   /** `GET /:id` or `GET /:id/status`. */
   | { readonly kind: 'get'; readonly id: string }
   /**
-   * One page, from the newest on. `isWhole`: it had no `next_cursor`. Further pages are no
-   * operations of a history.
+   * One page, newest first. `isWhole`: it had no `next_cursor`. A history has no further pages.
    */
   | { readonly kind: 'list' }
   /** `GET /quota?region=*` */
@@ -59,10 +57,7 @@ export type Request =
 
 export type RequestKind = Request['kind'];
 
-/**
- * What a success told. Of a start, stop or delete, nothing that it told is judged but that it
- * succeeded.
- */
+/** The body of a success. For a start, stop or delete, only the success itself is judged. */
 export type Told =
   | { readonly of: 'container'; readonly container: Seen }
   /** Newest first, as answered. */
@@ -73,36 +68,34 @@ export type Result =
   | { readonly kind: 'ok'; readonly told: Told }
   /**
    * Every 4xx, and 503: it changed nothing. `code` is the error's (`not_found`, `conflict`,
-   * `invalid`, `over_quota`, `unavailable`, `rate_limited`). One exception is the checker's
-   * business: a write that was done, and asked for again by the gateway when its container had
-   * gone, is answered `not_found`.
+   * `invalid`, `over_quota`, `unavailable`, `rate_limited`). One exception, which the checker
+   * knows: if the gateway repeats a write after its container is gone, the answer is `not_found`.
    */
   | { readonly kind: 'refused'; readonly code: string; readonly nameTaken?: boolean }
-  /** 504, 500, or the connection broke: it may have been done, or may be done yet, or never. */
+  /** 504, 500, or a broken connection: it may have been done, be done later, or never. */
   | { readonly kind: 'unknown'; readonly why: string };
 
 export interface Operation {
   /**
-   * The client: it has one request under way at a time. After an `unknown` it goes on under the
-   * same name.
+   * The client: it has one request under way at a time, and keeps its name after an `unknown`.
    */
   readonly process: string;
   readonly tenant: string;
   readonly request: Request;
-  /** On one monotonic clock for all clients of the history, in milliseconds, not whole. */
+  /** In milliseconds and fractions, on one monotonic clock for all clients. */
   readonly invokedMs: number;
-  /** Null: never answered. Then, and of what is unknown, the result is `unknown`. */
+  /** Null: never answered; the result is `unknown`. */
   readonly answeredMs: number | null;
   readonly result: Result;
 }
 
 export interface History {
-  /** What every tenant of the history may have. */
+  /** The caps of every tenant of the history. */
   readonly caps: Quota['caps'];
   readonly operations: readonly Operation[];
 }
 
-/** A history as a file: its caps on the first line, then an operation a line, in any order. */
+/** A history as a file: its caps on the first line, then one operation a line, in any order. */
 export const encodeHistory = ({ caps, operations }: History): string =>
   [JSON.stringify({ caps }), ...operations.map((operation) => JSON.stringify(operation))].join('\n') + '\n';
 
@@ -112,7 +105,7 @@ export function decodeHistory(text: string): History {
   return { caps, operations: lines.map((line) => JSON.parse(line) as Operation) };
 }
 
-/** Of a view as the API gives it: `Container` (create, get, list) or `ContainerStatusView`. */
+/** From a view of the API: `Container` (create, get, list) or `ContainerStatusView`. */
 export const seenOf = (view: {
   readonly id: string;
   readonly name?: string;

@@ -1,10 +1,10 @@
-/** From what a client asked and heard to what the search has to place in an order. */
+/** Turns operations of a history into items that the search puts in order. */
 import type { Operation, Seen } from './history.ts';
 import type { Item, Look, Sight, Write, WriteAction } from './model.ts';
 
 const nowhere = Infinity;
 
-/** As Map.groupBy, which Node 20 lacks. */
+/** Map.groupBy, which Node 20 lacks. */
 export function grouped<K, T>(all: Iterable<T>, keyOf: (one: T) => K): Map<K, T[]> {
   const groups = new Map<K, T[]>();
   for (const one of all) {
@@ -29,9 +29,7 @@ export function viewsIn({ result }: Operation): readonly Seen[] {
   }
 }
 
-/**
- * Ids that somebody saw and no create was answered with: what unknown creates have made. By name.
- */
+/** Ids that a view shows but no answer to a create: unknown creates made them. By name. */
 function orphansOf(operations: readonly Operation[]): ReadonlyMap<string, readonly string[]> {
   const names = new Map<string, string>();
   const made = new Set<string>();
@@ -48,7 +46,7 @@ function orphansOf(operations: readonly Operation[]): ReadonlyMap<string, readon
   return orphans;
 }
 
-/** Of one tenant. */
+/** @param operations of one tenant */
 export function itemsOf(operations: readonly Operation[]): Item[] {
   const orphans = orphansOf(operations);
   const idOfKey = new Map<string, string>();
@@ -97,7 +95,7 @@ export function itemsOf(operations: readonly Operation[]): Item[] {
         };
         if (result.kind === 'ok') mustHappen(operation, action);
         else if (result.kind === 'unknown') mayHappen(operation, action);
-        // Done, gone, and then asked for once more.
+        // Done, then gone, then repeated by the gateway.
         else if (result.code === 'not_found') mayHappen(operation, action, until);
         else if (result.code === 'over_quota') look(operation, { kind: 'over quota', cpuMillis, memBytes });
         else if (result.code === 'conflict' && key !== null) look(operation, { kind: 'key spent', key });

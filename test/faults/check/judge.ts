@@ -1,7 +1,7 @@
 /**
- * What can be said of a history in plainer words than that no order exists: each judgement looks
- * for one kind of harm and names the operations that show it. All of them hold of every
- * linearizable history; together they are less than that.
+ * Judgements that say more than "no order exists": each looks for one kind of harm and names the
+ * operations that show it. Every linearizable history passes all of them; a history that passes all
+ * of them may still not be linearizable.
  */
 import { grouped, viewsIn } from './items.ts';
 import type { History, Operation, Seen } from './history.ts';
@@ -14,15 +14,15 @@ export interface Finding {
   readonly rule: Rule;
   readonly tenant: string;
   readonly words: string;
-  /** Those that show it, in the order of their calls. */
+  /** The operations that show it, in the order of their calls. */
   readonly operations: readonly Operation[];
 }
 
 const isAnswered = ({ result }: Operation): boolean => result.kind === 'ok';
-/** It had ended when the other was asked for; what has no answer never ends. */
+/** One ended before the other was sent; an operation without an answer never ends. */
 const isBefore = (one: Operation, other: Operation): boolean =>
   one.result.kind !== 'unknown' && one.answeredMs !== null && one.answeredMs < other.invokedMs;
-/** It can't have been done before the other had ended. */
+/** One was sent after the other had ended. */
 const isAfter = (one: Operation, other: Operation): boolean =>
   other.answeredMs !== null && one.invokedMs > other.answeredMs;
 
@@ -66,10 +66,7 @@ interface Tenant {
   readonly tenant: string;
   readonly caps: History['caps'];
   readonly operations: readonly Operation[];
-  /**
-   * By container: its creates that were answered, writes and reads that name it, lists that show
-   * it.
-   */
+  /** By container: creates that it answered, writes and reads that name it, lists that show it. */
   readonly of: ReadonlyMap<string, readonly Operation[]>;
   readonly lists: readonly Operation[];
 }
@@ -167,7 +164,7 @@ interface Glimpse {
   readonly host: string | null;
 }
 
-/** A generation never falls, and rises by no more than there were requests. */
+/** A generation never falls, and rises by no more than the number of requests. */
 function* generations({ tenant, of }: Tenant): Generator<Finding> {
   for (const [id, operations] of of) {
     const glimpses: Glimpse[] = operations.flatMap((operation) =>
@@ -181,11 +178,11 @@ function* generations({ tenant, of }: Tenant): Generator<Finding> {
       const earlier = glimpses.slice(0, index).findLast(({ operation }) => isBefore(operation, later.operation));
       if (earlier !== undefined && later.generation < earlier.generation) {
         const ms = later.operation.invokedMs - (earlier.operation.answeredMs ?? 0);
-        const words = `${id}: generation ${later.generation} was read ${ms.toFixed(1)} ms after generation ${earlier.generation} had been`;
+        const words = `${id}: generation ${later.generation} was read ${ms.toFixed(1)} ms after generation ${earlier.generation}`;
         yield { rule: 'stale read', tenant, words, operations: [earlier.operation, later.operation] };
       }
       if (earlier === undefined || later.host !== earlier.host) continue;
-      // What the earlier one may have missed, being stale itself, is no jump.
+      // A change that the earlier glimpse may have missed does not count as a jump.
       const first = glimpses.find(({ operation }) => isBefore(operation, earlier.operation));
       const between = changes.filter(
         (change) => !(first !== undefined && isBefore(change, first.operation)) && !isAfter(change, later.operation),
@@ -200,7 +197,7 @@ function* generations({ tenant, of }: Tenant): Generator<Finding> {
 const isChange = (kind: Operation['request']['kind']): boolean =>
   kind === 'start' || kind === 'stop' || kind === 'delete';
 
-/** What a look says of a container; undefined where it says nothing. */
+/** What a look says about a container; undefined: nothing. */
 function saidOf(id: string, look: Operation): 'absent' | Seen | undefined {
   const { request, result } = look;
   if (request.kind === 'list') {
@@ -213,8 +210,8 @@ function saidOf(id: string, look: Operation): 'absent' | Seen | undefined {
 }
 
 /**
- * Acknowledged writes that a later look does not show: stale, where another look shows them after
- * all; else lost.
+ * Acknowledged writes that a later look does not show: the read was stale if an even later look
+ * shows the write, else the write is lost.
  */
 function* missed({ tenant, of, lists, operations: all }: Tenant): Generator<Finding> {
   for (const [id, operations] of of) {
@@ -240,7 +237,7 @@ function* missed({ tenant, of, lists, operations: all }: Tenant): Generator<Find
   }
 }
 
-/** The look shows what can't be, had the write been the last. */
+/** The look contradicts the write, if no other write came between. */
 function isMissing({ request }: Operation, said: 'absent' | Seen): boolean {
   switch (request.kind) {
     case 'create':
@@ -256,17 +253,17 @@ function isMissing({ request }: Operation, said: 'absent' | Seen): boolean {
   }
 }
 
-/** Another write that may have come between, and undone it. */
+/** Another write that may have come between and undone this one. */
 function excuses(other: Operation, write: Operation, look: Operation): boolean {
   if (other === write || isAfter(other, look)) return false;
-  // A create that is asked for again under its key tells of what the first one made.
+  // A create that is repeated under its key returns the container of the first.
   const isRepeated = write.request.kind === 'create' && write.request.idempotencyKey !== null;
   if (isBefore(other, write) && !isRepeated) return false;
   const undoes = { create: 'delete', start: 'stop', stop: 'start' } as Readonly<Record<string, string>>;
   return undoes[write.request.kind] === other.request.kind;
 }
 
-/** Once gone, it never comes back. */
+/** A container that was gone never comes back. */
 function* resurrected({ tenant, of, lists }: Tenant): Generator<Finding> {
   for (const [id, operations] of of) {
     const deletes = operations.filter(({ request }) => request.kind === 'delete');

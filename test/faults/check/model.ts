@@ -1,14 +1,14 @@
 /**
- * A tenant as a sequential object: what each operation does to it, and what it may then have been
- * answered. Two things happen unasked: a host confirms that a container is gone, and the platform
- * places one. Both are steps of their own, taken when what somebody saw needs them.
+ * A tenant as a sequential object: what each operation does to it, and what it may be answered. Two
+ * things happen without a request: a host confirms that a container is gone, and the platform
+ * places one. Both are steps of their own, taken when an answer needs them.
  */
 import type { Operation, Quota, Seen } from './history.ts';
 
 export interface Holding {
   readonly name: string;
   readonly host: string | null;
-  /** Where it was before. */
+  /** Its earlier hosts. */
   readonly left: readonly (string | null)[];
   readonly desired: 'running' | 'stopped' | 'removed';
   readonly generation: number;
@@ -18,9 +18,9 @@ export interface Holding {
 
 export class TenantState {
   readonly containers: ReadonlyMap<string, Holding>;
-  /** By `Idempotency-Key`, the container that was created under it, there or gone. */
+  /** By `Idempotency-Key`: the container created under it, present or gone. */
   readonly keys: ReadonlyMap<string, string>;
-  /** Ids that nothing is made under again. */
+  /** Ids of removed containers, never used again. */
   readonly gone: ReadonlySet<string>;
   #text: string | undefined;
 
@@ -60,22 +60,19 @@ export class TenantState {
   }
 }
 
-/**
- * What is judged of an operation: a write, done somewhere between its call and its answer; or a
- * look at what is there.
- */
+/** The judged part of an operation: a write, or a look, at an instant between call and answer. */
 export type Item = Write | Look;
 
 interface Interval {
   readonly index: number;
   readonly operation: Operation;
   readonly fromMs: number;
-  /** Infinity: it may take effect whenever it does, or never. */
+  /** Infinity: it may take effect at any time, or never. */
   readonly untilMs: number;
 }
 export interface Write extends Interval {
   readonly is: 'write';
-  /** It was acknowledged, so it has taken effect by then. Else it may have, once. */
+  /** It was acknowledged, so it took effect by then. Else it may have, once. */
   readonly mustHappen: boolean;
   readonly action: WriteAction;
 }
@@ -88,11 +85,11 @@ export type WriteAction =
   | {
       readonly kind: 'create';
       readonly name: string;
-      /** Those that it may have made: one, where it was answered. */
+      /** Containers that it may have made; one, if it was answered. */
       readonly ids: readonly string[];
-      /** What stands for one that nobody ever saw; null where that can't be. */
+      /** Stands for a container that no answer shows; null: it made none such. */
       readonly unseenId: string | null;
-      /** Else nobody knows where it was placed at first. */
+      /** If not, its first host is unknown. */
       readonly isAnswered: boolean;
       readonly host: string | null;
       readonly cpuMillis: number;
@@ -111,7 +108,7 @@ export type Sight =
   | { readonly kind: 'key spent'; readonly key: string }
   | { readonly kind: 'over quota'; readonly cpuMillis: number; readonly memBytes: number };
 
-/** `least`: without those that are being removed, which may be gone by now. */
+/** `least`: without containers that are being removed, which may be gone by now. */
 export function usageOf(state: TenantState): { readonly least: Quota['usage']; readonly most: Quota['usage'] } {
   const least = { containers: 0, cpuMillis: 0, memBytes: 0 };
   const most = { containers: 0, cpuMillis: 0, memBytes: 0 };
@@ -127,7 +124,7 @@ export function usageOf(state: TenantState): { readonly least: Quota['usage']; r
 
 export const dimensions = ['containers', 'cpuMillis', 'memBytes'] as const;
 
-/** Every state that the write may lead to from this one; none where it can't be done now. */
+/** Every state that the write may lead to from this one; none: it cannot happen now. */
 export function after(state: TenantState, action: WriteAction, caps: Quota['caps']): readonly TenantState[] {
   switch (action.kind) {
     case 'create':
@@ -168,14 +165,14 @@ function afterCreate(
     .flatMap((id) => made.map((holding) => state.with(id, holding, key)));
 }
 
-/** Its host has confirmed; undefined where nobody asked for its removal. */
+/** Its host confirmed the removal; undefined: it is not being removed. */
 export const removeGone = (state: TenantState, id: string): TenantState | undefined =>
   state.containers.get(id)?.desired === 'removed' ? state.without(id) : undefined;
 
 /**
- * Every placement is a new generation. Two of one container between two looks at it, or one back to
- * where it was, would be taken for a request that was done twice: a history is of hosts that keep
- * what they have, or lose it once.
+ * Every placement is a new generation. The model allows no return to an earlier host: the checker
+ * would take that for an operation done twice, so a history must be of hosts that keep a container
+ * or lose it once.
  */
 export function place(state: TenantState, id: string, host: string | null): TenantState | undefined {
   const holding = state.containers.get(id);
@@ -195,7 +192,7 @@ export const shows = (seen: Seen, holding: Holding): boolean =>
   (seen.desired === null || seen.desired === holding.desired) &&
   (seen.generation === null || seen.generation === holding.generation);
 
-/** Whether the look may have been made in this state. */
+/** Whether a look in this state may show this. */
 export function matches(state: TenantState, sight: Sight, caps: Quota['caps']): boolean {
   const { containers } = state;
   switch (sight.kind) {

@@ -1,6 +1,6 @@
 /**
- * The search against one through every order, on small histories: right ones, and the same with one
- * answer exchanged.
+ * Compares the search with one through every order, on small histories: right ones, and the same
+ * with two answers exchanged.
  */
 import t from 'tap';
 import { createRandom, type Random } from '../../actors/support/random.ts';
@@ -12,7 +12,7 @@ import { search } from './search.ts';
 
 const tiny: Shape = { tenants: 1, clients: 3, operations: 9, unknownOneIn: 5, capContainers: 2, names: 3 };
 
-/** Two operations of one kind change their answers. */
+/** Exchanges the answers of two operations of one kind. */
 function exchange({ caps, operations }: History, random: Random): History {
   const first = random.below(operations.length);
   const kind = operations[first]?.request.kind;
@@ -27,7 +27,7 @@ function exchange({ caps, operations }: History, random: Random): History {
   };
 }
 
-t.test('the search finds an order exactly where there is one', (t) => {
+t.test('the search finds an order exactly if there is one', (t) => {
   const counts = { yes: 0, no: 0 };
   for (let seed = 1; seed <= 1500; seed++) {
     const random = createRandom(seed);

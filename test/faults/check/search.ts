@@ -1,15 +1,13 @@
 /**
- * Is there an order of a tenant's operations, each between its call and its answer, that the model
- * could have gone through? The search walks along time and keeps every configuration that is still
- * possible: a state, and which of the operations under way it has already placed. In the manner of
- * Lowe's just-in-time linearization ("Testing for linearizability", 2017) a write is placed only
- * when its answer comes, or when something answered needs it to have happened; a look is placed as
- * soon as a state matches it, for it changes nothing. So an operation without an answer costs
- * nothing until somebody sees what it did.
+ * Searches for an order of a tenant's operations, each between its call and its answer, that the
+ * model allows. The search walks along time and keeps every possible configuration: a state, and
+ * which of the operations under way are placed. It follows Lowe's just-in-time linearization
+ * ("Testing for linearizability", 2017): it places a write only when its answer comes, or when
+ * another answer needs it; it places a look as soon as a state matches, because a look changes
+ * nothing. So an operation without an answer costs nothing until an answer shows its effect.
  *
- * What may stand before a write or a look is looked for among the operations that share a container
- * or a name with it, or with one that does, and so on. The test compares this with a search through
- * every order.
+ * Before a write or a look, the search tries only operations that share a container or a name with
+ * it, or with one that does, and so on. The test compares this with a search through every order.
  */
 import { Evidence } from './evidence.ts';
 import type { Quota } from './history.ts';
@@ -31,15 +29,15 @@ import {
 
 interface Configuration {
   readonly state: TenantState;
-  /** Indexes of what is placed: of those under way, and of those that need no answer. */
+  /** Indexes of placed items, among those under way and those without an answer. */
   readonly placed: ReadonlySet<number>;
 }
 
 export type Verdict =
   | { readonly kind: 'linearizable' }
   /**
-   * At the answer of `item` no order was left; `concurrent` were under way, `state` is what it
-   * could have been at best.
+   * At the answer of `item` no order was left. `concurrent`: the items under way; `states`: those
+   * possible just before.
    */
   | {
       readonly kind: 'broken';
@@ -47,7 +45,7 @@ export type Verdict =
       readonly concurrent: readonly Item[];
       readonly states: readonly TenantState[];
     }
-  /** More configurations than can be looked through. */
+  /** There are more configurations than the search tries. */
   | { readonly kind: 'undecided'; readonly item: Item };
 
 const configurationsMax = 20_000;
@@ -91,8 +89,8 @@ interface Rules {
 }
 
 /**
- * Calls and answers along time. At the same instant calls come first, and the end of what may have
- * happened comes last: whatever is doubtful counts as concurrent.
+ * Calls and answers along time. At the same instant calls come first and ends of doubtful writes
+ * last: in doubt, operations count as concurrent.
  */
 function momentsOf(items: readonly Item[]): { readonly item: Item; readonly isAnswer: boolean }[] {
   const moments = items.flatMap((item) => [
@@ -106,7 +104,7 @@ function momentsOf(items: readonly Item[]): { readonly item: Item; readonly isAn
 
 const isDoubtful = (item: Item): boolean => item.is === 'write' && !item.mustHappen;
 
-/** What is answered is placed in every configuration, and need not be remembered as such. */
+/** An answered item is placed in every configuration, so its index can go. */
 function forget(possible: readonly Configuration[], { index }: Item): readonly Configuration[] {
   if (!possible.some(({ placed }) => placed.has(index))) return possible;
   const kept = possible.map(({ state, placed }) => ({
@@ -121,7 +119,7 @@ function distinct(configurations: readonly Configuration[]): readonly Configurat
   return [...new Map(configurations.map((one) => [textOf(one), one])).values()];
 }
 
-/** Marks the looks that match: they are placed here, which binds nothing. */
+/** Places the looks that match this state; that excludes nothing. */
 function withLooks(one: Configuration, looks: Iterable<Look>, rules: Rules): Configuration {
   let placed: Set<number> | undefined;
   for (const { index, sight } of looks) {
@@ -130,7 +128,7 @@ function withLooks(one: Configuration, looks: Iterable<Look>, rules: Rules): Con
   return placed === undefined ? one : { state: one.state, placed };
 }
 
-/** The configurations in which the item is placed, of those that could be before its answer. */
+/** The configurations with the item placed, from those possible before its answer. */
 function answered(
   before: readonly Configuration[],
   item: Item,
@@ -145,12 +143,12 @@ function answered(
   return distinct(found);
 }
 
-/** Containers, names and the count: what two operations have to share to be in each other's way. */
+/** Containers, names and the count: two operations that share one of them may interact. */
 interface Interest {
   readonly tokens: Set<string>;
-  /** Containers that somebody did not see any more. */
+  /** Containers that a look misses, or that are in the way of a create. */
   readonly gone: Set<string>;
-  /** Where somebody saw a container placed. */
+  /** The hosts of containers in looks. */
   readonly hosts: Map<string, string | null>;
 }
 
@@ -173,7 +171,7 @@ function* placing(
     if (item.is === 'look') {
       if (one.placed.has(item.index)) {
         yield one;
-        // Whatever else might stand before it might as well stand after it.
+        // Anything else that could come before it could come after it.
         continue;
       }
     } else {
@@ -191,10 +189,7 @@ function* placing(
   }
 }
 
-/**
- * One step further: a write under way, or one of those that happen unasked, if it has to do with
- * the item.
- */
+/** The next steps: writes under way, removals and placements that may interact with the item. */
 function* steps(
   one: Configuration,
   item: Item,
@@ -220,7 +215,7 @@ function* steps(
   const alike = new Set<string>();
   for (const write of open) {
     if (!tokensOf(write).some((token) => interest.tokens.has(token))) continue;
-    // Of those without an answer that can't be told apart, any one will do.
+    // Equal writes without an answer are interchangeable.
     if (!write.mustHappen && write.untilMs === Infinity) {
       const likeness = likenessOf(write);
       if (alike.has(likeness)) continue;
@@ -229,14 +224,14 @@ function* steps(
     const action = possibly(write, nowMs, evidence);
     if (action === undefined) continue;
     for (const state of after(one.state, action, rules.caps)) {
-      // A write that may not have happened, and changes nothing, need not have.
+      // A doubtful write that changes nothing need not be placed.
       if (state === one.state && !write.mustHappen) continue;
       yield next(state, new Set([...one.placed, write.index]));
     }
   }
 }
 
-/** What is left of a write without an answer, by what was seen later. */
+/** What a write without an answer may have done, by later evidence. */
 function possibly({ action, mustHappen }: Write, nowMs: number, evidence: Evidence): WriteAction | undefined {
   if (mustHappen) return action;
   switch (action.kind) {
@@ -258,7 +253,7 @@ function likenessOf({ action }: Write): string {
   return `create ${name} ${cpuMillis} ${memBytes} ${key ?? ''}`;
 }
 
-/** More of the quota is used, or less. */
+/** Tokens of writes that use more of the quota, or less. */
 const more = 'more';
 const less = 'less';
 
@@ -301,7 +296,7 @@ function interestOf(
   return interest;
 }
 
-/** What a write is about, and what it needs out of its way. */
+/** Adds what a write is about, and what must be gone before it. */
 function touch(state: TenantState, write: Write, { tokens, gone }: Interest, rules: Rules): void {
   const { action } = write;
   if (action.kind !== 'create') {
@@ -317,7 +312,7 @@ function touch(state: TenantState, write: Write, { tokens, gone }: Interest, rul
   } else if (after(state, action, rules.caps).length === 0) tokens.add(less);
 }
 
-/** What a look saw that is not so in this state. */
+/** Adds what a look shows that differs from this state. */
 function want(state: TenantState, sight: Sight, { tokens, gone, hosts }: Interest): void {
   const wantThere = (id: string, name: string | null): void => {
     tokens.add(id);
@@ -379,7 +374,7 @@ function want(state: TenantState, sight: Sight, { tokens, gone, hosts }: Interes
   }
 }
 
-/** Whether a look may see what is done to any of these. */
+/** Whether a change of any of these may show in the look. */
 function isAbout(state: TenantState, sight: Sight, tokens: ReadonlySet<string>): boolean {
   switch (sight.kind) {
     case 'there':

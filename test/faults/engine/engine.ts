@@ -1,7 +1,6 @@
 /**
- * The simulated engine with trouble by a seed: delays, connections that break before the work or
- * after it, and calls that fail for one tenant. A judge reads what ran, and whether anything ran
- * twice.
+ * The simulated engine with trouble by a seed: delays, connections that break before or after the
+ * work, and calls that fail for one tenant. It also says what runs, and what ran twice.
  */
 import { sleep } from '../../../lib/backoff.ts';
 import { labels as ours } from '../../../host-agent/docker/ownership.ts';
@@ -17,25 +16,25 @@ export interface Running {
 }
 
 export interface TroubledEngine {
-  /** As DOCKER_HOST names it. */
+  /** For DOCKER_HOST. */
   readonly host: string;
   running(): readonly Running[];
-  /** One sentence for each container that ran twice at a time. */
+  /** One sentence for each container that ran twice at the same time. */
   readonly doubles: readonly string[];
   readonly counts: Readonly<EngineCounts>;
   /** Calls that went wrong. */
   troubles(): number;
   /**
-   * From now on calls go wrong now and then: a connection breaks before the work or after it; a call
-   * about the unlucky tenant may fail with a 500.
+   * From now on some calls go wrong: a connection breaks before or after the work; a call about the
+   * unlucky tenant fails with 500.
    */
   setTrouble(isOn: boolean): void;
-  /** One container of the unlucky tenant ends by itself. False where none runs. */
+  /** Ends one container of the unlucky tenant. False: none runs. */
   crashOne(): boolean;
   close(): Promise<void>;
 }
 
-/** A call goes wrong about once in so many. */
+/** One call in so many goes wrong. */
 const cutOnceIn = 300;
 const errorOnceIn = 50;
 const delayMaxMs = 15;
@@ -53,7 +52,7 @@ export async function startTroubledEngine(
   let troubles = 0;
   const pause = (maxMs: number): Promise<void> => sleep(random.below(maxMs));
 
-  /** Images are named after tenants (workload.ts). */
+  /** Images are named after tenants (requests.ts). */
   const isUnlucky = ({ path, body, query, container }: EngineCall): boolean => {
     if (path.startsWith('/images/')) {
       return path.includes(`/${unlucky}:`) || query.get('fromImage')?.includes(`/${unlucky}:`) === true;

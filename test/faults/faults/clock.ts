@@ -1,6 +1,4 @@
-/**
- * The wall clock of one program steps, forward or back, by minutes to hours; later it is set right.
- */
+/** The wall clock of one program steps by minutes to hours, forward or back, and later returns. */
 import type { ProgramPlace } from '../world.ts';
 import { between, type FaultKind } from './fault.ts';
 

@@ -1,7 +1,7 @@
 /**
- * A server whose disk lies: while it is down, a bit of a message block is flipped, or the end of
- * one is missing. Every other time it is then made the leader of that stream, and the partitions
- * are loaded anew: from what is left of it.
+ * A server with a damaged disk: while it is down, the fault flips a bit of a message block or cuts
+ * off its end. Half of the time that server then becomes leader of the stream, and all actors are
+ * killed, so that partitions are loaded from it.
  */
 import { closeSync, ftruncateSync, openSync, readdirSync, readSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -38,7 +38,7 @@ const truncate: Harm = (file, bytes, at) => {
   return `all after byte ${kept} of ${bytes}`;
 };
 
-/** The largest message block of a stream: the others of a small stream are next to empty. */
+/** The largest message block of a stream; the other blocks of a small stream are almost empty. */
 function blockOf(storeDir: string, stream: string): { file: string; bytes: number } | undefined {
   const inside = `/${stream}/msgs/`;
   return readdirSync(storeDir, { recursive: true, encoding: 'utf8' })
@@ -49,7 +49,7 @@ function blockOf(storeDir: string, stream: string): { file: string; bytes: numbe
     .at(0);
 }
 
-/** Until a replica that was away has what it missed. */
+/** Until a replica that was away has caught up. */
 const catchUpMs = 2_000;
 
 async function loadFrom(world: World, stream: string, server: NatsPlaceName): Promise<void> {
@@ -68,10 +68,10 @@ const onDisk = (name: string, what: string, harm: Harm): FaultKind => ({
     const stream = stateStreamOf(random);
     const isCrash = random.once(2);
     const isLed = random.once(2);
-    // What is old has been overwritten by what is new, and lies at the front.
+    // Prefers the end: messages at the front have been replaced by newer ones.
     const at = Math.sqrt(random.below(1_000_000) / 1_000_000);
     const holdMs = between(random, 500, 2_000);
-    const then = isLed ? '; it is made the leader, and all actors are killed' : '';
+    const then = isLed ? '; it becomes the leader, and all actors are killed' : '';
     return {
       text: `${server} is ${isCrash ? 'killed' : 'stopped'}, ${what} ${stream}, and started after ${holdMs} ms${then}`,
       holdMs,

@@ -1,29 +1,27 @@
-/**
- * What a fault is: planned from the seed alone, so that the schedule of a run can be printed before
- * it starts.
- */
+/** What a fault is. Its plan depends on the seed only, so a seed can be repeated. */
 import type { Random } from '../../actors/support/random.ts';
 import type { World } from '../world.ts';
 
 export interface Planned {
-  /** What is done to whom, in words. */
+  /** What happens to which part, in words. */
   readonly text: string;
-  /** From the injection to the healing. */
+  /** Between injection and repair. */
   readonly holdMs: number;
-  /** Undefined: nothing is left to heal. What it found out on the way (who led) it says. */
+  /** Injects the fault. */
   inject(world: World): Promise<Injected>;
 }
 
 export interface Injected {
+  /** What it found out on the way, such as which server led. */
   readonly note?: string;
   heal(): Promise<void>;
 }
 
 export interface FaultKind {
   readonly name: string;
-  /** Namespaces, that is. */
+  /** It needs network namespaces. */
   readonly needsWire: boolean;
-  /** No request may fail while it lasts: it is what an operator does every day. */
+  /** An everyday operation: no request may fail during it. */
   readonly isGraceful?: true;
   plan(random: Random, actors: readonly ['a1', ...'a2'[]]): Planned;
 }

@@ -1,14 +1,11 @@
-/** Ways that are cut, both or one, and connections that are reset. */
+/** Cuts in one or both directions, and resets of connections. */
 import { sleep } from '../../../lib/backoff.ts';
 import { bothWays, type Place, type Way } from '../wire.ts';
 import type { World } from '../world.ts';
 import { between, healed, type FaultKind, type Injected, type Planned } from './fault.ts';
 
 const servers = ['n1', 'n2', 'n3'] as const;
-/**
- * Who speaks to a server; none of the programs speaks to another past the servers, once an agent
- * has enrolled.
- */
+/** All that speak to a server; once an agent is enrolled, programs speak through servers only. */
 const others = ['n1', 'n2', 'n3', 'a1', 'a2', 'g1', 'g2', 'h1'] as const satisfies readonly Place[];
 const holds = { min: 4_000, max: 9_000 };
 
@@ -22,7 +19,7 @@ async function cut(world: World, ways: readonly Way[]): Promise<Injected> {
   return { heal: () => wireOf(world).mend() };
 }
 
-/** Two different ones, at least one of them a server. */
+/** Two different places, at least one of them a server. */
 function pairOf(random: Parameters<FaultKind['plan']>[0], actors: readonly Place[]): readonly [Place, Place] {
   const server = random.pick(servers);
   const there = others.filter((place) => place !== server && (place !== 'a2' || actors.includes('a2')));
@@ -59,8 +56,8 @@ const oneWay: FaultKind = {
 };
 
 /**
- * From a program to all servers, back, or both: what it sends may arrive when all has gone on
- * without it.
+ * Cuts a program off from all servers, in one or both directions: what it sends may arrive after
+ * the others have continued without it.
  */
 const cutOff = (name: string, places: readonly [Place, ...Place[]] | 'actors'): FaultKind => ({
   name,
@@ -80,16 +77,16 @@ const cutOff = (name: string, places: readonly [Place, ...Place[]] | 'actors'): 
 });
 
 /**
- * Longer than NATS takes to find a leader and an owner to be replaced, so that there is something
- * to be stale about.
+ * Longer than NATS takes to elect a leader and another owner to take over, so that reads could be
+ * stale.
  */
 const minorityHold = { min: 9_000, max: 14_000 };
-/** Until a client whose connection was reset has found the one server that it is left. */
+/** Until programs whose connections were reset have found a server on their side. */
 const gatherMs = 2_000;
 
 /**
- * First all programs are made to connect to a server on their own side, or they would spend the
- * time on a connection that is dead. Clients of the gateway that is cut off go on asking it.
+ * First makes all programs connect to a server on their own side; else they would spend the time on
+ * a dead connection. Clients keep sending requests to the gateway that is cut off.
  */
 const minority: FaultKind = {
   name: 'minority cut off with clients',

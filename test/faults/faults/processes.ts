@@ -1,6 +1,6 @@
 /**
- * Processes that die, that stand still for longer than every lease, and that are replaced as an
- * operator replaces them.
+ * Processes that are killed, paused for longer than every lease, or replaced as an operator
+ * replaces them.
  */
 import { sleep } from '../../../lib/backoff.ts';
 import type { Place } from '../wire.ts';
@@ -32,7 +32,7 @@ const killed = (name: string, places: readonly [Place, ...Place[]] | 'actors'): 
   },
 });
 
-/** Longer than a lease (1 s), than what is seen of it (1.5 s), and than NATS waits for a leader. */
+/** Longer than a lease (1 s), its expiry for others (1.5 s), and NATS's wait for a leader. */
 const pauseMs = { min: 4_000, max: 8_000 };
 
 const paused = (name: string, places: readonly [Place, ...Place[]] | 'actors'): FaultKind => ({
@@ -79,10 +79,7 @@ const leaderKilled: FaultKind = {
 const actorsOf = (world: World): Controlled[] =>
   (['a1', 'a2'] as const).flatMap((place) => world.processes.get(place) ?? []);
 
-/**
- * What was answered before it was stored is lost here: nothing can be stored, and then memory goes
- * too.
- */
+/** Loses what was answered before it was stored: nothing can be stored, then memory goes too. */
 const leaderAndActorsKilled: FaultKind = {
   name: 'NATS leader and actors killed',
   needsWire: false,
@@ -108,7 +105,7 @@ const leaderAndActorsKilled: FaultKind = {
   },
 };
 
-/** Partitions go to a process that has come back about a second after it did. */
+/** Partitions move to a process about a second after it has started again. */
 const handOverDisturbed: FaultKind = {
   name: 'hand-over disturbed',
   needsWire: false,
@@ -132,10 +129,7 @@ const handOverDisturbed: FaultKind = {
   },
 };
 
-/**
- * What a rolling restart waits between two programs: until the first is ready, and the others have
- * seen it.
- */
+/** The pause of a rolling restart after a program is ready, for the others to notice it. */
 const settleMs = 1_500;
 
 const rollingRestart: FaultKind = {

@@ -1,4 +1,4 @@
-/** Which faults a run has, and in which order: from its seed, and nothing else. */
+/** Which faults a run has and in which order, from its seed alone. */
 import { createRandom, type Random } from '../../actors/support/random.ts';
 import { clockFaults } from './clock.ts';
 import { diskFaults } from './disk.ts';
@@ -11,7 +11,7 @@ export const faultKinds: readonly FaultKind[] = [...processFaults, ...networkFau
 export interface Scheduled {
   readonly kind: FaultKind;
   readonly planned: Planned;
-  /** From the recovery of the one before. */
+  /** After the recovery from the one before. */
   readonly calmMs: number;
 }
 
@@ -20,7 +20,7 @@ export interface ScheduleOptions {
   readonly count: number;
   readonly hasWire: boolean;
   readonly actors: readonly ['a1', ...'a2'[]];
-  /** Kinds of these names alone, where there are any. */
+  /** Only kinds with these names; empty: all. */
   readonly only: readonly string[];
 }
 
@@ -30,8 +30,8 @@ function shuffled<T>(items: readonly T[], random: Random): T[] {
 }
 
 /**
- * Seeds that follow one another take kinds that follow one another, so that a few seeds have had
- * all of them; in a run their order is drawn.
+ * Consecutive seeds take consecutive kinds, so that a few seeds cover all; within a run the order
+ * is random.
  */
 export function scheduleOf({ seed, count, hasWire, actors, only }: ScheduleOptions): Scheduled[] {
   const random = createRandom(seed);

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
+import { until } from '../../support/until.ts';
 import { createQueue } from '../../../host-agent/reconcile/queue.ts';
 import { until } from '../../support/until.ts';
 
@@ -80,4 +81,24 @@ t.test('slow and quick work together are bounded, whatever hangs', async (t) => 
   }
   t.same(begun.toSorted(), keys.toSorted(), 'each was looked at once');
   await queue.stop();
+});
+
+t.test('a key waits until its time, unless its work begins sooner; a later wait replaces it', async (t) => {
+  const worked: string[] = [];
+  const queue = createQueue<string>({ workers: 1, slowWorkers: 1, patienceMs: 60_000 }, (key) => {
+    worked.push(key);
+    return Promise.resolve();
+  });
+  queue.later('sooner', 20);
+  queue.enqueue('sooner');
+  queue.later('replaced', 60_000);
+  queue.later('replaced', 10);
+  await until('the key whose time has come', () => worked.includes('replaced'));
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  t.same(worked, ['sooner', 'replaced']);
+  queue.later('never', 1);
+  await queue.stop();
+  queue.later('never', 1);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  t.notOk(worked.includes('never'), 'a stopped queue begins nothing');
 });
