@@ -1,6 +1,6 @@
 /**
- * How long containers run without the control plane, over restarts of the agent, and what the
- * control plane counts on.
+ * How long containers run without the control plane, over restarts of the agent, and when the
+ * control plane may assume that they have stopped.
  */
 import t from 'tap';
 import { existsSync, writeFileSync } from 'node:fs';
@@ -48,13 +48,13 @@ for (const [toldMs, setMs, expected] of [
   [60, 0, 60],
   [0, 60, 60],
 ] as const) {
-  t.test(`the control plane was told ${toldMs}, ${setMs} is set → ${expected}`, (t) => {
+  t.test(`${toldMs} announced, ${setMs} set → ${expected}`, (t) => {
     t.equal(strictest(toldMs, setMs), expected);
     t.end();
   });
 }
 
-t.test('a fenced host is settled only after its agent has stopped everything, however often that was started', (t) => {
+t.test('a fenced host counts as stopped only after its agent stopped everything, over any restarts', (t) => {
   const ms = (max: number) => fc.integer({ min: 0, max });
   fc.assert(
     fc.property(
@@ -63,9 +63,7 @@ t.test('a fenced host is settled only after its agent has stopped everything, ho
         lookMs: fc.integer({ min: 1, max: minute }),
         graceMs: ms(minute),
         containers: ms(1000),
-        /**
-         * Starts of the agent before the last one, and whether the last one can read what was kept.
-         */
+        /** The last start of the agent, and whether it can read the last contact from disk. */
         startedAtMs: ms(10 * minute),
         isKnown: fc.boolean(),
         fencedAtMs: ms(20 * minute),
@@ -73,8 +71,7 @@ t.test('a fenced host is settled only after its agent has stopped everything, ho
       ({ allowedMs, lookMs, graceMs, containers, startedAtMs, isKnown, fencedAtMs }) => {
         const settings = { STOP_ON_DISCONNECT_MS: allowedMs, BEAT_INTERVAL_MS: lookMs, STOP_GRACE_MS: graceMs };
         const stopsAfterMs = stoppedAfterMs(settings, containers);
-        // The control plane heard it last at 0; it was started (again) before its containers had to
-        // stop.
+        // The last contact was at 0; the last start was before the containers had to stop.
         const lastStartMs = Math.min(startedAtMs, allowedMs);
         let nowMs = lastStartMs;
         const isCutOff = () => {
@@ -97,14 +94,14 @@ t.test('a fenced host is settled only after its agent has stopped everything, ho
 
 const diskOf = () => createStateDisk(createFaults(quietLog), { minMs: 1, maxMs: 1 }, quietLog);
 
-t.test('the last contact is kept over a restart, in one boot of the machine', async (t) => {
+t.test('the last contact survives a restart within one boot of the machine', async (t) => {
   const stateDir = temporaryFolder(t);
   const time = machine();
   const start = (more = time, setMs = minute) => loadContact(stateDir, setMs, more, diskOf(), quietLog);
   const first = await start();
   t.equal(first.silence().silentMs, undefined, 'nothing is known');
   first.heard();
-  t.equal(first.silence().silentMs, undefined, 'a session alone does not say what was moved meanwhile');
+  t.equal(first.silence().silentMs, undefined, 'a session alone does not say what moved meanwhile');
   first.greeted();
   first.synced();
   time.pass(10_000);
@@ -116,17 +113,17 @@ t.test('the last contact is kept over a restart, in one boot of the machine', as
   t.equal(
     (await start(machine('boot 2', 9_000_000))).silence().silentMs,
     undefined,
-    'the machine was off for who knows how long',
+    'the machine was off for an unknown time',
   );
-  t.equal((await start(machine('boot 1', 1))).silence().silentMs, undefined, 'the contact lies ahead');
-  t.equal((await start(time, 0)).silence().allowedMs, minute, 'the control plane counts on what it was told');
+  t.equal((await start(machine('boot 1', 1))).silence().silentMs, undefined, 'the contact is in the future');
+  t.equal((await start(time, 0)).silence().allowedMs, minute, 'the control plane relies on the announced value');
   t.equal((await start(time, 2 * minute)).silence().allowedMs, minute);
   t.equal((await start(time, minute / 2)).silence().allowedMs, minute / 2);
 
   const longer = await start(time, 2 * minute);
   longer.greeted();
   longer.synced();
-  t.equal(longer.silence().allowedMs, 2 * minute, 'it was told');
+  t.equal(longer.silence().allowedMs, 2 * minute, 'announced');
   await longer.flush();
   time.pass(2 * minute + 1);
   t.equal(footingOf((await start(time, 2 * minute)).silence()), 'waiting');
@@ -141,13 +138,13 @@ t.test('the last contact is kept over a restart, in one boot of the machine', as
   t.ok(existsSync(join(stateDir, 'contact.json.unreadable')));
 });
 
-t.test('a contact that is written while the agent runs', async (t) => {
+t.test('the last contact is written while the agent runs', async (t) => {
   const stateDir = temporaryFolder(t);
   const time = machine();
   const contact = await loadContact(stateDir, 80, time, diskOf(), quietLog);
   contact.greeted();
   contact.synced();
-  // No flush: the agent may be killed.
+  // No flush, because the agent may be killed.
   await until(
     'the contact on disk',
     () => existsSync(join(stateDir, 'contact.json')) && lastContactMs(stateDir) === time.nowMs(),
@@ -157,7 +154,7 @@ t.test('a contact that is written while the agent runs', async (t) => {
   await until('the newer contact on disk', () => lastContactMs(stateDir) === time.nowMs());
 });
 
-t.test('the time of this machine goes on, and names the boot where it can', (t) => {
+t.test('machine time rises and names the boot, where the system does', (t) => {
   const time = systemMachineTime(systemClock);
   const before = time.nowMs();
   t.ok(time.nowMs() >= before);

@@ -17,7 +17,13 @@ t.test('a host that was removed by force stays fenced over a restart', async (t)
   t.notOk(fence.raise(), 'no news');
   await fence.flush();
   t.ok(isFencedOnDisk(stateDir));
-  t.ok((await loadFence(stateDir, quietDisk(), quietLog)).isUp());
+  const restarted = await loadFence(stateDir, quietDisk(), quietLog);
+  t.ok(restarted.isUp());
+  t.notOk(restarted.synced(), 'a complete set without a session');
+  restarted.greeted();
+  t.ok(restarted.synced());
+  await restarted.flush();
+  t.notOk((await loadFence(stateDir, quietDisk(), quietLog)).isUp());
 });
 
 t.test('only a session and then an answer of every owner lift the fence', async (t) => {

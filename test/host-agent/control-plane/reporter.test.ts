@@ -46,7 +46,7 @@ const observed = (name: string, status: 'stopped' | 'running' = 'running', of = 
 };
 const ids = (sent: Sent[]) => sent.map(({ items }) => items.map((item) => item.id));
 
-t.test('observations set together go together; an unchanged one is not repeated', async (t) => {
+t.test('observations set together are sent together; an unchanged one is not sent again', async (t) => {
   const { reporter, sent } = start(t, () => ({ ok: true }));
   reporter.restart({ session: 7, partitions: 1 });
   reporter.set(observed('a'));
@@ -67,7 +67,7 @@ t.test('observations set together go together; an unchanged one is not repeated'
   );
 });
 
-t.test('without an answer: again, with the newest observation and a higher seq', async (t) => {
+t.test('without an answer, the newest observation is sent with a higher seq', async (t) => {
   const { reporter, sent } = start(t, ({ items }) =>
     items[0]?.observation.status === 'stopped' ? { ok: true } : 'silence',
   );
@@ -106,7 +106,7 @@ t.test('an invalid observation blocks no other', async (t) => {
   t.same(ids(sent), [['a', 'bad', 'c'], ['a'], ['bad'], ['c']]);
 });
 
-t.test('a stale session: asks for a new one, and reports everything in it from seq 1', async (t) => {
+t.test('after a stale session, the reporter asks for a new one and reports everything in it', async (t) => {
   const { reporter, sent, stale } = start(t, ({ session }) =>
     session === 1 ? { ok: false, error: 'stale_session' } : { ok: true },
   );

@@ -1,7 +1,4 @@
-/**
- * Containers that are slow to measure, and a disk that fills meanwhile: on a simulated engine, by a
- * clock that is set.
- */
+/** Slow measurements and a disk that fills meanwhile, on a simulated engine and clock. */
 import { tmpdir } from 'node:os';
 import type { ServerResponse } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
@@ -35,10 +32,7 @@ const sizeOf = (bytes: number) => ({ status: 200, body: { SizeRw: bytes, Mounts:
 
 const isMeasurement = ({ path, query }: EngineCall): boolean => path.endsWith('/json') && query.get('size') === '1';
 
-/**
- * What a container's measurement says: bytes, or nothing before the test answers it, or before its
- * deadline.
- */
+/** A measurement's result: bytes, or nothing until the test answers, or until its deadline. */
 type Size = number | 'held' | 'late';
 
 const lateMs = 200;
@@ -125,7 +119,7 @@ async function start(t: Test) {
         () => what,
         () => isSo() || undefined,
       ),
-    /** So many measurements are under way, and the keeper knows of the end of all others. */
+    /** Waits until so many measurements are under way and all others have ended. */
     underWay: async (count: number) => {
       await until(
         () => `${count} measurements`,
@@ -140,7 +134,7 @@ async function start(t: Test) {
   };
 }
 
-t.test('a tenant whose containers are slow to measure delays its own alone', async (t) => {
+t.test('a tenant whose containers are slow to measure delays only its own', async (t) => {
   const { add, look, until, evicted, measured, simulated } = await start(t);
   for (const name of ['slow-1', 'slow-2', 'slow-3']) add(name, 'slow', 'held');
   add('small', 'acme', limitBytes);
@@ -153,7 +147,7 @@ t.test('a tenant whose containers are slow to measure delays its own alone', asy
   t.ok(measured.includes('small'));
 });
 
-t.test('what is slow to measure is measured less often, and all others at their pace', async (t) => {
+t.test('a container that is slow to measure is measured less often, the others as before', async (t) => {
   const { add, look, until, underWay, measured, answer, isHeld, clock } = await start(t);
   const counts = () => ['slow', 'quick'].map((name) => measured.filter((each) => each === name).length);
   add('slow', 'slow', 'held');
@@ -176,7 +170,7 @@ t.test('what is slow to measure is measured less often, and all others at their 
     await underWay(stillUnderWay);
     rounds.push(counts());
   }
-  // It took ten seconds: it rests for ninety.
+  // It took ten seconds, so it rests for ninety.
   t.same(rounds, [
     [1, 2],
     [1, 3],
@@ -184,7 +178,7 @@ t.test('what is slow to measure is measured less often, and all others at their 
   ]);
 });
 
-t.test('what has exited is measured too', async (t) => {
+t.test('exited containers are measured too', async (t) => {
   const { add, look, until, evicted } = await start(t);
   add('exited', 'acme', limitBytes + 1, { status: 'exited', startedAt: '', finishedAt: '', exitCode: 0 });
   add('running', 'acme', limitBytes + 1);
@@ -193,34 +187,37 @@ t.test('what has exited is measured too', async (t) => {
   t.same(evicted(), ['exited', 'running']);
 });
 
-t.test('what cannot be measured in time is a fault at once, and goes under pressure, one at a time', async (t) => {
-  const { add, look, until, evicted, fault, keeper, pressure, clock, model } = await start(t);
-  const ids = [add('late-1', 'acme', 'late'), add('late-2', 'globex', 'late')];
-  add('small', 'acme', limitBytes);
-  await look();
-  await until(() => keeper.unknown() === 2, 'both late');
-  for (const id of ids) t.match(fault(), id, 'named');
-  t.same(evicted(), [], 'no pressure, no eviction');
-  Object.assign(pressure, { isPressed: true, atMs: clock.nowMs });
-  await look();
-  t.equal(evicted().length, 1);
-  await look();
-  t.equal(evicted().length, 1, 'the removal of the first is awaited');
-  model.drop(String(evicted()[0]));
-  clock.nowMs += 1;
-  await look();
-  t.equal(evicted().length, 1, 'and what it frees');
-  pressure.atMs = clock.nowMs + 1;
-  await look();
-  t.same(evicted().toSorted(), ['late-1', 'late-2'], 'the next, for the disk is still full');
-  model.drop('late-1');
-  model.drop('late-2');
-  await look();
-  t.equal(fault(), undefined);
-  t.notOk(evicted().includes('small'), 'what keeps to its limit stays');
-});
+t.test(
+  'a container that cannot be measured is a fault at once; under pressure such containers go one by one',
+  async (t) => {
+    const { add, look, until, evicted, fault, keeper, pressure, clock, model } = await start(t);
+    const ids = [add('late-1', 'acme', 'late'), add('late-2', 'globex', 'late')];
+    add('small', 'acme', limitBytes);
+    await look();
+    await until(() => keeper.unknown() === 2, 'both late');
+    for (const id of ids) t.match(fault(), id, 'named');
+    t.same(evicted(), [], 'no pressure, no eviction');
+    Object.assign(pressure, { isPressed: true, atMs: clock.nowMs });
+    await look();
+    t.equal(evicted().length, 1);
+    await look();
+    t.equal(evicted().length, 1, 'the removal of the first is awaited');
+    model.drop(String(evicted()[0]));
+    clock.nowMs += 1;
+    await look();
+    t.equal(evicted().length, 1, 'and what it frees');
+    pressure.atMs = clock.nowMs + 1;
+    await look();
+    t.same(evicted().toSorted(), ['late-1', 'late-2'], 'the next, for the disk is still full');
+    model.drop('late-1');
+    model.drop('late-2');
+    await look();
+    t.equal(fault(), undefined);
+    t.notOk(evicted().includes('small'), 'what keeps to its limit stays');
+  },
+);
 
-t.test('the fill of the disk is seen while a collection of images hangs', async (t) => {
+t.test('a hanging collection of images does not stop looks at the disk', async (t) => {
   const log = createLog('test', 'silent');
   const faults = createFaults(log);
   let collections = 0;

@@ -11,7 +11,7 @@ import { until } from '../../support/until.ts';
 const log = createLog('test', 'silent');
 const retry = { minMs: 1, maxMs: 20 };
 
-t.test('a file is whole or absent, private, and set aside where unreadable', async (t) => {
+t.test('a file is whole or absent, private, and set aside if unreadable', async (t) => {
   const dir = temporaryFolder(t);
   const path = join(dir, 'a.json');
   await writeAtomically(path, 'one');
@@ -32,9 +32,9 @@ t.test('a file is whole or absent, private, and set aside where unreadable', asy
   t.equal(readFileSync(path, 'utf8'), '100', 'the newest content, however long the pause');
 });
 
-t.test('what the disk refused is written later, and that ends the fault', async (t) => {
+t.test('a refused write succeeds later and ends the fault', async (t) => {
   const dir = temporaryFolder(t);
-  // A file in the place of its folder: nothing can be written there.
+  // A file stands where the folder should be, so nothing can be written.
   const blocked = join(dir, 'state');
   writeFileSync(blocked, '');
   const faults = createFaults(log);

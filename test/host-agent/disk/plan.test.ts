@@ -126,13 +126,13 @@ for (const [name, containers, changes, expected] of [
   });
 }
 
-t.test('time spent on a tenant is forgotten by halves', (t) => {
+t.test('time spent on a tenant halves with time', (t) => {
   t.equal(spentMs({ ms: 800, atMs: 0 }, 0), 800);
   t.equal(spentMs({ ms: 800, atMs: 0 }, 2 * limits.diskIntervalMs), 200);
   t.end();
 });
 
-t.test('attempts: late says it at once, a refusal when it is repeated', (t) => {
+t.test('one late measurement, or a repeated refusal, makes the use unknown', (t) => {
   const failed = attempted(untried, 'failed', 0, 1);
   t.notOk(isUnknown(untried));
   t.notOk(isUnknown(failed));
@@ -144,7 +144,7 @@ t.test('attempts: late says it at once, a refusal when it is repeated', (t) => {
   t.end();
 });
 
-t.test('the use of a container', (t) => {
+t.test('a container uses its layer and its volumes', (t) => {
   const volumes = (bytes: Record<string, number>, outcome: 'measured' | 'late' | 'failed'): MeasuredVolumes => ({
     bytes: new Map(Object.entries(bytes)),
     attempts: attempted(untried, outcome, 0, 1),
@@ -166,7 +166,7 @@ t.test('the use of a container', (t) => {
   t.end();
 });
 
-t.test('an eviction under pressure is awaited: its removal, and a look at the disk after it', (t) => {
+t.test('an eviction under pressure is awaited until its removal and a new look at the disk', (t) => {
   const relief = { dockerId: 'a', atMs: 1000, goneAtMs: null };
   const seenAt = (atMs: number) => ({ isPressed: true, atMs });
   t.ok(isAwaited(relief, seenAt(2000), 2000));
@@ -176,7 +176,7 @@ t.test('an eviction under pressure is awaited: its removal, and a look at the di
   t.end();
 });
 
-t.test('the fault of the host names containers, within its length', (t) => {
+t.test('the fault names containers within its length limit', (t) => {
   const none: MeasuredVolumes = { bytes: new Map(), attempts: untried };
   const ids = Array.from(
     { length: 500 },
@@ -191,14 +191,14 @@ t.test('the fault of the host names containers, within its length', (t) => {
   t.end();
 });
 
-t.test('how full a file system is', (t) => {
+t.test('a file system is as full as its scarcer resource', (t) => {
   t.equal(fillOf({ blocks: 200, bavail: 50, files: 100, ffree: 90 }).usedPercent, 75);
   t.equal(fillOf({ blocks: 200, bavail: 150, files: 100, ffree: 5 }).usedPercent, 95, 'inodes count');
   t.equal(fillOf({ blocks: 200, bavail: 150, files: 0, ffree: 0 }).usedPercent, 25, 'where there are any');
   t.end();
 });
 
-t.test('pressure does not flap', (t) => {
+t.test('pressure ends well below where it begins', (t) => {
   t.notOk(isPressed({ usedPercent: 89 }, false, 90));
   t.ok(isPressed({ usedPercent: 90 }, false, 90));
   t.ok(isPressed({ usedPercent: 89 }, true, 90));
@@ -206,13 +206,13 @@ t.test('pressure does not flap', (t) => {
   t.end();
 });
 
-t.test('a slow measurement is repeated less often', (t) => {
+t.test('a slow measurement repeats less often', (t) => {
   t.equal(restMs(10, 30_000), 30_000);
   t.equal(restMs(60_000, 30_000), 540_000);
   t.end();
 });
 
-t.test('a container’s limit is the lesser of what was declared and what the host allows', (t) => {
+t.test('a container’s limit is the lower of its own and the host’s', (t) => {
   t.same(diskLimitOf({ disk_bytes: 50 }, 100), { bytes: 50, isEnforced: true });
   t.same(diskLimitOf({ disk_bytes: 500 }, 100), { bytes: 100, isEnforced: true });
   t.same(diskLimitOf({}, 100), { bytes: 100, isEnforced: false }, 'declared before there were limits');

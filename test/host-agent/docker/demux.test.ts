@@ -3,7 +3,7 @@ import t from 'tap';
 import { Demultiplexer, type Frame } from '../../../host-agent/docker/demux.ts';
 import { anyStream, cut, fractions, frameBytes, seed } from '../support/log-lines.ts';
 
-t.test('frames come out as they went in, however the bytes are cut', (t) => {
+t.test('frames survive any cut of their bytes', (t) => {
   const anyFrame = fc.record({ stream: anyStream, payload: fc.uint8Array({ maxLength: 300 }) });
   fc.assert(
     fc.property(fc.array(anyFrame, { maxLength: 20 }), fractions, (frames, at) => {
@@ -21,7 +21,7 @@ t.test('frames come out as they went in, however the bytes are cut', (t) => {
   t.end();
 });
 
-t.test('bytes that are no frames are an error, and never a hang or a large buffer', (t) => {
+t.test('bytes that are not frames are an error, never a hang or a large buffer', (t) => {
   fc.assert(
     fc.property(fc.uint8Array({ minLength: 8, maxLength: 200 }), (bytes) => {
       const demultiplexer = new Demultiplexer(1000);

@@ -3,7 +3,7 @@ import t from 'tap';
 import { lines as ndjson } from '../../../host-agent/docker/ndjson.ts';
 import { cut, fractions, seed } from '../support/log-lines.ts';
 
-t.test('lines of JSON, however the bytes are cut', async (t) => {
+t.test('lines of JSON survive any cut of their bytes', async (t) => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.json(), { maxLength: 10 }), fractions, async (values, at) => {
       const bytes = Buffer.from(values.map((value) => `${value}\n`).join(''));

@@ -1,4 +1,4 @@
-/** The engine's answers, cut down to what the agent reads of them while they arrive. */
+/** The sieve keeps only the members that the agent reads, while an answer arrives. */
 import t from 'tap';
 import fc from 'fast-check';
 import { Sieve, type Shape } from '../../../host-agent/docker/sieve.ts';
@@ -16,7 +16,7 @@ function sieved(shape: Shape, text: string, sizes: readonly number[] = [], maxBy
   return documents.map((document) => JSON.parse(document.toString()) as unknown);
 }
 
-/** What a sieve has to give, by way of the whole value. */
+/** The expected result, from the whole value. */
 function kept(shape: Shape | undefined, value: unknown): unknown {
   if (shape === undefined || shape === true || value === null || typeof value !== 'object') return value;
   if (Array.isArray(value)) return Array.isArray(shape) ? value.map((each) => kept(shape[0] as Shape, each)) : [];
@@ -42,7 +42,7 @@ for (const [name, shape, text, expected] of [
   });
 }
 
-t.test('property: the same as to parse all and drop the rest, wherever the text is cut', (t) => {
+t.test('the result equals parsing all and dropping the rest, for any cut of the text', (t) => {
   const name = fc.constantFrom('a', 'b', 'c', '"', '\\', 'ü', '');
   const { value } = fc.letrec((tie) => ({
     value: fc.oneof(
@@ -68,7 +68,7 @@ t.test('property: the same as to parse all and drop the rest, wherever the text 
   fc.assert(
     fc.property(document, shape, spaced, sizes, (all, keep, space, cuts) => {
       const [first, ...more] = sieved(keep, JSON.stringify(all, null, space), cuts);
-      // As JSON: the sieve keeps the text of a number, and a name twice where it was there twice.
+      // Compared as JSON: the sieve keeps the text of numbers, and repeated names.
       t.same(first, JSON.parse(JSON.stringify(kept(keep, all))));
       t.equal(more.length, 0);
     }),
@@ -77,7 +77,7 @@ t.test('property: the same as to parse all and drop the rest, wherever the text 
   t.end();
 });
 
-t.test('what is kept is bounded, what is skipped is not held', (t) => {
+t.test('kept members are bounded, skipped ones use no memory', (t) => {
   const text = JSON.stringify([{ big: 'x'.repeat(100_000), a: 'y'.repeat(100) }]);
   t.same(sieved([{ a: true }], text, [], 200), [[{ a: 'y'.repeat(100) }]]);
   t.throws(() => sieved([{ a: true }], text, [], 100), { message: /more than 100 bytes/ });
@@ -89,7 +89,7 @@ t.test('what is kept is bounded, what is skipped is not held', (t) => {
   t.end();
 });
 
-t.test('a text that is cut off, or no JSON at all', (t) => {
+t.test('a text that is cut off or is not JSON is an error', (t) => {
   for (const text of ['[{"a":1}', '{"a":"', '{"x":[', ']', '{"a":1}}']) t.throws(() => sieved({ a: true }, text), text);
   t.end();
 });

@@ -1,4 +1,4 @@
-/** The engine's far end, faked by speaking its protocol: what a real one does only on a bad day. */
+/** A fake engine that speaks HTTP and does what a real one does only on a bad day. */
 import t, { type Test } from 'tap';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -60,14 +60,14 @@ for (const [name, api, min] of [
   });
 }
 
-t.test('an engine that says nothing → ends by its deadline', async (t) => {
+t.test('an engine that says nothing → the call ends at its deadline', async (t) => {
   const engine = await fakeEngine(t, () => undefined);
   const error = await faultOf(engine.probe(100));
   t.match(error.fault, { kind: 'deadline', ms: 100 });
   t.equal(isOutage(error), true);
 });
 
-t.test('an engine that stops in the middle of an answer', async (t) => {
+t.test('an engine that stops in the middle of an answer → deadline', async (t) => {
   const engine = await fakeEngine(t, (_, response, request) => {
     response.writeHead(200, { 'content-length': '1000' });
     response.write('{"Vers');
@@ -76,14 +76,14 @@ t.test('an engine that stops in the middle of an answer', async (t) => {
   t.match((await faultOf(engine.probe(5000))).fault, { kind: 'unreachable' });
 });
 
-t.test('answers that are none of the API', async (t) => {
+t.test('answers that do not follow the API are malformed', async (t) => {
   const engine = await fakeEngine(t, (path, response) =>
     response.end(path === '/version' ? version('1.41') : '{"x":1}'),
   );
   t.match((await faultOf(engine.list({}))).fault, { kind: 'malformed' });
 });
 
-t.test('a list is read whatever its containers carry; an answer that keeps too much fails alone', async (t) => {
+t.test('a list is read whatever its labels hold; only an oversized answer fails', async (t) => {
   const label = 'x'.repeat(1024 * 1024);
   const summary = (id: string, more: object) =>
     JSON.stringify({ Id: id, Command: label, Labels: { flood: label, ...more }, State: 'running', Status: 'Up' });
@@ -102,7 +102,7 @@ t.test('a list is read whatever its containers carry; an answer that keeps too m
   t.equal(await engine.imageId('x'), 'sha256:x');
 });
 
-t.test('a refusal in the engine’s words, and in a proxy’s', async (t) => {
+t.test('a refusal keeps the words of the engine or of a proxy', async (t) => {
   const engine = await fakeEngine(t, (path, response) => {
     if (path === '/version') response.end(version('1.41'));
     else if (path.includes('/json')) response.writeHead(500).end('{"message":"driver failed"}');
@@ -112,7 +112,7 @@ t.test('a refusal in the engine’s words, and in a proxy’s', async (t) => {
   t.match(await faultOf(engine.start('x')), { detail: /Bad Gateway/, fault: { status: 502 } });
 });
 
-t.test('a pull: an error in the stream is an error, though its status was 200', async (t) => {
+t.test('an error in the stream of a pull is an error, though its status is 200', async (t) => {
   const engine = await fakeEngine(t, (path, response) => {
     if (path === '/version') response.end(version('1.41'));
     else response.end('{"status":"Pulling"}\r\n{"errorDetail":{"message":"denied"},"error":"denied"}\r\n');
@@ -120,7 +120,7 @@ t.test('a pull: an error in the stream is an error, though its status was 200', 
   t.match(await faultOf(engine.pull('a/b:1', new AbortController().signal)), { detail: 'denied' });
 });
 
-t.test('a pull that is given up ends at once', async (t) => {
+t.test('a pull that the agent gives up ends at once', async (t) => {
   const engine = await fakeEngine(t, (path, response) => {
     if (path === '/version') response.end(version('1.41'));
     else response.write('{"status":"Pulling"}\r\n');
@@ -131,14 +131,14 @@ t.test('a pull that is given up ends at once', async (t) => {
   t.match((await pulling).fault, { kind: 'aborted' });
 });
 
-t.test('addresses of engines', (t) => {
+t.test('DOCKER_HOST names a socket or an address', (t) => {
   t.same(parseEngineAddress('unix:///run/docker.sock'), { kind: 'unix', socketPath: '/run/docker.sock' });
   t.same(parseEngineAddress('tcp://[::1]:2375'), { kind: 'tcp', host: '::1', port: 2375 });
   t.equal(parseEngineAddress('ssh://host'), undefined);
   t.end();
 });
 
-t.test('all that may hang leaves connections to the engine for lists, probes and pulls', (t) => {
+t.test('slow steps, stops and pulls leave connections for lists and probes', (t) => {
   const hung =
     limits.concurrentSteps + limits.concurrentSlowSteps + limits.concurrentStops + limits.concurrentSlowStops;
   t.ok(hung + limits.concurrentPulls < limits.engineConnections);

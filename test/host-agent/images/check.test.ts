@@ -33,7 +33,7 @@ for (const [name, Config, expected] of cases) {
   });
 }
 
-t.test('the names of its labels', (t) => {
+t.test('the names of an image’s labels', (t) => {
   t.same(labelNames({ Id: 'x', Config: { Labels: { a: '1', b: '' } } }), ['a', 'b']);
   t.same(labelNames({ Id: 'x' }), []);
   t.end();

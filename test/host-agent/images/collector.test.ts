@@ -53,7 +53,7 @@ for (const [name, images, record, kept, policy, expected] of cases) {
   });
 }
 
-t.test('references as the engine shows them', (t) => {
+t.test('references are compared in the form that the engine shows', (t) => {
   t.equal(familiar('docker.io/library/nginx:1'), 'nginx:1');
   t.equal(familiar('docker.io/acme/web:1'), 'acme/web:1');
   t.equal(familiar('127.0.0.1:5000/library/web:1'), '127.0.0.1:5000/library/web:1');

@@ -1,4 +1,4 @@
-/** Which pull is next: tables, and what holds for every mix of tenants and registries. */
+/** Which pull is next: tables, and properties of every mix of tenants and registries. */
 import t from 'tap';
 import fc from 'fast-check';
 import { nextPull, type PullAsk } from '../../../host-agent/images/pull-slots.ts';
@@ -32,10 +32,10 @@ t.test('the next pull', (t) => {
 
 const names = fc.constantFrom('a@x', 'a@y', 'b@x', 'b@y', 'c@x', 'c@z', 'd@z');
 
-t.test('pulls that never end hold up their own tenant and registry, and nobody else', (t) => {
+t.test('pulls that never end delay only their own tenant and registry', (t) => {
   fc.assert(
     fc.property(fc.array(names, { maxLength: 30 }), (others) => {
-      // Everything of tenant `slow` hangs; all others end when they are looked at.
+      // Every pull of tenant `slow` hangs; all others end at once.
       const waiting = [...Array<string>(20).fill('slow@slow.example'), ...others].map(ask);
       const hanging: PullAsk[] = [];
       let done = 0;
@@ -52,7 +52,7 @@ t.test('pulls that never end hold up their own tenant and registry, and nobody e
   t.end();
 });
 
-t.test('no bound is ever passed, and a place is never left free without a reason', (t) => {
+t.test('no bound is exceeded, and no place stays free without a reason', (t) => {
   fc.assert(
     fc.property(fc.array(names, { maxLength: 40 }), fc.array(fc.nat(), { maxLength: 60 }), (asked, ends) => {
       const waiting = asked.map(ask);

@@ -7,7 +7,7 @@ import type { ContainerId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { tenant } from '../support/decisions.ts';
 
-/** An engine that pulls until the test ends it, or the signal does. */
+/** An engine whose pulls end when the test or their signal ends them. */
 function pullingEngine() {
   const pulling = new Map<string, () => void>();
   const aborted: string[] = [];
@@ -29,7 +29,7 @@ function pullingEngine() {
   return { engine, pulling, aborted };
 }
 
-t.test('pulls of one image are one pull, which ends when no container waits', async (t) => {
+t.test('containers share one pull of an image, which ends when none waits for it', async (t) => {
   const { engine, pulling, aborted } = pullingEngine();
   const all = createPulls(engine, () => Promise.resolve(), { pull: () => undefined });
   const ids = ['a', 'b', 'c'] as ContainerId[];
@@ -48,7 +48,7 @@ t.test('pulls of one image are one pull, which ends when no container waits', as
   t.same(aborted, ['r/x:1']);
 });
 
-t.test('a pull that is given up before it has a place takes none', async (t) => {
+t.test('a pull that is cancelled while it waits takes no place', async (t) => {
   const { engine, pulling } = pullingEngine();
   const all = createPulls(engine, () => Promise.resolve(), { pull: () => undefined });
   const ask = (tag: string) => all.get(`r/x:${tag}`, 'always', { tenant, id: tag as ContainerId });
@@ -69,7 +69,7 @@ t.test('a pull that is given up before it has a place takes none', async (t) => 
   await Promise.allSettled(asked);
 });
 
-t.test('a registry that is not permitted is never asked; an image that is there needs no permission', async (t) => {
+t.test('the engine asks no registry that is not permitted; an image on the host needs no permission', async (t) => {
   const { engine, pulling } = pullingEngine();
   const present = { ...engine, imageId: (reference: string) => Promise.resolve(`id of ${reference}`) };
   const refusal = new RegistryError('not_allowed', 'no');

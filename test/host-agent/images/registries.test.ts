@@ -15,7 +15,7 @@ const names: Readonly<Record<string, readonly string[]>> = {
   'auth.docker.io': ['1.1.1.1'],
 };
 
-/** Also says which names were looked up. */
+/** Records the names that were looked up. */
 function permitOf(allowed: readonly string[], known = names) {
   const asked: string[] = [];
   const permit = createPermit(allowed, (name) => {
@@ -31,7 +31,7 @@ function permitOf(allowed: readonly string[], known = names) {
   return { verdict, asked };
 }
 
-t.test('public: the name resolves, and to public addresses alone', async (t) => {
+t.test('public: the name resolves, and only to public addresses', async (t) => {
   const { verdict } = permitOf(['public']);
   for (const [registry, expected] of [
     ['public.example.net', 'allowed'],
@@ -53,7 +53,7 @@ t.test('public: the name resolves, and to public addresses alone', async (t) => 
   t.equal(await forged.verdict('docker.io'), 'private_address', 'every name that Docker Hub is asked at');
 });
 
-t.test('what a rule names is not looked up', async (t) => {
+t.test('a registry that a rule names is not looked up', async (t) => {
   const { verdict, asked } = permitOf(['public', '127.0.0.1:5000', '*.corp.example']);
   t.equal(await verdict('127.0.0.1:5000'), 'allowed');
   t.equal(await verdict('r.corp.example'), 'allowed');
@@ -61,7 +61,7 @@ t.test('what a rule names is not looked up', async (t) => {
   t.same(asked, []);
 });
 
-t.test('the setting', (t) => {
+t.test('REGISTRIES_ALLOWED takes patterns of hosts and ports', (t) => {
   const { parse, fallback } = settings.REGISTRIES_ALLOWED;
   t.same(fallback?.value, ['public']);
   t.same(parse('public, 10.0.0.1:5000'), ['public', '10.0.0.1:5000']);

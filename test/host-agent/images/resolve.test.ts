@@ -1,4 +1,4 @@
-/** Names of registries, as the engine resolves them; and that a slow one holds up nothing else. */
+/** Names of registries resolve as the engine resolves them, and a slow one delays nothing else. */
 import { createSocket } from 'node:dgram';
 import { once, setMaxListeners } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { temporaryFolder } from '../../support/folder.ts';
 const typeA = 1;
 const typeAaaa = 28;
 
-/** `silent.*` gets no answer, `broken6.*` a failure of the server where IPv6 is asked for. */
+/** `silent.*` gets no answer; `broken6.*` gets a server failure for IPv6. */
 const records: Readonly<Record<string, { readonly a?: readonly number[]; readonly aaaa?: readonly number[] }>> = {
   'both.example': { a: [1, 1, 1, 1], aaaa: [0x26, 0x06, 0x47, 0, ...Array<number>(11).fill(0), 1] },
   'four.example': { a: [1, 1, 1, 2] },
@@ -19,7 +19,7 @@ const records: Readonly<Record<string, { readonly a?: readonly number[]; readonl
   'listed.example': { a: [1, 1, 1, 4] },
 };
 
-/** A name server as far as a resolver sees of one (RFC 1035). */
+/** A minimal name server (RFC 1035). */
 async function startNameServer(t: Test) {
   const asked: string[] = [];
   const socket = createSocket('udp4');
@@ -69,7 +69,7 @@ async function startGround(t: Test) {
 
 const never = new AbortController().signal;
 
-t.test('addresses of both kinds, and those of the hosts file before them', async (t) => {
+t.test('IPv4 and IPv6 addresses, with those of the hosts file first', async (t) => {
   const { resolve, asked } = await startGround(t);
   t.same(await resolve('both.example', never), ['1.1.1.1', '2606:4700::1']);
   t.same(await resolve('four.example', never), ['1.1.1.2']);
@@ -83,7 +83,7 @@ t.test('addresses of both kinds, and those of the hosts file before them', async
   );
 });
 
-t.test('many names that get no answer hold up neither files nor other names, and are given up', async (t) => {
+t.test('names without an answer delay neither files nor other names, and time out', async (t) => {
   const { resolve, asked } = await startGround(t);
   const giveUp = new AbortController();
   setMaxListeners(64, giveUp.signal);
@@ -101,7 +101,7 @@ t.test('many names that get no answer hold up neither files nor other names, and
   await t.rejects(resolve('four.example', giveUp.signal));
 });
 
-t.test('the hosts file', (t) => {
+t.test('the hosts file is read as the engine reads it', (t) => {
   const hosts =
     '#10.0.0.1 a.example\n10.0.0.2\tA.example b.example\n::1 a.example\nfe80::1%eth0 a.example\nx a.example\n';
   t.same(addressesIn(hosts, 'a.EXAMPLE'), ['10.0.0.2', '::1', 'fe80::1']);

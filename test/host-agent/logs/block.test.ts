@@ -4,7 +4,7 @@ import { LineReader } from '../../../host-agent/logs/lines.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { base, blocksOf, frameBytes, lineOf, linesOf, seed, stamp } from '../support/log-lines.ts';
 
-t.test('blocks are bounded in lines and bytes, and take all', (t) => {
+t.test('blocks are bounded in lines and bytes, and lose no line', (t) => {
   const blocks = blocksOf([
     ...Array.from({ length: 1200 }, () => lineOf('x')),
     ...Array.from({ length: 10 }, () => lineOf('y'.repeat(limits.logLineBytes))),
@@ -18,8 +18,8 @@ t.test('blocks are bounded in lines and bytes, and take all', (t) => {
   t.end();
 });
 
-t.test('whatever a container writes, its blocks are bounded as they are sent, and every byte of it is read', (t) => {
-  // What JSON makes longer, what is no UTF-8, what takes four bytes, and the plain.
+t.test('whatever bytes a container writes, blocks stay bounded and lose none', (t) => {
+  // Bytes that JSON escapes, invalid UTF-8, characters of four bytes, and plain ones.
   const anyRun = fc.tuple(
     fc.constantFrom([0x01], [0x22], [0x5c], [0x7f], [0xff], [0xe2, 0x82], [...Buffer.from('\u{1f6a2}')], [0x61]),
     fc.oneof(fc.integer({ min: 0, max: 40 }), fc.integer({ min: 15_000, max: 50_000 })),
@@ -30,7 +30,7 @@ t.test('whatever a container writes, its blocks are bounded as they are sent, an
   fc.assert(
     fc.property(fc.array(anyLine, { minLength: 1, maxLength: 12 }), (written) => {
       const reader = new LineReader();
-      // As the engine keeps it: records of at most 16 KiB, the last one with the newline.
+      // The engine keeps records of at most 16 KiB; the last ends with the newline.
       const frames = written.flatMap((line, index) => {
         const whole = Buffer.concat([line, Buffer.from('\n')]);
         const records: Buffer[] = [];

@@ -3,7 +3,7 @@ import { LineReader, microsOf, nextSeq } from '../../../host-agent/logs/lines.ts
 import { limits } from '../../../schemas/limits.ts';
 import { base, frameBytes, read, stamp } from '../support/log-lines.ts';
 
-t.test('a record is a line, with the engine’s time and without its newline', (t) => {
+t.test('a record is a line with the engine’s time, without its newline', (t) => {
   t.match(read([base, 'stdout', 'hello\n'], [base + 5, 'stderr', '\n'], [base + 6, 'stdout', 'a b\tc \n']), [
     { ts: stamp(base), stream: 'stdout', text: 'hello', nth: 0 },
     { stream: 'stderr', text: '' },
@@ -12,7 +12,7 @@ t.test('a record is a line, with the engine’s time and without its newline', (
   t.end();
 });
 
-t.test('parts of a long line are lines of their own, and a character that was cut in two is whole', (t) => {
+t.test('parts of a long line are lines, and a character cut in two is whole', (t) => {
   const euro = Buffer.from('€');
   const lines = read(
     [base, 'stdout', Buffer.concat([Buffer.from('x'), euro.subarray(0, 2)])],
@@ -30,7 +30,7 @@ t.test('parts of a long line are lines of their own, and a character that was cu
   t.end();
 });
 
-t.test('lines that an engine repeats are given once; those of a clock that was set back are new', (t) => {
+t.test('lines that an engine repeats appear once; lines after a clock was set back are new', (t) => {
   const at = (offset: number, text: string): [number, 'stdout', string] => [base + offset, 'stdout', text];
   const [a, b, later] = [at(10, 'a\n'), at(20, 'b\n'), at(15, 'later\n')] as const;
   const long = [at(30, 'a '), at(30, 'long '), at(30, 'line\n')] as const;
@@ -51,7 +51,7 @@ t.test('lines that an engine repeats are given once; those of a clock that was s
   t.end();
 });
 
-t.test('over 16 KiB is split, bytes that are no UTF-8 are replaced', (t) => {
+t.test('lines over 16 KiB are split, and invalid UTF-8 is replaced', (t) => {
   const long = read([base, 'stdout', `${'a'.repeat(limits.logLineBytes * 2 + 3)}\n`]);
   t.same(
     long.map(({ text, nth }) => [text.length, nth]),
@@ -65,7 +65,7 @@ t.test('over 16 KiB is split, bytes that are no UTF-8 are replaced', (t) => {
   t.end();
 });
 
-t.test('a record with only the end of a line is no line of its own', (t) => {
+t.test('a record with only the newline of a line is not a line', (t) => {
   const full = 'a'.repeat(limits.logLineBytes);
   const rows: [string, Parameters<typeof read>, string[]][] = [
     [
@@ -123,7 +123,7 @@ t.test('a record with only the end of a line is no line of its own', (t) => {
   t.end();
 });
 
-t.test('the engine’s own error is no line, and what came before it is kept', (t) => {
+t.test('the engine’s own error is not a line; lines before it count', (t) => {
   const reader = new LineReader();
   const error = frameBytes({ stream: 'stdout', payload: Buffer.from('Error grabbing logs: invalid character\n') });
   error[0] = 3;
@@ -134,7 +134,7 @@ t.test('the engine’s own error is no line, and what came before it is kept', (
   t.end();
 });
 
-t.test('seq: microseconds, made to rise', (t) => {
+t.test('seq is the time in microseconds, and always rises', (t) => {
   t.equal(microsOf('2026-01-02T03:04:05.123456789Z'), base + 123_456);
   t.equal(microsOf('2026-01-02T03:04:05Z'), base);
   t.equal(nextSeq(0, stamp(base)), base);

@@ -1,4 +1,4 @@
-/** Whose block goes next, and how many bytes may go in a time. */
+/** Whose block goes next, and how many bytes may go per second. */
 import fc from 'fast-check';
 import t from 'tap';
 import { createLogTurns, TokenBucket, type LogRates, type RateScope } from '../../../host-agent/logs/rates.ts';
@@ -15,7 +15,7 @@ const source = (name: string): LogSource => ({
 });
 const unlimited: LogRates = { containerBytes: 0, tenantBytes: 0, hostBytes: 0, burstMs: 1000 };
 
-t.test('a bucket gives its burst, and then its rate, and one block more', (t) => {
+t.test('a bucket gives its burst, then its rate, and one block more', (t) => {
   const anyStep = fc.record({ ms: fc.integer({ min: 0, max: 3000 }), bytes: fc.integer({ min: 1, max: 5000 }) });
   fc.assert(
     fc.property(fc.array(anyStep, { maxLength: 100 }), (steps) => {
@@ -42,7 +42,7 @@ t.test('a bucket gives its burst, and then its rate, and one block more', (t) =>
   t.end();
 });
 
-/** Turns in virtual time, which only `at` moves. */
+/** Turns in virtual time, which only `at` advances. */
 function start(rates: Partial<LogRates>) {
   let nowMs = 0;
   const turns = createLogTurns({ ...unlimited, ...rates }, { monotonicMs: () => nowMs });
@@ -71,7 +71,7 @@ function start(rates: Partial<LogRates>) {
   };
 }
 
-t.test('without rates nobody waits', async (t) => {
+t.test('without rates no block waits', async (t) => {
   const { ask, until, served, scopes } = start({});
   for (let index = 0; index < 100; index++) ask(`a${index}`, 1_000_000);
   await until(100);
@@ -79,9 +79,9 @@ t.test('without rates nobody waits', async (t) => {
   t.ok([...scopes.values()].every((scope) => scope === undefined));
 });
 
-t.test('turns go round over tenants, and over the containers of each', async (t) => {
+t.test('turns rotate over tenants, and over the containers of each', async (t) => {
   const { ask, at, until, served } = start({ hostBytes: 1000, burstMs: 1000 });
-  // All there is, and a second's worth more.
+  // The burst, and one second of the rate.
   ask('z1', 2000);
   await until(1);
   for (const name of ['a1', 'a2', 'a3', 'a4', 'b1', 'b2', 'c1']) ask(name, 1000);
@@ -92,7 +92,7 @@ t.test('turns go round over tenants, and over the containers of each', async (t)
   t.same(served.slice(1), ['a1', 'b1', 'c1', 'a2', 'b2', 'a3', 'a4']);
 });
 
-t.test('who is over a rate waits alone', async (t) => {
+t.test('only blocks over a rate wait', async (t) => {
   const rows: [Partial<LogRates>, string, string[], RateScope][] = [
     [{ containerBytes: 1000 }, 'a1', ['a2', 'b1'], 'container'],
     [{ tenantBytes: 1000 }, 'a2', ['b1', 'c1'], 'tenant'],
@@ -105,7 +105,7 @@ t.test('who is over a rate waits alone', async (t) => {
     for (const other of others) ask(other, 10);
     await until(3);
     t.same(served.slice(1).sort(), others, `${scope}: the others went`);
-    // The others go on however long it waits.
+    // The others continue however long it waits.
     for (const other of others) ask(other, 10);
     await until(5);
     at(6000);
@@ -115,7 +115,7 @@ t.test('who is over a rate waits alone', async (t) => {
   }
 });
 
-t.test('one that gives up is out of the way', async (t) => {
+t.test('a block that gives up its turn delays no other', async (t) => {
   const { ask, at, until, served, controller } = start({ hostBytes: 1000, burstMs: 1000 });
   ask('a1', 3000);
   await until(1);

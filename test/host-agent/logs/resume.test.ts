@@ -5,8 +5,7 @@ import { microsOf, type Line, type Place } from '../../../host-agent/logs/lines.
 import { Resume, sinceOf } from '../../../host-agent/logs/resume.ts';
 import { anyStream, base, lineOf, linesOf, seed, stamp } from '../support/log-lines.ts';
 
-// What an engine has in its log: two streams, a little out of order, parts of long lines sharing a
-// time.
+// A log of an engine: two streams, slightly out of order; parts of a long line share a time.
 const anyLog: fc.Arbitrary<Line[]> = fc
   .array(
     fc.record({
@@ -22,7 +21,7 @@ const anyLog: fc.Arbitrary<Line[]> = fc
     let clock = base;
     return records.flatMap(({ stream, step, late, parts }, record) => {
       clock += step;
-      // One stream's own times never fall; against the other it may be late.
+      // The times of one stream never fall; it may be late against the other.
       at[stream] = Math.max(at[stream] + 1, clock - late);
       return Array.from({ length: parts }, (_, nth) => {
         const text = `${record}.${nth}`;
@@ -42,14 +41,14 @@ const numbered = (lines: readonly Line[], after = 0): { text: string; seq: numbe
   return entries;
 };
 
-t.test('going on from any line: nothing lost, nothing twice, and every line bears the number it had', (t) => {
+t.test('resuming after any line loses none, repeats none and keeps their numbers', (t) => {
   fc.assert(
     fc.property(anyLog, fc.double({ min: 0, max: 1, noNaN: true }), (log, fraction) => {
       const whole = numbered(log);
       const last = Math.min(log.length - 1, Math.floor(fraction * log.length));
       const place = log[last] as Place;
       const since = Number(sinceOf(place, base / 1000 + 3_600_000)) * 1_000_000;
-      // The engine gives what is not before `since`, in the order of its file.
+      // The engine returns lines from `since` on, in the order of its file.
       const given = log.filter(({ ts }) => microsOf(ts) >= since - 1);
       const resume = new Resume(place);
       const rest = given.flatMap((line) => resume.push(line));
@@ -61,7 +60,7 @@ t.test('going on from any line: nothing lost, nothing twice, and every line bear
   t.end();
 });
 
-t.test('a place that was rotated away: what is later counts as new, and the gap is counted', (t) => {
+t.test('a place that was rotated away: later lines are new, and the gap is counted', (t) => {
   const log = [5_000_000, 5_000_001, 9_000_000].map((micros): Line => ({
     ts: stamp(base + micros),
     stream: 'stdout',
@@ -79,7 +78,7 @@ t.test('a place that was rotated away: what is later counts as new, and the gap 
   t.end();
 });
 
-t.test('since: a little earlier, from the beginning after a clock that was set back', (t) => {
+t.test('a log is read from a little earlier, or from its beginning after a clock was set back', (t) => {
   const place = { ts: stamp(base + 5_000_000), stream: 'stdout', nth: 0 } as const;
   t.equal(sinceOf(null, 0), '0');
   t.equal(sinceOf(place, base / 1000 + 10_000), `${base / 1_000_000 + 3}.000000000`);
@@ -87,7 +86,7 @@ t.test('since: a little earlier, from the beginning after a clock that was set b
   t.end();
 });
 
-t.test('lines that are lost show where they are missing', (t) => {
+t.test('a mark shows where lost lines are missing', (t) => {
   const cursor: Place = { ts: stamp(base), stream: 'stdout', nth: 0 };
   const resume = new Resume(cursor);
   const later = [5_000_000, 9_000_000].map((micros) => lineOf(String(micros), base + micros));

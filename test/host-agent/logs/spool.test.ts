@@ -10,7 +10,7 @@ import { tenant } from '../support/decisions.ts';
 
 const log = createLog('test', 'silent');
 
-t.test('the spool is bounded: it drops and counts the oldest, and sends in order', async (t) => {
+t.test('a full spool drops and counts its oldest lines, and sends in order', async (t) => {
   const dir = temporaryFolder(t);
   let dropped = 0;
   const open = () =>
@@ -44,7 +44,7 @@ t.test('the spool is bounded: it drops and counts the oldest, and sends in order
   await running;
 });
 
-t.test('a tenant that fills it loses its own files, and delays no other', async (t) => {
+t.test('a tenant that fills the spool loses its own files and delays no other', async (t) => {
   let dropped = 0;
   const spool = await openSpool(
     temporaryFolder(t),
@@ -67,7 +67,7 @@ t.test('a tenant that fills it loses its own files, and delays no other', async 
 
   const ending = new AbortController();
   const sent: string[] = [];
-  // The control plane takes nothing of the noisy tenant.
+  // The control plane accepts nothing from the noisy tenant.
   const running = spool.run(async (source, _block, _lines, signal) => {
     if (source.tenant === 'noisy') await once(signal, 'abort');
     else sent.push(source.tenant);

@@ -3,7 +3,7 @@ import { createTail } from '../../../host-agent/logs/tail.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { base, blocksOf, lineOf, linesOf } from '../support/log-lines.ts';
 
-t.test('the end of a long log is kept, and says how much is missing before it', (t) => {
+t.test('the end of a long log stays, with the number of lines missing before it', (t) => {
   const tail = createTail(3 * limits.logBlockBytes);
   const blocks = blocksOf(
     Array.from({ length: 5000 }, (_, index) => lineOf(`line ${index} ${'x'.repeat(40)}`, base + index)),

@@ -4,7 +4,7 @@ import t from 'tap';
 import { isPublicAddress, privateIpv4, privateIpv6 } from '../../../host-agent/network/addresses.ts';
 import { overlap, parseCidr } from '../../../schemas/cidr.ts';
 
-t.test('addresses that are not of the internet', (t) => {
+t.test('private and special addresses are not public', (t) => {
   const inside = [
     ...['0.0.0.0', '10.0.0.1', '100.64.0.1', '127.0.0.1', '169.254.169.254', '172.16.0.1', '172.31.255.255'],
     ...['192.168.1.1', '198.18.0.1', '224.0.0.1', '255.255.255.255'],
@@ -17,7 +17,7 @@ t.test('addresses that are not of the internet', (t) => {
   t.end();
 });
 
-t.test('every spelling of a private IPv4 address inside IPv6 is private', (t) => {
+t.test('a private IPv4 address inside an IPv6 address is private', (t) => {
   const list = new BlockList();
   for (const range of privateIpv4) list.addSubnet(range.split('/')[0]!, Number(range.split('/')[1]), 'ipv4');
   fc.assert(

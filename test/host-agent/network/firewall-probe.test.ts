@@ -1,7 +1,4 @@
-/**
- * What a look from inside a container proves, and what it does not: the engine is played by its
- * answers.
- */
+/** What a probe from inside a container proves, with an engine played by its answers. */
 import { Readable } from 'node:stream';
 import t from 'tap';
 import type { Network } from '../../../host-agent/docker/answers.ts';
@@ -19,7 +16,7 @@ function frame(text: string): Buffer {
   return Buffer.concat([head, Buffer.from(text)]);
 }
 
-/** `words`: of the container, for each target that it was given. */
+/** `words`: what the container says about each of its targets. */
 function engineSaying(words: (targets: number) => readonly string[]) {
   const names: string[] = [];
   let targets = 0;
@@ -58,7 +55,7 @@ const network = (gateways: readonly string[]): Network => ({
 const never = new AbortController().signal;
 const owner = { cluster: 'c1', host: 'h1' as HostKey };
 
-t.test('it holds only where something of the host was tried', async (t) => {
+t.test('the probe proves the firewall only if it tried a service of the host', async (t) => {
   const refused = engineSaying((count) => Array<string>(count).fill('ECONNREFUSED'));
   const probe = createProbe(refused.engine, owner);
   t.same(await probe(network(['127.0.0.1']), never), { kind: 'held' });
@@ -68,14 +65,14 @@ t.test('it holds only where something of the host was tried', async (t) => {
   t.match(await createProbe(connected.engine, owner)(network([]), never), { kind: 'reached', what: /metadata/ });
 });
 
-t.test('agents of two clusters on one engine do not take one another for their own', async (t) => {
+t.test('agents of two clusters on one engine tell their probes apart', async (t) => {
   const { engine, names } = engineSaying(() => ['timeout', 'timeout']);
   for (const cluster of ['c1', 'c2']) await createProbe(engine, { ...owner, cluster })(network(['127.0.0.1']), never);
   t.equal(new Set(names).size, 2, names.join());
   t.end();
 });
 
-t.test('whether bridged packets come by the rules', (t) => {
+t.test('the kernel’s settings say whether bridged packets pass the rules', (t) => {
   const [ipv4, ipv6] = ['bridge-nf-call-iptables', 'bridge-nf-call-ip6tables'];
   for (const [files, expected] of [
     [{ [ipv4]: '1\n', [ipv6]: '1\n', if_inet6: '' }, true],

@@ -1,7 +1,4 @@
-/**
- * What the agent does about its rules: by what nft answers, and by what a look from inside a
- * container says.
- */
+/** What the agent does about its rules, given the answers of nft and of a probe in a container. */
 import { Registry } from 'prom-client';
 import t from 'tap';
 import type { Network } from '../../../host-agent/docker/answers.ts';
@@ -20,7 +17,7 @@ import { networkName } from '../../../host-agent/docker/ownership.ts';
 const owner = { cluster: 'c', host: 'h1' as HostKey };
 const network = (id: string): Network => ({ Id: id.repeat(12), Name: networkName(owner), Created: '1' });
 
-/** nft by what it keeps: one table, or a refusal of everything. */
+/** A fake nft: keeps one table, or refuses everything. */
 function startKernel() {
   const machine = {
     table: undefined as string | undefined,
@@ -69,7 +66,7 @@ function startFirewall(mode: 'on' | 'required' | 'off' = 'on') {
   return { machine, firewall, fault };
 }
 
-t.test('set once, and again where they are gone or changed', async (t) => {
+t.test('the agent sets rules once, and again when they are gone or changed', async (t) => {
   const { machine, firewall } = startFirewall();
   await firewall.look();
   t.match(machine.table, /10\.1\.2\.3\/32 tcp dport 5432 accept/);
@@ -88,7 +85,7 @@ t.test('set once, and again where they are gone or changed', async (t) => {
   t.match(machine.table, `"br-${'b'.repeat(12)}"`, 'another network: before a container is on it');
 });
 
-t.test('what cannot be enforced is a fault until it can', async (t) => {
+t.test('a firewall that cannot be enforced is a fault until it can', async (t) => {
   for (const [name, harm, message] of [
     ['no nft', { refuses: 'missing' }, /install the package nftables/],
     ['no right', { refuses: 'forbidden' }, /CAP_NET_ADMIN/],
@@ -115,7 +112,7 @@ t.test('what cannot be enforced is a fault until it can', async (t) => {
   }
 });
 
-t.test('before the first network the right to set rules is tried', async (t) => {
+t.test('the agent checks its right to set rules before the first network', async (t) => {
   const { machine, firewall, fault } = startFirewall('required');
   t.match(firewall.refusal(), /firewall/, 'not known yet');
   machine.networks = [];
@@ -127,7 +124,7 @@ t.test('before the first network the right to set rules is tried', async (t) => 
   t.match(fault(), /CAP_NET_ADMIN/);
 });
 
-t.test('looks from inside', async (t) => {
+t.test('probes from inside a container', async (t) => {
   const { machine, firewall, fault } = startFirewall();
   const ending = new AbortController();
   const running = firewall.run(5, ending.signal);
@@ -156,7 +153,7 @@ t.test('looks from inside', async (t) => {
   await running;
 });
 
-t.test('off: no rules, no looks', async (t) => {
+t.test('off: no rules and no probes', async (t) => {
   const { machine, firewall, fault } = startFirewall('off');
   await firewall.look();
   await firewall.cover(network('a'));

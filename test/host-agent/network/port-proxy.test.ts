@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { countProcesses } from '../../../host-agent/network/port-proxy.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 
-t.test('processes of a name', async (t) => {
+t.test('processes are counted by name', async (t) => {
   const proc = temporaryFolder(t);
   for (const [pid, comm] of [
     ['1', 'init'],

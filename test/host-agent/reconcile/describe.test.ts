@@ -92,7 +92,7 @@ for (const [name, want, observed, changes, observation] of table) {
   });
 }
 
-t.test('gone: removed as asked, or refused', (t) => {
+t.test('a removed or refused container is gone', (t) => {
   t.match(describe(wanted('removed'), absent, restartState()), { gone: true });
   t.match(describe(running, absent, restartState({ attempt: { phase: 'failed' }, why: rejected })), {
     gone: true,
@@ -101,13 +101,13 @@ t.test('gone: removed as asked, or refused', (t) => {
   t.end();
 });
 
-t.test('nobody asks about orphans and what is left alone', (t) => {
+t.test('orphans and untouched containers have no report', (t) => {
   t.equal(describe({ want: 'nothing' }, seen(up), restartState()), undefined);
   t.equal(describe({ want: 'untouched' }, seen(up), restartState()), undefined);
   t.end();
 });
 
-t.test('engine away: the last status stands, a reason that explains stands', (t) => {
+t.test('while the engine is away, the last status and reason stand', (t) => {
   const wasUp = describe(running, seen(up), restartState());
   const wasBackoff = describe(running, seen(down()), restartState({ attempt: waiting, why: crashed }));
   t.match(describeAway(wasUp, nowMs), { observation: { status: 'running', reason: 'engine_unavailable' } });
@@ -116,7 +116,7 @@ t.test('engine away: the last status stands, a reason that explains stands', (t)
   t.end();
 });
 
-t.test('a long message is cut to what a report takes', (t) => {
+t.test('a long message is cut to the limit of a report', (t) => {
   const long = { reason: 'start_failed', message: 'x'.repeat(5000), exitCode: null } as const;
   const description = describe(running, absent, restartState({ attempt: { phase: 'failed' }, why: long }));
   t.equal(description?.observation.message?.length, 1024);

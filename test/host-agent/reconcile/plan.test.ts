@@ -65,7 +65,7 @@ const table: readonly [string, Wanted, Observed, Partial<RestartState>, object][
   ['up with its health check failing → none', running, seen({ ...up, health: 'unhealthy' }), {}, none],
   ['paused by hand → unpause', running, seen(paused), {}, unpause],
 
-  // What can't run
+  // Containers that cannot run
   ['no repository → fail', wanted('running', { repository: null }), absent, {}, fails('image_missing')],
   ['malformed tag → fail', wanted('running', { tag: 'a b' }), absent, {}, fails('image_invalid')],
   ['malformed digest → fail', wanted('running', { digest: 'sha256:1' }), absent, {}, fails('image_invalid')],
@@ -88,7 +88,7 @@ const table: readonly [string, Wanted, Observed, Partial<RestartState>, object][
   ['started while stopping → none until it is down', running, seen(up), stopping, none],
   ['deleted while stopping → none until it is down', removed, seen(up), stopping, none],
 
-  // Not this container
+  // Another container in its place
   ['other placement, up → stop', running, seen(up, { placement: 7 }), {}, stop],
   ['other placement, down → drain', running, seen(down(), { placement: 7 }), {}, drain],
   ['other placement, drained → remove', running, seen(down(), { placement: 7 }), { drained: 'd1' }, remove],
@@ -96,7 +96,7 @@ const table: readonly [string, Wanted, Observed, Partial<RestartState>, object][
   ['other spec, up → stop', running, seen(up, { spec: 'x' }), {}, stop],
   ['other spec, paused → unpause before the stop', running, seen(paused, { spec: 'x' }), {}, unpause],
 
-  // Written too much
+  // Evictions
   ['evicted, up → stop', running, seen(up), { evicted }, stop],
   ['evicted, down → drain', running, seen(down()), { evicted }, drain],
   ['evicted, drained → remove', running, seen(down()), { evicted, drained: 'd1' }, remove],
@@ -130,7 +130,7 @@ const table: readonly [string, Wanted, Observed, Partial<RestartState>, object][
   ['delete, absent → none', removed, absent, {}, none],
   ['delete of what failed → goes all the same', removed, seen(created), failed, remove],
 
-  // Orphans and what is left alone
+  // Orphans and untouched containers
   ['orphan, up → stop', orphan, seen(up), {}, stop],
   ['orphan, drained → remove', orphan, seen(down()), { drained: 'd1' }, remove],
   ['orphan, absent → none', orphan, absent, {}, none],

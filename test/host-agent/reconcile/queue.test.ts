@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
-import { until } from '../../support/until.ts';
 import { createQueue } from '../../../host-agent/reconcile/queue.ts';
 import { until } from '../../support/until.ts';
 
@@ -20,7 +19,7 @@ function gated() {
   return { begun, work, end, working: () => [...open.keys()] };
 }
 
-t.test('one worker for each key; a key enqueued meanwhile gets another look', async (t) => {
+t.test('a key has one worker; enqueued meanwhile, it gets another look', async (t) => {
   const { begun, work, end, working } = gated();
   const queue = createQueue<string>({ workers: 2, slowWorkers: 1, patienceMs: 60_000 }, work);
   for (const key of ['a', 'b', 'c', 'a', 'a']) queue.enqueue(key);
@@ -38,7 +37,7 @@ t.test('one worker for each key; a key enqueued meanwhile gets another look', as
   t.equal(begun.length, 4, 'after a stop nothing is begun');
 });
 
-t.test('keys that hang delay each other and no others', async (t) => {
+t.test('keys that hang delay only each other', async (t) => {
   const { begun, work, end, working } = gated();
   const queue = createQueue<string>({ workers: 2, slowWorkers: 3, patienceMs: 1 }, work);
   const begins = (key: string, times = 1) =>
@@ -66,7 +65,7 @@ t.test('keys that hang delay each other and no others', async (t) => {
   await queue.stop();
 });
 
-t.test('slow and quick work together are bounded, whatever hangs', async (t) => {
+t.test('slow and quick work are bounded together, whatever hangs', async (t) => {
   const { begun, work, end, working } = gated();
   const queue = createQueue<string>({ workers: 2, slowWorkers: 3, patienceMs: 1 }, work);
   const keys = Array.from({ length: 20 }, (_, index) => `k${index}`);

@@ -1,7 +1,7 @@
 /**
- * From any (desired, observed, restart state) the loop of look, plan, carry out and settle ends in
- * "nothing to do", in a bounded number of steps, with the engine as it is desired. The engine here
- * is the plainest model of Docker; what it answers, and when wishes change, comes from the seed.
+ * From any (desired, observed, restart state), the loop of look, plan, carry out and settle reaches
+ * "nothing to do" in a bounded number of steps, with the engine as desired. The engine is a minimal
+ * model of Docker; the seed decides its answers and when the desired state changes.
  */
 import fc from 'fast-check';
 import t from 'tap';
@@ -78,7 +78,7 @@ const anyRestartState: fc.Arbitrary<RestartState> = fc
   })
   .map((changes) => restartState(changes));
 
-/** What the engine does with a step: mostly well, sometimes not. */
+/** What the engine does with a step: mostly succeed, sometimes fail. */
 type Luck = 'well' | 'retry' | 'failed' | 'outage' | 'changed' | 'crash';
 const anyLuck: fc.Arbitrary<Luck> = fc.oneof(
   { weight: 6, arbitrary: fc.constant<Luck>('well') },
@@ -94,7 +94,7 @@ interface World {
   made: number;
 }
 
-/** Acts on the model of the engine, and says what came of it. */
+/** Applies a step to the model of the engine. @returns its outcome */
 function act(world: World, step: Step, luck: Luck): Outcome {
   switch (luck) {
     case 'retry':
@@ -104,7 +104,7 @@ function act(world: World, step: Step, luck: Luck): Outcome {
         ? { kind: 'failed', why }
         : { kind: 'retry', fault: 'container', why };
     case 'outage':
-      // The call was lost; whether the engine did the work is anybody's guess: here it did.
+      // The answer was lost, and the engine did the work.
       apply(world, step, luck);
       return { kind: 'outage' };
     case 'changed':
@@ -157,7 +157,7 @@ function apply(world: World, step: Step, luck: Luck): void {
 const isLong = (step: Step): step is Extract<Step, { kind: 'pull' | 'stop' | 'drain' }> =>
   step.kind === 'pull' || step.kind === 'stop' || step.kind === 'drain';
 
-/** One look, as the reconciler makes it. Answers the step. */
+/** One look, as the reconciler does it. @returns the step */
 function turn(world: World, want: Wanted, luck: Luck): Step {
   const observed = observedFrom(world.engine);
   world.restart = afterLook(world.restart, {
@@ -174,7 +174,7 @@ function turn(world: World, want: Wanted, luck: Luck): Step {
       return step;
     case 'wait':
       world.atMs = step.untilMs;
-      // The engine ends its own removals.
+      // The engine completes its own removals.
       world.engine = world.engine.filter(({ state }) => state.phase !== 'removing');
       return step;
     case 'fail':
@@ -213,7 +213,7 @@ function settled(world: World, want: Wanted): Step[] {
 
 const seed = Number(process.env['LONGSHORE_TEST_SEED'] ?? 20_260_102);
 
-t.test('every walk ends in nothing to do, and in what is desired', (t) => {
+t.test('every walk ends with nothing to do and the desired state', (t) => {
   t.comment(`seed ${seed}`);
   const distinct = fc.uniqueArray(anyFound, { maxLength: 3, selector: ({ dockerId }) => dockerId });
   const wishes = fc.array(fc.tuple(anyWanted, fc.array(anyLuck, { maxLength: 12 })), { maxLength: 4 });
@@ -249,7 +249,7 @@ function check(world: World, want: Wanted): void {
   if (!verdict) throw new Error(`wanted ${want.want}, ended ${phase}`);
 }
 
-t.test('what is left alone is left alone, whatever is seen and remembered', (t) => {
+t.test('an untouched container stays untouched, whatever was observed or remembered', (t) => {
   fc.assert(
     fc.property(anyFound, anyRestartState, (each, remembered) => {
       const world: World = { engine: [each], restart: remembered, atMs: nowMs, made: 0 };

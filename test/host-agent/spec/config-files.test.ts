@@ -2,7 +2,7 @@ import { extract } from 'tar-stream';
 import t from 'tap';
 import { tarOf } from '../../../host-agent/spec/config-files.ts';
 
-t.test('config files as a tar', async (t) => {
+t.test('config files become a tar archive', async (t) => {
   const files: Record<string, unknown> = {};
   const unpack = extract();
   unpack.end(

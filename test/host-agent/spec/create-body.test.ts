@@ -5,7 +5,7 @@ import { container, owner } from '../support/decisions.ts';
 
 const digest = `sha256:${'a'.repeat(64)}`;
 
-t.test('the hash of a spec: changes with what a running container can’t change, and with nothing else', (t) => {
+t.test('the hash of a spec changes only with fields that a running container cannot change', (t) => {
   const base = specHash(container());
   const env = { A: '1', B: '2' };
   t.equal(specHash(container({ env })), specHash(container({ env: { B: '2', A: '1' } })), 'order of keys');
@@ -35,7 +35,7 @@ t.test('the hash of a spec: changes with what a running container can’t change
   t.end();
 });
 
-t.test('what the engine is asked to make', (t) => {
+t.test('the body of a create carries the declared container', (t) => {
   const desired = container({ ports: [8080, '53/udp'], env: { A: '1' }, cpu_millis: 9000 });
   const image = { reference: 'x:1', imageId: 'sha256:one', imageLabels: ['note', 'longshore.tenant'] };
   const making = {

@@ -17,7 +17,7 @@ for (const [name, changes, reference] of [
   });
 }
 
-t.test('what would lead out of the path of a call is no reference', (t) => {
+t.test('a reference that would leave the path of a call is invalid', (t) => {
   for (const changes of [
     { repository: '../../containers' },
     { tag: '1/../x' },

@@ -1,4 +1,4 @@
-/** The agent as it runs on a host: a process of its own, from the compiled main.ts. */
+/** The agent as a process, from the compiled main.ts. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -44,16 +44,15 @@ export const quick = {
   RESTART_BACKOFF_MAX_MS: '2000',
   RETRY_MIN_MS: '50',
   RETRY_MAX_MS: '500',
-  // The run's own, those that tests play on loopback, and names that a fake engine makes nothing
-  // of.
+  // The registry of the run, fakes on loopback, and names that only fake engines get.
   REGISTRIES_ALLOWED: 'docker.io,127.0.0.1:*,*.example',
-  // Every agent would run a container of its own beside the test's.
+  // With a firewall, every agent would run a probe container beside those of the test.
   CONTAINER_FIREWALL: 'off',
   METRICS_PORT: '0',
   LOG_LEVEL: 'debug',
 };
 
-/** Also where this process is killed: the ledger's guard ends it then. */
+/** Even if this process is killed: then the ledger's guard ends the agent. */
 function endWithUs(child: ChildProcess): void {
   const name = child.pid === undefined ? undefined : processName(child.pid);
   if (name === undefined) return;

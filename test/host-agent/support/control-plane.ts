@@ -1,7 +1,6 @@
 /**
- * The control plane, played by its protocol on a real nats-server with the two accounts: it enrols
- * a host over HTTP, answers hello, sync and report over NATS, and holds the stream LOGS. What it
- * was told is kept for the test to look at.
+ * A fake control plane on a real nats-server with the two accounts: enrols a host over HTTP,
+ * answers hello, sync and report over NATS, and holds the stream LOGS. It records what it receives.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { createServer } from 'node:http';
@@ -65,63 +64,57 @@ export interface ControlPlane {
   readonly gatewayUrl: string;
   /** Declares a container, or changes one: its generation rises, and the doorbell rings. */
   desire(desire: Desire): DesiredContainer;
-  /** As `desire`, of several at once, with one doorbell a partition. */
+  /** Declares several containers, with one doorbell for each partition. */
   desireAll(desires: readonly Desire[]): DesiredContainer[];
-  /** It was placed elsewhere: not this host's any more. */
+  /** Places the containers elsewhere. */
   drop(...ids: ContainerId[]): void;
-  /** The control plane does not know it, as after a restore. */
+  /** Forgets the containers, as after a restore. */
   lose(...ids: ContainerId[]): void;
   hold(id: ContainerId): void;
   setOrphanWord(word: number): void;
-  /** Nobody answers this host, as when every actors process is down. */
+  /** Stops answering, as when every actors process is down. */
   goAway(): void;
   comeBack(): Promise<void>;
   /** Every answer names another cluster from now on. */
   impersonate(cluster: string): void;
-  /** The owners answer no sync; hello and reports are answered. */
+  /** Answers no sync, but hellos and reports. */
   ignoreSyncs(isOn: boolean): void;
-  /** The same cluster, restored from a backup that was made before this host was heard of. */
+  /** The same cluster, restored from a backup made before this host existed. */
   restore(): void;
   /** The newest report of a container. */
   last(id: ContainerId): ReportItem | undefined;
-  /** All reports, as they came. */
+  /** All reports, in order. */
   reports(id?: ContainerId): ReportItem[];
   /** Waits for a report that the check accepts. */
   reported(id: ContainerId, check: (item: ReportItem) => boolean, deadlineMs?: number): Promise<ReportItem>;
-  /** The statuses that were reported, without repetitions in a row. */
+  /** The reported statuses, without repetitions in a row. */
   statuses(id: ContainerId): string[];
   beats(): Beat[];
-  /** Who said each of them, by its subject. */
+  /** The sender of each beat, from its subject. */
   senders(): Sender<string>[];
   /**
-   * `last` knows no credentials that name the agent's key in their subjects, and does not hear who
-   * uses them.
+   * `last` issues no credentials that name the agent's key in their subjects, and does not receive
+   * messages from such credentials.
    */
   playRelease(release: 'this' | 'last'): void;
-  /**
-   * Whether messages of credentials that name the agent's key arrive; not while the accounts do not
-   * export them.
-   */
+  /** Whether messages of credentials that name the agent's key arrive. */
   hearBound(isOn: boolean): void;
-  /**
-   * Does not know this host any more, as after a restore: hellos and reports are refused, syncs are
-   * not answered.
-   */
+  /** Forgets this host, as after a restore: refuses hellos and reports, answers no sync. */
   forget(): void;
   hellos(): Hello[];
   /** Faults of the protocol: a `seq` that did not rise, a message that does not decode. */
   faults(): string[];
-  /** Whether log blocks are taken and acknowledged. */
+  /** Whether the stream takes and acknowledges log blocks. */
   capture(isOn: boolean): Promise<void>;
-  /** Lines of LOGS in the order of the stream, with those sent twice. */
+  /** Lines of LOGS in the order of the stream, including repetitions. */
   capturedLines(id: ContainerId): Promise<LogEntry[]>;
 }
 
 interface State {
   readonly containers: Map<ContainerId, DesiredContainer>;
-  /** Damaged records: the partition that each is in. */
+  /** Damaged records, and the partition of each. */
   readonly held: Map<ContainerId, number>;
-  /** Given away. */
+  /** Containers that were placed elsewhere. */
   readonly gone: Set<ContainerId>;
   readonly revisions: number[];
   session: number;
@@ -368,7 +361,7 @@ function answersFor(state: State, partition: number, held: readonly number[] | u
     ({ tenant }) => partitionOf(tenant, partitions) === partition,
   );
   const hold = [...state.held].filter(([, each]) => each === partition).map(([id]) => id);
-  // In two parts wherever there is something to part.
+  // In two parts if there are two containers or more.
   const half = Math.ceil(containers.length / 2);
   const parts = containers.length > 1 ? [containers.slice(0, half), containers.slice(half)] : [containers];
   return parts.map((each, part) => ({

@@ -1,4 +1,4 @@
-/** The inputs of a decision, each with everything ordinary but what a test is about. */
+/** Inputs of decisions: ordinary, except for what a test changes. */
 import type { DesiredContainer } from '../../../schemas/wire/host.ts';
 import type { ContainerId, HostKey, TenantId } from '../../../schemas/ids.ts';
 import { blank, type RestartState } from '../../../host-agent/reconcile/restart/restart-state.ts';
@@ -75,10 +75,7 @@ export const seen = (state: EngineState, changes: Partial<Found> = {}, extra: re
   extra,
 });
 
-/**
- * As it is in the middle of a life: this generation is known, it was seen to run, nothing is in the
- * way.
- */
+/** The restart state of a container that is known and was seen running. */
 export const restartState = (changes: Partial<RestartState> = {}): RestartState => ({
   ...blank,
   generation: 3,

@@ -1,6 +1,4 @@
-/**
- * The engine as the test sees it, by calls of its own: what really runs, whatever the agent says.
- */
+/** The test's own calls to the engine: what really runs, whatever the agent says. */
 import type { Test } from 'tap';
 import { engineGet, engineRequest, parseEngineHost, type EngineAddress } from '../../../dev/servers/engine-api.ts';
 import type { ContainerId } from '../../../schemas/ids.ts';
@@ -25,7 +23,7 @@ export interface EngineView {
   call(method: 'GET' | 'POST' | 'DELETE', path: string, body?: unknown): Promise<{ status: number; text: string }>;
 }
 
-/** What bears the cluster's label is removed when the test ends, with the agent's network. */
+/** Removes containers and networks with the cluster's label when the test ends. */
 export function viewEngine(t: Test, dockerHost: string, cluster: string): EngineView {
   const address = parseEngineHost(dockerHost) as EngineAddress;
   const filter = (id?: ContainerId) => {
@@ -51,7 +49,8 @@ export function viewEngine(t: Test, dockerHost: string, cluster: string): Engine
     containers,
     only: async (id) => {
       const [container, ...others] = await containers(id);
-      if (container === undefined || others.length > 0) throw new Error(`${others.length + 1} containers, or none`);
+      if (container === undefined || others.length > 0)
+        throw new Error(`${id} has ${container === undefined ? 0 : others.length + 1} containers, not one`);
       return container;
     },
     call,

@@ -1,6 +1,6 @@
 /**
- * The agent inside the test's own process, for what a program cannot be given: a clock that is set,
- * a second machine.
+ * The agent inside the test's own process, for what a program cannot have: another clock, a second
+ * machine.
  */
 import type { Test } from 'tap';
 import { Registry } from 'prom-client';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** A machine's time that passes only when it is told to. */
+/** Machine time that passes only when the test says so. */
 export function machine(boot = 'boot 1', startMs = 1_000_000) {
   let nowMs = startMs;
   return { boot, nowMs: () => nowMs, pass: (ms: number) => void (nowMs += ms) };

@@ -1,7 +1,4 @@
-/**
- * Everything that a test of a running agent stands on: engine, registry, control plane, and an
- * agent that is enrolled.
- */
+/** What a test of a running agent needs: engine, registry, control plane and agent. */
 import type { Test } from 'tap';
 import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -44,8 +41,7 @@ export async function startRig(t: Test, dockerHost?: string): Promise<Rig> {
     agent: (env = {}) => startAgent(t, { dockerHost: engineHost, stateDir, controlPlane, env }),
     script: async (name, script) => {
       const repository = `longshore/agent-${name}`;
-      // Named by its content: an engine that lives longer than a run keeps what an earlier version
-      // of a test made.
+      // Named by its content: an engine may keep the image of an earlier version of the test.
       const tag = createHash('sha256').update(script).digest('hex').slice(0, 12);
       const key = `${registry}/${repository}:${tag}`;
       const pushed = images.get(key) ?? pushTestImage(registry, { repository, tag, cmd: ['sh', '-c', script] });
@@ -56,5 +52,5 @@ export async function startRig(t: Test, dockerHost?: string): Promise<Rig> {
   };
 }
 
-/** Runs until it is told to stop, and stops at once. */
+/** A script that runs until SIGTERM, and then stops at once. */
 export const steady = `trap 'echo bye; exit 0' TERM; echo up; while :; do sleep 1 & wait $!; done`;

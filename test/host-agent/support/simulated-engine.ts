@@ -1,9 +1,9 @@
-/** The simulated engine of one test, with a clock of its own where the test sets one. */
+/** The simulated engine of one test, on the clock that the test gives. */
 import type { Test } from 'tap';
 import { EngineModel } from '../../support/engine/model.ts';
 import { startSimulatedEngine, type SimulatedEngine } from '../../support/engine/server.ts';
 
-/** `nowMs`: of the machine that the engine is on. */
+/** `nowMs`: the wall clock of the engine's machine. */
 export async function simulatedEngine(t: Test, nowMs: () => number = Date.now): Promise<SimulatedEngine> {
   const engine = await startSimulatedEngine(new EngineModel({ nowMs }));
   t.teardown(() => engine.close());

@@ -10,13 +10,13 @@ const one = (name: string, changes: Partial<DesiredContainer> = {}): DesiredCont
 const admitted = (containers: DesiredContainer[], present: string[] = []): string[] =>
   [...admit(containers, (id) => present.includes(id), capacity).admitted].sort();
 
-t.test('first placed, first served', (t) => {
+t.test('containers that were placed first are admitted first', (t) => {
   const containers = [one('c', { placement: 3 }), one('a', { placement: 1 }), one('b', { placement: 2 })];
   t.same(admitted(containers), ['a', 'b']);
   t.end();
 });
 
-t.test('who is here keeps its place, even beyond the capacity', (t) => {
+t.test('a present container keeps its place, even beyond the capacity', (t) => {
   const containers = [one('a', { placement: 1 }), one('b', { placement: 2 }), one('c', { placement: 3 })];
   t.same(admitted(containers, ['b', 'c']), ['b', 'c']);
   t.same(admitted(containers, ['a', 'b', 'c']), ['a', 'b', 'c']);
@@ -33,13 +33,13 @@ for (const [name, changes] of [
   });
 }
 
-t.test('as many containers as the host takes', (t) => {
+t.test('the host admits no more containers than its limit', (t) => {
   const small = ['a', 'b', 'c', 'd'].map((name) => one(name, { cpu_millis: 1 }));
   t.same(admitted(small), ['a', 'b', 'c']);
   t.end();
 });
 
-t.test('a stopped container holds its place; a removed one only while it is here', (t) => {
+t.test('a stopped container keeps its place, a removed one only while it is present', (t) => {
   const others = [one('b', { placement: 2 }), one('c', { placement: 3 })];
   t.same(admitted([one('a', { desired: 'stopped' }), ...others]), ['a', 'b']);
   t.same(admitted([one('a', { desired: 'removed' }), ...others]), ['b', 'c']);

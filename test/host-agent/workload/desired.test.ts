@@ -40,7 +40,7 @@ const take = (desired: DesiredSet, changes: Partial<SyncAnswer> = {}, held = des
   accept(desired, 2, whole(changes), held);
 const empty = emptyDesired('c1');
 
-t.test('complete when every partition has answered', (t) => {
+t.test('a set is complete when every partition has answered', (t) => {
   const half = take(empty, { partition: 0 });
   t.equal(isComplete(half), false);
   const full = take(half, { partition: 1 });
@@ -49,7 +49,7 @@ t.test('complete when every partition has answered', (t) => {
   t.end();
 });
 
-t.test('a set from disk is complete, and confirmed only by the owners', (t) => {
+t.test('a set from disk may be complete; only owners confirm it', (t) => {
   const full = take(take(empty, { partition: 0 }), { partition: 1 });
   const fromDisk = { ...full, heard: new Set<number>() };
   t.equal(isComplete(fromDisk), true);
@@ -75,7 +75,7 @@ for (const [name, changes, taken] of [
   });
 }
 
-t.test('"same" stands only for what was held when the question was asked', (t) => {
+t.test('"same" refers only to the version that the ask names', (t) => {
   const asked = take(empty, { revision: 1 });
   const since = take(asked, { revision: 2, containers: [container()] });
   t.equal(take(since, { same: true, epoch: 9, revision: 9 }, asked.sets), since, 'something newer came meanwhile');
@@ -85,7 +85,7 @@ t.test('"same" stands only for what was held when the question was asked', (t) =
   t.end();
 });
 
-t.test('parts make a whole in any order, and only with their own kind', (t) => {
+t.test('parts complete an answer in any order, and only parts of one version', (t) => {
   const assembly = new Assembly();
   const second = container({ name: 'second' });
   t.equal(assembly.add(answer({ part: 1, parts: 2, containers: [second] })), undefined);
@@ -96,7 +96,7 @@ t.test('parts make a whole in any order, and only with their own kind', (t) => {
   t.end();
 });
 
-t.test('another cluster, or one that was initialised anew, is refused', (t) => {
+t.test('answers of another cluster, or of one created again, are refused', (t) => {
   const held = take(empty);
   t.match(refuse(held, answer({ cluster: 'c2' })), { kind: 'foreign_cluster' });
   t.match(refuse(held, answer({ partitions: 4 })), { kind: 'other_partitions' });
@@ -105,12 +105,12 @@ t.test('another cluster, or one that was initialised anew, is refused', (t) => {
   t.end();
 });
 
-t.test('damaged records are told apart', (t) => {
+t.test('damaged records are listed apart', (t) => {
   t.same(heldIdsOf(take(empty, { hold: [id] })), [id]);
   t.end();
 });
 
-t.test('a verdict counts beside the version that it was given with, and no other', (t) => {
+t.test('a verdict counts only with the version that it came with', (t) => {
   const desired = take(empty, { epoch: 2, revision: 5 });
   for (const same of [true, false]) {
     t.equal(isOfVersionHeld(desired, whole({ same, epoch: 2, revision: 5 })), true);
@@ -122,7 +122,7 @@ t.test('a verdict counts beside the version that it was given with, and no other
   t.end();
 });
 
-t.test('what is given away comes with the answer, in whichever of its parts', (t) => {
+t.test('containers that were given away may be in any part of an answer', (t) => {
   const gone = [{ id, placement: 3 }];
   t.same(whole({ same: true, gone }), { kind: 'same', partition: 0, epoch: 1, revision: 1, gone });
   const assembly = new Assembly();

@@ -9,27 +9,27 @@ const all = (orphans: ReadonlySet<ContainerId>, verdict: OwnersVerdict) =>
 const heard: OrphanState = { ...noOrphans, word: 0 };
 
 for (const count of [1, 5, 6, 21]) {
-  t.test(`${count} that the control plane does not know → held, however few`, (t) => {
+  t.test(`${count} orphans that the control plane does not know are held`, (t) => {
     const { held, state } = judgeOrphans(heard, ids(count), all(ids(count), 'unknown'), 0);
     t.equal(held.size, count);
     t.equal(state.approved.size, 0);
     t.end();
   });
-  t.test(`${count} that their owner has given away → none held`, (t) => {
+  t.test(`${count} orphans that their owner gave away: none is held`, (t) => {
     t.equal(judgeOrphans(heard, ids(count), all(ids(count), 'gone'), 0).held.size, 0);
     t.end();
   });
 }
 
-t.test('a higher word lets go what is held, once', (t) => {
+t.test('a higher approval releases held orphans, once', (t) => {
   const told = judgeOrphans(heard, ids(10), all(ids(10), 'unknown'), 1);
   t.same([told.state.approved.size, told.held.size], [10, 0]);
   const others = judgeOrphans(told.state, ids(10, 50), all(ids(10, 50), 'unknown'), 1);
-  t.equal(others.held.size, 10, 'the same word is spent');
+  t.equal(others.held.size, 10, 'the same approval does not count twice');
   t.end();
 });
 
-t.test('a word waits until every orphan has a verdict', (t) => {
+t.test('an approval waits until every orphan has a verdict', (t) => {
   const early = judgeOrphans(heard, ids(4), all(ids(2), 'unknown'), 1);
   t.same([early.state.word, early.state.approved.size, early.held.size], [0, 0, 2]);
   const late = judgeOrphans(early.state, ids(4), all(ids(4), 'unknown'), 1);
@@ -37,7 +37,7 @@ t.test('a word waits until every orphan has a verdict', (t) => {
   t.end();
 });
 
-t.test('what was approved stays approved while it goes', (t) => {
+t.test('approved orphans stay approved until they are gone', (t) => {
   const told = judgeOrphans(heard, ids(10), all(ids(10), 'unknown'), 1);
   const half = new Set([...ids(10)].slice(5));
   const next = judgeOrphans(told.state, half, all(half, 'unknown'), 1);
@@ -45,7 +45,7 @@ t.test('what was approved stays approved while it goes', (t) => {
   t.end();
 });
 
-t.test('the first word heard is not acted on', (t) => {
+t.test('the first approval after a start has no effect', (t) => {
   const verdict = judgeOrphans(noOrphans, ids(10), all(ids(10), 'unknown'), 7);
   t.same([verdict.held.size, verdict.state.word], [10, 7]);
   t.end();

@@ -14,7 +14,7 @@ const stranger = (name: string, placement = 1): Stranger => ({ tenant, id: name 
 const one = (name: string, changes: Partial<DesiredContainer> = {}) =>
   container({ id: name as ContainerId, ...changes });
 
-/** Both partitions of a cluster of two, as their owners answered. */
+/** Both partitions of a cluster of two, as their owners answered them. */
 function answered(containers: DesiredContainer[], hold: ContainerId[] = []): DesiredSet {
   let desired = emptyDesired('c1');
   for (const partition of [0, 1]) {
@@ -55,7 +55,7 @@ const workloadOf = (desired: DesiredSet): Workload => {
 };
 const wantOf = (workload: Workload, name: string): string => workload.wanted(name as ContainerId).want;
 
-t.test('known → as desired; unknown → untouched until its owner gives it away', (t) => {
+t.test('a known container is as desired; an unknown one is untouched until its owner gives it away', (t) => {
   const workload = workloadOf(answered([one('a'), one('b', { desired: 'stopped' })]));
   workload.judge(input({ present: present('a', 'x') }));
   t.same(workload.unjudged(), [stranger('x')]);
@@ -72,7 +72,7 @@ t.test('known → as desired; unknown → untouched until its owner gives it awa
   t.end();
 });
 
-t.test('one that its owner does not know → held, until an operator approves', (t) => {
+t.test('a container that its owner does not know is held until an operator approves', (t) => {
   const workload = workloadOf(answered([]));
   const state = workload.judge(input({ present: present('x') })).orphanState;
   workload.hearVerdicts([stranger('x')], []);
@@ -85,7 +85,7 @@ t.test('one that its owner does not know → held, until an operator approves', 
   t.end();
 });
 
-t.test('its owner gives it away → it goes, though other owners are silent', (t) => {
+t.test('a container that its owner gives away goes, though other owners are silent', (t) => {
   const workload = workloadOf({ ...answered([]), heard: new Set([0]) });
   workload.hearVerdicts([stranger('x')], [stranger('x')]);
   workload.judge(input({ present: present('x'), isSettled: false }));
@@ -98,7 +98,7 @@ for (const [name, desired, changes] of [
   ['with one owner silent', { ...answered([]), heard: new Set([0]) }, {}],
   ['while answers are under way', answered([]), { isSettled: false }],
 ] as const) {
-  t.test(`${name} → an operator’s word is not acted on`, (t) => {
+  t.test(`${name}: an operator’s approval has no effect yet`, (t) => {
     const workload = workloadOf(desired);
     workload.hearVerdicts([stranger('x')], []);
     workload.judge(input({ present: present('x'), orphanWord: 1, ...changes }));
@@ -107,7 +107,7 @@ for (const [name, desired, changes] of [
   });
 }
 
-t.test('what an earlier life approved is not acted on before the set is confirmed again', (t) => {
+t.test('an approval from before a restart has no effect until owners confirm the set', (t) => {
   const workload = workloadOf({ ...answered([]), heard: new Set<number>() });
   const orphanState = { ...noOrphans, approved: ids('x') };
   workload.judge(input({ present: present('x'), orphanState, isSettled: false }));
@@ -115,7 +115,7 @@ t.test('what an earlier life approved is not acted on before the set is confirme
   t.end();
 });
 
-t.test('a verdict is of the placement that was named: what was made under a later one stays', (t) => {
+t.test('a verdict covers the named placement; a container made under a later one stays', (t) => {
   const workload = workloadOf(answered([]));
   workload.judge(input({ present: present('x') }));
   workload.hearVerdicts([stranger('x')], [stranger('x')]);
@@ -126,7 +126,7 @@ t.test('a verdict is of the placement that was named: what was made under a late
   t.end();
 });
 
-t.test('moved away and back: an earlier verdict says nothing of what is this host’s again', (t) => {
+t.test('after a container moves away and back, the earlier verdict does not count', (t) => {
   const workload = workloadOf(answered([]));
   workload.judge(input({ present: present('x') }));
   workload.hearVerdicts([stranger('x')], [stranger('x')]);
@@ -140,7 +140,7 @@ t.test('moved away and back: an earlier verdict says nothing of what is this hos
   t.end();
 });
 
-t.test('an approval ends where the container is known again', (t) => {
+t.test('an approval ends when the container is known again', (t) => {
   const workload = workloadOf(answered([one('x')]));
   const { orphanState } = workload.judge(
     input({ present: present('x'), orphanState: { approved: ids('x'), word: 0 }, isSettled: false }),
@@ -149,7 +149,7 @@ t.test('an approval ends where the container is known again', (t) => {
   t.end();
 });
 
-t.test('a damaged record’s container is left alone', (t) => {
+t.test('the container of a damaged record is untouched', (t) => {
   const workload = workloadOf(answered([], ['d' as ContainerId]));
   workload.judge(input({ present: present('d') }));
   t.same(workload.strangers(), []);
@@ -158,7 +158,7 @@ t.test('a damaged record’s container is left alone', (t) => {
   t.end();
 });
 
-t.test('strangers: those that nothing was said of first, then those that were asked about longest ago', (t) => {
+t.test('strangers without a verdict come first, then those with the oldest verdict', (t) => {
   const workload = workloadOf(answered([]));
   workload.judge(input({ present: present('a', 'b', 'c') }));
   workload.hearVerdicts([stranger('b'), stranger('a')], []);
@@ -174,7 +174,7 @@ t.test('strangers: those that nothing was said of first, then those that were as
   t.end();
 });
 
-t.test('isolated: what should run should stop, and the rest is as it was', (t) => {
+t.test('on an isolated host, containers that should run stop, and the rest stays', (t) => {
   const workload = workloadOf(answered([one('a'), one('b', { desired: 'removed' })]));
   workload.judge(input());
   const { changed } = workload.judge(input({ isIsolated: true }));
@@ -185,7 +185,7 @@ t.test('isolated: what should run should stop, and the rest is as it was', (t) =
   t.end();
 });
 
-t.test('who was admitted keeps its place against who was placed earlier and came later', (t) => {
+t.test('an admitted container keeps its place against one placed earlier that comes later', (t) => {
   const workload = workloadOf(answered([one('b', { placement: 2, cpu_millis: 800 })]));
   workload.judge(input());
   workload.setDesired(answered([one('b', { placement: 2, cpu_millis: 800 }), one('a', { cpu_millis: 800 })]));
@@ -195,7 +195,7 @@ t.test('who was admitted keeps its place against who was placed earlier and came
   t.end();
 });
 
-t.test('only what changed is looked at', (t) => {
+t.test('only changed containers get a look', (t) => {
   const workload = workloadOf(answered([one('a'), one('b')]));
   t.same(workload.setDesired(answered([one('a'), one('b', { generation: 9 }), one('c')])).sort(), ['b', 'c']);
   t.same(workload.setDesired(answered([one('a')])).sort(), ['b', 'c']);

@@ -45,11 +45,11 @@ function everything(): Registry {
   return registry;
 }
 
-t.test('promtool finds nothing to say about the metrics', async (t) => {
+t.test('promtool accepts the metrics', async (t) => {
   t.equal(await promtoolFindings(await everything().metrics()), '');
 });
 
-t.test('every metric of the agent bears its prefix, and gauges are read at the scrape', async (t) => {
+t.test('every metric has the agent’s prefix, and gauges are read at the scrape', async (t) => {
   const registry = everything();
   const names = registry.getMetricsAsArray().map(({ name }) => name);
   t.same(

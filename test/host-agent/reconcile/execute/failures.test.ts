@@ -15,7 +15,7 @@ import { restartState } from '../../support/decisions.ts';
 const refused = (message: string, status = 500) => new EngineError('call', { kind: 'refused', status }, message);
 const fault = (kind: EngineFault) => new EngineError('call', kind, 'detail');
 
-// Words of Docker 20.10 and 28, of Docker Hub, of distribution 2.8 and 3, of ghcr.io and quay.io.
+// Messages of Docker 20.10 and 28, Docker Hub, distribution 2.8 and 3, ghcr.io and quay.io.
 for (const [reason, message] of [
   ['image_not_found', 'manifest for 127.0.0.1:5000/longshore/web:9 not found: manifest unknown: manifest unknown'],
   ['image_not_found', 'manifest unknown'],
@@ -77,7 +77,7 @@ for (const message of hostFaults) {
   });
 }
 
-t.test('no fault of the host', (t) => {
+t.test('other messages are no fault of the host', (t) => {
   for (const message of [
     'exec: "nope": executable file not found in $PATH',
     'driver failed: Bind for 127.0.0.1:80 failed: port is already allocated',
@@ -91,13 +91,13 @@ t.test('no fault of the host', (t) => {
   t.end();
 });
 
-t.test('an image that may come from no registry is waited for', (t) => {
+t.test('with pull_policy never, the agent waits for the image to appear', (t) => {
   const message = 'image docker.io/a/b:1 is not on this host, and its pull_policy is never: not found';
   t.match(pullFailure(refused(message, 404)), { kind: 'retry', why: { reason: 'image_not_found' } });
   t.end();
 });
 
-t.test('a fault of the host that stays is reported as one, after a few tries', (t) => {
+t.test('a fault of the host that stays is reported as one after a few tries', (t) => {
   const bounds = { minMs: 1, maxMs: 1 };
   const outcome = startFailure(refused('no space left on device'));
   let remembered = restartState();
@@ -114,7 +114,7 @@ t.test('a fault of the host that stays is reported as one, after a few tries', (
   t.end();
 });
 
-t.test('an engine that is away explains nothing about an image', (t) => {
+t.test('an engine that is away says nothing about an image', (t) => {
   t.match(pullFailure(fault({ kind: 'unreachable' })), { kind: 'outage' });
   t.match(pullFailure(fault({ kind: 'deadline', ms: limits.engineCallMs })), { kind: 'outage' });
   t.match(pullFailure(fault({ kind: 'deadline', ms: limits.enginePullMs })), {
@@ -125,7 +125,7 @@ t.test('an engine that is away explains nothing about an image', (t) => {
   t.end();
 });
 
-t.test('create and start', (t) => {
+t.test('failed creates and starts have a reason each', (t) => {
   t.match(createFailure(refused('invalid mount', 400)), { kind: 'failed', why: { reason: 'create_failed' } });
   t.match(createFailure(refused('no space left on device')), { kind: 'retry', why: { reason: 'create_failed' } });
   t.match(createFailure(fault({ kind: 'deadline', ms: 1 })), { kind: 'outage' });
@@ -140,8 +140,8 @@ t.test('create and start', (t) => {
   t.end();
 });
 
-/** Whatever an engine says, a tenant reads one of a few sentences. */
-t.test('no text of an engine, and so of whom it asked, is reported', (t) => {
+/** Whatever an engine says, a tenant reads one of a few fixed messages. */
+t.test('no text of the engine or of a registry reaches a report', (t) => {
   const secret = 'the-answer-of-a-neighbour';
   const sayings = [
     `Error response from daemon: Get "http://10.0.0.5:6379/v2/": net/http: HTTP/1.x transport connection broken: malformed HTTP response "${secret}"`,
@@ -175,7 +175,7 @@ t.test('no text of an engine, and so of whom it asked, is reported', (t) => {
   t.end();
 });
 
-t.test('classes of a failed pull', (t) => {
+t.test('failed pulls fall into classes', (t) => {
   for (const [saying, words] of [
     ['Get "https://r/v2/": x509: certificate signed by unknown authority', /TLS/],
     ['http: server gave HTTP response to HTTPS client', /TLS/],

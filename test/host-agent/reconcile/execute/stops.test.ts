@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
 import { createStops } from '../../../../host-agent/reconcile/execute/stops.ts';
 
-t.test('stops are bounded, after failures too; one that hangs gives up its place', async (t) => {
+t.test('stops are bounded, after failures too, and one that hangs gives up its place', async (t) => {
   const stops = createStops({ workers: 2, slowWorkers: 1, patienceMs: 20 });
   let now = 0;
   let most = 0;

@@ -17,7 +17,7 @@ const crash = (run: string, exit = {}): Observed => {
 };
 const why: Why = { reason: 'image_pull', message: 'connection refused', exitCode: null };
 
-t.test('an exit is counted once, however often it is seen', (t) => {
+t.test('an exit counts once, however many looks see it', (t) => {
   const once = look(restartState(), crash('r1'));
   t.match(once, { failures: 1, attempt: { phase: 'waiting', untilMs: nowMs + 1000 }, why: { reason: 'exited' } });
   t.same(look(once, crash('r1')), once);
@@ -42,7 +42,7 @@ t.test('an exit while the agent was away is no failure, and the container starts
   t.end();
 });
 
-t.test('a wall clock that is set does not touch back-off', (t) => {
+t.test('setting the wall clock does not change the back-off', (t) => {
   const hourMs = 3_600_000;
   const start = { kind: 'start', dockerId: 'd1', prepare: false, again: true } as const;
   for (const [name, setMs] of [
@@ -105,7 +105,7 @@ for (const [name, exit, failures, reason, exitCode] of [
   });
 }
 
-t.test('a new generation clears back-off and failure, and the old exit is no crash', (t) => {
+t.test('a new generation clears back-off and failure; the old exit is no crash', (t) => {
   const later = wanted('running', { generation: 4 });
   for (const attempt of [{ phase: 'failed' }, { phase: 'waiting', untilMs: nowMs + 9000 }] as const) {
     const before = restartState({ attempt, why, failures: 7, restarts: 7 });
@@ -130,7 +130,7 @@ t.test('a start of a running container keeps its restart count', (t) => {
   t.end();
 });
 
-t.test('a start pulls a newer image where the policy is always', (t) => {
+t.test('with pull_policy always, a start pulls first', (t) => {
   const always = (generation: number) => wanted('running', { generation, pull_policy: 'always' });
   t.equal(look(restartState(), crash('r1'), always(4)).pullDue, true);
   t.equal(look(restartState(), seen(up), always(4)).pullDue, false, 'not while it runs');
@@ -138,14 +138,14 @@ t.test('a start pulls a newer image where the policy is always', (t) => {
   t.end();
 });
 
-t.test('back from isolation the stop was no crash', (t) => {
+t.test('after an isolation, the stop is no crash', (t) => {
   const isolated = look(restartState(), seen(up), wanted('stopped', { generation: 3 }));
   const back = look(look(isolated, crash('r1'), wanted('stopped', { generation: 3 })), crash('r1'));
   t.match(back, { attempt: { phase: 'clear' }, failures: 0 });
   t.end();
 });
 
-t.test('an evicted container: its end is no crash, and its removal begins a back-off with the reason', (t) => {
+t.test('the end of an evicted container is no crash; its removal begins a back-off with the reason', (t) => {
   const marked = evict(restartState(), 'd1', 'it wrote too much');
   t.match(marked.evicted, { dockerId: 'd1', why: { reason: 'disk_limit' } });
   t.equal(evict(marked, 'd1', 'again'), marked);
@@ -175,7 +175,7 @@ t.test('an evicted container that someone else removes counts as evicted', (t) =
   t.end();
 });
 
-t.test('an agent without restart state starts at once what it finds down', (t) => {
+t.test('an agent without restart state starts at once what it finds stopped', (t) => {
   t.match(look(blank, crash('r1')), { generation: 3, attempt: { phase: 'clear' }, failures: 0 });
   t.end();
 });

@@ -6,7 +6,7 @@ import { image, nowMs, reference, restartState } from '../../support/decisions.t
 const bounds = { minMs: 1000, maxMs: 60_000 };
 const why: Why = { reason: 'image_pull', message: 'connection refused', exitCode: null };
 
-t.test('what a step leaves behind', (t) => {
+t.test('a step changes the restart state by its outcome', (t) => {
   const pull = { kind: 'pull', reference, policy: 'always' } as const;
   const start = { kind: 'start', dockerId: 'd1', prepare: false, again: true } as const;
   const after = (step: Parameters<typeof settle>[1], outcome: Parameters<typeof settle>[2], before = restartState()) =>
@@ -34,7 +34,7 @@ t.test('what a step leaves behind', (t) => {
   t.end();
 });
 
-t.test('a pull that failed for an older generation does not hold up the new one', (t) => {
+t.test('a pull that failed for an older generation does not delay the new one', (t) => {
   const pull = { kind: 'pull', reference, policy: 'always' } as const;
   const begun = restartState({ operation: { kind: 'pull', generation: 2, reference } });
   t.match(endOperation(begun, pull, { kind: 'failed', why }, nowMs, bounds), {

@@ -2,7 +2,7 @@ import t from 'tap';
 import { fromStored, toStored } from '../../../../host-agent/reconcile/restart/restart-store.ts';
 import { nowMs, restartState } from '../../support/decisions.ts';
 
-t.test('what is left of a wait is kept over a restart, whatever the wall clock does meanwhile', (t) => {
+t.test('the rest of a wait survives a restart, whatever the wall clock does', (t) => {
   const maxWaitMs = 60_000;
   const waiting = restartState({ failures: 4, attempt: { phase: 'waiting', untilMs: nowMs + 8000 } });
   const stored = toStored(waiting, { wallMs: () => nowMs, steadyMs: () => nowMs, maxWaitMs });

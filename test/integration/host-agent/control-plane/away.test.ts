@@ -2,7 +2,7 @@ import t from 'tap';
 import { startRig, steady } from '../../../host-agent/support/rig.ts';
 import { until } from '../../../support/until.ts';
 
-t.test('the control plane is away, and comes back', async (t) => {
+t.test('the control plane goes away and comes back', async (t) => {
   const { controlPlane, engine, agent, script } = await startRig(t);
   const image = await script('steady', steady);
   const process = agent();
@@ -14,7 +14,7 @@ t.test('the control plane is away, and comes back', async (t) => {
   await Promise.all([kept, crashed, changed].map((id) => controlPlane.reported(id, isRunning)));
   const before = await engine.only(kept);
 
-  await t.test('what crashes meanwhile is restarted', async () => {
+  await t.test('a container that crashes meanwhile restarts', async () => {
     await controlPlane.nats.kill9();
     const { Id, State } = await engine.only(crashed);
     await engine.call('POST', `/containers/${Id}/kill`);
@@ -25,7 +25,7 @@ t.test('the control plane is away, and comes back', async (t) => {
     await until('restarted without the control plane', isBack);
   });
 
-  await t.test('what was changed meanwhile is done, and what happened is told', async (t) => {
+  await t.test('changes made meanwhile are carried out, and events are reported', async (t) => {
     controlPlane.desire({ id: changed, desired: 'removed' });
     const added = controlPlane.desire({ ...image, tenant: 'd' });
     await controlPlane.nats.restart();
@@ -36,14 +36,14 @@ t.test('the control plane is away, and comes back', async (t) => {
       (each) => each.observation.restart_count === 1 && isRunning(each),
     );
     t.equal(item.observation.reason, null);
-    t.same((await engine.only(kept)).State, before.State, 'what was not touched ran on');
+    t.same((await engine.only(kept)).State, before.State, 'other containers kept running');
   });
 
   t.same(controlPlane.faults(), []);
   t.equal(process.exitCode(), undefined);
 });
 
-t.test('nobody answers: reports wait, and nothing is lost', async (t) => {
+t.test('without answers, reports wait and none is lost', async (t) => {
   const { controlPlane, agent, script } = await startRig(t);
   const { id } = controlPlane.desire(await script('steady', steady));
   agent();
@@ -55,7 +55,7 @@ t.test('nobody answers: reports wait, and nothing is lost', async (t) => {
   t.same(controlPlane.faults(), []);
 });
 
-t.test('a control plane that was restored is told again what it has forgotten', async (t) => {
+t.test('after a restore, the agent reports everything again', async (t) => {
   const { controlPlane, agent, script } = await startRig(t);
   const { id } = controlPlane.desire(await script('steady', steady));
   agent();
@@ -63,11 +63,11 @@ t.test('a control plane that was restored is told again what it has forgotten', 
   const hellos = controlPlane.hellos().length;
   controlPlane.restore();
   await controlPlane.reported(id, ({ observation }) => observation.status === 'running');
-  t.equal(controlPlane.hellos().length, hellos + 1, 'in one hello: it says which sessions were used');
+  t.equal(controlPlane.hellos().length, hellos + 1, 'one hello suffices: it names the highest session');
   t.same(controlPlane.faults(), []);
 });
 
-t.test('a restore before the first answer of an owner: what was reported until then is told again', async (t) => {
+t.test('after a restore before the first answer of an owner, the agent reports everything again', async (t) => {
   const { controlPlane, agent, script } = await startRig(t);
   const { id } = controlPlane.desire(await script('steady', steady));
   const isRunning = ({ observation }: { observation: { status: string } }): boolean => observation.status === 'running';
@@ -87,7 +87,7 @@ t.test('a restore before the first answer of an owner: what was reported until t
   t.same(controlPlane.faults(), []);
 });
 
-t.test('stop_on_disconnect: what must not run twice stops, and runs again after', async (t) => {
+t.test('with STOP_ON_DISCONNECT_MS, containers stop, and run again after a sync', async (t) => {
   const { controlPlane, engine, agent, script } = await startRig(t);
   const { id } = controlPlane.desire(await script('steady', steady));
   agent({ SYNC_INTERVAL_MS: '500', STOP_ON_DISCONNECT_MS: '2000' });
@@ -97,5 +97,5 @@ t.test('stop_on_disconnect: what must not run twice stops, and runs again after'
   await controlPlane.comeBack();
   await until('running again', async () => (await engine.only(id)).State.Running || undefined);
   const item = await controlPlane.reported(id, ({ observation }) => observation.status === 'running');
-  t.equal(item.observation.restart_count, 0, 'the stop was no crash');
+  t.equal(item.observation.restart_count, 0, 'the stop counts as no crash');
 });

@@ -1,6 +1,6 @@
 /**
- * Credentials that name the agent's key in their subjects (ADR 22): how an agent comes by them, and
- * that they suffice.
+ * Credentials that name the agent's key in their subjects (ADR 22): how an agent gets them, and
+ * that they allow all that it does.
  */
 import t, { type Test } from 'tap';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -28,7 +28,7 @@ async function startGround(t: Test) {
   const identityFile = join(stateDir, 'identity.json');
   const start = (env = {}) => startAgent(t, { dockerHost: engine.host, stateDir, controlPlane, env });
   const stored = (): StoredIdentity => JSON.parse(readFileSync(identityFile, 'utf8')) as StoredIdentity;
-  /** As an agent from before 0.1.0 has left it. */
+  /** The folder of an agent from before 0.1.0. */
   const enrolledBefore = async (): Promise<string> => {
     const publicKey = keyFrom(await loadSeed(stateDir)).getPublicKey();
     const { nats, cluster } = controlPlane;
@@ -76,7 +76,7 @@ t.test('an agent that enrolled before 0.1.0 trades its credentials at its first 
   t.equal(controlPlane.hellos().at(-1)?.wants_bound, undefined, 'and has them');
 });
 
-t.test('beside a control plane from before 0.1.0 it goes on with what it has, and asks again', async (t) => {
+t.test('with a control plane from before 0.1.0, an agent keeps its credentials and asks again', async (t) => {
   const { controlPlane, start, enrolledBefore, beatOf, metric } = await startGround(t);
   controlPlane.playRelease('last');
   const key = await enrolledBefore();
@@ -88,10 +88,10 @@ t.test('beside a control plane from before 0.1.0 it goes on with what it has, an
 
   controlPlane.playRelease('this');
   await beatOf(key);
-  t.equal(await metric(agent), 1, 'once the control plane knows better, without a start');
+  t.equal(await metric(agent), 1, 'once the control plane is newer, without a restart');
 });
 
-t.test('an agent whose new credentials get no answer goes back to those before', async (t) => {
+t.test('an agent whose new credentials get no answer returns to the earlier ones', async (t) => {
   const { controlPlane, start, stored, enrolledBefore, beatOf } = await startGround(t);
   controlPlane.hearBound(false);
   const key = await enrolledBefore();
@@ -114,7 +114,7 @@ t.test('an agent whose new credentials get no answer goes back to those before',
   await until('new ones are kept once they were answered', () => senderOf(newest(stored())).user === key);
 });
 
-t.test('a control plane that is set back to before 0.1.0 loses no host', async (t) => {
+t.test('a control plane rolled back to before 0.1.0 loses no host', async (t) => {
   const { controlPlane, start, stored, enrolledBefore, beatOf } = await startGround(t);
   const key = await enrolledBefore();
   const first = start();
@@ -132,10 +132,10 @@ t.test('a control plane that is set back to before 0.1.0 loses no host', async (
   await beatOf(undefined);
   const { id } = controlPlane.desire(image);
   await controlPlane.reported(id, ({ observation }) => observation.status === 'running');
-  t.equal(senderOf(stored()).user, undefined, 'an agent from before 0.1.0 would find what it can use');
+  t.equal(senderOf(stored()).user, undefined, 'an agent from before 0.1.0 could use them');
 });
 
-t.test('a refusal of bound credentials is no contact: a host that was forgotten stops its containers', async (t) => {
+t.test('a refusal of bound credentials is no contact: a forgotten host stops its containers', async (t) => {
   const { controlPlane, start, enrolledBefore, beatOf } = await startGround(t);
   controlPlane.playRelease('last');
   await enrolledBefore();
@@ -148,7 +148,7 @@ t.test('a refusal of bound credentials is no contact: a host that was forgotten 
   await agent.logged('isolated');
 });
 
-t.test('an agent with hundreds of containers keeps to what its credentials allow', async (t) => {
+t.test('credentials allow all messages of an agent with hundreds of containers', async (t) => {
   const { controlPlane, start } = await startGround(t);
   const agent = start();
   const made = controlPlane.desireAll(Array.from({ length: 250 }, (_, index) => ({ ...image, tag: `${index}` })));
@@ -157,5 +157,5 @@ t.test('an agent with hundreds of containers keeps to what its credentials allow
   }
   t.equal(agent.exitCode(), undefined);
   const refused = agent.lines.filter(({ event }) => event === 'nats_error' || event === 'nats_disconnect');
-  t.same(refused, [], 'the server has refused it nothing');
+  t.same(refused, [], 'the server refused nothing');
 });

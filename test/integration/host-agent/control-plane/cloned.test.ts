@@ -1,4 +1,4 @@
-/** The state folder of an agent, copied to a second machine. */
+/** The state folder of an agent is copied to a second machine. */
 import t from 'tap';
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -34,7 +34,7 @@ t.test(
       () => `one that runs, not ${statusesOn(first).join()} and ${statusesOn(second).join()}`,
       () => statusesOn(first)[0] === 'exited' && statusesOn(second)[0] === 'running',
     );
-    t.same(errors(original), [['host_fault', 'cloned_state']], 'said once, by the one that stopped');
+    t.same(errors(original), [['host_fault', 'cloned_state']], 'logged once, by the agent that stopped');
     t.same(errors(clone), []);
     const hellos = controlPlane.hellos().length;
     const beats = controlPlane.beats().length;
@@ -42,8 +42,8 @@ t.test(
       'more heartbeats, and another attempt of the one that stopped',
       () => controlPlane.beats().length > beats + 20 && controlPlane.hellos().length > hellos,
     );
-    t.same([statusesOn(first), statusesOn(second)], [['exited'], ['running']], 'they do not fight');
-    t.equal(clone.entries.filter(({ event }) => event === 'session').length, 1, 'the session stays where it is');
+    t.same([statusesOn(first), statusesOn(second)], [['exited'], ['running']], 'the agents do not fight');
+    t.equal(clone.entries.filter(({ event }) => event === 'session').length, 1, 'the session stays with the clone');
 
     await clone.stop();
     await until('the first takes up its work when the other is silent', () => statusesOn(first)[0] === 'running');
@@ -52,7 +52,7 @@ t.test(
   },
 );
 
-t.test('one machine has one agent of a host', async (t) => {
+t.test('one machine runs one agent of a host', async (t) => {
   const owner = { cluster: `cluster of ${process.pid}`, host };
   const held = await lockHost(owner);
   if (process.platform === 'linux') await t.rejects(lockHost(owner), /another agent runs as host h1/);

@@ -13,7 +13,7 @@ import { startLocalAgent } from '../../../host-agent/support/in-process.ts';
 const minute = 60_000;
 const allowedMs = 10 * minute;
 
-/** An agent that runs one container, and whose machine's time the test holds. */
+/** An agent that runs one container, on a machine whose time the test sets. */
 async function startGround(t: Test) {
   const dir = temporaryFolder(t);
   const controlPlane = await startControlPlane(t, join(dir, 'nats'));
@@ -53,11 +53,11 @@ t.test('an agent that restarts while it is cut off stops its containers by the o
   time.pass(0.7 * allowedMs);
   controlPlane.goAway();
   await first.stop();
-  // An answer that was on its way when the control plane went away counts.
+  // An answer that was under way when the control plane went away counts.
   const deadlineMs = lastContactMs(stateDir) + allowedMs;
   time.pass(deadlineMs - limits.firstContactMs - time.nowMs());
   const second = await start();
-  t.equal(status(), 'running', 'an agent that ends, and starts, stops nothing');
+  t.equal(status(), 'running', 'an agent that ends and starts again stops nothing');
   time.pass(limits.firstContactMs + 1);
   await becomes('exited');
   t.match(await logged(second, 'isolated'), { level: 'warn' });
@@ -73,7 +73,7 @@ t.test('an agent that restarts while it is cut off stops its containers by the o
   await third.stop();
 });
 
-t.test('an agent that was away for long, and reaches the control plane, stops nothing', async (t) => {
+t.test('an agent that was away for long and reaches the control plane stops nothing', async (t) => {
   const { engine, time, start, first, status } = await startGround(t);
   await first.stop();
   time.pass(100 * allowedMs);
@@ -84,7 +84,7 @@ t.test('an agent that was away for long, and reaches the control plane, stops no
   await second.stop();
 });
 
-t.test('an agent that starts cut off, and cannot know since when, stops its containers', async (t) => {
+t.test('an agent that starts cut off, for an unknown time, stops its containers', async (t) => {
   const { controlPlane, stateDir, time, start, first, becomes } = await startGround(t);
   controlPlane.goAway();
   await first.stop();
@@ -96,7 +96,7 @@ t.test('an agent that starts cut off, and cannot know since when, stops its cont
   await second.stop();
 });
 
-t.test('after a boot of the machine nothing starts before the control plane has answered', async (t) => {
+t.test('after a boot, nothing starts before the control plane has answered', async (t) => {
   const { controlPlane, engine, start, first, starts, status, becomes } = await startGround(t);
   controlPlane.goAway();
   await first.stop();
@@ -112,7 +112,7 @@ t.test('after a boot of the machine nothing starts before the control plane has 
   await second.stop();
 });
 
-t.test('an agent that is stopped says that nobody stops its containers from now on', async (t) => {
+t.test('an agent that stops announces that its containers keep running', async (t) => {
   const { controlPlane, first, status } = await startGround(t);
   t.ok(controlPlane.hellos().every(({ stops_after_ms: told }) => (told ?? 0) > allowedMs));
   await first.stop();

@@ -1,4 +1,4 @@
-/** The real agent program on a disk that is full: a small tmpfs of its own. */
+/** The agent on a full disk: a small tmpfs. */
 import t, { type Test } from 'tap';
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { until } from '../../../support/until.ts';
 
 const canMount = process.platform === 'linux' && process.getuid?.() === 0;
 
-/** Takes every byte that is left. */
+/** Fills the disk. */
 function fill(folder: string): string {
   const path = join(folder, 'ballast');
   for (const bytes of [64 * 1024, 4096, 1]) {
@@ -37,14 +37,14 @@ t.test('a first start on a full disk', { skip }, async (t) => {
   const { id } = controlPlane.desire(await script('steady', steady));
   const ballast = fill(stateDir);
 
-  await t.test('without a key: it is refused, and the join token is not used', async (t) => {
+  await t.test('without a key the agent ends, and the join token is not used', async (t) => {
     const refused = agent();
     t.equal(await refused.exited(), 1);
     t.match(await refused.logged('configuration'), { fault: /ENOSPC.*free space.*the join token has not been used/ });
     t.notOk(refused.lines.some(({ event }) => event === 'enrolled'));
   });
 
-  await t.test('with a key: it enrols, works, and says what is wrong', async (t) => {
+  await t.test('with a key it enrols, works, and reports the fault', async (t) => {
     rmSync(ballast);
     await loadSeed(stateDir);
     const again = fill(stateDir);
@@ -89,7 +89,7 @@ t.test('a full disk', { skip }, async (t) => {
   const process = agent();
   const faultsSince = () => controlPlane.beats().slice(heard).at(-1)?.faults;
 
-  await t.test('the agent starts, gets its session, beats, and says what is wrong', async (t) => {
+  await t.test('the agent starts, gets its session, sends beats, and reports the fault', async (t) => {
     const { session } = await process.logged('session');
     t.ok(Number(session) > kept);
     await until(
@@ -101,14 +101,14 @@ t.test('a full disk', { skip }, async (t) => {
     t.equal(sessionOnDisk(), kept);
   });
 
-  await t.test('it goes on with its work', async (t) => {
+  await t.test('it continues to work', async (t) => {
     const added = controlPlane.desire({ ...image, tenant: 'other' });
     await controlPlane.reported(added.id, ({ observation }) => observation.status === 'running');
     const errors = process.lines.filter(({ event, level }) => level === 'error' && event === 'host_fault');
-    t.equal(errors.length, 1, 'one error, whatever could not be written');
+    t.equal(errors.length, 1, 'one error, however many files could not be written');
   });
 
-  await t.test('with space, all is written without another change, and the fault is over', async (t) => {
+  await t.test('with space again, all files are written and the fault ends', async (t) => {
     rmSync(ballast);
     await process.logged('host_fault_over');
     await until('a beat without the fault', () => faultsSince()?.length === 0);

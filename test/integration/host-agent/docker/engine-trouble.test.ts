@@ -7,7 +7,7 @@ import { skipWithoutPrivateEngine } from '../../../support/servers.ts';
 import { startRig, steady } from '../../../host-agent/support/rig.ts';
 import { until } from '../../../support/until.ts';
 
-t.test('an engine that goes, hangs and comes back', { skip: skipWithoutPrivateEngine }, async (t) => {
+t.test('an engine that hangs, dies and comes back', { skip: skipWithoutPrivateEngine }, async (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'longshore-engine-'));
   t.teardown(() => rmSync(dir, { recursive: true, force: true }));
   const dockerd = await startPrivateEngine({ dir, firewall: false, throwaway: true });
@@ -21,7 +21,7 @@ t.test('an engine that goes, hangs and comes back', { skip: skipWithoutPrivateEn
   await controlPlane.reported(id, isRunning);
   const first = await engine.only(id);
 
-  await t.test('hanging: said so, the last status stands, and nothing is done', async (t) => {
+  await t.test('while it hangs, reports say so, the last status stands, and nothing runs', async (t) => {
     dockerd.pause();
     const item = await controlPlane.reported(id, ({ observation }) => observation.reason === 'engine_unavailable');
     t.equal(item.observation.status, 'running');
@@ -30,17 +30,17 @@ t.test('an engine that goes, hangs and comes back', { skip: skipWithoutPrivateEn
     t.match(await process.metrics(), /longshore_agent_engine_up 0/);
   });
 
-  await t.test('what is asked for meanwhile is done once it answers, and once', async (t) => {
+  await t.test('changes made meanwhile happen once, when it answers', async (t) => {
     const added = controlPlane.desire({ ...image, tenant: 'other' });
     await controlPlane.reported(added.id, ({ observation }) => observation.reason === 'engine_unavailable');
     dockerd.resume();
     await controlPlane.reported(added.id, isRunning);
     await controlPlane.reported(id, isRunning);
     t.equal((await engine.containers(added.id)).length, 1);
-    t.same((await engine.only(id)).State, first.State, 'and what ran, ran on');
+    t.same((await engine.only(id)).State, first.State, 'running containers kept running');
   });
 
-  await t.test('hanging in the middle of calls: nothing runs twice', async (t) => {
+  await t.test('when it hangs in the middle of calls, nothing runs twice', async (t) => {
     const added = controlPlane.desireAll(['x', 'y', 'z'].map((tenant) => ({ ...image, tenant })));
     await process.logged(
       'step',
@@ -55,7 +55,7 @@ t.test('an engine that goes, hangs and comes back', { skip: skipWithoutPrivateEn
     }
   });
 
-  await t.test('killed and started again: its containers are found as they are', async (t) => {
+  await t.test('after a kill and a restart, the agent finds its containers as they are', async (t) => {
     await dockerd.kill9();
     await controlPlane.reported(id, ({ observation }) => observation.reason === 'engine_unavailable');
     await dockerd.start();

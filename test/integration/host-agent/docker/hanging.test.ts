@@ -1,6 +1,4 @@
-/**
- * The agent program against an engine that hangs on some calls, or fails on one: the others go on.
- */
+/** The agent with an engine that hangs on some calls or fails one: the others continue. */
 import t, { type Test } from 'tap';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -31,7 +29,7 @@ const image = (tenant: string, registry = 'registry.example'): Desire => ({
 });
 const isRunning = ({ observation }: { observation: { status: string } }) => observation.status === 'running';
 
-t.test('as many hung calls as there are workers hold up no other container', async (t) => {
+t.test('as many hanging calls as there are workers delay no other container', async (t) => {
   const { controlPlane, engine, agent } = await startGround(t);
   engine.intercept(({ path, container }) =>
     path.endsWith('/start') && container?.labels[labels.tenant] !== 'well' ? 'hang' : undefined,
@@ -45,16 +43,12 @@ t.test('as many hung calls as there are workers hold up no other container', asy
   const { id } = controlPlane.desire(image('well'));
   await controlPlane.reported(id, isRunning);
   t.equal(engine.hanging().length, stuck.length, 'while all of them hang');
-  t.equal(engine.givenUp().length, 0, 'and before any of them was given up');
-  t.equal(
-    engine.calls().filter(({ path }) => path.endsWith('/start')).length,
-    stuck.length + 1,
-    'none was asked twice',
-  );
+  t.equal(engine.givenUp().length, 0, 'before any of them has timed out');
+  t.equal(engine.calls().filter(({ path }) => path.endsWith('/start')).length, stuck.length + 1, 'none was repeated');
   await agent.kill9();
 });
 
-t.test('as many hung stops as there are places for stops hold up no other stop', async (t) => {
+t.test('as many hanging stops as there are places delay no other stop', async (t) => {
   const { controlPlane, engine, agent } = await startGround(t);
   const stuck = controlPlane.desireAll(
     Array.from({ length: limits.concurrentStops }, (_, index) => image(`stuck-${index}`)),
@@ -72,11 +66,11 @@ t.test('as many hung stops as there are places for stops hold up no other stop',
   controlPlane.desire({ ...image('well'), id: well.id, desired: 'stopped' });
   await controlPlane.reported(well.id, ({ observation }) => observation.status === 'stopped');
   t.equal(engine.hanging().length, stuck.length, 'while all of them hang');
-  t.equal(engine.givenUp().length, 0, 'and before any of them was given up');
+  t.equal(engine.givenUp().length, 0, 'before any of them has timed out');
   await agent.kill9();
 });
 
-t.test("one tenant's registry that sends nothing stops nobody else's pulls", async (t) => {
+t.test('a registry that sends nothing delays only the pulls of its tenant', async (t) => {
   const { controlPlane, engine, agent } = await startGround(t);
   const isStalled = (reference: string): boolean => reference.startsWith('stalled.example/');
   engine.intercept(({ path, query }) =>
@@ -95,7 +89,7 @@ t.test("one tenant's registry that sends nothing stops nobody else's pulls", asy
   await agent.kill9();
 });
 
-t.test('an engine that answers and lists nothing is a fault of the host, said once', async (t) => {
+t.test('an engine that answers and lists nothing is a fault of the host, logged once', async (t) => {
   const { controlPlane, engine, agent } = await startGround(t);
   const { id } = controlPlane.desire(image('well'));
   await controlPlane.reported(id, isRunning);
@@ -126,7 +120,7 @@ function frame(stream: 1 | 3, text: string): Buffer {
   return Buffer.concat([head, Buffer.from(text)]);
 }
 
-t.test('a log that cannot be read to its end does not keep its container', async (t) => {
+t.test('a container whose log cannot be read to its end is removed all the same', async (t) => {
   const { controlPlane, engine, agent } = await startGround(t);
   const readable = frame(1, '2026-01-02T03:04:05.000000001Z the last that could be read\n');
   engine.intercept(({ path }, response) => {
@@ -151,7 +145,7 @@ t.test('a log that cannot be read to its end does not keep its container', async
   t.same(
     (await controlPlane.capturedLines(id)).map(({ line }) => line),
     ['the last that could be read'],
-    'what could be read is captured, once',
+    'the readable lines are captured once',
   );
   await agent.kill9();
 });

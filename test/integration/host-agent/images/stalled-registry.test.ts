@@ -1,7 +1,4 @@
-/**
- * A pull by a real engine from a registry that stops sending, and from one that is slow and goes
- * on.
- */
+/** A real engine pulls from a registry that stops sending, and from one that is slow. */
 import t, { type Test } from 'tap';
 import { createHash } from 'node:crypto';
 import { createServer, type ServerResponse } from 'node:http';
@@ -33,7 +30,7 @@ function layerOf(bytes: number): Buffer {
   return Buffer.concat([header, randomBytes(bytes), Buffer.alloc(1024)]);
 }
 
-/** A registry (OCI distribution) of one image, whose layer is sent by `send`. */
+/** A registry (OCI distribution) of one image; `send` sends its layer. */
 async function startRegistry(t: Test, send: (layer: Buffer, response: ServerResponse) => void): Promise<string> {
   const tar = layerOf(32 * 1024);
   const layer = gzipSync(tar, { level: 0 });
@@ -89,7 +86,7 @@ async function startRegistry(t: Test, send: (layer: Buffer, response: ServerResp
 
 const idleMs = 5000;
 
-t.test('a pull ends when its bytes stop, and not when they are slow', async (t) => {
+t.test('a pull ends when its bytes stop, not when they are slow', async (t) => {
   const address = parseEngineAddress(await sharedEngine(t)) as EngineAddress;
   const engine = createEngine(
     createTransport(address, () => undefined),
@@ -105,7 +102,7 @@ t.test('a pull ends when its bytes stop, and not when they are slow', async (t) 
     const error = await engine.pull(`${registry}/longshore/stalled:1`, signal).catch((cause: unknown) => cause);
     t.match(error, { fault: { kind: 'stalled' }, detail: 'the registry sent nothing for 5 s' });
     t.ok(error instanceof EngineError);
-    t.match(pullFailure(error), { kind: 'retry', why: { reason: 'image_pull' } }, 'and is tried again');
+    t.match(pullFailure(error), { kind: 'retry', why: { reason: 'image_pull' } }, 'another attempt follows');
   });
 
   await t.test('before the manifest', async (t) => {
@@ -123,7 +120,7 @@ t.test('a pull ends when its bytes stop, and not when they are slow', async (t) 
     t.match(error, { fault: { kind: 'stalled' } });
   });
 
-  await t.test('slow, for longer than a silence may last', async (t) => {
+  await t.test('slow, for longer than the allowed silence', async (t) => {
     const registry = await startRegistry(t, (layer, response) => {
       const piece = Math.ceil(layer.length / 16);
       let from = 0;

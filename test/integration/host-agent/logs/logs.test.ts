@@ -9,10 +9,7 @@ import type { ControlPlane } from '../../../host-agent/support/control-plane.ts'
 import { startRig } from '../../../host-agent/support/rig.ts';
 import { until } from '../../../support/until.ts';
 
-/**
- * What a reader gives: lines that are not above the last are the ones that were sent twice
- * (schemas/api/log.ts).
- */
+/** Drops repeated lines, as a reader does: those not above the last (schemas/api/log.ts). */
 function asRead(captured: readonly LogEntry[]): LogEntry[] {
   let last = 0;
   return captured.filter(({ seq }) => {
@@ -22,7 +19,7 @@ function asRead(captured: readonly LogEntry[]): LogEntry[] {
   });
 }
 
-/** The same line always under the same number, and no number on two lines. */
+/** A line always has the same number, and no number is on two lines. */
 function conflicts(captured: readonly LogEntry[]): string[] {
   const known = new Map<number, string>();
   return captured.flatMap(({ seq, line, stream }) => {
@@ -44,7 +41,7 @@ const counting = (entries: readonly LogEntry[], prefix: string): number[] =>
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1);
 const has = (text: string) => (read: LogEntry[]) => read.some(({ line }) => line === text);
 
-t.test('both streams, long lines, strange bytes', async (t) => {
+t.test('both streams, long lines and invalid bytes are captured', async (t) => {
   const { controlPlane, agent, script } = await startRig(t);
   agent();
   const speak = [
@@ -67,7 +64,7 @@ t.test('both streams, long lines, strange bytes', async (t) => {
   t.ok(read.every(({ ts }) => /^\d{4}-.*Z$/.test(ts)));
 });
 
-t.test('lines around the 16 KiB that the engine cuts them at', async (t) => {
+t.test('lines of about 16 KiB, where the engine cuts them, are captured', async (t) => {
   const { controlPlane, agent, script } = await startRig(t);
   agent();
   const cut = limits.logLineBytes;
@@ -83,7 +80,7 @@ t.test('lines around the 16 KiB that the engine cuts them at', async (t) => {
   );
 });
 
-t.test('nothing is lost or doubled over kills of the agent and a restart of NATS', async (t) => {
+t.test('no line is lost or doubled over kills of the agent and a restart of NATS', async (t) => {
   const { controlPlane, agent, script } = await startRig(t);
   const total = 2000;
   const count = [
@@ -113,7 +110,7 @@ t.test('nothing is lost or doubled over kills of the agent and a restart of NATS
   t.comment(`${captured.length - read.length} lines were sent twice`);
 });
 
-t.test('what is over the rate waits in the engine’s files, and nothing of it is lost', async (t) => {
+t.test('lines over the rate wait in the engine’s files, and none is lost', async (t) => {
   const { controlPlane, agent, script } = await startRig(t);
   agent({ LOG_RATE_CONTAINER_BYTES: '300000', LOG_RATE_BURST_MS: '100' });
   const total = 4000;
@@ -133,7 +130,7 @@ t.test('what is over the rate waits in the engine’s files, and nothing of it i
   );
 });
 
-t.test('the runs of one container follow one another', async (t) => {
+t.test('lines of a container’s runs are in order', async (t) => {
   const { controlPlane, agent, script } = await startRig(t);
   agent();
   const { id } = controlPlane.desire(await script('again', 'echo up; sleep 0.2; echo down; exit 1'));
@@ -143,7 +140,7 @@ t.test('the runs of one container follow one another', async (t) => {
   t.equal(captured.length, asRead(captured).length, 'nothing was sent twice');
 });
 
-t.test('the last words of a container that is removed', async (t) => {
+t.test('the last lines of a container that is removed', async (t) => {
   const { controlPlane, engine, agent, script, stateDir } = await startRig(t);
   let process = agent();
   const words = `trap 'echo last words; exit 0' TERM; echo first; while :; do sleep 1 & wait $!; done`;
@@ -157,7 +154,7 @@ t.test('the last words of a container that is removed', async (t) => {
     await linesOf(controlPlane, id, has('last words'));
   });
 
-  await t.test('wait on disk where the control plane can’t take them, also over a kill of the agent', async (t) => {
+  await t.test('wait on disk while the control plane cannot take them, also over a kill of the agent', async (t) => {
     const { id } = controlPlane.desire(image);
     await linesOf(controlPlane, id, has('first'));
     await controlPlane.capture(false);

@@ -1,6 +1,6 @@
 /**
- * The agent's firewall on a real engine: set, checked from inside a container, mended, and missed
- * where it can't be.
+ * The agent's firewall on a real engine: the agent sets it, checks it from inside a container,
+ * repairs it, and reports a fault where it cannot set it.
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -22,7 +22,7 @@ import { until } from '../../../support/until.ts';
 t.setTimeout(240_000);
 const skip = canStartEngine || inCi ? await skipWithoutTools('nft') : 'an agent that sets rules needs Linux and root';
 
-/** A service of the host at every address of it, as most are. */
+/** A service of the host on all its addresses. */
 async function startService(t: Test): Promise<number> {
   const server = createServer((_, response) => response.end('of the host'));
   await new Promise<void>((resolve) => server.listen(0, '0.0.0.0', resolve));
@@ -30,7 +30,7 @@ async function startService(t: Test): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** Whether a connection comes about from inside a container. */
+/** Whether a container can connect. */
 async function connects({ engine }: Rig, id: ContainerId, host: string, port: number): Promise<boolean> {
   const { Id } = await engine.only(id);
   const command = ['nc', '-w', '3', host, String(port), '-e', 'true'];
@@ -41,7 +41,7 @@ async function connects({ engine }: Rig, id: ContainerId, host: string, port: nu
   return ExitCode === 0;
 }
 
-t.test('an agent that may set rules', { skip }, async (t) => {
+t.test('an agent with the right to set rules', { skip }, async (t) => {
   const rig = await startRig(t);
   const { controlPlane, engine, agent, script } = rig;
   const nft = await toolHere('nft');
@@ -65,7 +65,7 @@ t.test('an agent that may set rules', { skip }, async (t) => {
   };
   const { Gateway: gateway, IPAddress: address } = Object.values(inspected.NetworkSettings.Networks)[0]!;
 
-  await t.test('says so when a container has shown that they hold', async (t) => {
+  await t.test('reports the firewall as proved after a probe from a container', async (t) => {
     await first.logged('container_firewall_checked');
     t.match(await first.metrics(), /longshore_agent_container_firewall\{state="enforced"\} 1/);
     t.same(controlPlane.beats().at(-1)?.faults, []);
@@ -73,23 +73,26 @@ t.test('an agent that may set rules', { skip }, async (t) => {
       'GET',
       `/containers/json?all=1&filters=${encodeURIComponent('{"label":["longshore.probe"]}')}`,
     );
-    t.notMatch(left.text, controlPlane.cluster, 'nothing is left of the look');
+    t.notMatch(left.text, controlPlane.cluster, 'nothing is left of the probe');
   });
 
   const isKept = async (t: Test): Promise<void> => {
     t.notOk(await connects(rig, id, gateway, port), 'a service of the host');
     t.notOk(await connects(rig, id, address, 8080), 'another container');
   };
-  await t.test('containers reach neither host nor one another; who is outside reaches what is published', async (t) => {
-    await isKept(t);
-    const answer = await fetch(`http://${observation.addresses[0]!.address}/passwd`, {
-      signal: AbortSignal.timeout(30_000),
-    });
-    t.equal(answer.status, 200);
-    t.ok(await connects(rig, id, '127.0.0.1', 8080), 'and the way of asking works');
-  });
+  await t.test(
+    'containers reach neither the host nor each other; published ports are reachable from outside',
+    async (t) => {
+      await isKept(t);
+      const answer = await fetch(`http://${observation.addresses[0]!.address}/passwd`, {
+        signal: AbortSignal.timeout(30_000),
+      });
+      t.equal(answer.status, 200);
+      t.ok(await connects(rig, id, '127.0.0.1', 8080), 'the check itself works');
+    },
+  );
 
-  await t.test('rules that somebody takes away come back', async (t) => {
+  await t.test('deleted rules come back', async (t) => {
     await run(nft.path, ['delete', 'table', 'inet', table], { deadlineMs: 10_000, env: nft.env });
     await first.logged('container_firewall_repaired', ({ was }) => was === 'gone');
     await run(nft.path, ['flush', 'chain', 'inet', table, 'to_host'], { deadlineMs: 10_000, env: nft.env });
@@ -97,7 +100,7 @@ t.test('an agent that may set rules', { skip }, async (t) => {
     await isKept(t);
   });
 
-  await t.test('they outlive the agent, as its containers do', async (t) => {
+  await t.test('rules stay when the agent stops, as containers do', async (t) => {
     await first.kill9();
     const { code } = await run(nft.path, ['list', 'table', 'inet', table], { deadlineMs: 10_000, env: nft.env });
     t.equal(code, 0);
@@ -113,11 +116,11 @@ t.test('an agent that may set rules', { skip }, async (t) => {
   });
 });
 
-t.test('an agent that may not', { skip: canStartEngine ? false : skip }, async (t) => {
+t.test('an agent without the right to set rules', { skip: canStartEngine ? false : skip }, async (t) => {
   const { controlPlane, agent, script } = await startRig(t);
   const folder = temporaryFolder(t);
   mkdirSync(join(folder, 'bin'));
-  // As nft answers a user without CAP_NET_ADMIN.
+  // What nft answers a user without CAP_NET_ADMIN.
   const refusing = '#!/bin/sh\necho "Operation not permitted (you must be root)" >&2\nexit 1\n';
   writeFileSync(join(folder, 'bin/nft'), refusing, { mode: 0o755 });
   const PATH = [join(folder, 'bin'), process.env['PATH'] ?? ''].join(delimiter);
@@ -131,7 +134,7 @@ t.test('an agent that may not', { skip: canStartEngine ? false : skip }, async (
   const { id } = controlPlane.desire(await script('steady', steady));
   await controlPlane.reported(id, (item) => item.observation.status === 'running');
   const fault = await until('a heartbeat that names the fault', faultsOf);
-  t.match(fault?.message, /CAP_NET_ADMIN/, 'it says what to do, and the containers run');
+  t.match(fault?.message, /CAP_NET_ADMIN/, 'the fault says what to do, and the containers run');
   t.match(await first.metrics(), /longshore_agent_fault\{kind="container_firewall"\} 1/);
   t.equal(await first.stop(), 0);
 

@@ -3,14 +3,14 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { startRig, steady } from '../../../host-agent/support/rig.ts';
 
-t.test('what can’t run says why', async (t) => {
+t.test('a container that cannot run says why', async (t) => {
   const { controlPlane, engine, agent, script, registry } = await startRig(t);
   const crashing = await script('crashing', 'echo about to crash; exit 3');
   const hungry = await script('hungry', 'head -c 200000000 /dev/zero | tail');
   const healthy = await script('steady', steady);
   const process = agent({ CAPACITY_MEM_BYTES: String(1024 * 1024 * 1024) });
 
-  t.test('crash → restarted with back-off, then called a loop, with its exit code', async (t) => {
+  t.test('crash → restarted with back-off, then a crash loop with its exit code', async (t) => {
     const { id } = controlPlane.desire(crashing);
     const item = await controlPlane.reported(id, ({ observation }) => observation.reason === 'crash_loop');
     t.match(item.observation, { status: 'backoff', exit_code: 3, message: /exited with code 3, \d+ times in a row/ });
@@ -85,7 +85,7 @@ t.test('what can’t run says why', async (t) => {
     });
   }
 
-  t.test('a registry that refuses → failed, image_auth; start pressed → tried again at once', async (t) => {
+  t.test('a registry that refuses → failed, image_auth; a start tries again at once', async (t) => {
     let asked = 0;
     const refusing = createServer((request, response) => {
       if (request.url?.includes('/manifests/') === true) asked += 1;
@@ -103,7 +103,7 @@ t.test('what can’t run says why', async (t) => {
     t.comment(`${asked} manifests asked for`);
   });
 
-  t.test('a start that is refused → start_failed', async (t) => {
+  t.test('a refused start → start_failed', async (t) => {
     const { id } = controlPlane.desire(await script('nothing', steady));
     await controlPlane.reported(id, ({ observation }) => observation.status === 'running');
     const { generation } = controlPlane.desire({ id, config_files: [{ path: '/bin/sh', content: 'no program' }] });
@@ -112,7 +112,7 @@ t.test('what can’t run says why', async (t) => {
     t.match((await controlPlane.reported(id, check)).observation, { reason: /start_failed|exited/ });
   });
 
-  t.test('deaf to SIGTERM → killed after the grace', async (t) => {
+  t.test('ignores SIGTERM → killed after the grace', async (t) => {
     const { id } = controlPlane.desire(await script('deaf', `trap '' TERM; while :; do sleep 1; done`));
     await controlPlane.reported(id, ({ observation }) => observation.status === 'running');
     controlPlane.desire({ id, desired: 'stopped' });
@@ -121,7 +121,7 @@ t.test('what can’t run says why', async (t) => {
     t.ok(controlPlane.statuses(id).includes('stopping'));
   });
 
-  t.test('deleted while pulling → the pull is given up', async (t) => {
+  t.test('deleted while pulling → the pull ends', async (t) => {
     const silent = createServer(() => undefined);
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
     t.teardown(() => {
@@ -135,7 +135,7 @@ t.test('what can’t run says why', async (t) => {
     await controlPlane.reported(id, ({ gone }) => gone);
   });
 
-  t.test('and keeps to the protocol', async (t) => {
+  t.test('the agent followed the protocol', async (t) => {
     t.same(controlPlane.faults(), []);
     t.equal(await process.stop(), 0);
   });

@@ -5,7 +5,7 @@ import { joinToken } from '../../../host-agent/support/control-plane.ts';
 import { startRig, steady } from '../../../host-agent/support/rig.ts';
 import { until } from '../../../support/until.ts';
 
-t.test('an agent that is killed adopts what runs', async (t) => {
+t.test('a killed agent adopts running containers when it starts again', async (t) => {
   const { controlPlane, engine, agent, script } = await startRig(t);
   const image = await script('steady', steady);
   const first = agent();
@@ -22,10 +22,10 @@ t.test('an agent that is killed adopts what runs', async (t) => {
   await second.logged('session', ({ session }) => session === 2);
   const sessions = controlPlane.hellos().length;
   await until('the inventory in the new session', () => controlPlane.reports().length > 4 || undefined);
-  t.same(await starts(), before, 'the same containers, none restarted');
+  t.same(await starts(), before, 'the same containers, none was restarted');
   t.equal(sessions, 2);
 
-  await t.test('what crashed meanwhile is restarted, once', async (t) => {
+  await t.test('a container that crashed meanwhile restarts once', async (t) => {
     await second.kill9();
     const [victim] = ids;
     if (victim === undefined) throw new Error('no container');
@@ -40,10 +40,10 @@ t.test('an agent that is killed adopts what runs', async (t) => {
       ({ observation }) => observation.status === 'running' && observation.restart_count === 1,
     );
     t.equal(await third.stop(), 0);
-    t.equal((await engine.only(victim)).State.Running, true, 'SIGTERM of the agent is none of the containers’');
+    t.equal((await engine.only(victim)).State.Running, true, 'SIGTERM to the agent stops no container');
   });
 
-  await t.test('and without a control plane: everything comes back from disk after a reboot', async (t) => {
+  await t.test('without a control plane, everything comes back from disk after a reboot', async (t) => {
     controlPlane.goAway();
     for (const { Id } of await engine.containers()) await engine.call('POST', `/containers/${Id}/kill`);
     agent({ LONGSHORE_JOIN_TOKEN: '' });
@@ -55,12 +55,12 @@ t.test('an agent that is killed adopts what runs', async (t) => {
   });
 });
 
-t.test('killed again and again while it works: every container once, none twice', async (t) => {
+t.test('an agent killed again and again starts every container once', async (t) => {
   const { controlPlane, engine, agent, script } = await startRig(t);
   const image = await script('steady', steady);
   const declared = controlPlane.desireAll(Array.from({ length: 6 }, (_, index) => ({ ...image, tenant: `t${index}` })));
   const ids = declared.map(({ id }) => id);
-  // Killed at a different point each time, from before its first call to the middle of its starts.
+  // Each kill comes at another point, from before the first call to the middle of the starts.
   for (const made of [0, 1, 3, 5, 6]) {
     const process = agent();
     await until(
@@ -83,7 +83,7 @@ t.test('killed again and again while it works: every container once, none twice'
 t.test('enrolment', async (t) => {
   const { controlPlane, agent, stateDir } = await startRig(t);
 
-  await t.test('a refused token → one clear line, exit code 1', async (t) => {
+  await t.test('a refused token → one error line, exit code 1', async (t) => {
     const process = agent({ LONGSHORE_JOIN_TOKEN: joinToken.replace('xxx', 'yyy') });
     t.equal(await process.exited(), 1);
     const errors = process.lines.filter(({ level }) => level === 'error');
@@ -92,13 +92,13 @@ t.test('enrolment', async (t) => {
     t.notMatch(JSON.stringify(process.lines), /yyy/, 'the token is not logged');
   });
 
-  await t.test('no token → says which setting is missing', async (t) => {
+  await t.test('no token → an error that names the missing setting', async (t) => {
     const process = agent({ LONGSHORE_JOIN_TOKEN: '' });
     t.equal(await process.exited(), 1);
     t.match(process.lines, [{}, { event: 'configuration', fault: /LONGSHORE_JOIN_TOKEN/ }]);
   });
 
-  await t.test('a gateway that is away → waits for it', async (t) => {
+  await t.test('a gateway that is away → the agent waits for it', async (t) => {
     const process = agent({ LONGSHORE_URL: 'http://127.0.0.1:1' });
     await process.logged('enrolment_delayed');
     await process.logged(
@@ -109,7 +109,7 @@ t.test('enrolment', async (t) => {
     t.equal(await process.stop(), 0);
   });
 
-  await t.test('once enrolled no token is needed; what it keeps is private', async (t) => {
+  await t.test('once enrolled, the agent needs no token, and its files are private', async (t) => {
     const process = agent();
     await process.logged('session');
     await process.stop();

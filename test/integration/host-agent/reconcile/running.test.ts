@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { startRig, steady } from '../../../host-agent/support/rig.ts';
 import { until } from '../../../support/until.ts';
 
-t.test('a desired container runs as it was declared, is reported, stops, starts again and goes', async (t) => {
+t.test('a container runs as declared, is reported, stops, starts again and goes', async (t) => {
   const { controlPlane, engine, agent, script, stateDir } = await startRig(t);
   const secretsDir = join(stateDir, '../secrets');
   mkdirSync(secretsDir);
@@ -22,7 +22,7 @@ t.test('a desired container runs as it was declared, is reported, stops, starts 
   const up = await controlPlane.reported(id, ({ observation }) => observation.status === 'running');
   const container = await engine.only(id);
 
-  t.test('with its limits, its environment and no way to restart by itself', (t) => {
+  t.test('it has its limits, its environment and no restart policy', (t) => {
     t.match(container.HostConfig, {
       NanoCpus: 250_000_000,
       Memory: 64 * 1024 * 1024,
@@ -36,7 +36,7 @@ t.test('a desired container runs as it was declared, is reported, stops, starts 
     t.end();
   });
 
-  t.test('on the address that is configured, where its config file is served', async (t) => {
+  t.test('it listens on the configured address and serves its config file', async (t) => {
     t.match(up.observation.addresses, [
       { port: '8080/tcp', address: /^127\.0\.0\.1:\d+$/ },
       { port: '9090/udp', address: /^127\.0\.0\.1:\d+$/ },
@@ -45,7 +45,7 @@ t.test('a desired container runs as it was declared, is reported, stops, starts 
     t.equal(await page.text(), 'from a config file');
   });
 
-  t.test('its statuses were told in order', (t) => {
+  t.test('its statuses were reported in order', (t) => {
     const statuses = controlPlane.statuses(id);
     const order = ['pending', 'pulling', 'starting', 'running'];
     t.same(
@@ -55,29 +55,29 @@ t.test('a desired container runs as it was declared, is reported, stops, starts 
     t.end();
   });
 
-  await t.test('stop: the signal is heard, the container stays', async (t) => {
+  await t.test('a stop sends the signal and keeps the container', async (t) => {
     controlPlane.desire({ id, desired: 'stopped' });
     const item = await controlPlane.reported(id, ({ observation }) => observation.status === 'stopped');
     t.match(item.observation, { exit_code: 0, addresses: [], started_at: null });
     t.equal((await engine.only(id)).Id, container.Id);
   });
 
-  await t.test('start: the same container runs again', async (t) => {
+  await t.test('a start runs the same container again', async (t) => {
     const { generation } = controlPlane.desire({ id, desired: 'running' });
     const again = (item: { generation: number; observation: { status: string } }) =>
       item.generation === generation && item.observation.status === 'running';
     const item = await controlPlane.reported(id, again);
-    t.equal(item.observation.restart_count, 0, 'as asked, not after a crash');
+    t.equal(item.observation.restart_count, 0, 'by request, not after a crash');
     t.equal((await engine.only(id)).Id, container.Id);
   });
 
-  await t.test('another placement on this host: made anew, never adopted', async () => {
+  await t.test('another placement on this host makes another container', async () => {
     const { generation } = controlPlane.desire({ id, placement: 2 });
     await controlPlane.reported(id, (item) => item.generation === generation && item.observation.status === 'running');
     await until('another container', async () => (await engine.only(id)).Id !== container.Id || undefined);
   });
 
-  await t.test('removal: gone when it is gone', async (t) => {
+  await t.test('a removal is reported when the container is gone', async (t) => {
     controlPlane.desire({ id, desired: 'removed' });
     await controlPlane.reported(id, ({ gone }) => gone);
     t.same(await engine.containers(id), []);
@@ -91,7 +91,7 @@ t.test('a desired container runs as it was declared, is reported, stops, starts 
   t.equal(await process.stop(), 0);
 });
 
-t.test('tenants on one host do not reach each other', async (t) => {
+t.test('containers of two tenants on one host do not reach each other', async (t) => {
   const { controlPlane, engine, agent, script } = await startRig(t);
   agent();
   const server = controlPlane.desire({ ...(await script('serving', `httpd -p 8080 -h /etc/app; ${steady}`)) });
@@ -119,5 +119,5 @@ t.test('a steady state is quiet', async (t) => {
   const before = controlPlane.reports().length;
   const beats = controlPlane.beats().length;
   await until('many beats', () => controlPlane.beats().length > beats + 15 || undefined);
-  t.equal(controlPlane.reports().length, before, 'nothing unchanged is said twice');
+  t.equal(controlPlane.reports().length, before, 'unchanged observations are not sent again');
 });

@@ -4,7 +4,7 @@ import { startRig, steady } from '../../../host-agent/support/rig.ts';
 import { until } from '../../../support/until.ts';
 import { labels } from '../../../../host-agent/docker/ownership.ts';
 
-t.test('what was given away goes; what nobody knows is held; what is not ours stays', async (t) => {
+t.test('containers given away go, unknown ones are held, those of others stay', async (t) => {
   const { controlPlane, engine, agent, script, registry } = await startRig(t);
   const image = await script('steady', steady);
   const process = agent();
@@ -41,7 +41,7 @@ t.test('what was given away goes; what nobody knows is held; what is not ours st
   const here = async (): Promise<number> =>
     (await engine.containers()).filter(({ Config }) => Config.Labels[labels.host] === host).length;
 
-  await t.test('what was placed elsewhere goes at once, most of what is there included', async (t) => {
+  await t.test('containers placed elsewhere go at once, even if they are most of the host’s', async (t) => {
     const small = { ...image, tenant: 't1', cpu_millis: 10, mem_bytes: 8 * 1024 ** 2 };
     const moved = controlPlane.desireAll(Array.from({ length: 6 }, () => small));
     await Promise.all(
@@ -56,7 +56,7 @@ t.test('what was given away goes; what nobody knows is held; what is not ours st
     );
   });
 
-  await t.test('a damaged record’s container is left as it is', async (t) => {
+  await t.test('the container of a damaged record stays as it is', async (t) => {
     const [, , damaged] = ids;
     if (damaged === undefined) throw new Error('no third');
     controlPlane.hold(damaged);
@@ -67,7 +67,7 @@ t.test('what was given away goes; what nobody knows is held; what is not ours st
     t.match((await engine.only(damaged)).State, { Running: false });
   });
 
-  await t.test('what the control plane does not know waits for an operator’s word, however few', async (t) => {
+  await t.test('containers that the control plane does not know wait for an operator’s approval', async (t) => {
     controlPlane.lose(...ids.slice(3, 4));
     await until('one held', () => controlPlane.beats().at(-1)?.orphans_held === 1 || undefined);
     controlPlane.lose(...ids.slice(4));
@@ -83,7 +83,7 @@ t.test('what was given away goes; what nobody knows is held; what is not ours st
     t.equal(await here(), 7);
   });
 
-  await t.test('the word is given → they go', async (t) => {
+  await t.test('after the approval they go', async (t) => {
     controlPlane.setOrphanWord(1);
     await until('only the damaged one left', async () => (await here()) === 1 || undefined);
     await until('none held', () => controlPlane.beats().at(-1)?.orphans_held === 0 || undefined);
@@ -92,11 +92,11 @@ t.test('what was given away goes; what nobody knows is held; what is not ours st
 
   for (const id of strangers) {
     const { text } = await engine.call('GET', `/containers/${id}/json`);
-    t.match(JSON.parse(text), { State: { Running: true } }, 'a stranger’s container runs on');
+    t.match(JSON.parse(text), { State: { Running: true } }, 'a container of others keeps running');
   }
 });
 
-t.test('a control plane of another cluster is refused, and nothing is touched', async (t) => {
+t.test('the agent refuses a control plane of another cluster, and touches nothing', async (t) => {
   const { controlPlane, engine, agent, script } = await startRig(t);
   const process = agent();
   const { id } = controlPlane.desire(await script('steady', steady));
@@ -112,7 +112,7 @@ t.test('a control plane of another cluster is refused, and nothing is touched', 
   t.match((await engine.only(id)).State, { StartedAt: before.State.StartedAt, Running: true });
 });
 
-t.test('an incomplete set makes no orphans: the disk alone is not believed either', async (t) => {
+t.test('an incomplete set, or one from disk alone, makes no orphans', async (t) => {
   const { controlPlane, engine, agent, script } = await startRig(t);
   const first = agent();
   const { id } = controlPlane.desire(await script('steady', steady));

@@ -1,6 +1,6 @@
 /**
- * What the agent takes for its own: containers that bear its cluster and its host (A4), answers in
- * its own inbox (A7).
+ * What belongs to the agent: containers with its cluster and host in their labels (A4), and answers
+ * in its own inbox (A7).
  */
 import t from 'tap';
 import { connect, credsAuthenticator } from '@nats-io/transport-node';
@@ -21,7 +21,7 @@ import { temporaryFolder } from '../../../support/folder.ts';
 import { container, owner, reference } from '../../../host-agent/support/decisions.ts';
 import { containerName, type Owner } from '../../../../host-agent/docker/ownership.ts';
 
-t.test('containers of another cluster, or of another host on the same engine, are never seen', async (t) => {
+t.test('the agent sees no container of another cluster or of another host on the same engine', async (t) => {
   const { host } = await simulatedEngine(t);
   const engine = createEngine(createTransport(parseEngineAddress(host) as EngineAddress, () => {}));
   t.teardown(() => engine.close());
@@ -44,7 +44,7 @@ t.test('containers of another cluster, or of another host on the same engine, ar
   for (const id of [ofCluster, ofHost]) t.equal((await observe(engine, owner, id)).kind, 'absent');
 });
 
-t.test('a sync believes what comes to the inbox of its own question, which nobody can guess', async (t) => {
+t.test('a sync believes only answers in its own inbox, which has a random name', async (t) => {
   const nats = await startNats({ dir: temporaryFolder(t) });
   t.teardown(() => nats.stop());
   const nc = await connect({ servers: nats.url, authenticator: credsAuthenticator(readFileSync(nats.credsFile)) });
@@ -81,7 +81,7 @@ t.test('a sync believes what comes to the inbox of its own question, which nobod
   const inboxes: string[] = [];
   nc.subscribe(subjects.hostSync(sender), {
     callback: (_, message) => {
-      // The stranger is first: with what it knows of earlier questions, and of the subject.
+      // The stranger answers first, to inboxes of earlier asks and to the subject.
       const forged = JSON.stringify(answer([container({ name: 'forged' })]));
       for (const inbox of inboxes) nc.publish(inbox, forged);
       nc.publish(subjects.hostInbox(sender), forged);
@@ -95,6 +95,6 @@ t.test('a sync believes what comes to the inbox of its own question, which nobod
     const names = [...desired.sets.values()].flatMap(({ containers }) => containers.map(({ name }) => name));
     t.same(names, ['true']);
   }
-  t.equal(new Set(inboxes).size, 3, 'another inbox for every question');
+  t.equal(new Set(inboxes).size, 3, 'another inbox for every ask');
   for (const inbox of inboxes) t.match(inbox, /^_INBOX_U\.[0-9a-f]{32}$/);
 });
