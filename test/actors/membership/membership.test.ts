@@ -6,6 +6,7 @@ import { sleep } from '../../../lib/backoff.ts';
 import type { MemberId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { quietLog } from '../support.ts';
+import { createFractions } from '../support/random.ts';
 import { World } from '../../sim/world/time.ts';
 
 t.test('a renewal that was answered during a pause is worth nothing after it', async (t) => {
@@ -38,7 +39,7 @@ t.test('a renewal that was answered during a pause is worth nothing after it', a
         onLooked: () => {},
       }),
   );
-  await world.run(Math.random, async () => {
+  await world.run(createFractions(1), async () => {
     void world.spawn(process, () => membership.start());
     // The first renewal is under way when the process is stopped, and answered while it is.
     await world.until(() => false, 5);

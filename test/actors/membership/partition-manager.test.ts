@@ -1,7 +1,7 @@
 /** Which partitions a process goes on trying to load, in virtual time. */
-import { randomUUID } from 'node:crypto';
 import t from 'tap';
 import { PartitionManager } from '../../../actors/membership/partition-manager.ts';
+import { memberFor } from '../../../actors/membership/rendezvous.ts';
 import type { MemberStore } from '../../../actors/membership/member-store.ts';
 import { encodeValue } from '../../../actors/runtime/journal/codec.ts';
 import type { Store } from '../../../actors/runtime/store/store.ts';
@@ -11,6 +11,7 @@ import { limits } from '../../../schemas/limits.ts';
 import { quietLog } from '../support.ts';
 import { createMemorySink, createMemoryStore, MemoryBucket } from '../support/memory-store.ts';
 import { createPartition } from '../support/partition.ts';
+import { createFractions } from '../support/random.ts';
 import { World } from '../../sim/world/time.ts';
 
 /** Members in memory. Others are what the test writes. */
@@ -35,6 +36,7 @@ function startManager(world: World) {
   const members = createMembers();
   const loadsAtMs: number[] = [];
   const givenUp: string[] = [];
+  let incarnations = 0;
   const state = { isHanging: true, isDamaged: false };
   const memory = createMemoryStore(new MemoryBucket());
   const store: Store = {
@@ -55,7 +57,7 @@ function startManager(world: World) {
         members: members.store,
         clock: process.clock,
         log: quietLog,
-        newId: () => randomUUID() as MemberId,
+        newId: () => `member-${++incarnations}` as MemberId,
         createPartition: (number, more) =>
           createPartition({ number, store, events: createMemorySink([]), ...more }, process.clock),
         onTaken: () => {},
@@ -75,7 +77,7 @@ function startManager(world: World) {
 t.test('who loses its lease in load after load rests before the next, twice as long each time', async (t) => {
   const world = new World();
   const { process, manager, loadsAtMs, givenUp, state, revoke } = startManager(world);
-  await world.run(Math.random, async () => {
+  await world.run(createFractions(1), async () => {
     void world.spawn(process, () => manager.start());
     const loads = async (count: number): Promise<boolean> =>
       world.until(() => loadsAtMs.length === count, limits.loadRestMaxMs);
@@ -120,7 +122,7 @@ t.test('who can not load a partition gives it up after a few attempts, and tries
   const world = new World();
   const { process, manager, loadsAtMs, givenUp, state } = startManager(world);
   Object.assign(state, { isHanging: false, isDamaged: true });
-  await world.run(Math.random, async () => {
+  await world.run(createFractions(1), async () => {
     void world.spawn(process, () => manager.start());
     const givenUpTimes = async (times: number): Promise<boolean> =>
       world.until(() => givenUp.length === times, limits.loadRestMaxMs);
@@ -145,10 +147,10 @@ t.test('a partition that another refuses is not kept for it', async (t) => {
   const live = (id: MemberId, renewal: number): void => {
     members.set(id, encodeValue({ id, state: 'live', renewal, partitions: [], refused: [0] }));
   };
-  await world.run(Math.random, async () => {
-    // Whichever of them should have the partition: one of these comes before the partition manager.
+  await world.run(createFractions(1), async () => {
     const others = Array.from({ length: 16 }, (_, index) => `other-${index}` as MemberId);
     for (const id of others) live(id, 1);
+    t.not(memberFor(0, [manager.membership.id, ...others]), manager.membership.id, 'one of the others comes first');
     void world.spawn(process, () => manager.start());
     let renewal = 1;
     const isServing = (): boolean => [...manager.serving()].length === 1;
