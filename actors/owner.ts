@@ -23,7 +23,8 @@ import { serveAsks } from './endpoints/asks.ts';
 import { createHostCredentials, type HostCredentials } from './endpoints/credentials.ts';
 import { DirectoryExchange } from './endpoints/directory-exchange.ts';
 import { Fleet } from './endpoints/fleet.ts';
-import { serveHosts, type HostMessage } from './endpoints/hosts.ts';
+import { serveHosts } from './endpoints/hosts/serve.ts';
+import type { HostMessage } from './endpoints/hosts/server.ts';
 import { serveReads } from './endpoints/reads.ts';
 import { createJetStreamMemberStore } from './membership/jetstream-member-store.ts';
 import {
@@ -227,11 +228,11 @@ class OwnerProcess implements Owner {
     for await (const { type } of this.#options.nc.status()) {
       if (type === 'disconnect') {
         this.#isConnected = false;
-        this.fleet.deafen();
+        this.fleet.listening.deafen();
       }
       if (type !== 'reconnect') continue;
       this.#isConnected = true;
-      this.fleet.listen();
+      this.fleet.listening.listen();
       this.#directory.refresh();
     }
   }
@@ -255,7 +256,7 @@ class OwnerProcess implements Owner {
   #partitionFactory(): (number: number, managed: ManagedPartitionOptions) => Partition {
     const { nc, cluster, clock, log, newToken, observer } = this.#options;
     const { fleet } = this;
-    const domain = createDomain({ incarnation: incarnationOf(cluster), fleet, ledger: fleet });
+    const domain = createDomain({ incarnation: incarnationOf(cluster), fleet, ledger: fleet.placements });
     const events = createEventSink(nc, newToken);
     return (number, managed) =>
       new RuntimePartition({

@@ -41,7 +41,8 @@ export class Sweeper {
   sweep(): void {
     const { owned, fleet, isConnected, clock, log } = this.#options;
     const nowMs = clock.monotonicMs();
-    if (nowMs - this.#sweptMs > limits.sweepsMissed * limits.sweepIntervalMs) fleet.stood(nowMs - this.#sweptMs);
+    if (nowMs - this.#sweptMs > limits.sweepsMissed * limits.sweepIntervalMs)
+      fleet.listening.stood(nowMs - this.#sweptMs);
     this.#sweptMs = nowMs;
     if (!isConnected()) return;
     const regionIsSilent = fleet.regionSilence();

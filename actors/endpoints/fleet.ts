@@ -8,12 +8,13 @@ import type { Capacity, DirectoryEntry, HostFault } from '../../schemas/api/host
 import type { HostKey, Region } from '../../schemas/ids.ts';
 import type { DirectoryMessage } from '../../schemas/wire/directory.ts';
 import { engineAway, type Beat } from '../../schemas/wire/host.ts';
-import { defaultHostCeiling, limits } from '../../schemas/limits.ts';
+import { defaultHostCeiling } from '../../schemas/limits.ts';
 import { partitionOf, type Sender } from '../../schemas/wire/subjects.ts';
 import { capacityWithin, ceilingOf, isOverCeiling } from '../domain/host/ceiling.ts';
 import { isEnrolled } from '../domain/host/sender.ts';
-import type { PlacementLedger } from '../domain/state.ts';
 import type { FleetHost, FleetView, HostStanding } from '../domain/turn.ts';
+import { ListeningClock } from './listening-clock.ts';
+import { Placements } from './placements.ts';
 
 interface HeardBeat {
   readonly used: Capacity;
@@ -24,12 +25,6 @@ interface HeardBeat {
   /** When this session was heard first. */
   readonly sinceMs: number;
   readonly wallMs: number;
-}
-
-interface Placed {
-  cpuMillis: number;
-  memBytes: number;
-  containers: number;
 }
 
 /**
@@ -50,7 +45,10 @@ const clonedState: HostFault = {
     'enrol the other under a key of its own',
 };
 
-export class Fleet implements FleetView, PlacementLedger {
+export class Fleet implements FleetView {
+  /** By this clock the silence of hosts is counted. */
+  readonly listening: ListeningClock;
+  readonly placements = new Placements();
   readonly #clock: Clock;
   readonly #partitions: number;
   readonly #unknownMs: number;
@@ -69,21 +67,13 @@ export class Fleet implements FleetView, PlacementLedger {
   readonly #heardAtMs = new Map<HostKey, number>();
   readonly #knownSinceMs = new Map<HostKey, number>();
   readonly #unreadable = new Set<HostKey>();
-  /**
-   * The listening clock stands still while this process is deaf: what it could not hear says
-   * nothing of any host.
-   */
-  #deafMs = 0;
-  #deafSinceMs: number | undefined;
-  #connectedSinceMs: number;
-  readonly #placed = new Map<HostKey, Placed>();
 
   constructor(options: { clock: Clock; partitions: number; hostUnknownMs: number; ceiling?: Capacity }) {
     this.ceiling = options.ceiling ?? defaultHostCeiling;
     this.#clock = options.clock;
     this.#partitions = options.partitions;
     this.#unknownMs = options.hostUnknownMs;
-    this.#connectedSinceMs = options.clock.monotonicMs();
+    this.listening = new ListeningClock(options.clock);
   }
 
   // FleetView
@@ -91,9 +81,7 @@ export class Fleet implements FleetView, PlacementLedger {
   host(key: HostKey): FleetHost | undefined {
     const entry = this.#entries.get(key);
     if (entry === undefined) return undefined;
-    const placed = this.#placed.get(key);
     const heard = this.#beats.get(key);
-    const beat = heard?.used;
     return {
       key,
       region: entry.region,
@@ -103,12 +91,7 @@ export class Fleet implements FleetView, PlacementLedger {
       hasEngine: heard?.engine !== engineAway,
       isSound: this.#isSound(entry, heard),
       capacity: this.#capacities.get(key) ?? null,
-      // Other processes place there too: their part shows in the host's own count.
-      used: {
-        cpu_millis: Math.max(placed?.cpuMillis ?? 0, beat?.cpu_millis ?? 0),
-        mem_bytes: Math.max(placed?.memBytes ?? 0, beat?.mem_bytes ?? 0),
-        containers: Math.max(placed?.containers ?? 0, beat?.containers ?? 0),
-      },
+      used: this.placements.used(key, heard?.used),
     };
   }
 
@@ -196,7 +179,7 @@ export class Fleet implements FleetView, PlacementLedger {
   silentMs(key: HostKey): number {
     const since = this.#heardAtMs.get(key) ?? this.#knownSinceMs.get(key);
     // What is taken back when a connection is found to be lost may lie before the last heartbeat.
-    return since === undefined ? 0 : Math.max(0, this.#listenedMs() - since);
+    return since === undefined ? 0 : Math.max(0, this.listening.nowMs() - since);
   }
 
   /**
@@ -234,36 +217,9 @@ export class Fleet implements FleetView, PlacementLedger {
 
   // What is heard
 
-  #listenedMs(): number {
-    const nowMs = this.#clock.monotonicMs();
-    return nowMs - this.#deafMs - (this.#deafSinceMs === undefined ? 0 : nowMs - this.#deafSinceMs);
-  }
-
-  /** The connection is lost, and has been for as long as it takes to notice it. */
-  deafen(): void {
-    if (this.#deafSinceMs !== undefined) return;
-    this.#deafSinceMs = Math.max(this.#connectedSinceMs, this.#clock.monotonicMs() - limits.deafUnnoticedMs);
-  }
-
-  /**
-   * The connection is back. Silence goes on from where it was: a link that flaps hides no host for
-   * ever.
-   */
-  listen(): void {
-    if (this.#deafSinceMs === undefined) this.deafen();
-    this.#connectedSinceMs = this.#clock.monotonicMs();
-    this.#deafMs += this.#connectedSinceMs - (this.#deafSinceMs ?? this.#connectedSinceMs);
-    this.#deafSinceMs = undefined;
-  }
-
-  /** The process itself was stopped for so long. */
-  stood(ms: number): void {
-    if (this.#deafSinceMs === undefined) this.#deafMs += ms;
-  }
-
   /** Its agent has said hello: a sign of life, before the first heartbeat of its session. */
   greeted(key: HostKey): void {
-    if (this.#entries.has(key)) this.#heardAtMs.set(key, this.#listenedMs());
+    if (this.#entries.has(key)) this.#heardAtMs.set(key, this.listening.nowMs());
   }
 
   /**
@@ -294,7 +250,7 @@ export class Fleet implements FleetView, PlacementLedger {
       sinceMs: before?.session === beat.session ? before.sinceMs : nowMs,
       wallMs: this.#clock.nowMs(),
     });
-    this.#heardAtMs.set(key, this.#listenedMs());
+    this.#heardAtMs.set(key, this.listening.nowMs());
   }
 
   /**
@@ -319,28 +275,6 @@ export class Fleet implements FleetView, PlacementLedger {
     return true;
   }
 
-  // PlacementLedger
-
-  add(host: HostKey, cpuMillis: number, memBytes: number): void {
-    const placed = this.#placed.get(host);
-    if (placed === undefined) {
-      this.#placed.set(host, { cpuMillis, memBytes, containers: 1 });
-      return;
-    }
-    placed.cpuMillis += cpuMillis;
-    placed.memBytes += memBytes;
-    placed.containers++;
-  }
-
-  subtract(host: HostKey, cpuMillis: number, memBytes: number, containers = 1): void {
-    const placed = this.#placed.get(host);
-    if (placed === undefined) return;
-    placed.cpuMillis -= cpuMillis;
-    placed.memBytes -= memBytes;
-    placed.containers -= containers;
-    if (placed.containers === 0) this.#placed.delete(host);
-  }
-
   #put(entry: DirectoryEntry): void {
     const before = this.#entries.get(entry.key);
     this.#unreadable.delete(entry.key);
@@ -350,9 +284,9 @@ export class Fleet implements FleetView, PlacementLedger {
     } else {
       this.#capacities.set(entry.key, capacityWithin(entry.capacity, ceilingOf(entry, this.ceiling)));
     }
-    if (!this.#knownSinceMs.has(entry.key)) this.#knownSinceMs.set(entry.key, this.#listenedMs());
+    if (!this.#knownSinceMs.has(entry.key)) this.#knownSinceMs.set(entry.key, this.listening.nowMs());
     if (entry.silentMs !== undefined && !this.#heardAtMs.has(entry.key)) {
-      this.#heardAtMs.set(entry.key, this.#listenedMs() - entry.silentMs);
+      this.#heardAtMs.set(entry.key, this.listening.nowMs() - entry.silentMs);
     }
     if (before?.region === entry.region) return;
     if (before !== undefined) this.#leaveRegion(before.region, new Set([before.key]));

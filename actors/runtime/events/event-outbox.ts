@@ -14,13 +14,13 @@
 import { backoffMs, sleep } from '../../../lib/backoff.ts';
 import type { Clock } from '../../../lib/clock.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
-import { compareEvents, type Event } from '../../../schemas/api/event.ts';
+import type { Event } from '../../../schemas/api/event.ts';
 import type { TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
-import type { RecentEvents } from '../../../schemas/wire/answers.ts';
+import type { RecentEvents as RecentPage } from '../../../schemas/wire/answers.ts';
 import type { RecentAsk } from '../../../schemas/wire/asks.ts';
-import { tenantOfEventSubject } from '../../../schemas/wire/subjects.ts';
-import { encodeValue, eventBytes, type OutgoingEvent } from '../journal/codec.ts';
+import { encodeValue, type OutgoingEvent } from '../journal/codec.ts';
+import { RecentEvents, bytesOf, settlingOf, tenantOf } from './recent-events.ts';
 import type { EventSink, StoreWrite, StoredEvent } from '../store/store.ts';
 
 /** The events of one journal entry. */
@@ -51,8 +51,6 @@ export interface EventOutboxOptions {
   readonly parked: readonly ParkedEvents[];
   readonly onFailure: (error: unknown) => void;
 }
-
-const tenantOf = ({ subject }: OutgoingEvent): TenantId => tenantOfEventSubject(subject);
 
 /**
  * Messages in the order of the entries. Events of a container share a message until another
@@ -88,34 +86,14 @@ function takeEntries(entries: readonly EntryEvents[], upTo: number): readonly En
   return entries.slice(0, end < 0 ? undefined : end);
 }
 
-const bytesOf = (events: readonly OutgoingEvent[]): number => events.reduce((sum, event) => sum + eventBytes(event), 0);
-
 const bytesOfEntries = (entries: readonly EntryEvents[]): number =>
   entries.reduce((sum, { events }) => sum + bytesOf(events), 0);
-
-/** The newest of what was published: so many as are still shown (`eventsSettlingBytes`). */
-function settlingOf(published: readonly EntryEvents[]): readonly EntryEvents[] {
-  let bytes = 0;
-  const last = published.findLastIndex(({ events }) => (bytes += bytesOf(events)) > limits.eventsSettlingBytes);
-  return published.slice(last + 1);
-}
-
-/** A publication that readers may not see yet. */
-interface Published {
-  readonly atMs: number;
-  readonly bytes: number;
-  /** How many of the oldest events of each tenant it holds. */
-  readonly counts: ReadonlyMap<TenantId, number>;
-}
 
 export class EventOutbox {
   readonly #options: EventOutboxOptions;
   /** Not published, oldest first; entries without events are left out. */
   #unpublished: EntryEvents[];
-  /** By tenant, what a reader of the stream may not see yet; oldest first. */
-  readonly #recent = new Map<TenantId, OutgoingEvent[]>();
-  #published: Published[] = [];
-  #publishedBytes = 0;
+  readonly #recent: RecentEvents;
   #last: number;
   #parked: ParkedEvents[];
   /** Events of entries up to this one are published or parked. */
@@ -142,13 +120,13 @@ export class EventOutbox {
     const later = options.checkpointed.filter(({ number }) => number >= first);
     const unpublished = new Map([...parked, ...later, ...options.pending].map((entry) => [entry.number, entry]));
     const outbox = new EventOutbox(options, [...unpublished.values()]);
-    for (const entry of settlingOf(published)) {
-      outbox.#show(entry.events);
-      outbox.#count([entry]);
+    for (const { events } of settlingOf(published)) {
+      outbox.#recent.show(events);
+      outbox.#recent.published(events);
       yield;
     }
     for (const { events } of outbox.#unpublished) {
-      outbox.#show(events);
+      outbox.#recent.show(events);
       yield;
     }
     // What was parked waits for no checkpoint.
@@ -159,6 +137,7 @@ export class EventOutbox {
 
   private constructor(options: EventOutboxOptions, unpublished: readonly EntryEvents[]) {
     this.#options = options;
+    this.#recent = new RecentEvents(options.clock);
     this.#last = options.last;
     const numberOf = ({ entries }: ParkedEvents): number => entries[0]?.number ?? 0;
     this.#parked = options.parked.toSorted((one, other) => numberOf(one) - numberOf(other));
@@ -230,7 +209,7 @@ export class EventOutbox {
     this.#last = number;
     if (events.length === 0) return;
     this.#unpublished.push({ number, events });
-    this.#show(events);
+    this.#recent.show(events);
   }
 
   /**
@@ -254,23 +233,8 @@ export class EventOutbox {
   }
 
   /** What a tenant's reader may not find in the stream yet. */
-  recent({ tenant, container, from, limit }: Omit<RecentAsk, 'type'>): RecentEvents {
-    this.#forget();
-    const all = this.#recent.get(tenant) ?? [];
-    const matching = all
-      .map(({ event }) => event)
-      .filter((event) => container === null || event.container_id === container);
-    const side =
-      'after' in from
-        ? matching.filter(({ id }) => compareEvents(id, from.after) > 0)
-        : matching.filter(({ id }) => from.before === null || compareEvents(id, from.before) < 0).reverse();
-    let bytes = 0;
-    const end = side.findIndex((event, index) => {
-      bytes += Buffer.byteLength(JSON.stringify(event));
-      return index === limit || (index > 0 && bytes > limits.recentEventsBytes);
-    });
-    const page = end < 0 ? side : side.slice(0, end);
-    return { events: 'after' in from ? page : page.reverse(), more: end >= 0, last: this.#last };
+  recent(ask: Omit<RecentAsk, 'type'>): RecentPage {
+    return { ...this.#recent.page(ask), last: this.#last };
   }
 
   /** Nothing is published after the attempt under way. */
@@ -308,7 +272,7 @@ export class EventOutbox {
       attempt = -1;
       this.#unpublished = this.#unpublished.slice(batch.length);
       this.#isFailing = false;
-      this.#count(batch);
+      this.#recent.published(batch.flatMap(({ events }) => events));
       this.#progress();
       if (this.hasFreed) this.#whenFreed();
     }
@@ -318,43 +282,5 @@ export class EventOutbox {
     const waiting = this.#onProgress;
     this.#onProgress = [];
     for (const look of waiting) look();
-  }
-
-  #show(events: readonly OutgoingEvent[]): void {
-    for (const event of events) {
-      const shown = this.#recent.get(tenantOf(event));
-      if (shown === undefined) this.#recent.set(tenantOf(event), [event]);
-      else shown.push(event);
-    }
-  }
-
-  /**
-   * These are the oldest that are shown and not counted yet: they go once every replica has them.
-   */
-  #count(entries: readonly EntryEvents[]): void {
-    const counts = new Map<TenantId, number>();
-    const events = entries.flatMap((entry) => entry.events);
-    if (events.length === 0) return;
-    for (const event of events) counts.set(tenantOf(event), (counts.get(tenantOf(event)) ?? 0) + 1);
-    const bytes = bytesOf(events);
-    this.#published.push({ atMs: this.#options.clock.monotonicMs(), bytes, counts });
-    this.#publishedBytes += bytes;
-    this.#forget();
-  }
-
-  #forget(): void {
-    const untilMs = this.#options.clock.monotonicMs() - limits.eventsSettledMs;
-    for (;;) {
-      const [oldest] = this.#published;
-      if (oldest === undefined) return;
-      if (oldest.atMs > untilMs && this.#publishedBytes <= limits.eventsSettlingBytes) return;
-      this.#published.shift();
-      this.#publishedBytes -= oldest.bytes;
-      for (const [tenant, count] of oldest.counts) {
-        const shown = this.#recent.get(tenant);
-        shown?.splice(0, count);
-        if (shown?.length === 0) this.#recent.delete(tenant);
-      }
-    }
   }
 }

@@ -102,7 +102,7 @@ function createWorld() {
   let nowMs = 1_000_000;
   const clock: Clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
   const fleet = new Fleet({ clock, partitions: 1, hostUnknownMs: 10 ** 12 });
-  const state = new PartitionState(fleet);
+  const state = new PartitionState(fleet.placements);
   const entries = new Map<HostKey, HostRecord>(
     hosts.map((key) => [key, hostRecord(key, { region: regionOf(key), capacity: small })]),
   );

@@ -159,26 +159,26 @@ t.test('silence is counted while this process can hear, and goes on over lost co
   fleet.learn(message({ entries: entries(h1) }));
   beat(h1);
   pass(1000 * unknownMs);
-  fleet.listen();
-  fleet.stood(1000 * unknownMs - limits.deafUnnoticedMs);
+  fleet.listening.listen();
+  fleet.listening.stood(1000 * unknownMs - limits.deafUnnoticedMs);
   t.equal(fleet.silentMs(h1), 0, 'neither a process that stood nor a connection that was lost makes a host silent');
 
   for (let flaps = 1; flaps <= 12; flaps++) {
     pass(2 * limits.deafUnnoticedMs);
-    fleet.deafen();
+    fleet.listening.deafen();
     pass(100 * unknownMs);
     t.ok(fleet.silentMs(h1) <= flaps * limits.deafUnnoticedMs, 'deaf, nothing is counted');
-    fleet.listen();
+    fleet.listening.listen();
     t.equal(fleet.silentMs(h1), flaps * limits.deafUnnoticedMs, 'what was heard before counts on');
   }
   t.equal(fleet.standing(h1), 'silent', 'a link that flaps hides no host');
-  fleet.deafen();
+  fleet.listening.deafen();
   pass(unknownMs);
-  fleet.listen();
+  fleet.listening.listen();
   t.equal(fleet.standing(h1), 'silent', 'and forgets none');
   beat(h1);
   t.equal(fleet.standing(h1), 'up');
-  fleet.deafen();
+  fleet.listening.deafen();
   t.equal(fleet.silentMs(h1), 0, 'never below nothing');
   t.end();
 });
@@ -259,12 +259,12 @@ t.test('a sweep over many silent hosts looks at each a few times', (t) => {
 t.test('use is what we placed or what the host says, whichever is more', (t) => {
   const { fleet } = fleetAt();
   fleet.learn(message({ entries: entries(h1) }));
-  fleet.add(h1, 100, 10);
-  fleet.add(h1, 100, 10);
+  fleet.placements.add(h1, 100, 10);
+  fleet.placements.add(h1, 100, 10);
   fleet.hear(h1, { v: 1, session: 1, used: { ...none, cpu_millis: 150, mem_bytes: 50 }, engine: '', orphans_held: 0 });
   t.match(fleet.host(h1), { capacity: roomy, used: { cpu_millis: 200, mem_bytes: 50, containers: 2 } });
-  fleet.subtract(h1, 100, 10);
-  fleet.subtract(h1, 100, 10);
+  fleet.placements.subtract(h1, 100, 10);
+  fleet.placements.subtract(h1, 100, 10);
   t.match(fleet.host(h1), { used: { cpu_millis: 150, mem_bytes: 50, containers: 0 } });
   t.end();
 });

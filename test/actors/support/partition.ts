@@ -43,7 +43,7 @@ export function createPartition(
   const known = new Fleet({ clock, partitions: 1, hostUnknownMs: 60_000 });
   return new RuntimePartition({
     number: 0,
-    domain: createDomain({ incarnation, fleet: fleet ?? known, ledger: ledger ?? known }),
+    domain: createDomain({ incarnation, fleet: fleet ?? known, ledger: ledger ?? known.placements }),
     lease: endless,
     mayTake: async () => Promise.resolve(true),
     clock,

@@ -8,7 +8,7 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import t, { type Test } from 'tap';
 import { serveAsks } from '../../../actors/endpoints/asks.ts';
 import { Fleet } from '../../../actors/endpoints/fleet.ts';
-import { serveHosts } from '../../../actors/endpoints/hosts.ts';
+import { serveHosts } from '../../../actors/endpoints/hosts/serve.ts';
 import { encodeValue } from '../../../actors/runtime/journal/codec.ts';
 import type { Partition } from '../../../actors/partition.ts';
 import type { StoreWrite, StoredValue, WriteOutcome } from '../../../actors/runtime/store/store.ts';

@@ -42,7 +42,7 @@ function partitionOn(ground: Ground, store: Store) {
   const observer = createObserver(registry);
   const partition = new RuntimePartition({
     number: partitionNumber,
-    domain: createDomain({ incarnation: 0, fleet, ledger: fleet }),
+    domain: createDomain({ incarnation: 0, fleet, ledger: fleet.placements }),
     lease: endless,
     mayTake: async () => Promise.resolve(true),
     store,

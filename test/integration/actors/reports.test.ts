@@ -5,7 +5,7 @@
 import t, { type Test } from 'tap';
 import { Fleet } from '../../../actors/endpoints/fleet.ts';
 import { serveAsks } from '../../../actors/endpoints/asks.ts';
-import { serveHosts } from '../../../actors/endpoints/hosts.ts';
+import { serveHosts } from '../../../actors/endpoints/hosts/serve.ts';
 import { serveReads } from '../../../actors/endpoints/reads.ts';
 import { noChanges } from '../../../actors/domain/turn.ts';
 import { startNats } from '../../../dev/servers/nats.ts';

@@ -4,7 +4,7 @@
 import t, { type Test } from 'tap';
 import { HostDirectory } from '../../../actors/endpoints/directory.ts';
 import { Fleet } from '../../../actors/endpoints/fleet.ts';
-import { serveHosts } from '../../../actors/endpoints/hosts.ts';
+import { serveHosts } from '../../../actors/endpoints/hosts/serve.ts';
 import { encodeValue } from '../../../actors/runtime/journal/codec.ts';
 import { startNats } from '../../../dev/servers/nats.ts';
 import { systemClock } from '../../../lib/clock.ts';

@@ -5,7 +5,7 @@ export const runtimeMutants: readonly Mutant[] = [
   {
     name: 'a damaged host cut off',
     guard: 'A host whose record is damaged keeps what it runs (ADR 22)',
-    file: 'actors/endpoints/hosts.ts',
+    file: 'actors/endpoints/hosts/sync.ts',
     changes: [
       { in: 'lookFor', replace: 'held === undefined ? undefined : keepsWhatItRuns(common, held)', by: 'undefined' },
     ],
@@ -149,13 +149,13 @@ export const runtimeMutants: readonly Mutant[] = [
     name: 'events that are not published are not told',
     guard: 'A tenant reads its own events: what is committed is told by the owner until the stream has it (ADR 12)',
     file: 'actors/runtime/events/event-outbox.ts',
-    changes: [{ in: 'EventOutbox.offer', omit: 'this.#show(events)' }],
+    changes: [{ in: 'EventOutbox.offer', omit: 'this.#recent.show(events)' }],
     killedBy: 'test/integration/gateway/own-events.test.ts',
   },
   {
     name: 'fenced host believed',
     guard: 'What a fenced host reports changes nothing (A7)',
-    file: 'actors/endpoints/hosts.ts',
+    file: 'actors/endpoints/hosts/report.ts',
     changes: [{ in: 'refusalOf', omit: "if (fleet.standing(host) === 'fenced') return 'unavailable'" }],
     killedBy: 'test/integration/actors/owner.test.ts',
   },
@@ -237,14 +237,14 @@ export const runtimeMutants: readonly Mutant[] = [
   {
     name: 'session that is over believed',
     guard: 'A report of an older session is refused, also by an owner that heard none of the newer (ADR 15)',
-    file: 'actors/endpoints/hosts.ts',
+    file: 'actors/endpoints/hosts/report.ts',
     changes: [{ in: 'refusalOf', never: 'session < (fleet.session(host) ?? 0)' }],
     killedBy: 'test/integration/actors/reports.test.ts',
   },
   {
     name: 'key renewed that is no longer enrolled',
     guard: 'Credentials go to the key that is enrolled when the hello is committed (A7)',
-    file: 'actors/endpoints/hosts.ts',
+    file: 'actors/endpoints/hosts/hello.ts',
     changes: [{ in: 'answerHello', omit: 'isDue(state)' }],
     killedBy: 'test/integration/actors/reports.test.ts',
   },
@@ -331,7 +331,7 @@ export const runtimeMutants: readonly Mutant[] = [
   {
     name: 'report acknowledged early',
     guard: 'A report is acknowledged when all of it is committed (A3)',
-    file: 'actors/endpoints/hosts.ts',
+    file: 'actors/endpoints/hosts/report.ts',
     changes: [{ in: 'takingIn.onCommitted', replace: '--turnsLeft === 0', by: '--turnsLeft >= 0' }],
     killedBy: 'test/integration/actors/blocks.test.ts',
   },

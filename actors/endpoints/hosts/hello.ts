@@ -1,0 +1,101 @@
+/** A hello: an agent asks for a session, or for its credentials again. */
+import type { HostKey } from '../../../schemas/ids.ts';
+import type { Hello, HelloAnswer } from '../../../schemas/wire/host.ts';
+import { partitionOf, type Sender } from '../../../schemas/wire/subjects.ts';
+import { hello } from '../../domain/host/decide.ts';
+import { isEnrolled } from '../../domain/host/sender.ts';
+import type { PartitionView } from '../../domain/state.ts';
+import type { Partition } from '../../partition.ts';
+import type { Fleet } from '../fleet.ts';
+import { countRefused, ownedPartition, type HostServerOptions } from './server.ts';
+
+/** Answered by the owner of the host's partition alone; the others are silent. */
+export async function answerHello(
+  options: HostServerOptions,
+  sender: Sender,
+  value: Hello,
+  respond: (answer: HelloAnswer) => void,
+): Promise<void> {
+  const { fleet } = options;
+  const { host } = sender;
+  const partition = ownedPartition(options, partitionOf(host, options.cluster.partitions));
+  if (partition === undefined) return;
+  if (value.wants_bound === true && sender.user === undefined) {
+    respond(await boundCredentials(options, partition, host, value));
+    return;
+  }
+  const refusal = refusalOfHello(partition.view, fleet, sender, value);
+  if (refusal !== undefined) {
+    if (refusal === 'unknown_host' || !isEnrolled(partition.view.host(host), sender))
+      countRefused(options, 'hello', sender);
+    respond({ ok: false, error: refusal });
+    return;
+  }
+  const { renew_key: key } = value;
+  const isDue = (state: PartitionView): boolean => state.host(host)?.publicKey === key;
+  const jwt =
+    key !== undefined && isDue(partition.view)
+      ? await options.signJwt(host, key, sender.user === undefined)
+      : undefined;
+  let answer: HelloAnswer = { ok: false, error: 'unknown_host' };
+  const isTaken = partition.change(
+    'hello',
+    (state, context) => {
+      // It may have been enrolled again while the key was signed.
+      const refused = refusalOfHello(state, fleet, sender, value);
+      const greeted = refused === undefined ? hello(state, sender, value, context) : undefined;
+      if (greeted === undefined) {
+        answer = { ok: false, error: refused ?? 'unknown_host' };
+        return [];
+      }
+      const { session, orphanWord } = greeted.record;
+      const { id: cluster, partitions } = options.cluster;
+      const renewed = jwt !== undefined && isDue(state) ? { jwt } : {};
+      answer = { ok: true, cluster, partitions, session, orphan_word: orphanWord, ...renewed };
+      return [greeted.changes];
+    },
+    () => {
+      if (answer.ok) fleet.greeted(host);
+      respond(answer);
+    },
+  );
+  if (!isTaken) respond({ ok: false, error: 'unavailable' });
+}
+
+/** Why a hello gets no session; undefined: it does. */
+function refusalOfHello(
+  state: PartitionView,
+  fleet: Fleet,
+  sender: Sender,
+  { session: held }: Hello,
+): 'unknown_host' | 'fenced' | 'superseded' | undefined {
+  const record = state.host(sender.host);
+  if (record === undefined || record.publicKey === null) return 'unknown_host';
+  if (record.fencedAtMs !== undefined) return 'fenced';
+  if (!isEnrolled(record, sender)) {
+    // Where the agent that is enrolled is heard, this one must stop its containers. Else it is left
+    // alone: after a restore its own enrolment may be what was forgotten.
+    return fleet.isSuperseded(sender.host, -1, record.session) ? 'superseded' : 'unknown_host';
+  }
+  return held !== undefined && fleet.isSuperseded(sender.host, held, record.session) ? 'superseded' : undefined;
+}
+
+/**
+ * Credentials in place of those from before 0.1.0. Every asker gets them, for only the holder of
+ * the enrolled key can use them. Nothing is changed: an agent that crashes before they are on its
+ * disk asks again.
+ */
+async function boundCredentials(
+  options: HostServerOptions,
+  partition: Partition,
+  host: HostKey,
+  { renew_key: key }: Hello,
+): Promise<HelloAnswer> {
+  const record = partition.view.host(host);
+  if (record === undefined || key === undefined || record.publicKey !== key)
+    return { ok: false, error: 'unknown_host' };
+  if (record.fencedAtMs !== undefined) return { ok: false, error: 'fenced' };
+  const { session, orphanWord } = record;
+  const { id: cluster, partitions } = options.cluster;
+  return { ok: true, cluster, partitions, session, orphan_word: orphanWord, jwt: await options.signJwt(host, key) };
+}

@@ -1,0 +1,95 @@
+/** A report: a host says what its containers do. */
+import type { HostKey } from '../../../schemas/ids.ts';
+import { limits } from '../../../schemas/limits.ts';
+import type { Report, ReportAnswer } from '../../../schemas/wire/host.ts';
+import { partitionOf, type Sender } from '../../../schemas/wire/subjects.ts';
+import { observe } from '../../domain/container/observe.ts';
+import { isEnrolled } from '../../domain/host/sender.ts';
+import type { PartitionView } from '../../domain/state.ts';
+import type { Changes, TurnContext } from '../../domain/turn.ts';
+import type { Partition } from '../../partition.ts';
+import { countRefused, ownedPartition, type HostServerOptions } from './server.ts';
+
+/** Why nothing of a report is taken in; undefined: it may be. */
+function refusalOf(
+  options: HostServerOptions,
+  partition: Partition,
+  sender: Sender,
+  { session }: Report,
+): ReportRefusal | undefined {
+  const { fleet, cluster } = options;
+  const { host } = sender;
+  // What a host says that was thrown out changes nothing (invariant A7).
+  if (fleet.standing(host) === 'fenced') return 'unavailable';
+  // An owner that has just come does not know which sessions it heard last: the host's own session
+  // says which is over.
+  if (!fleet.isSynced(host)) return 'unavailable';
+  const isHome = partition.number === partitionOf(host, cluster.partitions);
+  if (!(isHome ? isEnrolled(partition.view.host(host), sender) : fleet.isEnrolled(sender))) {
+    countRefused(options, 'report', sender);
+    // The owner of the host's partition knows, and sends its agent to say hello; others may not
+    // have heard yet.
+    return isHome ? 'stale_session' : 'unavailable';
+  }
+  return session < (fleet.session(host) ?? 0) ? 'stale_session' : undefined;
+}
+type ReportRefusal = Extract<ReportAnswer, { ok: false }>['error'];
+
+export function takeReport(
+  options: HostServerOptions,
+  sender: Sender,
+  report: Report,
+  respond: (answer: ReportAnswer) => void,
+): void {
+  const { slices, log } = options;
+  const partition = ownedPartition(options, report.partition);
+  if (partition === undefined) return;
+  const onFault = (error: unknown): void => log.error('report_failed', { host: sender.host, error });
+  const isBegun = slices.begin('report', takingIn(options, partition, { sender, report, respond }), onFault);
+  if (!isBegun) respond({ ok: false, error: 'unavailable' });
+}
+
+/** A few containers in a turn; acknowledged when all of them are committed. */
+function* takingIn(
+  options: HostServerOptions,
+  partition: Partition,
+  {
+    sender,
+    report,
+    respond,
+  }: { readonly sender: Sender; readonly report: Report; readonly respond: (answer: ReportAnswer) => void },
+): Generator<void, void, void> {
+  const { items } = report;
+  // One without containers is a turn, too.
+  let turnsLeft = Math.max(1, Math.ceil(items.length / limits.reportItemsPerTurn));
+  const onCommitted = (): void => {
+    if (--turnsLeft === 0) respond({ ok: true });
+  };
+  for (let from = 0; from === 0 || from < items.length; from += limits.reportItemsPerTurn) {
+    const taken = items.slice(from, from + limits.reportItemsPerTurn);
+    const refusal = refusalOf(options, partition, sender, report);
+    const isTaken =
+      refusal === undefined &&
+      partition.change('report', observing(options, sender.host, report.session, taken), onCommitted);
+    if (!isTaken) {
+      respond({ ok: false, error: refusal ?? 'unavailable' });
+      return;
+    }
+    yield;
+  }
+}
+
+const observing = ({ log }: HostServerOptions, host: HostKey, session: number, items: Report['items']) =>
+  function* (state: PartitionView, context: TurnContext): Generator<Changes, void, void> {
+    for (const item of items) {
+      let changes: Changes;
+      try {
+        changes = observe(state, host, session, item, context);
+      } catch (error) {
+        // A bug of ours with this item; the others are none the worse for it.
+        log.error('turn_failed', { kind: 'report', host, container: item.id, error });
+        continue;
+      }
+      yield changes;
+    }
+  };

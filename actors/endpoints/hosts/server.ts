@@ -1,0 +1,43 @@
+/** What the handlers of hosts' messages share. */
+import type { NatsConnection } from '@nats-io/transport-node';
+import type { Log } from '../../../lib/log.ts';
+import type { Slices } from '../../../lib/slices.ts';
+import type { SparingLog } from '../../../lib/sparing.ts';
+import type { HostKey } from '../../../schemas/ids.ts';
+import type { Cluster } from '../../../schemas/records/cluster.ts';
+import type { Sender } from '../../../schemas/wire/subjects.ts';
+import type { Partition } from '../../partition.ts';
+import type { Fleet } from '../fleet.ts';
+
+export interface HostServerOptions {
+  readonly nc: NatsConnection;
+  readonly cluster: Cluster;
+  /**
+   * Signs NATS credentials for an enrolled host's key; `isUnbound`: for an agent from
+   * before 0.1.0.
+   */
+  readonly signJwt: (host: HostKey, publicKey: string, isUnbound?: boolean) => Promise<string>;
+  /** Those that this process owns and serves. */
+  readonly owned: () => Iterable<Partition>;
+  readonly fleet: Fleet;
+  readonly slices: Slices;
+  /** Of a sender whose key is not the one that is enrolled, or of a host that is not there. */
+  readonly onRefused: (kind: HostMessage, sender: Sender) => void;
+  readonly log: Log;
+  /** For what hosts can cause at will. */
+  readonly refusals: SparingLog;
+}
+
+export type HostMessage = 'hello' | 'sync' | 'report' | 'beat';
+
+/**
+ * Not before it is known which key is enrolled: a process that has just started knows no host's.
+ */
+export function countRefused({ fleet, onRefused }: HostServerOptions, kind: HostMessage, sender: Sender): void {
+  if (fleet.isSynced(sender.host) && !fleet.isUnreadable(sender.host)) onRefused(kind, sender);
+}
+
+export const ownedPartition = ({ owned }: HostServerOptions, number: number): Partition | undefined => {
+  for (const partition of owned()) if (partition.number === number) return partition;
+  return undefined;
+};

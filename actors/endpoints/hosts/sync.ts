@@ -1,0 +1,137 @@
+/** A sync: a host asks what it should run, and whether its strangers were given away. */
+import { inParts, partText } from '../../../lib/rpc/parts.ts';
+import type { ContainerRecord } from '../../../schemas/api/container.ts';
+import type { ContainerId } from '../../../schemas/ids.ts';
+import { announcedEpoch, incarnationOf } from '../../../schemas/records/cluster.ts';
+import type { Stranger, SyncAnswer, SyncAsk } from '../../../schemas/wire/host.ts';
+import { partitionOf, type Sender } from '../../../schemas/wire/subjects.ts';
+import { spoken } from '../../../schemas/wire/version.ts';
+import { desiredOf } from '../../domain/desired.ts';
+import { hostDirtyKey } from '../../domain/domain.ts';
+import { isEnrolled } from '../../domain/host/sender.ts';
+import { goneFrom, keysOf } from '../../domain/host/strangers.ts';
+import type { PartitionView } from '../../domain/state.ts';
+import type { Partition } from '../../partition.ts';
+import { countRefused, type HostServerOptions } from './server.ts';
+
+/**
+ * Every owner answers for what it owns; the answer leaves when what it says is committed (invariant
+ * A3).
+ */
+export function answerSync(
+  options: HostServerOptions,
+  sender: Sender,
+  ask: SyncAsk,
+  send: (text: string) => void,
+): void {
+  const { cluster, slices, log } = options;
+  const { host } = sender;
+  const wanted = ask.partitions === undefined ? undefined : new Set(ask.partitions);
+  for (const partition of options.owned()) {
+    if (wanted !== undefined && !wanted.has(partition.number)) continue;
+    const strangers = (ask.strangers ?? []).filter(
+      ({ tenant }) => partitionOf(tenant, cluster.partitions) === partition.number,
+    );
+    partition.project(
+      [hostDirtyKey(host), ...keysOf(strangers)],
+      (state) => lookFor(options, partition, state, { sender, ask, strangers }),
+      (synced) => {
+        if (synced === undefined) {
+          countRefused(options, 'sync', sender);
+          return;
+        }
+        // Where too much waits already, the host hears nothing of this partition and asks again.
+        slices.begin('sync', syncAnswers(synced, send), (error) => log.error('sync_failed', { host, error }));
+      },
+    );
+  }
+}
+
+/**
+ * What a partition answers to a sync: the answer without its lists, and what the lists are made
+ * of.
+ */
+interface Synced {
+  readonly head: Omit<SyncAnswer, 'part' | 'parts' | 'containers' | 'hold' | 'gone'>;
+  readonly gone: NonNullable<SyncAnswer['gone']>;
+  readonly placed: readonly ContainerRecord[];
+  readonly hold: readonly ContainerId[];
+}
+
+type Common = Omit<Synced['head'], 'same' | 'fenced' | 'orphan_word' | 'draining'>;
+
+/** Undefined: the sender gets no answer. */
+function lookFor(
+  { cluster, fleet }: HostServerOptions,
+  partition: Partition,
+  state: PartitionView,
+  {
+    sender,
+    ask,
+    strangers,
+  }: { readonly sender: Sender; readonly ask: SyncAsk; readonly strangers: readonly Stranger[] },
+): Synced | undefined {
+  const { number } = partition;
+  const { host } = sender;
+  const incarnation = incarnationOf(cluster);
+  const version = { epoch: announcedEpoch(cluster, number, partition.epoch), revision: state.revisionOf(host) };
+  const common: Common = {
+    v: 1,
+    ...spoken,
+    cluster: cluster.id,
+    partitions: cluster.partitions,
+    partition: number,
+    incarnation,
+    ...version,
+  };
+  const isHome = number === partitionOf(host, cluster.partitions);
+  const home = isHome ? state.host(host) : undefined;
+  const held = ask.held[String(number)];
+  if (isHome ? [...state.damagedHosts()].includes(host) : fleet.isUnreadable(host)) {
+    return held === undefined ? undefined : keepsWhatItRuns(common, held);
+  }
+  if ((isHome && home === undefined && wasRemoved(state, sender)) || fleet.standing(host) === 'fenced') {
+    // It is thrown out; what it should run is none of its business any more.
+    const head = { ...common, same: true, fenced: true as const, orphan_word: null, draining: null };
+    return { head, gone: [], placed: [], hold: [] };
+  }
+  if (!(home === undefined ? fleet.isEnrolled(sender) : isEnrolled(home, sender))) return undefined;
+  const same = held !== undefined && held[0] === version.epoch && held[1] === version.revision;
+  return {
+    head: { ...common, same, orphan_word: home?.orphanWord ?? null, draining: home?.draining ?? null },
+    gone: goneFrom(state, host, strangers, incarnation).map(({ id, placement }) => ({ id, placement })),
+    placed: same ? [] : [...state.placedOn(host).values()],
+    // Of this version as the containers are.
+    hold: same ? [] : [...state.damagedContainers()],
+  };
+}
+
+/**
+ * For a host whose record is damaged. Which key is enrolled for it is not known, so it is told
+ * nothing that it did not say itself: that is enough for an agent with STOP_ON_DISCONNECT_MS to
+ * keep its containers. They are placed nowhere else meanwhile, for the host is not taken for lost.
+ */
+function keepsWhatItRuns(common: Common, [epoch, revision]: readonly [number, number]): Synced {
+  const head = { ...common, epoch, revision, same: true, orphan_word: null, draining: null };
+  return { head, gone: [], placed: [], hold: [] };
+}
+
+/**
+ * Whether an operator removed this host, which leaves its key among the revoked ones. A host
+ * without a record may also be one that a restore has forgotten: it hears nothing and keeps what it
+ * runs (invariant A4).
+ */
+const wasRemoved = (state: PartitionView, { host, user }: Sender): boolean =>
+  user === undefined
+    ? [...state.revokedKeys().values()].some((revoked) => revoked.host === host)
+    : state.revokedKeys().has(user);
+
+/** In parts that fit a message; a container is a step. */
+function* syncAnswers({ head, gone, placed, hold }: Synced, send: (text: string) => void): Generator<void, void, void> {
+  const parts = yield* inParts({ containers: desiredOf(placed), hold });
+  for (const [part, lists] of parts.entries()) {
+    const verdict = part === 0 && gone.length > 0 ? { gone } : {};
+    send(partText({ ...head, ...verdict, part, parts: parts.length }, lists));
+    yield;
+  }
+}

@@ -1,0 +1,42 @@
+/**
+ * Time in which this process could hear hosts. It stands still while the process is cut off or
+ * stopped: what it could not hear says nothing about any host.
+ */
+import type { Clock } from '../../lib/clock.ts';
+import { limits } from '../../schemas/limits.ts';
+
+export class ListeningClock {
+  readonly #clock: Clock;
+  #deafMs = 0;
+  #deafSinceMs: number | undefined;
+  #connectedSinceMs: number;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#connectedSinceMs = clock.monotonicMs();
+  }
+
+  nowMs(): number {
+    const nowMs = this.#clock.monotonicMs();
+    return nowMs - this.#deafMs - (this.#deafSinceMs === undefined ? 0 : nowMs - this.#deafSinceMs);
+  }
+
+  /** The connection is lost, and has been for as long as it takes to notice it. */
+  deafen(): void {
+    if (this.#deafSinceMs !== undefined) return;
+    this.#deafSinceMs = Math.max(this.#connectedSinceMs, this.#clock.monotonicMs() - limits.deafUnnoticedMs);
+  }
+
+  /** The connection is back. Silence continues from where it was: a flapping link hides no host. */
+  listen(): void {
+    if (this.#deafSinceMs === undefined) this.deafen();
+    this.#connectedSinceMs = this.#clock.monotonicMs();
+    this.#deafMs += this.#connectedSinceMs - (this.#deafSinceMs ?? this.#connectedSinceMs);
+    this.#deafSinceMs = undefined;
+  }
+
+  /** The process itself was stopped for so long. */
+  stood(ms: number): void {
+    if (this.#deafSinceMs === undefined) this.#deafMs += ms;
+  }
+}

@@ -1,0 +1,47 @@
+/** What the partitions of this process have placed on each host. */
+import type { Capacity } from '../../schemas/api/host.ts';
+import type { HostKey } from '../../schemas/ids.ts';
+import type { PlacementLedger } from '../domain/state.ts';
+
+interface Placed {
+  cpuMillis: number;
+  memBytes: number;
+  containers: number;
+}
+
+export class Placements implements PlacementLedger {
+  readonly #placed = new Map<HostKey, Placed>();
+
+  /**
+   * What is used on a host: what is placed there, or the host's own count where that is more.
+   * Other processes place there too, and their part shows in that count alone.
+   */
+  used(host: HostKey, counted: Capacity | undefined): Capacity {
+    const placed = this.#placed.get(host);
+    return {
+      cpu_millis: Math.max(placed?.cpuMillis ?? 0, counted?.cpu_millis ?? 0),
+      mem_bytes: Math.max(placed?.memBytes ?? 0, counted?.mem_bytes ?? 0),
+      containers: Math.max(placed?.containers ?? 0, counted?.containers ?? 0),
+    };
+  }
+
+  add(host: HostKey, cpuMillis: number, memBytes: number): void {
+    const placed = this.#placed.get(host);
+    if (placed === undefined) {
+      this.#placed.set(host, { cpuMillis, memBytes, containers: 1 });
+      return;
+    }
+    placed.cpuMillis += cpuMillis;
+    placed.memBytes += memBytes;
+    placed.containers++;
+  }
+
+  subtract(host: HostKey, cpuMillis: number, memBytes: number, containers = 1): void {
+    const placed = this.#placed.get(host);
+    if (placed === undefined) return;
+    placed.cpuMillis -= cpuMillis;
+    placed.memBytes -= memBytes;
+    placed.containers -= containers;
+    if (placed.containers === 0) this.#placed.delete(host);
+  }
+}
