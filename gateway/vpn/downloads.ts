@@ -15,12 +15,12 @@ import type { Material, PeerAccess } from './service/peers/peers.ts';
 import { Refusal, refusing } from './service/refusal.ts';
 import { failure, type Result } from '../http/respond.ts';
 import { attachment, fileName } from './render/filename.ts';
-import { mobileconfig } from './render/mobileconfig.ts';
+import { mobileconfig } from './render/apple/mobileconfig.ts';
 import { pac } from './render/pac.ts';
 import { powershell } from './render/powershell.ts';
-import { sswan } from './render/sswan.ts';
+import { sswan } from './render/strongswan/sswan.ts';
 import type { Subject } from './render/subject.ts';
-import { clientSwanctl } from './render/swanctl.ts';
+import { clientSwanctl } from './render/strongswan/swanctl.ts';
 
 type Format = 'json' | 'mobileconfig' | 'sswan' | 'ps1' | 'swanctl';
 

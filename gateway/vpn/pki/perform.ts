@@ -4,7 +4,7 @@
  */
 import { generateKeyPairSync, randomBytes, X509Certificate } from 'node:crypto';
 import { limits } from '../../../schemas/limits.ts';
-import { qrSvg } from '../render/qr.ts';
+import { qrSvg } from '../render/wireguard/qr.ts';
 import { issueCrl } from './crl.ts';
 import type { IssuedCertificate, JobInput, JobKind, JobOutput, Order } from './jobs.ts';
 import { buildBundle } from './pkcs12.ts';

@@ -9,7 +9,7 @@
  */
 import { fileName } from './filename.ts';
 import { fitBase64, fitNetworkName, Unfit } from './fit.ts';
-import { connectionName } from './platforms.ts';
+import { connectionName } from './profile/platforms.ts';
 import { caOf, endpointOf, isFullTunnel, usableRoutes, type Subject } from './subject.ts';
 
 /** A literal: in single quotes nothing is expanded, and none of these ends it. */

@@ -3,7 +3,7 @@
  * server's, a device its own by token.
  */
 import t, { type Test } from 'tap';
-import { passwordPlaceholder } from '../../../gateway/vpn/render/swanctl.ts';
+import { passwordPlaceholder } from '../../../gateway/vpn/render/strongswan/swanctl.ts';
 import { eventually } from '../support/eventually.ts';
 import { ikev2Tools, startStrongswan, windowsLike, type Attempt } from './ikev2.ts';
 import { createNetwork, skipWithoutNetwork, wire } from './netns.ts';

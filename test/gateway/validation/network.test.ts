@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { validateNetworkCreate, validateNetworkPut } from '../../../gateway/validation/network.ts';
-import { clientConf, serverConf } from '../../../gateway/vpn/render/wireguard.ts';
+import { clientConf, serverConf } from '../../../gateway/vpn/render/wireguard/wireguard.ts';
 import { pac } from '../../../gateway/vpn/render/pac.ts';
 import { networkNamePattern, tenantIdPattern } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';

@@ -5,7 +5,7 @@ export const gatewayMutants: readonly Mutant[] = [
   {
     name: 'route to everything opens private networks',
     guard: 'Peers reach private ranges only where a route names them (docs/security.md)',
-    file: 'gateway/vpn/render/nftables.ts',
+    file: 'gateway/vpn/render/wireguard/nftables.ts',
     changes: [
       {
         in: 'setsOf',
@@ -13,7 +13,7 @@ export const gatewayMutants: readonly Mutant[] = [
         by: 'reserved[family].some((range) => contains(range, route) || contains(route, range))',
       },
     ],
-    killedBy: 'test/gateway/vpn/render/nftables.test.ts',
+    killedBy: 'test/gateway/vpn/render/wireguard/nftables.test.ts',
   },
   {
     name: 'operators of any issuer',

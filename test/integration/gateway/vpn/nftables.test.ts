@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { run } from '../../../../dev/process/run.ts';
 import { toolHere } from '../../../../dev/fetch/tools.ts';
-import { serverNftables, type FilteredPeer } from '../../../../gateway/vpn/render/nftables.ts';
+import { serverNftables, type FilteredPeer } from '../../../../gateway/vpn/render/wireguard/nftables.ts';
 import type { TenantId } from '../../../../schemas/ids.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
 import { skipWithoutTools } from '../../../support/tools.ts';

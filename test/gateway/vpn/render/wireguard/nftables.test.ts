@@ -3,10 +3,10 @@
  * test/attacks/vpn/vpn-tenants.
  */
 import t from 'tap';
-import { serverNftables, type FilteredPeer } from '../../../../gateway/vpn/render/nftables.ts';
-import type { TenantId } from '../../../../schemas/ids.ts';
-import type { NetworkSettings } from '../../../../schemas/api/network.ts';
-import { networkWith } from '../support.ts';
+import { serverNftables, type FilteredPeer } from '../../../../../gateway/vpn/render/wireguard/nftables.ts';
+import type { TenantId } from '../../../../../schemas/ids.ts';
+import type { NetworkSettings } from '../../../../../schemas/api/network.ts';
+import { networkWith } from '../../support.ts';
 
 const peer = (tenant: string, index: number): FilteredPeer => ({
   tenant: tenant as TenantId,

@@ -5,9 +5,9 @@
  * installed.
  */
 import { v5 as uuidOf } from 'uuid';
-import { fitNetworkName, fitPeerId } from './fit.ts';
+import { fitNetworkName, fitPeerId } from '../fit.ts';
 import { plist, type Plist } from './plist.ts';
-import { caOf, dnsOf, endpointOf, localIdOf, mtuOf, shownName, type Subject } from './subject.ts';
+import { caOf, dnsOf, endpointOf, localIdOf, mtuOf, shownName, type Subject } from '../subject.ts';
 
 /** What iOS takes at most for IKEv2. */
 const mtuMax = 1400;

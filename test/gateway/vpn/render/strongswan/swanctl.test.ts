@@ -1,8 +1,12 @@
 import t from 'tap';
-import { fileName } from '../../../../gateway/vpn/render/filename.ts';
-import { Unfit } from '../../../../gateway/vpn/render/fit.ts';
-import { clientSwanctl, passwordPlaceholder, serverSwanctl } from '../../../../gateway/vpn/render/swanctl.ts';
-import { breaking, flat, label, localId, nasty, networkWith, peerId, subjectWith } from '../support.ts';
+import { fileName } from '../../../../../gateway/vpn/render/filename.ts';
+import { Unfit } from '../../../../../gateway/vpn/render/fit.ts';
+import {
+  clientSwanctl,
+  passwordPlaceholder,
+  serverSwanctl,
+} from '../../../../../gateway/vpn/render/strongswan/swanctl.ts';
+import { breaking, flat, label, localId, nasty, networkWith, peerId, subjectWith } from '../../support.ts';
 
 interface Section {
   [name: string]: string | Section;

@@ -3,11 +3,11 @@
  * fail on any other and on one that comes twice. No comment and no name of anybody's, since two
  * clients cut lines at `#` and `PostUp` is a shell's.
  */
-import { parseCidr, serverIndex, addressAt } from '../../../schemas/cidr.ts';
-import type { NetworkRecord } from '../../../schemas/api/network.ts';
-import { fitAddress, fitCidr, fitInteger, fitKey, fitPort, Unfit } from './fit.ts';
-import { bracketed } from './host.ts';
-import { dnsOf, endpointOf, mtuOf, routesOf, type Subject } from './subject.ts';
+import { parseCidr, serverIndex, addressAt } from '../../../../schemas/cidr.ts';
+import type { NetworkRecord } from '../../../../schemas/api/network.ts';
+import { fitAddress, fitCidr, fitInteger, fitKey, fitPort, Unfit } from '../fit.ts';
+import { bracketed } from '../host.ts';
+import { dnsOf, endpointOf, mtuOf, routesOf, type Subject } from '../subject.ts';
 
 export interface ClientKeys {
   readonly privateKey: string;

@@ -4,11 +4,11 @@
  * hosts, networks and numbers, which hold none of the characters that end a value (`#`, `}`, `"`,
  * line ends).
  */
-import type { NetworkRecord } from '../../../schemas/api/network.ts';
-import { fileName } from './filename.ts';
-import { fitAddress, fitCidr, fitNetworkName, Unfit } from './fit.ts';
-import { espTexts, ikeTexts } from './proposals.ts';
-import { endpointOf, inFamilies, localIdOf, usableRoutes, type Subject } from './subject.ts';
+import type { NetworkRecord } from '../../../../schemas/api/network.ts';
+import { fileName } from '../filename.ts';
+import { fitAddress, fitCidr, fitNetworkName, Unfit } from '../fit.ts';
+import { espTexts, ikeTexts } from '../profile/proposals.ts';
+import { endpointOf, inFamilies, localIdOf, usableRoutes, type Subject } from '../subject.ts';
 
 export interface SwanctlPeer {
   readonly localId: string;

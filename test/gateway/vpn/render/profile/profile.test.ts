@@ -2,12 +2,12 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import { parse } from 'plist';
 import t from 'tap';
-import { Unfit } from '../../../../gateway/vpn/render/fit.ts';
-import { mobileconfig } from '../../../../gateway/vpn/render/mobileconfig.ts';
-import { plist } from '../../../../gateway/vpn/render/plist.ts';
-import { profileOf } from '../../../../gateway/vpn/render/profile.ts';
-import { shownName } from '../../../../gateway/vpn/render/subject.ts';
-import { sswan } from '../../../../gateway/vpn/render/sswan.ts';
+import { Unfit } from '../../../../../gateway/vpn/render/fit.ts';
+import { mobileconfig } from '../../../../../gateway/vpn/render/apple/mobileconfig.ts';
+import { plist } from '../../../../../gateway/vpn/render/apple/plist.ts';
+import { profileOf } from '../../../../../gateway/vpn/render/profile/profile.ts';
+import { shownName } from '../../../../../gateway/vpn/render/subject.ts';
+import { sswan } from '../../../../../gateway/vpn/render/strongswan/sswan.ts';
 import {
   baseUrl,
   breaking,
@@ -20,7 +20,7 @@ import {
   peerId,
   peerWith,
   subjectWith,
-} from '../support.ts';
+} from '../../support.ts';
 
 const p12 = Buffer.from('not a bundle, only bytes \u0000\u00ff');
 const caDer = new X509Certificate(caPem).raw;

@@ -1,7 +1,7 @@
 import t from 'tap';
-import { clientConf, serverConf } from '../../../../gateway/vpn/render/wireguard.ts';
-import { Unfit } from '../../../../gateway/vpn/render/fit.ts';
-import { keys, label, nasty, networkWith, subjectWith } from '../support.ts';
+import { clientConf, serverConf } from '../../../../../gateway/vpn/render/wireguard/wireguard.ts';
+import { Unfit } from '../../../../../gateway/vpn/render/fit.ts';
+import { keys, label, nasty, networkWith, subjectWith } from '../../support.ts';
 
 type Section = readonly [name: string, keys: ReadonlyMap<string, string>];
 

@@ -3,8 +3,8 @@
  * PKCS#12 bundle.
  */
 import { X509Certificate } from 'node:crypto';
-import { fitPeerId } from './fit.ts';
-import { linksOf } from './links.ts';
+import { fitPeerId } from '../fit.ts';
+import { linksOf } from '../links.ts';
 import { platformsOf, type Platforms } from './platforms.ts';
 import { espProposals, ikeProposals, type EspProposal, type IkeProposal } from './proposals.ts';
 import {
@@ -17,7 +17,7 @@ import {
   routesOf,
   shownName,
   type Subject,
-} from './subject.ts';
+} from '../subject.ts';
 
 export interface Profile {
   readonly version: 1;

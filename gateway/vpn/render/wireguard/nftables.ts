@@ -16,10 +16,10 @@ import {
   parseCidr,
   serverIndex,
   type Cidr,
-} from '../../../schemas/cidr.ts';
-import type { TenantId } from '../../../schemas/ids.ts';
-import type { NetworkRecord } from '../../../schemas/api/network.ts';
-import { fitAddress, fitCidr, fitNetworkName, fitPort, fitTenant, Unfit } from './fit.ts';
+} from '../../../../schemas/cidr.ts';
+import type { TenantId } from '../../../../schemas/ids.ts';
+import type { NetworkRecord } from '../../../../schemas/api/network.ts';
+import { fitAddress, fitCidr, fitNetworkName, fitPort, fitTenant, Unfit } from '../fit.ts';
 
 /** A peer that may connect. */
 export interface FilteredPeer {

@@ -2,7 +2,7 @@
  * A text as a QR code (ISO/IEC 18004), in SVG without text or script: one path of squares on white.
  */
 import qrcode from 'qrcode';
-import { limits } from '../../../schemas/limits.ts';
+import { limits } from '../../../../schemas/limits.ts';
 
 /** ISO/IEC 18004 table 7: bytes in a version 40 symbol at level M. */
 const mediumBytes = 2331;

@@ -2,10 +2,10 @@
  * What a person types on each platform where no file of ours does it, in the words of that
  * platform's form.
  */
-import { fileName } from './filename.ts';
-import { linksOf } from './links.ts';
+import { fileName } from '../filename.ts';
+import { linksOf } from '../links.ts';
 import { espTexts, ikeTexts } from './proposals.ts';
-import { dnsOf, endpointOf, isFullTunnel, localIdOf, shownName, usableRoutes, type Subject } from './subject.ts';
+import { dnsOf, endpointOf, isFullTunnel, localIdOf, shownName, usableRoutes, type Subject } from '../subject.ts';
 
 /** Name of the connection, where a script makes it: letters of the network's name and ours. */
 export const connectionName = (network: string): string => `Longshore ${network}`;

@@ -2,8 +2,8 @@
  * A profile for strongSwan's app on Android, which reads it as JSON (`VpnProfileImportActivity`).
  * The app asks for the bundle's password when it imports it.
  */
-import { fitPeerId } from './fit.ts';
-import { strongEsp, strongIke } from './proposals.ts';
+import { fitPeerId } from '../fit.ts';
+import { strongEsp, strongIke } from '../profile/proposals.ts';
 import {
   caOf,
   dnsOf,
@@ -14,7 +14,7 @@ import {
   shownName,
   usableRoutes,
   type Subject,
-} from './subject.ts';
+} from '../subject.ts';
 
 export function sswan(subject: Subject, p12: Uint8Array): string {
   const { peer, network } = subject;

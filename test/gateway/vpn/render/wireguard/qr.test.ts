@@ -1,10 +1,10 @@
 import { Resvg } from '@resvg/resvg-js';
 import jsQR from 'jsqr';
 import t from 'tap';
-import { qrSvg } from '../../../../gateway/vpn/render/qr.ts';
-import { clientConf } from '../../../../gateway/vpn/render/wireguard.ts';
-import { limits } from '../../../../schemas/limits.ts';
-import { keys, subjectWith } from '../support.ts';
+import { qrSvg } from '../../../../../gateway/vpn/render/wireguard/qr.ts';
+import { clientConf } from '../../../../../gateway/vpn/render/wireguard/wireguard.ts';
+import { limits } from '../../../../../schemas/limits.ts';
+import { keys, subjectWith } from '../../support.ts';
 
 // CommonJS, whose types say `default`.
 const decode = jsQR.default;
