@@ -81,8 +81,7 @@ export async function closedLoop(bench: Bench, { system, traffic, connections, f
   if (ran.code !== 0 || !line.startsWith('{')) throw new Error(`wrk: ${ran.code} ${ran.stdout}${ran.stderr}`);
   const summary: Static<typeof Summary> = decodeSummary(Buffer.from(line));
   const { requests, failures, us, p50us, p99us } = summary;
-  if (failures > 0 || requests === 0) {
-    throw new Error(`${system.name}: ${failures} failures in ${requests} answers:\n${ran.stdout}`);
-  }
+  if (requests === 0) throw new Error(`${system.name}: no answer within ${forS} s:\n${ran.stdout}`);
+  if (failures > 0) throw new Error(`${system.name}: ${failures} failures in ${requests} answers:\n${ran.stdout}`);
   return { perSecond: (requests * 1e6) / us, p50Ms: p50us / 1000, p99Ms: p99us / 1000 };
 }

@@ -199,7 +199,7 @@ t.test('a lock', async (t) => {
     t.notOk(existsSync(path));
   });
 
-  t.test('of a dead process is taken over', async (t) => {
+  t.test('held by a dead process is taken over', async (t) => {
     const path = join(temporaryFolder(t), 'lock');
     mkdirSync(path);
     const dead = spawn('/bin/true');

@@ -427,7 +427,7 @@ t.test('a failed backup leaves nothing behind', async (t) => {
       await put(stateKey(1, `tenant.t${index}`), randomBytes(15_000).toString('base64'));
     }
     await t.rejects(backUp(join(disk, 'backup')), { message: /KV_state-1\.snapshot: ENOSPC/ });
-    t.same(readdirSync(disk), [], 'nothing is left');
+    t.same(readdirSync(disk), [], 'the disk is empty again');
   });
 });
 
