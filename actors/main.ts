@@ -61,7 +61,7 @@ await runProgram(log, async (life) => {
   const { NATS_SYSTEM_CREDS_FILE: systemCreds, OPERATOR_SIGNING_SEED_FILE: operatorSeedFile } = config;
   if ((systemCreds === undefined) !== (operatorSeedFile === undefined)) {
     throw new ConfigurationError([
-      'NATS_SYSTEM_CREDS_FILE and OPERATOR_SIGNING_SEED_FILE go together: set both, or none',
+      'NATS_SYSTEM_CREDS_FILE and OPERATOR_SIGNING_SEED_FILE go together: set both, or neither',
     ]);
   }
   /** Where credentials of removed hosts are revoked. Nothing waits for this connection. */
@@ -80,7 +80,7 @@ await runProgram(log, async (life) => {
   };
   if (systemCreds === undefined) {
     const consequence =
-      'credentials of a removed host are good at NATS until they expire: docs/deploy.md, Keys and accounts';
+      'the credentials of a removed host stay valid at NATS until they expire: docs/deploy.md, Keys and accounts';
     log.warn('host_revocation_off', { missing: 'NATS_SYSTEM_CREDS_FILE, OPERATOR_SIGNING_SEED_FILE', consequence });
   }
   const slices = createSlices({ monotonicMs: () => systemClock.monotonicMs(), onSlice: observer.worked });

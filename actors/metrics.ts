@@ -1,4 +1,4 @@
-/** What is measured of an actors process; docs/metrics.md describes every name. */
+/** The metrics of an actors process; docs/metrics.md describes every name. */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { BudgetsOptions } from './retention/budgets.ts';
 import type { Fleet } from './endpoints/fleet.ts';
@@ -13,7 +13,7 @@ export function createObserver(registry: Registry): PartitionObserver & Partitio
   const registers = [registry];
   const turns = new Counter({
     name: `${prefix}turns_total`,
-    help: 'Turns run, by what was asked.',
+    help: 'Turns run, by kind of ask.',
     labelNames: ['kind'],
     registers,
   });
@@ -25,13 +25,13 @@ export function createObserver(registry: Registry): PartitionObserver & Partitio
   });
   const commitTurns = new Histogram({
     name: `${prefix}commit_turns`,
-    help: 'Turns whose answers one commit let go.',
+    help: 'Turns in one commit.',
     buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512],
     registers,
   });
   const quarantined = new Gauge({
     name: `${prefix}quarantined_records`,
-    help: 'Records that could not be read at the last load.',
+    help: 'Records that the last load could not read.',
     labelNames: ['partition'],
     registers,
   });
@@ -49,7 +49,7 @@ export function createObserver(registry: Registry): PartitionObserver & Partitio
   });
   const parked = new Gauge({
     name: `${prefix}events_parked`,
-    help: 'Committed events that wait in the bucket, for the stream EVENTS does not take them.',
+    help: 'Committed events that wait in the bucket because the stream EVENTS does not accept them.',
     labelNames: ['partition'],
     registers,
   });
@@ -61,26 +61,26 @@ export function createObserver(registry: Registry): PartitionObserver & Partitio
   });
   const moves = new Counter({
     name: `${prefix}partition_moves_total`,
-    help: 'Partitions that this process has taken, released to another, or lost.',
+    help: 'Partitions that this process took, released to another, or lost.',
     labelNames: ['how'],
     registers,
   });
   const givenUp = new Counter({
     name: `${prefix}loads_given_up_total`,
-    help: 'Loads of a partition after which this process rests, by cause: its records could not be read, or the lease was lost.',
+    help: 'Loads of a partition that failed, so that this process pauses before the next, by cause: unreadable records, or a lost lease.',
     labelNames: ['cause'],
     registers,
   });
   const refusedSenders = new Counter({
     name: `${prefix}host_senders_refused_total`,
-    help: 'Messages of hosts, by kind, whose sender does not hold the key that is enrolled, or whose host was removed.',
+    help: 'Refused messages of hosts, by kind: the sender does not hold the enrolled key, or the host was removed.',
     labelNames: ['message'],
     registers,
   });
   const longest = new Map<string, number>();
   new Gauge({
     name: `${prefix}longest_work_seconds`,
-    help: 'Longest time since the last scrape that work of this kind kept the event loop.',
+    help: 'Longest time that work of this kind blocked the event loop since the last scrape.',
     labelNames: ['work'],
     registers,
     collect() {
@@ -112,7 +112,7 @@ export function createObserver(registry: Registry): PartitionObserver & Partitio
 export function observeFleet(registry: Registry, fleet: Fleet): void {
   new Gauge({
     name: `${prefix}hosts`,
-    help: 'Hosts in the directory, by standing.',
+    help: 'Hosts in the host directory, by standing.',
     labelNames: ['standing'],
     registers: [registry],
     collect() {
@@ -134,7 +134,7 @@ export function observePartitionManager(registry: Registry, manager: PartitionMa
   });
   new Gauge({
     name: `${prefix}partitions_unserved`,
-    help: 'Partitions that no process serves, as this one sees it; /readyz says why, where this process could not load one.',
+    help: 'Partitions that no process serves, as this one sees it. If this process could not load one, /readyz says why.',
     registers,
     collect() {
       this.set(manager.unowned().length);
@@ -142,7 +142,7 @@ export function observePartitionManager(registry: Registry, manager: PartitionMa
   });
   new Gauge({
     name: `${prefix}members`,
-    help: 'Actors processes that this one sees renew their leases, itself too.',
+    help: 'Actors processes that renew their leases, as this one sees it, itself included.',
     registers,
     collect() {
       this.set(manager.membership.live().length);
@@ -162,7 +162,7 @@ export function observeScrub(registry: Registry, { results }: Scrub): void {
   const registers = [registry];
   new Gauge({
     name: `${prefix}replica_divergent_messages`,
-    help: 'Messages that the last scrub found missing, extra or different in the replica on that server; at least so many.',
+    help: 'Messages that the last scrub found missing, extra or different in the replica on that server (a lower bound).',
     labelNames: ['stream', 'server'],
     registers,
     collect() {
@@ -174,7 +174,7 @@ export function observeScrub(registry: Registry, { results }: Scrub): void {
   });
   new Gauge({
     name: `${prefix}scrub_timestamp_seconds`,
-    help: 'When all replicas of the stream were last compared, seconds since 1970; 0: never by this process.',
+    help: 'When this process last compared all replicas of the stream, seconds since 1970; 0: never.',
     labelNames: ['stream'],
     registers,
     collect() {
@@ -187,7 +187,7 @@ export function observeScrub(registry: Registry, { results }: Scrub): void {
 export function countScrubs(registry: Registry): ScrubOptions['onScrubbed'] {
   const scrubs = new Counter({
     name: `${prefix}scrubs_total`,
-    help: 'Streams whose replicas were compared: the whole, in part since one was away, or not.',
+    help: 'Scrubs of a stream, by outcome: all replicas compared, only some because others were away, or a failure.',
     labelNames: ['outcome'],
     registers: [registry],
   });
@@ -197,7 +197,7 @@ export function countScrubs(registry: Registry): ScrubOptions['onScrubbed'] {
 export function countTrims(registry: Registry): BudgetsOptions['onTrimmed'] {
   const trimmed = new Counter({
     name: `${prefix}trimmed_messages_total`,
-    help: 'Messages over the budget of their host, tenant or container, or of nobody, that were removed from a shared stream.',
+    help: 'Messages removed from a shared stream: over the budget of their host, tenant or container, or without an owner.',
     labelNames: ['stream', 'of'],
     registers: [registry],
   });

@@ -64,18 +64,18 @@ export function createMetrics(registry: Registry): Metrics {
   });
   const pulls = new Counter({
     name: 'longshore_agent_pulls_total',
-    help: 'Requests for an image, by their result.',
+    help: 'Requests for an image, by result.',
     labelNames: ['result'],
     registers,
   });
   const restarts = new Counter({
     name: 'longshore_agent_restarts_total',
-    help: 'Starts of containers that had ended by themselves.',
+    help: 'Restarts of containers that ended by themselves.',
     registers,
   });
   const syncs = new Counter({
     name: 'longshore_agent_syncs_total',
-    help: 'Syncs of the desired set with the control plane, by their result.',
+    help: 'Syncs of the desired set with the control plane, by result.',
     labelNames: ['result'],
     registers,
   });
@@ -174,7 +174,7 @@ export function registerGauges(registry: Registry, gauges: Gauges, nowMs: () => 
   });
   new Gauge({
     name: 'longshore_agent_fault',
-    help: 'Whether this host has a fault of this kind.',
+    help: '1 while this host has a fault of this kind.',
     labelNames: ['kind'],
     registers,
     collect() {
@@ -184,7 +184,7 @@ export function registerGauges(registry: Registry, gauges: Gauges, nowMs: () => 
   });
   new Gauge({
     name: 'longshore_agent_container_firewall',
-    help: 'State of the firewall for containers: 1 for the current state, 0 for the others.',
+    help: 'State of the firewall for containers: 1 at the current state, 0 at the others.',
     labelNames: ['state'],
     registers,
     collect() {
@@ -202,7 +202,7 @@ export function registerGauges(registry: Registry, gauges: Gauges, nowMs: () => 
       },
     });
   };
-  simple('longshore_agent_engine_up', 'Whether the container engine answers.', () => Number(gauges.engineUp()));
+  simple('longshore_agent_engine_up', '1 while the container engine answers.', () => Number(gauges.engineUp()));
   simple(
     'longshore_agent_inventory_age_seconds',
     'Time since the engine last listed its containers; without that list the agent decides nothing. -1: no list yet.',
@@ -211,7 +211,7 @@ export function registerGauges(registry: Registry, gauges: Gauges, nowMs: () => 
       return ms === null ? -1 : (nowMs() - ms) / 1000;
     },
   );
-  simple('longshore_agent_session_held', 'Whether the control plane has given a session since the start.', () =>
+  simple('longshore_agent_session_held', '1 once the control plane has granted a session since the start.', () =>
     Number(gauges.sessionHeld()),
   );
   simple(
@@ -240,10 +240,10 @@ export function registerGauges(registry: Registry, gauges: Gauges, nowMs: () => 
   );
   simple(
     'longshore_agent_credentials_bound',
-    'Whether the NATS credentials in use name the key of the agent; 0: they are from before 0.1.0.',
+    '1 if the NATS credentials in use name the key of the agent; 0: they are from before 0.1.0.',
     () => Number(gauges.credentialsBound()),
   );
-  simple('longshore_agent_credentials_expiry_timestamp_seconds', 'When the NATS credentials end; 0: never.', () => {
+  simple('longshore_agent_credentials_expiry_timestamp_seconds', 'When the NATS credentials expire; 0: never.', () => {
     const ms = gauges.credentialsExpiryMs();
     return ms === null ? 0 : ms / 1000;
   });

@@ -1,7 +1,4 @@
-/**
- * Settings of the host-agent, from its environment. docs/configuration.md is checked against this
- * table.
- */
+/** The settings of the host-agent. docs/configuration.md is generated from this table. */
 import {
   choice,
   ConfigurationError,
@@ -28,14 +25,14 @@ import { imagePolicies } from './images/collector.ts';
 
 const engineAddress: Setting<EngineAddress> = {
   form: 'unix:///path/to/docker.sock or tcp://host:port',
-  doc: 'The container engine.',
+  doc: 'Address of the container engine.',
   parse: parseEngineAddress,
   fallback: { value: { kind: 'unix', socketPath: '/var/run/docker.sock' } },
 };
 
 const capabilities: Setting<readonly Capability[]> = {
   form: `none, or a list of ${grantableCapabilities.join(', ')}`,
-  doc: 'Linux capabilities of containers, in place of the default set. Those that run keep what they were made with.',
+  doc: 'Linux capabilities of new containers; existing ones keep theirs.',
   parse: parseCapabilities,
   fallback: { value: defaultCapabilities },
 };
@@ -45,14 +42,11 @@ const ms = (doc: string, fallback: number, min = 1) =>
 const firewallModes = ['on', 'required', 'off'] as const;
 const most = Number.MAX_SAFE_INTEGER;
 const bytesPerSecond = (whose: string, fallback: number) =>
-  integer(
-    `Bytes of log blocks a second that are sent ${whose}; what is more waits in the engine's files. 0: no limit.`,
-    {
-      min: 0,
-      max: most,
-      fallback,
-    },
-  );
+  integer(`Log rate ${whose}, in bytes of blocks per second; lines above it wait in the engine’s files. 0: no limit.`, {
+    min: 0,
+    max: most,
+    fallback,
+  });
 const percent = (doc: string, fallback: number) => integer(doc, { min: 0, max: 100, fallback });
 
 const registryRules = (doc: string, fallback: readonly string[]): Setting<readonly string[]> => ({
@@ -66,45 +60,47 @@ const registryRules = (doc: string, fallback: readonly string[]): Setting<readon
 });
 
 export const settings = {
-  LONGSHORE_URL: httpUrl('Base URL of a gateway, where this host enrols.', { fallback: 'http://127.0.0.1:8080' }),
+  LONGSHORE_URL: httpUrl('Base URL of the gateway at which this host enrols.', { fallback: 'http://127.0.0.1:8080' }),
   LONGSHORE_JOIN_TOKEN: optionalText('One-time join token, for the first start.'),
-  LONGSHORE_JOIN_TOKEN_FILE: optionalText('A file that holds the join token.'),
-  STATE_DIR: text('Folder of the agent: identity, desired set, log positions.', {
+  LONGSHORE_JOIN_TOKEN_FILE: optionalText('File with the join token, in place of LONGSHORE_JOIN_TOKEN.'),
+  STATE_DIR: text('Folder where the agent keeps its identity, its desired set and its positions in logs.', {
     fallback: '/var/lib/longshore-agent',
   }),
   DOCKER_HOST: engineAddress,
-  PUBLISH_ADDRESS: text("Address of this host on which containers' ports are published.", { fallback: '127.0.0.1' }),
+  PUBLISH_ADDRESS: text('Address of this host at which the ports of containers are published.', {
+    fallback: '127.0.0.1',
+  }),
   CONTAINER_CAPABILITIES: capabilities,
   CONTAINER_DISK_BYTES: integer(
-    'What a container may write on this host: its own layer and the volumes of its image. Where less is declared, that.',
+    'Bytes that a container may write on this host: to its own layer and to the volumes of its image. If the container declares less, the lower limit applies.',
     { min: limits.memBytesMin, max: most, fallback: limits.containerDiskBytes },
   ),
   DISK_INTERVAL_MS: ms(
-    'Between measurements of what a container has written. One that takes long is repeated less often.',
+    'Time between measurements of what a container has written. Slow measurements run less often.',
     limits.diskIntervalMs,
   ),
   DISK_PRESSURE_PERCENT: percent(
-    'When the engine’s disk is this full, the host has the fault disk_pressure. Then containers are evicted, too, whose ' +
-      'writes cannot be measured, or that are over their limit and were declared before there were limits. 100: never.',
+    'When the engine’s disk is this full, the host has the fault disk_pressure, and the agent also evicts containers ' +
+      'whose writes it cannot measure, and containers over their limit that were declared before there were limits. 100: never.',
     limits.diskPressurePercent,
   ),
   IMAGES_COLLECTED: choice(
-    'Which unused images may be removed to make room: those that this agent pulled, all of the engine’s, or none.',
+    'Unused images that the agent may remove to make room: those that it pulled, all of the engine’s, or none.',
     imagePolicies,
     'pulled',
   ),
   IMAGES_HIGH_PERCENT: percent(
-    'When the engine’s disk is this full, unused images are removed; 100: never.',
+    'When the engine’s disk is this full, the agent removes unused images; 100: never.',
     limits.imagesHighPercent,
   ),
   IMAGES_LOW_PERCENT: percent(
-    'The removal of unused images ends when the engine’s disk is no fuller than this. Must not exceed IMAGES_HIGH_PERCENT.',
+    'The agent stops removing images when the engine’s disk is no fuller than this. Must not exceed IMAGES_HIGH_PERCENT.',
     limits.imagesLowPercent,
   ),
-  NATS_URLS: natsServers('NATS servers, in place of those that the gateway names.', []),
-  NATS_CA_FILE: optionalText('Certificate authority of the NATS servers; TLS is then required.'),
+  NATS_URLS: natsServers('NATS servers to use in place of those that the gateway names.', []),
+  NATS_CA_FILE: optionalText('Certificate authority of the NATS servers. If set, TLS is required.'),
   CAPACITY_CPU_MILLIS: integer(
-    "CPU that containers' limits may add up to, in thousandths of a core; 0: cores × CPU_OVERCOMMIT.",
+    'Most that the CPU limits of the containers may add up to, in thousandths of a core. 0: cores × CPU_OVERCOMMIT.',
     {
       min: 0,
       max: most,
@@ -112,62 +108,66 @@ export const settings = {
     },
   ),
   CAPACITY_MEM_BYTES: integer(
-    "Memory that containers' limits may add up to, in bytes; 0: nine tenths of what there is.",
+    'Most that the memory limits of the containers may add up to, in bytes. 0: nine tenths of the memory of the host.',
     {
       min: 0,
       max: most,
       fallback: 0,
     },
   ),
-  CAPACITY_CONTAINERS: integer('How many containers this host takes.', {
+  CAPACITY_CONTAINERS: integer('Most containers that this host takes.', {
     min: 0,
     max: limits.bridgePorts,
     fallback: limits.containersPerHost,
   }),
-  CPU_OVERCOMMIT: number('A cpu_limit is a limit, not a reservation: so many times the cores are given out.', {
-    min: 0.1,
-    max: 100,
-    fallback: 4,
-  }),
+  CPU_OVERCOMMIT: number(
+    'How far CPU limits may add up beyond the cores of the host. A cpu_limit is a limit, not a reservation.',
+    {
+      min: 0.1,
+      max: 100,
+      fallback: 4,
+    },
+  ),
   REGISTRIES_ALLOWED: registryRules(
     'Registries that images may be pulled from: `host`, `host:port`, `host:*` (every port), `*.suffix`, and `public`: ' +
-      'every DNS name all of whose addresses are public. The addresses of what is named otherwise are not looked at.',
+      'every DNS name with public addresses only. The addresses of the other entries are not checked.',
     ['public'],
   ),
   CONTAINER_FIREWALL: choice(
-    'Rules that keep containers from this host, private networks and one another. on: what cannot be enforced is a fault ' +
-      'of the host; required: nothing is started then; off: the agent sets no rules.',
+    'Firewall rules that keep containers from this host, private networks and one another. on: if the agent cannot ' +
+      'enforce a rule, the host has a fault; required: it also starts nothing; off: the agent sets no rules.',
     firewallModes,
     'on',
   ),
   CONTAINER_EGRESS_ALLOW: list(
-    'What containers may reach of private networks and of this host, published ports included. ' +
-      `Each entry: ${egressForm}. The host's name servers are always allowed (port 53).`,
+    'Addresses in private networks and of this host, published ports included, that containers may reach. ' +
+      `Each entry: ${egressForm}. Port 53 of the host’s name servers is always allowed.`,
     { fallback: [] },
   ),
   CONTAINER_EGRESS_DENY: list('Public addresses that containers may not reach, in the same form.', { fallback: [] }),
-  SECRETS_DIR: optionalText('Folder with a file for each secret that containers may refer to.'),
-  STOP_ON_DISCONNECT_MS: ms('Stops the containers after this long without the control plane; 0: never.', 0, 0),
-  METRICS_HOST: text('Address of the metrics listener.', { fallback: '127.0.0.1' }),
-  METRICS_PORT: integer('Port of the metrics listener; 0: any free one.', { min: 0, max: 65_535, fallback: 9103 }),
+  SECRETS_DIR: optionalText('Folder with one file for each secret that containers may refer to.'),
+  STOP_ON_DISCONNECT_MS: ms(
+    'The agent stops its containers after this long without the control plane; 0: never.',
+    0,
+    0,
+  ),
+  METRICS_HOST: text('Address that /metrics listens on.', { fallback: '127.0.0.1' }),
+  METRICS_PORT: integer('Port that /metrics listens on; 0 takes a free one.', { min: 0, max: 65_535, fallback: 9103 }),
   METRICS_TOKEN_FILE: optionalText(
-    'A file with the bearer tokens that open /metrics, one a line; absent: it is open to all who reach it.',
+    'File with the bearer tokens that open /metrics, one a line. Absent: it is open to all who reach it.',
   ),
-  LOG_LEVEL: choice('Least severe level that is logged.', logLevels, 'info'),
-  BEAT_INTERVAL_MS: ms(
-    'Between heartbeats, and between questions to the engine whether it is there.',
-    limits.beatIntervalMs,
-  ),
-  SYNC_INTERVAL_MS: ms('Between full syncs of the desired set, without a doorbell.', limits.syncIntervalMs),
-  STOP_GRACE_MS: ms('From the stop signal to the kill.', limits.stopGraceMs, 0),
-  RESTART_BACKOFF_MIN_MS: ms('First pause before a restart.', limits.restartBackoffMinMs),
-  RESTART_BACKOFF_MAX_MS: ms('Longest pause before a restart.', limits.restartBackoffMaxMs),
+  LOG_LEVEL: choice('Lowest level of events that are logged.', logLevels, 'info'),
+  BEAT_INTERVAL_MS: ms('Time between heartbeats, and between checks that the engine answers.', limits.beatIntervalMs),
+  SYNC_INTERVAL_MS: ms('Time between full syncs of the desired set when no doorbell rings.', limits.syncIntervalMs),
+  STOP_GRACE_MS: ms('Time from the stop signal to the kill.', limits.stopGraceMs, 0),
+  RESTART_BACKOFF_MIN_MS: ms('Shortest pause before a container is restarted.', limits.restartBackoffMinMs),
+  RESTART_BACKOFF_MAX_MS: ms('Longest pause before a container is restarted.', limits.restartBackoffMaxMs),
   LOG_RATE_CONTAINER_BYTES: bytesPerSecond('of one container', limits.logRateContainerBytes),
   LOG_RATE_TENANT_BYTES: bytesPerSecond('of one tenant’s containers on this host together', limits.logRateTenantBytes),
   LOG_RATE_HOST_BYTES: bytesPerSecond('of all containers of this host together', limits.logRateHostBytes),
-  LOG_RATE_BURST_MS: ms('A log rate that was not used for this long is given at once.', limits.logRateBurstMs),
-  RETRY_MIN_MS: ms('First pause before the control plane or the engine is asked again.', limits.retryMinMs),
-  RETRY_MAX_MS: ms('Longest pause before the control plane or the engine is asked again.', limits.retryMaxMs),
+  LOG_RATE_BURST_MS: ms('Burst: a log rate that was unused for this long may be used at once.', limits.logRateBurstMs),
+  RETRY_MIN_MS: ms('Shortest pause before the agent asks the control plane or the engine again.', limits.retryMinMs),
+  RETRY_MAX_MS: ms('Longest pause before the agent asks the control plane or the engine again.', limits.retryMaxMs),
 } as const;
 
 export type AgentSettings = Configuration<typeof settings>;
@@ -179,14 +179,14 @@ export const logRatesOf = (given: AgentSettings): LogRates => ({
   burstMs: given.LOG_RATE_BURST_MS,
 });
 
-/** @throws ConfigurationError where its file can't be read. */
+/** @throws ConfigurationError if the file of the token cannot be read. */
 export const joinTokenOf = (given: AgentSettings): string | undefined =>
   given.LONGSHORE_JOIN_TOKEN ??
   (given.LONGSHORE_JOIN_TOKEN_FILE === undefined
     ? undefined
     : readSettingFile('LONGSHORE_JOIN_TOKEN_FILE', given.LONGSHORE_JOIN_TOKEN_FILE));
 
-/** @throws ConfigurationError for settings that contradict one another. */
+/** @throws ConfigurationError if settings contradict one another. */
 export function checkSettings(given: AgentSettings): AgentSettings {
   const faults: string[] = [];
   if (given.RESTART_BACKOFF_MIN_MS > given.RESTART_BACKOFF_MAX_MS) {

@@ -54,7 +54,7 @@ export function createRegistry(program: string, version: string): Registry {
   delay.enable();
   new Gauge({
     name: 'longshore_event_loop_longest_block_seconds',
-    help: 'Longest time since the last scrape that the event loop was kept from turning.',
+    help: 'Longest time that something blocked the event loop since the last scrape.',
     registers: [registry],
     collect() {
       // Before the percentiles, which begin a new count. What is recorded is from one tick to the

@@ -18,7 +18,7 @@ import { limits } from '../../schemas/limits.ts';
 export const settings = {
   NATS_URLS: natsServers('NATS servers. Default: the server of `npm start` on this machine.', []),
   NATS_CREDS_FILE: optionalText('Credentials of the user with all rights in the account CP: `cp.creds`.'),
-  NATS_CA_FILE: optionalText('Certificate authority of the NATS servers; TLS is then required.'),
+  NATS_CA_FILE: optionalText('Certificate authority of the NATS servers. If set, TLS is required.'),
 };
 
 interface Target {

@@ -40,7 +40,11 @@ export const settings = {
     max: 10_000_000,
     fallback: 1000,
   }),
-  RATE_LIMIT_TENANT_BURST: integer('Requests of one tenant in one burst.', { min: 1, max: 10_000_000, fallback: 5000 }),
+  RATE_LIMIT_TENANT_BURST: integer('Most requests of one tenant in one burst.', {
+    min: 1,
+    max: 10_000_000,
+    fallback: 5000,
+  }),
   RATE_LIMIT_AUTH_FAILURES_PER_SECOND: integer(
     'Wrong tokens per second from one address (IPv6: from one /64). Each signing key, tokens in URLs, join tokens and metrics tokens have budgets of their own.',
     {
@@ -68,14 +72,17 @@ export const settings = {
     max: limits.streams,
     fallback: limits.streamsPerAddress,
   }),
-  TRUSTED_PROXIES: list('Networks (CIDR) of the proxies whose X-Forwarded-For the gateway believes.', { fallback: [] }),
+  TRUSTED_PROXIES: list(
+    'Networks (CIDR) of the trusted proxies. From them the gateway takes the client’s address out of X-Forwarded-For.',
+    { fallback: [] },
+  ),
   REQUEST_DEADLINE_MS: integer('Deadline of a request.', {
     min: 100,
     max: 60_000,
     fallback: limits.requestDeadlineMs,
   }),
   PUBLIC_URL: optionalText(
-    'URL at which phones and VPN servers reach this API, like https://vpn.example.com. It stands in certificates and profiles. Absent: the address that the API listens on.',
+    'URL at which phones and VPN servers reach this API, like https://vpn.example.com. Certificates and profiles contain it. Absent: the address that the API listens on.',
   ),
   VPN_KEYS: optionalText(
     'Keys that seal the secrets of the VPN area: lines of `<id>:<base64 of 32 bytes>`, the current key first.',

@@ -31,7 +31,7 @@ export function createForageMeters(version: string, nowSeconds: () => number): F
   });
   const building = new Histogram({
     name: 'forage_artifact_build_duration_seconds',
-    help: 'How long a QR code or a bundle took to make, waiting for a thread included; cached ones are not counted.',
+    help: 'Time to make a QR code or a bundle, the wait for a thread included; cached ones are not counted.',
     labelNames: ['artifact'],
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers,
@@ -44,13 +44,13 @@ export function createForageMeters(version: string, nowSeconds: () => number): F
   });
   const expiry = new Gauge({
     name: 'forage_certificate_expiry_timestamp_seconds',
-    help: 'End of a certificate: of the authority (ca) and server of each network, and of the active client that ends first.',
+    help: 'When a certificate expires: that of the authority (ca) and of the server of each network, and that of the active client that expires first.',
     labelNames: ['cert'],
     registers,
   });
   const authFailures = new Counter({
     name: 'forage_auth_failures_total',
-    help: 'Requests for VPN files answered 401, by what stood in for credentials.',
+    help: 'Requests for VPN files answered 401, by endpoint and reason.',
     labelNames: ['endpoint', 'reason'],
     registers,
   });

@@ -159,7 +159,7 @@ function leaveWhenSilent(
 export function countMoves(registry: Registry): () => void {
   const moves = new Counter({
     name: 'longshore_nats_moves_total',
-    help: 'Times that the program left a NATS server that did not answer for another.',
+    help: 'Times that the program moved from a NATS server that did not answer to another.',
     registers: [registry],
   });
   return () => moves.inc();
