@@ -41,7 +41,7 @@ export interface EvictorParts {
   readonly isEngineUp: () => boolean;
   readonly pressure: () => Pressure;
   readonly limitOf: (id: ContainerId) => DiskLimit;
-  /** False: it goes already, or must stay as it is. */
+  /** False: it is being removed already, or must stay as it is. */
   readonly evict: (use: DiskUse) => boolean;
   readonly settings: { readonly DISK_INTERVAL_MS: number };
   readonly faults: Faults;
@@ -162,7 +162,7 @@ export function createEvictor(parts: EvictorParts): Evictor {
     try {
       bytes = await engine.volumeBytes();
     } catch (error) {
-      // The layers that were measured count all the same.
+      // Layers that were measured still count.
       outcome = outcomeOf(error);
       const isNews = !isUnknown(volumes.attempts) && isUnknown(attempted(volumes.attempts, outcome, 0, 0));
       log[isNews ? 'warn' : 'debug']('volume_use_unknown', { error });

@@ -13,7 +13,7 @@ export function diskLimitOf({ disk_bytes: declared }: { disk_bytes?: number }, h
   return { bytes: Math.min(declared ?? hostBytes, hostBytes), isEnforced: declared !== undefined };
 }
 
-/** How the attempts to measure one thing went. */
+/** The outcome of the attempts to measure one container, or the volumes. */
 export interface Attempts {
   /** The last one took longer than `limits.diskMeasureMs`. */
   readonly isLate: boolean;
@@ -40,15 +40,10 @@ export const attempted = (
   tookMs: endedAtMs - startedAtMs,
 });
 
-/**
- * Its use is not known. One attempt that is late says so; an engine that refuses may do so once or
- * twice.
- */
+/** The use is unknown after one late attempt, or after a few refusals in a row. */
 export const isUnknown = ({ isLate, failures }: Attempts): boolean => isLate || failures >= limits.hostFaultTries;
 
-/**
- * What takes long to measure is measured less often: it never takes more than a tenth of the time.
- */
+/** A slow measurement repeats less often, and takes at most a tenth of the time. */
 export const restMs = (tookMs: number, intervalMs: number): number => Math.max(intervalMs, 9 * tookMs);
 
 export const dueAtMs = ({ endedAtMs, tookMs }: Attempts, intervalMs: number): number =>
@@ -74,8 +69,7 @@ export interface MeasuredVolumes {
 export const hasVolumes = ({ written }: Measured): boolean => (written?.volumes.length ?? 0) > 0;
 
 /**
- * Time that was spent on a tenant's containers. Half of it is forgotten with each
- * `limits.diskIntervalMs`.
+ * Time spent on measuring a tenant's containers; it halves with each `limits.diskIntervalMs`.
  */
 export interface Spent {
   readonly ms: number;
@@ -91,14 +85,14 @@ export interface Turn {
   readonly isPressed: boolean;
   /** Tenants one of whose containers is being measured. */
   readonly busy: ReadonlySet<string>;
-  /** Time that was spent on a tenant of late. */
+  /** Time recently spent on a tenant. */
   readonly spentMs: (tenant: string) => number;
 }
 
 /**
- * The container to measure now. One of a tenant at a time, and the tenant that took the least time
- * first: a tenant whose containers take long delays its own. Among a tenant's the longest due,
- * under pressure the largest.
+ * The container to measure now: one of a tenant at a time, and first of the tenant that took the
+ * least time, so that a slow tenant delays only its own. Within a tenant, the longest due; under
+ * pressure, the largest.
  */
 export function nextToMeasure(containers: Iterable<Measured>, turn: Turn): Measured | undefined {
   const due = [...containers].filter(
@@ -174,7 +168,7 @@ export interface Relief {
   readonly goneAtMs: number | null;
 }
 
-/** Waits until a look at the disk without the container; not for a removal that takes very long. */
+/** True until a look at the disk after the removal, or until the removal takes too long. */
 export const isAwaited = ({ atMs, goneAtMs }: Relief, pressure: Pressure, nowMs: number): boolean =>
   goneAtMs === null ? nowMs < atMs + limits.diskReliefMs : pressure.atMs <= goneAtMs;
 

@@ -1,6 +1,6 @@
 /**
- * Watches how full the engine's disk is, and triggers the removal of unused images. A loop of its
- * own at a fixed pace, so that a slow engine delays no look.
+ * Watches how full the engine's disk is, and triggers the removal of unused images. It has a loop
+ * of its own at a fixed pace, so that a slow engine delays no look.
  */
 import { statfs } from 'node:fs/promises';
 import { sleep } from '../../lib/backoff.ts';
@@ -31,7 +31,7 @@ export interface DiskWatchParts {
 
 export interface DiskWatch {
   run(signal: AbortSignal): Promise<void>;
-  /** Looks once. The collection of images goes on beside it. */
+  /** Looks once; starts a collection of images without waiting for it. */
   look(): Promise<void>;
   pressure(): Pressure;
   /** Null where the engine's disk cannot be seen. */

@@ -1,6 +1,6 @@
 /**
  * What the agent reads of the engine's answers (Docker Engine API v1.41 and later). `shapes` names
- * the members that it keeps of an answer as it arrives: images and containers decide how large the
+ * the members that it keeps while an answer arrives; images and containers decide how large the
  * rest is.
  */
 import Type, { type Static, type TSchema } from 'typebox';

@@ -55,8 +55,7 @@ export class Demultiplexer {
   }
 
   /**
-   * Bytes of a frame that has not ended; not zero at the end of a stream means that the stream was
-   * cut.
+   * Bytes of an incomplete frame; if not zero at the end of a stream, the stream was cut.
    */
   get pendingBytes(): number {
     return this.#rest.length;

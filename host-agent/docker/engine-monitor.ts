@@ -67,7 +67,7 @@ export function createEngineMonitor(parts: MonitorParts): EngineMonitor {
     throw new Error('the event stream ended');
   };
 
-  /** Rejects when the engine has failed to answer; resolves when the signal aborts. */
+  /** Rejects when the engine fails to answer; resolves when the signal aborts. */
   const watch = async (signal: AbortSignal): Promise<void> => {
     for (let failures = 0; !signal.aborted;) {
       if (!isDoubted) await doubt.wait(parts.probeIntervalMs, signal);

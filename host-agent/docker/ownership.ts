@@ -18,10 +18,7 @@ export const labels = {
   reference: 'longshore.reference',
 } as const;
 
-/**
- * The owner of a container. The agent creates, adopts and removes only what bears both labels
- * (invariant A4).
- */
+/** The agent creates, adopts and removes only containers with both labels (invariant A4). */
 export interface Owner {
   readonly cluster: string;
   readonly host: HostKey;

@@ -1,13 +1,12 @@
 /**
  * Keeps the members of a JSON text that a shape names, and skips the rest as it streams by. The
- * engine repeats what images say (labels, commands, ports) in every list, inspection and event, so
- * the size of its answers is in the hands of those who make images; what is kept here is not. Many
- * streaming parsers hold each string whole before they drop it; this one finds its end and holds
- * nothing.
+ * engine repeats labels, commands and ports of images in every list, inspection and event, so
+ * makers of images decide how large its answers are; the sieve bounds what the agent keeps. Many
+ * streaming parsers hold each string whole before they drop it; this one only finds its end.
  */
 import { limits } from '../../schemas/limits.ts';
 
-/** `true`: all of it. An array: of each element. An object: these members alone. */
+/** `true`: keep all. An array: its shape for each element. An object: only these members. */
 export type Shape = true | readonly [Shape] | { readonly [member: string]: Shape };
 
 interface Frame {
@@ -29,12 +28,12 @@ const memberOf = (shape: Shape, name: string | undefined): Shape | undefined => 
 const elementOf = (shape: Shape): Shape | undefined =>
   shape === true ? true : Array.isArray(shape) ? (shape[0] as Shape) : undefined;
 
-/** More would be kept than is allowed. */
+/** A document has more to keep than is allowed. */
 export class TooLarge extends Error {}
 
 /**
- * Feeds chunks in; gets documents out, each as its kept text. Only kept text is checked, by whoever
- * parses it.
+ * Takes chunks and returns documents, each as its kept text. It does not validate the text; the
+ * parser of the kept text does.
  */
 export class Sieve {
   readonly #shape: Shape;
@@ -42,7 +41,7 @@ export class Sieve {
   readonly #frames: Frame[] = [];
   #kept: Buffer = Buffer.alloc(4096);
   #keptBytes = 0;
-  /** Objects and arrays that are open inside of what is skipped. */
+  /** The depth of open objects and arrays inside a skipped value. */
   #skipped = 0;
   #string: 'none' | 'name' | 'kept' | 'skipped' = 'none';
   #isEscaped = false;
@@ -50,10 +49,10 @@ export class Sieve {
   #isInScalar = false;
   #name: Buffer[] = [];
   #nameLength = 0;
-  /** Of the value that comes next; undefined: it is skipped. */
+  /** The shape of the next value; undefined: skip it. */
   #next: Shape | undefined;
 
-  /** `maxBytes`: of what is kept of one document. */
+  /** `maxBytes`: the most to keep of one document. */
   constructor(shape: Shape, maxBytes: number) {
     this.#shape = shape;
     this.#next = shape;
@@ -73,14 +72,14 @@ export class Sieve {
     return documents;
   }
 
-  /** @throws Error where the text ended inside of a document. */
+  /** @throws Error where the text ended inside a document. */
   end(): Buffer[] {
     if (this.#frames.length > 0 || this.#string !== 'none' || this.#skipped > 0) throw new Error('the text is cut off');
     // A number, or null, as a whole document.
     return this.#keptBytes > 0 ? [this.#take()] : [];
   }
 
-  /** One byte outside of strings. True: it ends a document. */
+  /** Takes one byte outside strings. True: it ends a document. */
   #between(chunk: Buffer, at: number): boolean {
     const byte = chunk[at];
     switch (byte) {
@@ -137,7 +136,7 @@ export class Sieve {
       const upTo = end < 0 ? chunk.length : end;
       let first = upTo;
       while (first > at && chunk[first - 1] === backslash) first -= 1;
-      // An escape that began in what was before reaches over the first byte.
+      // An escape that began in the previous chunk covers the first byte.
       const carried = this.#isEscaped && first === at ? 1 : 0;
       const isEscaped = (upTo - first + carried) % 2 === 1;
       this.#isEscaped = isEscaped;
@@ -163,7 +162,7 @@ export class Sieve {
     this.#nameLength += to - from;
     const isKept = this.#frames.at(-1)?.shape === true;
     if (isKept && this.#nameLength > this.#maxBytes) this.#refuse();
-    // Copied: the chunk may be used again.
+    // Copied, because the caller may reuse the chunk.
     if (isKept || this.#nameLength <= limits.engineNameBytes) this.#name.push(Buffer.from(chunk.subarray(from, to)));
   }
 
@@ -214,7 +213,7 @@ export class Sieve {
     this.#next = memberOf(frame.shape, text && (JSON.parse(`"${text}"`) as string));
   }
 
-  /** What comes before a value that is kept. */
+  /** Writes what comes before a kept value. */
   #begin(): void {
     const frame = this.#frames.at(-1);
     if (frame === undefined) return;

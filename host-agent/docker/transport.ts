@@ -49,7 +49,7 @@ export interface Reply {
   readonly body: Buffer;
 }
 
-/** A reply whose body goes on. Destroy `stream` when done with it. */
+/** A reply whose body is still coming. Destroy `stream` when done with it. */
 export interface OpenReply {
   readonly status: number;
   readonly headers: IncomingMessage['headers'];
@@ -59,7 +59,7 @@ export interface OpenReply {
 export interface Transport {
   /** A whole answer within the deadline, whatever its status. */
   call(call: Call): Promise<Reply>;
-  /** Headers within the deadline; the body for as long as the signal lets it. */
+  /** Headers within the deadline; the body until the signal aborts. */
   open(call: Call): Promise<OpenReply>;
   close(): void;
 }
@@ -69,7 +69,7 @@ export type ObserveCall = (name: string, seconds: number, outcome: 'ok' | 'refus
 export function createTransport(address: EngineAddress, observeCall: ObserveCall): Transport {
   const target: RequestOptions =
     address.kind === 'unix' ? { socketPath: address.socketPath } : { host: address.host, port: address.port };
-  // Calls share connections; each stream has one of its own, which ends with it.
+  // Calls share connections; each stream has a connection of its own.
   const agent = new Agent({ keepAlive: true, maxSockets: limits.engineConnections });
 
   const send = (call: Call, streaming: boolean): Promise<OpenReply> =>
@@ -143,7 +143,7 @@ export async function readWhole(name: string, stream: Readable): Promise<Buffer>
   return Buffer.concat(chunks);
 }
 
-/** The kept text of the one document that the answer is. */
+/** The kept text of an answer, which is one document. */
 async function readKept(name: string, stream: Readable, shape: Shape, maxBytes: number): Promise<Buffer> {
   const sieve = new Sieve(shape, maxBytes);
   const documents: Buffer[] = [];

@@ -1,6 +1,6 @@
 /**
- * Checks whether containers may be made from an image: the engine repeats the image's configuration
- * for each of them. Pure.
+ * Checks whether an image may be used: the engine repeats its configuration for each of its
+ * containers. Pure.
  */
 import { limits } from '../../schemas/limits.ts';
 import type { ImageDetails } from '../docker/answers.ts';

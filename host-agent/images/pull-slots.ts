@@ -18,10 +18,7 @@ export interface PullBounds {
   readonly perRegistry: number;
 }
 
-/**
- * The waiting pull that may begin beside the running ones: of the tenant, then the registry, with
- * the fewest.
- */
+/** The waiting pull to begin now: of the tenant, then the registry, with the fewest running. */
 export function nextPull<A extends PullAsk>(
   waiting: readonly A[],
   running: readonly PullAsk[],

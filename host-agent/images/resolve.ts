@@ -11,7 +11,7 @@ import type { Resolve } from './registries.ts';
 
 export interface ResolveOptions {
   readonly hostsFile: string;
-  /** Replace those of /etc/resolv.conf. */
+  /** Name servers in place of those of /etc/resolv.conf. */
   readonly servers?: readonly string[];
 }
 
@@ -26,7 +26,7 @@ export function addressesIn(hosts: string, name: string): string[] {
 
 const absent: ReadonlySet<unknown> = new Set(['ENODATA', 'ENOTFOUND']);
 
-/** Addresses of one kind. None is an answer; a failed server is not, because there may be some. */
+/** Addresses of one family. Rejects if a server failed, because there may be some. */
 const orNone = (addresses: Promise<string[]>): Promise<string[]> =>
   addresses.catch((error: unknown) => {
     if (absent.has((error as NodeJS.ErrnoException).code)) return [];
@@ -37,8 +37,7 @@ export function createResolve({ hostsFile, servers }: ResolveOptions): Resolve {
   return async (name, signal) => {
     const listed = addressesIn((await readIfPresent(hostsFile))?.toString() ?? '', name);
     if (listed.length > 0) return listed;
-    // A new one for each name: it reads /etc/resolv.conf, which changes, and can be cancelled
-    // alone.
+    // A resolver for each name: it reads the current /etc/resolv.conf, and can be cancelled alone.
     const resolver = new Resolver({ timeout: limits.nameserverMs, tries: 2 });
     if (servers !== undefined) resolver.setServers(servers);
     const cancel = (): void => resolver.cancel();
@@ -48,7 +47,7 @@ export function createResolve({ hostsFile, servers }: ResolveOptions): Resolve {
       const both = await Promise.all([orNone(resolver.resolve4(name)), orNone(resolver.resolve6(name))]);
       return both.flat();
     } finally {
-      // Cancels the other kind where one has failed.
+      // Cancels the other family if one has failed.
       cancel();
       signal.removeEventListener('abort', cancel);
     }

@@ -1,7 +1,7 @@
 /**
  * A queue of lines between a reader and a sender, bounded in bytes. A full queue makes the reader
- * wait, and with it the engine, whose rotated files buffer what is not sent yet. All sizes are of
- * encoded lines: JSON makes six bytes of a control character.
+ * wait, and with it the engine, whose rotated files buffer the lines not sent yet. Sizes count
+ * encoded lines: a control character takes six bytes in JSON.
  */
 import { limits } from '../../schemas/limits.ts';
 import type { LogEntry } from '../../schemas/api/log.ts';
@@ -30,7 +30,7 @@ interface Encoded {
 
 const entryOf = (ts: string, stream: LogEntry['stream'], text: string, seq: number): string =>
   `{"ts":"${ts}","stream":"${stream}","line":${text},"seq":${seq}}`;
-/** Without timestamp and text; with its comma. */
+/** Bytes of an encoded line besides its timestamp and text, with the comma. */
 const entryBytes = entryOf('', 'stdout', '', Number.MAX_SAFE_INTEGER).length + 1;
 
 const envelope = (entries: readonly string[]): string => `{"v":1,"lines":[${entries.join(',')}]}`;

@@ -23,9 +23,9 @@ export interface LogCollector {
   /** Level-triggered: the reconciler calls it at every look at a container that runs or has run. */
   follow(source: LogSource, dockerId: string, run: RunId): void;
   /**
-   * Resolves when every line of it is acknowledged, or is on disk to be sent later, or when its log
-   * could not be read or kept in `logDrainAttempts` attempts: then the rest of it is lost, and
-   * counted. It must not run any more.
+   * Resolves when every line is acknowledged or on disk to be sent later, or after
+   * `logDrainAttempts` failed attempts to read or keep the log; then its rest is lost and counted.
+   * The container must be down.
    */
   drain(source: LogSource, dockerId: string): Promise<void>;
   /** The container is gone for ever: stops following it. */
@@ -46,7 +46,7 @@ export interface CollectorParts {
 
 interface Follower {
   readonly dockerId: string;
-  /** The run that was asked for last; another run than the one being read means one more pass. */
+  /** The run that was last requested; if it is not the run being read, another pass follows. */
   run: RunId;
   /** What delayed its lines last, while it is behind. */
   heldUpBy: LossCause | undefined;
@@ -86,10 +86,7 @@ export function createCollector(parts: CollectorParts): LogCollector {
     return result;
   };
 
-  /**
-   * Notes whether the follower is behind. Its next read waits until the engine has rested from the
-   * one before.
-   */
+  /** Notes whether the follower is behind; its next read waits for a rest of the engine. */
   const rest = async (source: LogSource, follower: Follower, { heldUpBy }: PassResult): Promise<void> => {
     if (heldUpBy === 'rate' && follower.heldUpBy === undefined) log.info('log_over_rate', { ...source });
     follower.heldUpBy = heldUpBy;
@@ -98,10 +95,7 @@ export function createCollector(parts: CollectorParts): LogCollector {
     follower.catchUpFromMs = clock.monotonicMs() + limits.logCatchUpMs;
   };
 
-  /**
-   * Passes until one ends with nothing new: then the container is down, and all that it wrote is
-   * safe.
-   */
+  /** Repeats passes until one finds nothing new: the container is down, and its lines are safe. */
   const followToEnd = async (source: LogSource, follower: Follower): Promise<void> => {
     const { signal } = follower.controller;
     await spool.settled(source, signal);
@@ -153,9 +147,7 @@ export function createCollector(parts: CollectorParts): LogCollector {
     followers.set(source.id, start(source, dockerId, run));
   };
 
-  /**
-   * Writes to disk what the control plane did not take in time, from the last acknowledged line on.
-   */
+  /** Writes to disk the lines that the control plane did not acknowledge in time. */
   const spoolRest = async (source: LogSource, dockerId: string): Promise<void> => {
     const tail = createTail(limits.logSpoolContainerBytes);
     const before = cursors.of(source.id, dockerId);
@@ -189,7 +181,7 @@ export function createCollector(parts: CollectorParts): LogCollector {
     if (expired.aborted) throw new Error(`not read within ${limits.engineCallMs} ms`);
   };
 
-  /** Counts a failed drain: throws so that another follows, or gives the rest of the log up. */
+  /** Counts a failed drain: throws so that another follows, or gives up the rest of the log. */
   const failDrain = (source: LogSource, dockerId: string, error: unknown): void => {
     const attempt = (attempts.get(dockerId) ?? 0) + 1;
     const why = detailOf(error);
@@ -212,7 +204,7 @@ export function createCollector(parts: CollectorParts): LogCollector {
     follow,
 
     drain: async (source, dockerId) => {
-      // As a run of its own: a follower that exists makes one more pass and finds the end.
+      // Counts as a new run, so that an existing follower makes one more pass and finds the end.
       follow(source, dockerId, `${dockerId}:drain`);
       const follower = followers.get(source.id);
       try {
@@ -223,7 +215,7 @@ export function createCollector(parts: CollectorParts): LogCollector {
         try {
           await spoolRest(source, dockerId);
         } catch (error) {
-          // Someone else removed the container, or the engine is away.
+          // The container was removed by others, or the engine is away.
           if (isRefusal(error, 404) || isRefusal(error, 409) || isUnreachable(error)) throw error;
           failDrain(source, dockerId, error);
           return;

@@ -35,8 +35,8 @@ const decodeCursors = decoder(
 
 export interface Cursors {
   /**
-   * Where to resume in this container of the engine: at its beginning, if it is not the one of the
-   * cursor.
+   * Where to resume in this container of the engine: at its beginning, if the cursor belongs to
+   * another one.
    */
   of(id: ContainerId, dockerId: string): Cursor;
   set(id: ContainerId, cursor: Cursor): void;

@@ -1,8 +1,8 @@
 /**
- * From the engine's log frames to lines. With `timestamps=1` each frame is one record of the
+ * Turns the engine's log frames into lines. With `timestamps=1` each frame is one record of the
  * engine's log: a timestamp, a space, and at most 16 KiB of a line, with its newline unless the
- * line goes on in the next record of the same stream. Pure but for the bytes of a character that a
- * record cut in two.
+ * line continues in the next record of the same stream. Pure, except that it keeps the bytes of a
+ * character cut in two.
  */
 import { limits } from '../../schemas/limits.ts';
 import { Demultiplexer, type Frame } from '../docker/demux.ts';
@@ -15,8 +15,7 @@ export interface Place {
   readonly ts: string;
   readonly stream: StreamName;
   /**
-   * Among lines with the same timestamp and stream, which share one only as parts of a long line:
-   * 0, 1, ...
+   * The index among lines with the same timestamp and stream, which are parts of one long line.
    */
   readonly nth: number;
 }
@@ -24,7 +23,7 @@ export interface Place {
 export interface Line extends Place {
   readonly text: string;
   readonly bytes: number;
-  /** The lines between this time and the line itself are lost. */
+  /** Lines between this time and this line are lost. */
   readonly lostSince?: string;
 }
 
@@ -32,10 +31,7 @@ const stamped = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z$/;
 const stampBytes = 40;
 const epochStamp = '1970-01-01T00:00:00.000000000Z';
 
-/**
- * Many lines share a second: its parsed form is cached. `2026-01-02T03:04:05`, and its milliseconds
- * since 1970.
- */
+/** Many lines share a second, so its parsed form is cached: its text, and ms since 1970. */
 let second = { text: '', ms: 0 };
 const secondChars = 19;
 /** With nine digits after the point, as engines write it. */
@@ -59,7 +55,7 @@ export function microsOf(ts: string): number {
  */
 export const nextSeq = (previous: number, ts: string): number => Math.max(previous + 1, microsOf(ts));
 
-/** The number of a mark before a line. The line keeps the number that it has without the mark. */
+/** The number of a mark before a line; the line's own number does not depend on the mark. */
 export const seqBefore = (previous: number, ts: string): number => Math.max(previous + 1, microsOf(ts) - 1);
 
 /** Turns chunks of the raw stream into lines; one for each pass over a container's log. */
@@ -87,7 +83,7 @@ class StreamState {
   #ts = epochStamp;
   #nth = 0;
   #newest = { ts: epochStamp, nth: 0 };
-  /** The last record had no newline: its line goes on in the next. */
+  /** The last record had no newline: its line continues in the next. */
   #isOpen = false;
   readonly #recent: number[] = [];
   #given = 0;
@@ -100,12 +96,11 @@ class StreamState {
     const content = isStamped ? payload.subarray(space + 1) : payload;
     const ends = content.length > 0 && content[content.length - 1] === 0x0a;
     const body = ends ? content.subarray(0, -1) : content;
-    // A line of exactly 16 KiB ends in a record of its own with nothing but the newline: the end,
-    // and not another line.
+    // A line of exactly 16 KiB ends with a record that holds only the newline: no other line.
     const isOnlyEnd = ends && body.length === 0 && this.#isOpen && ts === this.#ts;
     this.#isOpen = !ends;
     if (isOnlyEnd) {
-      // Unless the line ended inside a character: what there is of it is kept.
+      // If the line ended inside a character, its bytes count as they are.
       const text = this.#decoder.decode();
       return text === '' || !this.#isNew(ts) ? [] : [{ ts, stream, nth: this.#nth, text, bytes: 0 }];
     }
@@ -128,9 +123,9 @@ class StreamState {
   }
 
   /**
-   * An engine that rotates a log which is followed may begin its new file twice (Docker 20.10: some
-   * twenty lines at 5,000 a second, and more where it is behind). A time that lies back and was
-   * there before is such a line; one that was not is of a clock set back.
+   * An engine that rotates a followed log may send the beginning of the new file twice (Docker
+   * 20.10: about twenty lines at 5,000 a second, more where it is behind). A line with an earlier
+   * time that was there before is such a repetition; with a new time, the clock was set back.
    */
   #isRepeated(): boolean {
     const { ts, nth } = this.#newest;

@@ -1,6 +1,6 @@
 /**
- * One pass over the log of one of the engine's containers: from the cursor to the end of what the
- * engine gives, into a sink that makes each block safe before the cursor moves over it.
+ * One pass over the log of one of the engine's containers, from the cursor to its end, into a sink
+ * that makes each block safe before the cursor moves past it.
  */
 import type { Engine } from '../docker/engine.ts';
 import { EngineError } from '../docker/errors.ts';
@@ -11,8 +11,8 @@ import type { LossCause } from './loss.ts';
 import { Resume, sinceOf, type Cursor } from './resume.ts';
 
 /**
- * Resolves when the block is safe, with what held it up, if anything did; rejects only when the
- * signal aborts.
+ * Resolves when the block is safe, with the cause of a delay, if any; rejects only when the signal
+ * aborts.
  */
 export type Sink = (block: Block, signal: AbortSignal) => Promise<LossCause | undefined>;
 
@@ -33,9 +33,9 @@ export interface PassResult {
   readonly lines: number;
   readonly gaps: number;
   /**
-   * What held up blocks while the reader waited for them. A follower that was held up is ended:
-   * when its engine has rotated the log twice meanwhile, it passes over the files between in
-   * silence. A read without following has opened them all.
+   * What delayed blocks while the reader waited for them. The agent ends such a follower: if the
+   * engine rotates the log twice meanwhile, the follower silently skips the files between. A read
+   * without following opens them all.
    */
   readonly heldUpBy: LossCause | undefined;
 }

@@ -13,7 +13,7 @@ export interface LogRates {
   readonly containerBytes: number;
   readonly tenantBytes: number;
   readonly hostBytes: number;
-  /** A bucket that was unused for this long is full, and its content may go at once. */
+  /** A bucket unused for this long is full. */
   readonly burstMs: number;
 }
 

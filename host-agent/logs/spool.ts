@@ -110,9 +110,7 @@ export async function openSpool(
   };
 }
 
-/**
- * The oldest file of the tenant with most bytes, among them those that `tenant` is about to add.
- */
+/** The oldest file of the tenant with most bytes, counting those that `tenant` is about to add. */
 function oldestOfLargest(entries: readonly Entry[], tenant: TenantId, added: number): Entry | undefined {
   const bytes = new Map<TenantId, number>([[tenant, added]]);
   for (const { source, bytes: more } of entries) bytes.set(source.tenant, (bytes.get(source.tenant) ?? 0) + more);
@@ -124,7 +122,7 @@ function oldestOfLargest(entries: readonly Entry[], tenant: TenantId, added: num
   return entries.find(({ source }) => source.tenant === largest);
 }
 
-/** True when all of it is safe, or nothing of it can be read. */
+/** True: all of it is safe, or it cannot be read. */
 async function sendFile(path: string, entry: Entry, publish: Publish, log: Log, signal: AbortSignal): Promise<boolean> {
   try {
     const [, ...blocks] = (await readFile(path, 'utf8')).split('\n');
@@ -154,7 +152,7 @@ async function list(folder: string, log: Log): Promise<Entry[]> {
   return entries;
 }
 
-/** None where there is no such folder: it is made with its first file. */
+/** Empty without the folder, which is made with its first file. */
 async function namesIn(folder: string): Promise<string[]> {
   try {
     return await readdir(folder);

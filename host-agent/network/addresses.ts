@@ -1,7 +1,6 @@
 /**
- * Addresses that are not of the internet: what containers may not reach and no public registry has.
- * By the IANA registries of special-purpose addresses (RFC 6890), of the IPv4 and the IPv6 kind.
- * Pure.
+ * Addresses outside the public internet, which containers may not reach and no public registry has:
+ * the IANA registries of special-purpose IPv4 and IPv6 addresses (RFC 6890). Pure.
  */
 import { BlockList } from 'node:net';
 import { formatAddress, parseCidr } from '../../schemas/cidr.ts';
@@ -34,7 +33,7 @@ export const privateIpv4: readonly string[] = [
 /** `64:ff9b::/96` leads through a NAT64 to the IPv4 address in its last bits (RFC 6052). */
 const throughNat64 = (ipv4: string): string => {
   const cidr = parseCidr(ipv4);
-  if (cidr === undefined) throw new Error(`${ipv4} is no network`);
+  if (cidr === undefined) throw new Error(`${ipv4} is not a network`);
   return `${formatAddress(6, (0x64ff9bn << 96n) + cidr.base)}/${96 + cidr.prefix}`;
 };
 
@@ -66,12 +65,12 @@ function blockListOf(family: 'ipv4' | 'ipv6', ranges: readonly string[]): BlockL
   return list;
 }
 /**
- * Two lists: in one, Node would find every IPv4 address in `::/32`, as the IPv6 address that it can
- * be written as.
+ * Two lists: in a shared one, Node would match every IPv4 address with `::/32`, by its form as an
+ * IPv6 address.
  */
 const privateAddresses = { ipv4: blockListOf('ipv4', privateIpv4), ipv6: blockListOf('ipv6', privateIpv6) };
 
-/** `address`: as a resolver gives it. */
+/** `address`: in the form that a resolver returns. */
 export function isPublicAddress(address: string): boolean {
   const family = address.includes(':') ? 'ipv6' : 'ipv4';
   return !privateAddresses[family].check(address, family);

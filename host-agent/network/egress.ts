@@ -1,8 +1,8 @@
-/** What an operator lets containers reach of private networks, as text and as rules. Pure. */
+/** Parts of private networks that an operator opens to containers, as text and rules. Pure. */
 import { formatCidr, parseAddress, parseCidr, type Cidr } from '../../schemas/cidr.ts';
 
 export interface EgressRule {
-  /** As nftables takes it. */
+  /** In the form of nftables. */
   readonly cidr: string;
   readonly family: 4 | 6;
   /** Null: every protocol and port. */
@@ -42,7 +42,7 @@ export function parseEgressRule(
   };
 }
 
-/** A word on what is wrong where it is no network. */
+/** Explains why a text is not a network. */
 function networkOf(text: string): Cidr | string {
   const address = parseAddress(text);
   if (address !== undefined)

@@ -50,7 +50,7 @@ Promise.all(targets.map(attempt)).then((words) => console.log(JSON.stringify(wor
 
 /** The interpreter, and the libraries that it has loaded. */
 function interpreterFiles(): string[] {
-  // It would ask DNS for the names of all peers, and hold up everything else meanwhile.
+  // It would ask DNS for the names of all peers, and block everything else meanwhile.
   Object.assign(process.report, { excludeNetwork: true });
   const report = process.report.getReport() as { readonly sharedObjects?: readonly string[] };
   const libraries = (report.sharedObjects ?? []).filter((path) => path.startsWith('/') && existsSync(path));
@@ -113,10 +113,10 @@ export function createProbe(engine: Engine, owner: Owner): Probe {
     const demultiplexer = new Demultiplexer(limits.probeOutputChars);
     for await (const chunk of stream as AsyncIterable<Buffer>) {
       for (const frame of demultiplexer.push(chunk)) text += frame.payload.toString('utf8');
-      if (text.length > limits.probeOutputChars) throw new Error('the probe says too much');
+      if (text.length > limits.probeOutputChars) throw new Error('the probe printed too much');
     }
     const [said] = /\["[^\n]*\]/.exec(text) ?? [];
-    if (said === undefined) throw new Error(`the probe said: ${text.trim().slice(0, 200)}`);
+    if (said === undefined) throw new Error(`the probe printed: ${text.trim().slice(0, 200)}`);
     return JSON.parse(said) as string[];
   };
 
@@ -156,9 +156,7 @@ export function createProbe(engine: Engine, owner: Owner): Probe {
   };
 }
 
-/**
- * A listener that is there while the probe runs, on an address that containers alone are to see.
- */
+/** A listener for the probe, on an address that only containers reach. */
 async function listen(host: string): Promise<Target & { close(): void }> {
   const server = createServer((socket) => socket.on('error', () => undefined).end());
   await new Promise<void>((resolve, reject) => {

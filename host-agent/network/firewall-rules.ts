@@ -1,8 +1,8 @@
 /**
  * The rules that keep containers from the host and from private networks, as one table of nftables.
- * It decides over packets of one bridge alone, so tables of several agents stand beside each other
- * and beside the engine's own rules: what a table drops stays dropped, and what it accepts the
- * others still look at. Pure.
+ * It decides about packets of one bridge only, so tables of several agents and the engine's own
+ * rules coexist: a packet that one table drops stays dropped; one that it accepts still passes the
+ * others. Pure.
  */
 import { privateIpv4, privateIpv6 } from './addresses.ts';
 import type { EgressRule } from './egress.ts';
@@ -12,9 +12,7 @@ export interface FirewallPlan {
   readonly table: string;
   /** The interface of the containers' bridge. */
   readonly bridge: string;
-  /**
-   * Beyond the bounds of private networks; the first that fits decides, and allowances come first.
-   */
+  /** Exceptions from the rules for private networks; the first match decides, allowances first. */
   readonly allow: readonly EgressRule[];
   readonly deny: readonly EgressRule[];
   /**
@@ -24,7 +22,7 @@ export interface FirewallPlan {
   readonly resolvers: readonly string[];
 }
 
-/** As the network is called, in a name that nftables takes: of this cluster and this host alone. */
+/** A name for nftables that is unique to this cluster and host, as the network's name is. */
 export const firewallTable = (owner: Owner): string => networkName(owner).replaceAll('-', '_');
 
 /** Refused packets, by their destination. */
@@ -41,9 +39,9 @@ function matchOf({ cidr, family, service }: EgressRule): string {
 }
 
 /**
- * The same rule for what the engine publishes at an address of the host. Without a `docker-proxy`
- * the destination is a container by the time that a packet comes by here, and the kernel remembers
- * where it was sent.
+ * The same rule for ports that the engine publishes on an address of the host. Without
+ * `docker-proxy`, such a packet has a container as its destination here; the kernel remembers the
+ * original one.
  */
 function publishedMatchOf({ cidr, family, service }: EgressRule): string {
   const original = `ct status dnat ct original ${daddr(family)} ${cidr}`;
@@ -52,12 +50,11 @@ function publishedMatchOf({ cidr, family, service }: EgressRule): string {
   return `${original} meta l4proto ${protocol} ct original proto-dst ${from === to ? from : `${from}-${to}`}`;
 }
 
-/** So that a program in a container fails at once, not after its own time-out. */
+/** Rejects, so that a program in a container fails at once and not after a time-out. */
 const refuse = 'reject with icmpx type admin-prohibited';
 
 /**
- * Input for `nft -f -`, which applies all of it or nothing: it replaces the previous table at one
- * moment.
+ * Input for `nft -f -`, which applies all or nothing: it replaces the previous table at once.
  *
  * Packets between two containers of the bridge come by here only while the kernel hands bridged
  * packets to the IP hooks (br_netfilter, `bridge-nf-call-iptables`).

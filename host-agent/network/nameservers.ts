@@ -1,7 +1,7 @@
 /**
- * The name servers that the engine gives to containers, which it reads as they are on its host: of
- * a machine with systemd-resolved, those behind it. What is on loopback the engine asks itself,
- * from the host. Pure, but for the files.
+ * The name servers that the engine gives to containers. It reads them from its host; with
+ * systemd-resolved, it takes those behind it. The engine itself queries servers on loopback. Pure,
+ * except for reading the files.
  */
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
@@ -11,7 +11,7 @@ const usual = '/etc/resolv.conf';
 const behindResolved = '/run/systemd/resolve/resolv.conf';
 const resolvedStub = '127.0.0.53';
 
-/** resolv.conf(5); addresses with a zone are reached by no container. */
+/** resolv.conf(5), without addresses with a zone, which no container reaches. */
 export const nameserversIn = (text: string): string[] =>
   [...text.matchAll(/^[ \t]*nameserver[ \t]+(\S+)/gm)].flatMap(([, address = '']) =>
     isIP(address) !== 0 && !address.includes('%') ? [address] : [],

@@ -24,7 +24,7 @@ export interface Credentials {
   readonly publicKey: string;
   /** Milliseconds since 1970; null: they never expire. */
   expiryMs(): number | null;
-  /** The key for a hello, while new credentials are due. */
+  /** The key to send with a hello while new credentials are due. */
   renewKey(): string | undefined;
   /** How often to check `renewKey`. */
   readonly checkEveryMs: number;
@@ -32,8 +32,8 @@ export interface Credentials {
   /** How long to wait before asking for bound credentials; undefined: they are in use. */
   askBoundInMs(): number | undefined;
   /**
-   * The answer to a request for bound ones; undefined: none came. @returns whether there are bound
-   * ones to connect with
+   * Takes the answer to a request for bound ones; undefined: it had none. @returns whether there
+   * are bound ones to connect with
    */
   offered(jwt: string | undefined): boolean;
   /** The control plane has answered these credentials: bound ones on trial are kept. */

@@ -20,7 +20,7 @@ export interface EngineClient {
   /** Rejects as `refused` where the status is not among these. */
   ask(call: Call, accepted: readonly number[]): Promise<Reply>;
   post(name: string, path: string, accepted: readonly number[], deadlineMs?: number): Promise<Reply>;
-  /** An answer that is read as it comes. */
+  /** Returns an answer whose body is read as it arrives. */
   open(call: Call): Promise<OpenReply>;
 }
 
