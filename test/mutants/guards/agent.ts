@@ -3,7 +3,7 @@ import type { Mutant } from '../mutant.ts';
 
 export const agentMutants: readonly Mutant[] = [
   {
-    name: 'disk limit not kept',
+    name: 'disk limit not enforced',
     guard: 'A container that has written more than it may is removed (docs/security.md, disk-fill)',
     file: 'host-agent/disk/plan.ts',
     changes: [{ in: 'evictionsOf', never: 'usedBytes > limitBytes' }],
@@ -11,7 +11,7 @@ export const agentMutants: readonly Mutant[] = [
   },
   {
     name: 'ended containers not measured',
-    guard: 'What has ended keeps no more than its limit (docs/security.md, disk-fill)',
+    guard: 'An ended container keeps no more than its limit (docs/security.md, disk-fill)',
     file: 'host-agent/disk/evictor.ts',
     changes: [
       {
@@ -24,69 +24,69 @@ export const agentMutants: readonly Mutant[] = [
   },
   {
     name: 'measurements of one tenant take all places',
-    guard: 'A tenant whose containers are slow to measure delays its own alone (ADR 21)',
+    guard: 'A tenant whose containers are slow to measure delays only its own (ADR 21)',
     file: 'host-agent/disk/plan.ts',
     changes: [{ in: 'nextToMeasure', omit: '!turn.busy.has(tenant)' }],
     killedBy: 'test/host-agent/disk/plan.test.ts',
   },
   {
-    name: 'evicted on an isolated host',
+    name: 'eviction on an isolated host',
     guard: 'An isolated host stops containers and removes none (ADR 14, ADR 16)',
     file: 'host-agent/reconcile/plan.ts',
     changes: [{ in: 'planStopped', omit: "container.desired === 'stopped'" }],
     killedBy: 'test/host-agent/reconcile/plan.test.ts',
   },
   {
-    name: 'images of others collected',
+    name: 'images of other programs deleted',
     guard: 'An image that the agent did not pull stays (ADR 21)',
     file: 'host-agent/images/collector.ts',
     changes: [{ in: 'removalsOf', always: "policy === 'all' || usedAtMs.has(Id)" }],
     killedBy: 'test/host-agent/images/collector.test.ts',
   },
   {
-    name: 'wanted images collected',
+    name: 'images in use deleted',
     guard: 'An image in use or wanted here stays (ADR 21)',
     file: 'host-agent/images/collector.ts',
     changes: [{ in: 'removalsOf', omit: '!kept.has(Id)' }],
     killedBy: 'test/host-agent/images/collector.test.ts',
   },
   {
-    name: 'eviction taken for a crash',
-    guard: 'What is evicted is removed, and its status says why (docs/security.md, disk-fill)',
+    name: 'eviction reported as a crash',
+    guard: 'An evicted container is removed, and its status says why (docs/security.md, disk-fill)',
     file: 'host-agent/reconcile/plan.ts',
     changes: [{ in: 'planPresent', never: 'restart.evicted?.dockerId === dockerId' }],
     killedBy: 'test/host-agent/reconcile/plan.test.ts',
   },
   {
     name: 'capabilities not dropped',
-    guard: 'A container holds the capabilities it is given and no others (docs/security.md, capabilities)',
+    guard: 'A container has only the capabilities that it is given (docs/security.md, capabilities)',
     file: 'host-agent/spec/confinement.ts',
     changes: [{ in: 'confinement', replace: "['ALL']", by: '[]' }],
     killedBy: 'test/host-agent/spec/create-body.test.ts',
   },
   {
-    name: 'image not checked',
-    guard: 'An image that says too much of itself is refused (docs/security.md, image-labels)',
+    name: 'image not checked before create',
+    guard: 'An image with too much metadata is refused (docs/security.md, image-labels)',
     file: 'host-agent/images/check.ts',
     changes: [{ in: 'over', never: 'amount > max' }],
     killedBy: 'test/host-agent/images/check.test.ts',
   },
   {
-    name: 'labels of images kept',
+    name: 'image labels not blanked',
     guard: 'Labels of an image are blanked at create (docs/security.md, image-labels)',
     file: 'host-agent/spec/create-body.ts',
     changes: [{ in: 'createBody', omit: "...Object.fromEntries(imageLabels.map((name) => [name, '']))" }],
     killedBy: 'test/host-agent/spec/create-body.test.ts',
   },
   {
-    name: 'list read whole',
-    guard: 'What containers carry does not hide them (docs/security.md, image-labels)',
+    name: 'container list read without a bound',
+    guard: 'The labels of containers do not hide them from the agent (docs/security.md, image-labels)',
     file: 'host-agent/docker/transport.ts',
     changes: [{ in: 'createTransport.call', never: 'keep !== undefined && status === 200' }],
     killedBy: 'test/host-agent/docker/transport.test.ts',
   },
   {
-    name: 'last contact forgotten',
+    name: 'time of last contact not stored',
     guard: 'A restart of a cut-off agent does not let containers run longer (ADR 14)',
     file: 'host-agent/control-plane/contact.ts',
     changes: [
@@ -99,21 +99,21 @@ export const agentMutants: readonly Mutant[] = [
     killedBy: 'test/host-agent/control-plane/contact.test.ts',
   },
   {
-    name: 'no way back to unbound credentials',
-    guard: 'Credentials that get no answer are left for those before (ADR 22)',
+    name: 'no return to the credentials before',
+    guard: 'An agent whose new credentials get no answer returns to the ones before (ADR 22)',
     file: 'host-agent/control-plane/identity/credentials.ts',
     changes: [{ in: 'createCredentials.fallBack', replace: 'isFallenBack = true', by: 'isFallenBack = false' }],
     killedBy: 'test/integration/host-agent/control-plane/bound.test.ts',
   },
   {
     name: 'isolation ended by any answer',
-    guard: 'What was stopped for silence starts only after a sync (ADR 14)',
+    guard: 'A container that was stopped for silence starts only after a sync (ADR 14)',
     file: 'host-agent/control-plane/contact.ts',
     changes: [{ in: 'loadContact.heard', always: "footingOf(silence()) === 'in_touch'" }],
     killedBy: 'test/host-agent/control-plane/contact.test.ts',
   },
   {
-    name: 'complete-set rule dropped',
+    name: 'orphans judged by an incomplete set',
     guard: 'An operator’s approval removes orphans only when every partition has answered (A4)',
     file: 'host-agent/workload/workload.ts',
     changes: [
@@ -123,8 +123,8 @@ export const agentMutants: readonly Mutant[] = [
     killedBy: 'test/host-agent/workload/workload.test.ts',
   },
   {
-    name: 'every stranger taken for given away',
-    guard: 'What the control plane does not know is held (A4)',
+    name: 'every unknown container removed',
+    guard: 'A container that the control plane does not know stays (A4)',
     file: 'host-agent/workload/workload.ts',
     changes: [
       { in: 'createWorkload.hearVerdicts', replace: "given.get(id) === placement ? 'gone' : 'unknown'", by: "'gone'" },
@@ -132,8 +132,8 @@ export const agentMutants: readonly Mutant[] = [
     killedBy: 'test/host-agent/workload/workload.test.ts',
   },
   {
-    name: 'verdict of another version',
-    guard: 'An owner’s verdict counts only beside the version of the set that it was given with (A4)',
+    name: 'verdict for another version of the set accepted',
+    guard: 'An owner’s verdict counts only for the version of the set that came with it (A4)',
     file: 'host-agent/workload/desired.ts',
     changes: [
       {
@@ -145,14 +145,14 @@ export const agentMutants: readonly Mutant[] = [
     killedBy: 'test/host-agent/workload/desired.test.ts',
   },
   {
-    name: 'verdict of an earlier placement',
-    guard: 'An owner’s verdict is of the placement that was named, and of none after it (A4)',
+    name: 'verdict for an earlier placement accepted',
+    guard: 'An owner’s verdict counts only for the placement that it names (A4)',
     file: 'host-agent/workload/workload.ts',
     changes: [{ in: 'createWorkload.verdictOf', always: 'placement <= verdict.placement' }],
     killedBy: 'test/host-agent/workload/workload.test.ts',
   },
   {
-    name: 'older set taken',
+    name: 'older desired set accepted',
     guard: 'A set is never replaced by an older one (ADR 3)',
     file: 'host-agent/workload/desired.ts',
     changes: [{ in: 'nextSet', always: 'held === undefined || isOlder(held, answer.set)' }],
@@ -160,7 +160,7 @@ export const agentMutants: readonly Mutant[] = [
   },
   {
     name: 'agent sees every container',
-    guard: 'An agent sees only what bears its cluster and its host (A4)',
+    guard: 'An agent sees only containers with the labels of its cluster and its host (A4)',
     file: 'host-agent/docker/ownership.ts',
     changes: [{ in: 'ownerLabels', replace: '{ [labels.cluster]: cluster, [labels.host]: host }', by: '{}' }],
     killedBy: 'test/integration/host-agent/workload/ours.test.ts',
@@ -179,22 +179,22 @@ export const agentMutants: readonly Mutant[] = [
     killedBy: 'test/integration/host-agent/workload/ours.test.ts',
   },
   {
-    name: 'adopted under another placement',
-    guard: 'What was made under an earlier placement is not this container (A5)',
+    name: 'container of an earlier placement adopted',
+    guard: 'A copy from an earlier placement is not adopted (A5)',
     file: 'host-agent/reconcile/plan.ts',
     changes: [{ in: 'planPresent', omit: 'found.placement !== container.placement' }],
     killedBy: 'test/host-agent/reconcile/plan.test.ts',
   },
   {
-    name: 'inbox that can be guessed',
-    guard: 'A sync answer counts only in the inbox of its own question (A7)',
+    name: 'guessable inbox',
+    guard: 'A sync answer counts only in the inbox of its own ask (A7)',
     file: 'host-agent/control-plane/sync/sync.ts',
     changes: [{ in: 'sync', replace: "randomBytes(16).toString('hex')", by: "'0'.repeat(32)" }],
     killedBy: 'test/integration/host-agent/workload/ours.test.ts',
   },
   {
-    name: 'damaged record’s container removed',
-    guard: 'What a damaged record may speak of is left as it is (A4)',
+    name: 'container of a damaged record removed',
+    guard: 'A container whose record may be damaged stays as it is (A4)',
     file: 'host-agent/workload/workload.ts',
     changes: [
       { in: 'createWorkload.isKnown', omit: 'damaged.has(id)' },
@@ -204,13 +204,13 @@ export const agentMutants: readonly Mutant[] = [
   },
   {
     name: 'log lines counted before encoding',
-    guard: 'Blocks of log lines are bounded as they are sent (ADR 23)',
+    guard: 'Blocks of log lines are bounded in their encoded size (ADR 23)',
     file: 'host-agent/logs/block.ts',
     changes: [{ in: 'BlockQueue.#encode', replace: 'Buffer.byteLength(text)', by: 'line.bytes' }],
     killedBy: 'test/host-agent/logs/lines.test.ts',
   },
   {
-    name: 'spool that drops the oldest of all',
+    name: 'spool drops the oldest lines of any tenant',
     guard: 'A tenant that fills the spool loses its own lines (ADR 23)',
     file: 'host-agent/logs/spool.ts',
     changes: [
@@ -219,21 +219,21 @@ export const agentMutants: readonly Mutant[] = [
     killedBy: 'test/host-agent/logs/spool.test.ts',
   },
   {
-    name: 'turns without rounds',
-    guard: 'A noisy container delays nobody else’s log lines (ADR 23)',
+    name: 'log blocks do not take turns',
+    guard: 'A noisy container does not delay the log lines of others (ADR 23)',
     file: 'host-agent/logs/rates.ts',
     changes: [{ in: 'createLogTurns.serve', omit: 'waiting.delete(tenant)' }],
     killedBy: 'test/host-agent/logs/rates.test.ts',
   },
   {
-    name: 'the registry of a pull not asked about',
-    guard: 'The engine is sent to no registry that the operator does not allow',
+    name: 'registry of a pull not checked',
+    guard: 'The engine pulls only from registries that the operator allows',
     file: 'host-agent/images/pulls.ts',
     changes: [{ in: 'createPulls.fetchImage', omit: 'await permit(registryOf(reference))' }],
     killedBy: 'test/host-agent/images/pulls.test.ts',
   },
   {
-    name: 'rules that were taken away not mended',
+    name: 'deleted firewall rules not restored',
     guard: 'Containers stay behind the firewall that the agent set (ADR 20)',
     file: 'host-agent/network/firewall.ts',
     changes: [
@@ -242,7 +242,7 @@ export const agentMutants: readonly Mutant[] = [
     killedBy: 'test/host-agent/network/firewall.test.ts',
   },
   {
-    name: 'containers started without the firewall that is required',
+    name: 'containers started without the required firewall',
     guard: 'CONTAINER_FIREWALL=required starts nothing that the firewall does not cover (ADR 20)',
     file: 'host-agent/network/firewall.ts',
     changes: [{ in: 'createFirewall.refusal', never: "mode === 'required'" }],
