@@ -1,0 +1,67 @@
+import t from 'tap';
+import type { Observed as Reported } from '../../../host-agent/control-plane/reporter.ts';
+import { createReports } from '../../../host-agent/reconcile/reports.ts';
+import { absent } from '../../../host-agent/reconcile/observe/observed.ts';
+import type { Wanted } from '../../../host-agent/workload/wanted.ts';
+import { down, id, nowMs, restartState, seen, tenant, up, wanted } from '../support/decisions.ts';
+
+function start(given: Wanted, { steadyMs = nowMs } = {}) {
+  const reported: Reported[] = [];
+  const reports = createReports({
+    reporter: { set: (observed) => void reported.push(observed), all: () => reported },
+    workload: { wanted: () => given },
+    clock: { nowMs: () => nowMs },
+    steadyMs: () => steadyMs,
+  });
+  return { reports, reported };
+}
+
+t.test('a look is reported under the generation of its container', (t) => {
+  const { reports, reported } = start(wanted('running'));
+  reports.looked({ id, wanted: wanted('running'), observed: seen(up) }, restartState());
+  t.match(reported, [{ tenant, id, generation: 3, description: { gone: false, observation: { status: 'running' } } }]);
+  t.end();
+});
+
+t.test('orphans and untouched containers are not reported', (t) => {
+  for (const want of ['nothing', 'untouched'] as const) {
+    const { reports, reported } = start({ want });
+    reports.looked({ id, wanted: { want }, observed: seen(up) }, restartState());
+    reports.away([id], nowMs);
+    t.same(reported, []);
+  }
+  t.end();
+});
+
+t.test('the next attempt is reported by the wall clock, in whole seconds of difference', (t) => {
+  for (const [aheadMs, expected] of [
+    [0, '2026-01-02T03:04:15.000Z'],
+    [400, '2026-01-02T03:04:15.000Z'],
+    [3_600_200, '2026-01-02T04:04:15.000Z'],
+  ] as const) {
+    const { reports, reported } = start(wanted('running'), { steadyMs: nowMs - aheadMs });
+    const restart = restartState({ failures: 1, attempt: { phase: 'waiting', untilMs: nowMs + 10_000 } });
+    reports.looked({ id, wanted: wanted('running'), observed: seen(down()) }, restart);
+    t.equal(new Date(reported[0]?.description.observation.next_retry_at ?? 0).toISOString(), expected, `${aheadMs} ms`);
+  }
+  t.end();
+});
+
+t.test('while the engine is away, the last status stands', (t) => {
+  const { reports, reported } = start(wanted('running'));
+  reports.away([id], nowMs);
+  t.match(reported[0]?.description.observation, { status: 'pending', reason: 'engine_unavailable' });
+  reported.length = 0;
+  reports.looked({ id, wanted: wanted('running'), observed: seen(up) }, restartState());
+  reports.away([id], nowMs);
+  t.match(reported[1]?.description.observation, { status: 'running', reason: 'engine_unavailable' });
+  t.end();
+});
+
+t.test('a container that is gone as asked is reported as gone', (t) => {
+  const removed = wanted('removed');
+  const { reports, reported } = start(removed);
+  reports.looked({ id, wanted: removed, observed: absent }, restartState({ want: 'removed' }));
+  t.match(reported, [{ description: { gone: true } }]);
+  t.end();
+});
