@@ -1,4 +1,4 @@
-/** A lease across a pause: what was answered before it counts from when it was asked. */
+/** Leases, and which members are dead, in virtual time. */
 import t from 'tap';
 import { Membership } from '../../../actors/membership/membership.ts';
 import type { MemberStore } from '../../../actors/membership/member-store.ts';
@@ -6,6 +6,7 @@ import { sleep } from '../../../lib/backoff.ts';
 import type { MemberId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { quietLog } from '../support.ts';
+import { createMembers } from '../support/members.ts';
 import { createFractions } from '../support/random.ts';
 import { World } from '../../sim/world/time.ts';
 
@@ -52,5 +53,126 @@ t.test('a renewal that was answered during a pause is worth nothing after it', a
     t.notOk(membership.lease().isValid());
     await world.until(() => validAtMs.length > 0, limits.leaseMs);
     t.ok(membership.lease().isValid(), 'until the next');
+  });
+});
+
+/** A member over a store. */
+function startMember(world: World, store: MemberStore, name: string) {
+  const process = world.process(name);
+  const events: string[] = [];
+  let incarnations = 0;
+  const membership = world.as(
+    process,
+    () =>
+      new Membership({
+        store,
+        clock: process.clock,
+        log: quietLog,
+        newId: () => `${name}-${++incarnations}` as MemberId,
+        held: () => [],
+        refused: () => [],
+        onRenewed: () => events.push('renewed'),
+        onRevoked: () => events.push('revoked'),
+        onLooked: () => {},
+      }),
+  );
+  void world.spawn(process, () => membership.start());
+  return { process, membership, events };
+}
+
+/** Runs the world for so long, whatever happens. */
+const pass = async (world: World, ms: number): Promise<boolean> => world.until(() => false, ms);
+
+t.test('a renewal whose acknowledgement was lost is found, and counts for nothing', async (t) => {
+  const world = new World();
+  const { store } = createMembers();
+  let isLost = false;
+  const losing: MemberStore = {
+    ...store,
+    replace: async (...args) => {
+      const revision = await store.replace(...args);
+      if (!isLost) return revision;
+      isLost = false;
+      throw new Error('lost');
+    },
+  };
+  await world.run(createFractions(1), async () => {
+    const { membership, events } = startMember(world, losing, 'm');
+    t.ok(await world.until(() => events.length === 2, limits.leaseMs));
+    isLost = true;
+    await pass(world, 4 * limits.leaseRenewMs);
+    t.notOk(isLost);
+    t.ok(membership.lease().isValid());
+    t.equal(membership.id, 'm-1');
+    t.notOk(events.includes('revoked'));
+  });
+});
+
+t.test('a member is dead by its record, or because it cannot come any more', async (t) => {
+  const world = new World();
+  const { store } = createMembers();
+  await world.run(createFractions(1), async () => {
+    const one = startMember(world, store, 'one');
+    const other = startMember(world, store, 'other');
+    await pass(world, limits.leaseMs);
+    const isDead = async (id: string): Promise<boolean | undefined> => {
+      let answer: boolean | undefined;
+      const asking = async () => void (answer = await one.membership.isDead(id as MemberId));
+      void world.spawn(one.process, asking);
+      await world.until(() => answer !== undefined, limits.leaseMs);
+      return answer;
+    };
+    t.equal(await isDead('never-there'), true);
+    t.equal(await isDead('never-there'), true, 'and stays so');
+    const { id } = other.membership;
+    t.equal(await isDead(id), false);
+    const lease = other.membership.lease();
+    t.ok(lease.isValid());
+    void world.spawn(other.process, () => other.membership.stop());
+    await pass(world, limits.leaseMs);
+    t.equal(await isDead(id), true);
+    t.notOk(lease.isValid());
+  });
+});
+
+t.test('while no member can renew, none is declared dead', async (t) => {
+  const world = new World();
+  const { store } = createMembers();
+  let isAway = false;
+  const leaderless: MemberStore = {
+    ...store,
+    replace: async (...args) => (isAway ? Promise.reject(new Error('no leader')) : store.replace(...args)),
+  };
+  await world.run(createFractions(1), async () => {
+    const members = ['a', 'b', 'c'].map((name) => startMember(world, leaderless, name).membership);
+    await pass(world, limits.leaseMs);
+    const ids = members.map(({ id }) => id);
+    isAway = true;
+    await pass(world, 3 * limits.leaseUnchangedMs);
+    t.notOk(members.some((membership) => membership.lease().isValid()));
+    isAway = false;
+    t.ok(await world.until(() => members.every((membership) => membership.lease().isValid()), limits.leaseMs));
+    await pass(world, 2 * limits.leaseUnchangedMs);
+    t.same(
+      members.map(({ id }) => id),
+      ids,
+    );
+  });
+});
+
+t.test('a look that gets no answer holds up no renewal', async (t) => {
+  const world = new World();
+  const { store } = createMembers();
+  let isHeldUp = false;
+  const silent: MemberStore = {
+    ...store,
+    list: async () => (isHeldUp ? new Promise<never>(() => {}) : store.list()),
+  };
+  await world.run(createFractions(1), async () => {
+    const { events } = startMember(world, silent, 'm');
+    await pass(world, limits.leaseMs);
+    isHeldUp = true;
+    const renewed = events.length;
+    t.ok(await world.until(() => events.length >= renewed + 5, 6 * limits.leaseRenewMs));
   });
 });

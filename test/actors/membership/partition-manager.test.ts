@@ -2,7 +2,6 @@
 import t from 'tap';
 import { PartitionManager } from '../../../actors/membership/partition-manager.ts';
 import { memberFor } from '../../../actors/membership/rendezvous.ts';
-import type { MemberStore } from '../../../actors/membership/member-store.ts';
 import { encodeValue } from '../../../actors/runtime/journal/codec.ts';
 import type { Store } from '../../../actors/runtime/store/store.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
@@ -10,26 +9,10 @@ import type { MemberId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { quietLog } from '../support.ts';
 import { createMemorySink, createMemoryStore, MemoryBucket } from '../support/memory-store.ts';
+import { createMembers } from '../support/members.ts';
 import { createPartition } from '../support/partition.ts';
 import { createFractions } from '../support/random.ts';
 import { World } from '../../sim/world/time.ts';
-
-/** Members in memory. Others are what the test writes. */
-function createMembers() {
-  const members = new Map<MemberId, { value: string; revision: number }>();
-  let revision = 0;
-  const set = (id: MemberId, value: string): number => {
-    members.set(id, { value, revision: ++revision });
-    return revision;
-  };
-  const store: MemberStore = {
-    list: async () => Promise.resolve(Array.from(members, ([id, member]) => ({ id, ...member }))),
-    read: async (id) => Promise.resolve(members.get(id) ?? { revision: 0, value: null }),
-    replace: async (id, value, expected) =>
-      Promise.resolve((members.get(id)?.revision ?? 0) === expected ? set(id, value) : undefined),
-  };
-  return { store, set };
-}
 
 function startManager(world: World) {
   const process = world.process('actors');

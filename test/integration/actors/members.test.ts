@@ -18,7 +18,7 @@ import { systemClock, type Clock } from '../../../lib/clock.ts';
 import { buckets } from '../../../schemas/records/buckets.ts';
 import type { Container } from '../../../schemas/api/container.ts';
 import type { MemberId } from '../../../schemas/ids.ts';
-import { limits } from '../../../schemas/limits.ts';
+import { defaultCaps, limits } from '../../../schemas/limits.ts';
 import type { WriteAsk } from '../../../schemas/wire/asks.ts';
 import { decodeAnswers, encodeAsks } from '../../../schemas/wire/codec.ts';
 import { partitionOf, subjects } from '../../../schemas/wire/subjects.ts';
@@ -46,19 +46,19 @@ async function startProcess(t: Test, ground: Ground, more: Parameters<typeof own
 
 const numbersOf = ({ owner }: Process): number[] => [...owner.manager.serving()].map(({ number }) => number);
 
-/**
- * Asks as a gateway does: whoever refuses, or is not there, is asked again, under the same
- * operation id.
- */
+/** Generous: the machine runs other tests at the same time. */
+const insistMs = 60_000;
+
+/** Asks as a gateway does: again under the same operation id, until an owner answers. */
 async function insist(
   nc: NatsConnection,
   ask: Record<string, unknown> & { tenant: string },
 ): Promise<{ code: string; body: string }> {
   const subject = subjects.partition(partitionOf(ask.tenant, partitions));
-  const payload = encodeAsks([JSON.stringify({ rid: randomUUID(), budgetMs: 8000, ...ask })]);
-  const endMs = performance.now() + 8000;
+  const payload = encodeAsks([JSON.stringify({ rid: randomUUID(), budgetMs: insistMs, ...ask })]);
+  const endMs = performance.now() + insistMs;
   while (performance.now() < endMs) {
-    const message = await nc.request(subject, payload, { timeout: 1000 }).catch(() => undefined);
+    const message = await nc.request(subject, payload, { timeout: 2000 }).catch(() => undefined);
     const [answer] = message === undefined ? [] : decodeAnswers(message.string());
     if (answer !== undefined && answer.code !== 'not_owner') return answer;
     await sleep(10);
@@ -73,26 +73,6 @@ const create = (tenant: string, name: string) => ({
   op: operation(),
   spec: specOf(name),
   idempotency: null,
-});
-
-t.test('rendezvous: everybody agrees, and only what has to move moves', (t) => {
-  const members = Array.from({ length: 5 }, (_, index) => `m${index}` as MemberId);
-  const all = Array.from({ length: 256 }, (_, partition) => partition);
-  const before = all.map((partition) => memberFor(partition, members));
-  t.same(
-    all.map((partition) => memberFor(partition, members.toReversed())),
-    before,
-  );
-  for (const member of members) {
-    const share = before.filter((owner) => owner === member).length;
-    t.ok(share > 25 && share < 80, `${member} has ${share} of 256`);
-  }
-  const without = members.slice(1);
-  for (const [partition, owner] of before.entries()) {
-    if (owner !== members[0]) t.equal(memberFor(partition, without), owner);
-  }
-  t.equal(memberFor(0, []), undefined);
-  t.end();
 });
 
 t.test('a second process gets its share, a third too, and what one leaves the others take', async (t) => {
@@ -152,15 +132,18 @@ t.test('processes come and go under load: no request fails, and none is done twi
   const working = Promise.all(tenants.map(client));
   for (let round = 0; round < 2; round++) {
     const next = await startProcess(t, ground);
-    await sleep(1200);
+    const enough = worstMs.length + 10 * tenants.length;
+    await until('both serve under load', () => worstMs.length >= enough && next.owner.serving() > 0);
     await current.owner.stop();
     await current.nc.close();
     current = next;
   }
+  const capped = tenants.length * defaultCaps.containers;
+  await until('every tenant has reached its cap', () => names.size >= capped);
   ending.abort();
   await working;
   t.comment(`slowest of ${worstMs.length} rounds: ${Math.round(Math.max(...worstMs))} ms`);
-  t.ok(names.size >= 20 * tenants.length);
+  t.equal(names.size, capped);
 });
 
 t.test('a process that falls silent is taken over; when it is back it answers nothing from before', async (t) => {
@@ -198,7 +181,7 @@ t.test('a process that falls silent is taken over; when it is back it answers no
 
   const answers: string[] = [];
   partition.read(
-    { type: 'container.list', tenant: tenantId(tenant), limit: 10, before: null, rid: 'r', budgetMs: 5000 },
+    { type: 'container.list', tenant: tenantId(tenant), limit: 10, before: null, rid: 'r', budgetMs: 60_000 },
     (code) => answers.push(code),
   );
   await sleep(300);
@@ -221,7 +204,7 @@ t.test('what waited for a lapsed lease is answered when it is renewed', async (t
   await until('it lapses', () => !owner.manager.membership.lease().isValid());
   const answered: string[] = [];
   partition.read(
-    { type: 'host.list', partition: partition.number, limit: 1, after: '', rid: 'r', budgetMs: 5000 },
+    { type: 'host.list', partition: partition.number, limit: 1, after: '', rid: 'r', budgetMs: 60_000 },
     (code) => answered.push(code),
   );
   await sleep(2 * limits.leaseUnchangedMs);
@@ -249,96 +232,11 @@ function member(store: MemberStore, clock: Clock = systemClock) {
   return { membership, events };
 }
 
-t.test('a renewal whose acknowledgement was lost is found, and counts for nothing', async (t) => {
-  const { nc } = await startCluster(t, 1);
-  const real = createJetStreamMemberStore(nc);
-  let lose = false;
-  const { membership, events } = member({
-    ...real,
-    replace: async (...args) => {
-      const revision = await real.replace(...args);
-      if (!lose) return revision;
-      lose = false;
-      throw new Error('lost');
-    },
-  });
-  await membership.start();
-  t.teardown(() => membership.stop());
-  const { id } = membership;
-  lose = true;
-  await sleep(4 * limits.leaseRenewMs);
-  t.ok(membership.lease().isValid());
-  t.equal(membership.id, id);
-  t.notOk(events.includes('revoked'));
-});
-
-t.test('whether a member is dead: by its record, or because it can’t come any more', async (t) => {
-  const { nc } = await startCluster(t, 1);
-  const store = createJetStreamMemberStore(nc);
-  const [one, other] = [member(store).membership, member(store)];
-  await one.start();
-  t.teardown(() => one.stop());
-  t.equal(await one.isDead('never-there' as MemberId), true);
-  t.equal(await one.isDead('never-there' as MemberId), true, 'and stays so');
-  await other.membership.start();
-  t.equal(await one.isDead(other.membership.id), false);
-  const { id } = other.membership;
-  const lease = other.membership.lease();
-  await other.membership.stop();
-  t.equal(await one.isDead(id), true);
-  t.notOk(lease.isValid());
-});
-
-t.test('while nobody can renew, nobody is declared dead', async (t) => {
-  const { nc } = await startCluster(t, 1);
-  const real = createJetStreamMemberStore(nc);
-  let isAway = false;
-  const store: MemberStore = {
-    list: real.list,
-    read: real.read,
-    replace: async (...args) => (isAway ? Promise.reject(new Error('no leader')) : real.replace(...args)),
-  };
-  const members = [member(store), member(store), member(store)];
-  await Promise.all(members.map(async ({ membership }) => membership.start()));
-  t.teardown(async () => void (await Promise.all(members.map(async ({ membership }) => membership.stop()))));
-  const ids = members.map(({ membership }) => membership.id);
-  isAway = true;
-  await sleep(3 * limits.leaseUnchangedMs);
-  t.notOk(members.some(({ membership }) => membership.lease().isValid()));
-  isAway = false;
-  await until('all leases are good again', () => members.every(({ membership }) => membership.lease().isValid()));
-  await sleep(2 * limits.leaseUnchangedMs);
-  t.same(
-    members.map(({ membership }) => membership.id),
-    ids,
-  );
-});
-
 function gate(): { readonly opened: Promise<void>; readonly open: () => void } {
   let open = (): void => {};
   const opened = new Promise<void>((resolve) => (open = resolve));
   return { opened, open: () => open() };
 }
-
-t.test('a look that nobody answers holds up no renewal', async (t) => {
-  const { nc } = await startCluster(t, 1);
-  const real = createJetStreamMemberStore(nc);
-  const answers = gate();
-  let isHeldUp = false;
-  const { membership, events } = member({
-    ...real,
-    list: async () => {
-      if (isHeldUp) await answers.opened;
-      return real.list();
-    },
-  });
-  await membership.start();
-  t.teardown(() => membership.stop());
-  isHeldUp = true;
-  const renewed = events.length;
-  await until('renewed', () => events.length >= renewed + 5);
-  answers.open();
-});
 
 /** Holds up journal entries, from now until they are let go. */
 function holdCommits(nc: NatsConnection): () => void {
@@ -396,7 +294,7 @@ t.test('a process whose cluster is another gives nothing away, and answers nothi
   owner.drop();
   t.equal(owner.serving(), 0);
   const answered: string[] = [];
-  partition?.read({ type: 'host.list', partition: 0, limit: 1, after: '', rid: 'r', budgetMs: 5000 }, (code) =>
+  partition?.read({ type: 'host.list', partition: 0, limit: 1, after: '', rid: 'r', budgetMs: 60_000 }, (code) =>
     answered.push(code),
   );
   t.same(answered, ['not_owner']);

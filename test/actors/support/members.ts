@@ -1,0 +1,19 @@
+/** The members' bucket, in memory. */
+import type { MemberStore } from '../../../actors/membership/member-store.ts';
+import type { MemberId } from '../../../schemas/ids.ts';
+
+export function createMembers() {
+  const members = new Map<MemberId, { value: string; revision: number }>();
+  let revision = 0;
+  const set = (id: MemberId, value: string): number => {
+    members.set(id, { value, revision: ++revision });
+    return revision;
+  };
+  const store: MemberStore = {
+    list: async () => Promise.resolve(Array.from(members, ([id, member]) => ({ id, ...member }))),
+    read: async (id) => Promise.resolve(members.get(id) ?? { revision: 0, value: null }),
+    replace: async (id, value, expected) =>
+      Promise.resolve((members.get(id)?.revision ?? 0) === expected ? set(id, value) : undefined),
+  };
+  return { store, set };
+}
