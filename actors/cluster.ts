@@ -1,6 +1,6 @@
 /**
- * What a cluster is made of in JetStream: made once, and looked at by every process before it does
- * anything.
+ * The cluster's streams and buckets in JetStream. The first process makes them; every process
+ * checks them before it does anything else.
  */
 import {
   JetStreamApiCodes,
@@ -25,8 +25,8 @@ import { decoder } from '../lib/decode.ts';
 const millisToNanos = (ms: number): number => ms * 1_000_000;
 
 /**
- * Atomic batches, per-message TTL and a fence by another subject: nats-server 2.12. Older ones
- * ignore them in silence.
+ * nats-server 2.12 brings atomic batches, per-message TTL, and the fence by another subject. Older
+ * servers silently ignore them.
  */
 const apiLevelNeeded = 2;
 
@@ -45,8 +45,8 @@ const decodeInfo = decoder(
 );
 
 /**
- * @throws ClusterError where the server is too old, or takes no message as large as ours; another
- * error where JetStream does not answer, or not yet.
+ * @throws ClusterError if the server is too old, or its limit of a message's size is too low;
+ * another error if JetStream does not answer, or not yet.
  */
 export async function checkServer(nc: NatsConnection): Promise<void> {
   const answer = await nc.request('$JS.API.INFO', '', { timeout: limits.natsInfoMs });
@@ -58,7 +58,9 @@ export async function checkServer(nc: NatsConnection): Promise<void> {
   }
   const payload = nc.info?.max_payload ?? 0;
   if (payload < limits.natsPayloadBytes) {
-    throw new ClusterError(`the NATS server takes messages of ${payload} bytes; ${limits.natsPayloadBytes} are needed`);
+    throw new ClusterError(
+      `the NATS server accepts messages of up to ${payload} bytes; set max_payload to ${limits.natsPayloadBytes} or more`,
+    );
   }
 }
 
@@ -73,8 +75,8 @@ async function isThere(jsm: JetStreamManager, stream: string): Promise<boolean> 
 }
 
 /**
- * Makes a stream that is not there; one that is there keeps its configuration, which is the
- * operator's to change.
+ * Makes a stream that does not exist. An existing stream keeps its configuration, which operators
+ * may change.
  */
 async function ensureStream(jsm: JetStreamManager, config: Partial<StreamConfig> & { name: string }): Promise<void> {
   if (!(await isThere(jsm, config.name))) await jsm.streams.add(config);
@@ -125,9 +127,9 @@ async function ensureStreams(jsm: JetStreamManager, partitions: number, replicas
 }
 
 /**
- * Checks the servers and joins the cluster, however long it takes them to be ready: while they
- * choose a leader, or another process makes the streams, they do not answer.
- * @throws ClusterError for what waiting does not mend.
+ * Checks the servers and joins the cluster. Waits as long as they are not ready: they do not answer
+ * while they elect a leader, or while another process makes the streams.
+ * @throws ClusterError if waiting does not help.
  */
 export async function joinWhenReady(nc: NatsConnection, options: JoinOptions, log: Log): Promise<Cluster> {
   for (let attempt = 0; ; attempt++) {
@@ -149,17 +151,17 @@ export interface JoinOptions {
   readonly partitions: number;
   readonly replicas: number;
   readonly newId: () => string;
-  /** The one that must be there; then none is initialised. */
+  /** The cluster that must exist already. Absent: any cluster, or a new one. */
   readonly expectedId?: string | undefined;
-  /** Of the connection. */
+  /** Tracks the answers of this connection. */
   readonly answers?: Answers;
 }
 
 /**
- * Reads the cluster's record, or initialises a cluster where there is none: of two processes that
- * try, one wins.
- * @throws ClusterError where the cluster has another number of partitions than this process was
- * told, and while it is being restored.
+ * Reads the cluster's record, or initialises a cluster if there is none; of two processes that try,
+ * one wins.
+ * @throws ClusterError if the cluster has another number of partitions than `PARTITIONS` says, and
+ * while it is being restored.
  */
 export async function joinCluster(nc: NatsConnection, options: JoinOptions): Promise<Cluster> {
   const { partitions, replicas, expectedId } = options;
@@ -175,7 +177,7 @@ export async function joinCluster(nc: NatsConnection, options: JoinOptions): Pro
   if (cluster === undefined) throw new ClusterError('the cluster record could not be written');
   if (cluster.partitions !== partitions) {
     throw new ClusterError(
-      `this cluster has ${cluster.partitions} partitions, and keeps them; PARTITIONS says ${partitions}`,
+      `this cluster has ${cluster.partitions} partitions for good; set PARTITIONS to that, not ${partitions}`,
     );
   }
   await ensureStreams(jsm, partitions, replicas);
@@ -193,7 +195,9 @@ async function expectCluster(nc: NatsConnection, expectedId: string): Promise<vo
 async function readCluster(nc: NatsConnection): Promise<Cluster | undefined> {
   const { entry } = await readClusterEntry(nc);
   if (entry !== undefined && isRestoring(entry)) {
-    throw new ClusterError('this cluster is being restored; where that was broken off, run it again (docs/backup.md)');
+    throw new ClusterError(
+      'this cluster is being restored; if the restore was interrupted, run it again (docs/backup.md)',
+    );
   }
   return entry;
 }

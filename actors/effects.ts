@@ -1,6 +1,7 @@
 /**
- * What follows a commit: doorbells for hosts, news for waiting gateways, the host directory, the
- * outbox. Effects are idempotent, and any of them may be lost (invariant A3).
+ * Carries out the effects of a commit: doorbells for hosts, notices for waiting gateways, changes
+ * of the host directory, the outbox. Effects are idempotent, and any of them may be lost
+ * (invariant A3).
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { HostKey } from '../schemas/ids.ts';
@@ -43,7 +44,7 @@ export function createEffects({ nc, directory, outbox }: EffectOptions) {
         }
       }
     },
-    /** Doorbells of the owner before may have been lost: every host of the partition looks. */
+    /** Rings every host of the partition: doorbells of the previous owner may have been lost. */
     ringAll(partition: Partition): void {
       for (const host of partition.view.hostsWithContainers()) ring(host, partition.number, null);
     },

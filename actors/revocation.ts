@@ -2,9 +2,9 @@
  * Revokes the NATS credentials of removed hosts: the account HOSTS names their keys, and every
  * server closes their connections and refuses new ones (ADR 14).
  *
- * Level, not edge: the records name the keys, and what all servers hold is compared with them, once
- * for a new key and at intervals. So a push may be lost, overtaken by that of another process, or
- * undone by an older configuration.
+ * Level, not edge: the records name the keys, and this compares them with what all servers have,
+ * once for a new key and at intervals. So a push may be lost, overtaken by that of another process,
+ * or undone by an older configuration.
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import { backoffMs, within } from '../lib/backoff.ts';
@@ -20,13 +20,13 @@ import { decoder } from '../lib/decode.ts';
 
 /** The accounts of the NATS servers. */
 export interface Accounts {
-  /** What each server that answers holds of an account. */
+  /** The claims of an account on each server that answers. */
   claims(account: string): Promise<AccountClaims[]>;
-  /** @throws where no server takes it */
+  /** @throws if no server accepts them */
   push(claims: AccountClaims): Promise<void>;
 }
 
-/** Of one server: what it holds of the account. */
+/** One server's answer: its copy of the account. */
 const decodeHeld = decoder(
   Type.Object({
     data: Type.Optional(
@@ -38,7 +38,7 @@ const decodeTaken = decoder(
   Type.Object({ error: Type.Optional(Type.Object({ description: Type.Optional(Type.String()) })) }),
 );
 
-/** A setting that was lowered shortens no credentials that were given before. */
+/** Lowering the setting does not shorten credentials that were signed before. */
 export const keptForMs = (ttlMs: number): number => Math.max(ttlMs, limits.hostCredentialsTtlMs);
 
 /** @param system a connection of a user of the system account, as soon as there is one */
@@ -53,16 +53,16 @@ export function createAccounts(system: Promise<NatsConnection>, operatorSeed: st
   return {
     async claims(account) {
       const answers = await askAll('$SYS.REQ.SERVER.PING.ACCOUNTZ', JSON.stringify({ account }), decodeHeld);
-      // A server that has not loaded the account has no client of it; it will load what was pushed.
+      // A server that has not loaded the account has no client of it, and loads it as pushed.
       const jwts = answers.map(({ data }) => data?.account_detail?.jwt).filter((jwt) => jwt !== undefined);
-      if (jwts.length === 0) throw new Error(`no NATS server says what it holds of the account ${account}`);
+      if (jwts.length === 0) throw new Error(`no NATS server answered with its claims of the account ${account}`);
       return jwts.map(claimsOf);
     },
     async push(claims) {
       const answers = await askAll('$SYS.REQ.CLAIMS.UPDATE', signClaims(claims, operatorSeed), decodeTaken);
       const refused = answers.find(({ error }) => error !== undefined);
       if (refused !== undefined) throw new Error(`a NATS server refuses the claims: ${refused.error?.description}`);
-      if (answers.length === 0) throw new Error('no NATS server takes claims: its resolver must be of type full');
+      if (answers.length === 0) throw new Error('no NATS server accepts claims: set its resolver to type full');
     },
   };
 }
@@ -77,21 +77,21 @@ export interface RevocationOptions {
 }
 
 export interface Revocation {
-  /** Looks at what the partition wants revoked, and tells the servers what they do not hold. */
+  /** Reads which keys the partition wants revoked, and pushes those that the servers lack. */
   look(partition: Partition): void;
-  /** It is another's now. */
+  /** Called when this process no longer owns the partition. */
   gone(partition: Partition): void;
   stop(): void;
 }
 
 export function createRevocation({ accounts, account, ttlMs, clock, log }: RevocationOptions): Revocation {
   const wanted = new Map<Partition, readonly RevokedKeyRecord[]>();
-  /** What every server that answered was seen to hold. */
+  /** The keys that every server had at the last comparison. */
   let held = new Map<string, number>();
   let isUnderWay = false;
   let isStopped = false;
   let failures = 0;
-  /** When to compare again, though nothing is new. */
+  /** When to compare again without a new key. */
   let againMs = 0;
   let restsUntilMs = 0;
 
@@ -126,8 +126,8 @@ export function createRevocation({ accounts, account, ttlMs, clock, log }: Revoc
       if (isStopped) return;
       held = keys;
       failures = 0;
-      // Another process may have read the claims before this push, and push after it what lacks
-      // these keys.
+      // Another process may have read the claims before this push, and may push claims without
+      // these keys after it.
       againMs = clock.monotonicMs() + (isPushed ? limits.revocationAskMs : limits.revocationLookMs);
       if (news.length > 0) log.info('host_credentials_revoked', { keys: news.map(([key]) => key) });
     } catch (error) {
@@ -143,7 +143,7 @@ export function createRevocation({ accounts, account, ttlMs, clock, log }: Revoc
   return {
     look(partition) {
       partition.survey(
-        // An agent that is connected hears of its fence first, and stops its containers.
+        // A connected agent learns of its fence first, and stops its containers.
         (state, nowMs) => [...state.revokedKeys().values()].filter(({ atMs }) => atMs + limits.fenceNoticeMs <= nowMs),
         (records) => {
           wanted.set(partition, records);

@@ -1,4 +1,4 @@
-/** At intervals, every partition of this process looks at what time has changed. */
+/** At intervals, applies to every partition of this process what the passage of time changes. */
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { Slices } from '../lib/slices.ts';
@@ -13,7 +13,7 @@ import type { Partition } from './partition.ts';
 export interface SweeperOptions {
   readonly owned: () => Iterable<Partition>;
   readonly fleet: Fleet;
-  /** A process that is cut off hears no host; what it decided would be committed later. */
+  /** A process that is cut off hears no host, and its decisions would be committed later. */
   readonly isConnected: () => boolean;
   readonly hostLostMs: number;
   readonly fenceMarginMs: number;
@@ -53,8 +53,8 @@ export class Sweeper {
   }
 
   /**
-   * In as many turns as it takes: a sweep of a hundred thousand containers in one turn would hold
-   * up everything else.
+   * Takes several turns: a sweep of a hundred thousand containers in one turn would block
+   * everything else.
    */
   async #sweepOne(partition: Partition, regionIsSilent: RegionIsSilent): Promise<void> {
     if (this.#underWay.has(partition)) return;
@@ -75,7 +75,7 @@ export class Sweeper {
     return (isOver) => {
       let isDone = true;
       const isTaken = partition.change('sweep', function* (state, context) {
-        // It was loaded again: the next sweep looks at what is there now.
+        // The partition was loaded again: the next sweep reads the new state.
         if (state !== swept) return;
         work ??= due(state, context);
         isDone = false;

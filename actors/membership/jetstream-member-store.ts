@@ -1,4 +1,4 @@
-/** The members' keys in JetStream. */
+/** Stores the members' keys in JetStream. */
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Answers } from '../../lib/nats/answers.ts';
 import { readStream } from '../../lib/nats/direct-reads.ts';
@@ -15,8 +15,8 @@ const utf8 = new TextDecoder();
 const timeoutMs = limits.memberRequestMs;
 
 /**
- * A lease is renewed several times a second, so its answers tell whether the server still reaches
- * JetStream.
+ * The lease is renewed several times a second, so the answers to renewals show whether the server
+ * still reaches JetStream.
  */
 export function createJetStreamMemberStore(nc: NatsConnection, answers?: Answers): MemberStore {
   const subjectOf = (id: MemberId): string => prefix + keys.member(id);

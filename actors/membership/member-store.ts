@@ -1,6 +1,6 @@
 /**
- * What the members need of storage: a key for each, moved by compare-and-set. JetStream, or a model
- * of it.
+ * The storage that members need: one key for each member, changed by compare-and-set. It is
+ * JetStream, or a model of it in tests.
  */
 import type { MemberId } from '../../schemas/ids.ts';
 
@@ -12,15 +12,16 @@ export interface StoredMember {
 
 export interface MemberStore {
   /**
-   * Every member. May be stale: what rests on it is a compare-and-set at the revision that it gave.
+   * Lists every member. The list may be stale, so whoever acts on it does a compare-and-set at the
+   * revision that it gives.
    */
   list(): Promise<readonly StoredMember[]>;
-  /** Revision 0 where there is none. May be stale too. */
+  /** Revision 0: there is no such key. The answer may be stale too. */
   read(id: MemberId): Promise<{ readonly revision: number; readonly value: string | null }>;
   /**
-   * Compare-and-set; expected 0: there must be none.
-   * @returns the new revision, or undefined where the key had moved.
-   * @throws where there is no answer: it may have been stored, or may yet be.
+   * Compare-and-set; expected 0: the key must not exist.
+   * @returns the new revision, or undefined if the key had changed.
+   * @throws if no answer comes: the value may be stored already, or later.
    */
   replace(
     id: MemberId,

@@ -1,8 +1,8 @@
 /**
- * This process among the others (ADR 8). It renews its own lease, and sees the others renew theirs;
- * whoever stops is declared dead by compare-and-set. Two promises hold on every clock that runs at
- * the same rate: a lease that is good here is declared dead by nobody, and one that was declared
- * dead is not good any more.
+ * This process as one of the members (ADR 8). It renews its own lease, watches the others renew
+ * theirs, and declares a member dead by compare-and-set when that stops. As long as all clocks run
+ * at the same rate, two promises hold: no member declares a valid lease dead, and a lease that was
+ * declared dead is no longer valid.
  */
 import { sleep } from '../../lib/backoff.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -15,13 +15,13 @@ import type { MemberStore } from './member-store.ts';
 
 export interface MemberRecord {
   readonly id: MemberId;
-  /** Leaving: it takes nothing any more, and gives what it has. Dead is for ever. */
+  /** Leaving: it takes no more partitions, and hands over those it has. Dead is final. */
   readonly state: 'live' | 'leaving' | 'dead';
-  /** Counts its renewals, so that no two are alike. */
+  /** Counts renewals, so that each record differs from the one before. */
   readonly renewal: number;
-  /** What it serves. For the others' information: what counts is each partition's epoch record. */
+  /** The partitions that it serves, as a hint. The epoch record of each partition decides. */
   readonly partitions: readonly number[];
-  /** What it can't load, so that another tries. Absent in records from before 0.1.0. */
+  /** Partitions that it cannot load; another member tries. Absent in records from before 0.1.0. */
   readonly refused?: readonly number[];
 }
 
@@ -30,27 +30,27 @@ export interface MembershipOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly newId: () => MemberId;
-  /** The partitions that it serves. */
+  /** The partitions that this process serves. */
   readonly held: () => readonly number[];
-  /** The partitions that it can't load for now. */
+  /** The partitions that this process cannot load for now. */
   readonly refused: () => readonly number[];
-  /** The lease is good, perhaps again. */
+  /** Called after each renewal: the lease is valid, perhaps after a lapse. */
   readonly onRenewed: () => void;
   /**
-   * The others take over what this process had. It goes on as another member, which has nothing
-   * yet.
+   * The others take over the partitions of this process, which goes on as a new member without
+   * any.
    */
   readonly onRevoked: () => void;
-  /** The members were looked at; they may have changed. */
+  /** Called after each look at the members, which may have changed. */
   readonly onLooked: () => void;
 }
 
-/** Another member, as far as it was seen from here. */
+/** Another member, as this process sees it. */
 interface Other {
   readonly revision: number;
-  /** Undefined: its record can't be read. */
+  /** Undefined: the record is unreadable. */
   readonly record: MemberRecord | undefined;
-  /** Monotonic: since when its key has been at this revision, or later. */
+  /** When this process first saw the key at this revision (monotonic). */
   readonly unchangedSinceMs: number;
   readonly knownSinceMs: number;
 }
@@ -71,8 +71,8 @@ export class Membership {
   #renewals = 0;
   #validUntilMs = -Infinity;
   /**
-   * Monotonic: the first of the renewals that have succeeded without one between that did not;
-   * undefined: the last did not.
+   * When the current run of successful renewals began (monotonic); undefined: the last renewal
+   * failed.
    */
   #succeedingSinceMs: number | undefined;
   #renewing: Promise<void> = Promise.resolve();
@@ -89,20 +89,20 @@ export class Membership {
     return this.#id;
   }
 
-  /** Of the member that this process is now. After it was revoked, another lease is needed. */
+  /** The lease of the member that this process is now. A revoked lease is never valid again. */
   lease(): Lease {
     const member = this.#id;
     const { clock } = this.#options;
     return { member, isValid: () => this.#id === member && clock.monotonicMs() < this.#validUntilMs };
   }
 
-  /** Those that should have partitions, this one too. */
+  /** The members that may own partitions, this process included. */
   live(): MemberId[] {
     const others = [...this.#others].filter(([, { record }]) => record?.state === 'live').map(([id]) => id);
     return this.#state === 'live' ? [this.#id, ...others] : others;
   }
 
-  /** Those that may have this partition; this process too, unless it refuses it itself. */
+  /** The live members that do not refuse this partition. */
   candidates(partition: number): MemberId[] {
     const mayHave = (id: MemberId): boolean =>
       id === this.#id
@@ -111,26 +111,26 @@ export class Membership {
     return this.live().filter(mayHave);
   }
 
-  /** Whether another has been live for long enough to be given something. */
+  /** Whether another member has been live long enough to receive partitions. */
   isSettled(id: MemberId): boolean {
     const other = this.#others.get(id);
     if (other?.record?.state !== 'live') return false;
     return this.#options.clock.monotonicMs() - other.knownSinceMs >= limits.memberSettledMs;
   }
 
-  /** Whether another that is not dead says that it has the partition. */
+  /** Whether the record of another member that is not dead names the partition. */
   isClaimed(partition: number): boolean {
     return [...this.#others.values()].some((other) => claims(other, partition));
   }
 
-  /** Whether another that was seen to renew its lease says that it has the partition. */
+  /** The same, but only for members that this process saw renew their lease. */
   isServed(partition: number): boolean {
     return [...this.#others.values()].some(
       (other) => other.unchangedSinceMs > other.knownSinceMs && claims(other, partition),
     );
   }
 
-  /** Joins; resolves when the lease is good and the others are known. */
+  /** Joins; resolves when the lease is valid and the other members are known. */
   async start(): Promise<void> {
     while (!this.lease().isValid() && !this.#ended.signal.aborted) {
       await this.#renew();
@@ -140,13 +140,13 @@ export class Membership {
     this.#running = this.#run();
   }
 
-  /** Tells the others to take what this process has. */
+  /** Tells the others to take over the partitions of this process. */
   async leave(): Promise<void> {
     this.#state = 'leaving';
     await this.#renew();
   }
 
-  /** Ends the lease: from now on everything may be taken. */
+  /** Ends the lease: from now on the others may take every partition. */
   async stop(): Promise<void> {
     this.#ended.abort();
     await this.#running;
@@ -176,9 +176,9 @@ export class Membership {
   }
 
   /**
-   * Whether a member is dead, in the word of the store. However stale a read is: dead is for ever;
-   * and where there is no key, one is made, so that it can't come.
-   * @throws where the store does not answer.
+   * Whether a member is dead, as the store has it. A stale read is enough, because dead is final.
+   * If there is no key, this makes one that says dead, so that the member cannot join later.
+   * @throws if the store does not answer.
    */
   async isDead(id: MemberId): Promise<boolean> {
     const { value } = await this.#options.store.read(id);
@@ -186,7 +186,7 @@ export class Membership {
     return this.#declareDead(id, 0);
   }
 
-  /** Apart: a look at a replica that does not answer must not hold up a renewal. */
+  /** Two separate loops: a replica that does not answer a look must not delay a renewal. */
   async #run(): Promise<void> {
     await Promise.all([
       this.#again(() => this.#renew()),
@@ -208,7 +208,7 @@ export class Membership {
     }
   }
 
-  // The own lease
+  // This process's lease
 
   #renew(): Promise<void> {
     this.#renewing = this.#renewing.then(() => this.#renewOnce());
@@ -225,7 +225,7 @@ export class Membership {
       partitions: held(),
       refused: refused(),
     } satisfies MemberRecord;
-    // Of its start: whoever sees it sees it later.
+    // The time before the renewal is sent: every observer's clock for it starts later.
     const startedMs = clock.monotonicMs();
     try {
       const revision = await store.replace(id, encodeValue(record), this.#revision);
@@ -244,7 +244,10 @@ export class Membership {
     this.#options.onRenewed();
   }
 
-  /** Somebody has declared us dead, or it was an earlier renewal of ours whose answer was lost. */
+  /**
+   * Either another member declared this one dead, or the key was moved by an earlier renewal whose
+   * answer was lost.
+   */
   async #afterRefusal(): Promise<void> {
     const { store, log, newId, onRevoked } = this.#options;
     this.#succeedingSinceMs = undefined;
@@ -283,7 +286,7 @@ export class Membership {
     for (const { id, value, revision } of stored) {
       if (id === this.#id) continue;
       const before = this.#others.get(id);
-      // The answer of a replica that lags.
+      // A replica that lags may answer with an older revision.
       const isNewer = before === undefined || revision > before.revision;
       others.set(
         id,
@@ -296,8 +299,8 @@ export class Membership {
   }
 
   /**
-   * Only while this process itself can renew: in a fail-over of the store nobody can, and nobody is
-   * dead of it.
+   * Only while this process can renew its own lease: during a fail-over of the store no member can
+   * renew, and none must be declared dead for that.
    */
   async #declareTheDead(): Promise<void> {
     const { clock, log, onLooked } = this.#options;

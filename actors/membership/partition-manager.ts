@@ -1,7 +1,7 @@
 /**
- * Which partitions this process has: it takes those that should be its own and may be taken, gives
- * away those that should be another's, and lets go of everything when its lease is revoked (ADR 8).
- * Level-triggered: every look at the members is a look at all partitions.
+ * Decides which partitions this process owns: it takes those that are assigned to it and free,
+ * hands over those that are assigned to another member, and drops all when its lease is revoked
+ * (ADR 8). Level-triggered: every look at the members goes through all partitions.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
@@ -21,27 +21,27 @@ export interface PartitionManagerOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly newId: () => MemberId;
-  /** A partition that is not taken yet. */
+  /** Makes a partition that is not loaded yet. */
   readonly createPartition: (number: number, more: ManagedPartitionOptions) => Partition;
-  /** It serves from now on. */
+  /** Called when this process begins to serve the partition. */
   readonly onTaken: (partition: Partition) => void;
-  /** It is another's from now on. */
+  /** Called when this process no longer owns the partition. */
   readonly onGone: (partition: Partition) => void;
   readonly observer: PartitionManagerObserver;
-  /** Tells the others to look. */
+  /** Tells the other members to look. */
   readonly announce: () => void;
 }
 
 export interface PartitionManagerObserver {
   moved(how: 'taken' | 'released' | 'lost'): void;
   /**
-   * This process rests before it loads the partition again: its records could not be read, or its
-   * lease was lost in a load.
+   * This process pauses before it loads the partition again: the records were unreadable, or the
+   * lease was revoked during the load.
    */
   loadGivenUp(why: 'unloadable' | 'revoked'): void;
 }
 
-/** What of a partition is the partition manager's. */
+/** The options of a partition that the partition manager provides. */
 export type ManagedPartitionOptions = Pick<PartitionOptions, 'lease' | 'mayTake' | 'onLost' | 'onUnloadable'>;
 
 /** A partition that this process could not load. */
@@ -56,8 +56,8 @@ type Held =
   | { readonly partition: Partition; readonly phase: 'releasing'; readonly done: Promise<void> };
 
 /**
- * While it is loaded anew its epoch moves; given up then, it would name a member that lives and
- * does not have it.
+ * A partition that is loading again moves its epoch. Handed over at that moment, its epoch record
+ * would name a live member that does not have it.
  */
 const isGivable = ({ partition, phase }: Held): boolean => phase === 'serving' && partition.isServing;
 
@@ -66,7 +66,7 @@ export class PartitionManager {
   readonly #options: PartitionManagerOptions;
   readonly #held = new Map<number, Held>();
   readonly #refusals = new Map<number, Refusal>();
-  /** By partition, how many loads in a row ended because the lease was revoked. */
+  /** By partition: how many loads in a row a revoked lease interrupted. */
   readonly #revokedLoads = new Map<number, number>();
   #isLeaving = false;
   #waiting: (() => void)[] = [];
@@ -87,19 +87,19 @@ export class PartitionManager {
     });
   }
 
-  /** Those that serve. */
+  /** The partitions that this process serves. */
   *serving(): Generator<Partition, void, void> {
     for (const { partition, phase } of this.#held.values())
       if (phase === 'serving' && partition.isServing) yield partition;
   }
 
-  /** The partitions that nobody is known to have. */
+  /** The partitions that no member is known to serve. */
   unowned(): number[] {
     const all = Array.from({ length: this.#options.partitions }, (_, number) => number);
     return all.filter((number) => this.#held.get(number)?.phase !== 'serving' && !this.membership.isServed(number));
   }
 
-  /** Why this process is not ready; undefined: it is, and no partition waits for an owner. */
+  /** Why this process is not ready; undefined: it is ready, and every partition has an owner. */
   fault(): string | undefined {
     if (!this.membership.lease().isValid()) return 'the lease has lapsed';
     const unowned = this.unowned();
@@ -120,12 +120,12 @@ export class PartitionManager {
     }
   }
 
-  /** Another process has something to tell. */
+  /** Called when another process announced a change. */
   look(): void {
     void this.membership.look();
   }
 
-  /** Gives everything away, commits first, and ends the lease. */
+  /** Commits what is under way, hands over every partition, and ends the lease. */
   async stop(): Promise<void> {
     this.#isLeaving = true;
     await this.membership.leave();
@@ -134,7 +134,7 @@ export class PartitionManager {
     const giving = Promise.all([...this.#held].map(async ([number, held]) => this.#release(number, held)));
     void giving.finally(() => given.abort());
     await sleep(limits.leaveMs, given.signal);
-    // What could not be given away is taken, once the lease has ended.
+    // The others take what could not be handed over when the lease has ended.
     this.#dropAll();
     await this.membership.stop();
     this.#options.announce();
@@ -142,8 +142,8 @@ export class PartitionManager {
   }
 
   /**
-   * Lets go of everything at once: it is of a past that is no more, and nothing of it may be
-   * committed or answered.
+   * Drops every partition at once: the cluster was replaced by a restore, so nothing from before
+   * may be committed or answered.
    */
   drop(): void {
     this.#isLeaving = true;
@@ -163,8 +163,8 @@ export class PartitionManager {
       const owner = memberFor(number, membership.candidates(number));
       if (held === undefined) {
         if (this.#refuses(number)) continue;
-        // Whatever brought it about: one that nobody has, and whose epoch names us, nobody else may
-        // take.
+        // A partition that no member claims, but whose epoch record names this one: no other member
+        // may take it, so this one does.
         const isOrphan = owner !== membership.id && !membership.isClaimed(number);
         if (membership.lease().isValid() && (owner === membership.id || isOrphan)) void this.#take(number, isOrphan);
       } else if (
@@ -174,7 +174,7 @@ export class PartitionManager {
         !isReleasing &&
         membership.isSettled(owner)
       ) {
-        // One at a time: each is away for a moment.
+        // One at a time: a partition answers nothing while it moves.
         isReleasing = true;
         void this.#release(number, held);
       }
@@ -213,12 +213,12 @@ export class PartitionManager {
   }
 
   /**
-   * The rule by which an epoch moves: from the member that it names, by that member's word or after
-   * its death.
+   * The rule for taking over an epoch: the member that it names has released it, or is dead.
    */
   async #mayTake(number: number, lease: Lease, record: EpochRecord | undefined): Promise<boolean> {
     if (!lease.isValid()) return false;
-    // No record, or a damaged one, names nobody: whoever has the partition says so in its own.
+    // An absent or damaged record names no member. If a member has the partition all the same, its
+    // own record says so.
     if (record === undefined) return !this.membership.isClaimed(number);
     if (record.released === true) return true;
     return this.membership.isDead(record.owner);
@@ -254,11 +254,11 @@ export class PartitionManager {
     onGone(partition);
   }
 
-  // Partitions that this process can't load
+  // Partitions that this process cannot load
 
   /**
-   * While it rests, and for as long as another has the partition: giving it back would only take it
-   * away again.
+   * During the pause, and for as long as another member has the partition: that member would hand
+   * it over, only for this one to fail again.
    */
   #refuses(number: number): boolean {
     const refusal = this.#refusals.get(number);

@@ -1,13 +1,14 @@
 /**
- * Which member should have which partition: rendezvous hashing (Thaler and Ravishankar, 1998).
- * Everybody comes to the same answer from the same members, and of those that join or leave only
- * their own partitions move. Pure.
+ * Assigns partitions to members by rendezvous hashing (Thaler and Ravishankar, 1998). Every process
+ * computes the same answer from the same members, and when a member joins or leaves, only its own
+ * partitions move. Pure.
  */
 import type { MemberId } from '../../schemas/ids.ts';
 import { hashOf } from '../../schemas/wire/subjects.ts';
 
 /**
- * FNV-1a alone scores similar texts alike; this spreads its bits (the finalizer of MurmurHash3).
+ * Spreads the bits of the hash (the finalizer of MurmurHash3), because FNV-1a alone gives similar
+ * texts similar scores.
  */
 function mix(hash: number): number {
   let mixed = hash ^ (hash >>> 16);
@@ -17,7 +18,7 @@ function mix(hash: number): number {
   return (mixed ^ (mixed >>> 16)) >>> 0;
 }
 
-/** Undefined where there are no members. */
+/** Undefined if there are no members. */
 export function memberFor(partition: number, members: Iterable<MemberId>): MemberId | undefined {
   let best: { readonly member: MemberId; readonly score: number } | undefined;
   for (const member of members) {

@@ -1,12 +1,12 @@
 /**
- * What partitions have to tell one another. A peer's actor tells the peer's network what it should
- * hold of it, until that is acknowledged; a network asks the actor of a peer that never came to
- * release the address (ADR 7).
+ * Messages between partitions. The actor of a peer sends the peer's network what the network should
+ * store of it, until the network acknowledges; a network asks the actor of a peer that never
+ * claimed its address to release it (ADR 7).
  *
- * Level, not edge: a look goes through the records of a partition for whatever stands out, after a
- * commit that asked for it and with every sweep. It tells only what is committed (invariant A3),
- * and what it hears back changes the record only if that still says the same. So an outbox item may
- * be lost, repeated or late, and its process killed anywhere.
+ * Level, not edge: after a commit that asks for it, and with every sweep, a look goes through the
+ * records of a partition and finds the outstanding items. It sends only what is committed
+ * (invariant A3), and an answer changes a record only if the record still says the same. So an item
+ * may be lost, repeated or late, and the process may be killed at any point.
  */
 import { backoffMs } from '../../lib/backoff.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -29,8 +29,8 @@ import type { Changes, TurnContext } from '../domain/turn.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
 
 /**
- * What stands out in a partition. `about` is the same for all that one peer wants; `version` tells
- * them apart.
+ * One outstanding message. At most one with the same `about` is under way at a time; `version`
+ * tells them apart.
  */
 export type OutboxItem = { readonly about: string; readonly version: number } & (
   | {
@@ -63,7 +63,7 @@ export function* outboxOf(state: PartitionView, nowMs: number): Generator<Outbox
   }
 }
 
-/** The operation id is the same however often an item is asked. Pure. */
+/** Every attempt at an item has the same operation id. Pure. */
 export function questionOf(item: OutboxItem): Question {
   const ride = (op: string) => ({ rid: op, op: op as OperationId });
   switch (item.kind) {
@@ -83,8 +83,8 @@ export function questionOf(item: OutboxItem): Question {
 }
 
 /**
- * Why a peer can't be as it says: the answer is final, and the item is due again all the same.
- * Pure.
+ * Why the network cannot accept the peer as its record has it. That answer changes the record, and
+ * the item stays due. Pure.
  */
 export function problemOf(item: OutboxItem, { code, body }: Reply): PeerProblem | null {
   if (item.kind !== 'tell' || item.record.kind !== 'peer') return null;
@@ -93,8 +93,8 @@ export function problemOf(item: OutboxItem, { code, body }: Reply): PeerProblem 
 }
 
 /**
- * What the answer changes here; undefined where it settles nothing, and the item is due again
- * later. Pure.
+ * What the answer changes in this partition; undefined: nothing, and the item is due again later.
+ * Pure.
  */
 export function outcomeOf(
   item: OutboxItem,
@@ -105,7 +105,7 @@ export function outcomeOf(
       const { record } = item;
       const problem = problemOf(item, answer);
       if (problem !== null && record.kind === 'peer') return (state) => refusedBy(state, record, problem);
-      // A network that is gone has nothing to be told of a peer that is gone.
+      // The peer was removed and so was its network: nothing is left to tell.
       return answer.code === 'ok' || answer.code === 'not_found' ? (state) => acknowledge(state, record) : undefined;
     }
     case 'release': {
@@ -115,7 +115,7 @@ export function outcomeOf(
   }
 }
 
-/** By the partition that they go to: what one owner answers is settled together. Pure. */
+/** Groups items by destination, so that the answers of one owner are settled together. Pure. */
 export function byPartition(items: readonly OutboxItem[], partitions: number): OutboxItem[][] {
   const groups = new Map<number, OutboxItem[]>();
   for (const item of items) {
@@ -128,18 +128,18 @@ export function byPartition(items: readonly OutboxItem[], partitions: number): O
   return [...groups.values()];
 }
 
-/** The owner's outcome; undefined where none came in time, or the owner can't say now. */
+/** The owner's answer; undefined if none came in time, or the owner could not give one now. */
 const answerOf = (outcome: Outcome): Outcome | undefined =>
   outcome.code === 'unavailable' || outcome.code === 'timeout' ? undefined : outcome;
 
-/** For a log line, which names no peer. */
+/** The fields of a log line. They name no peer. */
 const saidOf = (partition: Partition, item: OutboxItem) => ({
   partition: partition.number,
   errand: item.kind,
   network: item.kind === 'tell' ? item.network : item.lease.network,
 });
 
-/** Of one partition: what is under way, and what failed and is not due yet. */
+/** The items of one partition that are under way, and those that failed and are not due yet. */
 interface Round {
   readonly underWay: Set<string>;
   readonly failures: Map<string, { readonly version: number; readonly count: number; readonly dueMs: number }>;
@@ -150,7 +150,7 @@ interface Round {
 const newRound = (): Round => ({ underWay: new Set(), failures: new Map(), isLooking: false, isLookWanted: false });
 
 export interface Outbox {
-  /** Looks through a partition, and sets out on what is due. */
+  /** Looks through a partition, and sends what is due. */
   look(partition: Partition): void;
   stop(): void;
 }
@@ -164,7 +164,7 @@ export interface OutboxOptions {
 }
 
 export function createOutbox({ client, partitions, clock, slices, log }: OutboxOptions): Outbox {
-  // A partition that is loaded anew is the same object, and what it wants told is in its records.
+  // A partition that is loaded again is the same object; its outstanding items are in its records.
   const rounds = new WeakMap<Partition, Round>();
   let isStopped = false;
 
@@ -175,8 +175,8 @@ export function createOutbox({ client, partitions, clock, slices, log }: OutboxO
   }
 
   /**
-   * Those that are due, as many as there is room for. An outbox item is a step: a hundred thousand
-   * may rest.
+   * The items that are due, as many as there is room for. Each item is a step of its own, because a
+   * hundred thousand may be waiting for their next attempt.
    */
   function* due({ underWay, failures }: Round, items: Iterable<OutboxItem>): Generator<void, OutboxItem[], void> {
     const nowMs = clock.monotonicMs();
@@ -206,7 +206,7 @@ export function createOutbox({ client, partitions, clock, slices, log }: OutboxO
       });
   }
 
-  /** What changes while it looks may stand where it has looked already: it looks again. */
+  /** A change during a look may be in a part that was looked at already, so it looks again. */
   function* looking(partition: Partition, round: Round): Generator<void, void, void> {
     while (round.isLookWanted && !isStopped) {
       round.isLookWanted = false;
@@ -214,8 +214,8 @@ export function createOutbox({ client, partitions, clock, slices, log }: OutboxO
       const looked = partition.view;
       const found = yield* due(round, outboxOf(looked, clock.nowMs()));
       partition.survey(
-        // It was loaded again: what was found may never have been committed. The next look finds
-        // what is there now.
+        // The partition was loaded again, so what was found may never have been committed. The next
+        // look reads the new state.
         (state) => (state === looked ? found : []),
         (committed) => setOutAll(partition, round, committed),
       );
@@ -223,7 +223,7 @@ export function createOutbox({ client, partitions, clock, slices, log }: OutboxO
   }
 
   function setOutAll(partition: Partition, round: Round, found: readonly OutboxItem[]): void {
-    // Another look may have been quicker.
+    // Another look may have sent some of them meanwhile.
     const items = runAtOnce(due(round, found));
     for (const { about } of items) round.underWay.add(about);
     for (const group of byPartition(items, partitions)) {
@@ -248,11 +248,11 @@ export function createOutbox({ client, partitions, clock, slices, log }: OutboxO
         settle(partition, round, item, undefined);
       }
     }
-    // Others found no room, or it has changed meanwhile.
+    // There is room again for items that found none, and the state has changed.
     if (isAnyTaken) look(partition);
   }
 
-  /** @returns whether it is done; if not, the record says so still, and a later look finds it. */
+  /** @returns whether the item is done. If not, it stays in the record for a later look. */
   function settle(partition: Partition, round: Round, item: OutboxItem, answer: Outcome | undefined): boolean {
     const { about, version } = item;
     const outcome = answer === undefined ? undefined : outcomeOf(item, answer);
@@ -267,7 +267,7 @@ export function createOutbox({ client, partitions, clock, slices, log }: OutboxO
     const count = before?.version === version ? before.count : 0;
     const restMs = backoffMs(count, { minMs: limits.retryMinMs, maxMs: limits.retryMaxMs });
     round.failures.set(about, { version, count: count + 1, dueMs: clock.monotonicMs() + restMs });
-    // Told once. That a peer is there after all is no refusal: it tells by itself.
+    // Logged once for each item.
     if (count === 0 && problem !== null) log.error('peer_refused', { ...saidOf(partition, item), problem });
     else if (count === 0 && answer !== undefined && answer.code !== 'ok') {
       log.warn('errand_refused', { ...saidOf(partition, item), code: answer.code });
@@ -275,7 +275,7 @@ export function createOutbox({ client, partitions, clock, slices, log }: OutboxO
     return false;
   }
 
-  /** What is wanted no more, and so many that they are worth looking for. */
+  /** Forgets failures of items that no longer exist, once there are enough failures to look for. */
   function* forget(partition: Partition, { failures }: Round): Generator<void, void, void> {
     if (failures.size < limits.outboxItemsPerSweep * 2) return;
     const wanted = new Set<string>();

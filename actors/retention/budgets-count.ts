@@ -1,12 +1,12 @@
 /**
- * Who has how many messages in a shared stream, from the subjects that STREAM.INFO lists. A host
- * writes what it likes below its own prefix: names of tenants that it has nothing of, subjects that
- * name none, quotes and wildcards. Pure.
+ * Counts the messages of each host and tenant in a shared stream, from the subjects that
+ * STREAM.INFO lists. A host can write any subject below its own prefix: names of tenants without
+ * containers on it, subjects without a tenant, quotes and wildcards. Pure.
  */
 import { isHostKey, isTenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 
-/** Of a host; in a stream that no host writes to, of all tenants. */
+/** The count of one host, or of all tenants in a stream that no host writes to. */
 export interface HostCount {
   /** Messages by tenant. */
   readonly tenants: Map<string, number>;
@@ -18,7 +18,7 @@ export interface HostCount {
 /** By host; under '' in a stream that no host writes to. */
 export type Counts = Map<string, HostCount>;
 
-/** Host and tenant of a subject. No tenant: the subject is none that an agent writes. */
+/** Host and tenant of a subject. No tenant: agents do not write such a subject. */
 export interface Owner {
   readonly host: string;
   readonly tenant: string | undefined;
@@ -34,7 +34,7 @@ export function ownerOfSubject(subject: string): Owner | undefined {
 }
 
 const listBegins = '"subjects":{';
-/** One member of the list, whatever is in its name: quotes in it are escaped. */
+/** One member of the list. Its name may contain anything, but quotes in it are escaped. */
 const counted = /"((?:[^"\\]|\\.)*)":(\d+)[,}]/gy;
 
 /**
@@ -51,7 +51,7 @@ export function* subjectsOfPage(text: string): Generator<readonly [string, numbe
     if (count === undefined) return;
     const next = counted.lastIndex;
     yield [name.includes('\\') ? decodeName(name, at) : name, Number(count)];
-    // Another page may have been read meanwhile.
+    // The caller may have read another page meanwhile.
     counted.lastIndex = next;
   }
 }

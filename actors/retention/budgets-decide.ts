@@ -1,34 +1,35 @@
 /**
- * Which messages of a shared stream are removed: the oldest of who has more than a fair share.
- * Hosts share the stream LOGS, tenants share what their host has there, containers what their
- * tenant has on that host. So whatever a host writes, in whose name ever, counts as the host's, and
- * cannot push out what other hosts wrote. Decides only (ADR 23).
+ * Decides which messages of a shared stream to remove: the oldest of each host, tenant or container
+ * that has more than its fair share. Hosts share the stream LOGS, tenants share the part of their
+ * host, and containers the part of their tenant on that host. So everything that a host writes, in
+ * any tenant's name, counts as the host's, and cannot push out the messages of other hosts. Pure
+ * (ADR 23).
  */
 
-/** What a host, a tenant or a container has in a stream. */
+/** The messages of a host, a tenant or a container in a stream. */
 export interface Use {
-  /** The subjects of it. */
+  /** Matches their subjects. */
   readonly filter: string;
   readonly messages: number;
-  /** Estimated: messages × the mean size of those that were sampled. */
+  /** Estimated: messages × mean size in the sample. */
   readonly bytes: number;
-  /** Those who share it; none: it is cut as a whole. */
+  /** The uses that share this one; empty: it is cut as a whole. */
   readonly parts: readonly Use[];
 }
 
-/** A use whose parts say as much as it does. */
+/** A use whose parts have the same type. */
 type Shared<Of extends Use> = Use & { readonly parts: readonly Of[] };
 
-/** Down to so many bytes, by age. */
+/** Removes the oldest messages of a use until so many bytes are left. */
 export interface Cut<Of extends Use> {
   readonly use: Of;
   readonly toBytes: number;
 }
 
 /**
- * The highest level at which all fit together, when each has at most this many bytes. It is never
- * below the fair share (`targetBytes` / their number), so one within its fair share is never above
- * the level.
+ * The highest level such that all fit into `targetBytes` if each is cut to at most the level. It is
+ * never below the fair share (`targetBytes` / their number), so a use within its fair share is
+ * never cut.
  */
 function levelOf(bytes: readonly number[], targetBytes: number): number {
   let left = targetBytes;
@@ -41,7 +42,7 @@ function levelOf(bytes: readonly number[], targetBytes: number): number {
   return Infinity;
 }
 
-/** Those above the level at which all fit, largest first, are cut down to it. */
+/** Cuts those above the level down to it, largest first. */
 function level<Of extends Use>(uses: readonly Of[], targetBytes: number): Cut<Of>[] {
   const toBytes = levelOf(
     uses.map(({ bytes }) => bytes),
@@ -52,8 +53,8 @@ function level<Of extends Use>(uses: readonly Of[], targetBytes: number): Cut<Of
 }
 
 /**
- * How many messages that leaves. At least 1: for the server, a purge that keeps 0 is one without a
- * limit.
+ * How many messages a cut leaves. At least 1: the server takes a purge that keeps 0 for one without
+ * a limit.
  */
 export const keptBy = ({ use, toBytes }: Cut<Use>): number =>
   Math.max(1, Math.min(use.messages, Math.floor((use.messages * toBytes) / use.bytes)));
@@ -61,7 +62,7 @@ export const keptBy = ({ use, toBytes }: Cut<Use>): number =>
 const freedBy = (cut: Cut<Use>): number => cut.use.bytes * (1 - keptBy(cut) / cut.use.messages);
 
 /**
- * Parts are cut in place of the whole, unless more than `mostCuts` of them are over their share, or
+ * Cuts parts in place of the whole, unless more than `mostCuts` of them are over their share, or
  * they are so small that one message of each is nearly all there is.
  */
 export function cutsOf<Of extends Shared<Of>>(uses: readonly Of[], targetBytes: number, mostCuts: number): Cut<Of>[] {
@@ -73,7 +74,7 @@ export function cutsOf<Of extends Shared<Of>>(uses: readonly Of[], targetBytes: 
   });
 }
 
-/** The bytes of uses are estimates; what they are together is known. */
+/** Scales the estimated bytes of uses so that they add up to their known sum. */
 export function scaledTo<Of extends Shared<Of>>(uses: readonly Of[], bytesTogether: number): Of[] {
   const estimated = uses.reduce((sum, { bytes }) => sum + bytes, 0);
   const scale = estimated > 0 ? bytesTogether / estimated : 1;

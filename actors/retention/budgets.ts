@@ -1,7 +1,7 @@
 /**
- * Budgets in the shared streams LOGS and EVENTS. A full stream discards its oldest messages,
- * whosever they are. Before it is full, this purges the oldest messages of the hosts, tenants and
- * containers that have more than their fair share (ADR 23).
+ * Budgets in the shared streams LOGS and EVENTS. A full stream discards its oldest messages, no
+ * matter whose they are. Before it is full, this purges the oldest messages of the hosts, tenants
+ * and containers that have more than their fair share (ADR 23).
  */
 import { jetstreamManager, type JetStreamManager, type StreamInfo } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
@@ -14,7 +14,7 @@ import { limits } from '../../schemas/limits.ts';
 import { addTo, ownerOfSubject, subjectsOfPage, type Counts } from './budgets-count.ts';
 import { cutsOf, keptBy, scaledTo, type Cut, type Use } from './budgets-decide.ts';
 
-/** Whose messages were removed: `nobody`, where their subject is none that an agent writes. */
+/** Whose messages were removed. `nobody`: no agent writes such subjects. */
 export type TrimmedOf = 'host' | 'tenant' | 'container' | 'nobody';
 
 export interface BudgetsOptions {
@@ -24,14 +24,14 @@ export interface BudgetsOptions {
   readonly slices: Slices;
   readonly log: Log;
   readonly onTrimmed: (stream: string, of: TrimmedOf, messages: number) => void;
-  /** Between 0 and 1: where samples are taken. No host must be able to tell. */
+  /** Chooses the places of samples, between 0 and 1. No host may be able to predict them. */
   readonly random: () => number;
 }
 
 export interface Budgets {
   start(): void;
   stop(): Promise<void>;
-  /** One look at both streams. Logs what fails; the next look tries again. */
+  /** Looks at both streams once. Logs a failure; the next look tries again. */
   look(): Promise<void>;
 }
 
@@ -64,13 +64,13 @@ interface NamedUse extends Use {
   readonly parts: readonly NamedUse[];
 }
 
-/** What the store adds to a message, about. */
+/** About what the store adds to each message. */
 const overheadBytes = 30;
 const sizeOf = ({ subject, data }: ReadMessage): number => subject.length + data.length + overheadBytes;
 
 /**
- * Of the first of these (a subject, a tenant on a host, a host) that a sample was found of, or else
- * of all.
+ * The mean size for the first of these keys (a subject, a tenant on a host, a host) that occurs in
+ * the sample, or else for the whole sample.
  */
 type MeanSize = (...keys: string[]) => number;
 
@@ -79,7 +79,7 @@ export function createBudgets({ nc, owned, slices, log, onTrimmed, random }: Bud
   const { signal } = rounds;
   const timeoutMs = limits.budgetRequestMs;
 
-  /** Calls `take` with every subject below the filter, in as many pages as are looked at. */
+  /** Calls `take` with every subject that the filter matches, on at most `pages` pages. */
   async function list(
     stream: string,
     filter: string,
@@ -101,8 +101,8 @@ export function createBudgets({ nc, owned, slices, log, onTrimmed, random }: Bud
   }
 
   /**
-   * Sizes of messages at random places of the whole stream. Places that its writer could guess
-   * would let a host look small: its oldest messages short, and all others long.
+   * Samples message sizes at random places of the whole stream. If a host could predict the places,
+   * it could look small, for example with short messages first and long ones later.
    */
   async function sample({ stream, all }: Shared, { state }: StreamInfo): Promise<MeanSize> {
     const sums = new Map<string, { bytes: number; messages: number }>();
@@ -150,14 +150,14 @@ export function createBudgets({ nc, owned, slices, log, onTrimmed, random }: Bud
         host,
         messages: parts.reduce((sum, { messages }) => sum + messages, nameless),
         bytes: parts.reduce((sum, { bytes }) => sum + bytes, namelessBytes),
-        // What names no tenant can't be trimmed apart from the rest of its host: its subject may be
-        // a wildcard.
+        // Messages without a tenant cannot be trimmed apart from the rest of their host: the
+        // subject may be a wildcard.
         parts: nameless > 0 ? [] : parts,
       };
     });
   }
 
-  /** A cut of a tenant as cuts of its containers, as far as they can be told apart. */
+  /** Turns a cut of a tenant into cuts of its containers, if they can be told apart. */
   async function cutsOfContainers(one: Shared, cut: Cut<NamedUse>, meanSize: MeanSize): Promise<Cut<NamedUse>[]> {
     const { use, toBytes } = cut;
     const parts: NamedUse[] = [];
@@ -170,7 +170,7 @@ export function createBudgets({ nc, owned, slices, log, onTrimmed, random }: Bud
     return cutsOf([whole], toBytes, limits.budgetCuts);
   }
 
-  /** In steps, for the server takes no messages of the stream while it purges. */
+  /** Purges in steps, because the server accepts no messages for the stream during a purge. */
   async function trim(manager: JetStreamManager, { stream }: Shared, cut: Cut<NamedUse>): Promise<void> {
     const { of, filter, host, tenant, messages } = cut.use;
     const keep = keptBy(cut);
@@ -187,8 +187,8 @@ export function createBudgets({ nc, owned, slices, log, onTrimmed, random }: Bud
   }
 
   /**
-   * Removes what no agent writes and nobody reads. Where its subject is a wildcard, the budget of
-   * its host bounds it.
+   * Removes messages under subjects that no agent writes and no reader asks for. Those under a
+   * wildcard subject stay; the budget of their host bounds them.
    */
   async function purgeNameless(manager: JetStreamManager, one: Shared, counts: Counts): Promise<boolean> {
     const hosts = [...counts].filter(([host, { nameless }]) => host !== '' && nameless > 0).map(([host]) => host);
@@ -197,8 +197,8 @@ export function createBudgets({ nc, owned, slices, log, onTrimmed, random }: Bud
       const wrong = new Set<string>([`host.${host}.log.*`, `host.${host}.log.*.*.>`]);
       await list(one.stream, one.filterOfHost(host), limits.budgetSubjectPages, (subject) => {
         const isWrong = ownerOfSubject(subject)?.tenant === undefined;
-        // A wildcard is a filter of more than itself, and the server lists what is no ASCII in
-        // another form.
+        // A wildcard subject, used as a filter, matches other subjects too; and the server lists
+        // subjects outside ASCII in another form.
         const isPlain = /^[!-~]+$/.test(subject) && !/[*>]/.test(subject);
         if (isWrong && isPlain && wrong.size < limits.budgetNamelessPurges) wrong.add(subject);
       });
@@ -218,9 +218,9 @@ export function createBudgets({ nc, owned, slices, log, onTrimmed, random }: Bud
   };
 
   const isFilling = ({ config, state }: StreamInfo): boolean =>
-    // -1: without a limit, so nothing is discarded.
+    // -1: the stream has no limit and discards nothing.
     config.max_bytes > 0 && state.bytes > config.max_bytes * limits.budgetFrom;
-  /** A server keeps every subject in memory. Of EVENTS they are the actors' own. */
+  /** A server keeps every subject in memory. Only LOGS has subjects that hosts choose. */
   const isCrowded = ({ config, state }: StreamInfo): boolean =>
     config.name === streams.logs.name && (state.num_subjects ?? 0) > limits.budgetSubjects;
 
@@ -228,7 +228,7 @@ export function createBudgets({ nc, owned, slices, log, onTrimmed, random }: Bud
     const before = await manager.streams.info(one.stream);
     if (!isFilling(before) && !isCrowded(before)) return;
     const first = await count(one);
-    // What was removed must not be taken for the others'.
+    // Count again, so that the removed messages do not count for the others.
     const wasCleaned = await purgeNameless(manager, one, first);
     const [info, counts] = wasCleaned ? [await manager.streams.info(one.stream), await count(one)] : [before, first];
     const { config, state } = info;

@@ -1,29 +1,29 @@
 /**
- * What the replicas of a stream hold, held against one another. Pure. A stream moves while it is
- * read, and replicas follow one another with a delay: so a message counts as missing in one only
- * where another held it both before and after the one was read; and whoever calls this asks twice,
- * some time apart, before he believes it.
+ * Compares what the replicas of a stream contain. Pure. A stream changes while it is read, and
+ * replicas follow with a delay. So a message counts as missing in a replica only if another
+ * replica had it both before and after that one was read; and callers compare twice, some time
+ * apart, before they report a difference.
  */
 
 /**
- * What one replica answered to one read of a page: every message from the page's start up to `to`.
+ * One replica's answer to a read of a page: every message from the start of the page up to `to`.
  */
 export interface ReplicaRead {
   readonly server: string;
   /** A digest of the message, by its sequence. */
   readonly held: ReadonlyMap<number, string>;
-  /** Infinity: there was nothing behind them. */
+  /** Infinity: the replica has no messages after these. */
   readonly to: number;
 }
 
 export interface Finding {
   readonly sequence: number;
   readonly server: string;
-  /** As the majority sees it. Without a majority all are named. */
+  /** Compared with the majority. Without a majority, every replica is named. */
   readonly what: 'missing' | 'extra' | 'different';
 }
 
-/** The sequence up to which all reads say what there is. */
+/** The sequence up to which every read is complete. */
 export const endOf = (reads: readonly ReplicaRead[]): number => Math.min(...reads.map(({ to }) => to));
 
 const absent = '';
@@ -41,7 +41,7 @@ function sequencesOf(reads: readonly ReplicaRead[]): number[] {
   return [...all].filter((sequence) => sequence <= end);
 }
 
-/** All reads show the same: there is nothing to look into. */
+/** Whether all reads show the same messages. */
 export function agree(reads: readonly ReplicaRead[]): boolean {
   return sequencesOf(reads).every((sequence) => new Set(reads.map((read) => valueIn(read, sequence))).size === 1);
 }
@@ -53,17 +53,17 @@ function isBetween(reads: readonly ReplicaRead[], inner: string, outer: string):
   return reads.slice(first + 1, last).some(({ server }) => first >= 0 && server === inner);
 }
 
-/** Each of them was read between two reads of each other: what is missing in one can be told. */
+/** Whether each server was read between two reads of each other, which proves missing messages. */
 export const isConclusive = (reads: readonly ReplicaRead[], servers: readonly string[]): boolean =>
   servers.every((inner) => servers.every((outer) => inner === outer || isBetween(reads, inner, outer)));
 
-/** What a replica has at a sequence; undefined: it came or went in between, or cannot be told. */
+/** What a replica has at a sequence; undefined: its reads disagree, or there is none. */
 function valueOf(reads: readonly ReplicaRead[], server: string, sequence: number): string | undefined {
   const values = new Set(readsOf(reads, server).map((read) => valueIn(read, sequence)));
   return values.size === 1 ? [...values][0] : undefined;
 }
 
-/** Reads in the order in which they were made. */
+/** @param reads in the order in which they were made */
 export function compareReads(reads: readonly ReplicaRead[]): Finding[] {
   const servers = serversIn(reads);
   return sequencesOf(reads).flatMap((sequence) => {

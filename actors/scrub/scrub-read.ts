@@ -1,7 +1,7 @@
 /**
- * Reads of a stream of which it is known which replica answered them. A direct read is answered by
- * any; but the servers that a traced message passes (NATS message tracing) say so, and the last of
- * them is the one that answered.
+ * Reads of a stream that tell which replica answered. Any replica may answer a direct read; but
+ * with NATS message tracing each server that the request passes reports it, and the last of them is
+ * the one that answered.
  */
 import { createHash } from 'node:crypto';
 import { headers, type NatsConnection, type Subscription } from '@nats-io/transport-node';
@@ -13,16 +13,16 @@ import type { ReplicaRead } from './scrub-compare.ts';
 import Type from 'typebox';
 import { decoder } from '../../lib/decode.ts';
 
-/** What a server says of a message that it was asked to trace, as far as it matters here. */
+/** The part that matters here of a server's report on a traced message. */
 const decodeTrace = decoder(
   Type.Object({
     server: Type.Object({ name: Type.String() }),
-    /** To how many servers it handed the message on. */
+    /** To how many servers it forwarded the message. */
     hops: Type.Optional(Type.Integer()),
   }),
 );
 
-/** The server that handed the message to none. */
+/** The server that forwarded the message to no other. */
 async function lastServer(nc: NatsConnection, subject: string, begin: () => Promise<void>): Promise<string> {
   let subscription: Subscription | undefined;
   const told = new Promise<string>((resolve, reject) => {
@@ -50,7 +50,7 @@ async function lastServer(nc: NatsConnection, subject: string, begin: () => Prom
 const digest = ({ subject, operation, data }: ReadMessage): string =>
   createHash('sha256').update(`${subject}\n${operation}\n`).update(data).digest('base64');
 
-/** One page from a sequence on, of whichever replica answers. */
+/** Reads one page from a sequence on, from whichever replica answers. */
 export async function readReplica(nc: NatsConnection, stream: string, from: number): Promise<ReplicaRead> {
   const trace = inboxOf(nc);
   const traced = headers();

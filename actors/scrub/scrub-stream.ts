@@ -1,7 +1,7 @@
 /**
- * One stream, compared over its replicas from the first message to the last, page by page. A bit
- * that flips on a disk takes messages away from one replica, silently, and it may become the
- * leader: so somebody has to look.
+ * Compares the replicas of one stream from the first message to the last, page by page. A flipped
+ * bit on a disk can silently remove messages from one replica, and that replica may become the
+ * leader.
  */
 import { jetstreamManager, type PeerInfo } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
@@ -28,7 +28,7 @@ export type ScrubResult =
       /** Partial: some replica was away, was catching up, or did not answer. */
       readonly outcome: 'whole' | 'partial';
       readonly away: readonly string[];
-      /** By server, each that was compared; at least so many, where there are many. */
+      /** By compared server. A lower bound: a scrub that finds much stops early. */
       readonly divergent: ReadonlyMap<string, Divergence>;
     };
 
@@ -37,15 +37,15 @@ export interface StreamScrub {
   readonly stream: string;
   readonly signal: AbortSignal;
   /**
-   * Between a suspicion and the look that confirms it: by then, every replica that follows has
-   * followed.
+   * Time between a suspicion and the look that confirms it, in which every working replica catches
+   * up.
    */
   readonly confirmMs: number;
   readonly clock: Clock;
 }
 
 interface Group {
-  /** Those that follow. */
+  /** The replicas that keep up. */
   readonly current: readonly string[];
   readonly away: readonly string[];
 }
@@ -53,8 +53,8 @@ interface Group {
 const nanosPerMs = 1_000_000;
 
 /**
- * Under writes a replica is a little behind most of the time. One that nobody hears, or that copies
- * the stream anew, is away.
+ * Under writes a replica is a little behind most of the time. A replica that is silent, or that
+ * copies the whole stream, is away.
  */
 const follows = ({ current, offline, active, lag = 0 }: PeerInfo): boolean =>
   offline !== true && active < limits.scrubSilenceMs * nanosPerMs && (current || lag <= limits.scrubLag);
@@ -78,7 +78,7 @@ const isEnough = (reads: readonly ReplicaRead[], servers: readonly string[]): bo
 const restMs = (tookMs: number): number =>
   Math.min(Math.max(limits.scrubPaceMinMs, tookMs * limits.scrubRest), limits.scrubPaceMaxMs);
 
-/** The page, of each of the servers; again and again, since nobody can choose who answers. */
+/** Reads the page until each server has answered: a reader cannot choose which one answers. */
 async function readPage(scrub: StreamScrub, from: number, servers: readonly string[]): Promise<ReplicaRead[]> {
   const reads: ReplicaRead[] = [];
   for (let attempt = 0; attempt < limits.scrubAttempts && !isEnough(reads, servers); attempt++) {
@@ -86,7 +86,7 @@ async function readPage(scrub: StreamScrub, from: number, servers: readonly stri
     const startMs = scrub.clock.monotonicMs();
     const read = await readReplica(scrub.nc, scrub.stream, from).catch(() => undefined);
     if (read !== undefined && servers.includes(read.server)) reads.push(read);
-    // Commits come first: where they make reads slow, there are fewer of them.
+    // Commits come first: slow reads are followed by longer pauses.
     const tookMs = scrub.clock.monotonicMs() - startMs;
     await sleep(restMs(tookMs), scrub.signal);
   }
@@ -124,7 +124,7 @@ async function comparePage(scrub: StreamScrub, from: number, servers: readonly s
   };
 }
 
-/** @throws where the stream's servers cannot be asked for, and when the signal aborts. */
+/** @throws if the replicas of the stream cannot be listed, and when the signal aborts. */
 export async function scrubStream(scrub: StreamScrub): Promise<ScrubResult> {
   const group = await groupOf(scrub);
   if (group.current.length + group.away.length < 2) return { outcome: 'alone' };

@@ -1,7 +1,7 @@
 /**
- * The scrub: at intervals, each process compares the replicas of the streams that are its to look
- * after, and names those that diverge. It repairs nothing: which replica is right is a person's to
- * say (docs/runbook.md).
+ * The scrub: at intervals, each process compares the replicas of the streams of its partitions, and
+ * reports those that diverge. It repairs nothing: an operator decides which replica is right
+ * (docs/runbook.md).
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Clock } from '../../lib/clock.ts';
@@ -25,7 +25,7 @@ export interface ScrubOptions {
 
 export interface Scrubbed {
   readonly stream: string;
-  /** Of the last scrub that was whole; 0: none was. */
+  /** When a scrub last compared all replicas; 0: never. */
   readonly wholeAtMs: number;
   /** By server, as the last scrub found it. */
   readonly divergent: ReadonlyMap<string, Divergence>;
@@ -34,11 +34,11 @@ export interface Scrubbed {
 export interface Scrub {
   start(): void;
   stop(): Promise<void>;
-  /** Of the streams that are this process's now. */
+  /** The results of the streams that this process looks after now. */
   results(): readonly Scrubbed[];
 }
 
-/** Each stream has one process that looks after it. */
+/** One process looks after each stream: the owner of its partition, or of partition 0. */
 function streamsOf(owned: Iterable<number>): string[] {
   const numbers = [...owned];
   const common = numbers.includes(0) ? [buckets.cluster.bucket, buckets.members.bucket] : [];
