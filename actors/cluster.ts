@@ -177,7 +177,7 @@ export async function joinCluster(nc: NatsConnection, options: JoinOptions): Pro
   if (cluster === undefined) throw new ClusterError('the cluster record could not be written');
   if (cluster.partitions !== partitions) {
     throw new ClusterError(
-      `this cluster has ${cluster.partitions} partitions for good; set PARTITIONS to that, not ${partitions}`,
+      `this cluster has ${cluster.partitions} partitions, and keeps them; PARTITIONS says ${partitions}`,
     );
   }
   await ensureStreams(jsm, partitions, replicas);

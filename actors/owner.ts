@@ -1,6 +1,6 @@
 /**
- * An actors process: a member that serves the partitions that it has. The partition manager decides
- * which those are; this file puts the parts together and drives them.
+ * An actors process: a member that serves its partitions. The partition manager decides which those
+ * are; this file puts the parts together and drives them.
  */
 import type { NatsConnection, Subscription } from '@nats-io/transport-node';
 import { sleep } from '../lib/backoff.ts';
@@ -41,7 +41,7 @@ import { Sweeper } from './sweeper.ts';
 
 export interface OwnerOptions {
   readonly nc: NatsConnection;
-  /** Of that connection. */
+  /** Tracks the answers of that connection. */
   readonly answers?: Answers;
   readonly cluster: Cluster;
   readonly hostsAccount: HostsAccount;
@@ -49,19 +49,18 @@ export interface OwnerOptions {
   readonly signHostJwt?: typeof signHostJwt;
   readonly hostsNatsUrls: readonly string[];
   /**
-   * Where credentials of hosts are revoked; absent: nowhere, and those of a removed host are good
-   * until they expire.
+   * Used to revoke the credentials of removed hosts. Absent: these stay valid until they expire.
    */
   readonly accounts?: Accounts;
   readonly hostCredentialsTtlMs: number;
   readonly hostUnknownMs: number;
   readonly hostLostMs: number;
-  /** What any host is believed to offer at most. Absent: that of the limits. */
+  /** The most that any host may offer. Absent: the one of the limits. */
   readonly hostCeiling?: Capacity;
-  /** Absent: that of the limits. */
+  /** Absent: the one of the limits. */
   readonly fenceMarginMs?: number;
   readonly clock: Clock;
-  /** Absent: slices by the clock. */
+  /** Absent: slices that use the clock. */
   readonly slices?: Slices;
   readonly log: Log;
   readonly observer: PartitionObserver & PartitionManagerObserver & HostObserver;
@@ -69,22 +68,23 @@ export interface OwnerOptions {
 }
 
 export interface HostObserver {
-  /** A message of a host whose sender is not the agent that is enrolled. */
+  /** Called for a message whose sender does not hold the host's enrolled key. */
   hostRefused(message: HostMessage): void;
 }
 
 export interface Owner {
   readonly fleet: Fleet;
   readonly manager: PartitionManager;
-  /** How many partitions it serves. */
+  /** How many partitions this process serves. */
   serving(): number;
   /** Joins the members; resolves when every partition is served, by this process or another. */
   start(): Promise<void>;
   /**
-   * The cluster is another: nothing that was of the one before is committed or answered any more.
+   * Called when the cluster was replaced: nothing from the earlier one is committed or answered any
+   * more.
    */
   drop(): void;
-  /** Answers what has arrived, commits it, gives its partitions away, and goes. */
+  /** Answers and commits what has arrived, hands over the partitions, and leaves the members. */
   stop(): Promise<void>;
 }
 
@@ -104,10 +104,10 @@ class OwnerProcess implements Owner {
   readonly #credentials: HostCredentials;
   readonly #effects: ReturnType<typeof createEffects>;
   readonly #sweeper: Sweeper;
-  /** By partition, the subscription on which it is asked. */
+  /** By partition, the subscription on which its asks arrive. */
   readonly #served = new Map<Partition, Subscription>();
   #subscriptions: Subscription[] = [];
-  /** Subscriptions of partitions that have gone to others. */
+  /** Closing subscriptions of partitions that moved to other processes. */
   readonly #leaving = new Set<Promise<void>>();
   #timers: NodeJS.Timeout[] = [];
   #isConnected = true;
@@ -174,8 +174,7 @@ class OwnerProcess implements Owner {
     void this.#watchConnection();
     this.#directory.refresh();
     await this.manager.start();
-    // Gateways may ask as soon as this resolves: the server has to know of the subscriptions by
-    // then.
+    // Gateways may ask as soon as this resolves, so the server must have the subscriptions by then.
     await this.#options.nc.flush();
   }
 
@@ -189,7 +188,7 @@ class OwnerProcess implements Owner {
     this.#revocation?.stop();
     await this.manager.stop();
     for (const subscription of this.#subscriptions) subscription.unsubscribe();
-    // Each after its linger.
+    // Each closes after it has answered `not_owner` for a while.
     await Promise.all(this.#leaving);
     await this.#options.nc.flush();
   }
@@ -238,8 +237,8 @@ class OwnerProcess implements Owner {
   }
 
   /**
-   * The holder of old credentials may try them as fast as it likes: all attempts are counted, a few
-   * are logged.
+   * Counts every attempt but logs only a few, because the holder of old credentials may try them as
+   * fast as it likes.
    */
   #onRefused(message: HostMessage, { host, user }: Sender): void {
     this.#options.observer.hostRefused(message);
@@ -277,7 +276,7 @@ class OwnerProcess implements Owner {
       });
   }
 
-  /** Gateways ask the process that subscribes: so only now. */
+  /** Subscribes only now, because gateways ask the process that subscribes. */
   #onTaken(partition: Partition): void {
     const { nc, log } = this.#options;
     const { prepare } = this.#credentials;
@@ -287,8 +286,8 @@ class OwnerProcess implements Owner {
   }
 
   /**
-   * What was loaded may be another's work: all processes learn its hosts, and its hosts look at
-   * what they should run.
+   * Another process may have written what was loaded, so all processes learn the hosts of the
+   * partition, and its hosts sync.
    */
   #show(partition: Partition): void {
     this.#directory.load(partition);
@@ -311,7 +310,7 @@ class OwnerProcess implements Owner {
     void left.finally(() => this.#leaving.delete(left));
   }
 
-  /** For a while some asks still arrive here, and are answered `not_owner`. */
+  /** Some asks still arrive here for a while, and get the answer `not_owner`. */
   async #leave(subscription: Subscription): Promise<void> {
     await sleep(limits.notOwnerLingerMs);
     if (!this.#options.nc.isClosed()) await subscription.drain();

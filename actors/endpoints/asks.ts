@@ -1,6 +1,6 @@
 /**
- * Batches of asks from gateways: taken from a partition's subject, run as turns, answered in as few
- * messages as may be.
+ * Serves batches of asks from gateways: takes them from the partition's subject, runs them as
+ * turns, and answers in as few messages as possible.
  */
 import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
 import type { Log } from '../../lib/log.ts';
@@ -22,10 +22,10 @@ import type { Respond } from '../runtime/partition.ts';
 export interface AskOptions {
   readonly nc: NatsConnection;
   readonly log: Log;
-  /** For what senders can cause at will. */
+  /** Logs what senders can cause at will, but not every time. */
   readonly refusals: SparingLog;
   readonly slices: Slices;
-  /** What has to be made before the turn of this ask: keys are signed outside of turns. */
+  /** Makes what this ask needs before its turn: keys are signed outside of turns. */
   readonly prepare: (partition: Partition, ask: WriteAsk) => Promise<Prepared | undefined> | undefined;
 }
 
@@ -34,7 +34,7 @@ const internal = errorBody({ error: 'internal' });
 /** `untilMs`: the sender waits until then (monotonic). */
 type Run = (ask: Ask, untilMs: number, respond: Respond) => void;
 
-/** Subscribing is what makes this process the partition's owner in the eyes of the gateways. */
+/** Gateways take the process that subscribes for the owner of the partition. */
 export function serveAsks(partition: Partition, { nc, log, refusals, slices, prepare }: AskOptions): Subscription {
   const subject = subjects.partition(partition.number);
 
@@ -84,7 +84,7 @@ export function serveAsks(partition: Partition, { nc, log, refusals, slices, pre
       const malformed = asks.find((ask) => ask instanceof DecodeError);
       if (malformed !== undefined) refusals.error('malformed_batch', { subject, asks: asks.length, error: malformed });
       const onFault = (cause: unknown): void => log.error('asks_failed', { subject, error: cause });
-      // From now: an ask may wait for its turn longer than its sender waits for an answer.
+      // Deadlines count from now, because an ask may wait for its turn longer than its sender does.
       const due = asks.map((ask) =>
         ask instanceof DecodeError ? undefined : { ask, untilMs: partition.deadlineOf(ask) },
       );
@@ -94,7 +94,7 @@ export function serveAsks(partition: Partition, { nc, log, refusals, slices, pre
   });
 }
 
-/** An ask is a step: a batch may hold hundreds of lists. One that is malformed fails alone. */
+/** Each ask is a step, because a batch may hold hundreds of lists. A malformed ask fails alone. */
 function* running(
   asks: readonly ({ readonly ask: Ask; readonly untilMs: number } | undefined)[],
   answers: ReturnType<typeof collectAnswers>,
@@ -108,9 +108,9 @@ function* running(
 }
 
 /**
- * Everything that is answered in one tick goes out together, in parts that fit a message. Never
- * throws: an answer that can't be sent is logged, and the sender asks again. `protocol`: what the
- * sender speaks.
+ * Collects the answers of one tick and sends them together, in parts that fit a message. Never
+ * throws: it logs an answer that cannot be sent, and the sender asks again.
+ * @param protocol the version that the sender speaks
  */
 export function collectAnswers(
   message: Pick<Msg, 'respond'>,

@@ -1,6 +1,6 @@
 /**
- * NATS credentials of hosts. Keys are signed outside of turns, and only where the turn will want
- * them: for a valid join token, or for a key that is enrolled.
+ * NATS credentials of hosts. Keys are signed outside of turns, and only if the turn will need the
+ * signature: for a valid join token, or for an enrolled key.
  */
 import type { Clock } from '../../lib/clock.ts';
 import { signHostJwt, type HostsAccount } from '../../lib/nats/host-credentials.ts';
@@ -15,7 +15,7 @@ export interface HostCredentialsOptions {
   readonly clusterId: string;
   readonly account: HostsAccount;
   readonly ttlMs: number;
-  /** NATS servers as hosts reach them. */
+  /** NATS servers at the addresses that hosts use. */
   readonly natsUrls: readonly string[];
   readonly clock: Clock;
   /** Absent: signs by the wall clock, as NATS checks it. */
@@ -25,7 +25,7 @@ export interface HostCredentialsOptions {
 export interface HostCredentials {
   /** @param isUnbound for an agent from before 0.1.0 */
   sign(host: HostKey, publicKey: string, isUnbound?: boolean): Promise<string>;
-  /** What an ask needs before its turn; undefined: nothing. */
+  /** Makes what an ask needs before its turn; undefined: it needs nothing. */
   prepare(partition: Partition, ask: WriteAsk): Promise<Prepared | undefined> | undefined;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The host directory between actors processes: each sends the hosts of the partitions that it owns,
- * whole at intervals and one by one as they change, and learns those of the others.
+ * Exchanges the host directory between actors processes: each sends the hosts of its partitions,
+ * all of them at intervals and single ones as they change, and learns those of the others.
  */
 import type { NatsConnection, Subscription } from '@nats-io/transport-node';
 import { decoder } from '../../lib/decode.ts';
@@ -25,7 +25,7 @@ export interface DirectoryExchangeOptions {
   readonly fleet: Fleet;
   readonly slices: Slices;
   readonly log: Log;
-  /** For what others can cause at will. */
+  /** Logs what others can cause at will, but not every time. */
   readonly refusals: SparingLog;
 }
 
@@ -56,12 +56,12 @@ export class DirectoryExchange {
     ];
   }
 
-  /** Asks all processes for their directories. */
+  /** Asks all processes to send their directories. */
   refresh(): void {
     this.#options.nc.publish(subjects.directoryRefresh);
   }
 
-  /** The partition has been loaded by this process: its hosts are sent to all. */
+  /** Called when this process has loaded the partition: sends its hosts to all. */
   load(partition: Partition): void {
     const directory = new HostDirectory();
     directory.load(partition.view);
@@ -69,12 +69,12 @@ export class DirectoryExchange {
     this.#send(directory.whole(this.#versionOf(partition)));
   }
 
-  /** It is another's now. */
+  /** Called when this process no longer owns the partition. */
   gone(partition: Partition): void {
     this.#directories.delete(partition);
   }
 
-  /** After the commit that changed the host. */
+  /** Called after the commit that changed the host. */
   change(partition: Partition, host: HostKey, entry: DirectoryEntry | null): void {
     const directory = this.#directories.get(partition);
     if (directory !== undefined) this.#send(directory.change(this.#versionOf(partition), host, entry));
@@ -95,8 +95,8 @@ export class DirectoryExchange {
   }
 
   /**
-   * A partition is a step. A process that asks meanwhile has missed the first of them: all are sent
-   * again.
+   * Each partition is a step. A process that asks meanwhile has missed the first partitions, so all
+   * are sent again.
    */
   *#sendingAll(): Generator<void, void, void> {
     while (this.#isWanted) {
@@ -111,8 +111,8 @@ export class DirectoryExchange {
   #send(message: DirectoryMessage): void {
     const { nc, fleet } = this.#options;
     fleet.learn(message);
-    // In one go: a change sent in between would be lost on a process that does not know the other
-    // hosts yet.
+    // All parts at once: a process that does not know the other hosts yet would ignore a change
+    // that is sent between parts.
     for (const text of runAtOnce(messagesOf(fleet.dated(message)))) nc.publish(subjects.directory, text);
   }
 

@@ -1,7 +1,7 @@
 /**
- * What the owner of a partition tells the other processes of its hosts. It is told from what is
- * committed and not from memory (invariant A3): a host that is removed by a commit that never
- * happens must not lose its containers.
+ * The hosts of a partition as its owner sends them to the other processes. They come from what is
+ * committed and not from memory (invariant A3): a host must not lose its containers for a removal
+ * that is never committed.
  */
 import type { DirectoryEntry } from '../../schemas/api/host.ts';
 import type { HostKey } from '../../schemas/ids.ts';
@@ -19,7 +19,7 @@ export interface DirectoryVersion {
 }
 
 /**
- * The messages that tell it: a whole directory that is larger than one comes in parts. A host is a
+ * Encodes a message; a whole directory that exceeds one message is split into parts. Each host is a
  * step.
  */
 export function* messagesOf(message: DirectoryMessage, maxBytes?: number): Generator<void, string[], void> {
@@ -31,16 +31,16 @@ export function* messagesOf(message: DirectoryMessage, maxBytes?: number): Gener
 }
 
 /**
- * Puts the parts of a whole directory together. Until all are there nothing of it counts: the hosts
- * of a part that is not there yet would seem to have been removed. Of each partition only the
- * newest that was begun is kept.
+ * Puts the parts of a whole directory together. Nothing of it counts until all parts are there, or
+ * the hosts of a missing part would seem to have been removed. For each partition this keeps only
+ * the newest directory that has begun to arrive.
  */
 export class DirectoryParts {
   readonly #begun = new Map<number, Map<number, DirectoryMessage>>();
 
   /**
-   * @returns what may be learnt now, if anything.
-   * @throws ProtocolError where the sender's release and this one do not work together.
+   * @returns the message, once it is complete.
+   * @throws ProtocolError if the sender's release and this one do not work together.
    */
   take(message: DirectoryMessage): DirectoryMessage | undefined {
     protocolOf(message);
@@ -70,7 +70,7 @@ export class HostDirectory {
   readonly #entries = new Map<HostKey, DirectoryEntry>();
   #unreadable: readonly HostKey[] = [];
 
-  /** The state as it was loaded: all of it is committed. */
+  /** @param state as it was loaded, so that all of it is committed */
   load(state: PartitionView): void {
     this.#entries.clear();
     for (const record of state.hosts()) this.#entries.set(record.key, directoryEntry(record));
@@ -87,7 +87,7 @@ export class HostDirectory {
     };
   }
 
-  /** After the commit that changed the host. */
+  /** Called after the commit that changed the host. */
   change(version: DirectoryVersion, host: HostKey, entry: DirectoryEntry | null): DirectoryMessage {
     if (entry === null) this.#entries.delete(host);
     else this.#entries.set(host, entry);

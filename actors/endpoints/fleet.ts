@@ -1,7 +1,7 @@
 /**
- * The host directory: every actors process keeps a copy of every host, told by the owners of the
- * hosts' partitions, and hears every heartbeat itself. Read by placement and by every status that
- * is shown; written by messages only.
+ * The host directory. Every actors process learns all hosts from the owners of their partitions,
+ * and hears every heartbeat itself. Placement and every displayed status read it; only messages
+ * change it.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { Capacity, DirectoryEntry, HostFault } from '../../schemas/api/host.ts';
@@ -22,13 +22,13 @@ interface HeardBeat {
   readonly orphansHeld: number;
   readonly faults: readonly HostFault[];
   readonly session: number;
-  /** When this session was heard first. */
+  /** When this session's first heartbeat arrived. */
   readonly sinceMs: number;
   readonly wallMs: number;
 }
 
 /**
- * Where a partition's part of the directory stands; an older message never replaces a newer one.
+ * The version of one partition's part of the directory; an older message never replaces a newer.
  */
 interface Version {
   readonly epoch: number;
@@ -54,12 +54,12 @@ export class Fleet implements FleetView {
   readonly #unknownMs: number;
   readonly ceiling: Capacity;
   readonly #entries = new Map<HostKey, DirectoryEntry>();
-  /** Within the ceiling. */
+  /** Capped by the ceilings. */
   readonly #capacities = new Map<HostKey, Capacity>();
   readonly #byRegion = new Map<Region, HostKey[]>();
   readonly #versions = new Map<number, Version>();
   readonly #beats = new Map<HostKey, HeardBeat>();
-  /** When a heartbeat of an older session was last heard. */
+  /** When a heartbeat of an older session last arrived. */
   readonly #rivalMs = new Map<HostKey, number>();
   /**
    * On the listening clock: when the host was heard last, and when this process came to know of it.
@@ -101,8 +101,8 @@ export class Fleet implements FleetView {
   }
 
   /**
-   * A process from before 0.1.0 tells no keys; while it owns the host's partition, every key is
-   * believed, as there.
+   * A process from before 0.1.0 sends no keys. While it owns the host's partition, every key is
+   * accepted, as that process does.
    */
   isEnrolled(sender: Sender): boolean {
     const entry = this.#entries.get(sender.host);
@@ -123,7 +123,7 @@ export class Fleet implements FleetView {
     return this.#heardAtMs.has(key) ? 'up' : 'unheard';
   }
 
-  /** The newest session that is known of the host; undefined where nothing is known of it. */
+  /** The newest known session of the host; undefined: the host is unknown. */
   session(key: HostKey): number | undefined {
     const entry = this.#entries.get(key);
     return entry === undefined ? undefined : Math.max(entry.session ?? 0, this.#beats.get(key)?.session ?? 0);
@@ -134,7 +134,7 @@ export class Fleet implements FleetView {
     return this.#versions.has(partitionOf(key, this.#partitions));
   }
 
-  /** Is its record damaged? Then nobody knows which key is enrolled for it. */
+  /** Whether its record is damaged, so that the enrolled key is unknown. */
   isUnreadable(key: HostKey): boolean {
     return this.#unreadable.has(key);
   }
@@ -150,8 +150,8 @@ export class Fleet implements FleetView {
   }
 
   /**
-   * Does an agent that started later hold this host's session, and is it heard? Then the one that
-   * asks, which held an older session, is a second agent of the same identity.
+   * Whether an agent that started later has the host's session, and sends heartbeats. Then the
+   * asker, which had an older session, is a second agent with the same identity.
    */
   isSuperseded(key: HostKey, held: number, newest: number): boolean {
     const beat = this.#beats.get(key);
@@ -159,8 +159,8 @@ export class Fleet implements FleetView {
   }
 
   /**
-   * An agent that was replaced is silent soon; one that goes on beating beside its successor runs
-   * elsewhere.
+   * A replaced agent is silent soon. One that keeps sending heartbeats beside its successor runs on
+   * another machine.
    */
   #hasRival(key: HostKey, { sinceMs }: HeardBeat): boolean {
     const rivalMs = this.#rivalMs.get(key);
@@ -173,19 +173,20 @@ export class Fleet implements FleetView {
   }
 
   /**
-   * Counted while this process could hear, and from no earlier than when it came to know of the
-   * host.
+   * How long the host has been silent, counting only time in which this process could hear it and
+   * knew of it.
    */
   silentMs(key: HostKey): number {
     const since = this.#heardAtMs.get(key) ?? this.#knownSinceMs.get(key);
-    // What is taken back when a connection is found to be lost may lie before the last heartbeat.
+    // A connection that is found to be lost moves the listening clock back, perhaps to before the
+    // last heartbeat.
     return since === undefined ? 0 : Math.max(0, this.listening.nowMs() - since);
   }
 
   /**
-   * Is a third of the other hosts of its region silent too? Then it is more likely we who are cut
-   * off, and nobody is lost. Each region is counted once for each call of `regionSilence`: one call
-   * serves a sweep.
+   * Whether a third of the other hosts of a host's region are silent too. Then this process is
+   * probably cut off, and no host is lost. Each call of `regionSilence` counts a region once, so
+   * one call serves a whole sweep.
    */
   regionSilence(): (key: HostKey) => boolean {
     const counts = new Map<Region, { started: number; silent: number }>();
@@ -205,7 +206,7 @@ export class Fleet implements FleetView {
     };
   }
 
-  /** One that never said hello was never to be heard. */
+  /** Hosts that never said hello do not count: they never sent anything. */
   #countSilent(region: Region): { started: number; silent: number } {
     const started = this.hostsIn(region).filter((key) => (this.#entries.get(key)?.capacity ?? null) !== null);
     return { started: started.length, silent: started.filter((key) => this.standing(key) === 'silent').length };
@@ -215,16 +216,16 @@ export class Fleet implements FleetView {
     for (const key of this.#entries.keys()) yield { key, standing: this.standing(key) };
   }
 
-  // What is heard
+  // Messages
 
-  /** Its agent has said hello: a sign of life, before the first heartbeat of its session. */
+  /** Called after a hello, which shows life before the first heartbeat of the session. */
   greeted(key: HostKey): void {
     if (this.#entries.has(key)) this.#heardAtMs.set(key, this.listening.nowMs());
   }
 
   /**
-   * The message with what this process knows of each host's silence, for processes that have not
-   * listened as long.
+   * Adds how long each host has been silent, for processes that have not listened as long as this
+   * one.
    */
   dated(message: DirectoryMessage): DirectoryMessage {
     const entries = message.entries.map((entry) =>
@@ -254,8 +255,8 @@ export class Fleet implements FleetView {
   }
 
   /**
-   * @returns false where the message is older than what is known, or tells of one host while the
-   * others of its partition are not known: they would seem to have been removed.
+   * @returns false if the message is older than the known version, or changes one host while the
+   * other hosts of its partition are unknown: these would seem to have been removed.
    */
   learn(message: DirectoryMessage): boolean {
     const known = this.#versions.get(message.partition);
@@ -295,7 +296,7 @@ export class Fleet implements FleetView {
     else keys.push(entry.key);
   }
 
-  /** All at once: a region of ten thousand hosts is gone through once. */
+  /** Takes all keys at once, to go through a region of ten thousand hosts only once. */
   #forget(keys: readonly HostKey[]): void {
     const gone = new Map<Region, Set<HostKey>>();
     for (const key of keys) {

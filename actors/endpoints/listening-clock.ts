@@ -1,5 +1,5 @@
 /**
- * Time in which this process could hear hosts. It stands still while the process is cut off or
+ * Counts the time in which this process could hear hosts. It stops while the process is cut off or
  * stopped: what it could not hear says nothing about any host.
  */
 import type { Clock } from '../../lib/clock.ts';
@@ -21,7 +21,7 @@ export class ListeningClock {
     return nowMs - this.#deafMs - (this.#deafSinceMs === undefined ? 0 : nowMs - this.#deafSinceMs);
   }
 
-  /** The connection is lost, and has been for as long as it takes to notice it. */
+  /** The connection is lost, and has been for as long as the loss takes to notice. */
   deafen(): void {
     if (this.#deafSinceMs !== undefined) return;
     this.#deafSinceMs = Math.max(this.#connectedSinceMs, this.#clock.monotonicMs() - limits.deafUnnoticedMs);
@@ -35,7 +35,7 @@ export class ListeningClock {
     this.#deafSinceMs = undefined;
   }
 
-  /** The process itself was stopped for so long. */
+  /** The process itself was stopped for this long. */
   stood(ms: number): void {
     if (this.#deafSinceMs === undefined) this.#deafMs += ms;
   }

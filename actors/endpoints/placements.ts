@@ -1,4 +1,4 @@
-/** What the partitions of this process have placed on each host. */
+/** Counts what the partitions of this process have placed on each host. */
 import type { Capacity } from '../../schemas/api/host.ts';
 import type { HostKey } from '../../schemas/ids.ts';
 import type { PlacementLedger } from '../domain/state.ts';

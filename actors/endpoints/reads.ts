@@ -1,8 +1,8 @@
 /**
- * Reads of streams for gateways, which may not ask JetStream themselves (ADR 18): the server writes
- * its answer to whatever subject the asker names as its reply, without a look at what the asker may
- * write. So a gateway asks here, any actors process hands the question on with the gateway's inbox
- * as the reply, and the server answers there.
+ * Reads of streams on behalf of gateways, which may not ask JetStream themselves (ADR 18): the
+ * server writes its answer to any reply subject that the asker names, even if the asker may not
+ * write there. So a gateway asks an actors process, which forwards the request with the gateway's
+ * inbox as the reply subject, and the server answers there.
  */
 import type { NatsConnection, Subscription } from '@nats-io/transport-node';
 import type { SparingLog } from '../../lib/sparing.ts';
@@ -16,10 +16,10 @@ const apiOf: Readonly<Record<Readable, string>> = {
   cluster: `$JS.API.STREAM.MSG.GET.${bucketStream(buckets.cluster.bucket)}`,
 };
 
-/** One process of all serves a read. */
+/** Of all processes, one serves each read. */
 const queue = 'reads';
 
-/** @param log who asks can make it write at will, so it must not write each line */
+/** @param log sparing, because askers can cause its lines at will */
 export function serveReads(nc: NatsConnection, log: SparingLog): Subscription[] {
   return readable.map((what) =>
     nc.subscribe(subjects.read(what), {

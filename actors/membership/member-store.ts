@@ -12,8 +12,8 @@ export interface StoredMember {
 
 export interface MemberStore {
   /**
-   * Lists every member. The list may be stale, so whoever acts on it does a compare-and-set at the
-   * revision that it gives.
+   * Lists every member. The list may be stale: act on an entry only by a compare-and-set at its
+   * revision.
    */
   list(): Promise<readonly StoredMember[]>;
   /** Revision 0: there is no such key. The answer may be stale too. */

@@ -1,4 +1,4 @@
-/** A hello: an agent asks for a session, or for its credentials again. */
+/** Answers a hello, in which an agent asks for a session or for new credentials. */
 import type { HostKey } from '../../../schemas/ids.ts';
 import type { Hello, HelloAnswer } from '../../../schemas/wire/host.ts';
 import { partitionOf, type Sender } from '../../../schemas/wire/subjects.ts';
@@ -9,7 +9,7 @@ import type { Partition } from '../../partition.ts';
 import type { Fleet } from '../fleet.ts';
 import { countRefused, ownedPartition, type HostServerOptions } from './server.ts';
 
-/** Answered by the owner of the host's partition alone; the others are silent. */
+/** Only the owner of the host's partition answers. */
 export async function answerHello(
   options: HostServerOptions,
   sender: Sender,
@@ -41,7 +41,7 @@ export async function answerHello(
   const isTaken = partition.change(
     'hello',
     (state, context) => {
-      // It may have been enrolled again while the key was signed.
+      // The host may have enrolled again while the key was signed.
       const refused = refusalOfHello(state, fleet, sender, value);
       const greeted = refused === undefined ? hello(state, sender, value, context) : undefined;
       if (greeted === undefined) {
@@ -62,7 +62,7 @@ export async function answerHello(
   if (!isTaken) respond({ ok: false, error: 'unavailable' });
 }
 
-/** Why a hello gets no session; undefined: it does. */
+/** Why a hello gets no session; undefined: it gets one. */
 function refusalOfHello(
   state: PartitionView,
   fleet: Fleet,
@@ -73,8 +73,8 @@ function refusalOfHello(
   if (record === undefined || record.publicKey === null) return 'unknown_host';
   if (record.fencedAtMs !== undefined) return 'fenced';
   if (!isEnrolled(record, sender)) {
-    // Where the agent that is enrolled is heard, this one must stop its containers. Else it is left
-    // alone: after a restore its own enrolment may be what was forgotten.
+    // If the enrolled agent is running, this one must stop its containers. If not, it keeps them: a
+    // restore may have lost this agent's own enrolment.
     return fleet.isSuperseded(sender.host, -1, record.session) ? 'superseded' : 'unknown_host';
   }
   return held !== undefined && fleet.isSuperseded(sender.host, held, record.session) ? 'superseded' : undefined;

@@ -1,4 +1,4 @@
-/** A report: a host says what its containers do. */
+/** Takes a report, in which a host says what its containers do. */
 import type { HostKey } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { Report, ReportAnswer } from '../../../schemas/wire/host.ts';
@@ -10,7 +10,7 @@ import type { Changes, TurnContext } from '../../domain/turn.ts';
 import type { Partition } from '../../partition.ts';
 import { countRefused, ownedPartition, type HostServerOptions } from './server.ts';
 
-/** Why nothing of a report is taken in; undefined: it may be. */
+/** Why a report is refused; undefined: it is accepted. */
 function refusalOf(
   options: HostServerOptions,
   partition: Partition,
@@ -19,16 +19,15 @@ function refusalOf(
 ): ReportRefusal | undefined {
   const { fleet, cluster } = options;
   const { host } = sender;
-  // What a host says that was thrown out changes nothing (invariant A7).
+  // A fenced host changes nothing (invariant A7).
   if (fleet.standing(host) === 'fenced') return 'unavailable';
-  // An owner that has just come does not know which sessions it heard last: the host's own session
-  // says which is over.
+  // Without the host's directory entry, a new owner cannot tell which sessions are over.
   if (!fleet.isSynced(host)) return 'unavailable';
   const isHome = partition.number === partitionOf(host, cluster.partitions);
   if (!(isHome ? isEnrolled(partition.view.host(host), sender) : fleet.isEnrolled(sender))) {
     countRefused(options, 'report', sender);
-    // The owner of the host's partition knows, and sends its agent to say hello; others may not
-    // have heard yet.
+    // The owner of the host's partition knows for sure, and makes the agent say hello. Another
+    // owner may not have learnt the key yet.
     return isHome ? 'stale_session' : 'unavailable';
   }
   return session < (fleet.session(host) ?? 0) ? 'stale_session' : undefined;
@@ -49,7 +48,7 @@ export function takeReport(
   if (!isBegun) respond({ ok: false, error: 'unavailable' });
 }
 
-/** A few containers in a turn; acknowledged when all of them are committed. */
+/** Takes a few containers in each turn, and acknowledges when all are committed. */
 function* takingIn(
   options: HostServerOptions,
   partition: Partition,
@@ -60,7 +59,7 @@ function* takingIn(
   }: { readonly sender: Sender; readonly report: Report; readonly respond: (answer: ReportAnswer) => void },
 ): Generator<void, void, void> {
   const { items } = report;
-  // One without containers is a turn, too.
+  // A report without containers takes one turn too.
   let turnsLeft = Math.max(1, Math.ceil(items.length / limits.reportItemsPerTurn));
   const onCommitted = (): void => {
     if (--turnsLeft === 0) respond({ ok: true });
@@ -86,7 +85,7 @@ const observing = ({ log }: HostServerOptions, host: HostKey, session: number, i
       try {
         changes = observe(state, host, session, item, context);
       } catch (error) {
-        // A bug of ours with this item; the others are none the worse for it.
+        // A bug of ours; the other items are still taken.
         log.error('turn_failed', { kind: 'report', host, container: item.id, error });
         continue;
       }

@@ -1,8 +1,8 @@
 /**
- * What hosts say and ask: hello, sync, report, heartbeat. A host's messages are checked like those
- * of a stranger, and believed only about itself (invariant A7): its key, and that of its agent, are
- * read from the subject, which the server holds the agent to. An agent is believed only while its
- * key is the one that is enrolled (ADR 22).
+ * Serves the messages of hosts: hello, sync, report, heartbeat. A host is not trusted, and can
+ * speak only of itself (invariant A7): its key and that of its agent come from the subject, and the
+ * NATS server holds each agent to its subjects. Actors accept messages only under the enrolled key
+ * (ADR 22).
  */
 import type { Msg, Subscription } from '@nats-io/transport-node';
 import { DecodeError, messageDecoder } from '../../../lib/decode.ts';
@@ -24,11 +24,11 @@ interface Handler<T> {
   readonly subjectOf: (sender: Sender<'*'>) => string;
   readonly decode: (bytes: Uint8Array) => T;
   readonly handle: (sender: Sender, value: T, message: Msg) => void;
-  /** Absent: a message that is malformed, or of a release too far away, gets no answer. */
+  /** Absent: a malformed message, or one of an incompatible release, gets no answer. */
   readonly refuse?: (message: Msg, cause: DecodeError | ProtocolError) => void;
 }
 
-/** Calls the handler with what hosts send. */
+/** Decodes the messages of hosts and calls their handlers. */
 function subscribe<T>(
   { nc, log, refusals }: HostServerOptions,
   { subjectOf, decode, handle, refuse }: Handler<T>,
@@ -80,7 +80,7 @@ export function serveHosts(options: HostServerOptions): Subscription[] {
       subjectOf: subjects.hostReport,
       decode: decodeReport,
       handle: (sender, report, message) => takeReport(options, sender, report, (answer) => respond(message, answer)),
-      // An agent drops what is invalid; what an upgrade makes readable it must keep.
+      // An agent drops an invalid report, but must keep one that is readable after an upgrade.
       refuse: (message, cause) =>
         respond(message, { ok: false, error: cause instanceof ProtocolError ? 'unavailable' : 'invalid' }),
     }),

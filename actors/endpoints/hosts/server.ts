@@ -17,22 +17,20 @@ export interface HostServerOptions {
    * before 0.1.0.
    */
   readonly signJwt: (host: HostKey, publicKey: string, isUnbound?: boolean) => Promise<string>;
-  /** Those that this process owns and serves. */
+  /** The partitions that this process owns and serves. */
   readonly owned: () => Iterable<Partition>;
   readonly fleet: Fleet;
   readonly slices: Slices;
-  /** Of a sender whose key is not the one that is enrolled, or of a host that is not there. */
+  /** Called if the sender does not hold the enrolled key, or the host does not exist. */
   readonly onRefused: (kind: HostMessage, sender: Sender) => void;
   readonly log: Log;
-  /** For what hosts can cause at will. */
+  /** Logs what hosts can cause at will, but not every time. */
   readonly refusals: SparingLog;
 }
 
 export type HostMessage = 'hello' | 'sync' | 'report' | 'beat';
 
-/**
- * Not before it is known which key is enrolled: a process that has just started knows no host's.
- */
+/** Counts nothing until the enrolled key is known: a process that has just started knows none. */
 export function countRefused({ fleet, onRefused }: HostServerOptions, kind: HostMessage, sender: Sender): void {
   if (fleet.isSynced(sender.host) && !fleet.isUnreadable(sender.host)) onRefused(kind, sender);
 }

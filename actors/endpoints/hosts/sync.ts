@@ -1,4 +1,4 @@
-/** A sync: a host asks what it should run, and whether its strangers were given away. */
+/** Answers a sync: a host asks what it should run, and which of its strangers were given away. */
 import { inParts, partText } from '../../../lib/rpc/parts.ts';
 import type { ContainerRecord } from '../../../schemas/api/container.ts';
 import type { ContainerId } from '../../../schemas/ids.ts';
@@ -15,7 +15,7 @@ import type { Partition } from '../../partition.ts';
 import { countRefused, type HostServerOptions } from './server.ts';
 
 /**
- * Every owner answers for what it owns; the answer leaves when what it says is committed (invariant
+ * Every owner answers for its own partitions, once everything in the answer is committed (invariant
  * A3).
  */
 export function answerSync(
@@ -40,7 +40,7 @@ export function answerSync(
           countRefused(options, 'sync', sender);
           return;
         }
-        // Where too much waits already, the host hears nothing of this partition and asks again.
+        // If the queue is full, the host gets no answer for this partition and asks again.
         slices.begin('sync', syncAnswers(synced, send), (error) => log.error('sync_failed', { host, error }));
       },
     );
@@ -48,8 +48,8 @@ export function answerSync(
 }
 
 /**
- * What a partition answers to a sync: the answer without its lists, and what the lists are made
- * of.
+ * A partition's answer to a sync: the answer without its lists, and the records that the lists are
+ * made of.
  */
 interface Synced {
   readonly head: Omit<SyncAnswer, 'part' | 'parts' | 'containers' | 'hold' | 'gone'>;
@@ -91,7 +91,7 @@ function lookFor(
     return held === undefined ? undefined : keepsWhatItRuns(common, held);
   }
   if ((isHome && home === undefined && wasRemoved(state, sender)) || fleet.standing(host) === 'fenced') {
-    // It is thrown out; what it should run is none of its business any more.
+    // An operator removed this host, so it learns nothing about containers any more.
     const head = { ...common, same: true, fenced: true as const, orphan_word: null, draining: null };
     return { head, gone: [], placed: [], hold: [] };
   }
@@ -101,15 +101,15 @@ function lookFor(
     head: { ...common, same, orphan_word: home?.orphanWord ?? null, draining: home?.draining ?? null },
     gone: goneFrom(state, host, strangers, incarnation).map(({ id, placement }) => ({ id, placement })),
     placed: same ? [] : [...state.placedOn(host).values()],
-    // Of this version as the containers are.
+    // Part of the same version as the containers.
     hold: same ? [] : [...state.damagedContainers()],
   };
 }
 
 /**
- * For a host whose record is damaged. Which key is enrolled for it is not known, so it is told
- * nothing that it did not say itself: that is enough for an agent with STOP_ON_DISCONNECT_MS to
- * keep its containers. They are placed nowhere else meanwhile, for the host is not taken for lost.
+ * The answer for a host whose record is damaged. The enrolled key is unknown, so the answer repeats
+ * only what the sender said itself. That is enough for an agent with STOP_ON_DISCONNECT_MS to keep
+ * its containers; they are not placed elsewhere, because the host does not count as lost.
  */
 function keepsWhatItRuns(common: Common, [epoch, revision]: readonly [number, number]): Synced {
   const head = { ...common, epoch, revision, same: true, orphan_word: null, draining: null };
@@ -117,16 +117,16 @@ function keepsWhatItRuns(common: Common, [epoch, revision]: readonly [number, nu
 }
 
 /**
- * Whether an operator removed this host, which leaves its key among the revoked ones. A host
- * without a record may also be one that a restore has forgotten: it hears nothing and keeps what it
- * runs (invariant A4).
+ * Whether an operator removed this host: then its key is among the revoked ones. If it is not, a
+ * restore may have lost the host's record: the host gets no answer and keeps what it runs
+ * (invariant A4).
  */
 const wasRemoved = (state: PartitionView, { host, user }: Sender): boolean =>
   user === undefined
     ? [...state.revokedKeys().values()].some((revoked) => revoked.host === host)
     : state.revokedKeys().has(user);
 
-/** In parts that fit a message; a container is a step. */
+/** Sends the answer in parts that fit a message; each container is a step. */
 function* syncAnswers({ head, gone, placed, hold }: Synced, send: (text: string) => void): Generator<void, void, void> {
   const parts = yield* inParts({ containers: desiredOf(placed), hold });
   for (const [part, lists] of parts.entries()) {
