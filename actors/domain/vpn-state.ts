@@ -9,7 +9,7 @@ import { limits } from '../../schemas/limits.ts';
 import type { ListCursor } from '../../schemas/api/cursor.ts';
 import type { LeaseRecord, NetworkRecord, RevokedRecord } from '../../schemas/api/network.ts';
 import type { PeerRecord, PeerTombstoneRecord } from '../../schemas/api/peer.ts';
-import { NetworkState, type KnownNetwork } from './network-state.ts';
+import { NetworkState, type KnownNetwork } from './network/state.ts';
 import { newestOf } from './order.ts';
 
 export type VpnRecord = PeerRecord | PeerTombstoneRecord | NetworkRecord | LeaseRecord | RevokedRecord;

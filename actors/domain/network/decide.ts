@@ -9,7 +9,7 @@ import { limits } from '../../../schemas/limits.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
 import type { KeptCertificate, NetworkRecord, RevocationEntry } from '../../../schemas/api/network.ts';
 import { standingOf } from '../../../schemas/api/peer.ts';
-import type { KnownNetwork } from '../network-state.ts';
+import type { KnownNetwork } from './state.ts';
 import { pageByKey } from '../order.ts';
 import type { PartitionView } from '../state.ts';
 import {

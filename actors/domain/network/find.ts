@@ -1,7 +1,7 @@
 /** The network that an ask is about. Pure. */
 import type { NetworkName } from '../../../schemas/ids.ts';
 import type { NetworkRecord } from '../../../schemas/api/network.ts';
-import type { KnownNetwork } from '../network-state.ts';
+import type { KnownNetwork } from './state.ts';
 import type { PartitionView } from '../state.ts';
 import { refuse, type Turn } from '../turn.ts';
 

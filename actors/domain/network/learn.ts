@@ -8,7 +8,7 @@ import type { Learned } from '../../../schemas/wire/answers.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
 import type { LeaseRecord, RevokedRecord } from '../../../schemas/api/network.ts';
 import type { PeerRevocation } from '../../../schemas/api/peer.ts';
-import { isConfirmed, type KnownNetwork } from '../network-state.ts';
+import { isConfirmed, type KnownNetwork } from './state.ts';
 import type { PartitionView } from '../state.ts';
 import {
   answer,

@@ -5,7 +5,7 @@ export const domainMutants: readonly Mutant[] = [
   {
     name: 'peers of unserved tenants on the VPN server',
     guard: 'Peers of a tenant that a network does not name have their certificates on hold (docs/security.md)',
-    file: 'actors/domain/network-state.ts',
+    file: 'actors/domain/network/state.ts',
     changes: [{ in: 'NetworkState.serves', omit: 'this.#served?.has(tenant)' }],
     killedBy: 'test/actors/domain/network.test.ts',
   },
@@ -97,7 +97,7 @@ export const domainMutants: readonly Mutant[] = [
   {
     name: 'unconfirmed leases not checked after a restore',
     guard: 'After a restore a network asks about leases that no peer confirms (ADR 13)',
-    file: 'actors/domain/network-state.ts',
+    file: 'actors/domain/network/state.ts',
     changes: [{ in: 'NetworkState.putLease', never: '!isConfirmed(lease, this.#incarnation)' }],
     killedBy: 'test/actors/domain/vpn-restore.test.ts',
   },

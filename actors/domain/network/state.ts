@@ -2,9 +2,9 @@
  * A VPN network as its partition holds it: its record, the addresses that are allocated, the
  * certificates that are refused.
  */
-import type { NetworkName, PeerId, TenantId } from '../../schemas/ids.ts';
-import { limits } from '../../schemas/limits.ts';
-import type { LeaseRecord, NetworkRecord, RevokedRecord } from '../../schemas/api/network.ts';
+import type { NetworkName, PeerId, TenantId } from '../../../schemas/ids.ts';
+import { limits } from '../../../schemas/limits.ts';
+import type { LeaseRecord, NetworkRecord, RevokedRecord } from '../../../schemas/api/network.ts';
 
 /** Two that are never allocated: the network itself and its server (schemas/cidr.ts). */
 const firstIndex = 2;
