@@ -4,7 +4,7 @@
  */
 import type { ContainerRecord } from '../../schemas/api/container.ts';
 import type { DesiredContainer } from '../../schemas/wire/host.ts';
-import { amountsOf } from './state.ts';
+import { amountsOf } from './tenant/state.ts';
 
 const projections = new WeakMap<ContainerRecord, DesiredContainer>();
 

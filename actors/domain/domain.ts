@@ -9,9 +9,10 @@ import { isSuccess, wholePartition, type Dirt, type Domain, type RecordFormat } 
 import { bodyAgain } from './container/decide.ts';
 import { decideRead, decideWrite, type Prepared } from './decide.ts';
 import { isWellFormed } from './record-shapes.ts';
-import { PartitionState, recordKey, type PartitionView, type PlacementLedger, type StateRecord } from './state.ts';
+import { PartitionState, type PartitionView, type PlacementLedger } from './state.ts';
+import { recordKey, type StateRecord } from './records.ts';
 import { refuse, type Effect, type EventDraft, type FleetView, type TurnContext } from './turn.ts';
-import { isOfNetwork } from './vpn-state.ts';
+import { isOfNetwork } from './records.ts';
 
 export interface Longshore {
   readonly View: PartitionView;

@@ -5,7 +5,7 @@
  * hundred thousand records. Pure.
  */
 import { containerStatuses } from '../../schemas/api/container.ts';
-import type { StateRecord } from './state.ts';
+import type { StateRecord } from './records.ts';
 
 type Check = (value: unknown) => boolean;
 

@@ -4,7 +4,6 @@
  * writes it, for commits and for loading alike.
  */
 import type { ContainerRecord, ObservationOrder, TombstoneRecord } from '../../schemas/api/container.ts';
-import { quotaDimensions, type QuotaDimension } from '../../schemas/errors.ts';
 import type { HostRecord, RevokedKeyRecord } from '../../schemas/api/host.ts';
 import {
   isContainerId,
@@ -15,84 +14,9 @@ import {
   type HostKey,
   type TenantId,
 } from '../../schemas/ids.ts';
-import { cpuMillis, memBytes } from '../../schemas/quantity.ts';
-import type { ListCursor } from '../../schemas/api/cursor.ts';
-import { keys } from '../../schemas/records/buckets.ts';
-import { limits } from '../../schemas/limits.ts';
-import { defaultTenant, type QuotaAmounts, type TenantRecord } from '../../schemas/api/tenant.ts';
-import { newestOf } from './order.ts';
-import {
-  TenantPeers,
-  VpnState,
-  isOfNetwork,
-  vpnRecordKey,
-  type PeersView,
-  type VpnRecord,
-  type VpnView,
-} from './vpn-state.ts';
-
-export type StateRecord = ContainerRecord | TombstoneRecord | TenantRecord | HostRecord | RevokedKeyRecord | VpnRecord;
-
-export const recordKey = (record: StateRecord): string => {
-  switch (record.kind) {
-    case 'container':
-    case 'tombstone':
-      return keys.container(record.tenant, record.id);
-    case 'tenant':
-      return keys.tenant(record.tenant);
-    case 'host':
-      return keys.host(record.key);
-    case 'revoked_key':
-      return keys.revokedKey(record.publicKey);
-    default:
-      return vpnRecordKey(record);
-  }
-};
-
-/** The last time that a record says: evidence that it has come. */
-function changedAtMs(record: StateRecord): number {
-  switch (record.kind) {
-    case 'tombstone':
-    case 'peer_tombstone':
-      return record.goneAtMs;
-    case 'lease':
-      return record.state.phase === 'reserved' ? record.state.atMs : 0;
-    case 'revoked':
-    case 'revoked_key':
-      return record.atMs;
-    default:
-      return record.updatedAtMs;
-  }
-}
-
-export interface TenantView {
-  readonly tenant: TenantId;
-  readonly record: TenantRecord;
-  /** In the order of their creation. */
-  readonly containers: ReadonlyMap<ContainerId, ContainerRecord>;
-  readonly tombstones: ReadonlyMap<ContainerId, TombstoneRecord>;
-  /** When its containers were deleted, oldest first: all of the last hour, and some before. */
-  readonly deletions: readonly number[];
-  readonly names: ReadonlyMap<string, ContainerId>;
-  readonly idempotency: ReadonlyMap<string, ContainerId>;
-  /**
-   * Of all that were ever created here, as far as memory goes, the last in the order of the list.
-   */
-  readonly newest: ListCursor | null;
-  /**
-   * Containers whose record is damaged: they count as containers; what else they take is unknown
-   * (tenant/quota.ts).
-   */
-  readonly damaged: ReadonlySet<ContainerId>;
-  /**
-   * The tenant's own record is damaged: `record` says nothing, and an operator must repair it
-   * (docs/runbook.md).
-   */
-  readonly settingsDamaged: boolean;
-  readonly peers: PeersView;
-  /** By region; `*` is all. */
-  usage(region: string): QuotaAmounts;
-}
+import { changedAtMs, isOfNetwork, type StateRecord } from './records.ts';
+import { TenantState, amountsOf, type TenantView } from './tenant/state.ts';
+import { VpnState, type VpnView } from './vpn-state.ts';
 
 export interface PartitionView {
   /**
@@ -144,103 +68,7 @@ export interface PlacementLedger {
   subtract(host: HostKey, cpuMillis: number, memBytes: number, containers?: number): void;
 }
 
-/** What a container takes, by the limits that its creation validated. */
-export const amountsOf = (record: ContainerRecord): { cpuMillis: number; memBytes: number } => ({
-  cpuMillis: cpuMillis(record.spec.cpu_limit) ?? 0,
-  memBytes: memBytes(record.spec.mem_limit) ?? 0,
-});
-
-/** The same in the dimensions of a quota. */
-export function quotaAmountsOf(record: ContainerRecord): Omit<QuotaAmounts, 'vpn_peers'> {
-  const { cpuMillis, memBytes } = amountsOf(record);
-  const { diskBytes = limits.containerDiskBytes } = record;
-  const ports = record.spec.ports.length;
-  return { containers: 1, cpu_millis: cpuMillis, mem_bytes: memBytes, ports, disk_bytes: diskBytes };
-}
-
-type MutableAmounts = Record<QuotaDimension, number>;
-
-const noAmounts: QuotaAmounts = Object.freeze(
-  Object.fromEntries(quotaDimensions.map((dimension) => [dimension, 0])) as MutableAmounts,
-);
 const noContainers: ReadonlyMap<ContainerId, ContainerRecord> = new Map();
-
-class TenantState implements TenantView {
-  readonly tenant: TenantId;
-  record: TenantRecord;
-  settingsDamaged = false;
-  readonly containers = new Map<ContainerId, ContainerRecord>();
-  readonly tombstones = new Map<ContainerId, TombstoneRecord>();
-  readonly deletions: number[] = [];
-  readonly names = new Map<string, ContainerId>();
-  readonly idempotency = new Map<string, ContainerId>();
-  newest: ListCursor | null = null;
-  readonly damaged = new Set<ContainerId>();
-  readonly peers = new TenantPeers();
-  readonly #usage = new Map<string, MutableAmounts>();
-
-  constructor(tenant: TenantId) {
-    this.tenant = tenant;
-    this.record = defaultTenant(tenant);
-  }
-
-  usage(region: string): QuotaAmounts {
-    const amounts = this.#usage.get(region) ?? noAmounts;
-    // Peers are in no region.
-    const damaged = this.damaged.size;
-    if (region !== '*' || damaged + this.peers.count === 0) return amounts;
-    return {
-      ...amounts,
-      containers: amounts.containers + damaged,
-      vpn_peers: this.peers.count,
-      // The most that they can have.
-      ports: amounts.ports + damaged * limits.ports,
-      disk_bytes: amounts.disk_bytes + damaged * limits.containerDiskBytes,
-    };
-  }
-
-  /**
-   * A key that was used again after its time belongs to the newer container; the older one's
-   * changes leave it there.
-   */
-  claimKey({ id, idempotency }: ContainerRecord | TombstoneRecord): void {
-    if (idempotency === null) return;
-    const holder = this.idempotency.get(idempotency.key);
-    const held = holder === undefined ? undefined : (this.containers.get(holder) ?? this.tombstones.get(holder));
-    if (held === undefined || held.id === id || (held.idempotency?.untilMs ?? 0) < idempotency.untilMs) {
-      this.idempotency.set(idempotency.key, id);
-    }
-  }
-
-  releaseKey({ id, idempotency }: ContainerRecord | TombstoneRecord): void {
-    if (idempotency !== null && this.idempotency.get(idempotency.key) === id) this.idempotency.delete(idempotency.key);
-  }
-
-  /** Half of them go at a time, so that each costs little. */
-  noteDeletion(atMs: number): void {
-    this.deletions.push(atMs);
-    const half = this.deletions.length >> 1;
-    if ((this.deletions[half] ?? atMs) + limits.anHourMs <= atMs) this.deletions.splice(0, half);
-  }
-
-  note(record: ContainerRecord): void {
-    this.newest = newestOf(this.newest, record);
-  }
-
-  count(record: ContainerRecord, sign: 1 | -1): void {
-    const more = quotaAmountsOf(record);
-    const regions = record.placement.phase === 'placed' ? ['*', record.placement.region] : ['*'];
-    for (const region of regions) {
-      let amounts = this.#usage.get(region);
-      if (amounts === undefined) this.#usage.set(region, (amounts = { ...noAmounts }));
-      amounts.containers += sign;
-      amounts.cpu_millis += sign * more.cpu_millis;
-      amounts.mem_bytes += sign * more.mem_bytes;
-      amounts.ports += sign * more.ports;
-      amounts.disk_bytes += sign * more.disk_bytes;
-    }
-  }
-}
 
 export class PartitionState implements PartitionView {
   readonly #tenants = new Map<TenantId, TenantState>();

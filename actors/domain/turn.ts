@@ -9,7 +9,7 @@ import type { EventType } from '../../schemas/api/event.ts';
 import type { Capacity, DirectoryEntry, HostFault } from '../../schemas/api/host.ts';
 import type { ContainerId, HostKey, Region, TenantId } from '../../schemas/ids.ts';
 import type { Reply, SuccessReply } from '../runtime/domain.ts';
-import type { StateRecord } from './state.ts';
+import type { StateRecord } from './records.ts';
 
 export { isEmpty, isSuccess, type Reply, type SuccessReply } from '../runtime/domain.ts';
 

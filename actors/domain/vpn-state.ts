@@ -11,29 +11,7 @@ import type { LeaseRecord, NetworkRecord, RevokedRecord } from '../../schemas/ap
 import type { PeerRecord, PeerTombstoneRecord } from '../../schemas/api/peer.ts';
 import { NetworkState, type KnownNetwork } from './network/state.ts';
 import { newestOf } from './order.ts';
-
-export type VpnRecord = PeerRecord | PeerTombstoneRecord | NetworkRecord | LeaseRecord | RevokedRecord;
-
-export const vpnRecordKey = (record: VpnRecord): string => {
-  switch (record.kind) {
-    case 'peer':
-    case 'peer_tombstone':
-      return keys.peer(record.tenant, record.id);
-    case 'network':
-      return keys.network(record.name);
-    case 'lease':
-      return keys.lease(record.network, record.index);
-    case 'revoked':
-      return keys.revoked(record.network, record.serial);
-  }
-};
-
-const networkKinds = ['network', 'lease', 'revoked'] as const;
-type NetworkKind = (typeof networkKinds)[number];
-
-/** Is a key of this kind about a network? Its second part is then the name. */
-export const isOfNetwork = (kind: string | undefined): kind is NetworkKind =>
-  networkKinds.some((known) => known === kind);
+import { vpnRecordKey, type NetworkKind } from './records.ts';
 
 /** Of one tenant. */
 export interface PeersView {

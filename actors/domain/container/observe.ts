@@ -3,7 +3,8 @@ import type { ContainerRecord, Observation, ObservationOrder } from '../../../sc
 import type { HostKey } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { ReportItem } from '../../../schemas/wire/host.ts';
-import type { PartitionView, TenantView } from '../state.ts';
+import type { PartitionView } from '../state.ts';
+import type { TenantView } from '../tenant/state.ts';
 import { noChanges, type Changes, type EventDraft, type TurnContext } from '../turn.ts';
 import { leaveTombstone, changed, eventOf, findHost, placeOn, replace } from './transitions.ts';
 

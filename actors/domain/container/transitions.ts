@@ -6,7 +6,7 @@
 import type { ContainerRecord, DesiredState, Observation, TombstoneRecord } from '../../../schemas/api/container.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { choose } from '../placement.ts';
-import { amountsOf, quotaAmountsOf, type TenantView } from '../state.ts';
+import { amountsOf, quotaAmountsOf, type TenantView } from '../tenant/state.ts';
 import { excessInRegion } from '../tenant/quota.ts';
 import { regionsThatMayPull } from '../tenant/registries.ts';
 import type { Changes, Effect, EventDraft, FleetHost, TurnContext } from '../turn.ts';

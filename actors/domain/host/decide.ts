@@ -15,7 +15,7 @@ import type { Ask } from '../../../schemas/wire/asks.ts';
 import type { Hello } from '../../../schemas/wire/host.ts';
 import { wholeSeconds } from '../../../schemas/quantity.ts';
 import type { Sender } from '../../../schemas/wire/subjects.ts';
-import { pageByKey } from '../order.ts';
+import { pageByKey } from '../page.ts';
 import type { PartitionView } from '../state.ts';
 import { answer, data, noChanges, refuse, type Changes, type FleetView, type Turn, type TurnContext } from '../turn.ts';
 import { capacityWithin, ceilingOf, faultsOfCeiling } from './ceiling.ts';

@@ -10,7 +10,7 @@ import type { Ask } from '../../../schemas/wire/asks.ts';
 import type { KeptCertificate, NetworkRecord, RevocationEntry } from '../../../schemas/api/network.ts';
 import { standingOf } from '../../../schemas/api/peer.ts';
 import type { KnownNetwork } from './state.ts';
-import { pageByKey } from '../order.ts';
+import { pageByKey } from '../page.ts';
 import type { PartitionView } from '../state.ts';
 import {
   answer,

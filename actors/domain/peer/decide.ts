@@ -9,8 +9,10 @@ import {
   type PeerRevocation,
   type PeerTombstoneRecord,
 } from '../../../schemas/api/peer.ts';
-import { insertionMs, page } from '../order.ts';
-import type { PartitionView, TenantView } from '../state.ts';
+import { insertionMs } from '../order.ts';
+import { page } from '../page.ts';
+import type { PartitionView } from '../state.ts';
+import type { TenantView } from '../tenant/state.ts';
 import { damagedTenant } from '../tenant/decide.ts';
 import { excessInTenant, refuseExcess } from '../tenant/quota.ts';
 import { tooManyPeersGone } from '../tenant/remembered.ts';

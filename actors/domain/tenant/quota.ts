@@ -2,7 +2,7 @@
 import { errorBody, quotaDimensions, type QuotaDimension } from '../../../schemas/errors.ts';
 import type { Region } from '../../../schemas/ids.ts';
 import { capsOf, type QuotaAmounts, type QuotaCaps, type TenantRecord } from '../../../schemas/api/tenant.ts';
-import type { TenantView } from '../state.ts';
+import type { TenantView } from './state.ts';
 import { noChanges, refuse, type Turn } from '../turn.ts';
 
 export const noCaps: QuotaCaps = {

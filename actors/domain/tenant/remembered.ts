@@ -9,7 +9,7 @@
 import { limits } from '../../../schemas/limits.ts';
 import type { PeerRecord } from '../../../schemas/api/peer.ts';
 import { capsOf } from '../../../schemas/api/tenant.ts';
-import type { TenantView } from '../state.ts';
+import type { TenantView } from './state.ts';
 import { refuse, refuseFor, type Turn, type TurnContext } from '../turn.ts';
 import { tombstoneEndMs, type PeersView } from '../vpn-state.ts';
 

@@ -1,5 +1,6 @@
 /** Records, fleets and turns for tests of decisions. */
-import { PartitionState, type PlacementLedger, type StateRecord } from '../../../actors/domain/state.ts';
+import { PartitionState, type PlacementLedger } from '../../../actors/domain/state.ts';
+import type { StateRecord } from '../../../actors/domain/records.ts';
 import type { Changes, FleetHost, FleetView, HostStanding, TurnContext } from '../../../actors/domain/turn.ts';
 import type { ContainerRecord, Observation } from '../../../schemas/api/container.ts';
 import type { Capacity, HostRecord } from '../../../schemas/api/host.ts';

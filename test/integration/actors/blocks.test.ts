@@ -12,7 +12,7 @@ import { serveHosts } from '../../../actors/endpoints/hosts/serve.ts';
 import { encodeValue } from '../../../actors/runtime/journal/codec.ts';
 import type { Partition } from '../../../actors/partition.ts';
 import type { StoreWrite, StoredValue, WriteOutcome } from '../../../actors/runtime/store/store.ts';
-import { recordKey } from '../../../actors/domain/state.ts';
+import { recordKey } from '../../../actors/domain/records.ts';
 import { startNats } from '../../../dev/servers/nats.ts';
 import { within } from '../../../lib/backoff.ts';
 import { systemClock } from '../../../lib/clock.ts';

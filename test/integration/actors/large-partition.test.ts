@@ -6,7 +6,7 @@ import t from 'tap';
 import { encodeValue } from '../../../actors/runtime/journal/codec.ts';
 import { createJetStreamStore } from '../../../actors/runtime/store/jetstream-store.ts';
 import type { StoreWrite } from '../../../actors/runtime/store/store.ts';
-import { recordKey } from '../../../actors/domain/state.ts';
+import { recordKey } from '../../../actors/domain/records.ts';
 import { sleep } from '../../../lib/backoff.ts';
 import { buckets } from '../../../schemas/records/buckets.ts';
 import type { ContainerSpec } from '../../../schemas/api/container.ts';

@@ -9,7 +9,7 @@ import { memberFor } from '../../../actors/membership/rendezvous.ts';
 import { encodeValue } from '../../../actors/runtime/journal/codec.ts';
 import { createJetStreamStore } from '../../../actors/runtime/store/jetstream-store.ts';
 import type { StoredValue } from '../../../actors/runtime/store/store.ts';
-import { recordKey } from '../../../actors/domain/state.ts';
+import { recordKey } from '../../../actors/domain/records.ts';
 import { sweep } from '../../../actors/domain/sweep.ts';
 import { sleep } from '../../../lib/backoff.ts';
 import { systemClock } from '../../../lib/clock.ts';

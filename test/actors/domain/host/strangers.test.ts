@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check';
 import t from 'tap';
-import type { StateRecord } from '../../../../actors/domain/state.ts';
+import type { StateRecord } from '../../../../actors/domain/records.ts';
 import { goneFrom } from '../../../../actors/domain/host/strangers.ts';
 import type { ContainerRecord, TombstoneRecord } from '../../../../schemas/api/container.ts';
 import type { HostKey } from '../../../../schemas/ids.ts';

@@ -3,7 +3,8 @@
  * and until when.
  */
 import t from 'tap';
-import type { PartitionState, StateRecord } from '../../../../actors/domain/state.ts';
+import type { PartitionState } from '../../../../actors/domain/state.ts';
+import type { StateRecord } from '../../../../actors/domain/records.ts';
 import { expired } from '../../../../actors/domain/sweep.ts';
 import { gonePeersMax, peersGoneAnHourMax } from '../../../../actors/domain/tenant/remembered.ts';
 import { replyOf } from '../../../../gateway/http/respond.ts';

@@ -15,7 +15,7 @@ import { records } from '../../../../actors/domain/domain.ts';
 import { RecordsDigest } from '../../../../actors/runtime/journal/digest.ts';
 import { LoadError, readPartition } from '../../../../actors/runtime/journal/load.ts';
 import type { EntryEvents } from '../../../../actors/runtime/events/event-outbox.ts';
-import { recordKey } from '../../../../actors/domain/state.ts';
+import { recordKey } from '../../../../actors/domain/records.ts';
 import { keys } from '../../../../schemas/records/buckets.ts';
 import type { ContainerRecord } from '../../../../schemas/api/container.ts';
 import type { Event } from '../../../../schemas/api/event.ts';

@@ -1,0 +1,42 @@
+/** Pages of lists: as many items as a page may have and a message holds. Pure. */
+import { fill, line } from '../../lib/fill.ts';
+import { encodeCursor, type ListCursor } from '../../schemas/api/cursor.ts';
+import { isBefore, type Listed } from './order.ts';
+import { answer, type Turn } from './turn.ts';
+
+export interface Page<T> {
+  readonly limit: number;
+  readonly before: ListCursor | null;
+  readonly maxBytes: number;
+  /** JSON. */
+  readonly render: (item: T) => string;
+}
+
+/**
+ * A page in the order of keys, from after one of them; the keys of a partition are in no other
+ * order that lasts.
+ */
+export function pageByKey<T>(
+  all: Iterable<T>,
+  { keyOf, limit, after, maxBytes, render }: Omit<Page<T>, 'before'> & { keyOf: (item: T) => string; after: string },
+): Turn {
+  const rest = [...all]
+    .filter((item) => keyOf(item) > after)
+    .sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));
+  const { values, next } = fill(rest, { bytes: maxBytes, items: limit }, (item) => line(render(item)));
+  return answer({ code: 'ok', body: `{"data":[${values.join(',')}],"more":${next !== undefined}}` });
+}
+
+/**
+ * Newest first; `oldestFirst` is in the order of creation. A page ends at its limit, or before it
+ * would outgrow a message.
+ */
+export function page<T extends Listed>(oldestFirst: Iterable<T>, { limit, before, maxBytes, render }: Page<T>): Turn {
+  const all = [...oldestFirst].reverse();
+  const rest = before === null ? all : all.filter((item) => isBefore(item, before));
+  const { values, passed, next } = fill(rest, { bytes: maxBytes, items: limit }, (item) => line(render(item)));
+  const last = rest[passed - 1];
+  const more = last !== undefined && next !== undefined;
+  const cursor = more ? `,"next_cursor":${JSON.stringify(encodeCursor(last))}` : '';
+  return answer({ code: 'ok', body: `{"data":[${values.join(',')}]${cursor}}` });
+}

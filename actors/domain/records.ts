@@ -1,0 +1,64 @@
+/** What is stored of a partition, and the key of each record. */
+import type { ContainerRecord, TombstoneRecord } from '../../schemas/api/container.ts';
+import type { HostRecord, RevokedKeyRecord } from '../../schemas/api/host.ts';
+import type { LeaseRecord, NetworkRecord, RevokedRecord } from '../../schemas/api/network.ts';
+import type { PeerRecord, PeerTombstoneRecord } from '../../schemas/api/peer.ts';
+import type { TenantRecord } from '../../schemas/api/tenant.ts';
+import { keys } from '../../schemas/records/buckets.ts';
+
+export type VpnRecord = PeerRecord | PeerTombstoneRecord | NetworkRecord | LeaseRecord | RevokedRecord;
+
+export const vpnRecordKey = (record: VpnRecord): string => {
+  switch (record.kind) {
+    case 'peer':
+    case 'peer_tombstone':
+      return keys.peer(record.tenant, record.id);
+    case 'network':
+      return keys.network(record.name);
+    case 'lease':
+      return keys.lease(record.network, record.index);
+    case 'revoked':
+      return keys.revoked(record.network, record.serial);
+  }
+};
+
+const networkKinds = ['network', 'lease', 'revoked'] as const;
+export type NetworkKind = (typeof networkKinds)[number];
+
+/** Is a key of this kind about a network? Its second part is then the name. */
+export const isOfNetwork = (kind: string | undefined): kind is NetworkKind =>
+  networkKinds.some((known) => known === kind);
+
+export type StateRecord = ContainerRecord | TombstoneRecord | TenantRecord | HostRecord | RevokedKeyRecord | VpnRecord;
+
+export const recordKey = (record: StateRecord): string => {
+  switch (record.kind) {
+    case 'container':
+    case 'tombstone':
+      return keys.container(record.tenant, record.id);
+    case 'tenant':
+      return keys.tenant(record.tenant);
+    case 'host':
+      return keys.host(record.key);
+    case 'revoked_key':
+      return keys.revokedKey(record.publicKey);
+    default:
+      return vpnRecordKey(record);
+  }
+};
+
+/** The last time that a record says: evidence that it has come. */
+export function changedAtMs(record: StateRecord): number {
+  switch (record.kind) {
+    case 'tombstone':
+    case 'peer_tombstone':
+      return record.goneAtMs;
+    case 'lease':
+      return record.state.phase === 'reserved' ? record.state.atMs : 0;
+    case 'revoked':
+    case 'revoked_key':
+      return record.atMs;
+    default:
+      return record.updatedAtMs;
+  }
+}
