@@ -9,7 +9,7 @@ import { pushTestImage } from '../../../dev/servers/registry.ts';
 import { specHash } from '../../../host-agent/spec/create-body.ts';
 import type { ContainerId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
-import { host, type Desire } from '../../host-agent/support/control-plane.ts';
+import { host, type Desire } from '../../host-agent/support/control-plane-state.ts';
 import { startRig, steady } from '../../host-agent/support/rig.ts';
 import { until } from '../../support/until.ts';
 import { containerName, labels, ownerLabels } from '../../../host-agent/docker/ownership.ts';

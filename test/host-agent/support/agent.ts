@@ -8,7 +8,8 @@ import { enter, newMark, strike } from '../../../dev/process/ledger.ts';
 import { repositoryRoot } from '../../../dev/paths.ts';
 import { processName } from '../../../dev/process/proc.ts';
 import { until } from '../../support/until.ts';
-import { joinToken, type ControlPlane } from './control-plane.ts';
+import type { ControlPlane } from './control-plane.ts';
+import { joinToken } from './enrolment.ts';
 
 export interface LogLine {
   readonly level: string;

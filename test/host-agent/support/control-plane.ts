@@ -3,8 +3,6 @@
  * answers hello, sync and report over NATS, and holds the stream LOGS. It records what it receives.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { readFileSync } from 'node:fs';
 import { randomUUID } from 'node:crypto';
 import { jetstreamManager } from '@nats-io/jetstream';
@@ -16,8 +14,7 @@ import { mintHostUserJwt } from '../../support/host-user.ts';
 import { createLog } from '../../../lib/log.ts';
 import { connectNats, credentialsFile } from '../../../lib/nats/connection.ts';
 import { decoder } from '../../../lib/decode.ts';
-import type { ContainerId, HostKey, TenantId } from '../../../schemas/ids.ts';
-import { EnrolBody } from '../../../schemas/api/host.ts';
+import type { ContainerId } from '../../../schemas/ids.ts';
 import { LogBlock, type LogEntry } from '../../../schemas/api/log.ts';
 import {
   Beat,
@@ -39,24 +36,16 @@ import {
   type Sender,
 } from '../../../schemas/wire/subjects.ts';
 import { until } from '../../support/until.ts';
-
-export const host = 'h1' as HostKey;
-export const joinToken = `lsj_${host}_${'x'.repeat(43)}`;
-const partitions = 4;
+import { answersFor, defaults, host, partitions, type Desire, type State } from './control-plane-state.ts';
+import { startEnrolment } from './enrolment.ts';
 
 const decode = {
-  enrol: decoder(EnrolBody),
   hello: decoder(Hello),
   sync: decoder(SyncAsk),
   report: decoder(Report),
   beat: decoder(Beat),
   block: decoder(LogBlock),
 };
-
-export interface Desire extends Partial<Omit<DesiredContainer, 'tenant' | 'id'>> {
-  readonly tenant?: string;
-  readonly id?: ContainerId;
-}
 
 export interface ControlPlane {
   readonly cluster: string;
@@ -108,19 +97,6 @@ export interface ControlPlane {
   capture(isOn: boolean): Promise<void>;
   /** Lines of LOGS in the order of the stream, including repetitions. */
   capturedLines(id: ContainerId): Promise<LogEntry[]>;
-}
-
-interface State {
-  readonly containers: Map<ContainerId, DesiredContainer>;
-  /** Damaged records, and the partition of each. */
-  readonly held: Map<ContainerId, number>;
-  /** Containers that were placed elsewhere. */
-  readonly gone: Set<ContainerId>;
-  readonly revisions: number[];
-  session: number;
-  orphanWord: number;
-  answeringCluster: string;
-  incarnation: number;
 }
 
 export async function startControlPlane(t: Test, dir: string): Promise<ControlPlane> {
@@ -345,82 +321,6 @@ export async function startControlPlane(t: Test, dir: string): Promise<ControlPl
     },
     capturedLines: (id) => capturedLines(nc, id),
   };
-}
-
-function answersFor(state: State, partition: number, held: readonly number[] | undefined): SyncAnswer[] {
-  const { incarnation } = state;
-  const epoch = 1 + incarnation;
-  const revision = state.revisions[partition] ?? 0;
-  const base = { v: 1, cluster: state.answeringCluster, partitions, partition, incarnation, epoch, revision } as const;
-  const isHome = partition === partitionOf(host, partitions);
-  const orphan_word = isHome ? state.orphanWord : null;
-  const draining = isHome ? false : null;
-  const isSame = held?.[0] === epoch && held[1] === revision;
-  if (isSame) return [{ ...base, part: 0, parts: 1, same: true, containers: [], hold: [], orphan_word, draining }];
-  const containers = [...state.containers.values()].filter(
-    ({ tenant }) => partitionOf(tenant, partitions) === partition,
-  );
-  const hold = [...state.held].filter(([, each]) => each === partition).map(([id]) => id);
-  // In two parts if there are two containers or more.
-  const half = Math.ceil(containers.length / 2);
-  const parts = containers.length > 1 ? [containers.slice(0, half), containers.slice(half)] : [containers];
-  return parts.map((each, part) => ({
-    ...base,
-    part,
-    parts: parts.length,
-    same: false,
-    containers: each,
-    hold: part === 0 ? hold : [],
-    orphan_word,
-    draining,
-  }));
-}
-
-const defaults = (id: ContainerId): DesiredContainer => ({
-  tenant: 'acme' as TenantId,
-  id,
-  generation: 1,
-  placement: 1,
-  desired: 'running',
-  name: 'web',
-  registry: 'docker.io',
-  repository: null,
-  tag: 'latest',
-  digest: null,
-  pull_policy: 'if_not_present',
-  ports: [],
-  env: {},
-  cpu_millis: 500,
-  mem_bytes: 64 * 1024 * 1024,
-  secret_refs: [],
-  config_files: [],
-});
-
-/** The one route of the gateway that an agent calls. */
-async function startEnrolment(
-  t: Test,
-  nats: Nats,
-  cluster: string,
-  jwtFor: (publicKey: string) => Promise<string>,
-): Promise<string> {
-  const server = createServer((request, response) => {
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => {
-      const { join_token, public_key } = decode.enrol(Buffer.concat(chunks));
-      if (request.url !== '/api/v2/hosts/enrol' || join_token !== joinToken) {
-        response.writeHead(401).end('{"error":"unauthenticated"}');
-        return;
-      }
-      void jwtFor(public_key).then((jwt) => {
-        const data = { host, region: 'default', cluster, natsUrls: [nats.url], jwt };
-        response.writeHead(201, { 'content-type': 'application/json' }).end(JSON.stringify({ data }));
-      });
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  t.teardown(() => new Promise((resolve) => server.close(resolve)));
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
 async function capturedLines(nc: NatsConnection, id: ContainerId): Promise<LogEntry[]> {

@@ -13,7 +13,8 @@ import { readSettings } from '../../../lib/config.ts';
 import type { Stoppable } from '../../../lib/lifecycle.ts';
 import { createLog, type Fields, type Log } from '../../../lib/log.ts';
 import { quick } from './agent.ts';
-import { joinToken, type ControlPlane } from './control-plane.ts';
+import type { ControlPlane } from './control-plane.ts';
+import { joinToken } from './enrolment.ts';
 
 export interface Entry extends Fields {
   readonly level: string;

@@ -7,7 +7,8 @@ import { join } from 'node:path';
 import { pushTestImage } from '../../../dev/servers/registry.ts';
 import { sharedEngine, sharedRegistry } from '../../support/servers.ts';
 import { startAgent, type AgentProcess } from './agent.ts';
-import { startControlPlane, type ControlPlane, type Desire } from './control-plane.ts';
+import { startControlPlane, type ControlPlane } from './control-plane.ts';
+import type { Desire } from './control-plane-state.ts';
 import { viewEngine, type EngineView } from './engine.ts';
 
 export interface Rig {

@@ -15,7 +15,8 @@ import {
   type StoredIdentity,
 } from '../../../../host-agent/control-plane/identity/identity.ts';
 import { startAgent, type AgentProcess } from '../../../host-agent/support/agent.ts';
-import { host, startControlPlane } from '../../../host-agent/support/control-plane.ts';
+import { startControlPlane } from '../../../host-agent/support/control-plane.ts';
+import { host } from '../../../host-agent/support/control-plane-state.ts';
 import { until } from '../../../support/until.ts';
 import { simulatedEngine } from '../../../host-agent/support/simulated-engine.ts';
 

@@ -15,7 +15,7 @@ import type { ContainerId } from '../../../../schemas/ids.ts';
 import { temporaryFolder } from '../../../support/folder.ts';
 import { canStartEngine } from '../../../support/servers.ts';
 import { inCi, skipWithoutTools } from '../../../support/tools.ts';
-import { host } from '../../../host-agent/support/control-plane.ts';
+import { host } from '../../../host-agent/support/control-plane-state.ts';
 import { startRig, steady, type Rig } from '../../../host-agent/support/rig.ts';
 import { until } from '../../../support/until.ts';
 

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { joinToken } from '../../../host-agent/support/control-plane.ts';
+import { joinToken } from '../../../host-agent/support/enrolment.ts';
 import { startRig, steady } from '../../../host-agent/support/rig.ts';
 import { until } from '../../../support/until.ts';
 

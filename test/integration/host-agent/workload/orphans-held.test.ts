@@ -1,5 +1,5 @@
 import t from 'tap';
-import { host } from '../../../host-agent/support/control-plane.ts';
+import { host } from '../../../host-agent/support/control-plane-state.ts';
 import { startRig, steady } from '../../../host-agent/support/rig.ts';
 import { until } from '../../../support/until.ts';
 import { labels } from '../../../../host-agent/docker/ownership.ts';

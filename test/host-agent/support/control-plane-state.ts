@@ -1,0 +1,74 @@
+/** What the fake control plane knows, and its answers to syncs. */
+import type { DesiredContainer, SyncAnswer } from '../../../schemas/wire/host.ts';
+import type { ContainerId, HostKey, TenantId } from '../../../schemas/ids.ts';
+import { partitionOf } from '../../../schemas/wire/subjects.ts';
+
+export const host = 'h1' as HostKey;
+export const partitions = 4;
+
+export interface Desire extends Partial<Omit<DesiredContainer, 'tenant' | 'id'>> {
+  readonly tenant?: string;
+  readonly id?: ContainerId;
+}
+
+export interface State {
+  readonly containers: Map<ContainerId, DesiredContainer>;
+  /** Damaged records, and the partition of each. */
+  readonly held: Map<ContainerId, number>;
+  /** Containers that were placed elsewhere. */
+  readonly gone: Set<ContainerId>;
+  readonly revisions: number[];
+  session: number;
+  orphanWord: number;
+  answeringCluster: string;
+  incarnation: number;
+}
+
+export function answersFor(state: State, partition: number, held: readonly number[] | undefined): SyncAnswer[] {
+  const { incarnation } = state;
+  const epoch = 1 + incarnation;
+  const revision = state.revisions[partition] ?? 0;
+  const base = { v: 1, cluster: state.answeringCluster, partitions, partition, incarnation, epoch, revision } as const;
+  const isHome = partition === partitionOf(host, partitions);
+  const orphan_word = isHome ? state.orphanWord : null;
+  const draining = isHome ? false : null;
+  const isSame = held?.[0] === epoch && held[1] === revision;
+  if (isSame) return [{ ...base, part: 0, parts: 1, same: true, containers: [], hold: [], orphan_word, draining }];
+  const containers = [...state.containers.values()].filter(
+    ({ tenant }) => partitionOf(tenant, partitions) === partition,
+  );
+  const hold = [...state.held].filter(([, each]) => each === partition).map(([id]) => id);
+  // In two parts if there are two containers or more.
+  const half = Math.ceil(containers.length / 2);
+  const parts = containers.length > 1 ? [containers.slice(0, half), containers.slice(half)] : [containers];
+  return parts.map((each, part) => ({
+    ...base,
+    part,
+    parts: parts.length,
+    same: false,
+    containers: each,
+    hold: part === 0 ? hold : [],
+    orphan_word,
+    draining,
+  }));
+}
+
+export const defaults = (id: ContainerId): DesiredContainer => ({
+  tenant: 'acme' as TenantId,
+  id,
+  generation: 1,
+  placement: 1,
+  desired: 'running',
+  name: 'web',
+  registry: 'docker.io',
+  repository: null,
+  tag: 'latest',
+  digest: null,
+  pull_policy: 'if_not_present',
+  ports: [],
+  env: {},
+  cpu_millis: 500,
+  mem_bytes: 64 * 1024 * 1024,
+  secret_refs: [],
+  config_files: [],
+});
