@@ -1,4 +1,6 @@
-/** Certificate revocation lists (RFC 5280 section 5). Pure: number, times and key are given. */
+/**
+ * Certificate revocation lists (RFC 5280 section 5). Pure: the caller passes number, times and key.
+ */
 import type { RevocationEntry } from '../../../schemas/api/network.ts';
 import {
   encode,
@@ -16,7 +18,7 @@ import { authorityKeyIdentifier, extension, signatureAlgorithm, signed, subjectO
 export interface CrlInput {
   readonly caPem: string;
   readonly caKeyPem: string;
-  /** Of two lists the one with the higher number is the newer. */
+  /** A list with a higher number is newer. */
   readonly number: number | bigint;
   readonly thisUpdateMs: number;
   readonly nextUpdateMs: number;
@@ -44,7 +46,8 @@ export function issueCrl({ caPem, caKeyPem, number, thisUpdateMs, nextUpdateMs, 
       subjectOf(caPem),
       time(thisUpdateMs),
       time(nextUpdateMs),
-      // Line by line, so that a long list is not also a tree. Absent where empty: section 5.1.2.6.
+      // Encoded entry by entry, so that a long list is not a tree in memory as well. Absent if
+      // empty (section 5.1.2.6).
       ...(entries.length === 0 ? [] : [sequenceOf(Buffer.concat(entries.map((entry) => encode(line(entry)))))]),
       explicit(0, sequence(authorityKeyIdentifier(caPem), extension('2.5.29.20', integer(number)))),
     ),

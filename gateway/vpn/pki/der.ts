@@ -1,7 +1,6 @@
 /**
- * DER (ITU-T X.690) of what we write: node-forge puts the bytes together, and this gives its parts
- * short names. Nothing is parsed here but certificates of our own, and of those only where one
- * element ends and the next begins.
+ * Encodes DER (ITU-T X.690): short names for the functions of node-forge. It parses only
+ * certificates of our own, and only the borders between elements.
  */
 import forge from 'node-forge';
 
@@ -10,7 +9,7 @@ const { Class, Type } = asn1;
 
 export type Element = forge.asn1.Asn1;
 
-/** node-forge keeps bytes in strings, a character for each. */
+/** node-forge stores bytes in strings, one character for each. */
 const binary = (bytes: Uint8Array): string => Buffer.from(bytes).toString('latin1');
 
 const primitive = (type: forge.asn1.Type, bytes: Uint8Array): Element =>
@@ -21,7 +20,7 @@ export const encode = (element: Element): Buffer => Buffer.from(asn1.toDer(eleme
 export const sequence = (...items: readonly Element[]): Element =>
   asn1.create(Class.UNIVERSAL, Type.SEQUENCE, true, [...items]);
 
-/** X.690 section 11.6: in the order of their encodings. */
+/** X.690 section 11.6: a set in the order of its encodings. */
 export const setOf = (...items: readonly Element[]): Element =>
   asn1.create(
     Class.UNIVERSAL,
@@ -36,11 +35,11 @@ export const objectId = (dotted: string): Element =>
 const unsigned = (hex: string): Buffer => {
   const even = hex.length % 2 === 0 ? hex : `0${hex}`;
   const minimal = even.replace(/^(?:00)+(?=..)/, '');
-  // A first bit that is set would make the number negative.
+  // A first bit of one would make the number negative.
   return Buffer.from(/^[89a-f]/i.test(minimal) ? `00${minimal}` : minimal, 'hex');
 };
 
-/** Of numbers that are not negative. */
+/** Encodes a number that is not negative. */
 export const integer = (value: number | bigint): Element => primitive(Type.INTEGER, unsigned(value.toString(16)));
 export const integerOfHex = (hex: string): Element => primitive(Type.INTEGER, unsigned(hex));
 export const enumerated = (value: number): Element => primitive(Type.ENUMERATED, unsigned(value.toString(16)));
@@ -50,16 +49,16 @@ export const octets = (bytes: Uint8Array): Element => primitive(Type.OCTETSTRING
 export const utf8 = (text: string): Element => primitive(Type.UTF8, Buffer.from(text));
 
 /**
- * Big-endian UTF-16. What lies beyond the first plane is written as two units, as all that read
+ * Big-endian UTF-16. Characters beyond the first plane become two units, which all readers of
  * PKCS#12 expect.
  */
 export const bmp = (text: string): Element => asn1.create(Class.UNIVERSAL, Type.BMPSTRING, false, text);
 
-/** `unusedBits`: how many of the last byte's bits are none of the string. */
+/** A bit string. @param unusedBits how many bits of the last byte do not belong to it */
 export const bits = (bytes: Uint8Array, unusedBits = 0): Element =>
   primitive(Type.BITSTRING, Buffer.concat([Uint8Array.of(unusedBits), bytes]));
 
-/** X.690 section 11.2.2: bits that have names are written up to the last one that is set. */
+/** X.690 section 11.2.2: named bits end with the last one that is set. */
 export function namedBits(numbers: readonly number[]): Element {
   const last = Math.max(...numbers);
   const bytes = Buffer.alloc(Math.floor(last / 8) + 1);
@@ -94,7 +93,7 @@ const totalBytes = (der: Uint8Array): number => {
   return header + length;
 };
 
-/** What a sequence of our own holds, each element with its tag and length. */
+/** Splits a sequence of our own into its elements, each with its tag and length. */
 export function elementsOf(der: Uint8Array): Uint8Array[] {
   const elements: Uint8Array[] = [];
   for (let rest = der.subarray(headerBytes(der), totalBytes(der)); rest.length > 0;) {
@@ -107,12 +106,12 @@ export function elementsOf(der: Uint8Array): Uint8Array[] {
 
 const sequenceTag = 0x30;
 
-/** A sequence of elements that are in DER already. */
+/** Wraps elements that are in DER already into a sequence. */
 export const sequenceOf = (der: Uint8Array): Element =>
-  // As if primitive: so node-forge writes its content as it is.
+  // Marked as primitive, so that node-forge copies the content.
   asn1.create(Class.UNIVERSAL, sequenceTag as forge.asn1.Type, false, binary(der));
 
-/** A sequence that is in DER already. */
+/** Takes a sequence that is in DER already. */
 export function ready(der: Uint8Array): Element {
   if (der[0] !== sequenceTag) throw new Error('not a sequence');
   return sequenceOf(der.subarray(headerBytes(der)));

@@ -1,11 +1,11 @@
 /**
- * What the threads of the pool do: the inputs and outputs of each kind of work, as they cross
- * between threads.
+ * The jobs of the pool's threads: the inputs and outputs of each kind, as they cross between
+ * threads.
  */
 import type { KeptCertificate, RevocationEntry } from '../../../schemas/api/network.ts';
 import type { WireguardKeys } from './secrets.ts';
 
-/** A certificate as it is kept, its key not yet sealed. */
+/** A certificate as it is stored, before its key is sealed. */
 export type IssuedCertificate = Omit<KeptCertificate, 'privateKey'>;
 
 export interface Issued {
@@ -27,7 +27,7 @@ interface ClientInput extends Authority {
   readonly localId: string;
   readonly crlUrl: string;
   readonly notBeforeMs: number;
-  /** Of this and the authority's own end, the earlier counts. */
+  /** The certificate ends then, or with its authority if that ends earlier. */
   readonly notAfterMs: number;
 }
 
@@ -39,7 +39,7 @@ export interface Jobs {
     readonly input: ClientInput;
     readonly output: Issued & WithKey & { readonly wireguard: WireguardKeys; readonly presharedKey: string };
   };
-  /** Another certificate for the key that a peer has. */
+  /** A new certificate for a peer's present key. */
   client: { readonly input: ClientInput & WithKey; readonly output: Issued };
   /** All keys of a new network. */
   network: {
@@ -47,7 +47,7 @@ export interface Jobs {
       readonly network: string;
       readonly endpoint: string;
       readonly crlUrl: string;
-      /** Whether its authority can certify this endpoint and the network's peers alone. */
+      /** Whether the authority may certify only this endpoint and the network's peers. */
       readonly nameConstraints: boolean;
       readonly nowMs: number;
     };
@@ -57,13 +57,15 @@ export interface Jobs {
       readonly server: Issued & WithKey;
     };
   };
-  /** Another certificate for the key that a network's server has. */
+  /** A new certificate for the server's present key. */
   server: {
     readonly input: Authority &
       WithKey & { readonly endpoint: string; readonly crlUrl: string; readonly nowMs: number };
     readonly output: Issued;
   };
-  /** Another certificate for the key that an authority has: what it has signed stays good. */
+  /**
+   * A new certificate for the authority's present key; certificates that it signed remain valid.
+   */
   ca: {
     readonly input: WithKey & {
       readonly network: string;
@@ -99,13 +101,13 @@ export type JobKind = keyof Jobs;
 export type JobInput<K extends JobKind> = Jobs[K]['input'];
 export type JobOutput<K extends JobKind> = Jobs[K]['output'];
 
-/** `spareKeyPem`: an RSA key that was made ahead, for the peer. */
+/** A job with `spareKeyPem`, an RSA key made ahead for the peer. */
 export type JobOrder = {
   [K in JobKind]: { readonly kind: K; readonly input: JobInput<K>; readonly spareKeyPem?: string };
 }[JobKind];
 
-/** To a thread, one at a time. */
+/** A message to a thread, which handles one at a time. */
 export type Order = { readonly kind: 'spare' } | JobOrder;
 
-/** From a thread, to its last order. A failure's text names no secret. */
+/** A thread's answer to its last order. The text of a failure contains no secret. */
 export type Report = { readonly ok: true; readonly output: unknown } | { readonly ok: false; readonly message: string };

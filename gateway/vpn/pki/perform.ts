@@ -1,6 +1,6 @@
 /**
- * The work of the pool's threads: keys are drawn here, certificates and files are made by the pure
- * parts beside this.
+ * The work of the pool's threads: this file draws keys, and pure files beside it make certificates
+ * and bundles.
  */
 import { generateKeyPairSync, randomBytes, X509Certificate } from 'node:crypto';
 import { limits } from '../../../schemas/limits.ts';
@@ -12,9 +12,9 @@ import { newPresharedKey, newSerial, newWireguardKeys } from './secrets.ts';
 import { issueCa, issueClient, issueServer, publicKeyPemOf } from './x509.ts';
 
 /**
- * Of devices 2048 bits, which each takes part in a handshake with and which are made for every
- * peer. Of authority and server 3072: their keys stay for the life of the network (NIST SP 800-57
- * part 1 has 2048 end with 2030).
+ * RSA key sizes in bits. A device uses its key in each handshake and gets its own, so its key is
+ * short. Authorities and servers keep their keys as long as the network lives, and NIST SP 800-57
+ * part 1 ends the use of 2048 bits in 2030.
  */
 const rsaBits = { client: 2048, server: 3072, authority: 3072 } as const;
 
@@ -28,7 +28,7 @@ interface Lifetime {
   readonly notAfterMs: number;
 }
 
-/** Certificates count whole seconds; what is kept of them says the same as they do. */
+/** Certificates count whole seconds, so the stored times do too. */
 const inSeconds = ({ notBeforeMs, notAfterMs }: Lifetime): Lifetime => ({
   notBeforeMs: Math.floor(notBeforeMs / 1000) * 1000,
   notAfterMs: Math.floor(notAfterMs / 1000) * 1000,
@@ -39,7 +39,7 @@ const lifetimeFrom = (nowMs: number, lifetimeMs: number): Lifetime => ({
   notAfterMs: nowMs + lifetimeMs,
 });
 
-/** No longer than the authority itself is good. */
+/** No certificate outlives its authority. */
 const within = (caPem: string, { notBeforeMs, notAfterMs }: Lifetime): Lifetime => ({
   notBeforeMs,
   notAfterMs: Math.min(notAfterMs, Date.parse(new X509Certificate(caPem).validTo)),
@@ -94,7 +94,7 @@ const unreachable = (order: never): never => {
   throw new Error(`no such work: ${Object.keys(order).join()}`);
 };
 
-/** What the order asks for: of a job its output, of a spare its key as PEM. */
+/** Executes an order. @returns the output of a job, or a spare key as PEM */
 export function perform(order: Order): JobOutput<JobKind> | string {
   switch (order.kind) {
     case 'spare':

@@ -4,13 +4,13 @@ import { createHash, hash as hashOf } from 'node:crypto';
 const hashes = { sha1: { output: 20, block: 64 }, sha256: { output: 32, block: 64 } } as const;
 export type KdfHash = keyof typeof hashes;
 
-/** Appendix B.3: what the bytes are for. */
+/** Appendix B.3: the purpose of the derived bytes. */
 export const kdfPurposes = { key: 1, iv: 2, mac: 3 } as const;
 
 /** Appendix B.1: UTF-16, big-endian, with two zero bytes at the end. */
 export const bmpPassword = (password: string): Buffer => Buffer.from(`${password}\0`, 'utf16le').swap16();
 
-/** As often as it fits, up to a whole number of blocks. */
+/** Repeats the bytes up to a whole number of blocks. */
 function repeated(bytes: Uint8Array, block: number): Buffer {
   return bytes.length === 0 ? Buffer.alloc(0) : Buffer.alloc(block * Math.ceil(bytes.length / block), bytes);
 }
@@ -42,7 +42,7 @@ export function deriveBytes(options: {
   const parts: Buffer[] = [];
   for (let made = 0; made < length; made += output) {
     let part = createHash(hash).update(diversifier).update(input).digest();
-    // Thousands of times: in one call each, which took a third of the time of a bundle away.
+    // `hashOf` in one call a round saves a third of the time of a bundle.
     for (let round = 1; round < iterations; round++) part = hashOf(hash, part, 'buffer');
     parts.push(part);
     addToBlocks(input, repeated(part, block).subarray(0, block));

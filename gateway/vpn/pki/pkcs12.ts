@@ -1,11 +1,9 @@
 /**
- * PKCS#12 bundles (RFC 7292): a peer's certificate and key with the authority's certificate. An
- * assembler of our own, for none at hand writes what devices import: every part encrypted, a MAC of
- * the kind that goes with it, and names on all parts, without which NSS refuses a bundle. Pure:
- * what is random is given.
- *
- * `compat` (3DES, SHA-1) is what every importer knows; the password has over 100 bits, so that the
- * age of the algorithms costs nothing that matters. `modern` is PBES2 (RFC 8018) with AES-256 and
+ * PKCS#12 bundles (RFC 7292): a peer's certificate and key with the authority's certificate. No
+ * library at hand writes what devices import: every part encrypted, a MAC of the matching kind, and
+ * a name on each part, without which NSS refuses a bundle. Pure: the caller passes the source of
+ * randomness. `compat` (3DES, SHA-1) works with every importer; the password has over 100 bits, so
+ * the age of the algorithms does not matter. `modern` is PBES2 (RFC 8018) with AES-256 and
  * HMAC-SHA-256.
  */
 import { createCipheriv, createHash, createHmac, createPrivateKey, pbkdf2Sync, X509Certificate } from 'node:crypto';
@@ -31,7 +29,7 @@ export interface BundleInput {
   readonly caPem: string;
   readonly privateKeyPem: string;
   readonly password: string;
-  /** What the device shows it as. */
+  /** The name that the device shows. */
   readonly friendlyName: string;
   readonly encryption: BundleEncryption;
   readonly random: (bytes: number) => Uint8Array;
@@ -55,7 +53,7 @@ const ids = {
 } as const;
 
 const iterations = limits.p12Iterations;
-/** Some importers take no other. */
+/** Some importers accept no other size. */
 const saltBytes = 8;
 
 interface Encrypted {
@@ -79,7 +77,7 @@ const tripleDes = (password: string, random: Random): Encrypt => {
   };
 };
 
-/** RFC 8018 section 6.2; its passwords are UTF-8, those of the MAC are not. */
+/** RFC 8018 section 6.2. Its passwords are UTF-8; those of the MAC are UTF-16. */
 const aes256 = (password: string, random: Random): Encrypt => {
   return (plain) => {
     const [salt, iv] = [random(16), random(16)];
@@ -128,8 +126,8 @@ function macData(content: Uint8Array, hash: KdfHash, password: string, salt: Uin
 }
 
 /**
- * A lone half of a pair is no text, and a zero ends a name in many an importer; without a name NSS
- * takes nothing.
+ * Removes lone surrogates, and zeros, at which many importers cut a name. Never empty, because NSS
+ * imports nothing without a name.
  */
 const fitName = (name: string): string => {
   const text = Buffer.from(name, 'utf8').toString().replaceAll('\0', '');

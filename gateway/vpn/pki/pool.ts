@@ -1,8 +1,8 @@
 /**
- * Threads for what takes too long between two requests: keys, certificates, bundles, pictures.
- * Started when they are first needed, a few at most, of lower priority than the API's own thread.
- * Jobs wait in a bounded queue, the short ones before those that make keys, each with a deadline.
- * When nothing is to do, RSA keys are made ahead, so that most new peers don't wait for theirs.
+ * Worker threads for work that is too long for the event loop: keys, certificates, bundles,
+ * pictures. The pool starts a few when they are first needed, at a lower priority than the API's
+ * thread. Jobs wait in a bounded queue, each with a deadline; short ones precede those that make
+ * keys. Idle threads make RSA keys ahead, so that most new peers do not wait for theirs.
  */
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
@@ -12,8 +12,8 @@ import { limits } from '../../../schemas/limits.ts';
 import type { JobInput, JobKind, JobOrder, JobOutput, Order, Report } from './jobs.ts';
 
 /**
- * The job was not done, and may be asked for again: the queue is full, its deadline came, or the
- * pool is stopping.
+ * The job was not done and can be repeated: the queue is full, its deadline came, or the pool is
+ * stopping.
  */
 export class PoolBusy extends Error {
   override readonly name = 'PoolBusy';
@@ -27,7 +27,7 @@ export class PoolBusy extends Error {
   }
 }
 
-/** The thread that had the job ended, or was ended for taking too long. */
+/** The job's thread ended, or was ended because it took too long. */
 export class WorkerDied extends Error {
   override readonly name = 'WorkerDied';
 
@@ -48,14 +48,14 @@ export interface PkiPoolOptions {
   readonly log: Log;
   readonly workers?: number;
   readonly clock?: Clock;
-  /** How long a job may wait and run, at most; a thread that runs one for longer is given up. */
+  /** The longest time for a job to wait and run; a thread that exceeds it is ended. */
   readonly jobMs?: number;
   readonly spareRsaKeys?: number;
-  /** The thread's program, for tests that make one fail. */
+  /** The program of the threads; tests replace it by one that fails. */
   readonly program?: URL;
 }
 
-/** Milliseconds each; the others make RSA keys, or are asked for along with those that do. */
+/** These jobs take milliseconds; the others make RSA keys or accompany those that do. */
 const shortJobs: ReadonlySet<JobKind> = new Set(['p12', 'crl', 'qr', 'client', 'server', 'ca']);
 
 interface Job {
@@ -73,8 +73,7 @@ interface Thread {
   died: unknown;
 }
 
-// Beside this file there is a compiled one, whatever this is called: the text of a URL is not
-// rewritten by the compiler.
+// The compiler does not rewrite the text of a URL, so this names the compiled file.
 const defaultProgram = new URL('./worker.js', import.meta.url);
 
 export class PkiPool {
@@ -88,7 +87,7 @@ export class PkiPool {
   readonly #short: Job[] = [];
   readonly #long: Job[] = [];
   readonly #spares: string[] = [];
-  /** From the first key that was asked for: a gateway that nobody asks makes none. */
+  /** True after the first request for a key; an unused gateway makes none. */
   #wantsSpares = false;
   #isStopping = false;
 
@@ -102,8 +101,7 @@ export class PkiPool {
   }
 
   /**
-   * `deadlineMs`: of the monotonic clock.
-   * @throws PoolBusy, WorkerDied, JobFailed
+   * Runs a job. @param deadlineMs by the monotonic clock @throws PoolBusy, WorkerDied, JobFailed
    */
   run<K extends JobKind>(kind: K, input: JobInput<K>, deadlineMs = Infinity): Promise<JobOutput<K>> {
     const leftMs = Math.min(deadlineMs - this.#clock.monotonicMs(), this.#jobMs);
@@ -114,7 +112,7 @@ export class PkiPool {
       const queue = shortJobs.has(kind) ? this.#short : this.#long;
       const job: Job = {
         kind,
-        // The compiler does not see that kind and input go together.
+        // The compiler cannot see that kind and input belong together.
         order: { kind, input } as JobOrder,
         settle: (settled) => {
           clearTimeout(timer);
@@ -122,7 +120,7 @@ export class PkiPool {
           else resolve(settled.output as JobOutput<K>);
         },
       };
-      // A job that is under way is finished for nobody; one that waits is not begun.
+      // A waiting job is removed. A running one finishes, and its result is discarded.
       const timer = setTimeout(() => {
         const index = queue.indexOf(job);
         if (index >= 0) queue.splice(index, 1);
@@ -134,17 +132,17 @@ export class PkiPool {
     });
   }
 
-  /** Jobs that wait for a thread. */
+  /** The number of jobs that wait for a thread. */
   queued(): number {
     return this.#short.length + this.#long.length;
   }
 
-  /** RSA keys that were made ahead. */
+  /** The number of RSA keys that were made ahead. */
   spareKeys(): number {
     return this.#spares.length;
   }
 
-  /** Refuses what waits and what is under way, and ends the threads. */
+  /** Refuses waiting and running jobs, and ends the threads. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     for (const job of [...this.#short.splice(0), ...this.#long.splice(0)]) {
@@ -173,14 +171,14 @@ export class PkiPool {
 
   #startThread(): Thread | undefined {
     if (this.#threads.size >= this.#threadsMax) return undefined;
-    // It needs nothing of the environment, where the operator's keys may be, nor of the options of
-    // this process.
+    // Threads get neither the environment, which may hold the operator's keys, nor this process's
+    // options.
     const worker = new Worker(this.#program, { name: 'pki', env: {}, execArgv: [] });
     const thread: Thread = { worker, task: { of: 'nothing' }, watchdog: undefined, died: undefined };
     worker.unref();
     worker.on('message', (report: Report) => this.#finish(thread, report));
     worker.on('error', (error) => (thread.died = error));
-    worker.on('exit', (code) => this.#bury(thread, code));
+    worker.on('exit', (code) => this.#onExit(thread, code));
     this.#threads.add(thread);
     return thread;
   }
@@ -188,13 +186,13 @@ export class PkiPool {
   #begin(thread: Thread, job: Job): void {
     const spareKeyPem = job.order.kind === 'peer' ? this.#spares.pop() : undefined;
     this.#send(thread, { of: 'job', job }, spareKeyPem === undefined ? job.order : { ...job.order, spareKeyPem });
-    // Whoever waits for the job keeps the process; an idle thread does not.
+    // A running job keeps the process alive; an idle thread does not.
     thread.worker.ref();
   }
 
   /**
-   * One at a time, and only where no job waits: so a short job finds another thread, or waits for
-   * one key at most.
+   * Makes one spare key at a time, and only while no job waits. So a short job finds another
+   * thread, or waits for one key at most.
    */
   #makeSpare(): void {
     const isMaking = [...this.#threads].some(({ task }) => task.of === 'spare');
@@ -222,8 +220,8 @@ export class PkiPool {
     this.#assign();
   }
 
-  /** Another is started when there is something to do. */
-  #bury(thread: Thread, code: number): void {
+  /** The next job starts another thread. */
+  #onExit(thread: Thread, code: number): void {
     const { task } = thread;
     this.#rest(thread);
     this.#threads.delete(thread);
@@ -238,7 +236,9 @@ export class PkiPool {
     this.#assign();
   }
 
-  /** Until the next peer: nobody waits for a spare, and what fails would fail again at once. */
+  /**
+   * Stops until the next peer: no job waits for a spare key, and a failure would repeat at once.
+   */
   #giveUpSpares(): void {
     this.#wantsSpares = false;
   }

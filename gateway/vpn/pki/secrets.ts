@@ -1,4 +1,4 @@
-/** What is drawn at random: WireGuard keys, passwords, tokens, serial numbers. */
+/** Random values: WireGuard keys, passwords, tokens, serial numbers. */
 import { createHash, generateKeyPairSync, randomBytes, randomInt } from 'node:crypto';
 import type { TokenScope } from '../../../schemas/api/peer.ts';
 
@@ -9,8 +9,8 @@ export interface WireguardKeys {
 }
 
 /**
- * RFC 7748 section 5: bits that X25519 sets or clears anyway; `wg genkey` stores keys with that
- * done.
+ * RFC 7748 section 5: X25519 sets or clears these bits anyway, and `wg genkey` stores keys that
+ * way.
  */
 function clamped(key: Buffer): Buffer {
   key.writeUInt8(key.readUInt8(0) & 248, 0);
@@ -29,25 +29,28 @@ export function newWireguardKeys(): WireguardKeys {
 export const newPresharedKey = (): string => randomBytes(32).toString('base64');
 
 const passwordLength = 18;
-/** Letters and digits that no two fonts make alike: no 0 and O, no 1, l and I, no o. */
+/** Letters and digits that look different in every font: without 0, O, o, 1, l and I. */
 export const passwordAlphabet = 'abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789';
 
-/** Over 100 bits; `randomInt` draws again rather than be uneven. */
+/** A password of over 100 bits; `randomInt` has no bias. */
 export const newPassword = (): string =>
   Array.from({ length: passwordLength }, () => passwordAlphabet[randomInt(passwordAlphabet.length)]).join('');
 
 const scopeMarks = { download: 'd', pac: 'p' } as const satisfies Record<TokenScope, string>;
 
-/** SHA-256, hex: all that is stored of a token. It is random, so nothing slower is needed. */
+/**
+ * The SHA-256 of a token in hex, which is all that is stored of it. Tokens are random, so a slow
+ * hash is not needed.
+ */
 export const hashOfToken = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-/** The partition tells who can say whether the token is good. */
+/** A token names its partition, so that the gateway knows whom to ask. */
 export function newToken(scope: TokenScope, partition: number): { readonly text: string; readonly hash: string } {
   const text = `ls${scopeMarks[scope]}_${partition}_${randomBytes(32).toString('base64url')}`;
   return { text, hash: hashOfToken(text) };
 }
 
-/** Undefined for what can't be a token of ours. */
+/** Returns undefined for anything that is not one of our tokens. */
 export function parseToken(text: string): { readonly scope: TokenScope; readonly partition: number } | undefined {
   const [, mark, partition] = /^ls([dp])_(0|[1-9]\d{0,3})_[A-Za-z0-9_-]{43}$/.exec(text) ?? [];
   if (partition === undefined) return undefined;
@@ -55,9 +58,9 @@ export function parseToken(text: string): { readonly scope: TokenScope; readonly
 }
 
 /**
- * 16 bytes, hex. RFC 5280 section 4.1.2.2 wants a positive number of 20 bytes at most; as DER
- * writes numbers, a first byte over 127 would make it negative, or a byte longer, and a first byte
- * of 0 would be left out.
+ * A serial number of 16 bytes in hex. RFC 5280 section 4.1.2.2 requires a positive number of at
+ * most 20 bytes. The first byte is from 1 to 127, because DER would add a byte to a higher one and
+ * drop a zero.
  */
 export function newSerial(random: (bytes: number) => Uint8Array = randomBytes): string {
   for (;;) {

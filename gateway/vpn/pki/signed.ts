@@ -1,5 +1,5 @@
 /**
- * What certificates and revocation lists have in common (RFC 5280): names, key identifiers,
+ * The common parts of certificates and revocation lists (RFC 5280): names, key identifiers,
  * extensions, the signature.
  */
 import { createHash, createPublicKey, sign, X509Certificate, type KeyObject } from 'node:crypto';
@@ -22,16 +22,16 @@ import {
 /** sha256WithRSAEncryption, RFC 4055 section 5. */
 export const signatureAlgorithm = (): Element => sequence(objectId('1.2.840.113549.1.1.11'), nothing());
 
-/** The signed whole: its content, the algorithm, the signature (sections 4.1.1 and 5.1.1). */
+/** Signs: content, algorithm and signature (sections 4.1.1 and 5.1.1). */
 export function signed(content: Element, privateKeyPem: string): Buffer {
   const der = encode(content);
   return encode(sequence(ready(der), signatureAlgorithm(), bits(sign('sha256', der, privateKeyPem))));
 }
 
-/** A name of one part: its CN. */
+/** A name with one part, the CN. */
 export const commonName = (text: string): Element => sequence(setOf(sequence(objectId('2.5.4.3'), utf8(text))));
 
-/** Byte for byte as the certificate has it: names are compared so. */
+/** The bytes of the certificate's subject, because clients compare names byte for byte. */
 export function subjectOf(certificatePem: string): Element {
   const [content = new Uint8Array()] = elementsOf(new X509Certificate(certificatePem).raw);
   // version, serialNumber, signature, issuer, validity, subject
@@ -43,7 +43,7 @@ export function subjectOf(certificatePem: string): Element {
 export const extension = (id: string, value: Element, options: { readonly critical?: true } = {}): Element =>
   sequence(objectId(id), ...(options.critical === true ? [isTrue()] : []), octets(encode(value)));
 
-/** Section 4.2.1.2, method 1: SHA-1 as a name for a key, no protection of anything. */
+/** Section 4.2.1.2, method 1: SHA-1 identifies the key and protects nothing. */
 const identifierOf = (publicKey: KeyObject): Buffer =>
   createHash('sha1')
     .update(publicKey.export({ type: 'pkcs1', format: 'der' }))
@@ -52,6 +52,6 @@ const identifierOf = (publicKey: KeyObject): Buffer =>
 export const subjectKeyIdentifier = (publicKeyPem: string): Element =>
   extension('2.5.29.14', octets(identifierOf(createPublicKey(publicKeyPem))));
 
-/** Names the issuer's key and not its certificate, which may be renewed. */
+/** Names the issuer's key, not its certificate, because the certificate may be renewed. */
 export const authorityKeyIdentifier = (caPem: string): Element =>
   extension('2.5.29.35', sequence(implicit(0, identifierOf(new X509Certificate(caPem).publicKey))));

@@ -1,13 +1,12 @@
 /**
- * Secrets at rest. Each is encrypted under a data key of its own, and the data key under one of the
- * operator's keys, AES-256-GCM both times. So a new operator's key means to wrap data keys anew,
- * and no secret is opened for it.
+ * Secrets at rest. Each secret is encrypted under a data key of its own, and the data key under one
+ * of the operator's keys, both with AES-256-GCM. For a new operator's key, only the data keys are
+ * wrapped again; no secret is opened.
  *
  *     v1.<key id>.<nonce, wrapped data key, tag>.<nonce, ciphertext, tag>
  *
- * Both layers are authenticated with the place that the secret stands in: a record's secret that is
- * put into another record, or field, does not open there. The wrapped data key is authenticated
- * with the key's id as well.
+ * Both layers are authenticated with the place of the secret: it does not open in another record or
+ * field. The wrapped data key is also authenticated with the key's id.
  */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { ConfigurationError } from '../../../lib/config.ts';
@@ -21,16 +20,16 @@ export interface VaultKey {
 
 const keyBytes = 32;
 /**
- * NIST SP 800-38D section 5.2.1.1: the size that needs no further step; section 5.2.1.2: the
- * longest tag.
+ * NIST SP 800-38D: the nonce size that needs no further step (section 5.2.1.1) and the longest tag
+ * (section 5.2.1.2).
  */
 const nonceBytes = 12;
 const tagBytes = 16;
 const version = 'v1';
 
 /**
- * Lines of `<id>:<base64 of 32 bytes>`; `#` begins a comment line. The first is the current one.
- * @throws ConfigurationError that tells the lines, and never what is on them.
+ * Parses lines of `<id>:<base64 of 32 bytes>`; `#` begins a comment line. The first key is the
+ * current one. @throws ConfigurationError that names the lines and never shows their content
  */
 export function parseVaultKeys(text: string): VaultKey[] {
   const keys: VaultKey[] = [];
@@ -54,8 +53,8 @@ export function parseVaultKeys(text: string): VaultKey[] {
 }
 
 /**
- * `unknown_key`: under a key that was not given. `damaged`: changed, cut, of another place, or of
- * another key with that id.
+ * Why a secret does not open. `unknown_key`: its key was not given. `damaged`: it was changed, cut,
+ * moved from another place, or sealed under another key with the same id.
  */
 export class SealError extends Error {
   override readonly name = 'SealError';
@@ -67,13 +66,13 @@ export class SealError extends Error {
   }
 }
 
-/** No part can hold a slash, so no two places have the same text. */
+/** No part can contain a slash, so two places never have the same text. */
 const textOf = (place: SecretPlace): string =>
   place.of === 'peer' ? `peer/${place.tenant}/${place.peer}/${place.field}` : `network/${place.network}/${place.field}`;
 
 /**
- * What is wrapped is authenticated with the key's id; the secret is not, so that a new key leaves
- * it as it is.
+ * The wrapped data key is authenticated with the id of its key, and the secret is not, so a new key
+ * leaves the secret as it is.
  */
 const wrapContext = (keyId: string, place: SecretPlace): string => `${version} key ${keyId} ${textOf(place)}`;
 const dataContext = (place: SecretPlace): string => `${version} data ${textOf(place)}`;
@@ -87,7 +86,7 @@ function encrypt(key: Uint8Array, plain: Uint8Array, context: string): string {
 
 function decrypt(key: Uint8Array, text: string, context: string): Buffer {
   const bytes = Buffer.from(text, 'base64url');
-  // One text for the same bytes: what follows the last full byte counts too.
+  // Accepts one encoding only: the unused bits of the last character count too.
   if (bytes.length < nonceBytes + tagBytes || bytes.toString('base64url') !== text) throw new SealError('damaged');
   const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, nonceBytes), { authTagLength: tagBytes });
   decipher.setAAD(Buffer.from(context));
@@ -120,7 +119,7 @@ export class Vault {
   readonly currentKeyId: string;
   readonly #keys: ReadonlyMap<string, Uint8Array>;
 
-  /** The first key seals; every one opens. */
+  /** Seals with the first key and opens with any of them. */
   constructor(keys: readonly VaultKey[]) {
     const [current] = keys;
     if (current === undefined) throw new Error('a vault needs a key');
@@ -140,7 +139,7 @@ export class Vault {
     return decrypt(this.#unwrap(place, parts), parts.data, dataContext(place)).toString();
   }
 
-  /** The same secret under the current key. @throws SealError */
+  /** Wraps the same secret under the current key. @throws SealError */
   reseal(place: SecretPlace, sealed: Sealed): Sealed {
     const parts = partsOf(sealed);
     return this.#wrap(place, this.#unwrap(place, parts), parts.data);

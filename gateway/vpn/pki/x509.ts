@@ -1,11 +1,8 @@
 /**
- * Certificates (RFC 5280) of a VPN network: its authority, its server, its peers. Pure: keys,
- * serial numbers and times are given. node-forge writes the bytes; what is signed, node:crypto
- * signs.
- *
- * What the built-in IKEv2 clients ask of them is why they are as they are: the server's address as
- * SAN, of an IP address also as dNSName (Windows compares text), and the two key purposes that
- * Apple and Windows look for.
+ * Certificates (RFC 5280) of a VPN network: its authority, its server, its peers. Pure: the caller
+ * passes keys, serial numbers and times. node-forge encodes, node:crypto signs. The built-in IKEv2
+ * clients explain the fields: the server's address is in the SAN, an IP address also as a dNSName
+ * (Windows compares text), and there are the two key purposes that Apple and Windows require.
  */
 import { createPublicKey } from 'node:crypto';
 import { parseAddress } from '../../../schemas/cidr.ts';
@@ -33,7 +30,7 @@ import {
 } from './signed.ts';
 
 interface Lifetime {
-  /** Whole seconds count. */
+  /** Milliseconds are cut off. */
   readonly notBeforeMs: number;
   readonly notAfterMs: number;
 }
@@ -51,13 +48,13 @@ interface Authority {
 export interface CaInput extends Common {
   readonly network: string;
   readonly privateKeyPem: string;
-  /** The one server that it may certify, beside its peers. Undefined: it may certify any name. */
+  /** The only server that it may certify, beside its peers. Undefined: any name. */
   readonly constrainedTo?: string;
 }
 
 /**
- * Of the names of a network's peers: `.internal` is nobody's (ICANN, 2024), and a label of it is
- * the network's.
+ * The domain of a network's peers. ICANN reserved `.internal` for private use in 2024; the label
+ * before it is the network's name.
  */
 export const domainOfPeers = (network: string): string => `${network}.internal`;
 
@@ -81,7 +78,7 @@ export const pemOf = (der: Uint8Array): string => {
   return `-----BEGIN CERTIFICATE-----\n${lines}\n-----END CERTIFICATE-----\n`;
 };
 
-/** Of any key, private or public. */
+/** The public key of a private or public key. */
 export const publicKeyPemOf = (keyPem: string): string =>
   createPublicKey(keyPem).export({ type: 'spki', format: 'pem' }).toString();
 
@@ -95,7 +92,7 @@ const purposes = {
   serverAuth: '1.3.6.1.5.5.7.3.1',
   clientAuth: '1.3.6.1.5.5.7.3.2',
   /**
-   * Apple's and Windows' older clients want it of an IKE server (certificate profile of IPsec, "IKE
+   * Older clients of Apple and Windows require it of an IKE server (IPsec certificate profile, "IKE
    * intermediate").
    */
   ikeIntermediate: '1.3.6.1.5.5.8.2.2',
@@ -123,14 +120,14 @@ function addressName(text: string): Element | undefined {
 }
 
 /**
- * Section 4.2.1.10: the names of the network's peers and the address of its server, and no others.
- * A kind of name that a tree is of is limited to these trees; where the server has no IP address,
- * every one is excluded.
+ * Section 4.2.1.10: permits the names of the network's peers and the address of its server. A type
+ * of name with a permitted tree is limited to its trees; if the server has no IP address, all
+ * addresses are excluded.
  */
 function nameConstraints(network: string, endpoint: string): Element {
   const names = [domainOfPeers(network), endpoint].map(dnsName);
   const address = bytesOf(endpoint);
-  // An address and its mask: all bits count, or none.
+  // An address and a mask of all ones.
   const permitted =
     address === undefined
       ? names
@@ -147,7 +144,7 @@ function nameConstraints(network: string, endpoint: string): Element {
 
 const subjectAltName = (...names: readonly Element[]): Element => extension('2.5.29.17', sequence(...names));
 
-/** Section 4.2.1.13: one point, named by its URL. */
+/** Section 4.2.1.13: one distribution point, by its URL. */
 const crlDistributionPoint = (url: string): Element =>
   extension('2.5.29.31', sequence(sequence(explicit(0, explicit(0, implicit(6, Buffer.from(url, 'latin1')))))));
 
@@ -179,7 +176,7 @@ function certificate(content: Content, signingKeyPem: string): string {
   );
 }
 
-/** Signed by itself; below it stand no further authorities. */
+/** Issues a self-signed authority that cannot certify further authorities. */
 export function issueCa({ network, privateKeyPem, constrainedTo, ...common }: CaInput): string {
   const name = commonName(`Longshore ${network} CA`);
   const publicKeyPem = publicKeyPemOf(privateKeyPem);
@@ -200,7 +197,7 @@ export function issueCa({ network, privateKeyPem, constrainedTo, ...common }: Ca
   );
 }
 
-/** `ub-common-name` of appendix A.1. The SAN is what counts. */
+/** `ub-common-name` of appendix A.1. Clients compare the SAN, not this name. */
 const commonNameMax = 64;
 
 export function issueServer(input: ServerInput): string {

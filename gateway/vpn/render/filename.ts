@@ -1,15 +1,13 @@
-/**
- * Names of downloads. Of what the user calls the peer only letters, digits, `-` and `_` are left.
- */
+/** File names of downloads. A peer's name keeps only letters, digits, `-` and `_`. */
 import type { PeerId } from '../../../schemas/ids.ts';
 import { fitPeerId, Unfit } from './fit.ts';
 
 /**
- * wg-quick and Android make an interface of the name, and an interface's name has 15 characters.
+ * wg-quick and Android name an interface after the file, and such a name has at most 15 characters.
  */
 const baseChars = 15;
 
-/** What Windows keeps for devices, with whatever extension, and Linux for all interfaces. */
+/** Names that Windows reserves for devices, with any extension, and Linux for all interfaces. */
 const reserved = /^(?:con|prn|aux|nul|com\d|lpt\d|all|default|lo)$/i;
 
 const baseOf = (name: string): string =>
@@ -21,16 +19,16 @@ const baseOf = (name: string): string =>
     .slice(0, baseChars)
     .replace(/-+$/, '');
 
-/** `<base>.<extension>`, the base being fit for wg-quick and for every platform's files. */
+/** Returns `<base>.<extension>`. The base is valid for wg-quick and on every platform. */
 export function fileName(name: string, id: PeerId, extension: string): string {
   if (!/^[a-z0-9]{1,16}$/.test(extension)) throw new Unfit('extension');
   const base = baseOf(name);
-  // The end of a UUIDv7 is random; its beginning is shared by all that were made within a minute.
+  // A UUIDv7 ends with random digits; those that were made within a minute begin alike.
   return `${base === '' || reserved.test(base) ? `peer-${fitPeerId(id).slice(-8)}` : base}.${extension}`;
 }
 
 /**
- * Value of Content-Disposition (RFC 6266) for a name that `fileName` gave: plain ASCII, nothing to
+ * The value of Content-Disposition (RFC 6266) for a name from `fileName`: plain ASCII, nothing to
  * escape.
  */
 export function attachment(file: string): string {

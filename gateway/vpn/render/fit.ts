@@ -1,15 +1,14 @@
 /**
- * The last gate before a file: whatever is written into a configuration or a script passes through
- * one of these, and comes out as text of a small alphabet, or not at all. Bodies are validated long
- * before; that a record holds something else is a bug, and then no file is better than one that
- * runs as its reader never meant.
+ * The last check before a file. Every value in a configuration or a script passes one of these
+ * functions, which return text of a small alphabet or throw. Bodies are validated long before, so a
+ * failure here is a bug, and no file is better than one that runs something else.
  */
 import { formatAddress, formatCidr, parseAddress, parseCidr } from '../../../schemas/cidr.ts';
 import { isNetworkName, isPeerId, isTenantId } from '../../../schemas/ids.ts';
 import { hostOf } from './host.ts';
 
 export class Unfit extends Error {
-  /** Not the text itself: it may be a key. */
+  /** Omits the text itself, because it may be a key. */
   constructor(what: string) {
     super(`a VPN file can't be written: unfit ${what}`);
     this.name = 'Unfit';
@@ -23,7 +22,7 @@ function fit<T>(what: string, value: T | undefined): T {
 
 const matching = (what: string, pattern: RegExp) => (text: string) => fit(what, pattern.test(text) ? text : undefined);
 
-/** 32 bytes, as `wg genkey` writes them. */
+/** A key of 32 bytes, as `wg genkey` prints it. */
 export const fitKey = matching('key', /^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/);
 export const fitBase64 = matching('base64', /^[A-Za-z0-9+/]+={0,2}$/);
 

@@ -1,4 +1,4 @@
-/** Where a peer's files are. No token in them: whoever follows one shows its own. */
+/** URLs of a peer's files. They contain no token; a client sends its own. */
 import { Unfit, fitPeerId } from './fit.ts';
 import type { Subject } from './subject.ts';
 
@@ -10,7 +10,7 @@ export interface Links {
   readonly swanctl: string;
 }
 
-/** What can stand in a file and a certificate, with nothing after it to be cut off or escaped. */
+/** Whether a URL is safe in a file and a certificate, so that nothing needs escaping. */
 export const isBaseUrl = (url: string): boolean =>
   /^https?:\/\/[A-Za-z0-9.:[\]-]+(?:\/[A-Za-z0-9._~-]+)*$/.test(url) && !url.includes('..');
 

@@ -1,15 +1,15 @@
 /**
- * Proxy auto-config: a script that a browser runs for every request, so it holds our own lines and
- * three literals. ES3 and ASCII, for the oldest that still reads one. The decision is made by the
- * host alone; what a browser tells of a URL differs.
+ * Proxy auto-config: a script that a browser runs for every request. It contains our own lines and
+ * three literals, in ES3 and ASCII for the oldest browsers. Only the host decides, because browsers
+ * pass different parts of a URL.
  */
 import type { NetworkRecord, Proxy } from '../../../schemas/api/network.ts';
 import { fitHost, fitPort } from './fit.ts';
 import { bracketed } from './host.ts';
 
 /**
- * JSON is JavaScript but for U+2028 and U+2029; and no character of markup is left, whatever shows
- * the script.
+ * JSON is JavaScript except for U+2028 and U+2029. Characters of markup are escaped too, in case a
+ * page shows the script.
  */
 const literal = (value: unknown): string =>
   JSON.stringify(value).replaceAll(/[<>&/]|[^\u{20}-\u{7E}]/gu, (character) =>
@@ -21,8 +21,8 @@ const literal = (value: unknown): string =>
 const domain = (text: string): string => text.toLowerCase().replace(/^\.+|\.+$/g, '');
 
 /**
- * Some clients know version 5 by its number, others by the plain word. `; DIRECT` lets out what was
- * to be hidden.
+ * Some clients know SOCKS version 5 by its number, others as plain SOCKS. `; DIRECT` exposes what
+ * the proxy should hide.
  */
 function answerOf({ type, host, port, direct_fallback: mayGoDirect }: Proxy): string {
   const place = `${bracketed(fitHost(host))}:${fitPort(port)}`;

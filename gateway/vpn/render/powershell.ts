@@ -1,18 +1,18 @@
 /**
- * A script for Windows: it takes in the bundle that lies beside it, and sets up a connection by
- * machine certificate. Windows proposes a 1024-bit group unless it is told otherwise, hence
- * Set-VpnConnectionIPsecConfiguration.
- *
- * PowerShell takes typographic quotes for quotes, so nothing of a user's enters but the file name,
- * of which letters, digits, `-` and `_` are left; whatever stands between quotes passes `quoted`
- * once more. ASCII alone, CRLF.
+ * A script for Windows: it imports the bundle that lies beside it and sets up a connection with a
+ * machine certificate. Set-VpnConnectionIPsecConfiguration is needed because Windows proposes a
+ * 1024-bit group by default. PowerShell reads typographic quotes as quotes. So the only user input
+ * is the file name, which keeps letters, digits, `-` and `_`, and every text in quotes passes
+ * `quoted` again. ASCII only, CRLF.
  */
 import { fileName } from './filename.ts';
 import { fitBase64, fitNetworkName, Unfit } from './fit.ts';
 import { connectionName } from './profile/platforms.ts';
 import { caOf, endpointOf, isFullTunnel, usableRoutes, type Subject } from './subject.ts';
 
-/** A literal: in single quotes nothing is expanded, and none of these ends it. */
+/**
+ * A literal in single quotes: PowerShell expands nothing there, and no allowed character ends it.
+ */
 function quoted(text: string): string {
   if (!/^[A-Za-z0-9 .:/+=_-]+$/.test(text)) throw new Unfit('PowerShell literal');
   return `'${text}'`;

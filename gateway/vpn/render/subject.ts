@@ -1,4 +1,4 @@
-/** What the files of a peer are made from, and what several of them say alike. */
+/** The input of a peer's files, and the values that several of them share. */
 import { X509Certificate } from 'node:crypto';
 import type { NetworkRecord } from '../../../schemas/api/network.ts';
 import type { PeerRecord } from '../../../schemas/api/peer.ts';
@@ -7,42 +7,40 @@ import { fitAddress, fitCidr, fitHost, fitInteger, Unfit } from './fit.ts';
 export interface Subject {
   readonly peer: PeerRecord;
   readonly network: NetworkRecord;
-  /** Where devices reach the gateway, without a slash at its end. */
+  /** The gateway as devices reach it, without a slash at the end. */
   readonly baseUrl: string;
 }
 
 const isIpv6 = (text: string): boolean => text.includes(':');
 
-/** What the peer says for itself, or the network for all. */
+/** The peer's own setting, or else the network's. */
 export const routesOf = ({ peer, network }: Subject): string[] => (peer.routes ?? network.settings.routes).map(fitCidr);
 export const dnsOf = ({ peer, network }: Subject): string[] => (peer.dns ?? network.settings.dns).map(fitAddress);
 export const mtuOf = ({ network }: Subject): number | null =>
   network.settings.mtu === null ? null : fitInteger(network.settings.mtu, 1280, 1500);
 
-/** Those of families that there are addresses in; all, where that would leave none. */
+/**
+ * Keeps the routes of families in which the peer has an address; all of them if none would remain.
+ */
 export function inFamilies(routes: readonly string[], hasIpv6: boolean): readonly string[] {
   const usable = routes.filter((route) => hasIpv6 || !isIpv6(route));
   return usable.length > 0 ? usable : routes;
 }
 
-/** For clients that want a source address for each route. */
+/** For clients that need a source address for each route. */
 export const usableRoutes = (subject: Subject): readonly string[] =>
   inFamilies(routesOf(subject), subject.peer.ipv6 !== null);
 
-/** Whether everything that the peer has an address for goes through the tunnel. */
+/** Whether all traffic of the peer's address families goes through the tunnel. */
 export const isFullTunnel = (subject: Subject): boolean => {
   const routes = new Set(routesOf(subject));
   return routes.has('0.0.0.0/0') && (subject.peer.ipv6 === null || routes.has('::/0'));
 };
 
-/**
- * Where the server is, which is also what it calls itself in IKEv2 and what its certificate is for.
- */
+/** The server's address, which is also its identity in IKEv2 and the name in its certificate. */
 export const endpointOf = ({ settings }: NetworkRecord): string => fitHost(settings.endpoint);
 
-/**
- * What the peer calls itself in IKEv2, a DNS name. An address would be another kind of identity.
- */
+/** The peer's identity in IKEv2, a DNS name. An address would be another type of identity. */
 export function localIdOf(localId: string): string {
   const name = fitHost(localId);
   if (!/[a-z]/.test(name) || isIpv6(name)) throw new Unfit('local id');
@@ -52,7 +50,7 @@ export function localIdOf(localId: string): string {
 export interface CaFacts {
   readonly commonName: string;
   readonly der: Uint8Array;
-  /** SHA-256 of the certificate, lower-case hex. */
+  /** SHA-256 of the certificate in lower-case hex. */
   readonly sha256: string;
 }
 
@@ -68,13 +66,13 @@ export function caOf({ ca }: NetworkRecord): CaFacts {
 }
 
 /**
- * Control and format characters, lone surrogates, what is private or unassigned, and line and
+ * Control and format characters, lone surrogates, private and unassigned characters, and line and
  * paragraph separators.
  */
 const unshown = /[\p{C}\p{Zl}\p{Zp}]/gu;
 const nameChars = 64;
 
-/** The name as a profile shows it to a person; each format escapes it once more. */
+/** The name that a profile shows; each format escapes it again. */
 export function shownName({ name, id }: Pick<PeerRecord, 'name' | 'id'>): string {
   const shown = [...name.replaceAll(unshown, '')].slice(0, nameChars).join('').trim();
   return shown === '' ? `peer-${id.slice(-8)}` : shown;

@@ -9,7 +9,7 @@ import { fitNetworkName, fitPeerId } from '../fit.ts';
 import { plist, type Plist } from './plist.ts';
 import { caOf, dnsOf, endpointOf, localIdOf, mtuOf, shownName, type Subject } from '../subject.ts';
 
-/** What iOS takes at most for IKEv2. */
+/** The largest MTU that iOS accepts for IKEv2. */
 const mtuMax = 1400;
 
 const minutesOfDay = 24 * 60;
@@ -51,9 +51,7 @@ export function mobileconfig(subject: Subject, p12: Uint8Array): string {
   const ca = caOf(network);
   const dns = peer.dns === null ? [] : dnsOf(subject);
   const identifier = `internal.${networkName}.${id}`;
-  /**
-   * The same for the same peer, so that a profile that is installed again replaces the one before.
-   */
+  /** The same for the same peer, so that a new installation replaces the profile before. */
   const payload = (type: string, part: string, displayName: string): Record<string, Plist> => ({
     PayloadType: type,
     PayloadVersion: 1,
@@ -72,7 +70,7 @@ export function mobileconfig(subject: Subject, p12: Uint8Array): string {
         UserDefinedName: name,
         VPNType: 'IKEv2',
         IKEv2: ikev2(subject, uuidOf('identity', id), ca.commonName),
-        // Without it the server's word is taken.
+        // Without this setting the device uses the server's.
         ...(dns.length === 0 ? {} : { DNS: { DNSProtocol: 'Cleartext', ServerAddresses: dns } }),
       },
       { ...identity, PayloadCertificateFileName: 'identity.p12', PayloadContent: p12 },

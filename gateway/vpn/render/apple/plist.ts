@@ -1,8 +1,10 @@
-/** Apple's property lists, in XML. ASCII comes out, whatever goes in. */
+/** Apple's property lists in XML. The output is ASCII for any input. */
 
 export type Plist = string | number | boolean | Uint8Array | readonly Plist[] | { readonly [key: string]: Plist };
 
-/** XML 1.0 section 2.2: what isn't in this set can't be in a document, not even as a reference. */
+/**
+ * XML 1.0 section 2.2: an XML document cannot contain any other character, not even as a reference.
+ */
 const notXml = /[^\t\n\r\u{20}-\u{D7FF}\u{E000}-\u{FFFD}\u{10000}-\u{10FFFF}]/gu;
 const special = /[^\u{20}-\u{7E}]|[&<>"']/gu;
 

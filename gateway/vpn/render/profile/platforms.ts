@@ -1,5 +1,5 @@
 /**
- * What a person types on each platform where no file of ours does it, in the words of that
+ * The values that a user types on each platform that has no file of ours, named as in that
  * platform's form.
  */
 import { fileName } from '../filename.ts';
@@ -7,7 +7,7 @@ import { linksOf } from '../links.ts';
 import { espTexts, ikeTexts } from './proposals.ts';
 import { dnsOf, endpointOf, isFullTunnel, localIdOf, shownName, usableRoutes, type Subject } from '../subject.ts';
 
-/** Name of the connection, where a script makes it: letters of the network's name and ours. */
+/** The name of a connection that a script makes: safe characters only. */
 export const connectionName = (network: string): string => `Longshore ${network}`;
 
 export interface Platforms {

@@ -1,6 +1,5 @@
 /**
- * Settings for IKEv2 clients as JSON, version 1. There is no secret in it: the key comes in the
- * PKCS#12 bundle.
+ * Settings for IKEv2 clients as JSON, version 1, without secrets: the key is in the PKCS#12 bundle.
  */
 import { X509Certificate } from 'node:crypto';
 import { fitPeerId } from '../fit.ts';

@@ -1,6 +1,6 @@
 /**
- * A profile for strongSwan's app on Android, which reads it as JSON (`VpnProfileImportActivity`).
- * The app asks for the bundle's password when it imports it.
+ * A profile for strongSwan's Android app, which reads JSON (`VpnProfileImportActivity`) and asks
+ * for the bundle's password at the import.
  */
 import { fitPeerId } from '../fit.ts';
 import { strongEsp, strongIke } from '../profile/proposals.ts';
@@ -29,7 +29,8 @@ export function sswan(subject: Subject, p12: Uint8Array): string {
     local: { id: localIdOf(peer.localId), p12: Buffer.from(p12).toString('base64') },
     'ike-proposal': strongIke,
     'esp-proposal': strongEsp,
-    // Without it all goes through the tunnel, and what the tunnel has no address for goes nowhere.
+    // Without this setting all traffic goes into the tunnel, and families without an address are
+    // cut off.
     ...(isFullTunnel(subject) ? {} : { 'split-tunneling': { subnets: usableRoutes(subject) } }),
     ...(dns.length === 0 ? {} : { 'dns-servers': dns }),
     ...(mtu === null ? {} : { mtu }),

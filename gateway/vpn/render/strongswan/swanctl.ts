@@ -1,8 +1,7 @@
 /**
- * strongSwan's configurations (swanctl.conf, 5.7 or newer for references to sections): the VPN
- * server's, and that of a machine with Linux. Names of sections are ours or UUIDs; values are
- * hosts, networks and numbers, which hold none of the characters that end a value (`#`, `}`, `"`,
- * line ends).
+ * strongSwan's configurations (swanctl.conf; 5.7 or newer, for references to sections): the VPN
+ * server's and that of a Linux machine. Section names are ours or UUIDs. Values are hosts, networks
+ * and numbers, without the characters that end a value (`#`, `}`, `"`, line ends).
  */
 import type { NetworkRecord } from '../../../../schemas/api/network.ts';
 import { fileName } from '../filename.ts';
@@ -16,10 +15,7 @@ export interface SwanctlPeer {
   readonly ipv6: string | null;
 }
 
-/**
- * What stands in a client's file in place of the bundle's password, which the server does not put
- * into files.
- */
+/** Stands for the bundle's password, which the server does not put into files. */
 export const passwordPlaceholder = 'PUT THE PASSWORD OF THE BUNDLE HERE';
 
 type Setting = readonly [key: string, value: string];
@@ -33,7 +29,7 @@ interface Section {
 
 function setting([key, value]: Setting): string {
   if (!/^[A-Za-z0-9.:/%_, =-]+$/.test(value)) throw new Unfit(key);
-  // Of this alphabet nothing ends a quoted string or is an escape in it.
+  // No character of this alphabet ends or escapes a quoted string.
   return `${key} = ${/[ =]/.test(value) ? `"${value}"` : value}`;
 }
 
@@ -44,13 +40,13 @@ function textOf({ name, like, settings = [], sections = [] }: Section, indent = 
   return [head, ...lines, ...sections.map((section) => textOf(section, inner)), `${indent}}\n`].join('');
 }
 
-/**
- * Clients rekey after an hour or less; a Windows behind a NAT refuses that the server does, so it
- * leaves them the time.
- */
+/** Longer than the clients' hour, because Windows behind a NAT refuses a rekeying by the server. */
 const serverRekey = { ike: '10h', child: '2h' } as const;
 
-/** What all connections of a network have alike. In its name: one server may serve several. */
+/**
+ * The common part of a network's connections. Its name contains the network, because one server may
+ * serve several.
+ */
 const baseName = ({ name }: NetworkRecord): string => `longshore-${fitNetworkName(name)}`;
 
 function serverBase(network: NetworkRecord): Section {
@@ -107,14 +103,17 @@ function serverBase(network: NetworkRecord): Section {
 
 const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/;
 
-/** Unique, and without the dots that would part a name into sections. */
+/** Unique, and without dots, which would split the name into sections. */
 function sectionName(localId: string): string {
   const [id] = uuid.exec(localId) ?? [];
   if (id === undefined) throw new Unfit('local id');
   return `peer-${id}`;
 }
 
-/** One address to a pool: leases of a pool of many would go to whoever comes first. */
+/**
+ * One pool per address: strongSwan gives the addresses of a larger pool to peers in the order they
+ * connect.
+ */
 function poolsOf({ localId, ipv4, ipv6 }: SwanctlPeer): readonly { name: string; address: string }[] {
   const name = sectionName(localId);
   return [
@@ -136,7 +135,7 @@ function connectionsOf(like: string, peer: SwanctlPeer): readonly Section[] {
       settings: [['pools', pools]],
       sections: [{ name: 'remote', settings: [['id', localId]] }],
     },
-    // Windows calls itself by its certificate's subject.
+    // Windows identifies itself by its certificate's subject.
     {
       name: `${name}-dn`,
       like,
@@ -152,16 +151,16 @@ const attributesOf = (address: string, dns: string): readonly Setting[] => [
 ];
 
 /**
- * For the VPN server, beside `x509/<network>.pem`, its key under `private/` and
- * `x509ca/<network>-ca.pem`. A peer gets in with a certificate of the authority that is in its name
- * and that the revocation list, which must be at hand, does not name.
+ * The VPN server's file. Beside it lie `x509/<network>.pem`, its key under `private/` and
+ * `x509ca/<network>-ca.pem`. A peer is admitted with a certificate of the authority for its name,
+ * unless the revocation list has it; without a list no peer is admitted.
  */
 export function serverSwanctl(network: NetworkRecord, peers: readonly SwanctlPeer[]): string {
   const dns = network.settings.dns.map(fitAddress).join(', ');
   const pools = peers.flatMap((peer) =>
     poolsOf(peer).map(({ name, address }, at) => ({
       name,
-      // A pool's attributes go with its address, so one of a peer's pools has them.
+      // Attributes come with a pool's address, so one pool of a peer has them.
       settings: attributesOf(address, at > 0 ? '' : dns),
     })),
   );
@@ -174,7 +173,7 @@ export function serverSwanctl(network: NetworkRecord, peers: readonly SwanctlPee
     .join('\n');
 }
 
-/** For strongSwan on Linux, with the bundle under `pkcs12/`; the password has to be put in. */
+/** For strongSwan on Linux, with the bundle under `pkcs12/`; the user inserts the password. */
 export function clientSwanctl(subject: Subject): string {
   const { peer, network } = subject;
   const server = endpointOf(network);

@@ -1,12 +1,10 @@
 /**
- * nftables rules for the VPN server (nft 0.9.8 or newer): peers of one tenant do not reach those of
- * another, and no peer reaches more than its network's settings say. The file replaces its own
- * table in one transaction and touches no other.
- *
- * Which tenant a peer is of is looked up by its address, so an address that is no admitted peer's
- * gets nowhere, whatever tunnel still stands. Packets between peers carry their tenant's number in
- * their mark for the length of one rule: so the rules grow with the number of peers, and not with
- * its square.
+ * nftables rules for the VPN server (nft 0.9.8 or newer). Peers of one tenant cannot reach those of
+ * another, and no peer reaches more than its network's settings allow. The file replaces its own
+ * table in one transaction and touches no other. The rules look up a peer's tenant by its address,
+ * so a packet from an unknown address is dropped even if its tunnel still stands. A packet between
+ * peers carries its tenant's number in its mark for the length of one rule, so the rules grow with
+ * the number of peers and not with its square.
  */
 import {
   addressAt,
@@ -31,10 +29,10 @@ export interface FilteredPeer {
 type Family = 4 | 6;
 
 /**
- * Addresses that no one means by "everything": private, shared, loopback, link-local (where clouds
- * keep their metadata), reserved and multicast ones (RFC 6890), and of IPv6 what is not global
- * unicast or holds an IPv4 address (6to4, Teredo). A route that lies within one of them opens it; a
- * wider one does not.
+ * Address ranges that "everything" does not include: private, shared, loopback, link-local
+ * (metadata in clouds), reserved and multicast ones (RFC 6890), and of IPv6 all that is not global
+ * unicast or holds an IPv4 address (6to4, Teredo). A route within one of them opens it; a wider
+ * route does not.
  */
 const reservedTexts: Readonly<Record<Family, readonly string[]>> = {
   4: [
@@ -51,13 +49,13 @@ const cidrOf = (text: string): Cidr => {
 };
 const reserved = { 4: reservedTexts[4].map(cidrOf), 6: reservedTexts[6].map(cidrOf) } as const;
 
-/** Without those that lie in others: a set of intervals takes no two that overlap. */
+/** Removes networks that lie in others, because a set of intervals may not overlap. */
 const outermost = (cidrs: readonly Cidr[]): readonly Cidr[] =>
   cidrs.filter((one) => !cidrs.some((other) => other !== one && contains(other, one)));
 
 const texts = (cidrs: readonly Cidr[]): string[] => outermost(cidrs).map(formatCidr);
 
-/** As nft writes the two families. */
+/** nft's names of the two families. */
 const words = {
   4: { address: 'ip', type: 'ipv4_addr', ping: 'icmp type echo-request' },
   6: { address: 'ip6', type: 'ipv6_addr', ping: 'icmpv6 type echo-request' },
@@ -66,7 +64,7 @@ const words = {
 type Line = string;
 const block = (head: string, lines: readonly Line[]): Line[] => [`${head} {`, ...lines.map((line) => `  ${line}`), '}'];
 
-/** Empty ones have no list of elements, which nft does not take. */
+/** nft does not accept an empty list of elements, so an empty set has none. */
 const collection = (head: string, type: string, elements: readonly string[]): Line[] =>
   block(head, [type, ...(elements.length === 0 ? [] : ['elements = {', `${elements.join(',\n')}`, '}'])]);
 
@@ -78,7 +76,7 @@ interface NumberedPeer {
   readonly tenant: number;
 }
 
-/** What of each packet is counted before it is dropped. */
+/** Counts each packet before it is dropped. */
 const counters = ['spoofed', 'unknown_peer', 'other_tenant', 'not_routed', 'server', 'inbound'] as const;
 const drop = (why: (typeof counters)[number]): Line => `counter name ${why} drop`;
 
@@ -92,7 +90,7 @@ interface Rules {
   readonly network: NetworkRecord;
 }
 
-/** What peers reach wherever it is, by the network's settings. */
+/** What the network's settings let peers reach, wherever it is. */
 function services({ family, network }: Rules): Line[] {
   const { address } = words[family];
   const { dns, proxy } = network.settings;
@@ -101,7 +99,7 @@ function services({ family, network }: Rules): Line[] {
     ...(resolvers.length === 0
       ? []
       : [`${address} daddr { ${resolvers.join(', ')} } meta l4proto { tcp, udp } th dport ${dnsPorts} accept`]),
-    // One that is given by its name is reached where the routes lead to it.
+    // A proxy that is given by its name is reached through the routes.
     ...(proxy === null || parseAddress(proxy.host)?.family !== family
       ? []
       : [`${address} daddr ${fitAddress(proxy.host)} tcp dport ${fitPort(proxy.port)} accept`]),
@@ -167,7 +165,7 @@ function chainsOf(rules: Rules): Line[] {
   ];
 }
 
-/** `peers`: all that may connect, in an order that does not change by itself. */
+/** @param peers all peers that may connect, in a stable order */
 export function serverNftables(network: NetworkRecord, peers: readonly FilteredPeer[]): string {
   const name = fitNetworkName(network.name);
   const table = `table inet longshore-${name}`;
@@ -185,19 +183,19 @@ export function serverNftables(network: NetworkRecord, peers: readonly FilteredP
 
   const each = (line: (address: string, pool: string, family: Family) => Line): Line[] =>
     families.map(({ family, pool }) => line(words[family].address, formatCidr(pool), family));
-  // Through the tunnel, but from no address of the pools.
+  // From the tunnel, but not from an address of the pools.
   const foreign = `iifname "${name}" ${drop('spoofed')}`;
   return [
     `# What peers of the network ${name} reach. Made by Longshore: fetch it again, do not edit it.`,
     ...tenants.map((tenant, index) => `# mark ${index + 1}: ${tenant}`),
-    // nft refuses to delete what is not there. All of the file is one transaction.
+    // nft refuses to delete an absent table, so it is added first. The whole file is one
+    // transaction.
     table,
     `delete ${table}`,
     ...block(table, [
       ...counters.map((counter) => `counter ${counter} {}`),
       ...families.flatMap(setsOf),
-      // A peer's address anywhere else than in a tunnel (a neighbour's on the wire) is somebody
-      // else's.
+      // A peer's address outside a tunnel, such as on a neighbour's wire, is spoofed.
       ...block('chain through_tunnel', [
         `iifname "${name}" return`,
         'iifname "ipsec*" return',
@@ -205,7 +203,7 @@ export function serverNftables(network: NetworkRecord, peers: readonly FilteredP
         drop('spoofed'),
       ]),
       ...families.flatMap(chainsOf),
-      // Answers to what a peer began; nothing else from outside.
+      // Answers to connections that a peer opened; nothing else from outside.
       ...block('chain to_peer', ['ct direction reply ct state established,related accept', drop('inbound')]),
       ...block('chain forward', [
         'type filter hook forward priority filter; policy accept;',

@@ -1,5 +1,6 @@
 /**
- * A text as a QR code (ISO/IEC 18004), in SVG without text or script: one path of squares on white.
+ * Renders a text as a QR code (ISO/IEC 18004) in SVG, without text or script: one path of squares
+ * on white.
  */
 import qrcode from 'qrcode';
 import { limits } from '../../../../schemas/limits.ts';
@@ -23,7 +24,7 @@ function pathOf(modules: { readonly size: number; readonly data: ArrayLike<numbe
   return path;
 }
 
-/** Undefined where the text has more bytes than any QR code. */
+/** Returns undefined if the text is too long for a QR code. */
 export function qrSvg(text: string): string | undefined {
   const bytes = Buffer.from(text);
   if (bytes.byteLength > limits.qrBytes) return undefined;

@@ -1,7 +1,7 @@
 /**
- * WireGuard configurations. Only keys that every official client takes: those of Apple's platforms
- * fail on any other and on one that comes twice. No comment and no name of anybody's, since two
- * clients cut lines at `#` and `PostUp` is a shell's.
+ * WireGuard configurations. They use only keys that every official client knows, each once: Apple's
+ * clients fail on others and on duplicates. They contain no comment and no name, because two
+ * clients cut lines at `#`, and a shell runs `PostUp`.
  */
 import { parseCidr, serverIndex, addressAt } from '../../../../schemas/cidr.ts';
 import type { NetworkRecord } from '../../../../schemas/api/network.ts';
@@ -21,12 +21,12 @@ export interface WireguardPeer {
   readonly ipv6: string | null;
 }
 
-/** Keeps a NAT's mapping open, as WireGuard's own quick start has it. */
+/** Keeps a NAT's mapping open, as WireGuard's quick start does. */
 const keepaliveSeconds = 25;
 
 type Line = readonly [key: string, value: string | number];
 
-/** Whatever came before, a value has no line end and no comment in it. */
+/** A value never contains a line end or a comment. */
 function line([key, value]: Line): string {
   const text = String(value);
   if (!/^[A-Za-z0-9+/=.:,[\] -]+$/.test(text)) throw new Unfit(key);
@@ -38,7 +38,7 @@ const section = (name: string, lines: readonly Line[]): string => `[${name}]\n${
 const hostRoutes = (ipv4: string, ipv6: string | null): string =>
   [`${fitAddress(ipv4)}/32`, ...(ipv6 === null ? [] : [`${fitAddress(ipv6)}/128`])].join(', ');
 
-/** For the device: `wg-quick`, the apps, and the text of the QR code. */
+/** The device's file, for `wg-quick`, the apps and the QR code. */
 export function clientConf(subject: Subject, keys: ClientKeys): string {
   const { peer, network } = subject;
   const dns = dnsOf(subject);
@@ -67,7 +67,7 @@ function serverAddress(pool: string): string {
   return `${addressAt(cidr, serverIndex)}/${cidr.prefix}`;
 }
 
-/** For the VPN server: `wg-quick up`, and `wg syncconf` with what `wg-quick strip` leaves. */
+/** The VPN server's file, for `wg-quick up`, and for `wg syncconf` after `wg-quick strip`. */
 export function serverConf(network: NetworkRecord, privateKey: string, peers: readonly WireguardPeer[]): string {
   const { ipv4_pool: ipv4Pool, ipv6_pool: ipv6Pool, wireguard_port: port, mtu } = network.settings;
   const pools = [ipv4Pool, ...(ipv6Pool === null ? [] : [ipv6Pool])];
