@@ -7,12 +7,16 @@
 import { existsSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { dirname } from 'node:path';
+import Type from 'typebox';
 import { within } from '../../lib/backoff.ts';
+import { decoder } from '../../lib/decode.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Network } from '../docker/answers.ts';
 import { Demultiplexer } from '../docker/demux.ts';
 import type { Engine } from '../docker/engine.ts';
 import { networkName, type Owner } from '../docker/ownership.ts';
+
+const decodeWords = decoder(Type.Array(Type.String()));
 
 export type Probed =
   | { readonly kind: 'held' }
@@ -117,7 +121,7 @@ export function createProbe(engine: Engine, owner: Owner): Probe {
     }
     const [said] = /\["[^\n]*\]/.exec(text) ?? [];
     if (said === undefined) throw new Error(`the probe printed: ${text.trim().slice(0, 200)}`);
-    return JSON.parse(said) as string[];
+    return decodeWords(Buffer.from(said));
   };
 
   const attempt = async (network: Network, signal: AbortSignal): Promise<Probed> => {
