@@ -1,7 +1,7 @@
 /**
- * Networks and addresses as text and as numbers. A peer's place in a pool is one number, its index:
- * the same index gives its IPv4 and its IPv6 address. Index 0 is the network itself, index 1 the
- * VPN server.
+ * Networks and addresses as text and as numbers. A peer's place in a pool is one number, its index,
+ * which gives both its IPv4 and its IPv6 address. Index 0 is the network itself, index 1 the VPN
+ * server.
  */
 
 /** Addresses are 32 or 128 bits; `base` has the bits after the prefix clear. */
@@ -14,8 +14,7 @@ export interface Cidr {
 const bitsOf = (family: 4 | 6): number => (family === 4 ? 32 : 128);
 
 /**
- * Dotted decimal without leading zeros (RFC 6943 section 3.1.1 tells why); undefined for anything
- * else.
+ * Dotted decimal without leading zeros (see RFC 6943, section 3.1.1); undefined for any other text.
  */
 function parseIpv4(text: string): bigint | undefined {
   const parts = text.split('.');
@@ -43,7 +42,7 @@ function parseIpv6(text: string): bigint | undefined {
   return value;
 }
 
-/** Undefined where the text is no address. */
+/** Undefined: the text is not an address. */
 export function parseAddress(text: string): { readonly family: 4 | 6; readonly value: bigint } | undefined {
   const family = text.includes(':') ? 6 : 4;
   const value = family === 4 ? parseIpv4(text) : parseIpv6(text);
@@ -51,8 +50,7 @@ export function parseAddress(text: string): { readonly family: 4 | 6; readonly v
 }
 
 /**
- * RFC 5952: lower case, the longest run of zeros (the first of equals, two groups at least) as
- * `::`.
+ * RFC 5952: lower case, and `::` for the longest run of at least two zeros (the first of equals).
  */
 export function formatAddress(family: 4 | 6, value: bigint): string {
   if (family === 4) return [24n, 16n, 8n, 0n].map((shift) => String((value >> shift) & 0xffn)).join('.');
@@ -68,7 +66,7 @@ export function formatAddress(family: 4 | 6, value: bigint): string {
     : `${groups.slice(0, start).join(':')}::${groups.slice(start + length).join(':')}`;
 }
 
-/** `10.86.0.0/24`; undefined where it is no network, or bits after the prefix are set. */
+/** `10.86.0.0/24`; undefined: the text is not a network, or bits after the prefix are set. */
 export function parseCidr(text: string): Cidr | undefined {
   const [addressText = '', prefixText = '', ...rest] = text.split('/');
   const address = parseAddress(addressText);
@@ -79,7 +77,7 @@ export function parseCidr(text: string): Cidr | undefined {
   return { family, base: value, prefix };
 }
 
-/** The same network always has the same text. */
+/** Writes the same network always as the same text. */
 export const formatCidr = ({ family, base, prefix }: Cidr): string => `${formatAddress(family, base)}/${prefix}`;
 
 export const addressAt = ({ family, base }: Cidr, index: number): string => formatAddress(family, base + BigInt(index));

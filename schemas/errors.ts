@@ -1,6 +1,6 @@
 /**
- * Every outcome that an HTTP request can have, and its status. Actors and gateway name outcomes by
- * code; only this table knows the numbers. docs/errors.md is checked against it.
+ * Every outcome of an HTTP request, and its status. Actors and gateway name outcomes by code; only
+ * this table has the numbers. docs/errors.md is generated from it.
  */
 
 export const successStatus = { ok: 200, created: 201, accepted: 202, no_content: 204, not_modified: 304 } as const;
@@ -31,7 +31,7 @@ export const outcomeStatus: Readonly<Record<OutcomeCode, number>> = { ...success
 export const isSuccessCode = (code: string): code is SuccessCode => Object.hasOwn(successStatus, code);
 export const isOutcomeCode = (code: string): code is OutcomeCode => Object.hasOwn(outcomeStatus, code);
 
-/** Faults of a request, each under the field it is about; `_` is the body as a whole. */
+/** Faults of a request, by field; `_` is the body as a whole. */
 export type FieldErrors = Record<string, string[]>;
 
 /**
@@ -42,13 +42,13 @@ export type ErrorBody =
   | { error: 'over_quota'; detail: { dimension: QuotaDimension; requested: number; max: number } }
   | { error: 'invalid'; details: FieldErrors }
   | { error: 'forbidden'; detail: { scope: string } }
-  /** From an actor; the gateway says it as `Retry-After`, too. */
+  /** Set by an actor; the gateway also sends it as `Retry-After`. */
   | { error: 'rate_limited'; message: string; retry_after_seconds: number }
   | { error: ErrorCode; message?: string };
 
-/** Every error that a program of ours answers over HTTP is this text. */
+/** The text of every error that Longshore answers over HTTP. */
 export const errorBody = (error: ErrorBody): string => JSON.stringify(error);
 
-/** In the order in which an exceeded cap is reported. */
+/** The order in which exceeded caps are reported. */
 export const quotaDimensions = ['containers', 'cpu_millis', 'mem_bytes', 'vpn_peers', 'ports', 'disk_bytes'] as const;
 export type QuotaDimension = (typeof quotaDimensions)[number];

@@ -1,38 +1,35 @@
-/**
- * The names of things. Every id is branded, so that a host key can't be handed where a tenant id is
- * meant.
- */
+/** Ids and names. Each has a branded type, so that a host key cannot be passed for a tenant id. */
 import Type from 'typebox';
 
 declare const brand: unique symbol;
 type Branded<Name extends string> = string & { readonly [brand]: Name };
 
-/** `^[A-Za-z0-9_-]{1,64}$`: checked before it goes near a NATS subject. */
+/** `^[A-Za-z0-9_-]{1,64}$`: checked before it becomes part of a NATS subject. */
 export type TenantId = Branded<'TenantId'>;
 /** UUIDv7 (RFC 9562), lower case. */
 export type ContainerId = Branded<'ContainerId'>;
-/** `^[a-z0-9][a-z0-9-]{0,62}$`: one token of a NATS subject, and a name that a person reads. */
+/** `^[a-z0-9][a-z0-9-]{0,62}$`: one token of a NATS subject, and a readable name. */
 export type HostKey = Branded<'HostKey'>;
 /** UUIDv7, lower case: a VPN peer. */
 export type PeerId = Branded<'PeerId'>;
-/** UUIDv7, lower case: a download or PAC token of a peer; the id, not the token. */
+/** UUIDv7, lower case: the id of a download or PAC token of a peer, not the token itself. */
 export type PeerTokenId = Branded<'PeerTokenId'>;
 /**
- * `^[a-z0-9](?:[a-z0-9-]{0,13}[a-z0-9])?$`: a VPN network; fit for an interface's name, a token of
- * a NATS subject and a DNS label.
+ * `^[a-z0-9](?:[a-z0-9-]{0,13}[a-z0-9])?$`: a VPN network. The name also fits an interface's name,
+ * a token of a NATS subject and a DNS label.
  */
 export type NetworkName = Branded<'NetworkName'>;
 /**
- * A random UUID: an actors process for as long as its lease holds; after that it is another member.
+ * A random UUID: an actors process while its lease is valid. After that it becomes another member.
  */
 export type MemberId = Branded<'MemberId'>;
-/** Given by the gateway to every write; the outcome of an operation is kept under it. */
+/** The gateway gives one to every write; the outcome of the operation is stored under it. */
 export type OperationId = Branded<'OperationId'>;
 /** `^[a-z0-9][a-z0-9-]{0,31}$` */
 export type Region = Branded<'Region'>;
 
 export const tenantIdPattern = '^[A-Za-z0-9_-]{1,64}$';
-/** A UUID of any version in lower case: what `:id` of a path may be. */
+/** A UUID of any version in lower case, as `:id` of a path. */
 export const uuidPattern = '^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$';
 export const hostKeyPattern = '^[a-z0-9][a-z0-9-]{0,62}$';
 export const regionPattern = '^[a-z0-9][a-z0-9-]{0,31}$';

@@ -17,8 +17,8 @@ import { QuotaView, RevocationBody, TenantBody, TenantView } from './api/tenant.
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /**
- * Who may call: anybody; a tenant's token; a token with the scope `operator`; a tenant's token or,
- * as `?token=`, a download token of a peer; a PAC token of a peer and nothing else.
+ * Who may call: anyone; a tenant's token; a token with the scope `operator`; a tenant's token or,
+ * as `?token=`, a download token of a peer; only a PAC token of a peer.
  */
 export type Access = 'public' | 'tenant' | 'operator' | 'download' | 'pac';
 
@@ -31,7 +31,7 @@ export type OwnToken = 'join token' | 'metrics token';
  */
 export type OperatorScope = 'operator:read' | 'operator:tenants' | 'operator:hosts' | 'operator:networks' | 'network:';
 
-/** As a person reads it. */
+/** The scope as it is displayed. */
 export const scopeText = (scope: OperatorScope | 'operator'): string =>
   scope === 'network:' ? 'network:<name>' : scope;
 
@@ -46,12 +46,12 @@ export interface Route {
   /** Segments that begin with `:` are parameters. */
   readonly path: string;
   readonly access: Access;
-  /** Of an operator route: any of these opens it; a refusal names the first. */
+  /** Scopes of an operator route: any of them opens it, and a refusal names the first. */
   readonly scopes?: readonly [OperatorScope, ...OperatorScope[]];
   readonly summary: string;
   readonly query?: Readonly<Record<string, QueryParameter>>;
   readonly body?: TSchema;
-  /** Larger bodies are refused, and not read. Default: `limits.bodyDefaultBytes`. */
+  /** The gateway refuses larger bodies without reading them. Default: `limits.bodyDefaultBytes`. */
   readonly maxBodyBytes?: number;
   readonly success: SuccessCode;
   /** Schema of `data`. */
@@ -59,21 +59,24 @@ export interface Route {
   /** Keys beside `data`. */
   readonly beside?: Readonly<Record<string, TSchema>>;
   readonly errors: readonly ErrorCode[];
-  /** The other media type of the answer: Server-Sent Events where `?follow=true`. */
+  /** With `?follow=true` the answer is a stream of Server-Sent Events. */
   readonly streams?: true;
-  /** Not wrapped in `data`, and not JSON of the API: health, OpenAPI. */
+  /** The answer is not wrapped in `data`: health, OpenAPI. */
   readonly bare?: true;
-  /** Media types of the answer, where it is a file and no JSON of the API. */
+  /** Media types of an answer that is a file and not JSON of the API. */
   readonly media?: readonly string[];
-  /** The answer has an ETag, and is 304 to `If-None-Match` with it. */
+  /** The answer has an ETag; `If-None-Match` with it gets 304. */
   readonly conditional?: true;
-  /** An address with too many wrong tokens gets 429 before its body is read. */
+  /**
+   * The gateway checks this token itself, and answers 429 to an address with too many wrong ones
+   * before it reads the body.
+   */
   readonly ownToken?: OwnToken;
-  /** Needs no credentials but some work: limited by address. */
+  /** Needs no credentials but costs work, so requests are limited by address. */
   readonly publicRate?: true;
-  /** Takes no seat: load balancers need the answer of a busy gateway. */
+  /** Takes no seat, because load balancers need an answer from a busy gateway too. */
   readonly isProbe?: true;
-  /** Default: the gateway's deadline of requests. */
+  /** Default: the gateway's deadline for requests. */
   readonly deadlineMs?: number;
 }
 
@@ -88,7 +91,7 @@ const downloadToken: QueryParameter = {
   description: 'A download token of the peer, in place of other credentials.',
 };
 
-/** A file of the VPN server: its ETag changes when it does. */
+/** A file of the VPN server, whose ETag changes with the file. */
 const serverFile = <Name extends string>(name: Name, file: string, media: string, summary: string) =>
   ({
     name: `network.${name}` as const,
@@ -295,7 +298,7 @@ export const routes = [
     scopes: ['operator:tenants'],
     summary: 'Set regions, caps and allowed registries; an absent field gets its default.',
     body: TenantBody,
-    // 64 regions with their caps.
+    // Room for 64 regions with their caps.
     maxBodyBytes: 4 * limits.bodyDefaultBytes,
     success: 'ok',
     data: TenantView,
@@ -338,7 +341,7 @@ export const routes = [
     scopes: ['operator:tenants'],
     summary: 'Set pull policy, secret references and config files; the container is created again with them.',
     body: OperatorFields,
-    // Config files.
+    // Room for config files.
     maxBodyBytes: limits.bodyBytes,
     success: 'ok',
     data: Container,
@@ -658,7 +661,7 @@ export const routes = [
     scopes: ['operator:networks'],
     summary: 'Create a VPN network with its certificate authority and the keys of its server.',
     body: NetworkCreateBody,
-    // Tenants and domains, thousands of them.
+    // Room for thousands of tenants and domains.
     maxBodyBytes: limits.bodyBytes,
     success: 'created',
     data: NetworkView,
@@ -768,7 +771,7 @@ export const routes = [
 
 export type RouteName = (typeof routes)[number]['name'];
 
-/** What any route may answer beside its own errors. */
+/** Errors that any route may answer beside its own. */
 export const commonErrors = ['method_not_allowed', 'internal', 'unavailable', 'timeout'] as const;
-/** What any route that wants credentials may answer. */
+/** Errors that any route with credentials may answer. */
 export const authErrors = ['unauthenticated', 'forbidden', 'rate_limited'] as const;

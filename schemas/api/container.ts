@@ -1,7 +1,6 @@
 /**
- * A container: what a tenant declares, what is stored, what is returned. The sixteen fields of
- * `Container` are all that a tenant ever sees of one; operator-only fields live in
- * `ContainerRecord.operator`.
+ * Containers: what a tenant declares, what is stored, and what is returned. A tenant sees only the
+ * sixteen fields of `Container`; operator-only fields are in `ContainerRecord.operator`.
  */
 import Type, { type Static } from 'typebox';
 import type { SuccessCode } from '../errors.ts';
@@ -11,7 +10,7 @@ import { limits } from '../limits.ts';
 import { cpuLimitPattern, memLimitPattern } from '../quantity.ts';
 import { nullable } from './nullable.ts';
 
-/** ARCHITECTURE.md, "Status", says what each means and what may follow. */
+/** ARCHITECTURE.md, "Status", describes each status and what may follow it. */
 export const containerStatuses = [
   'pending',
   'pulling',
@@ -44,7 +43,8 @@ export type Port = Static<typeof Port>;
 export const namePattern = '^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$';
 export const envKeyPattern = '^[A-Za-z_][A-Za-z0-9_.-]{0,127}$';
 /**
- * distribution/reference: host[:port]; localhost, a name with a dot, an IPv6 address in brackets.
+ * The host of a reference (distribution/reference): host[:port], where the host is localhost, a
+ * name with a dot, or an IPv6 address in brackets.
  */
 export const registryPattern =
   '^(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*|\\[[0-9A-Fa-f:]+\\])(?::[0-9]{1,5})?$';
@@ -56,14 +56,13 @@ export const tagPattern = '^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$';
 export const digestPattern = '^(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$';
 
 /**
- * What a create body may hold. Every other key is ignored; null in an optional one is as if it were
- * absent.
+ * The fields of a create body. All others are ignored; null in an optional field counts as absent.
  */
 export const CreateBody = Type.Object(
   {
     name: Type.String({ pattern: namePattern, description: 'Unique in the tenant.' }),
     host_key: Type.Optional(
-      Type.String({ description: 'A host in an allocated region; absent: the platform places.' }),
+      Type.String({ description: 'A host in an allocated region. Absent: the platform chooses one.' }),
     ),
     registry: Type.Optional(Type.String({ pattern: registryPattern, maxLength: 255, default: 'docker.io' })),
     repository: Type.Optional(Type.String({ pattern: repositoryPattern, maxLength: 255 })),
@@ -82,9 +81,7 @@ export const CreateBody = Type.Object(
   { additionalProperties: true },
 );
 
-/**
- * A valid create body with its defaults filled in: what the gateway hands to the tenant's actor.
- */
+/** A valid create body with defaults filled in, as the gateway sends it to the tenant's actor. */
 export interface ContainerSpec {
   readonly name: string;
   readonly host_key: HostKey | null;
@@ -101,7 +98,7 @@ export interface ContainerSpec {
 
 const Timestamp = Type.String({ format: 'date-time', description: 'RFC 3339, UTC, milliseconds.' });
 
-/** A container as a tenant sees it: these sixteen fields and no other. */
+/** A container as a tenant sees it: these sixteen fields and no others. */
 export const Container = Type.Object(
   {
     id: ContainerId,
@@ -126,7 +123,7 @@ export const Container = Type.Object(
 export type Container = Static<typeof Container>;
 
 /**
- * Why a status is what it is. The first explanation of a failure stays until the next attempt gets
+ * Why a container has its status. The first explanation of a failure stays until an attempt gets
  * further.
  */
 export const reasons = [
@@ -157,14 +154,14 @@ export const reasons = [
 export type Reason = (typeof reasons)[number];
 export const Reason = Type.Enum([...reasons]);
 
-/** Where a published port can be reached. */
+/** Where a published port is reachable. */
 export const PortAddress = Type.Object({
   port: Type.String({ maxLength: 16, description: 'Container port with its protocol: "80/tcp".' }),
   address: Type.String({ maxLength: 128, description: 'Host address and port: "192.0.2.7:32768".' }),
 });
 export type PortAddress = Static<typeof PortAddress>;
 
-/** What a container's host last saw of it, as reported and as stored. Times are RFC 3339. */
+/** What a container's host last observed of it, as reported and as stored. Times are RFC 3339. */
 export const Observation = Type.Object({
   status: ContainerStatus,
   reason: nullable(Reason),
@@ -199,7 +196,7 @@ export const ContainerStatusView = Type.Object(
 );
 export type ContainerStatusView = Static<typeof ContainerStatusView>;
 
-/** A file that the operator puts into a container before it starts. */
+/** A file that an operator puts into a container before it starts. */
 export const ConfigFile = Type.Object(
   {
     path: Type.String({ pattern: '^/[^\\u0000]{1,255}$', description: 'Absolute path inside the container.' }),
@@ -211,21 +208,22 @@ export const ConfigFile = Type.Object(
 export type ConfigFile = Static<typeof ConfigFile>;
 
 /**
- * An environment variable whose value is a secret kept on the hosts, named here and never stored.
+ * An environment variable whose value is a secret that the hosts keep. The control plane stores
+ * only its name.
  */
 export const SecretRef = Type.Object(
   {
     env: Type.String({ pattern: envKeyPattern }),
     secret: Type.String({
       pattern: '^[A-Za-z0-9_-]{1,64}$',
-      description: "A file's name in the agents' secrets folder.",
+      description: 'Name of a file in the secrets folder of the hosts.',
     }),
   },
   { additionalProperties: false },
 );
 export type SecretRef = Static<typeof SecretRef>;
 
-/** What only an operator may set, and no tenant ever sees. */
+/** Fields that only an operator may set, and that tenants never see. */
 export const OperatorFields = Type.Object(
   {
     pull_policy: Type.Optional(PullPolicy),
@@ -236,7 +234,7 @@ export const OperatorFields = Type.Object(
 );
 export type OperatorFields = Static<typeof OperatorFields>;
 
-/** Where an observation stands among others: lexicographic order, older ones are ignored. */
+/** Orders observations lexicographically; older ones are ignored. */
 export interface ObservationOrder {
   readonly generation: number;
   readonly session: number;
@@ -244,7 +242,7 @@ export interface ObservationOrder {
 }
 
 /**
- * What is stored of a container. `desired` and `generation` have one writer, the container's actor
+ * A container as it is stored. Only the container's actor writes `desired` and `generation`
  * (invariant A2).
  */
 export interface ContainerRecord {
@@ -255,20 +253,20 @@ export interface ContainerRecord {
   readonly secretRefs: readonly SecretRef[];
   readonly configFiles: readonly ConfigFile[];
   /**
-   * What it may write to its host's disk; absent where it was declared before there was a limit,
-   * which is then not kept.
+   * How much the container may write to its host's disk. Absent if it was declared before there was
+   * a limit; then none applies.
    */
   readonly diskBytes?: number;
   readonly desired: DesiredState;
   /**
-   * Rises with every change of what is wanted: start, stop, delete, placement, operator's fields,
+   * Rises with every change of what is wanted: start, stop, delete, placement, operator fields,
    * retry.
    */
   readonly generation: number;
   readonly placement: Placement;
-  /** Hosts that the container has been placed on, newest last; a log read names only these. */
+  /** Hosts that the container has been placed on, newest last. Reads of its logs use only these. */
   readonly history: readonly HostKey[];
-  /** Hosts whose admission refused it; forgotten after `rejectionTtlMs`. */
+  /** Hosts whose admission refused the container; forgotten after `rejectionTtlMs`. */
   readonly rejections: readonly { readonly host: HostKey; readonly atMs: number }[];
   readonly observed: Observation;
   readonly observedOrder: ObservationOrder;
@@ -279,23 +277,29 @@ export interface ContainerRecord {
 }
 
 /**
- * `atMs`: when it was placed, or taken off its host. Absent in records of an older release, and
- * where it was never placed.
+ * `atMs`: when the container was placed on a host or taken off it. Absent in records of an older
+ * release, and if it was never placed.
  */
 export type Placement =
   | { readonly phase: 'unplaced'; readonly atMs?: number }
-  /** `since` is the generation of the placement: an agent adopts only what was made under it. */
+  /**
+   * `since` is the generation of the placement: an agent adopts only containers that were made
+   * under it.
+   */
   | {
       readonly phase: 'placed';
       readonly host: HostKey;
-      /** The host's, when it was placed: what the caps of that region count. */
+      /** The host's region at the placement; the container counts in the caps of that region. */
       readonly region: Region;
       readonly since: number;
       readonly chosenBy: 'tenant' | 'platform';
       readonly atMs?: number;
     };
 
-/** The client's own operation id on a create (`Idempotency-Key`), honoured until `untilMs`. */
+/**
+ * The operation id that the client gave with the create (`Idempotency-Key`), honoured until
+ * `untilMs`.
+ */
 export interface Idempotency {
   readonly key: string;
   readonly bodyHash: string;
@@ -303,8 +307,7 @@ export interface Idempotency {
 }
 
 /**
- * What stays of a container that is gone: the right to read its logs and events for
- * `tombstoneTtlMs`.
+ * What remains of a deleted container: the right to read its logs and events for `tombstoneTtlMs`.
  */
 export interface TombstoneRecord {
   readonly kind: 'tombstone';
@@ -316,8 +319,8 @@ export interface TombstoneRecord {
 }
 
 /**
- * The outcome of a write, kept for `operationTtlMs` under the operation's id: a retry gets the same
- * answer. A body that is a container's view is not stored a second time, but made again from the
+ * The outcome of a write, kept for `operationTtlMs` under the id of the operation, so that a retry
+ * gets the same answer. If the body is a container's view, it is not stored but made again from the
  * record.
  */
 export interface OperationRecord {

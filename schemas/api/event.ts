@@ -1,4 +1,4 @@
-/** What happened to a container, kept for `eventAgeMs`. */
+/** Something that happened to a container, kept for `eventAgeMs`. */
 import Type, { type Static } from 'typebox';
 import { ContainerStatus, Reason } from './container.ts';
 import { ContainerId, HostKey } from '../ids.ts';
@@ -41,15 +41,15 @@ export type Event = Static<typeof Event>;
 const idPattern = /^\d{1,6}-(\d{1,15})-(\d{1,6})$/;
 
 /**
- * Where an event stands among those of its tenant: journal entry, then index. Undefined where the
- * id is not ours.
+ * Orders events of one tenant: by journal entry, then index. Undefined: the id is not from this
+ * API.
  */
 export function placeOfEvent(id: string): { readonly entry: number; readonly index: number } | undefined {
   const [, entry, index] = idPattern.exec(id) ?? [];
   return entry === undefined ? undefined : { entry: Number(entry), index: Number(index) };
 }
 
-/** Orders the ids of one tenant's events as they happened. */
+/** Compares ids of one tenant's events by the order in which they happened. */
 export function compareEvents(one: string, other: string): number {
   const [left, right] = [placeOfEvent(one), placeOfEvent(other)];
   return (left?.entry ?? -1) - (right?.entry ?? -1) || (left?.index ?? -1) - (right?.index ?? -1);

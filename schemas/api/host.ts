@@ -1,5 +1,5 @@
 /**
- * A fleet host, as the operator makes it, as its agent describes it, and as every actors process
+ * A fleet host, as an operator creates it, as its agent describes it, and as every actors process
  * knows it.
  */
 import Type, { type Static } from 'typebox';
@@ -7,7 +7,7 @@ import { HostKey, Region } from '../ids.ts';
 import { limits } from '../limits.ts';
 import { nullable } from './nullable.ts';
 
-/** What a host offers to containers. */
+/** The resources that a host offers to containers. */
 export const Capacity = Type.Object(
   {
     cpu_millis: Type.Integer({ minimum: 0 }),
@@ -28,11 +28,11 @@ export const HostUpdateBody = Type.Object(
   {
     cordoned: Type.Optional(Type.Boolean()),
     draining: Type.Optional(Type.Boolean()),
-    /** Approves the removal of the orphans that are held (see `orphans_held`). */
+    /** Approves the removal of the held orphans (see `orphans_held`). */
     remove_orphans: Type.Optional(Type.Boolean()),
     /**
-     * Ceilings of what the host is believed to offer; null: those of the platform (`HOST_MAX_*` of
-     * the actors).
+     * Ceilings of what the host may offer; null: those of the platform apply (`HOST_MAX_*` of the
+     * actors).
      */
     max_cpu_millis: Type.Optional(nullable(Most)),
     max_mem_bytes: Type.Optional(nullable(Most)),
@@ -42,7 +42,7 @@ export const HostUpdateBody = Type.Object(
 );
 export type HostUpdate = Static<typeof HostUpdateBody>;
 
-/** `POST /api/v2/hosts/enrol`: the one call that a join token is good for. */
+/** `POST /api/v2/hosts/enrol`: the only call that accepts a join token. */
 export const EnrolBody = Type.Object(
   {
     join_token: Type.String({ pattern: '^lsj_[a-z0-9-]{1,63}_[A-Za-z0-9_-]{43}$' }),
@@ -56,11 +56,11 @@ export const hostStatuses = ['joining', 'up', 'unknown', 'lost', 'fenced'] as co
 export type HostStatus = (typeof hostStatuses)[number];
 
 /**
- * What is wrong with a host, as its agent sees it. Kinds are open, so that an older control plane
- * takes the beats of a newer agent.
+ * A fault of a host, as its agent sees it. Kinds are open, so that an older control plane accepts
+ * heartbeats of a newer agent.
  */
 export const HostFault = Type.Object({
-  kind: Type.String({ pattern: '^[a-z_]{1,40}$', description: 'As `state_unwritable`.' }),
+  kind: Type.String({ pattern: '^[a-z_]{1,40}$', description: 'For example `state_unwritable`.' }),
   message: Type.String({ maxLength: limits.hostFaultChars }),
 });
 export type HostFault = Static<typeof HostFault>;
@@ -74,12 +74,14 @@ export const HostView = Type.Object(
     cordoned: Type.Boolean(),
     draining: Type.Boolean(),
     capacity: nullable(Capacity),
-    max_cpu_millis: nullable(Type.Integer({ description: 'Set by an operator; null: the platform’s ceiling counts.' })),
+    max_cpu_millis: nullable(
+      Type.Integer({ description: 'Set by an operator; null: the platform’s ceiling applies.' }),
+    ),
     max_mem_bytes: nullable(Type.Integer()),
     max_containers: nullable(Type.Integer()),
     used: nullable(Capacity),
     orphans_held: Type.Integer(),
-    faults: Type.Array(HostFault, { description: 'What its agent says is wrong with it; empty where nothing is.' }),
+    faults: Type.Array(HostFault, { description: 'Faults that its agent reports; empty: none.' }),
     agent_version: nullable(Type.String()),
     credentials_bound: Type.Boolean({
       description:
@@ -107,39 +109,38 @@ export interface HostRecord {
   readonly region: Region;
   readonly cordoned: boolean;
   readonly draining: boolean;
-  /** As its agent says it: the ceilings below, and those of the platform, are not applied to it. */
+  /** As its agent reports it, before the ceilings below and those of the platform. */
   readonly capacity: Capacity | null;
-  /** What the operator lets it offer at most, where that is set for this host. */
+  /** The most that this host may offer, if an operator has set that. */
   readonly ceiling?: HostCeiling;
   readonly agentVersion: string | null;
   /**
-   * The agent's public user nkey; null before it enrolled. Only messages of this key are believed
+   * The agent's public user nkey; null before it enrolled. Actors accept only messages of this key
    * (ADR 22).
    */
   readonly publicKey: string | null;
   /**
-   * Its credentials name the key in their subjects. Absent: it enrolled before 0.1.0, and
-   * may speak without.
+   * Its credentials name the key in their subjects. Absent: the host enrolled before 0.1.0, and may
+   * use subjects without the key.
    */
   readonly isBound?: true;
-  /** `spentBy`: the key that was enrolled with it; nobody else can use it after that. */
+  /** `spentBy`: the key that enrolled with the token. No other key can use the token after that. */
   readonly join: { readonly tokenHash: string; readonly untilMs: number; readonly spentBy: string | null } | null;
-  /** Rises with every start of the agent. */
+  /** Rises each time the agent starts. */
   readonly session: number;
   readonly lostSinceMs: number | null;
   /**
-   * Counts the operator's words that held orphans may go; an agent acts on a number it has not seen
-   * before.
+   * Counts the operator's approvals to remove held orphans. An agent acts on a number that it has
+   * not seen.
    */
   readonly orphanWord: number;
   /**
-   * When an operator threw the host out while it was, or may have been, running: nothing that it
-   * says is believed, and its containers stay placed there until they have stopped.
+   * When an operator removed the host by force. Actors ignore what it says, and its containers stay
+   * placed there until they have stopped.
    */
   readonly fencedAtMs?: number;
   /**
-   * How long after losing contact its agent has stopped every container; null or absent: it never
-   * stops them.
+   * Time after losing contact by which its agent has stopped every container; null or absent: never.
    */
   readonly stopsAfterMs?: number | null;
   readonly insertedAtMs: number;
@@ -147,8 +148,8 @@ export interface HostRecord {
 }
 
 /**
- * The key of a host that was removed, or that another key took the place of, until every JWT that
- * was signed for it has expired.
+ * The key of a host that was removed or enrolled under another key, kept until every JWT signed for
+ * the key has expired.
  */
 export interface RevokedKeyRecord {
   readonly kind: 'revoked_key';
@@ -159,7 +160,7 @@ export interface RevokedKeyRecord {
   readonly atMs: number;
 }
 
-/** What every actors process keeps of every host; liveness it hears for itself. */
+/** What every actors process knows of every host. Processes observe liveness themselves. */
 export interface DirectoryEntry {
   readonly key: HostKey;
   readonly region: Region;
@@ -169,11 +170,11 @@ export interface DirectoryEntry {
   readonly ceiling?: HostCeiling;
   readonly lost: boolean;
   readonly fenced?: true;
-  /** The newest session; absent in a message from before 0.1.0. */
+  /** The newest session; absent in messages from before 0.1.0. */
   readonly session?: number;
-  /** As in its record. Absent in a message from before 0.1.0: then nothing is known of it. */
+  /** As in the record. Absent in messages from before 0.1.0, and then unknown. */
   readonly publicKey?: string | null;
   readonly isBound?: true;
-  /** How long the teller has not heard it, where it ever has. */
+  /** How long the sender has not heard the host; absent: it never has. */
   readonly silentMs?: number;
 }

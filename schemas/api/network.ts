@@ -6,16 +6,13 @@ import { nullable } from './nullable.ts';
 
 declare const sealed: unique symbol;
 /**
- * A secret as it is stored: `v1.<key id>.<wrapped data key>.<nonce and ciphertext>`, AES-256-GCM
- * twice (a data key for each secret, wrapped by the key with that id), bound to the record and
- * field that it stands in. Only gateways hold keys.
+ * A stored secret: `v1.<key id>.<wrapped data key>.<nonce and ciphertext>`, AES-256-GCM twice (a
+ * data key for each secret, wrapped by the key with that id), bound to its record and field. Only
+ * gateways have the keys.
  */
 export type Sealed = string & { readonly [sealed]: true };
 
-/**
- * A host name (RFC 1123) or an address; what it may be exactly is checked in
- * gateway/validation/network.ts.
- */
+/** A host name (RFC 1123) or an address; gateway/validation/network.ts checks it more closely. */
 export const hostPattern = '^[A-Za-z0-9.:-]+$';
 export const domainPattern = '^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$';
 export const cidrPattern = '^[0-9a-fA-F.:]+/[0-9]{1,3}$';
@@ -26,9 +23,8 @@ export const CidrText = Type.String({ pattern: cidrPattern, maxLength: 43 });
 export const AddressText = Type.String({ pattern: addressPattern, maxLength: 39 });
 
 /**
- * Both families, even where peers have no IPv6 address: an IPv6 packet then ends in the tunnel and
- * its program falls back to IPv4. Without the route it would leave beside the tunnel that was to
- * carry everything.
+ * Routes of both families, even if peers have no IPv6 address: an IPv6 packet then ends in the
+ * tunnel, and its program falls back to IPv4. Without the route the packet would bypass the tunnel.
  */
 const everything = ['0.0.0.0/0', '::/0'];
 
@@ -40,16 +36,17 @@ export const Proxy = Type.Object(
     domains: Type.Array(Domain, {
       maxItems: limits.proxyDomains,
       default: [],
-      description: 'Hosts in these domains go through the proxy; empty: all do.',
+      description: 'Requests to these domains go through the proxy; empty: all requests do.',
     }),
     exclude: Type.Array(Domain, {
       maxItems: limits.proxyDomains,
       default: [],
-      description: 'Domains that never do.',
+      description: 'Domains that clients always reach without the proxy.',
     }),
     direct_fallback: Type.Boolean({
       default: false,
-      description: 'Go without the proxy when it is away: what was to be hidden is then seen.',
+      description:
+        'If the proxy does not answer, clients connect directly: traffic that it should hide becomes visible.',
     }),
   },
   { additionalProperties: false },
@@ -75,7 +72,7 @@ export const NetworkSettings = Type.Object(
       Type.Array(TenantId, {
         maxItems: limits.networkTenants,
         uniqueItems: true,
-        description: 'Who may have peers here; null: every tenant. To others the network is not there.',
+        description: 'Tenants that may have peers here; null: every tenant. To others the network does not exist.',
       }),
     ),
   },
@@ -84,13 +81,12 @@ export const NetworkSettings = Type.Object(
 export type NetworkSettings = Static<typeof NetworkSettings>;
 
 /**
- * Peers of a tenant that is not served are refused by the VPN server, and their files by the
- * gateway.
+ * The VPN server refuses peers of tenants that are not listed, and the gateway refuses their files.
  */
 export const servesTenant = ({ tenants }: Pick<NetworkSettings, 'tenants'>, tenant: TenantId): boolean =>
   tenants === null || tenants.includes(tenant);
 
-/** In a body, a field with a default may be left out or null. */
+/** A field with a default may be absent or null in a body. */
 const orDefault = <T extends Type.TSchema>(schema: T) =>
   Type.Optional(Type.Union([schema, Type.Null()], 'default' in schema ? { default: schema.default } : {}));
 
@@ -151,7 +147,8 @@ export interface NetworkRecord {
   readonly ca: KeptCertificate;
   readonly server: KeptCertificate;
   /**
-   * Its authority certifies the endpoint of now and the peers alone: so the endpoint never changes.
+   * Its authority may certify only the current endpoint and the peers, so the endpoint never
+   * changes.
    */
   readonly nameConstraints?: true;
   readonly insertedAtMs: number;
@@ -159,7 +156,8 @@ export interface NetworkRecord {
 }
 
 /**
- * What the VPN server has to know of a peer: the peer's actor tells it, the network keeps a copy.
+ * What the VPN server needs to know of a peer. The peer's actor sends it, and the network keeps a
+ * copy.
  */
 export interface PeerOnServer {
   readonly generation: number;
@@ -169,7 +167,7 @@ export interface PeerOnServer {
   /** Sealed for the peer's record, not for this one. */
   readonly presharedKey: Sealed;
   readonly localId: string;
-  /** All that have not expired yet and are not revoked, the one in use last. */
+  /** All certificates that are neither expired nor revoked, the one in use last. */
   readonly certificates: readonly CertificateRef[];
 }
 
@@ -178,12 +176,12 @@ export interface CertificateRef {
   readonly notAfterMs: number;
 }
 
-/** Of RFC 5280 section 5.3.1. */
+/** A reason of RFC 5280, section 5.3.1. */
 export type RevocationReason = 'keyCompromise' | 'superseded' | 'cessationOfOperation';
 
 /**
- * An allocated address. A reservation becomes a lease when the peer's actor confirms its peer, or
- * lapses.
+ * An allocated address. A reservation becomes a lease when the peer's actor confirms its peer;
+ * otherwise it lapses.
  */
 export interface LeaseRecord {
   readonly kind: 'lease';
@@ -193,13 +191,13 @@ export interface LeaseRecord {
   readonly peer: PeerId;
   readonly state: { readonly phase: 'reserved'; readonly atMs: number } | ({ readonly phase: 'held' } & PeerOnServer);
   /**
-   * The incarnation of the cluster in which it was made, or confirmed by its peer; absent: before
-   * the first restore.
+   * The incarnation of the cluster in which the peer confirmed the address, or in which it was
+   * reserved; absent: before the first restore.
    */
   readonly confirmedIn?: number;
 }
 
-/** A certificate that is refused, until it would have expired by itself. */
+/** A refused certificate, kept until it would have expired. */
 export interface RevokedRecord {
   readonly kind: 'revoked';
   readonly network: NetworkName;
@@ -207,13 +205,13 @@ export interface RevokedRecord {
   readonly notAfterMs: number;
   readonly atMs: number;
   readonly reason: RevocationReason;
-  /** The incarnation of the cluster in which it was written; absent: before the first restore. */
+  /** The incarnation of the cluster in which this was written; absent: before the first restore. */
   readonly writtenIn?: number;
 }
 
 /**
- * A line of a certificate revocation list. `certificateHold`: of a peer that is disabled, and may
- * come back.
+ * A line of a certificate revocation list. `certificateHold`: the peer is disabled, and may be
+ * enabled again.
  */
 export interface RevocationEntry {
   readonly serial: string;
@@ -240,8 +238,7 @@ export const NetworkView = Type.Object(
 export type NetworkView = Static<typeof NetworkView>;
 
 /**
- * Answer to `network.reserve`: an address, and what is needed of the network to make a peer's keys
- * and files.
+ * Answer to `network.reserve`: an address, and what a peer's keys and files need of the network.
  */
 export interface Reservation {
   readonly network: NetworkRecord;

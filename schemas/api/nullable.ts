@@ -1,4 +1,4 @@
-/** A value or null, which is what stands in an answer where there is nothing to say. */
+/** A value, or null in an answer without one. */
 import Type, { type TSchema } from 'typebox';
 
 export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);

@@ -1,7 +1,4 @@
-/**
- * A VPN peer: one device of a tenant. Everything that it downloads is made from its record and its
- * network's.
- */
+/** A VPN peer: one device of a tenant. Its files are made from its record and its network's. */
 import Type, { type Static } from 'typebox';
 import { NetworkName, PeerId, PeerTokenId, TenantId } from '../ids.ts';
 import { limits } from '../limits.ts';
@@ -16,8 +13,8 @@ import {
 import { nullable } from './nullable.ts';
 
 /**
- * What a person calls the device. Control and format characters and lone surrogates are refused
- * (gateway/validation/peer.ts).
+ * A display name for the device. gateway/validation/peer.ts refuses control and format characters
+ * and lone surrogates.
  */
 export const PeerName = Type.String({ minLength: 1, maxLength: 64 });
 
@@ -37,7 +34,7 @@ export const PeerCreateBody = Type.Object(
 );
 export type PeerCreateBody = Static<typeof PeerCreateBody>;
 
-/** What is absent stays as it is; `null` goes back to the network's. */
+/** An absent field keeps its value; `null` restores the network's. */
 export const PeerUpdateBody = Type.Object(
   {
     name: Type.Optional(PeerName),
@@ -50,7 +47,7 @@ export const PeerUpdateBody = Type.Object(
 );
 export type PeerUpdateBody = Static<typeof PeerUpdateBody>;
 
-/** `download`: the four files of this peer. `pac`: its proxy auto-config alone. */
+/** `download` opens the four files of this peer, `pac` only its proxy auto-config. */
 export const TokenScope = Type.Enum(['download', 'pac']);
 export type TokenScope = Static<typeof TokenScope>;
 
@@ -85,7 +82,7 @@ export const PeerView = Type.Object(
     public_key: Type.String(),
     certificate: Type.Object({ serial: Type.String(), not_after: Type.String() }),
     tokens: Type.Array(PeerTokenView),
-    /** Why its network refuses it, and what to do about that. */
+    /** Why the network refuses the peer, and what to do about it. */
     problem: nullable(Type.String()),
     inserted_at: Type.String(),
     updated_at: Type.String(),
@@ -94,14 +91,14 @@ export const PeerView = Type.Object(
 );
 export type PeerView = Static<typeof PeerView>;
 
-/** Shown once, by the request that made them. */
+/** Secrets that are returned only by the request that made them. */
 export const PeerSecrets = {
   p12_password: Type.String(),
   pac_token: Type.String(),
   download_token: Type.String(),
 } as const;
 
-/** SHA-256 (hex) of the token's text is all that is kept of it. */
+/** Only the SHA-256 (hex) of the token's text is stored. */
 export interface PeerToken {
   readonly id: PeerTokenId;
   readonly scope: TokenScope;
@@ -118,14 +115,16 @@ export interface PeerKeys {
 export interface PeerRevocation extends CertificateRef {
   readonly atMs: number;
   readonly reason: RevocationReason;
-  /** The incarnation of the cluster in which the network acknowledged it; absent: it has not. */
+  /**
+   * The incarnation of the cluster in which the network acknowledged it; absent: not acknowledged.
+   */
   readonly toldIn?: number;
 }
 
 /**
- * What a restore can bring about, for it restores each partition as of a moment of its own.
- * `address`: another peer has its address. `keys`: its certificate was revoked by a change of which
- * only the network knows. `network`: there is none.
+ * Contradictions that a restore can cause, because it restores each partition as of a different
+ * moment. `address`: another peer has the address. `keys`: a change that only the network knows
+ * revoked the certificate. `network`: it does not exist.
  */
 export const peerProblems = ['address', 'keys', 'network'] as const;
 export type PeerProblem = (typeof peerProblems)[number];
@@ -136,7 +135,7 @@ export interface PeerRecord extends PeerKeys {
   readonly tenant: TenantId;
   readonly name: string;
   readonly network: NetworkName;
-  /** Its place in the network's pools, and what that was when it was allocated: pools never change. */
+  /** Its place in the pools of the network, and the pools at that time: pools never change. */
   readonly index: number;
   readonly ipv4: string;
   readonly ipv6: string | null;
@@ -144,46 +143,46 @@ export interface PeerRecord extends PeerKeys {
   readonly expiresAtMs: number | null;
   readonly routes: readonly string[] | null;
   readonly dns: readonly string[] | null;
-  /** What it calls itself in IKEv2: CN and SAN of its certificate. */
+  /** Its name in IKEv2: CN and SAN of its certificate. */
   readonly localId: string;
   readonly p12Password: Sealed;
   readonly tokens: readonly PeerToken[];
-  /** Earlier certificates that were replaced by renewal, not revoked, and have not expired. */
+  /** Earlier certificates that a renewal replaced: not revoked, and not expired. */
   readonly renewed: readonly CertificateRef[];
   /**
-   * Certificates that the network must refuse: kept until they expire, for a restore may make the
-   * network forget.
+   * Certificates that the network must refuse. Kept until they expire, because a restore may make
+   * the network forget them.
    */
   readonly revoked: readonly PeerRevocation[];
   /**
-   * When its keys were replaced, newest last: those of the last hour, and maybe more. Absent in
-   * records of an older release.
+   * When its keys were replaced, newest last: at least those of the last hour. Absent in records of
+   * an older release.
    */
   readonly rotatedAtMs?: readonly number[];
   /** Rises with every change that the network or a file shows. */
   readonly generation: number;
-  /** The generation that the network is known to have. */
+  /** The generation that the network has acknowledged. */
   readonly told: number;
   /**
-   * The incarnation of the cluster in which it was told; what an earlier one was told, a restore
-   * may have undone.
+   * The incarnation of the cluster in which the network acknowledged it; a restore may have undone
+   * acknowledgements of earlier ones.
    */
   readonly toldIn?: number;
-  /** Why the network refuses it. */
+  /** Why the network refuses the peer. */
   readonly problem?: PeerProblem;
   readonly insertedAtMs: number;
   readonly updatedAtMs: number;
 }
 
 /**
- * What stays of a peer until its network has let go of its address, and for a day after, and until
- * its certificates have expired: its id never comes back.
+ * What remains of a deleted peer, so that its id is never used again: kept until the network has
+ * released its address, for a day after that, and until its certificates have expired.
  */
 export interface PeerTombstoneRecord {
   readonly kind: 'peer_tombstone';
   readonly id: PeerId;
   readonly tenant: TenantId;
-  /** Null: there never was such a peer, and there shall be none; its reservation lapsed. */
+  /** Null: the peer never existed and never will, because its reservation lapsed. */
   readonly network: NetworkName | null;
   readonly generation: number;
   readonly told: boolean;
@@ -194,7 +193,8 @@ export interface PeerTombstoneRecord {
 }
 
 /**
- * Answer to `token.resolve`. A token can end at any time: what needs it good asks with it again.
+ * Answer to `token.resolve`. A token can end at any time, so later asks that depend on it name it
+ * too.
  */
 export interface PeerGrant {
   readonly tenant: TenantId;
@@ -208,8 +208,8 @@ export const standingOf = (
 ): PeerStanding => (!enabled ? 'disabled' : expiresAtMs !== null && expiresAtMs <= nowMs ? 'expired' : 'active');
 
 /**
- * Where a sealed secret stands; the text is authenticated with it, so that no secret can be put in
- * another's place.
+ * The place of a sealed secret. The secret is authenticated with this text, so that it cannot be
+ * moved to another place.
  */
 export type SecretPlace =
   | {
@@ -220,7 +220,7 @@ export type SecretPlace =
     }
   | { readonly of: 'network'; readonly network: NetworkName; readonly field: 'wireguard' | 'ca' | 'server' };
 
-/** A secret that is still sealed under another key than the current one. */
+/** A secret that is not sealed under the current key yet. */
 export interface StaleSecret {
   readonly place: SecretPlace;
   readonly sealed: Sealed;

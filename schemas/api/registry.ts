@@ -1,14 +1,14 @@
 /**
- * Which registries images may come from: a list of rules, of a tenant (kept by its actor) or of a
- * host (its agent's setting). A rule is a registry by name (`registry.example.net`,
- * `10.1.2.3:5000`), every name below a suffix (`*.example.net`), or the word `public`. Without a
- * port a name means port 443; `:*` means every port. Pure.
+ * Rules for which registries images may come from: a list of a tenant (kept by its actor) or of a
+ * host (a setting of its agent). A rule is a registry by name (`registry.example.net`,
+ * `10.1.2.3:5000`), every name below a suffix (`*.example.net`), or the word `public`. A name
+ * without a port means port 443; `:*` means every port. Pure.
  */
 import Type from 'typebox';
 import { limits } from '../limits.ts';
 
 const host = '(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*)';
-/** `public` is a host name by this pattern too. */
+/** This pattern matches `public` as a host name too. */
 export const registryRulePattern = `^(?:(?:\\*\\.)?${host}|\\[[0-9A-Fa-f:]+\\])(?::(?:[1-9][0-9]{0,4}|\\*))?$`;
 
 export const RegistryRule = Type.String({
@@ -23,8 +23,7 @@ const rule = new RegExp(registryRulePattern);
 export const isRegistryRule = (text: string): boolean => text.length <= 255 && rule.test(text);
 
 /**
- * Names of one registry, which the engine asks at the last of them, with tokens of
- * `auth.docker.io`.
+ * Names of the same registry. The engine asks the last of them, with tokens of `auth.docker.io`.
  */
 const dockerHub = new Set(['docker.io', 'index.docker.io', 'registry-1.docker.io']);
 const dockerHubHosts = [...dockerHub, 'auth.docker.io'];
@@ -49,9 +48,9 @@ export const hostsOfRegistry = (registry: string): readonly string[] => {
 };
 
 /**
- * A DNS name with a dot whose last label begins with a letter: so no IPv4 address in any of its
- * spellings (`127.1`, `0x7f.1`), no IPv6 address, no name of a single label that a search domain
- * would complete, and not `localhost`.
+ * A DNS name with a dot whose last label begins with a letter. This excludes IPv4 addresses in any
+ * spelling (`127.1`, `0x7f.1`), IPv6 addresses, names of a single label that a search domain would
+ * complete, and `localhost`.
  */
 const isPublicName = (name: string): boolean =>
   /^(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z](?:[a-z0-9-]*[a-z0-9])?$/.test(name) && !/(?:^|\.)localhost$/.test(name);

@@ -8,7 +8,7 @@ import { RegistryRules } from './registry.ts';
 
 const Cap = Type.Union([Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }), Type.Null()]);
 
-/** A cap per dimension; null is no cap, an absent dimension keeps its default. */
+/** A cap for each dimension; null: no cap. An absent dimension keeps its default. */
 const RegionCaps = Type.Object(
   Object.fromEntries(quotaDimensions.map((dimension) => [dimension, Type.Optional(Cap)])) as Record<
     QuotaDimension,
@@ -17,11 +17,12 @@ const RegionCaps = Type.Object(
   { additionalProperties: false },
 );
 
-/** Of the tenant as a whole, in no region. */
+/** A cap of the tenant as a whole, not of a region. */
 const deletesPerHour = {
   deletes_per_hour: Type.Optional(
     Type.Union([Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }), Type.Null()], {
-      description: 'Containers deleted in an hour: above it creates are refused with 429, deletes never.',
+      description:
+        'Containers deleted in an hour. Above this the API answers creates with 429; it never refuses deletes.',
     }),
   ),
 };
@@ -81,7 +82,9 @@ export type QuotaAmounts = Readonly<Record<QuotaDimension, number>>;
 export type QuotaCaps = Readonly<Record<QuotaDimension, number | null>>;
 export type TenantCaps = QuotaCaps & { readonly deletes_per_hour: number | null };
 
-/** As they were set: absent ones have their default, in records of an older release too. */
+/**
+ * The caps as they were set. Absent ones have their default, in records of an older release too.
+ */
 export type StoredCaps = Readonly<Partial<TenantCaps>>;
 
 const deletesPerHourOf = (containers: number | null): number => {
@@ -90,16 +93,13 @@ const deletesPerHourOf = (containers: number | null): number => {
   return Math.min(Math.max(containers * deletesPerHourPerCap, deletesPerHourMin), deletesPerHourMax);
 };
 
-/**
- * Records are replaced, not changed, and their caps are looked at for every container that is
- * declared.
- */
+/** Caches by record: records are replaced and never changed, and every create looks at the caps. */
 const knownCaps = new WeakMap<StoredCaps, TenantCaps>();
 
 /**
- * All caps. Those of ports, disk and deletions follow the cap of containers unless they were set: a
- * tenant whose cap of containers is raised, or was raised before there were these caps, meets none
- * of them.
+ * All caps. Unless they were set, those of ports, disk and deletions follow the cap of containers.
+ * So a tenant whose cap of containers was raised, even before these caps existed, does not hit
+ * them.
  */
 export function capsOf(stored: StoredCaps): TenantCaps {
   const known = knownCaps.get(stored);
@@ -129,8 +129,8 @@ export const QuotaView = Type.Object(
 );
 
 /**
- * Which of a tenant's tokens are refused: one (`jti`), a subject's, or all that were issued before
- * a time.
+ * Which tokens of a tenant are refused: one (`jti`), those of a subject, or all issued before a
+ * time.
  */
 export const RevocationBody = Type.Object(
   {
@@ -152,19 +152,19 @@ export interface Revocation {
   readonly tenant: TenantId;
   readonly match: { readonly by: 'jti' | 'sub'; readonly value: string } | { readonly by: 'tenant' };
   /**
-   * Tokens issued (`iat`) at or before this second are refused; a token that is named by its `jti`,
-   * whatever its `iat`.
+   * Tokens issued (`iat`) at or before this second are refused. A token named by its `jti` is
+   * refused whatever its `iat`.
    */
   readonly issuedUntilS: number;
-  /** When every token that it could meet has expired. */
+  /** When every token that it could match has expired. */
   readonly untilMs: number;
 }
 
 /**
  * Whether `next` refuses every token of its tenant that this one refuses, for as long. An issuer
- * whose clock is ahead may have given a token that was revoked by its `jti` an `iat` that was still
- * to come; so a revocation of all tokens stands for that one only when it is later by as much as a
- * clock may be ahead.
+ * whose clock is ahead may have given a token that was revoked by its `jti` an `iat` in the future.
+ * So a revocation of all tokens replaces that one only if it is later by as much as a clock may be
+ * ahead.
  */
 export function isCovered({ match, issuedUntilS, untilMs }: Revocation, next: Revocation): boolean {
   if (untilMs > next.untilMs) return false;
@@ -179,23 +179,21 @@ export interface TenantRecord {
   readonly kind: 'tenant';
   readonly tenant: TenantId;
   readonly regions: readonly Region[];
-  /**
-   * What was set, and nothing that follows from it: defaults of a later release apply to all else.
-   */
+  /** Only what was set: defaults of a later release apply to the rest. */
   readonly caps: StoredCaps;
   readonly regionCaps: Readonly<Record<string, Readonly<Partial<Record<QuotaDimension, number | null>>>>>;
   /**
-   * Where its images may come from; null or absent: from wherever its host allows. Absent in older
-   * records.
+   * Where its images may come from; null or absent: any registry that the host allows. Absent in
+   * older records.
    */
   readonly registries?: readonly string[] | null;
-  /** In place of `registries`, in these regions. */
+  /** Overrides `registries` in these regions. */
   readonly regionRegistries?: Readonly<Record<string, readonly string[] | null>>;
   readonly revocations: readonly Revocation[];
   readonly updatedAtMs: number;
 }
 
-/** What a tenant is before anything was stored of it. */
+/** A tenant without a stored record. */
 export const defaultTenant = (tenant: TenantId): TenantRecord => ({
   kind: 'tenant',
   tenant,

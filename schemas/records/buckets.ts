@@ -1,7 +1,7 @@
 /**
- * Every bucket and stream, what is in it, and its one writing role (invariant A2). The owner of a
- * partition is the actors process whose epoch is in the bucket; `gateway` writes nothing (A1, held
- * by its NATS user), hosts write only log blocks (A7).
+ * Every bucket and stream, its contents, and its one writing role (invariant A2). The owner of a
+ * partition is the actors process that the epoch in the bucket names. `gateway` writes nothing (A1;
+ * its NATS user has no rights to), and hosts write only log blocks (A7).
  */
 import type { ContainerId, HostKey, MemberId, NetworkName, PeerId, TenantId } from '../ids.ts';
 
@@ -40,8 +40,8 @@ export const buckets = {
 } as const;
 
 /**
- * A KV bucket in JetStream (NATS ADR-8): the stream that holds it, and what the subjects of its
- * keys begin with.
+ * A KV bucket in JetStream (NATS ADR-8): the stream that holds it, and the prefix of its keys'
+ * subjects.
  */
 export const bucketStream = (bucket: string): string => `KV_${bucket}`;
 export const bucketPrefix = (bucket: string): string => `$KV.${bucket}.`;

@@ -1,6 +1,6 @@
 /**
- * Bodies of answers that a program reads, where they are not those of an HTTP response
- * (schemas/api). asks.ts says which ask has which.
+ * Bodies of answers that a program reads and that are not bodies of HTTP responses (schemas/api).
+ * asks.ts says which ask has which.
  */
 import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox';
 import { Event } from '../api/event.ts';
@@ -12,13 +12,13 @@ import { LeaseRecordShape, NetworkRecordShape, RevocationShape, SecretPlaceShape
 import type { Sealed } from '../api/network.ts';
 import type { StaleSecret } from '../api/peer.ts';
 
-/** A schema of the API that lets fields pass which the next release may add. */
+/** A schema of the API that accepts fields that the next release may add. */
 export const open = <P extends TProperties>({ properties }: { readonly properties: P }): TObject<P> =>
   Type.Object(properties);
 
 /**
- * The fields of a view that a program reads. The others go on to the client as the owner wrote
- * them, and an owner of the last release may lack some.
+ * The fields of a view that a program reads. The others reach the client as the owner wrote them,
+ * and an owner of the last release may lack some.
  */
 export const fieldsOf = <P extends TProperties, K extends keyof P & string>(
   { properties }: { readonly properties: P },
@@ -26,27 +26,27 @@ export const fieldsOf = <P extends TProperties, K extends keyof P & string>(
 ): TObject<Pick<P, K>> =>
   Type.Object(Object.fromEntries(names.map((name) => [name, properties[name]])) as unknown as Pick<P, K>);
 
-/** `{"data": …}`, as most bodies are. */
+/** `{"data": …}`, as in most bodies. */
 export const dataOf = <S extends TSchema>(data: S) => Type.Object({ data });
 
-/** A page of what one partition has, in the order of its keys. */
+/** A page of the items of one partition, in the order of their keys. */
 export interface KeyPage<T> {
   readonly data: readonly T[];
   readonly more: boolean;
 }
 export const keyPageOf = <S extends TSchema>(item: S) => Type.Object({ data: Type.Array(item), more: Type.Boolean() });
 
-/** Where a container has run, newest last; answered for seven days after it is gone. */
+/** The hosts that a container ran on, newest last; available for seven days after its removal. */
 export const ContainerTrace = Type.Object({
   history: Type.Unsafe<readonly HostKey[]>(Type.Array(id<HostKey>())),
   gone: Type.Boolean(),
 });
 export type ContainerTrace = Static<typeof ContainerTrace>;
 
-/** Oldest first. What was committed earlier and is not among them is in the stream. */
+/** Oldest first. Earlier events that are not among these are in the stream. */
 export const RecentEvents = Type.Object({
   events: Type.Unsafe<readonly Event[]>(Type.Array(fieldsOf(Event, 'id', 'ts', 'type', 'container_id'))),
-  /** There are more on the side that was asked for. */
+  /** Whether there are more on the requested side. */
   more: Type.Boolean(),
   /** Number of the newest committed journal entry. */
   last: Type.Integer(),
@@ -55,37 +55,39 @@ export type RecentEvents = Static<typeof RecentEvents>;
 
 /**
  * Tenants whose revocations changed, and tenants whose record is damaged. `next` is the cursor of
- * the next page, also when there is no more for now.
+ * the next page, even if there is nothing more for now.
  */
 export const RevocationPage = Type.Object({
   data: Type.Array(RevocationShape),
   unreadable: Type.Array(TenantId),
-  /** The first page of all: a tenant that was unreadable and is not named now can be read again. */
+  /**
+   * This is the first page: a tenant that was unreadable and is not named now is readable again.
+   */
   whole: Type.Boolean(),
   more: Type.Boolean(),
   next: Type.String(),
 });
 export type RevocationPage = Static<typeof RevocationPage>;
 
-/** What a token of a peer grants. It can end at any time: later asks name it again. */
+/** What a token of a peer grants. A token can end at any time, so later asks name it again. */
 export const PeerGrant = Type.Object({ tenant: id<TenantId>(), peer: id<PeerId>(), scope: TokenScope });
 export type PeerGrant = Static<typeof PeerGrant>;
 
-/** Of the tenants of one partition. */
+/** Counts the tenants of one partition. */
 export const PeerCount = Type.Object({
   active: Type.Integer(),
   disabled: Type.Integer(),
   expired: Type.Integer(),
-  /** End of the first certificate in use of an active peer to end, in ms since 1970. */
+  /** When the first certificate in use by an active peer expires, in ms since 1970. */
   earliest: nullable(Type.Number()),
 });
 export type PeerCount = Static<typeof PeerCount>;
 
-/** Whether a peer exists. One that does not never will: its id has a tombstone. */
+/** Whether a peer exists. If it does not, it never will: its id has a tombstone. */
 export const PeerThere = Type.Object({ there: Type.Boolean() });
 export type PeerThere = Static<typeof PeerThere>;
 
-/** Why the network refuses what a peer says of itself; null: it does not. */
+/** Why the network refuses the peer; null: it accepts it. */
 export const Learned = Type.Object({ problem: nullable(Type.Enum([...peerProblems])) });
 export type Learned = Static<typeof Learned>;
 
@@ -113,12 +115,12 @@ export const RevocationLines = Type.Object({
 });
 export type RevocationLines = Static<typeof RevocationLines>;
 
-/** At most a page of the secrets that are sealed under another key than the one named. */
+/** A page of the secrets that are not sealed under the named key. */
 export const StaleSecrets = Type.Array(
   shape<StaleSecret>()(Type.Object({ place: SecretPlaceShape, sealed: id<Sealed>() })),
 );
 
-/** A host gets this for its join token. `jwt`: a NATS user of the account HOSTS, for its own nkey. */
+/** What a host gets for its join token. `jwt`: a NATS user of the account HOSTS, for its nkey. */
 export const Enrolment = Type.Object({
   host: id<HostKey>(),
   region: id<Region>(),

@@ -1,7 +1,7 @@
 /**
- * What gateways, tools and other owners ask the owner of a partition, and the body of its answer.
- * The owner decodes every ask by this table; whoever reads the body of an answer decodes it by the
- * same entry (lib/rpc/decode.ts).
+ * The asks that gateways, tools and other owners send to the owner of a partition, and the bodies
+ * of the answers. The owner decodes every ask by this table, and readers of an answer decode its
+ * body by the same entry (lib/rpc/decode.ts).
  */
 import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox';
 import { ContainerStatusView, OperatorFields, type Container } from '../api/container.ts';
@@ -54,7 +54,7 @@ const number = Type.Number();
 const flag = Type.Boolean();
 const sealed = id<Sealed>();
 
-/** An ask, and the JSON of the body that answers it where the outcome is a success. */
+/** An ask, and the JSON of the body of a successful answer. */
 interface Entry<P extends TProperties, A> {
   readonly ask: TObject<P>;
   readonly answer: A;
@@ -65,7 +65,7 @@ const ask = <P extends TProperties, A>(properties: P, answer: A): Entry<P, A> =>
 });
 
 declare const body: unique symbol;
-/** The body goes to an HTTP client as the owner wrote it; no program reads it. `S` says what it is. */
+/** The body goes to an HTTP client as the owner wrote it; no program reads it. `S` documents it. */
 interface Forwarded<S extends TSchema> {
   readonly [body]?: S;
 }
@@ -79,14 +79,14 @@ const ofHost = { host: id<HostKey>() };
 const ofPeer = { ...ofTenant, peer: id<PeerId>() };
 const ofNetwork = { network: id<NetworkName>() };
 const ofPartition = { partition: number };
-/** For a peer; not under `tenant`, which would route the ask to the tenant's partition. */
+/** For a peer. Not under `tenant`, which would route the ask to the tenant's partition. */
 const by = { by: Type.Object(ofPeer) };
 const page = {
   limit: number,
   before: nullable(shape<ListCursor>()(Type.Object({ insertedAtMs: number, id: id<ListCursor['id']>() }))),
 };
 
-/** What is absent stays as it is. */
+/** An absent field keeps its value. */
 export type PeerUpdate = Partial<Pick<PeerRecord, 'name' | 'enabled' | 'expiresAtMs' | 'routes' | 'dns'>>;
 const PeerUpdateShape = shape<PeerUpdate>()(
   Type.Partial(
@@ -117,9 +117,9 @@ const reads = {
   'container.trace': ask(ofContainer, dataOf(ContainerTrace)),
   'container.inspect': ask(ofContainer, forwarded<TSchema>()),
   /**
-   * What the stream EVENTS may not show yet: not published, or published a moment ago. `container`:
-   * null for all of the tenant's. `from`: the newest before an event's id (null: of all), or the
-   * oldest after one (empty: of all).
+   * Events that the stream EVENTS may not show yet: not published, or published a moment ago.
+   * `container`: null for all of the tenant's. `from`: the newest before an event's id (null: of
+   * all), or the oldest after one (empty: of all).
    */
   'event.recent': ask(
     {
@@ -139,14 +139,14 @@ const reads = {
   'revocation.list': ask({ ...ofPartition, after: nullable(text) }, RevocationPage),
   'peer.list': ask({ ...ofTenant, ...page }, forwarded<TSchema>()),
   'peer.get': ask(ofPeer, forwarded<typeof PeerView>()),
-  /** Says what the create would: name taken, over quota, or `ok`. Makes nothing. */
+  /** Answers what the create would: name taken, over quota, or `ok`. Creates nothing. */
   'peer.check': ask({ ...ofTenant, name: text }, forwarded<Nothing>()),
   /**
-   * What files are made from. `tokenHash`: asked with a token of the peer, which may have ended
-   * since it was resolved; then `unauthenticated`.
+   * What files are made from. `tokenHash`: the asker used a token of the peer, which may have ended
+   * since it was resolved; then the answer is `unauthenticated`.
    */
   'peer.material': ask({ ...ofPeer, tokenHash: Type.Optional(text) }, dataOf(PeerRecordShape)),
-  /** `unauthenticated` for every token that is not valid, whatever the reason. */
+  /** Answers `unauthenticated` for every invalid token, whatever the reason. */
   'token.resolve': ask({ ...ofPartition, hash: text }, dataOf(PeerGrant)),
   'peer.count': ask(ofPartition, dataOf(PeerCount)),
   'network.get': ask(ofNetwork, dataOf(fieldsOf(NetworkView, 'name', 'tenants'))),
@@ -177,7 +177,7 @@ const writes = {
   'container.delete': ask(ofContainer, forwarded<typeof Container>()),
   'container.operate': ask({ ...ofContainer, fields: open(OperatorFields) }, forwarded<typeof Container>()),
   /**
-   * `repair`: replaces a damaged record, with this revocation. Without it a damaged record is a
+   * `repair`: replaces a damaged record with this revocation. Without it a damaged record is a
    * `conflict`.
    */
   'tenant.put': ask(
@@ -192,8 +192,8 @@ const writes = {
     forwarded<typeof HostView>(),
   ),
   /**
-   * `conflict` where the host is neither drained nor lost, unless forced. `dead`: the operator
-   * knows that nothing runs there.
+   * `conflict` if the host is neither drained nor lost, unless forced. `dead`: the operator states
+   * that nothing runs there.
    */
   'host.remove': ask(
     { ...ofHost, force: Type.Optional(flag), dead: Type.Optional(flag) },
@@ -203,9 +203,9 @@ const writes = {
   'peer.create': ask({ ...ofPeer, made: Type.Object(madePeer) }, dataOf(fieldsOf(PeerView))),
   'peer.update': ask({ ...ofPeer, update: PeerUpdateShape }, forwarded<typeof PeerView>()),
   /**
-   * New keys, password and tokens: the certificate before is revoked, every earlier token ends.
-   * `conflict` where `replaces` is no longer the serial in use. A gateway from before 0.1.0
-   * sends neither password nor tokens.
+   * New keys, password and tokens: revokes the earlier certificate and ends every earlier token.
+   * `conflict` if `replaces` is no longer the serial in use. A gateway from before 0.1.0 sends
+   * neither password nor tokens.
    */
   'peer.rotate': ask(
     {
@@ -217,7 +217,7 @@ const writes = {
     },
     dataOf(fieldsOf(PeerView)),
   ),
-  /** The same key, certified for longer. `conflict` as above. */
+  /** Certifies the same key for longer. `conflict` as above. */
   'peer.certify': ask({ ...ofPeer, replaces: text, certificate: KeptCertificateShape }, dataOf(PeerRecordShape)),
   'peer.password': ask({ ...ofPeer, p12Password: sealed }, forwarded<typeof PeerView>()),
   'peer.token.create': ask({ ...ofPeer, token: PeerTokenShape }, forwarded<typeof PeerTokenView>()),
@@ -230,8 +230,8 @@ const writes = {
   'peer.forgo': ask(ofPeer, dataOf(PeerThere)),
   'network.create': ask({ ...ofNetwork, made: Type.Object(madeNetwork) }, forwarded<typeof NetworkView>()),
   /**
-   * `server`: a new certificate where the endpoint changed. `conflict` where the pools change.
-   * `keepsTenants`: the tenants stay, whatever the settings say.
+   * `server`: a new certificate, if the endpoint changed. `conflict` if the pools change.
+   * `keepsTenants`: the list of tenants stays, whatever the settings say.
    */
   'network.put': ask(
     {
@@ -242,25 +242,25 @@ const writes = {
     },
     forwarded<typeof NetworkView>(),
   ),
-  /** Renewal. `conflict` where `replaces` is no longer the serial in use. */
+  /** Renews the certificate. `conflict` if `replaces` is no longer the serial in use. */
   'network.certify': ask(
     { ...ofNetwork, which: Type.Enum(['ca', 'server']), replaces: text, certificate: KeptCertificateShape },
     dataOf(NetworkRecordShape),
   ),
   'network.remove': ask(ofNetwork, forwarded<Nothing>()),
-  /** The same peer gets the same address however often it asks. */
+  /** The same peer always gets the same address. */
   'network.reserve': ask({ ...ofNetwork, ...by }, dataOf(Reservation)),
-  /** Releases a reservation; one that has become a lease stays. */
+  /** Releases a reservation; an address that has become a lease stays. */
   'network.release': ask({ ...ofNetwork, ...by }, forwarded<Nothing>()),
   /**
-   * From the peer's actor, until it is acknowledged. The network ignores an older generation, and
-   * refuses what was sent before a restore.
+   * From the peer's actor, repeated until it is acknowledged. The network ignores an older
+   * generation, and refuses what was sent before a restore.
    */
   'network.learn': ask(
     { ...ofNetwork, ...by, told: PeerTold, incarnation: Type.Optional(number) },
     dataOf(nullable(Learned)),
   ),
-  /** Replaces those that are still as `before`. */
+  /** Replaces the secrets that still equal `before`. */
   'secret.replace': ask(
     {
       ...ofPartition,
@@ -277,12 +277,12 @@ export type AskType = keyof typeof asks;
 export const isAskType = (type: unknown): type is AskType => typeof type === 'string' && Object.hasOwn(asks, type);
 export const isWriteType = (type: AskType): type is keyof typeof writes => Object.hasOwn(writes, type);
 
-/** Ids of the HTTP request, and how long its sender still waits, in milliseconds. */
+/** Ids of the HTTP request, and how long its sender will wait, in milliseconds. */
 export interface Ride {
   readonly rid: string;
   readonly budgetMs: number;
 }
-/** The owner keeps the outcome of a write under its operation id. */
+/** The owner stores the outcome of a write under its operation id. */
 interface Write {
   readonly op: OperationId;
 }

@@ -9,9 +9,9 @@ import type { Ask } from './asks.ts';
 import { firstProtocolVersion, protocolOf, protocolVersion } from './version.ts';
 
 /**
- * In place of an outcome, by a subscriber that does not own the partition, or has just given it
- * away: ask again, a write under the same operation id. Another subscriber may have executed the
- * ask.
+ * Answered instead of an outcome by a subscriber that does not own the partition, or has just
+ * handed it over. Ask again, and a write under the same operation id: another subscriber may have
+ * executed it.
  */
 export const notOwner = 'not_owner';
 export type AnswerCode = OutcomeCode | typeof notOwner;
@@ -19,24 +19,24 @@ export type AnswerCode = OutcomeCode | typeof notOwner;
 export interface Answer {
   readonly index: number;
   readonly code: AnswerCode;
-  /** JSON of the HTTP response's body; empty for none. */
+  /** JSON of the HTTP response's body; empty: no body. */
   readonly body: string;
 }
 
-/** One ask at least, each as `encodeAsk` writes it. The first one also says the version. */
+/** At least one ask, each as `encodeAsk` writes it. The first one also has the version. */
 export const encodeAsks = ([first = '', ...others]: readonly string[]): string =>
   [`{"protocol":${protocolVersion},${first.slice(1)}`, ...others].join('\n');
 export const encodeAsk = (ask: Ask): string => JSON.stringify(ask);
 
-/** A line for each ask, for lib/rpc/decode.ts. */
+/** One line for each ask, for lib/rpc/decode.ts. */
 export const linesOf = (payload: string): string[] => payload.split('\n');
 
-/** How many asks a batch holds that this program does not understand. */
+/** How many asks a batch has that this program cannot decode. */
 export const countAsks = (payload: string): number => payload.split('\n').length;
 
 /**
- * Lines of `encodeAnswer` as one message to a sender that speaks this version. Release 0.1.0 takes
- * a line that says the version for damage.
+ * Joins lines of `encodeAnswer` to a message for a sender that speaks this version. Release 0.1.0
+ * takes a line with the version for damage.
  */
 export const encodeAnswers = (lines: readonly string[], protocol: number): string =>
   `${protocol === firstProtocolVersion ? '' : `${protocolVersion}\n`}${lines.join('\n')}`;
@@ -47,7 +47,7 @@ export const encodeAnswer = (answer: Answer): string => `${answer.index}\t${answ
 
 const isAnswerCode = (code: string): code is AnswerCode => code === notOwner || isOutcomeCode(code);
 
-/** Undefined where the line is no answer. */
+/** Undefined: the line is not an answer. */
 function decodeAnswer(line: string): Answer | undefined {
   const code = line.indexOf('\t');
   const body = line.indexOf('\t', code + 1);
@@ -58,8 +58,8 @@ function decodeAnswer(line: string): Answer | undefined {
 }
 
 /**
- * One part of the answers. A line that is none is left out: the others stand.
- * @throws ProtocolError where the sender's release and this one do not work together.
+ * Decodes one part of the answers. A malformed line is skipped, and the others count.
+ * @throws ProtocolError if the sender's release and this one do not work together.
  */
 export function decodeAnswers(payload: string, onMalformed: (line: string) => void = () => {}): Answer[] {
   const version = versionLine.exec(payload);

@@ -1,4 +1,4 @@
-/** What actors processes tell one another about hosts, and the doorbell that they ring at a host. */
+/** Messages between actors processes about hosts, and the doorbell that they ring at a host. */
 import Type, { type Static } from 'typebox';
 import { Capacity, type DirectoryEntry } from '../api/host.ts';
 import { nullable } from '../api/nullable.ts';
@@ -36,19 +36,26 @@ export const DirectoryMessage = Type.Object({
   partition: number,
   epoch: number,
   revision: number,
-  /** All hosts of the partition; otherwise those that changed. */
+  /** True: all hosts of the partition. False: those that changed. */
   full: flag,
-  /** Of a full directory that exceeds one message; it counts when every part is there. */
+  /**
+   * Set on the parts of a full directory that exceeds one message; it counts when all have arrived.
+   */
   part: Type.Optional(number),
   parts: Type.Optional(number),
   entries: Type.Unsafe<readonly DirectoryEntry[]>(Type.Array(Entry)),
   removed: Type.Unsafe<readonly HostKey[]>(Type.Array(id<HostKey>())),
-  /** In a full directory: hosts whose record is damaged. Nothing is decided about their containers. */
+  /**
+   * In a full directory: hosts whose record is damaged. Nothing is decided about their containers.
+   */
   unreadable: Type.Unsafe<readonly HostKey[]>(Type.Array(id<HostKey>())),
 });
 export type DirectoryMessage = Readonly<Static<typeof DirectoryMessage>>;
 
-/** Tells an agent where to sync, and whose request changed it, for the log; never what is desired. */
+/**
+ * Tells an agent where to sync, and (for the log) whose request caused the change; never what is
+ * desired.
+ */
 export interface Doorbell {
   /** See version.ts. */
   readonly protocol?: number;

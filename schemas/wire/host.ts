@@ -1,5 +1,6 @@
 /**
- * Agent ↔ actors: checked on both sides, for a host is not trusted (invariant A7).
+ * Messages between agents and actors. Both sides check them, because a host is not trusted
+ * (invariant A7).
  */
 import Type, { type Static } from 'typebox';
 import { ConfigFile, Observation, Port, PullPolicy, SecretRef } from '../api/container.ts';
@@ -10,35 +11,32 @@ import { limits } from '../limits.ts';
 const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
 /**
- * Of every message: the sender's version of the protocol (version.ts). `v` is the message's form.
+ * Part of every message: the sender's version of the protocol (version.ts). `v` is the form of the
+ * message.
  */
 const Protocol = Type.Optional(Type.Integer());
 
 /**
- * `agent.<host>.<user key>.hello` (request): an agent that starts asks for a session. Answered by
- * the owner of the host's partition. Agents with credentials from before 0.1.0 say this and all
- * below on `host.<host>.<verb>`.
+ * `agent.<host>.<user key>.hello` (request): an agent that starts asks for a session. The owner of
+ * the host's partition answers. Agents with credentials from before 0.1.0 send this and all
+ * messages below on `host.<host>.<verb>`.
  */
 export const Hello = Type.Object({
   v: Type.Literal(1),
   protocol: Protocol,
   agent_version: Type.String({ maxLength: 64 }),
   capacity: Capacity,
-  /**
-   * The session that this agent holds; absent at its start, and from agents from before 0.1.0.
-   */
+  /** The agent's current session; absent when it starts, and from agents from before 0.1.0. */
   session: Type.Optional(Count),
-  /**
-   * Of all sessions that this host has used: what it is given is above that, also after a restore.
-   */
+  /** The highest session that this host has used. The new one is above it, even after a restore. */
   highest_session: Type.Optional(Type.Integer({ minimum: 0, maximum: 2 ** 52 })),
-  /** How long after losing contact this agent has stopped every container; null: it never does. */
+  /** Time after losing contact by which this agent has stopped every container; null: never. */
   stops_after_ms: Type.Optional(Type.Union([Count, Type.Null()])),
-  /** Asks for new credentials for this key, which must be the one that is enrolled. */
+  /** Requests new credentials for this key, which must be the enrolled one. */
   renew_key: Type.Optional(Type.String({ pattern: '^U[A-Z2-7]{55}$' })),
   /**
-   * On `host.<host>.hello`: this agent wants nothing but credentials that name its key in their
-   * subjects (ADR 22).
+   * On `host.<host>.hello`: this agent only wants credentials that name its key in their subjects
+   * (ADR 22).
    */
   wants_bound: Type.Optional(Type.Literal(true)),
 });
@@ -52,53 +50,53 @@ export const HelloAnswer = Type.Union([
     partitions: Type.Integer({ minimum: 1 }),
     session: Count,
     orphan_word: Count,
-    /** New credentials, where they were asked for and are due to this key. */
+    /** New credentials, if the agent requested them and they are due for this key. */
     jwt: Type.Optional(Type.String({ minLength: 1 })),
   }),
   /**
-   * `superseded`: an agent that started later, or whose key was enrolled in place of the sender's,
-   * holds the session of this host, and is heard.
+   * `superseded`: another agent has the session of this host and sends heartbeats. It started
+   * later, or its key was enrolled in place of the sender's.
    */
   Type.Object({
     protocol: Protocol,
     ok: Type.Literal(false),
     error: Type.Enum(['unknown_host', 'fenced', 'invalid', 'unavailable', 'superseded']),
-    /** Why, for the agent's log. */
+    /** The reason, for the agent's log. */
     message: Type.Optional(Type.String({ maxLength: 1000 })),
   }),
 ]);
 export type HelloAnswer = Static<typeof HelloAnswer>;
 
 /**
- * A container that a host has, as its labels name it. `placement`: the generation that it was made
- * under.
+ * A container on a host, as its labels name it. `placement`: the generation that it was made under.
  */
 export const Stranger = Type.Object({ tenant: TenantId, id: ContainerId, placement: Count });
 export type Stranger = Static<typeof Stranger>;
 
-/**
- * `agent.<host>.<user key>.sync` (request, an answer in parts from the owner of every partition).
- */
+/** `agent.<host>.<user key>.sync` (request): the owner of every partition answers, in parts. */
 export const SyncAsk = Type.Object({
   v: Type.Literal(1),
   protocol: Protocol,
-  /** Only these partitions, where the doorbell named one; absent: all. */
+  /** Sync only these partitions, as a doorbell named them; absent: all. */
   partitions: Type.Optional(Type.Array(Type.Integer({ minimum: 0 }), { maxItems: 256 })),
-  /** What the agent holds, by partition: `[epoch, revision]`. */
+  /** What the agent has, by partition: `[epoch, revision]`. */
   held: Type.Record(Type.String({ pattern: '^\\d{1,3}$' }), Type.Tuple([Count, Count])),
-  /** Containers of ours on the engine that the agent's desired set does not know: may they go? */
+  /**
+   * Longshore's containers on the engine that the agent's desired set does not know: may it remove
+   * them?
+   */
   strangers: Type.Optional(Type.Array(Stranger, { maxItems: limits.syncStrangers })),
 });
 export type SyncAsk = Static<typeof SyncAsk>;
 
-/** A container as its host should have it. */
+/** A container as its host should run it. */
 export const DesiredContainer = Type.Object({
   tenant: TenantId,
   id: ContainerId,
   generation: Count,
   /**
-   * Generation of the placement on this host; what was made under another is not this container
-   * (Placement.since).
+   * Generation of the placement on this host. A container made under another generation is not this
+   * one (Placement.since).
    */
   placement: Count,
   desired: Type.Enum(['running', 'stopped', 'removed']),
@@ -113,8 +111,8 @@ export const DesiredContainer = Type.Object({
   cpu_millis: Count,
   mem_bytes: Count,
   /**
-   * What it may write. Absent from actors from before 0.1.0, and for what was declared before
-   * there was a limit.
+   * How much it may write to disk. Absent from actors from before 0.1.0, and for containers
+   * declared before there was a limit.
    */
   disk_bytes: Type.Optional(Count),
   secret_refs: Type.Array(SecretRef),
@@ -123,8 +121,8 @@ export const DesiredContainer = Type.Object({
 export type DesiredContainer = Static<typeof DesiredContainer>;
 
 /**
- * One part of one partition's answer. `same`: what the agent holds is what there is, and the lists
- * are empty. `hold`: containers whose record is damaged, which every host leaves as they are.
+ * One part of one partition's answer. `same`: the agent's set is current, and the lists are empty.
+ * `hold`: containers whose record is damaged, which every host leaves as they are.
  */
 export const SyncAnswer = Type.Object({
   v: Type.Literal(1),
@@ -132,7 +130,10 @@ export const SyncAnswer = Type.Object({
   cluster: Type.String(),
   partitions: Type.Integer({ minimum: 1 }),
   partition: Type.Integer({ minimum: 0 }),
-  /** Of the cluster: where it rises, what was told before has been forgotten, and is told again. */
+  /**
+   * The cluster's incarnation. If it has risen, a restore has lost earlier reports, and the agent
+   * repeats them.
+   */
   incarnation: Type.Optional(Count),
   epoch: Count,
   revision: Count,
@@ -142,27 +143,25 @@ export const SyncAnswer = Type.Object({
   containers: Type.Array(DesiredContainer),
   hold: Type.Array(ContainerId),
   /**
-   * Of the strangers that the agent named: those that were placed elsewhere or deleted since. True
-   * of this version.
+   * Those of the named strangers that were since placed elsewhere or deleted, as of this version.
    */
   gone: Type.Optional(
     Type.Array(Type.Object({ id: ContainerId, placement: Count }), { maxItems: limits.syncStrangers }),
   ),
   /**
-   * An operator threw this host out: it stops its containers, and nothing else in this answer
-   * counts.
+   * An operator removed this host: it stops its containers, and ignores the rest of this answer.
    */
   fenced: Type.Optional(Type.Literal(true)),
   /** From the owner of the host's own partition: see HostRecord.orphanWord. */
   orphan_word: Type.Union([Count, Type.Null()]),
-  /** From the same: the operator empties this host. Read by agents from before 0.1.0 only. */
+  /** From the same owner: an operator drains this host. Only agents from before 0.1.0 read it. */
   draining: Type.Union([Type.Boolean(), Type.Null()]),
 });
 export type SyncAnswer = Static<typeof SyncAnswer>;
 
 /**
- * `agent.<host>.<user key>.report` (request), the containers of one partition; answered by its
- * owner after the commit. One without containers asks whether the session is still the newest.
+ * `agent.<host>.<user key>.report` (request): the containers of one partition. Its owner answers
+ * after the commit. A report without containers asks whether the session is still the newest.
  */
 export const Report = Type.Object({
   v: Type.Literal(1),
@@ -198,10 +197,10 @@ export const ReportAnswer = Type.Union([
 ]);
 export type ReportAnswer = Static<typeof ReportAnswer>;
 
-/** In place of an engine's name and version in a heartbeat: it does not answer. */
+/** In a heartbeat, in place of the engine's name and version: the engine does not answer. */
 export const engineAway = 'unavailable';
 
-/** `agent.<host>.<user key>.beat`: not acknowledged; every actors process hears it. */
+/** `agent.<host>.<user key>.beat`: not acknowledged; every actors process receives it. */
 export const Beat = Type.Object({
   v: Type.Literal(1),
   protocol: Protocol,

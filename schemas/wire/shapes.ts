@@ -1,7 +1,7 @@
 /**
- * Shapes of what asks and answers carry. Both ends are Longshore's, so a shape checks that each
- * field is there and of its type, and not again what the gateway checked (patterns, lengths). What
- * it does not name passes: the next release may add it.
+ * Shapes of the fields of asks and answers. Both ends are Longshore's, so a shape checks that each
+ * field exists and has its type, and does not repeat the gateway's checks of patterns and lengths.
+ * Unknown fields pass, because the next release may add some.
  */
 import Type, { type Static, type TSchema, type TUnsafe } from 'typebox';
 import { Port, PullPolicy, type ContainerSpec } from '../api/container.ts';
@@ -18,13 +18,13 @@ import { TokenScope, type PeerRecord, type PeerRevocation, type PeerToken, type 
 import type { Revocation } from '../api/tenant.ts';
 import type { HostKey, NetworkName, PeerId, PeerTokenId, TenantId } from '../ids.ts';
 
-/** The schema as of type `T`; compiles only where whatever it admits is a `T`. */
+/** The schema with the type `T`; compiles only if everything that the schema admits is a `T`. */
 export const shape =
   <T>() =>
   <S extends TSchema>(schema: S & (Static<S> extends T ? unknown : never)): TUnsafe<T> =>
     Type.Unsafe<T>(schema);
 
-/** Ids were checked where they came in; within the cluster they are trusted. */
+/** Ids are checked where they enter the cluster, and trusted inside it. */
 export const id = <T extends string>(): TUnsafe<T> => Type.Unsafe<T>(Type.String());
 
 const text = Type.String();
@@ -86,7 +86,7 @@ export const PeerRevocationShape = shape<PeerRevocation>()(
   }),
 );
 
-/** What a gateway makes of a peer; its actor adds the rest. */
+/** The gateway's part of a new peer; the peer's actor adds the rest. */
 export const madePeer = {
   ...peerKeys,
   name: text,
@@ -155,7 +155,7 @@ export const NetworkSettingsShape = shape<NetworkSettings>()(
   }),
 );
 
-/** What a gateway makes of a network; its actor adds the rest. */
+/** The gateway's part of a new network; the network's actor adds the rest. */
 export const madeNetwork = {
   settings: NetworkSettingsShape,
   wireguard: Type.Object({ publicKey: text, privateKey: sealed }),

@@ -1,7 +1,7 @@
 /**
- * Every NATS subject. Ids stand at fixed positions, so that an account's permissions can hold a
- * host to its own (invariant A7): a host may publish `agent.<its key>.<its user key>.>` and its log
- * lines, and hear `desired.<its key>.>` and its own inbox.
+ * Every NATS subject. Ids have fixed positions, so that an account's permissions can hold a host to
+ * its own (invariant A7): a host may publish `agent.<its key>.<its user key>.>` and its log lines,
+ * and subscribe to `desired.<its key>.>` and its own inbox.
  */
 import type { ContainerId, HostKey, TenantId } from '../ids.ts';
 
@@ -15,33 +15,32 @@ export function hashOf(key: string): number {
   return hash >>> 0;
 }
 
-/** Which partition a key belongs to. Part of a cluster's storage format; never change it. */
+/** The partition that a key belongs to. Part of a cluster's storage format; never change it. */
 export const partitionOf = (key: string, partitions: number): number => hashOf(key) % partitions;
 
-/** What a gateway may read of JetStream, always by way of actors. */
+/** What a gateway may read of JetStream, always through actors. */
 export const readable = ['logs', 'events', 'cluster'] as const;
 export type Readable = (typeof readable)[number];
 
 /**
- * Where the answers of a client of the account CP arrive. Each NATS user has a prefix of its own
- * below this one.
+ * Prefix of the inboxes of clients of the account CP. Each NATS user has a prefix of its own below
+ * it.
  */
 const inboxes = '_INBOX.';
 
 /**
- * Whether an answer may go there. A client may name any subject as its reply, also one that it may
- * not write to itself, such as a key of a bucket; who answers is asked to write there in its place.
+ * Whether an answer may go to this subject. A client may name any reply subject, even one that it
+ * may not publish to, such as the key of a bucket; the answer would then be written there in its
+ * place.
  */
 export const isInbox = (reply: string | undefined): reply is string => reply?.startsWith(inboxes) === true;
 
-/**
- * Who speaks for a host. The NATS server holds each agent to the subjects of its own credentials.
- */
+/** Who speaks for a host. The NATS server holds each agent to the subjects of its credentials. */
 export interface Sender<Host = HostKey> {
   readonly host: Host;
   /**
-   * The public nkey of the agent's NATS user; undefined: its credentials are from before 0.1.0
-   * and name none.
+   * The public nkey of the agent's NATS user; undefined: its credentials are from before 0.1.0 and
+   * name none.
    */
   readonly user: string | undefined;
 }
@@ -49,7 +48,10 @@ export interface Sender<Host = HostKey> {
 const prefixOf = ({ host, user }: Sender<HostKey | '*'>): string =>
   user === undefined ? `host.${host}` : `agent.${host}.${user}`;
 
-/** What actors listen to: agents of this release, and those with credentials of the last one. */
+/**
+ * The subjects that actors subscribe to: agents of this release, and those with credentials of the
+ * last one.
+ */
 export const anySender: Sender<'*'> = { host: '*', user: '*' };
 export const anyUnboundSender: Sender<'*'> = { host: '*', user: undefined };
 
@@ -57,16 +59,16 @@ export const subjects = {
   /** Gateway → owner of a partition: a batch of asks, answered in one or more parts. */
   partition: (partition: number) => `part.${partition}`,
 
-  /** Gateway → any actors process: a read of a stream, which it hands on to JetStream. */
+  /** Gateway → any actors process: a read of a stream, which it forwards to JetStream. */
   read: (what: Readable) => `read.${what}`,
 
   /**
-   * Any actors process → all of them: look at the members and the partitions again; no content, may
+   * Any actors process → all of them: look at the members and the partitions again. No content; may
    * be lost.
    */
   membersChanged: 'members.changed',
 
-  /** After a commit that a `wait` may be looking for; no content. */
+  /** Published after a commit that a `wait` may be waiting for; no content. */
   changed: (tenant: TenantId, id: ContainerId) => `changed.${tenant}.${id}`,
 
   /** Owner of a host's partition → every actors process: its hosts (DirectoryMessage). */
@@ -74,7 +76,7 @@ export const subjects = {
   /** Any actors process → all of them: send your directory entries again. */
   directoryRefresh: 'directory.refresh',
 
-  /** Doorbell, actor → agent; no content that matters, may be lost. */
+  /** Doorbell, actor → agent. Its content does not matter, and it may be lost. */
   desired: (host: HostKey, partition: number) => `desired.${host}.${partition}`,
   desiredOfHost: (host: HostKey) => `desired.${host}.*`,
 
@@ -84,18 +86,18 @@ export const subjects = {
   hostBeat: (sender: Sender<HostKey | '*'>) => `${prefixOf(sender)}.beat`,
   hostLog: (host: HostKey | '*', tenant: TenantId, id: ContainerId) => `host.${host}.log.${tenant}.${id}`,
   /**
-   * Prefix of what an agent subscribes to for its answers: of its key, so that no earlier key of
-   * the host hears them.
+   * Prefix of the inbox of an agent. It contains the agent's key, so that holders of earlier keys
+   * of the host hear nothing.
    */
   hostInbox: ({ host, user }: Sender) => `_INBOX_${user ?? host}`,
-  /** Of a user of the account CP, by its public key. */
+  /** Prefix of the inbox of a user of the account CP, by its public key. */
   userInbox: (publicKey: string) => `${inboxes}${publicKey}`,
 
   event: (tenant: TenantId, id: ContainerId) => `event.${tenant}.${id}`,
   eventsOfTenant: (tenant: TenantId) => `event.${tenant}.>`,
 } as const;
 
-/** Where in `event.<tenant>.<id>` the tenant stands. */
+/** Position of the tenant in `event.<tenant>.<id>`. */
 export const tenantOfEventSubject = (subject: string): TenantId => (subject.split('.', 2)[1] ?? '') as TenantId;
 
 /**

@@ -9,7 +9,7 @@
  */
 export const protocolVersion = 2;
 
-/** Of messages without a version. */
+/** The version of messages without one. */
 export const firstProtocolVersion = 1;
 
 /** Spread into every JSON message. */
@@ -28,7 +28,7 @@ export class ProtocolError extends Error {
 
 /**
  * The version of a message's sender.
- * @throws ProtocolError where this program does not understand it.
+ * @throws ProtocolError if this program does not understand it.
  */
 export function protocolOf(message: unknown): number {
   const given: unknown =
