@@ -1,4 +1,4 @@
-/** Waiting: with a deadline, with a signal, with growing pauses. */
+/** Waits: with a deadline, with a signal, with growing pauses. */
 import { setTimeout as delay } from 'node:timers/promises';
 
 export interface BackoffBounds {
@@ -12,7 +12,10 @@ export interface BackoffBounds {
 export const backoffMs = (attempt: number, { minMs, maxMs }: BackoffBounds): number =>
   Math.min(maxMs, minMs * 2 ** Math.min(attempt, 30));
 
-/** Between half and the whole of `ms`, so that many that failed together do not return together. */
+/**
+ * A random time between half of `ms` and all of it, so that many that failed together do not retry
+ * together.
+ */
 export const jitter = (ms: number, random: () => number = Math.random): number => ms * (0.5 + random() / 2);
 
 /** Resolves after `ms`, or at once when the signal aborts; never rejects. */
@@ -20,7 +23,7 @@ export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   try {
     await delay(ms, undefined, signal === undefined ? {} : { signal });
   } catch {
-    // Aborted: whoever waits looks at the signal.
+    // If the signal aborts, the caller looks at it.
   }
 }
 
@@ -32,8 +35,8 @@ export class DeadlineError extends Error {
 }
 
 /**
- * The promise's own outcome, or a DeadlineError after `ms`. The work behind it is not stopped: give
- * it a signal for that.
+ * Settles as the promise does, or rejects with a DeadlineError after `ms`. It does not stop the
+ * work behind the promise: give that a signal.
  */
 export async function within<T>(promise: Promise<T>, ms: number, what: string): Promise<T> {
   let timer: NodeJS.Timeout | undefined;

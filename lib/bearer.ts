@@ -1,11 +1,11 @@
-/** Bearer tokens that a program holds itself, as those of its metrics. */
+/** Bearer tokens that a program has in its own settings, such as those of its metrics. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
 /**
- * Whether a header `Authorization` bears one of the tokens (RFC 6750). Compares digests, so that
- * the time it takes says nothing of how much was right.
+ * Whether a header `Authorization` has one of the tokens (RFC 6750). Compares digests, so that the
+ * time it takes does not show how much of a token was right.
  */
 export function isBearerOf(tokens: readonly string[], authorization: string | undefined): boolean {
   const [, given] = /^Bearer +(.+)$/i.exec(authorization ?? '') ?? [];

@@ -1,28 +1,28 @@
 /**
- * A wall clock for deletions. A wall clock may jump by days; what is deleted by it then is lost.
- * This one is never ahead of the wall clock, follows it back at once, and runs ahead only as fast
- * as the monotonic clock. Whoever reads it next goes on from its last reading. So what was stamped
- * with the wall clock at some moment is a week old by this clock only after a week has passed,
- * whichever clocks were days ahead or behind meanwhile (ADR 13).
+ * A wall clock for deletions. A wall clock may jump by days, and what is deleted by mistake is
+ * lost. This clock is never ahead of the wall clock, follows it back at once, and moves forward
+ * only as fast as the monotonic clock. The next process continues from its last reading. So
+ * something stamped by the wall clock is a week old by this clock only after a week has passed,
+ * however wrong any clock was meanwhile (ADR 13).
  */
 import { limits } from '../schemas/limits.ts';
 import type { Clock } from './clock.ts';
 
 /**
- * Clocks differ in speed by less than this; a wall clock that was set forward is caught up with at
- * this rate.
+ * Clocks differ in speed by less than this. At this rate the clock catches up with a wall clock
+ * that was set forward.
  */
 const drift = 1 / 1000;
 
-/** Kept with what it dates, so that another process can go on from there. */
+/** A reading, stored with what it dates, so that another process can continue from it. */
 export interface ClockReading {
   readonly atMs: number;
   readonly wallMs: number;
-  /** For so long the wall clocks of all who read it have agreed. */
+  /** How long the wall clocks of all readers have agreed. */
   readonly agreedMs: number;
 }
 
-/** Where no time is known: nothing is old yet. */
+/** The reading when no time is known: nothing is old yet. */
 export const noReading: ClockReading = { atMs: 0, wallMs: 0, agreedMs: 0 };
 
 export class CautiousClock {
@@ -30,14 +30,14 @@ export class CautiousClock {
   readonly #settleMs: number;
   #trustedMs: number;
   #readAtMs: number;
-  /** Wall minus monotonic: it changes when the wall clock is set. */
+  /** Wall time minus monotonic time; it changes when the wall clock is set. */
   #offsetMs: number;
   #agreedMs: number;
 
   /**
-   * @param settleMs wall clocks that agree for so long are believed: nothing may have to be kept
-   * for longer
-   * @param from the last reading; undefined where nothing was ever dated
+   * @param settleMs wall clocks that agree for this long are trusted; nothing may need to be kept
+   * longer
+   * @param from the last reading; undefined: nothing was dated yet
    */
   constructor(clock: Clock, settleMs: number, from?: ClockReading) {
     this.#clock = clock;

@@ -1,7 +1,7 @@
-/** Time as a parameter: nothing below a `main.ts` reads a clock of its own. */
+/** Time as a parameter: only a `main.ts` reads the system's clocks. */
 
 export interface Clock {
-  /** Milliseconds since 1970, as the wall shows them: for records and for people. May step. */
+  /** Wall clock, in milliseconds since 1970: for records and for people. It may step. */
   nowMs(): number;
   /** Milliseconds of a clock that never steps: for leases, deadlines and back-off. */
   monotonicMs(): number;
@@ -13,8 +13,7 @@ export const systemClock: Clock = {
 };
 
 /**
- * Milliseconds since 1970 that follow the wall's at this moment and never step: for waits that are
- * shown to people.
+ * Milliseconds since 1970 that equal the wall clock now and never step: for waits that people see.
  */
 export function steadyTime(clock: Clock): () => number {
   const offsetMs = clock.nowMs() - clock.monotonicMs();

@@ -1,12 +1,12 @@
 /**
- * Configuration from the environment, as a table: a program's `settings` name every variable, its
- * form and its default. docs/configuration.md is checked against these tables.
+ * Configuration from the environment. A program's table `settings` names every variable, its form
+ * and its default; docs/configuration.md is generated from these tables.
  */
 import { readFileSync } from 'node:fs';
 import { isIPv6 } from 'node:net';
 
 export interface Setting<T> {
-  /** Undefined where the text is no value of this form. */
+  /** Undefined: the text does not have this form. */
   readonly parse: (text: string) => T | undefined;
   readonly form: string;
   readonly doc: string;
@@ -63,7 +63,7 @@ export const flag = (doc: string, fallback: boolean): Setting<boolean> =>
 export const choice = <const T extends string>(doc: string, values: readonly T[], fallback: T): Setting<T> =>
   setting(values.join(' or '), doc, (value) => values.find((known) => known === value), { fallback });
 
-/** What stands between commas, without empty items. */
+/** The items between commas, without empty ones. */
 export const items = (value: string): string[] =>
   value
     .split(',')
@@ -76,7 +76,7 @@ export const list = (doc: string, options: Fallback<readonly string[]> = {}): Se
 const withoutUser = 'without user and password';
 export const httpUrlForm = `an http or https URL ${withoutUser}`;
 
-/** No user and no password: `fetch` refuses them, in an error that quotes the URL. */
+/** Without user and password, because `fetch` refuses them in an error that quotes the URL. */
 export function isHttpUrl(value: string): boolean {
   if (!URL.canParse(value)) return false;
   const { protocol, username, password } = new URL(value);
@@ -91,7 +91,7 @@ function isNatsServer(value: string): boolean {
   return !address.includes('@') && (isIPv6(address) || URL.canParse(`http://${address}`));
 }
 
-/** No user and no password: the client ignores them, and hosts are told the servers. */
+/** Without user and password, because the client ignores them and hosts receive these addresses. */
 export const natsServers = (doc: string, fallback: readonly string[]): Setting<readonly string[]> =>
   setting(
     `a comma-separated list of NATS servers ${withoutUser}`,
@@ -135,7 +135,7 @@ export function readSettings<S extends Settings>(settings: S, env: NodeJS.Proces
 
 /**
  * The content of a file that a setting names, trimmed.
- * @throws ConfigurationError where it can't be read.
+ * @throws ConfigurationError if the file cannot be read.
  */
 export function readSettingFile(name: string, path: string): string {
   try {

@@ -5,7 +5,7 @@ import { Compile } from 'typebox/compile';
 import { limits } from '../schemas/limits.ts';
 import { protocolOf } from '../schemas/wire/version.ts';
 
-// Eight by default; a body may be wrong in more places than that, and all are reported.
+// The default is eight, but a body may have more faults, and all are reported.
 Settings.Set({ maxErrors: limits.decodeErrors });
 
 export class DecodeError extends Error {
@@ -17,7 +17,7 @@ export class DecodeError extends Error {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** @throws DecodeError where the bytes are no UTF-8 or no JSON. */
+/** @throws DecodeError if the bytes are not UTF-8 or not JSON. */
 export function decodeJson(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(utf8.decode(bytes)) as unknown;
@@ -27,8 +27,8 @@ export function decodeJson(bytes: Uint8Array): unknown {
 }
 
 /**
- * A decoder for JSON of one schema. The decoder throws DecodeError, naming the first place that is
- * wrong.
+ * Makes a decoder for JSON of one schema. The decoder throws a DecodeError that names the first
+ * fault.
  */
 export function decoder<S extends TSchema>(schema: S): (bytes: Uint8Array) => Static<S> {
   const check = checker(schema);
@@ -36,8 +36,9 @@ export function decoder<S extends TSchema>(schema: S): (bytes: Uint8Array) => St
 }
 
 /**
- * A decoder for what another program says: its protocol's version counts before the shape. The
- * decoder throws ProtocolError where the two releases do not work together, else as `decoder`.
+ * Makes a decoder for messages of other programs, which checks the protocol's version before the
+ * shape. The decoder throws ProtocolError if the two releases do not work together, and otherwise
+ * as `decoder`.
  */
 export function messageDecoder<S extends TSchema>(schema: S): (bytes: Uint8Array) => Static<S> {
   const check = checker(schema);

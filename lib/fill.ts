@@ -1,13 +1,13 @@
 /**
- * Messages, pages and journal entries hold so many bytes and so many items. The first piece always
- * goes in: a piece that alone is over the bound would otherwise never leave.
+ * Fills messages, pages and journal entries up to a number of bytes and of items. The first piece
+ * always goes in: a piece that exceeds the bound by itself would otherwise never leave.
  */
 export interface Bounds {
   readonly bytes: number;
   readonly items?: number;
 }
 
-/** What is left of one message. */
+/** The room that is left in one message. */
 export class Room {
   readonly #bounds: Bounds;
   #bytes = 0;
@@ -31,19 +31,19 @@ export class Room {
 export interface Piece<R> {
   readonly value: R;
   readonly bytes: number;
-  /** What it counts for in the bound of items: 1 unless stated. */
+  /** How much the piece counts in the bound of items; 1 unless stated. */
   readonly items?: number;
 }
 
 export interface Filled<T, R> {
   readonly values: R[];
-  /** How many of the source went in or were left out. */
+  /** How many items of the source went in or were left out. */
   readonly passed: number;
-  /** The first that did not fit; undefined where everything did. */
+  /** The first piece that did not fit; undefined: everything did. */
   readonly next: T | undefined;
 }
 
-/** As much of `source` as fits, in order. What `cut` makes undefined is left out. */
+/** Takes as much of `source` as fits, in order. Leaves out the items that `cut` makes undefined. */
 export function fill<T, R>(source: Iterable<T>, bounds: Bounds, cut: (item: T) => Piece<R> | undefined): Filled<T, R> {
   const room = new Room(bounds);
   const values: R[] = [];
@@ -59,5 +59,5 @@ export function fill<T, R>(source: Iterable<T>, bounds: Bounds, cut: (item: T) =
   return { values, passed, next: undefined };
 }
 
-/** A text in a list, with the comma or line break behind it. */
+/** Size of a text in a list, with the comma or line break behind it. */
 export const line = (text: string): Piece<string> => ({ value: text, bytes: Buffer.byteLength(text) + 1 });

@@ -13,15 +13,15 @@ export interface Stoppable {
 }
 
 export interface Lifecycle {
-  /** What was started last stops first. */
+  /** Stops run in the reverse order of starts. */
   onStop(part: Stoppable): void;
-  /** Ends the program with exit code 1 after stopping: for what can't be mended from inside. */
+  /** Stops the program, with exit code 1: for faults that it cannot repair itself. */
   fail(event: string, error: unknown): void;
 }
 
 /**
- * Runs a program's `start`, then waits for SIGTERM or SIGINT. A second signal ends it at once. An
- * error that nobody handled is a bug: it is logged and the process ends, for its state is in doubt
+ * Runs a program's `start`, then waits for SIGTERM or SIGINT. A second signal ends the program at
+ * once. An unhandled error is a bug: the program logs it and ends, because its state is in doubt
  * (invariant A5 makes that safe).
  */
 export async function runProgram(log: Log, start: (life: Lifecycle) => Promise<void>): Promise<void> {

@@ -1,7 +1,7 @@
 /**
  * Structured logs: one JSON object a line on standard error. An event has a name in `event` and its
- * data in fields; a failure is logged once, where it is handled. Tokens, query strings and bodies
- * never go into a field.
+ * data in fields, and a failure is logged once, where it is handled. Tokens, query strings and
+ * bodies never go into a field.
  */
 import pino from 'pino';
 import { timestamp } from './clock.ts';
@@ -21,8 +21,8 @@ export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
 /**
- * Collects lines for one write. sonic-boom can do so too, but measures all that waits again with
- * every line.
+ * Collects lines for one write. sonic-boom can do that too, but measures everything that waits
+ * again with each line.
  */
 class Lines {
   readonly #destination: pino.DestinationStream;
@@ -45,7 +45,7 @@ class Lines {
   }
 }
 
-/** A pino timestamp in ISO 8601; lines of the same millisecond share its text. */
+/** A pino timestamp in ISO 8601; lines of the same millisecond share the text. */
 function createTimestamp(): () => string {
   let atMs = Number.NaN;
   let text = '';
@@ -89,6 +89,6 @@ export function createLog(program: string, level: LogLevel, destinationFd = 2): 
   return wrap(pino(options, lines), flush);
 }
 
-/** Read before the rest of the configuration, so that its faults can be logged. */
+/** Reads the level before the rest of the configuration, so that faults there can be logged. */
 export const logLevelOf = (env: NodeJS.ProcessEnv): LogLevel =>
   logLevels.find((known) => known === env['LOG_LEVEL']) ?? 'info';

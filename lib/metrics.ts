@@ -57,8 +57,8 @@ export function createRegistry(program: string, version: string): Registry {
     help: 'Longest time that something blocked the event loop since the last scrape.',
     registers: [registry],
     collect() {
-      // Before the percentiles, which begin a new count. What is recorded is from one tick to the
-      // next.
+      // Read before the percentiles, which start a new count. Each sample is the time from one tick
+      // to the next.
       this.set(Math.max(delay.max / 1e6 - resolutionMs, 0) / 1000);
     },
   });
@@ -75,13 +75,13 @@ export function createRegistry(program: string, version: string): Registry {
   return registry;
 }
 
-/** Why a program can't do its work now; undefined when it can. */
+/** Why the program cannot do its work now; undefined: it can. */
 export type Readiness = () => string | undefined;
 
 export interface MetricsListener {
   readonly host: string;
   readonly port: number;
-  /** Any of them opens `/metrics`; none: it is open. */
+  /** Any of these tokens opens `/metrics`; none: it is open. */
   readonly tokens: readonly string[];
 }
 
@@ -89,8 +89,8 @@ export interface MetricsListener {
 const tokenPattern = /^[A-Za-z0-9._~+/-]{16,512}=*$/;
 
 /**
- * As the programs' settings name it.
- * @throws ConfigurationError where the file can't be read, or holds what is no token.
+ * Where /metrics listens, as a program's settings say.
+ * @throws ConfigurationError if the file of tokens cannot be read, or has a malformed token.
  */
 export function metricsListenerOf(given: {
   readonly METRICS_HOST: string;
@@ -116,7 +116,7 @@ export function metricsListenerOf(given: {
 
 const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || /^127\./.test(host);
 
-/** Serves `/metrics`, `/healthz` and `/readyz`, and nothing else, on a listener of its own. */
+/** Serves only `/metrics`, `/healthz` and `/readyz`, on a listener of its own. */
 export async function serveMetrics(
   registry: Registry,
   listener: MetricsListener,

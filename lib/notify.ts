@@ -1,6 +1,5 @@
 /**
- * Wakes those who wait. It carries nothing: whoever wakes looks at the state itself, before waiting
- * again.
+ * Wakes waiting tasks. It carries no data: a task looks at the state itself before it waits again.
  */
 
 export interface Notify {

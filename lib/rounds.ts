@@ -1,15 +1,18 @@
-/** Work at intervals, which begins with a pause and never overlaps with itself. */
+/** Work at intervals. It begins with a pause and never overlaps with itself. */
 import { jitter, sleep } from './backoff.ts';
 
 export interface Rounds {
-  /** Aborts at the stop. */
+  /** Aborts when `stop` is called. */
   readonly signal: AbortSignal;
   start(round: () => Promise<void>): void;
-  /** Resolves when the round under way has ended. */
+  /** Resolves when the current round has ended. */
   stop(): Promise<void>;
 }
 
-/** `intervalMs`: between half and the whole of it, so that many processes do not work at once. */
+/**
+ * Each pause is between half of `intervalMs` and all of it, so that many processes do not work at
+ * once.
+ */
 export function createRounds(intervalMs: number): Rounds {
   const ending = new AbortController();
   const { signal } = ending;

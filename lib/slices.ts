@@ -1,25 +1,25 @@
 /**
- * Long work in slices. One slice runs in each turn of the event loop, whatever number of works
- * there are, so that I/O and timers (the renewal of a lease above all) are never held up for longer
- * than a slice and one step.
+ * Long work in slices. Each turn of the event loop runs one slice, however many works there are, so
+ * that I/O and timers (above all the renewal of a lease) never wait longer than a slice and one
+ * step.
  */
 import { limits } from '../schemas/limits.ts';
 
 export interface Slices {
   /**
-   * Runs the work to its end, a slice in a turn; a step goes from one `yield` to the next.
+   * Runs the work to its end, one slice in each turn; a step goes from one `yield` to the next.
    * @throws the signal's reason, between two slices, once it has aborted.
    */
   run<T>(name: string, work: Generator<void, T, void>, signal?: AbortSignal): Promise<T>;
   /**
-   * Calls `slice` once in a turn until it returns true. It should return as soon as `isOver()` is
+   * Calls `slice` once in each turn until it returns true. It should return when `isOver()` is
    * true.
    */
   repeat(name: string, slice: (isOver: () => boolean) => boolean, signal?: AbortSignal): Promise<void>;
   /**
-   * Runs the work that a message asks for: at once, while this turn has time left for such work,
-   * and the rest in slices. `onFault` is called with what a step throws, which ends the work.
-   * @returns false where too many such works wait already; then nothing of this one is done.
+   * Runs the work for a message: at once while this turn has time left for such work, and the rest
+   * in slices. `onFault` gets what a step throws, which ends the work.
+   * @returns false if too many such works wait already; then this one does not run.
    */
   begin(name: string, work: Generator<void, void, void>, onFault: (error: unknown) => void): boolean;
 }
@@ -69,9 +69,9 @@ export function createSlices({ monotonicMs, onSlice }: SlicesOptions): Slices {
     return result.value;
   }
 
-  /** Works that were begun and have not ended. */
+  /** Works that have begun and not ended. */
   let begun = 0;
-  /** In this turn of the event loop, on works that were begun in it. */
+  /** Time spent in this turn of the event loop on works that began in it. */
   let spentMs = 0;
   let isNewTurnComing = false;
 
@@ -118,7 +118,7 @@ export function createSlices({ monotonicMs, onSlice }: SlicesOptions): Slices {
   return { repeat, run, begin };
 }
 
-/** Runs work in one go, for programs that do nothing beside it. */
+/** Runs work in one go, for programs that do nothing else meanwhile. */
 export function runAtOnce<T>(work: Generator<void, T, void>): T {
   for (;;) {
     const result = work.next();
@@ -126,7 +126,7 @@ export function runAtOnce<T>(work: Generator<void, T, void>): T {
   }
 }
 
-/** Sorts in steps: short runs first, which are then merged. Stable. */
+/** Sorts in steps: sorts short runs, then merges them. Stable. */
 export function* sorting<T>(items: readonly T[], compare: (one: T, other: T) => number): Generator<void, T[], void> {
   let from: T[] = [];
   for (let start = 0; start < items.length; start += limits.sortRunItems) {

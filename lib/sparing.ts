@@ -4,9 +4,9 @@ import type { Fields, Log } from './log.ts';
 export type SparingLog = Pick<Log, 'warn' | 'error'>;
 
 /**
- * A log for what others can cause as fast as they like. Of each event one line in `everyMs`; the
- * next one has in `left_out` how many were not written since the line before it. Events are names
- * in our code, so there are few to remember.
+ * A log for events that others can cause as fast as they like. It writes one line of each event in
+ * `everyMs`; the next line has in `left_out` how many were skipped since. Event names are constants
+ * of our code, so there are few to remember.
  */
 export function sparing(log: SparingLog, everyMs: number, clock: Pick<Clock, 'monotonicMs'>): SparingLog {
   const written = new Map<string, { readonly atMs: number; leftOut: number }>();

@@ -5,7 +5,7 @@ import { decoder } from './decode.ts';
 const decodeManifest = decoder(Type.Object({ version: Type.String() }));
 
 /**
- * From package.json, which stands above the compiled tree (`dist/lib`) as above the sources
+ * Reads package.json, which is above the compiled tree (`dist/lib`) as it is above the sources
  * (`lib`).
  */
 export const version: string = (() => {
@@ -13,7 +13,7 @@ export const version: string = (() => {
     try {
       return decodeManifest(readFileSync(new URL(up, import.meta.url))).version;
     } catch {
-      // Not here: one level up.
+      // Not here, so look one level up.
     }
   }
   throw new Error('package.json not found');

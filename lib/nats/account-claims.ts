@@ -1,13 +1,13 @@
 /**
- * Claims of a NATS account, and what revokes the credentials of its users in them. Pure, but for
- * the signature.
+ * Claims of a NATS account, and how they revoke the credentials of its users. Pure, except for the
+ * signature.
  */
 import { createHash } from 'node:crypto';
 import { fromSeed } from '@nats-io/nkeys';
 import Type, { type Static } from 'typebox';
 import { decoder } from '../decode.ts';
 
-/** What this file reads; every other field goes back as it came. */
+/** The fields that this file reads; every other field stays as it is. */
 const AccountClaims = Type.Object({
   iat: Type.Number(),
   nats: Type.Object({ revocations: Type.Optional(Type.Record(Type.String(), Type.Number())) }),
@@ -15,25 +15,28 @@ const AccountClaims = Type.Object({
 export type AccountClaims = Readonly<Static<typeof AccountClaims>>;
 const decodeClaims = decoder(AccountClaims);
 
-/** The server that gave it has verified its signature. @throws DecodeError */
+/**
+ * The server that sent the JWT has verified its signature.
+ * @throws DecodeError
+ */
 export const claimsOf = (jwt: string): AccountClaims => decodeClaims(Buffer.from(jwt.split('.')[1] ?? '', 'base64url'));
 
 export const revocationsOf = ({ nats }: AccountClaims): Readonly<Record<string, number>> => nats.revocations ?? {};
 
 export interface Revoking {
-  /** Public key of a user, and until which second what was signed for it is refused. */
+  /** By public key of a user: the second until which credentials issued for it are refused. */
   readonly wanted: ReadonlyMap<string, number>;
   readonly nowS: number;
-  /** Older ones revoke nothing that is still good. */
+  /** Older revocations have no effect: everything that they refuse has expired. */
   readonly keptForS: number;
-  /** Claims are one message: of more than these the newest count. */
+  /** Claims are one message, so only the newest revocations are kept, up to this number. */
   readonly most: number;
 }
 
 /**
- * What to push, where some server does not hold everything that is wanted; undefined where all of
- * them do. What any server holds is kept: another process may have pushed it. Newer than all, so
- * that every server takes it for what it has.
+ * The claims to push if some server lacks a wanted key; undefined: all servers have all of them.
+ * Revocations that any server has stay, because another process may have pushed them. The issue
+ * time is above that of all servers, so that each of them accepts the claims.
  */
 export function nextClaims(held: readonly AccountClaims[], revoking: Revoking): AccountClaims | undefined {
   const { nowS, keptForS, most } = revoking;
@@ -60,7 +63,10 @@ export function nextClaims(held: readonly AccountClaims[], revoking: Revoking): 
 
 const encoded = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 
-/** The library's own encoder takes no time of issue; two changes in a second need one. */
+/**
+ * The encoder of the library cannot set the time of issue, and two changes in one second need
+ * different ones.
+ */
 export function signClaims(claims: AccountClaims, operatorSeed: string): string {
   const signer = fromSeed(new TextEncoder().encode(operatorSeed));
   const issued = { ...claims, iss: signer.getPublicKey(), jti: '' };

@@ -1,8 +1,8 @@
 /**
- * Whether anything answers over a connection. A NATS server that is cut off from the others keeps
- * its clients' connections and answers their pings, so a connection alone proves nothing: an answer
- * does. Who asks says when it asks and when it is answered; from that follows when to leave a
- * server for another.
+ * Tracks whether anything answers over a connection. A NATS server that is cut off from the others
+ * keeps its clients' connections and answers their pings, so only an answer from behind the server
+ * proves anything. Callers say when they ask and when they are answered; this decides when to leave
+ * a server for another.
  */
 import { backoffMs, type BackoffBounds } from '../backoff.ts';
 import type { Clock } from '../clock.ts';
@@ -16,29 +16,29 @@ export class Answers {
     this.#clock = clock;
   }
 
-  /** Something was asked that only what stands behind the server can answer. */
+  /** Called for an ask that only something behind the server can answer. */
   asked(): void {
     this.#unansweredSinceMs ??= this.#clock.monotonicMs();
   }
 
-  /** Something was answered, whatever it was. */
+  /** Called for any answer. */
   heard(): void {
     this.#unansweredSinceMs = undefined;
     this.#movesInVain = 0;
   }
 
-  /** The connection is another: what was asked over the last one has no answer to wait for. */
+  /** Called for a new connection: asks over the last one will get no answer. */
   reconnected(): void {
     this.#unansweredSinceMs = undefined;
   }
 
-  /** It was left for another server; until something is heard, that was in vain. */
+  /** Called after a move to another server. The move counts as vain until something answers. */
   moved(): void {
     this.#movesInVain++;
     this.#unansweredSinceMs = undefined;
   }
 
-  /** Since when asks have had no answer: a length of time; 0 where none waits. */
+  /** How long asks have had no answer; 0: none waits. */
   silentMs(): number {
     return this.#unansweredSinceMs === undefined ? 0 : this.#clock.monotonicMs() - this.#unansweredSinceMs;
   }

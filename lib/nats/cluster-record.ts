@@ -1,5 +1,5 @@
 /**
- * The cluster's record, as every program reads it: bucket `cluster`, key `cluster`
+ * The cluster's record as every program reads it: bucket `cluster`, key `cluster`
  * (schemas/records/cluster.ts).
  */
 import type { NatsConnection, Subscription } from '@nats-io/transport-node';
@@ -23,9 +23,9 @@ export const clusterSubject = bucketPrefix(buckets.cluster.bucket) + clusterKey;
 const decodeEntry = decoder(ClusterEntry);
 
 /**
- * What stands under the cluster's key, and its revision; 0 and undefined where there is nothing, or
- * no bucket. `api`: the subject that takes the question, where it is not JetStream's own.
- * @throws where NATS can't be asked, or the record is of a format not ours.
+ * The value of the cluster's key and its revision; undefined and 0: there is no key, or no bucket.
+ * `api`: the subject to ask, if it is not JetStream's own.
+ * @throws if NATS does not answer, or the record has an unknown format.
  */
 export async function readClusterEntry(
   nc: NatsConnection,
@@ -46,8 +46,8 @@ const isOther = (entry: ClusterEntry | undefined, joined: Cluster): boolean =>
   entry === undefined || isRestoring(entry) || !isSameCluster(entry, joined);
 
 /**
- * What is written under the cluster's key, as it is written; a restore writes while no actors
- * process answers reads.
+ * Publishes each new value of the cluster's key: a restore writes it while no actors process
+ * answers reads.
  */
 function hearOther(nc: NatsConnection, joined: Cluster, onHeard: (entry: ClusterEntry) => void): Subscription {
   return nc.subscribe(clusterSubject, {
@@ -57,18 +57,18 @@ function hearOther(nc: NatsConnection, joined: Cluster, onHeard: (entry: Cluster
         const entry = decodeEntry(data);
         if (isOther(entry, joined)) onHeard(entry);
       } catch {
-        // Of a format not ours: reading the record says so.
+        // The record has an unknown format; reading it reports that.
       }
     },
   });
 }
 
 /**
- * Looks again and again whether it is still the cluster that was joined; calls `onOther` once where
- * it is not: a server that was wiped, restored or mistaken for another answers as if nothing had
- * happened, and what a program keeps in memory is then of a past that never was. A cluster that
- * does not answer is waited for. `api`: as for `readClusterEntry`; what takes the question may be
- * away while the cluster changes, so the change itself is listened for too.
+ * Keeps checking that this is still the cluster that was joined, and calls `onOther` once if not. A
+ * server that was wiped, restored or replaced answers as if nothing had happened, while the program
+ * has records of the earlier cluster in memory. While the cluster does not answer, this waits.
+ * `api`: as for `readClusterEntry`; as no process may answer there while the cluster changes, this
+ * also listens for the change itself.
  */
 export async function watchCluster(
   nc: NatsConnection,
@@ -95,8 +95,8 @@ export async function watchCluster(
 }
 
 /**
- * What is there in the place of the cluster that was joined, once it is; undefined where there is
- * nothing, or when aborted.
+ * Waits until another value has replaced the cluster that was joined, and returns it; undefined:
+ * there is none, or the signal aborted.
  */
 async function otherCluster(
   nc: NatsConnection,
@@ -110,7 +110,7 @@ async function otherCluster(
     const found = await readClusterEntry(nc, api).catch(() => undefined);
     if (signal.aborted || found === undefined) continue;
     const { entry } = found;
-    // A server that has just come back may not know yet what there is.
+    // A server that has just come back may not have the record yet.
     absences = entry === undefined ? absences + 1 : 0;
     if (absences > 0 && absences < limits.clusterAbsences) continue;
     if (isOther(entry, joined)) return entry;

@@ -1,5 +1,5 @@
 /**
- * A NATS connection as every program wants it: it waits for the server at start, never gives up
+ * The NATS connection of every program: it waits for the server at start, never gives up
  * reconnecting, and leaves a server that does not answer for another.
  */
 import { readFileSync } from 'node:fs';
@@ -26,18 +26,18 @@ export interface NatsOptions {
   /** Credentials in place of an authenticator; answers arrive in the inbox of their user. */
   readonly credsFile?: string;
   readonly inboxPrefix?: string;
-  /** Certificate authority of the servers; TLS is then required from the first byte. */
+  /** Certificate authority of the servers. If set, TLS is required from the first byte. */
   readonly tlsCaFile?: string;
   /**
-   * Callers wait meanwhile: a server that is away is noticed sooner, at the price of more pings.
+   * Callers wait for answers, so the connection pings more often to notice an absent server sooner.
    */
   readonly isUrgent?: boolean;
   /**
-   * What is asked over the connection and answered; absent: it stays where it is while the server
+   * Tracks asks and answers over the connection. Absent: it stays with its server while that
    * answers pings.
    */
   readonly answers?: Answers;
-  /** The server was left for another. */
+  /** Called when the connection moved to another server. */
   readonly onMove?: () => void;
 }
 
@@ -45,14 +45,14 @@ export const credentialsFile = (path: string): Authenticator => credsAuthenticat
 
 const decodeSubject = decoder(Type.Object({ sub: Type.Optional(Type.String()) }));
 
-/** The public key of the user that credentials are for; undefined where the file holds none. */
+/** The public key of the user that the credentials are for; undefined: the file has none. */
 function userOf(creds: string): string | undefined {
   const [, claims] = /-----BEGIN NATS USER JWT-----\s*[\w-]+\.([\w-]+)\./.exec(creds) ?? [];
   if (claims === undefined) return undefined;
   return decodeSubject(Buffer.from(claims, 'base64url')).sub;
 }
 
-/** Who the connection is of, and where its answers arrive. */
+/** The user of the connection, and the prefix of its inbox. */
 function identityOf({ authenticator, credsFile, inboxPrefix }: NatsOptions) {
   if (credsFile === undefined) {
     return {
@@ -69,8 +69,8 @@ function identityOf({ authenticator, credsFile, inboxPrefix }: NatsOptions) {
 }
 
 /**
- * Requests that are in flight when a connection breaks are not refused by the client: whoever waits
- * for an answer needs a deadline of its own.
+ * When a connection breaks, the client does not reject the requests in flight, so callers need a
+ * deadline of their own.
  */
 export async function connectNats(options: NatsOptions, log: Log): Promise<NatsConnection> {
   const choice = new ServerChoice();
@@ -98,15 +98,13 @@ export async function connectNats(options: NatsOptions, log: Log): Promise<NatsC
 }
 
 /**
- * Which server is dialled next. nats.js goes round its list, but the first reconnect may end at the
- * very server that was left (seen with 3.4), for that one still takes connections.
+ * Chooses the server to dial next. nats.js goes round its list, but the first reconnect may reach
+ * the very server that was left (seen with 3.4), because that one still accepts connections.
  */
 class ServerChoice {
   #left: { readonly server: string; dials: number } | undefined;
 
-  /**
-   * The next dials go elsewhere; after a round of the list in vain, any server is better than none.
-   */
+  /** Dial other servers first; after a vain round of the list, any server is better than none. */
   avoid(server: string): void {
     this.#left = { server, dials: 0 };
   }

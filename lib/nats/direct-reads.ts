@@ -1,7 +1,7 @@
 /**
- * Reading a stream without a consumer: batched direct reads (NATS ADR-31). Plain requests that any
- * replica answers, so a read may be stale; who needs to know that it is not looks for something in
- * it that was written last.
+ * Reads a stream without a consumer, by batched direct reads (NATS ADR-31). These are plain
+ * requests that any replica answers, so a read may be stale. A caller that needs a current read
+ * looks for something in it that was written last.
  */
 import type { MsgHdrs, NatsConnection, Subscription } from '@nats-io/transport-node';
 import { DeadlineError, within } from '../backoff.ts';
@@ -11,7 +11,7 @@ export interface ReadMessage {
   readonly subject: string;
   /** Sequence in the stream. */
   readonly sequence: number;
-  /** What a KV bucket says of the key: `DEL`, `PURGE` or nothing. */
+  /** The operation of a KV bucket on the key: `DEL`, `PURGE` or nothing. */
   readonly operation: string;
   readonly data: Uint8Array;
 }
@@ -24,8 +24,8 @@ export class StreamReadError extends Error {
 }
 
 /**
- * A page arrived without one of its messages, or without its end. The next attempt may bring it
- * whole.
+ * A page arrived without one of its messages, or without its end. The next attempt may get all of
+ * it.
  */
 export class PageGapError extends StreamReadError {
   constructor(what: string) {
@@ -35,7 +35,7 @@ export class PageGapError extends StreamReadError {
 }
 
 /**
- * Where a read begins: at a sequence (1 is the oldest), or at the first message of a time on (RFC
+ * Where a read begins: at a sequence (1 is the oldest), or at the first message since a time (RFC
  * 3339).
  */
 export type ReadFrom = { readonly seq: number } | { readonly start_time: string };
@@ -44,14 +44,13 @@ export interface Reading {
   readonly stream: string;
   /** Subject filter; wildcards allowed. */
   readonly filter: string;
-  /** The subject that takes the questions, where it is not JetStream's own. */
+  /** The subject to ask, if it is not JetStream's own. */
   readonly api?: string;
-  /** For each request. */
+  /** Time-out of each request. */
   readonly timeoutMs: number;
   /**
-   * How often a request is made, if its answer does not arrive or arrives with a gap; 1 where
-   * absent. The server gives each to a replica by chance, and may not know yet that one of them is
-   * away.
+   * How often a request is sent if its answer does not arrive or has a gap; 1 if absent. The server
+   * picks a replica at random for each attempt, and may not know yet that one is away.
    */
   readonly attempts?: number;
 }
@@ -65,29 +64,29 @@ export interface StreamRead extends Reading {
 
 export interface Batch {
   readonly messages: readonly ReadMessage[];
-  /** How many there are after them. */
+  /** How many messages follow these. */
   readonly pending: number;
 }
 
 const status = { endOfBatch: 204, nothing: 404 } as const;
 
 /**
- * The oldest messages from a place on, as many as the bounds of one request hold, one at least. The
- * client's own call treats "nothing there" as an error, hence this one.
- * @throws StreamReadError where the server refuses, PageGapError where messages of the page are
- * missing, DeadlineError where the page has no end in time.
+ * The oldest messages from a place on, as many as the bounds of one request allow, but at least
+ * one. The client's own call treats "nothing there" as an error, so this one exists.
+ * @throws StreamReadError if the server refuses, PageGapError if messages of the page are missing,
+ * DeadlineError if the page does not end in time.
  */
 export function readBatch(nc: NatsConnection, read: StreamRead, headers?: MsgHdrs): Promise<Batch> {
   const bounds = { batch: read.batchMessages, max_bytes: read.batchBytes };
   return ask(nc, read, { ...read.from, next_by_subj: read.filter, ...bounds }, headers);
 }
 
-/** The newest message; undefined where there is none. Throws as `readBatch` does. */
+/** The newest message; undefined: there is none. Throws as `readBatch` does. */
 export async function readLast(nc: NatsConnection, reading: Reading): Promise<ReadMessage | undefined> {
   return (await ask(nc, reading, { last_by_subj: reading.filter })).messages[0];
 }
 
-/** A request for a batch is answered by messages and an end, any other by one message. */
+/** Messages and an end answer a request for a batch; one message answers any other. */
 type Request =
   { readonly last_by_subj: string } | (ReadFrom & { readonly next_by_subj: string; readonly batch: number });
 
@@ -123,7 +122,7 @@ async function askOnce(
         if ('batch' in request) {
           const gap = gapBefore(headers, messages.at(-1)?.sequence ?? 0);
           if (gap !== undefined) return reject(new PageGapError(`${stream}: ${gap}`));
-          // The server counts what is pending once for a page, and again for its end if the stream
+          // The server counts pending messages once for a page, and again at its end if the stream
           // has grown meanwhile.
           pending = Number(headers.get('Nats-Num-Pending'));
         }
@@ -139,7 +138,7 @@ async function askOnce(
       },
     });
   });
-  // It is awaited below, unless the connection is closed and publishing throws first.
+  // The function awaits this below, unless the connection is closed and publishing throws first.
   ended.catch(() => undefined);
   try {
     const more = requestHeaders === undefined ? {} : { headers: requestHeaders };
@@ -154,12 +153,11 @@ async function askOnce(
 /**
  * Each message of a page, and its end, names the sequence of the message that was sent before it in
  * this page (0 for the first), whatever is written to the stream or deleted from it meanwhile. So a
- * message that is lost on its way shows. `Nats-Num-Pending` can't serve for this: the server counts
- * it at the start of the page and lets it stop at 0.
+ * lost message shows. `Nats-Num-Pending` cannot serve for this: the server counts it at the start
+ * of the page and lets it stop at 0.
  */
 function gapBefore(headers: MsgHdrs, previous: number): string | undefined {
-  // Nothing was found, so nothing was sent; or an answer to a page was, and it begins before the
-  // end.
+  // A page without any message: the server found none, or it sent some that did not arrive.
   if (headers.code === status.nothing) return previous === 0 ? undefined : 'a page ended as if it were empty';
   const stated = headers.get('Nats-Last-Sequence');
   if (stated === String(previous)) return undefined;
@@ -167,7 +165,7 @@ function gapBefore(headers: MsgHdrs, previous: number): string | undefined {
 }
 
 /**
- * Every retained message from a place on, oldest first, in as many requests as it takes; the caller
+ * Every retained message from a place on, oldest first, in as many requests as needed; the caller
  * may stop at any time.
  */
 export async function* readStream(nc: NatsConnection, read: StreamRead): AsyncGenerator<ReadMessage, void, void> {

@@ -1,7 +1,7 @@
 /**
  * The NATS identity of a host: a user JWT of the account HOSTS, signed for the agent's own key. The
- * server holds the host to its own subjects (invariant A7), and these name the agent's key: actors
- * believe only the key that is enrolled (ADR 22). Its doorbells and its own inbox come in, and
+ * server holds the host to its own subjects (invariant A7), which name the agent's key, and actors
+ * accept only the enrolled key (ADR 22). The host may hear its doorbells and its own inbox, and
  * nothing of JetStream, which its account does not have.
  */
 import { createPrivateKey, sign, type KeyObject } from 'node:crypto';
@@ -18,7 +18,7 @@ export interface HostsAccount {
   readonly signingSeed: string;
 }
 
-/** Its form is the schema's to check; this is its checksum. */
+/** The schema checks its form; this checks its checksum. */
 export function isPublicUserKey(text: string): boolean {
   try {
     return fromPublic(text).getPublicKey() === text && text.startsWith('U');
@@ -30,7 +30,7 @@ export function isPublicUserKey(text: string): boolean {
 /** PKCS#8 of an Ed25519 key (RFC 8410), up to the 32 bytes of its seed. */
 const pkcs8Prefix = Buffer.from('302e020100300506032b657004220420', 'hex');
 function privateKeyOf(pair: KeyPair): KeyObject {
-  // Of the library's class, though not of its interface.
+  // The library has this class, but not in its interface.
   const seed = (pair as KeyPair & { getRawSeed(): Uint8Array }).getRawSeed();
   return createPrivateKey({ key: Buffer.concat([pkcs8Prefix, seed]), format: 'der', type: 'pkcs8' });
 }
@@ -38,9 +38,9 @@ function privateKeyOf(pair: KeyPair): KeyObject {
 const signers = new WeakMap<HostsAccount, KeyPair>();
 
 /**
- * The library's key pair, signing with OpenSSL: its own Ed25519 is JavaScript and derives the key
- * several times for each signature, which stopped the event loop for 23 ms with every host that
- * enrolled.
+ * The library's key pair, but signing with OpenSSL. The library's own Ed25519 is JavaScript and
+ * derives the key several times for each signature, which blocked the event loop for 23 ms with
+ * every enrolment.
  */
 function signerOf(account: HostsAccount): KeyPair {
   const known = signers.get(account);
@@ -59,8 +59,9 @@ function signerOf(account: HostsAccount): KeyPair {
 }
 
 /**
- * What one connection of a host may use of the NATS server. `data` is not set: nats-server 2.15
- * does not enforce it. The port is the one for clients: no WebSocket, no MQTT, no leaf node.
+ * What one connection of a host may use of the NATS server. `data` is not set, because nats-server
+ * 2.15 does not enforce it. Only the port for clients is allowed: no WebSocket, no MQTT, no leaf
+ * node.
  */
 const hostLimits = {
   subs: limits.hostSubscriptions,
@@ -69,7 +70,7 @@ const hostLimits = {
   allowed_connection_types: ['STANDARD'],
 } satisfies Partial<User>;
 
-/** Where a host may publish and listen with its credentials. */
+/** Where a host may publish and subscribe with its credentials. */
 function permissionsOf(sender: Sender) {
   const { host, user } = sender;
   const publishes = user === undefined ? [`host.${host}.>`] : [`agent.${host}.${user}.*`, `host.${host}.log.*.*`];
@@ -84,7 +85,7 @@ export interface HostUser {
   /** The agent's public user nkey (`U...`); its seed never leaves the host. */
   readonly publicKey: string;
   readonly expiresAtS: number;
-  /** For an agent from before 0.1.0, which knows no subjects with its key in them. */
+  /** For an agent from before 0.1.0, which does not know subjects with its key in them. */
   readonly isUnbound?: boolean;
 }
 
@@ -92,7 +93,7 @@ export async function signHostJwt(
   account: HostsAccount,
   { host, publicKey, expiresAtS, isUnbound = false }: HostUser,
 ): Promise<string> {
-  // A key that held `.`, `*` or `>` would reach beyond its own subjects.
+  // A key with `.`, `*` or `>` would match more than its own subjects.
   if (!isHostKey(host)) throw new Error('not a host key');
   if (!isPublicUserKey(publicKey)) throw new Error('not a public user key');
   const permissions = permissionsOf({ host, user: isUnbound ? undefined : publicKey });

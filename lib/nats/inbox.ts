@@ -1,6 +1,5 @@
 /**
- * Where the answers to questions of a connection arrive: below the prefix that its NATS user may
- * read.
+ * Where answers to the asks of a connection arrive: below the prefix that its NATS user may read.
  */
 import { createInbox, type NatsConnection } from '@nats-io/transport-node';
 
@@ -10,5 +9,5 @@ export function keepInboxPrefix(nc: NatsConnection, prefix: string): void {
   prefixes.set(nc, prefix);
 }
 
-/** A new one. */
+/** Makes a new inbox. */
 export const inboxOf = (nc: NatsConnection): string => createInbox(prefixes.get(nc));

@@ -1,7 +1,7 @@
 /**
- * A key of a JetStream KV bucket (NATS ADR-8), read and moved by compare-and-set, in the server's
- * own protocol: the client's KV hides the server's error, which tells a key that moved from an
- * outcome that is not known.
+ * Reads a key of a JetStream KV bucket (NATS ADR-8), and changes it by compare-and-set, in the
+ * server's own protocol. The client's KV hides the server's error, which tells a changed key from
+ * an unknown outcome.
  */
 import { headers, type NatsConnection } from '@nats-io/transport-node';
 import Type, { type Static } from 'typebox';
@@ -12,8 +12,8 @@ export const expectedSequence = 'Nats-Expected-Last-Subject-Sequence';
 /** `wrong last sequence`: the key is at another revision. */
 export const wrongLastSequence = 10071;
 /**
- * Another write with the same check is in flight on a replicated stream. This one was refused, and
- * may be retried.
+ * Another write with the same check is in flight on a replicated stream. The server refused this
+ * one, which may be retried.
  */
 export const checkInFlight = 10164;
 
@@ -23,7 +23,7 @@ const ApiError = Type.Object({
   description: Type.Optional(Type.String()),
 });
 
-/** JetStream's answer to a message that a stream takes, or refuses. */
+/** JetStream's answer to a message for a stream. */
 const PublishAck = Type.Object({ seq: Type.Optional(Type.Integer()), error: Type.Optional(ApiError) });
 export type PublishAck = Static<typeof PublishAck>;
 /** @throws DecodeError */
@@ -47,9 +47,9 @@ export class StoreError extends Error {
 export const ttl = (ms: number): string => `${Math.ceil(ms / 1000)}s`;
 
 /**
- * The newest message of a subject, from the stream's leader; revision 0 where there is none. A
- * leader that is cut off answers from the past, until it notices. `api`: the subject that takes the
- * question, where it is not JetStream's own.
+ * The newest message of a subject, from the stream's leader; revision 0: there is none. A leader
+ * that is cut off gives stale answers until it notices. `api`: the subject to ask, if it is not
+ * JetStream's own.
  */
 export async function readLast(
   nc: NatsConnection,
@@ -69,9 +69,9 @@ export async function readLast(
 }
 
 /**
- * Puts a value where the key is at the expected revision; 0: where there is none.
- * @returns the new revision; undefined where the key had moved.
- * @throws where the outcome is not known.
+ * Puts a value if the key is at the expected revision; 0: if it does not exist.
+ * @returns the new revision; undefined: the key had changed.
+ * @throws if the outcome is unknown.
  */
 export async function compareAndSet(
   nc: NatsConnection,

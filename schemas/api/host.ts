@@ -140,7 +140,8 @@ export interface HostRecord {
    */
   readonly fencedAtMs?: number;
   /**
-   * Time after losing contact by which its agent has stopped every container; null or absent: never.
+   * Time after losing contact by which its agent has stopped every container; null or absent:
+   * never.
    */
   readonly stopsAfterMs?: number | null;
   readonly insertedAtMs: number;
