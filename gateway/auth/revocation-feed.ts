@@ -22,6 +22,8 @@ import type { RevocationPage } from '../../schemas/wire/answers.ts';
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
 import type { Revocations } from './revocations.ts';
 
+export type FeedClient = Pick<PartitionClient, 'partitions' | 'partitionFor' | 'ask'>;
+
 /** What is known of a tenant's revocations; `damaged` and `too_many` concern this tenant alone. */
 export type Knowledge = 'known' | 'unheard' | 'damaged' | 'too_many';
 
@@ -48,7 +50,7 @@ const nothingHeard = (): Heard => ({
 });
 
 export class RevocationFeed {
-  readonly #client: PartitionClient;
+  readonly #client: FeedClient;
   readonly #revocations: Revocations;
   readonly #clock: Clock;
   /** A wall clock that jumps must not drop a revocation: owners tell each but once. */
@@ -58,7 +60,7 @@ export class RevocationFeed {
   readonly #stop = new AbortController();
   #sweeper: NodeJS.Timeout | undefined;
 
-  constructor(client: PartitionClient, revocations: Revocations, dependencies: { clock: Clock; log: Log }) {
+  constructor(client: FeedClient, revocations: Revocations, dependencies: { clock: Clock; log: Log }) {
     this.#client = client;
     this.#revocations = revocations;
     this.#clock = dependencies.clock;

@@ -16,7 +16,7 @@ import { unauthenticated, type Admission, type FailureKind, type Gate } from './
 import { decodeAnswer } from '../../lib/rpc/decode.ts';
 
 export interface UrlTokensOptions {
-  readonly gate: Gate;
+  readonly gate: Pick<Gate, 'admit' | 'countFailure' | 'limitedByFailures' | 'limitedByTenant'>;
   readonly ask: (question: Question, deadlineMs: number) => Promise<Outcome>;
   /** Undefined until the cluster is known. */
   readonly partitions: () => number | undefined;

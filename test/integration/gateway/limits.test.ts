@@ -7,11 +7,8 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import t from 'tap';
 import { startRedis } from '../../../dev/servers/redis.ts';
-import { Revocations } from '../../../gateway/auth/revocations.ts';
-import { RateLimiter } from '../../../gateway/auth/rate-limits.ts';
 import { sleep } from '../../../lib/backoff.ts';
 import { readClusterEntry } from '../../../lib/nats/cluster-record.ts';
-import type { Clock } from '../../../lib/clock.ts';
 import { isRestoring } from '../../../schemas/records/cluster.ts';
 import type { TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
@@ -28,40 +25,6 @@ const compute = '/api/v2/compute';
 
 // Before the first test: tap ends a file that has a teardown and nothing to do for a moment.
 const ground = await startGround(t);
-
-t.test('a bucket', async (t) => {
-  let nowMs = 0;
-  const clock: Clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
-  const limiter = new RateLimiter({ perSecond: 10, burst: 3 }, clock, { shared: true });
-  t.same(
-    [1, 2, 3, 4].map(() => limiter.take('a')),
-    [0, 0, 0, 1],
-  );
-  t.equal(limiter.take('b'), 0, 'another key');
-  nowMs += 100;
-  t.equal(limiter.peek('a'), 0);
-  t.same([limiter.take('a'), limiter.take('a')], [0, 1], 'one came back');
-  t.same(
-    [...limiter.tellUntold()],
-    [
-      ['a', 4],
-      ['b', 1],
-    ],
-  );
-  t.same([...limiter.tellUntold()], []);
-  nowMs += 10_000;
-  limiter.charge('a', 2);
-  const twice = (): number[] => [limiter.take('a'), limiter.take('a'), limiter.take('a')];
-  t.same(twice(), [0, 0, 1], 'what others took is gone, but for the share of this gateway');
-  limiter.charge('a', 1000);
-  t.equal(limiter.take('a'), 1);
-  nowMs += 700;
-  t.equal(limiter.take('a'), 0, 'the debt is bounded by one burst');
-  const slow = new RateLimiter({ perSecond: 0.1, burst: 1 }, clock, { shared: false });
-  slow.take('x');
-  t.equal(slow.take('x'), 10, 'in how many seconds');
-  t.equal(slow.peek('nobody'), 0);
-});
 
 const owner = memoryOwner();
 const revocations: Revocation[] = [];
@@ -217,29 +180,6 @@ t.test('a tenant with more revocations than are kept is refused, and no other', 
   t.equal((await get(url, await ground.issuer.mint({ tenant_id: tenant }))).status, 503);
   t.equal((await get(url, await ground.issuer.mint({ tenant_id: 'quiet' }))).status, 200);
   t.match(await registry.metrics(), /longshore_gateway_tenants_refused 1/);
-});
-
-t.test('revocations are bounded by their memory over all tenants', (t) => {
-  const held = new Revocations(10_000);
-  const of = (tenant: string, n: number): Revocation => ({
-    tenant: tenant as TenantId,
-    match: { by: 'sub', value: `${n}` },
-    issuedUntilS: 1,
-    untilMs: 10 ** 13,
-  });
-  let added = 0;
-  while (held.add(of('noisy', added), 0)) added++;
-  t.ok(added > 5 && added < 100, `${added}`);
-  t.notOk(held.add(of('other', 1), 0));
-  t.ok(held.add(of('noisy', 1), 0), 'what is held already needs no room');
-  held.sweep(10 ** 13);
-  t.equal(held.count(), 0);
-  t.ok(held.add(of('other', 1), 0), 'room again');
-  t.ok(held.add({ ...of('other', 1), match: { by: 'tenant' } }, 0));
-  t.equal(held.count(), 1, 'one of the whole tenant takes the place of those that it covers');
-  t.ok(held.add({ ...of('other', 1), match: { by: 'jti', value: 'stolen' } }, 0));
-  t.equal(held.count(), 2, 'one of a token stands beside it: it also refuses what is issued later');
-  t.end();
 });
 
 t.test('with Redis', async (t) => {

@@ -34,7 +34,7 @@ export const gatewayMutants: readonly Mutant[] = [
     guard: 'Whatever Redis answers, every tenant keeps a share of its rate (docs/security.md)',
     file: 'gateway/auth/rate-limits.ts',
     changes: [{ in: 'RateLimiter.#waitOf', omit: 'floor >= 1' }],
-    killedBy: 'test/integration/gateway/limits.test.ts',
+    killedBy: 'test/gateway/auth/rate-limits.test.ts',
   },
   {
     name: 'forged signatures not limited',
@@ -55,7 +55,7 @@ export const gatewayMutants: readonly Mutant[] = [
     guard: 'Another port of a client is not another client (docs/security.md)',
     file: 'gateway/auth/client-address.ts',
     changes: [{ in: 'addressOfHop', replace: "withPort.exec(hop)?.[1] ?? ''", by: 'hop' }],
-    killedBy: 'test/integration/gateway/auth.test.ts',
+    killedBy: 'test/gateway/auth/client-address.test.ts',
   },
   {
     name: 'seats of a client without a bound',

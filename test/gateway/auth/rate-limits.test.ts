@@ -1,0 +1,37 @@
+import t from 'tap';
+import { RateLimiter } from '../../../gateway/auth/rate-limits.ts';
+import type { Clock } from '../../../lib/clock.ts';
+
+t.test('a bucket', async (t) => {
+  let nowMs = 0;
+  const clock: Clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
+  const limiter = new RateLimiter({ perSecond: 10, burst: 3 }, clock, { shared: true });
+  t.same(
+    [1, 2, 3, 4].map(() => limiter.take('a')),
+    [0, 0, 0, 1],
+  );
+  t.equal(limiter.take('b'), 0, 'another key');
+  nowMs += 100;
+  t.equal(limiter.peek('a'), 0);
+  t.same([limiter.take('a'), limiter.take('a')], [0, 1], 'one came back');
+  t.same(
+    [...limiter.tellUntold()],
+    [
+      ['a', 4],
+      ['b', 1],
+    ],
+  );
+  t.same([...limiter.tellUntold()], []);
+  nowMs += 10_000;
+  limiter.charge('a', 2);
+  const twice = (): number[] => [limiter.take('a'), limiter.take('a'), limiter.take('a')];
+  t.same(twice(), [0, 0, 1], 'what others took is gone, but for the share of this gateway');
+  limiter.charge('a', 1000);
+  t.equal(limiter.take('a'), 1);
+  nowMs += 700;
+  t.equal(limiter.take('a'), 0, 'the debt is bounded by one burst');
+  const slow = new RateLimiter({ perSecond: 0.1, burst: 1 }, clock, { shared: false });
+  slow.take('x');
+  t.equal(slow.take('x'), 10, 'in how many seconds');
+  t.equal(slow.peek('nobody'), 0);
+});
