@@ -15,7 +15,10 @@ function urlTokensOf(answer: Outcome, partitions: number | 'unknown' = 4) {
   const gate: Pick<Gate, 'admit' | 'countFailure' | 'limitedByFailures' | 'limitedByTenant'> = {
     admit: () => ({ kind: 'refused', result: { code: 'rate_limited', body: '' } }),
     countFailure: (_head, kind) => void failures.push(kind),
-    limitedByFailures: (_head, kind) => void budgets.push(kind) as undefined,
+    limitedByFailures: (_head, kind) => {
+      budgets.push(kind);
+      return undefined;
+    },
     limitedByTenant: () => undefined,
   };
   const tokens = new UrlTokens({

@@ -1,0 +1,44 @@
+import t from 'tap';
+import { containerHandlers } from '../../../gateway/compute/handlers.ts';
+import { validateCreate } from '../../../gateway/validation/container.ts';
+import { callOf, exchangeOf, servicesWith } from '../calls.ts';
+
+function createWith(body: unknown, idempotencyKey?: string) {
+  const valid = validateCreate(body);
+  if (!valid.ok) throw new Error(JSON.stringify(valid.faults));
+  const headers = idempotencyKey === undefined ? {} : { idempotencyKey };
+  return callOf({ body: valid.value, exchange: exchangeOf({ headers }) });
+}
+
+t.test('a create carries the token’s tenant, new ids, and a hash of what it declares', async (t) => {
+  const services = servicesWith();
+  const { 'container.create': create } = containerHandlers(services);
+  await create(createWith({ name: 'web', repository: 'library/nginx' }));
+  await create(createWith({ name: 'web', repository: 'library/nginx' }, 'key'));
+  await create(createWith({ repository: 'library/nginx', name: 'web', tag: null }, 'key'));
+  const asks = services.asked.map(({ lane, question }) => ({ lane, ...question }));
+  const same = { lane: 'write', type: 'container.create', tenant: 'acme', id: 'container', op: 'operation-00000000' };
+  t.match(asks, [
+    { ...same, idempotency: null },
+    { ...same, idempotency: { key: 'key' } },
+    { ...same, idempotency: { key: 'key' } },
+  ]);
+  t.match(asks[2], { idempotency: Object(asks[1])['idempotency'] }, 'however the body is written');
+});
+
+t.test('an Idempotency-Key that cannot be one is refused, and nothing is asked', async (t) => {
+  const services = servicesWith();
+  const { 'container.create': create } = containerHandlers(services);
+  for (const key of ['', 'a b', 'ü', 'x'.repeat(256)]) {
+    t.match(await create(createWith({ name: 'web', repository: 'nginx' }, key)), { code: 'invalid' }, key.slice(0, 5));
+  }
+  t.same(services.asked, []);
+});
+
+t.test('a list refuses a cursor that it did not give', async (t) => {
+  const services = servicesWith();
+  const { 'container.list': list } = containerHandlers(services);
+  t.match(await list(callOf({ query: { limit: 10, cursor: 'x' } })), { code: 'invalid', body: /next_cursor/ });
+  await list(callOf({ query: { limit: 10 } }));
+  t.match(services.asked, [{ lane: 'read', question: { type: 'container.list', limit: 10, before: null } }]);
+});

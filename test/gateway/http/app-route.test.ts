@@ -1,0 +1,69 @@
+import t from 'tap';
+import { check, missing, paramsCanBe, prepareRoute, refusalOf } from '../../../gateway/http/app-route.ts';
+import type { Handler } from '../../../gateway/http/call.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { routes, type RouteName } from '../../../schemas/routes.ts';
+import { callOf } from '../calls.ts';
+
+const handler: Handler = () => ({ code: 'ok', body: '' });
+const handlers = Object.fromEntries(routes.map(({ name }) => [name, handler])) as Record<RouteName, Handler>;
+
+function prepared(name: RouteName, probe?: Handler) {
+  const route = routes.find((one) => one.name === name);
+  if (route === undefined) throw new Error(name);
+  return prepareRoute(route, { handlers, probes: probe === undefined ? {} : { [name]: probe }, validators: {} });
+}
+
+t.test('a route without a body takes none, and the others have a bound', (t) => {
+  t.equal(prepared('container.get').bodyBoundBytes, 0);
+  t.equal(prepared('tenant.revoke').bodyBoundBytes, limits.bodyDefaultBytes);
+  t.equal(prepared('container.create').bodyBoundBytes, limits.bodyBytes);
+  t.end();
+});
+
+t.test('a path parameter of the wrong form names nothing', (t) => {
+  t.ok(paramsCanBe({}));
+  t.ok(paramsCanBe({ key: 'host-1' }));
+  t.notOk(paramsCanBe({ key: 'Host 1' }));
+  t.notOk(paramsCanBe({ id: 'x' }));
+  t.end();
+});
+
+t.test('faults of query and body are reported together', (t) => {
+  const route = prepared('tenant.revoke');
+  t.match(check(route, '', {}), { ok: true, body: {} });
+  t.match(check(route, '', { jti: 7, x: 1 }), {
+    ok: false,
+    faults: { jti: ['must be a string'], x: ['is not known'] },
+  });
+  t.match(check(prepared('container.list'), 'limit=x', undefined), {
+    ok: false,
+    faults: { limit: [/must be an integer/] },
+  });
+  t.match(check(prepared('container.list'), '', undefined), { ok: true, query: { limit: Number } });
+  t.end();
+});
+
+t.test('a caller without the scope, or from another site, is refused', (t) => {
+  const { identity } = callOf();
+  if (identity === undefined) throw new Error('no identity');
+  const caller = (powers: string[], crossSite = false) =>
+    ({ kind: 'admitted', identity: { ...identity, powers }, crossSite }) as const;
+  const hosts = prepared('host.list');
+  t.equal(refusalOf(caller(['operator']), hosts, {}), undefined);
+  t.match(refusalOf(caller([]), hosts, {}), { code: 'forbidden', body: /"scope"/ });
+  t.match(refusalOf(caller(['operator:read']), prepared('container.list'), {}), {
+    code: 'forbidden',
+    body: /use a token/,
+  });
+  t.match(refusalOf(caller(['operator'], true), hosts, {}), { code: 'forbidden' });
+  t.end();
+});
+
+t.test('an invalid request about something that does not exist is 404', async (t) => {
+  const probe = (code: 'ok' | 'not_found' | 'unavailable') => prepared('container.wait', () => ({ code, body: '' }));
+  t.match(await missing(probe('not_found'), callOf()), { code: 'not_found' });
+  t.equal(await missing(probe('ok'), callOf()), undefined);
+  t.equal(await missing(probe('unavailable'), callOf()), undefined);
+  t.equal(await missing(prepared('container.wait'), callOf()), undefined);
+});

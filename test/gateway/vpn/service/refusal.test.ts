@@ -1,0 +1,24 @@
+import t from 'tap';
+import { failure } from '../../../../gateway/http/respond.ts';
+import { PoolBusy } from '../../../../gateway/vpn/pki/pool.ts';
+import { SealError } from '../../../../gateway/vpn/pki/vault.ts';
+import { keyringOf } from '../../../../gateway/vpn/service/keyring.ts';
+import { Refusal, refusing } from '../../../../gateway/vpn/service/refusal.ts';
+import { callOf } from '../../calls.ts';
+import { recordingLog } from '../../support.ts';
+
+t.test('a step that cannot go on answers the request; a bug does not', async (t) => {
+  const log = recordingLog();
+  const thrown = (error: Error) => refusing(log, () => Promise.reject(error))(callOf());
+  t.match(await thrown(new Refusal(failure('conflict', 'x'))), { code: 'conflict' });
+  t.match(await thrown(new PoolBusy('full')), { code: 'unavailable' });
+  t.match(await thrown(new SealError('unknown_key')), { code: 'unavailable' }, 'another gateway may have the key');
+  t.match(await thrown(new SealError('damaged')), { code: 'internal' });
+  t.match(log.events, [{ event: 'secret_not_opened' }, { event: 'secret_not_opened', fields: { why: 'damaged' } }]);
+  await t.rejects(Promise.resolve(thrown(new TypeError('bug'))), TypeError);
+});
+
+t.test('without VPN keys the area is unavailable', (t) => {
+  t.throws(() => keyringOf(undefined), { name: 'Refusal', message: 'answered unavailable' });
+  t.end();
+});
