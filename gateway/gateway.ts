@@ -140,7 +140,8 @@ export async function startGateway(dependencies: GatewayDependencies): Promise<G
     engine: engine.name,
     stop: async () => {
       stopping = true;
-      // After the delay: until then this gateway listens, and an ended stream would reconnect to it.
+      // After the delay: until then this gateway listens, and an ended stream would reconnect to
+      // it.
       setTimeout(() => streams.endStreams(), configuration.SHUTDOWN_DELAY_MS);
       setTimeout(() => streams.endWaits(), configuration.SHUTDOWN_DELAY_MS + waitsGraceMs).unref();
       await drain(engine, clock, { delayMs: configuration.SHUTDOWN_DELAY_MS, graceMs: limits.shutdownGraceMs });

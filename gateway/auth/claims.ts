@@ -1,6 +1,6 @@
 /**
- * The claims of a token, and what refuses it without a key. Pure. A refusal here is a 401 whether
- * or not the keys are available, never a 503.
+ * The claims of a token, and the checks that need no key. Pure. A refusal here is a 401, never a
+ * 503, whether or not the keys are available.
  */
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -16,7 +16,7 @@ export interface Issuer {
   readonly audience: string;
   readonly algorithms: readonly Algorithm[];
   readonly tenantClaim: string;
-  /** Tenants that it may name: names, or beginnings of names with `*` at the end. */
+  /** Tenants that its tokens may name: names, or prefixes that end in `*`. */
   readonly tenants: readonly string[];
   /** Whether its tokens may have scopes of the operator API. */
   readonly operators: boolean;
@@ -26,12 +26,12 @@ export interface Issuer {
 export interface Identity {
   readonly tenant: TenantId;
   readonly subject: string;
-  /** Words of `scope` that are about the operator API. */
+  /** The words of `scope` that concern the operator API. */
   readonly powers: readonly string[];
   readonly tokenId: string | undefined;
   /** What the log calls the token: its `jti`, or the key and the beginning of the token's hash. */
   readonly tokenName: string;
-  /** 0 if the token has none: then every matching revocation covers it. */
+  /** 0 for a token without `iat`: every matching revocation covers it. */
   readonly issuedAtS: number;
   readonly expiresAtS: number;
 }
@@ -51,8 +51,8 @@ export type Claims = Static<typeof Claims>;
 const claimsCheck = Compile(Claims);
 
 /**
- * Issuer and gateway may disagree on the time by this much; not for `exp`, which is looked at on
- * every request.
+ * How far the clocks of issuer and gateway may differ. Not for `exp`, which is checked on every
+ * request.
  */
 export const clockToleranceS = 5;
 
@@ -90,7 +90,7 @@ export function preview(
   if (![claims.aud].flat().includes(issuer.audience)) return refused('audience');
   if (claims.exp <= nowS) return refused('expired');
   if (claims.nbf !== undefined && claims.nbf > nowS + clockToleranceS) return refused('not yet valid');
-  // A revocation of tokens issued until now must meet it later too, and is kept for the longest
+  // A revocation of all tokens issued until now must still match later, and is kept for the longest
   // life.
   if (claims.iat !== undefined && claims.iat > nowS + clockToleranceS) return refused('issued in the future');
   if (claims.exp - (claims.iat ?? nowS) > lifeMaxS) return refused('lives too long');
@@ -102,9 +102,9 @@ const mayName = ({ tenants }: Issuer, tenant: string): boolean =>
   tenants.some((name) => (name.endsWith('*') ? tenant.startsWith(name.slice(0, -1)) : tenant === name));
 
 /**
- * Undefined if the tenant claim is no tenant (it goes into NATS subjects, so its form is checked
- * here), or if the token claims more than its issuer may: a token is accepted whole or not at all.
- * `unnamed`: the name of a token without `jti`.
+ * Undefined if the tenant claim is not a valid tenant (its form matters: it goes into NATS
+ * subjects), or if the token claims more than its issuer may: a token is accepted whole or not at
+ * all. `unnamed`: the name of a token without `jti`.
  */
 export function identityOf(claims: Claims, issuer: Issuer, unnamed: string): Identity | undefined {
   const tenant: unknown = Object.hasOwn(claims, issuer.tenantClaim)
@@ -124,7 +124,5 @@ export function identityOf(claims: Claims, issuer: Issuer, unnamed: string): Ide
   };
 }
 
-/**
- * The claims of a token whose signature was verified; undefined if its payload is not ours.
- */
+/** The claims of a verified token; undefined if its payload has another shape. */
 export const claimsOf = (payload: unknown): Claims | undefined => (claimsCheck.Check(payload) ? payload : undefined);

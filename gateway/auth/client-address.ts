@@ -1,7 +1,4 @@
-/**
- * Whose request it is, as far as the network tells: the client's address, and the name under which
- * it is limited.
- */
+/** Where a request comes from: the client's address, and the name under which it is limited. */
 import { isIP, isIPv4, isIPv6, type BlockList } from 'node:net';
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../lib/clock.ts';
@@ -16,10 +13,7 @@ const lastHop = (list: string): string => list.slice(list.lastIndexOf(',') + 1).
 const withPort = /^([\d.]+):\d{1,5}$/;
 const inBrackets = /^\[([^\]]+)\](?::\d{1,5})?$/;
 
-/**
- * The address that a hop names; some proxies add a port, and brackets around IPv6. Undefined where
- * it names none.
- */
+/** The address in a hop, which may have a port, and brackets around IPv6. */
 function addressOfHop(hop: string): string | undefined {
   if (isIP(hop) !== 0) return plainAddress(hop);
   const ipv4 = withPort.exec(hop)?.[1] ?? '';
@@ -30,14 +24,14 @@ function addressOfHop(hop: string): string | undefined {
 
 interface Found {
   readonly address: string;
-  /** The hop that is no address, where one stood in the way. */
+  /** A hop that is not an address, if the search ended there. */
   readonly malformed?: string;
 }
 
 /**
- * The address of the socket, or where a trusted proxy is at its other end, the last one in
- * X-Forwarded-For that is none of ours. What stands before it anybody may have written. Where that
- * hop is no address, the proxy that wrote it counts.
+ * The address of the socket; or, behind a trusted proxy, the last address in X-Forwarded-For that
+ * is not a trusted proxy. Anyone may have written what stands before it. If that hop is not an
+ * address, the proxy that wrote it counts.
  */
 function clientAddress(socket: string, forwardedFor: string, isTrusted: (address: string) => boolean): Found {
   if (!isTrusted(socket)) return { address: socket };
@@ -57,8 +51,8 @@ function clientAddress(socket: string, forwardedFor: string, isTrusted: (address
 }
 
 /**
- * What counts as one client. An IPv6 client has at least a /64 to itself and may take another
- * address for every request (RFC 6177, RFC 8981), so the network is what is counted.
+ * What counts as one client. An IPv6 client has at least a /64 to itself and may use another
+ * address for every request (RFC 6177, RFC 8981), so its network counts.
  */
 export function clientOf(address: string): string {
   if (!isIPv6(address)) return address;
@@ -82,7 +76,7 @@ export class ClientAddresses {
   readonly #trusted: BlockList;
   readonly #clock: Clock;
   readonly #log: Log;
-  /** To ask the list costs a call into native code; the proxies of a gateway are few. */
+  /** The list is native code, and a gateway has few proxies. */
   readonly #verdicts = new LRUCache<string, boolean>({ max: limits.addressesRemembered });
   readonly #networks = new LRUCache<string, string>({ max: limits.addressesRemembered });
   readonly #warnedAtMs: Record<Warning, number> = {
@@ -127,8 +121,8 @@ export class ClientAddresses {
   }
 
   /**
-   * A proxy that is missing in TRUSTED_PROXIES, or names no addresses, makes one client of
-   * everybody behind it.
+   * If TRUSTED_PROXIES lacks a proxy, or a proxy writes no addresses, all clients behind it count
+   * as one.
    */
   #warn(event: Warning, fields: Fields): void {
     const nowMs = this.#clock.monotonicMs();

@@ -6,7 +6,7 @@ export const cookieName = '_dro_token';
 
 export type Credentials =
   | { readonly kind: 'none' }
-  /** There, but no token of any issuer looks so. */
+  /** Present, but not in the form of a token. */
   | { readonly kind: 'malformed' }
   | { readonly kind: 'token'; readonly token: string; readonly from: 'bearer' | 'cookie' };
 
@@ -19,10 +19,7 @@ const compactJws = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
 const judge = (token: string, from: 'bearer' | 'cookie'): Credentials =>
   token.length <= limits.tokenBytes && compactJws.test(token) ? { kind: 'token', token, from } : malformed;
 
-/**
- * The value of the first cookie of that name (RFC 6265 section 5.4: the most specific one is sent
- * first).
- */
+/** The first cookie of that name: browsers send the most specific first (RFC 6265 section 5.4). */
 export function cookieValue(header: string, name: string): string | undefined {
   let from = 0;
   while (from < header.length) {
@@ -54,16 +51,14 @@ const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 function sameOrigin(origin: string, host: string | undefined): boolean {
   if (host === undefined || !URL.canParse(origin)) return false;
   const url = new URL(origin);
-  // Behind a TLS terminator the gateway does not know the client's scheme: either default port
-  // fits.
+  // Behind a TLS terminator the client's scheme is unknown, so either default port fits.
   const { host: expected } = URL.canParse(`${url.protocol}//${host}`) ? new URL(`${url.protocol}//${host}`) : url;
   return (url.protocol === 'http:' || url.protocol === 'https:') && url.host === expected && expected !== '';
 }
 
 /**
- * A browser sends the cookie along with requests that another site makes. An unsafe method is
- * refused where the browser says so (`Sec-Fetch-Site`), or, from browsers that don't say, where the
- * Origin is foreign.
+ * A browser sends the cookie with requests that another site makes, too. Those with an unsafe
+ * method are refused: by `Sec-Fetch-Site`, or by Origin from browsers that do not send it.
  */
 export function isCrossSite(method: string, from: 'bearer' | 'cookie', headers: RequestHeaders): boolean {
   if (from === 'bearer' || safeMethods.has(method)) return false;

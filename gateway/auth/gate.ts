@@ -1,4 +1,4 @@
-/** Admission: credentials, the verdict on them, and how many failures an address may have. */
+/** Admission: credentials, the verdict on them, and how many failures one client may have. */
 import type { TenantId } from '../../schemas/ids.ts';
 import type { OwnToken } from '../../schemas/routes.ts';
 import type { TokenGrant } from '../http/call.ts';
@@ -13,10 +13,7 @@ import type { Knowledge } from './revocation-feed.ts';
 import type { Verdict, Verifier } from './verifier.ts';
 
 export type Admission =
-  /**
-   * `crossSite`: made by another site with the user's cookie; refused after everything else was
-   * looked at.
-   */
+  /** `crossSite`: another site made the request with the user's cookie; that is refused last. */
   | { readonly kind: 'admitted'; readonly identity: Identity; readonly crossSite: boolean }
   /** By a token in the URL, which opens the files of one peer. */
   | { readonly kind: 'granted'; readonly grant: TokenGrant }
@@ -40,7 +37,7 @@ export interface GateOptions {
 
 export const unauthenticated: Admission = { kind: 'refused', result: failure('unauthenticated') };
 const unavailable: Admission = { kind: 'refused', result: failure('unavailable') };
-/** It is unknown whether the token is revoked: 503 and not 401, because it may be valid. */
+/** Whether the token is revoked is unknown: 503 and not 401, because it may be valid. */
 const unknown: Readonly<Record<Exclude<Knowledge, 'known'>, Admission>> = {
   unheard: unavailable,
   damaged: {
@@ -54,15 +51,15 @@ const unknown: Readonly<Record<Exclude<Knowledge, 'known'>, Admission>> = {
     kind: 'refused',
     result: failure(
       'unavailable',
-      'more tokens of this tenant are revoked than are kept; an operator can revoke all tokens of the tenant instead',
+      'this tenant has more revoked tokens than the gateway keeps; ask an operator to revoke all tokens of the tenant instead',
     ),
   },
 };
 
 /**
- * What a failure is counted against, beside the client. Each has a budget of its own, so that junk
- * of one kind, from behind an address that many share, leaves the others alone. `key <id>`:
- * signatures that a published key did not make. `url token <hash>`: one that was good before.
+ * What a failure counts against, beside the client. Each kind has its own budget, so that junk of
+ * one kind does not lock out others behind a shared address. `key <id>`: signatures that a
+ * published key did not make. `url token <hash>`: a token that was valid before.
  */
 export type FailureKind = `key ${string}` | 'url token' | `url token ${string}` | OwnToken;
 
@@ -87,9 +84,8 @@ export class Gate {
   }
 
   /**
-   * What can be refused without a key costs nothing worth a limit. A signature costs its
-   * verification, so an address that sends wrong ones is held back; not with a token that was
-   * verified here before, however long ago.
+   * Refusing a token without a key is cheap and has no limit. Verifying a signature is not, so a
+   * client that sends wrong ones is limited; but never a token that this gateway verified before.
    */
   #byToken(
     head: RequestHead,
@@ -108,7 +104,7 @@ export class Gate {
       : this.#conclude(head, from, verdict);
   }
 
-  /** What this request is counted under, where one client may have only so much. */
+  /** The name under which limits of clients count this request. */
   clientOf(head: RequestHead): string {
     return this.#options.clients.clientOf(head);
   }

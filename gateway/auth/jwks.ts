@@ -1,4 +1,4 @@
-/** A JSON Web Key Set (RFC 7517): its text, and the key in it that a token names. */
+/** A JSON Web Key Set (RFC 7517), and the key in it that a token names. */
 import { importJWK, type JWK } from 'jose';
 import type { Algorithm } from './claims.ts';
 
@@ -26,8 +26,8 @@ const fits = (jwk: JWK, algorithm: Algorithm): boolean => {
 };
 
 /**
- * Leaves out secret parts of a key that was published by mistake: with them it would import as a
- * key that can't verify.
+ * Leaves out the private parts of a key that was published by mistake: with them it would be
+ * imported as a private key, which cannot verify.
  */
 const publicPart = ({ kty, crv, x, y, n, e }: JWK): JWK =>
   Object.fromEntries(Object.entries({ kty, crv, x, y, n, e }).filter(([, value]) => value !== undefined));
@@ -41,10 +41,10 @@ export function parseJwks(text: string): KeySet {
   try {
     parsed = JSON.parse(text);
   } catch (cause) {
-    throw new JwksError('not JSON', { cause });
+    throw new JwksError('the key set is not JSON', { cause });
   }
   const keys = typeof parsed === 'object' && parsed !== null && 'keys' in parsed ? parsed.keys : undefined;
-  if (!Array.isArray(keys)) throw new JwksError('no list of keys');
+  if (!Array.isArray(keys)) throw new JwksError('the key set has no list "keys"');
   const jwks = keys.filter(isJwk);
   const imported = new Map<string, Promise<VerificationKey>>();
   return {

@@ -1,6 +1,6 @@
 /**
- * An issuer's keys over time: fetched from its JWKS URL or read from a file, renewed in the
- * background, and never forgotten because a renewal failed.
+ * An issuer's keys over time: fetched from its JWKS URL or read from a file, and renewed in the
+ * background. A failed renewal keeps the old keys.
  */
 import { readFile, stat } from 'node:fs/promises';
 import { backoffMs, jitter } from '../../lib/backoff.ts';
@@ -17,20 +17,20 @@ export type KeyAnswer =
   | { readonly kind: 'key'; readonly key: VerificationKey }
   /** The issuer's current keys have none with that id. */
   | { readonly kind: 'unknown' }
-  /** It is unknown whether the issuer has such a key. */
+  /** Whether the issuer has such a key is unknown. */
   | { readonly kind: 'unavailable' };
 
-/**
- * Reads the set again; undefined if it has not changed. Rejects if it is unavailable.
- */
+/** Reads the set again; undefined if it has not changed. Rejects if it is unavailable. */
 type Read = () => Promise<KeySet | undefined>;
+
+const tooLarge = `the key set is larger than ${limits.jwksBytes} bytes`;
 
 async function boundedText(response: Response): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of response.body ?? []) {
     bytes += (chunk as Uint8Array).byteLength;
-    if (bytes > limits.jwksBytes) throw new Error('the key set is too large');
+    if (bytes > limits.jwksBytes) throw new Error(tooLarge);
     chunks.push(chunk as Uint8Array);
   }
   return Buffer.concat(chunks).toString('utf8');
@@ -44,7 +44,7 @@ const fromUrl =
       redirect: 'error',
       signal: AbortSignal.timeout(limits.jwksFetchMs),
     });
-    if (response.status !== 200) throw new Error(`status ${response.status}`);
+    if (response.status !== 200) throw new Error(`the key server answered ${response.status}, not 200`);
     return parseJwks(await boundedText(response));
   };
 
@@ -54,16 +54,14 @@ function fromFile(path: string): Read {
     const { mtimeMs, size, ino } = await stat(path);
     const now = `${mtimeMs} ${size} ${ino}`;
     if (now === seen) return undefined;
-    if (size > limits.jwksBytes) throw new Error('the key set is too large');
+    if (size > limits.jwksBytes) throw new Error(tooLarge);
     const keys = parseJwks(await readFile(path, 'utf8'));
     seen = now;
     return keys;
   };
 }
 
-/**
- * How often each kind of source is read: a file costs a `stat`, a URL costs its server a request.
- */
+/** How often each source is read: a file costs a `stat`, a URL costs its server a request. */
 const paceOf = (source: KeySource) =>
   source.kind === 'file'
     ? { read: fromFile(source.path), freshMs: limits.jwksFilePollMs, unknownKidMs: 0 }
@@ -111,8 +109,8 @@ export class IssuerKeys {
     if (this.#keys === undefined && !(await this.#renewIfAllowed())) return { kind: 'unavailable' };
     const known = await this.#lookUp(keyId, algorithm);
     if (known !== undefined) return known;
-    // Perhaps a new key. A fetch for every such token would let anyone hammer the issuer through
-    // us.
+    // The key may be new. But a fetch for every such token would let anyone flood the issuer
+    // through this gateway.
     const sinceReadMs = this.#clock.monotonicMs() - this.#readAtMs;
     if (this.#failures === 0 && sinceReadMs < this.#pace.unknownKidMs) return { kind: 'unknown' };
     if (!(await this.#renewIfAllowed())) return { kind: 'unavailable' };
@@ -130,13 +128,13 @@ export class IssuerKeys {
     }
   }
 
-  /** After a failure, not before its back-off has passed. */
+  /** After a failure, waits for the back-off to pass. */
   async #renewIfAllowed(): Promise<boolean> {
     const backingOff = this.#failures > 0 && this.#clock.monotonicMs() < this.#notBeforeMs;
     return backingOff && this.#reading === undefined ? false : this.#renew();
   }
 
-  /** One fetch at a time; callers meanwhile share its outcome. */
+  /** One fetch at a time; concurrent callers share its outcome. */
   #renew(): Promise<boolean> {
     return (this.#reading ??= this.#readOnce().finally(() => {
       this.#reading = undefined;

@@ -1,8 +1,8 @@
 /**
- * Token buckets: so many requests a second for a tenant, so many failed authentications for an
- * address. Each gateway decides from its own memory; Redis tells it what the others let through for
- * the same tenant (redis.ts), and that is charged a fraction of a second later. Redis may lie: a
- * charge never takes the last `limits.rateLocalShare` of a tenant's rate, and never adds to it.
+ * Token buckets: requests per second of a tenant, failed authentications of an address. Each
+ * gateway decides from its own memory. It learns from Redis what the others let through for the
+ * same tenant (redis.ts) and charges that a fraction of a second later. Redis may lie: a charge
+ * never takes the last `limits.rateLocalShare` of a tenant's rate, and never adds to it.
  */
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../lib/clock.ts';
@@ -14,9 +14,9 @@ export interface Rate {
 }
 
 interface Bucket {
-  /** Left of the rate after what this gateway let through. */
+  /** Left after the requests of this gateway. */
   tokens: number;
-  /** Left after what the others let through, too. */
+  /** Left after the requests of all gateways. */
   common: number;
   /** Left of the share that charges do not touch. */
   floor: number;
@@ -25,7 +25,7 @@ interface Bucket {
   takenUntold: number;
 }
 
-/** 0: go on. Otherwise the seconds until there is room. */
+/** 0: go on. Otherwise, seconds until there is room. */
 export type RetryAfterSeconds = number;
 
 export class RateLimiter {
@@ -35,14 +35,14 @@ export class RateLimiter {
   readonly #untold = new Set<string>();
   readonly #telling: boolean;
 
-  /** `shared`: keep account of what is reported to the others. */
+  /** `shared`: counts what is to be reported to the other gateways. */
   constructor(rate: Rate, clock: Clock, options: { readonly shared: boolean }) {
     this.#rate = rate;
     this.#clock = clock;
     this.#telling = options.shared;
   }
 
-  /** Takes one, if there is one. */
+  /** Takes a token if there is one. */
   take(key: string): RetryAfterSeconds {
     const bucket = this.#filled(key);
     const waitS = this.#waitOf(bucket);
@@ -57,14 +57,14 @@ export class RateLimiter {
     return 0;
   }
 
-  /** Whether there is one, taking none. */
+  /** Like `take`, but takes nothing. */
   peek(key: string): RetryAfterSeconds {
     return this.#buckets.get(key) === undefined ? 0 : this.#waitOf(this.#filled(key));
   }
 
   /**
-   * What others took. The debt is bounded by one burst, so that a tenant is never held to its share
-   * for long.
+   * Takes what the other gateways let through. The debt is at most one burst, so that a tenant is
+   * not limited to its local share for long.
    */
   charge(key: string, amount: number): void {
     const bucket = this.#filled(key);

@@ -1,9 +1,10 @@
 /**
- * Redis as the gateways' shared memory: what each let through (rate limits), and doorbells for
- * revocations. Nothing waits for it and nothing is lost with it: without it limits are each
- * gateway's own, and revocations come by the poll. Nothing in it is believed either, for others may
- * write to it: a doorbell only makes this gateway ask the owner of a partition, counts leave every
- * tenant a share of its rate, and a connection that says too much is left for a while.
+ * Redis as the gateways' shared memory: how many requests each let through (rate limits), and
+ * doorbells for revocations. No request waits for Redis, and no data is lost with it: without it,
+ * each gateway limits rates by itself and polls for revocations. The gateway trusts nothing in
+ * Redis, because others may write to it. A doorbell only makes the gateway ask the owner of a
+ * partition; counts leave every tenant a share of its rate; and the gateway leaves a connection
+ * that sends too much for a while.
  */
 import { connect as connectPlain, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
@@ -14,19 +15,19 @@ import type { Log } from '../../lib/log.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { RateLimiter } from './rate-limits.ts';
 
-/** Where Redis is, and as whom it is used. */
+/** Where Redis is, and with which user. */
 export interface RedisAccess {
   readonly host: string;
   readonly port: number;
   readonly database: number;
   readonly username?: string;
   readonly password?: string;
-  /** TLS; `ca` is the authority to trust in place of the usual ones. */
+  /** Set for TLS; `ca` replaces the authorities that Node trusts. */
   readonly tls?: { readonly ca?: string };
 }
 
 export interface SharedMemory {
-  /** Tells the other gateways that the owner of this partition has news of revocations. */
+  /** Tells the other gateways that the owner of this partition has new revocations. */
   ring(partition: number): void;
   stop(): void;
 }
@@ -38,11 +39,11 @@ export interface SharedMemoryOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly onDoorbell: (partition: number) => void;
-  /** A doorbell may have been missed, or was none of ours: any owner may have news. */
+  /** A doorbell was missed or malformed: any owner may have new revocations. */
   readonly onDoorbellsLost: () => void;
 }
 
-/** What arrives is shown to `seen`, as soon as it does. */
+/** Calls `seen` with each socket that the client opens. */
 function connection(access: RedisAccess, seen: (socket: Socket) => void, pauseMs: () => number): Redis {
   const { host, port, database, username, password, tls } = access;
   class Connector extends AbstractConnector {
@@ -52,8 +53,8 @@ function connection(access: RedisAccess, seen: (socket: Socket) => void, pauseMs
 
     connect(): Promise<Socket> {
       const socket = tls === undefined ? connectPlain({ host, port }) : connectTls({ host, port, ...tls });
-      // ioredis listens for one error alone; a TLS server that sends an alert late makes a second,
-      // which would end us.
+      // ioredis listens for one error only. A TLS server that sends an alert late causes a second
+      // one, which would end the process.
       socket.on('error', (error) => (this.firstError ??= error));
       seen(socket);
       this.stream = socket;
@@ -69,7 +70,7 @@ function connection(access: RedisAccess, seen: (socket: Socket) => void, pauseMs
     disableClientInfo: true,
     ...(username === undefined ? {} : { username }),
     ...(password === undefined ? {} : { password }),
-    // Tells ioredis to wait for the handshake; the connector makes it.
+    // Makes ioredis wait for the handshake, which the connector performs.
     ...(tls === undefined ? {} : { tls }),
     lazyConnect: true,
     connectTimeout: limits.redisConnectMs,
@@ -81,7 +82,7 @@ function connection(access: RedisAccess, seen: (socket: Socket) => void, pauseMs
   });
 }
 
-/** A connection, and how it is left where it brings more than it may. */
+/** A connection that is left for a while if it receives more than it should. */
 class Guarded {
   readonly redis: Redis;
   readonly #role: string;
@@ -100,15 +101,15 @@ class Guarded {
       socket.on('data', (chunk: Uint8Array) => this.#count(chunk.byteLength));
     };
     this.redis = connection(access, seen, () => (this.#isLeft ? limits.redisPauseMs : 0));
-    this.#sayWhenAway();
+    this.#logWhenAway();
   }
 
-  /** What came so far was a message, or answers that were waited for. */
+  /** The bytes so far were a message, or answers to commands. */
   understood(): void {
     this.#unreadBytes = 0;
   }
 
-  /** Comes back after a pause. */
+  /** Disconnects, and connects again after a pause. */
   leave(why: string): void {
     if (this.#isLeft) return;
     this.#isLeft = true;
@@ -118,11 +119,11 @@ class Guarded {
 
   #count(bytes: number): void {
     this.#unreadBytes += bytes;
-    if (this.#unreadBytes > limits.redisUnreadBytes) this.leave('a reply without end');
+    if (this.#unreadBytes > limits.redisUnreadBytes) this.leave('a reply that does not end');
   }
 
-  /** Says once that it is away, and once that it is back. */
-  #sayWhenAway(): void {
+  /** Logs once that Redis is away, and once that it is back. */
+  #logWhenAway(): void {
     let away = false;
     this.redis.on('error', (error: Error) => {
       if (!away) this.#log.warn('redis_away', { role: this.#role, error });
@@ -149,18 +150,18 @@ export function connectSharedMemory(options: SharedMemoryOptions): SharedMemory 
   const mayRing = perSecond(limits.redisDoorbellsPerSecond, options.clock);
   subscriber.redis.on('messageBuffer', (_channel: Buffer, message: Buffer) => {
     subscriber.understood();
-    // After the pause all owners are asked, so no doorbell is missed.
+    // After the pause the gateway asks all owners, so no revocation is missed.
     if (!mayRing()) return subscriber.leave('too many doorbells');
     const partition = partitionOfDoorbell(message);
     if (partition === undefined) options.onDoorbellsLost();
     else options.onDoorbell(partition);
   });
-  for (const { redis } of [commands, subscriber]) redis.connect().catch(() => {}); // 'error' tells; it tries again
+  for (const { redis } of [commands, subscriber]) redis.connect().catch(() => {}); // logged by 'error'; ioredis tries again
 
   const sharer = shareRates(commands, options);
   return {
     ring: (partition) => {
-      if (commands.redis.status !== 'ready') return; // the others' poll finds it
+      if (commands.redis.status !== 'ready') return; // the others learn of it by their poll
       commands.redis
         .publish(channel, String(partition))
         .catch((error: unknown) => log.warn('redis_publish', { error }));
@@ -173,13 +174,13 @@ export function connectSharedMemory(options: SharedMemoryOptions): SharedMemory 
   };
 }
 
-/** Undefined where a message names no partition, as those from before 0.1.0 do not. */
+/** Undefined for a message that names no partition, as before 0.1.0. */
 function partitionOfDoorbell(message: Buffer): number | undefined {
   const text = message.length <= 4 ? message.toString('latin1') : '';
   return /^\d+$/.test(text) ? Number(text) : undefined;
 }
 
-/** Whether there were fewer than `most` calls in the second that this one is in. */
+/** Whether this is one of the first `most` calls of its second. */
 function perSecond(most: number, clock: Clock): () => boolean {
   let second = -1;
   let calls = 0;
@@ -192,10 +193,9 @@ function perSecond(most: number, clock: Clock): () => boolean {
 }
 
 /**
- * Each gateway adds what it let through to a tenant's common count and learns the sum; what the sum
- * grew by beyond its own part, the others took. A sum that is forged upwards costs a tenant at most
- * what the limiter lets a charge take, one that is forged downwards makes the limits each gateway's
- * own.
+ * Each gateway adds what it let through to a tenant's common count and reads the sum; what the sum
+ * grew by beyond its own part, the others let through. A forged higher sum costs a tenant no more
+ * than the limiter lets a charge take; a forged lower sum makes each gateway limit rates by itself.
  */
 function shareRates(commands: Guarded, { clusterId, tenantRates, log }: SharedMemoryOptions): NodeJS.Timeout {
   const { redis } = commands;
@@ -217,7 +217,7 @@ function shareRates(commands: Guarded, { clusterId, tenantRates, log }: SharedMe
       if (error || sum === undefined || !Number.isSafeInteger(sum)) return;
       const before = sums.get(tenant);
       sums.set(tenant, sum);
-      // A smaller sum means that the count restarted.
+      // A smaller sum means that the count expired and restarted.
       if (before !== undefined && sum - count > before) tenantRates.charge(tenant, sum - count - before);
     });
     if (sums.size > limits.rateBuckets) sums.clear();

@@ -1,13 +1,13 @@
 /**
  * Keeps the revocations up to date: asks the owner of every partition at start, every minute, and
- * when a doorbell rings. An owner tells what changed since the cursor that this gateway has, in
- * pages. Until the owner of a tenant's partition has been heard once, whether a token of that
- * tenant is revoked is unknown, and it is not served. The same holds for one tenant alone whose
- * record is damaged, or whose revocations do not fit here.
+ * when a doorbell rings. An owner answers with what changed since this gateway's cursor, in pages.
+ * Until the owner of a tenant's partition has answered once, it is unknown which tokens of that
+ * tenant are revoked, and the gateway refuses them. The same holds for a tenant whose record is
+ * damaged, or whose revocations do not fit in memory.
  *
- * A doorbell comes through Redis, so anybody who reaches Redis can ring it. It carries no news:
- * only owners are believed. Rings of one partition are coalesced and cost its owner at most one
- * question in `limits.revocationDoorbellMs`.
+ * A doorbell comes through Redis, so anyone who reaches Redis can ring it. It carries no content:
+ * the gateway believes only owners. Rings of one partition are merged and cost its owner at most
+ * one ask in `limits.revocationDoorbellMs`.
  */
 import { jitter, sleep } from '../../lib/backoff.ts';
 import { CautiousClock, noReading } from '../../lib/cautious-clock.ts';
@@ -24,7 +24,7 @@ import type { Revocations } from './revocations.ts';
 
 export type FeedClient = Pick<PartitionClient, 'partitions' | 'partitionFor' | 'ask'>;
 
-/** What is known of a tenant's revocations; `damaged` and `too_many` concern this tenant alone. */
+/** Whether a tenant's revocations are known; `damaged` and `too_many` concern this tenant alone. */
 export type Knowledge = 'known' | 'unheard' | 'damaged' | 'too_many';
 
 /** What one owner has reported. */
@@ -36,7 +36,7 @@ interface Heard {
   readonly unreadable: Set<TenantId>;
   /** Tenants whose revocations did not fit. */
   readonly tooMany: Set<TenantId>;
-  /** While all is being told: what of the two sets above it has confirmed. */
+  /** While the owner lists everything: which tenants of the two sets above it has confirmed. */
   confirmed: Set<TenantId> | undefined;
 }
 
@@ -53,7 +53,7 @@ export class RevocationFeed {
   readonly #client: FeedClient;
   readonly #revocations: Revocations;
   readonly #clock: Clock;
-  /** A wall clock that jumps must not drop a revocation: owners tell each but once. */
+  /** A wall clock that jumps must not drop a revocation: owners report each only once. */
   readonly #expiry: CautiousClock;
   readonly #log: Log;
   readonly #heard: readonly Heard[];
@@ -109,10 +109,7 @@ export class RevocationFeed {
     this.ringAll();
   }
 
-  /**
-   * The owner of this partition may have news: ask it soon. Ignores a partition that does not
-   * exist.
-   */
+  /** Asks the owner of this partition soon. Ignores a partition that does not exist. */
   ring(partition: number): void {
     this.#heard[partition]?.doorbell.ring();
   }
@@ -123,16 +120,16 @@ export class RevocationFeed {
 
   async #follow(partition: number, heard: Heard): Promise<void> {
     while (!this.#stop.signal.aborted) {
-      const isTold = await this.#hear(partition, heard);
-      // A ring from here on is kept: what it announces may have come after the answer.
+      const isWhole = await this.#hear(partition, heard);
+      // A ring from here on is kept: its revocation may be newer than the answer.
       await sleep(limits.revocationDoorbellMs, this.#stop.signal);
-      await heard.doorbell.wait(jitter(isTold ? limits.revocationPollMs : limits.revocationRetryMs));
+      await heard.doorbell.wait(jitter(isWhole ? limits.revocationPollMs : limits.revocationRetryMs));
     }
   }
 
   /** @returns whether the owner has reported everything. */
   async #hear(partition: number, heard: Heard): Promise<boolean> {
-    // A tenant that did not fit may fit now.
+    // A tenant whose revocations did not fit may fit now: list everything again.
     if (heard.tooMany.size > 0 && heard.confirmed === undefined) heard.after = null;
     while (!this.#stop.signal.aborted) {
       const page = await this.#ask(partition, heard.after);

@@ -1,7 +1,7 @@
 /**
- * Tokens that are refused although they verify. The tenants' records are the truth; this is a copy
- * of what owners have reported. A revocation is never withdrawn: the copy only grows, and forgets
- * an entry when every token that it could refuse has expired.
+ * Tokens that are refused although their signature is valid. The tenants' records are the truth;
+ * this is a copy of what owners have reported. A revocation is never withdrawn; an entry is dropped
+ * when every token that it could refuse has expired.
  */
 import type { TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -24,7 +24,7 @@ export function meets(revocation: Revocation, identity: Identity): boolean {
 
 const keyOf = ({ match }: Revocation): string => (match.by === 'tenant' ? 'tenant' : `${match.by} ${match.value}`);
 
-/** About what one takes in memory beside its text. */
+/** Memory of one entry beside its text, roughly. */
 const overheadBytes = 400;
 const bytesOf = (revocation: Revocation): number => overheadBytes + 4 * keyOf(revocation).length;
 
@@ -42,10 +42,7 @@ export class Revocations {
     return this.#count;
   }
 
-  /**
-   * False if there is no room: then all tokens of this tenant are refused, because a revoked one
-   * could pass.
-   */
+  /** False if there is no room: the caller then refuses all tokens of this tenant. */
   add(revocation: Revocation, nowMs: number): boolean {
     if (revocation.untilMs <= nowMs) return true;
     const held = this.#ofTenant.get(revocation.tenant) ?? new Map<string, Revocation>();
@@ -88,7 +85,7 @@ export class Revocations {
   }
 }
 
-/** Of two that meet the same tokens but for their times. */
+/** One revocation for two that differ only in their times. */
 const union = (one: Revocation, other: Revocation): Revocation => ({
   ...one,
   issuedUntilS: Math.max(one.issuedUntilS, other.issuedUntilS),

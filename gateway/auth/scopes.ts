@@ -1,17 +1,14 @@
 /** Which scopes of a token open which operator routes. Pure. */
 import type { OperatorScope, Route } from '../../schemas/routes.ts';
 
-/** All of the operator API, and what the token's tenant may besides. */
+/** Opens all of the operator API, and the API of the token's tenant. */
 const everything = 'operator';
 const networkPrefix = 'network:';
 
-/**
- * Also one that opens nothing, such as a misspelt one: its token was not meant for its tenant's
- * API.
- */
+/** A misspelt scope, too: its token was not meant for the tenant's API. */
 const isNarrow = (word: string): boolean => word.startsWith('operator:') || word.startsWith(networkPrefix);
 
-/** Those words of a token's `scope` that are about the operator API. */
+/** The words of a token's `scope` that concern the operator API. */
 export const powersOf = (scope: string | undefined): readonly string[] =>
   scope === undefined ? [] : scope.split(' ').filter((word) => word === everything || isNarrow(word));
 
@@ -19,8 +16,8 @@ const wordOf = (scope: OperatorScope, params: Readonly<Record<string, string>>):
   scope === networkPrefix ? networkPrefix + (params['network'] ?? '') : scope;
 
 /**
- * What a token lacks to call a route; undefined if it may. A token with narrow scopes alone opens
- * nothing of its tenant: a VPN server's token must not declare containers.
+ * What a token lacks to call a route; undefined if it lacks nothing. A token with narrow scopes
+ * opens nothing of its tenant: a VPN server's token must not declare containers.
  */
 export function lackOf(
   powers: readonly string[],

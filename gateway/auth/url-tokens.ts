@@ -1,8 +1,8 @@
 /**
- * Tokens in the query of a URL, for phones and browsers that have no session: a download token
- * opens the files of one peer, a PAC token its proxy auto-config. A token names the partition
- * that can judge it. Why a token is refused (unknown, expired, revoked, its peer disabled) is not
- * said.
+ * Tokens in the query of a URL, for phones and browsers without a session: a download token opens
+ * the files of one peer, a PAC token its proxy auto-config. A token names the partition whose owner
+ * checks it. The answer does not say why a token is refused (unknown, expired, revoked, its peer
+ * disabled).
  */
 import { LRUCache } from 'lru-cache';
 import { limits } from '../../schemas/limits.ts';
@@ -20,18 +20,18 @@ export interface UrlTokensOptions {
   readonly ask: (question: Question, deadlineMs: number) => Promise<Outcome>;
   /** Undefined until the cluster is known. */
   readonly partitions: () => number | undefined;
-  /** For a metric: the reason is of the credentials' kind, never more. */
+  /** For a metric: `reason` is the kind of credentials. */
   readonly counted: (route: string, reason: 'none' | 'token' | 'session') => void;
 }
 
-/** A token as far as it tells without its owner. */
+/** What a token says by itself. */
 interface UrlToken {
   readonly scope: TokenScope;
   readonly partition: number;
   readonly hash: string;
 }
 
-/** Of a request, what an admission needs beside its head. */
+/** What an admission needs of a request beside its head. */
 export interface Ride {
   readonly route: string;
   readonly requestId: string;
@@ -40,17 +40,14 @@ export interface Ride {
 
 export class UrlTokens {
   readonly #options: UrlTokensOptions;
-  /** Hashes of tokens that were good when they were last asked about, or some time before. */
+  /** Hashes of tokens that their owner has accepted at some time. */
   readonly #grantedBefore = new LRUCache<string, true>({ max: limits.tokenCacheEntries });
 
   constructor(options: UrlTokensOptions) {
     this.#options = options;
   }
 
-  /**
-   * A token in the URL decides alone; without one, the files of a peer open to its tenant's
-   * session.
-   */
+  /** A token in the URL counts alone; without one, a tenant's session opens its peers' files. */
   async admit(head: RequestHead, access: 'download' | 'pac', ride: Ride): Promise<Admission> {
     const { gate, counted } = this.#options;
     const text = new URLSearchParams(head.query).get('token');
@@ -67,9 +64,9 @@ export class UrlTokens {
   }
 
   /**
-   * A text that can't be one of our tokens is refused without a count: its form is public. A wrong
-   * token costs its owner a question, so an address that sends many is limited; a token that was
-   * valid here before has a budget of its own.
+   * A text that cannot be a token is refused and not counted: it costs nothing. A wrong token costs
+   * its owner an ask, so an address that sends many is limited. A token that was valid before has a
+   * budget of its own.
    */
   #byToken(head: RequestHead, text: string, scope: TokenScope, ride: Ride): Admission | Promise<Admission> {
     const { gate, partitions } = this.#options;

@@ -1,7 +1,7 @@
 /**
- * From a token to the identity that it proves. A verified token is cached under its SHA-256 for a
- * minute at most; expiry and revocation are checked at every use. Failures are not cached, so they
- * can't fill the cache.
+ * From a token to the identity that it proves. A verified token is cached under its SHA-256 for at
+ * most a minute; expiry and revocation are checked at every use. Failures are not cached, so they
+ * cannot fill the cache.
  */
 import { hash } from 'node:crypto';
 import { errors, jwtVerify } from 'jose';
@@ -15,7 +15,7 @@ import type { Revocations } from './revocations.ts';
 
 export type Verdict =
   | { readonly kind: 'identity'; readonly identity: Identity }
-  /** `forgedFor`: the id of the issuer's key that did not make the signature. */
+  /** `forgedFor`: the id of the key that the token names and that did not sign it. */
   | { readonly kind: 'refused'; readonly why: string; readonly forgedFor?: string }
   /** The verdict needs keys that are unavailable. */
   | { readonly kind: 'unavailable'; readonly why: string };
@@ -30,9 +30,7 @@ interface Cached {
 }
 
 const keyOf = (token: string): string => hash('sha256', token, 'base64');
-/**
- * The beginning of a cache key or of a token's hash: enough to tell two tokens apart in a log.
- */
+/** The beginning of a token's hash: enough to tell two tokens apart in a log. */
 export const shortHash = (key: string): string => key.slice(0, 12);
 const refused = (why: string): Verdict => ({ kind: 'refused', why });
 const expired = refused('expired');
@@ -82,15 +80,12 @@ export class Verifier {
     return this.stillGood(cached.verdict.identity) ? cached.verdict : this.#whyNot(cached.verdict.identity);
   }
 
-  /**
-   * Whether the signature was good when it was last looked at here, even if that must be looked at
-   * again by now.
-   */
+  /** Whether the signature was once verified here, even if it must be verified again by now. */
   provedBefore(token: string): boolean {
     return this.#cache.peek(keyOf(token)) !== undefined;
   }
 
-  /** What the token itself says, before any key is looked for. */
+  /** What the token itself says, without a key. */
   glance(token: string): Preview {
     return preview(token, this.#issuers, { nowS: this.#clock.nowMs() / 1000, lifeMaxS: this.#lifeMaxS });
   }
@@ -107,7 +102,7 @@ export class Verifier {
     return verifying;
   }
 
-  /** For an identity that is used longer than one request: a stream ends with its token. */
+  /** For an identity that outlives its request: a stream ends with its token. */
   stillGood(identity: Identity): boolean {
     return identity.expiresAtS * 1000 > this.#clock.nowMs() && this.#revocations.standing(identity) === 'good';
   }
@@ -133,7 +128,7 @@ export class Verifier {
       });
       return this.#accept(key, payload, issuer, glance.keyId);
     } catch (error) {
-      // Anything but a jose error is a key that it would not use, such as RSA under 2048 bits.
+      // Any other error means that jose refuses the key, such as RSA under 2048 bits.
       if (!(error instanceof errors.JOSEError)) this.#log.warn('token_key_unfit', { keyId: glance.keyId, error });
       return { kind: 'refused', why: 'signature', forgedFor: glance.keyId };
     }
@@ -144,8 +139,8 @@ export class Verifier {
     const identity = claims === undefined ? undefined : identityOf(claims, issuer, `${keyId} ${shortHash(key)}`);
     if (identity === undefined) return refused('claims');
     const verdict = { kind: 'identity', identity } as const;
-    // A revoked one too: its standing is looked at every time, and to be asked again must not cost
-    // a verification.
+    // A revoked token, too: its standing is checked at every use, and sending it again must not
+    // cost a verification.
     this.#cache.set(key, { verdict, untilMs: this.#clock.nowMs() + limits.tokenCacheTtlMs });
     return this.stillGood(identity) ? verdict : this.#whyNot(identity);
   }

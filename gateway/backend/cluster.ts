@@ -1,6 +1,6 @@
 /**
- * The cluster that the gateway serves. Actors write its record when they create it; without the
- * record there are no partitions.
+ * The cluster that the gateway serves. Actors write its record when they create the cluster;
+ * without the record there are no partitions.
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Answers } from '../../lib/nats/answers.ts';
@@ -23,7 +23,7 @@ export interface ClusterWait {
 const faultOf = ({ id }: Cluster, expectedId: string | undefined): string | undefined =>
   expectedId === undefined || id === expectedId
     ? undefined
-    : `the cluster of these servers is ${id}, not ${expectedId}`;
+    : `these servers hold the cluster ${id}, not ${expectedId}; check NATS_URLS and CLUSTER_ID`;
 
 /** Waits for the record without a limit; undefined when aborted. */
 export async function waitForCluster(

@@ -1,6 +1,6 @@
 /**
- * Lists whose items are in every partition: each partition gives a page by key, and these are merged
- * into one. Pure.
+ * Lists whose items are in every partition: each partition gives a page by key, and these are
+ * merged into one. Pure.
  */
 import type { KeyPage } from '../../schemas/wire/answers.ts';
 import { encodeKeyCursor } from '../../schemas/api/cursor.ts';

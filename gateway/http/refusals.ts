@@ -8,17 +8,20 @@ export const notFound = failure('not_found');
 export const forbidden = failure('forbidden');
 export const operatorTokenAlone = failure(
   'forbidden',
-  'the scopes of this token open only parts of the operator API; use a token of the tenant',
+  'this token opens only parts of the operator API; use a token of the tenant without such scopes',
 );
 export const tooLarge = failure('too_large');
 export const tooManyValues = failure(
   'too_large',
   `the body has more than ${limits.bodyValues} keys and items; send fewer`,
 );
-const tooLate = failure('bad_request', `the body did not arrive within ${limits.bodyMs / 1000} seconds`);
-export const notJson = failure('bad_request', 'the body is not JSON in UTF-8');
+const tooLate = failure(
+  'bad_request',
+  `the body did not arrive within ${limits.bodyMs / 1000} seconds; send it faster, or in smaller requests`,
+);
+export const notJson = failure('bad_request', 'the body is not JSON in UTF-8; fix it and send it again');
 export const wrongType = failure('unsupported_media_type');
-export const tooLongUrl = failure('bad_request', `the URL is longer than ${limits.urlBytes} bytes`);
+export const tooLongUrl = failure('bad_request', `the URL is longer than ${limits.urlBytes} bytes; shorten it`);
 const tooManyPieces = failure(
   'too_large',
   `the body came in more than ${limits.bodyPieces} pieces; send it in larger chunks, or whole with a Content-Length`,

@@ -21,8 +21,8 @@ const validateCreateSchema = bodyValidator(PeerCreateBody);
 const validateUpdateSchema = bodyValidator(PeerUpdateBody);
 
 /**
- * Categories C (control, format, surrogate, private, unassigned), Zl and Zp: invisible, or they move
- * what is visible.
+ * Categories C (control, format, surrogate, private, unassigned), Zl and Zp: invisible, or they
+ * move what is visible.
  */
 const unprintable = /[\p{C}\p{Zl}\p{Zp}]/u;
 

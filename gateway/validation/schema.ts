@@ -43,7 +43,9 @@ function shortened(schema: ListSchema, value: unknown): unknown {
   return Object.fromEntries(short);
 }
 
-/** A validator for bodies of one schema; reports the faults of `limits.bodyFaults` fields at most. */
+/**
+ * A validator for bodies of one schema; reports the faults of `limits.bodyFaults` fields at most.
+ */
 export function bodyValidator<S extends TSchema>(schema: S): (body: unknown) => Validated<Static<S>> {
   const compiled = Compile(schema);
   return (body) => {

@@ -1,6 +1,5 @@
 /**
- * Downloads: the files of one peer, for its tenant or for whoever holds a token of it; and what is
- * public.
+ * Downloads: the files of one peer, for its tenant or with a token in the URL; and public files.
  */
 import { isBearerOf } from '../../lib/bearer.ts';
 import type { PeerId } from '../../schemas/ids.ts';
@@ -38,19 +37,19 @@ const named = ({ peer }: Subject, extension: string): string[] => [
   attachment(fileName(peer.name, peer.id, extension)),
 ];
 
-/** The token that the request was admitted with may end before the peer is read. */
+/** The token of the request is checked again with the peer: it may have ended since admission. */
 const accessOf = (call: Call, peer: PeerId): PeerAccess => ({
   tenant: tenantOf(call),
   peer,
   ...(call.grant === undefined ? {} : { tokenHash: call.grant.tokenHash }),
 });
 
-/** The operator has taken the tenant off its network's list. @throws Refusal */
+/** @throws Refusal if the operator has taken the tenant off the network's list. */
 function refuseClosed({ grant }: Call, { peer, network }: Material): void {
   if (servesTenant(network.settings, peer.tenant)) return;
   throw new Refusal(
     grant === undefined
-      ? failure('conflict', 'the network of this peer does not serve this tenant; ask the operator')
+      ? failure('conflict', 'the network of this peer does not serve this tenant; ask the operator to add it')
       : failure('unauthenticated'),
   );
 }
@@ -58,16 +57,19 @@ function refuseClosed({ grant }: Call, { peer, network }: Material): void {
 export function artifactHandlers(forage: Forage) {
   const { actors, peers, artifacts, revocationLists, meters, log, keyring } = forage;
 
-  /** The peer of the path, where the caller may have its files. @throws Refusal */
+  /** The peer of the path. @throws Refusal if the caller may not have its files. */
   async function subjectOf(call: Call, keys: Keyring, needs: 'keys' | 'certificate'): Promise<Subject> {
     const peer = peerOf(call);
-    // A token opens its own peer's files; any other peer is not there.
+    // With a token, no other peer than its own exists.
     if (call.grant !== undefined && call.grant.peer !== peer) throw new Refusal(failure('not_found'));
     const access = accessOf(call, peer);
     const loaded = await peers.load(call, access);
     refuseClosed(call, loaded);
     const standing = standingOf(loaded.peer, forage.clock.nowMs());
-    if (standing !== 'active') throw new Refusal(failure('conflict', `the peer is ${standing}`));
+    if (standing !== 'active')
+      throw new Refusal(
+        failure('conflict', `the peer is ${standing}; enable it, or set a later expires_at, and download again`),
+      );
     const material = needs === 'certificate' ? await peers.fresh(call, access, loaded, keys) : loaded;
     return { ...material, baseUrl: forage.publicUrl() };
   }

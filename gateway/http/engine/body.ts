@@ -5,7 +5,8 @@
  * the status, and one that sends half a body blocks nothing. A reply does not wait for chunks
  * without a declared length.
  *
- * Each piece costs a call from native code, however small it is, so the number of pieces has a bound.
+ * Each piece costs a call from native code, however small it is, so the number of pieces has a
+ * bound.
  */
 import type { Clock } from '../../../lib/clock.ts';
 import { limits } from '../../../schemas/limits.ts';
@@ -91,7 +92,9 @@ export class Body {
     this.#refuseTooLarge();
   }
 
-  /** How much of it the route takes, and from which client it comes; called before any of it has. */
+  /**
+   * How much of it the route takes, and from which client it comes; called before any of it has.
+   */
   expect(maxBytes: number, client: string): void {
     this.#maxBytes = maxBytes;
     this.#held.belongTo(client);

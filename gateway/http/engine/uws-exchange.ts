@@ -77,8 +77,9 @@ export class UwsExchange implements Exchange {
     // By then the engine has read what came in the same packet as the headers.
     if (!this.body.ended()) setImmediate(() => this.body.drain());
     this.body.whenEnded(() => {
-      // After an answer in this callback, the engine would run what follows in the same packet before
-      // it closes the connection. While a request is unanswered, such bytes end the connection.
+      // After an answer in this callback, the engine would run what follows in the same packet
+      // before it closes the connection. While a request is unanswered, such bytes end the
+      // connection.
       if (this.#isLast || !this.body.whole()) setImmediate(() => this.#corked(reply));
       else this.#corked(reply);
     });

@@ -3,8 +3,8 @@
  * `onAborted` first; do not touch the request after the callback returns, nor the response after it
  * ended or aborted; write inside `cork`; send no Content-Length of our own.
  *
- * Its parser of chunked bodies accepts what others refuse (a line that ends in LF alone, anything in
- * place of a CRLF), so a proxy in front may see the end of such a body elsewhere. A request with
+ * Its parser of chunked bodies accepts what others refuse (a line that ends in LF alone, anything
+ * in place of a CRLF), so a proxy in front may see the end of such a body elsewhere. A request with
  * chunks is therefore the last of its connection.
  */
 import type { HttpRequest, HttpResponse, TemplatedApp, us_listen_socket } from 'uWebSockets.js';
@@ -92,7 +92,8 @@ export function uwsEngine(
     abort = () => exchange.abort();
     if (framed) {
       response.onData((piece, last) => {
-        // Nothing but `close` keeps the parser from calling for each piece that it has already read.
+        // Nothing but `close` keeps the parser from calling for each piece that it has already
+        // read.
         if (!body.push(new Uint8Array(piece), last)) response.close();
       });
     }

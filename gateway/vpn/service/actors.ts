@@ -49,7 +49,9 @@ export interface VpnActors {
   partitions(): number[];
 }
 
-/** The body of the answer to such an ask. @throws Refusal with the answer, where it is no success. */
+/**
+ * The body of the answer to such an ask. @throws Refusal with the answer, where it is no success.
+ */
 export function bodyOf<Type extends ReadableType>(type: Type, outcome: Outcome): AnswerOf<Type> {
   if (!succeeded(outcome)) throw new Refusal(outcome);
   return decodeAnswer(type, outcome.body);

@@ -1,7 +1,7 @@
 /**
- * The files of a peer. Texts are rendered on demand. Pictures and bundles cost milliseconds: the
- * pool's threads make them, and a cache makes a burst of downloads one piece of work. Its key has
- * the peer's generation, which rises with everything that a file shows.
+ * The files of a peer. Texts are rendered for each request. QR codes and bundles take milliseconds:
+ * worker threads make them, and a cache makes them once for a burst of downloads. The cache's key
+ * includes the peer's generation, which rises with every change that a file shows.
  */
 import { LRUCache } from 'lru-cache';
 import { limits } from '../../../schemas/limits.ts';
@@ -16,7 +16,7 @@ import { Refusal } from './refusal.ts';
 
 export type Encryption = 'compat' | 'modern';
 
-/** How long the making of one took; what was kept is not told. */
+/** Measures how long an artifact takes to make; cached ones are not measured. */
 export type BuildTimer = <T>(artifact: string, build: () => Promise<T>) => Promise<T>;
 
 const keyOf = ({ peer, network }: Subject, what: string): string =>
@@ -46,7 +46,7 @@ export class Artifacts {
     });
   }
 
-  /** JSON. Kept too: the certificates in it are parsed for what it says of them. */
+  /** JSON. Cached, because it takes parsing the certificates. */
   profile(subject: Subject): Uint8Array {
     const key = keyOf(subject, 'profile');
     const kept = this.#kept.get(key);
@@ -56,14 +56,18 @@ export class Artifacts {
     return made;
   }
 
-  /** @throws Refusal where it is more than a QR code can hold. */
+  /** @throws Refusal if the text is longer than a QR code holds. */
   qr(asker: Asker, subject: Subject, keyring: Keyring): Promise<Uint8Array> {
     return this.#once(keyOf(subject, 'qr'), 'qr', async () => {
       const text = this.conf(subject, keyring);
       const made = await keyring.pool.run('qr', { text }, asker.deadlineMs);
       if (made !== 'too_large') return Buffer.from(made.svg);
       throw new Refusal(
-        invalid({ _: [`the configuration is over ${limits.qrBytes} bytes, more than a QR code holds`] }),
+        invalid({
+          _: [
+            `the configuration is over ${limits.qrBytes} bytes, more than a QR code holds; download the file instead`,
+          ],
+        }),
       );
     });
   }

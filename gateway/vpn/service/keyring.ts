@@ -1,6 +1,4 @@
-/**
- * The VPN area's own resources: the operator's keys, and the threads that make and use others.
- */
+/** The VPN area's own resources: the operator's keys, and the threads that make and use keys. */
 import { failure } from '../../http/respond.ts';
 import type { PkiPool } from '../pki/pool.ts';
 import type { Vault } from '../pki/vault.ts';
@@ -11,8 +9,11 @@ export interface Keyring {
   readonly pool: PkiPool;
 }
 
-/** @throws Refusal where the gateway was given no keys: nothing of the VPN area can be opened. */
+/** @throws Refusal without configured keys: the gateway can open no secret of the VPN area. */
 export function keyringOf(keyring: Keyring | undefined): Keyring {
-  if (keyring === undefined) throw new Refusal(failure('unavailable', 'this gateway has no VPN keys'));
+  if (keyring === undefined)
+    throw new Refusal(
+      failure('unavailable', 'this gateway has no VPN keys; the operator must set VPN_KEYS or VPN_KEYS_FILE'),
+    );
   return keyring;
 }

@@ -1,4 +1,4 @@
-/** A step that can't go on says what the caller is to be told; the steps after it need not ask. */
+/** A step that cannot go on throws the answer to the request; no later step checks for it. */
 import type { Log } from '../../../lib/log.ts';
 import type { Call, Handled, Handler } from '../../http/call.ts';
 import { PoolBusy } from '../pki/pool.ts';
@@ -15,19 +15,19 @@ export class Refusal extends Error {
   }
 }
 
-/** What a handler's trouble is to its caller; undefined where it is a bug. */
+/** The answer for an error of a handler; undefined for a bug. */
 function resultOf(error: unknown, call: Call, log: Log): Result | undefined {
   if (error instanceof Refusal) return error.result;
-  if (error instanceof PoolBusy) return failure('unavailable', 'too many keys and bundles are waiting to be made');
+  if (error instanceof PoolBusy) return failure('unavailable', 'too many keys and bundles wait to be made; try again');
   if (error instanceof SealError) {
     log.error('secret_not_opened', { requestId: call.requestId, route: call.route, why: error.why });
-    // Sealed under a key that this gateway does not have; another may.
+    // Another gateway may have the key.
     return error.why === 'unknown_key' ? failure('unavailable') : failure('internal');
   }
   return undefined;
 }
 
-/** A handler whose steps may refuse. */
+/** A handler whose steps may throw their answer. */
 export const refusing =
   (log: Log, handler: (call: Call) => Promise<Handled>): Handler =>
   async (call) => {

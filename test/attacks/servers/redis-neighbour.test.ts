@@ -157,7 +157,7 @@ t.test('who answers in the place of Redis fills no memory', async (t) => {
   t.ok(taken < most, `left after ${taken} bytes`);
   t.match(
     log.events.find(({ event }) => event === 'redis_left'),
-    { fields: { role: 'subscriber', why: 'a reply without end' } },
+    { fields: { role: 'subscriber', why: 'a reply that does not end' } },
   );
   t.ok(
     log.events.some(({ event }) => event === 'redis_open'),

@@ -10,7 +10,7 @@ import { until } from '../../support/until.ts';
 import { createKey, nowS } from '../tokens.ts';
 import { stage } from './support.ts';
 
-/** A JWKS server that can be verdictOf to fail. */
+/** A JWKS server that a test can make fail. */
 async function jwksServer(t: Test, body: () => { status: number; text: string }) {
   let fetches = 0;
   const server: Server = createServer((_request, response) => {
@@ -57,8 +57,7 @@ t.test('keys from a URL: fetched once, renewed, kept through an outage', async (
   for (const stranger of strangers) t.equal(await verdictOf(stranger), 'refused unknown key');
   t.equal(server.fetches(), 2, 'strangers cost the issuer nothing');
 
-  // The outage: what is known goes on, what can't be verdictOf is 503, and the issuer is left alone for
-  // a while.
+  // An outage: known keys still verify, a new key is 503, and the issuer is not asked for a while.
   published.status = 500;
   clock.advance(limits.jwksUnknownKidMs + 1);
   const [stranger = ''] = strangers;
@@ -117,7 +116,7 @@ t.test('keys from a file are reloaded when it changes, and kept when it is damag
   const token = await issuer.mint({}, { key: newer });
   t.equal(await verdictOf(token), 'refused unknown key');
   issuer.writeJwks([issuer.keys.EdDSA, newer]);
-  t.equal(await verdictOf(token), 'identity acme', 'looked at anew for an unknown key');
+  t.equal(await verdictOf(token), 'identity acme', 'read again for an unknown key');
   writeFileSync(issuer.jwksFile, '{');
   t.match(await keys.find('nope', 'EdDSA'), { kind: 'unavailable' });
   t.equal(await verdictOf(await issuer.mint({ sub: 'x' })), 'identity acme');

@@ -20,7 +20,7 @@ export interface NetworkKeeperOptions {
   readonly defaultNetwork: NetworkName;
 }
 
-const taken = failure('conflict', 'there is a network of that name');
+const taken = failure('conflict', 'a network of this name exists; choose another name');
 
 export class NetworkKeeper {
   readonly #options: NetworkKeeperOptions;
