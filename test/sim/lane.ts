@@ -1,12 +1,12 @@
 /**
- * A thread that runs seeds, one after another. Beside speed, it keeps the runs from the test
- * runner's hooks, which cost more than the runs themselves.
+ * A thread that runs seeds, one after another. Threads are faster, and they keep the runs away from
+ * the test runner's hooks, which cost more than the runs themselves.
  */
 import { availableParallelism } from 'node:os';
 import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { simulate, type Run } from './simulation.ts';
 
-/** Every seed's run, in the order of the seeds. */
+/** The runs of all seeds, in the order of the seeds. */
 export async function simulateAll(seeds: readonly number[]): Promise<Run[]> {
   const threads = Math.min(availableParallelism(), seeds.length);
   const runs = new Map<number, Run>();

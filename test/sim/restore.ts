@@ -1,7 +1,8 @@
 /**
- * Backup and restore in virtual time: each stream is saved as of its own moment while the cluster
- * serves, the events last, and comes back as of then (cli/backup/backup.ts,
- * cli/restore/restore.ts). What is a restore's own is the real code.
+ * Backup and restore in virtual time. The backup saves each stream as of a different moment while
+ * the cluster serves, the events last, and the restore brings that state back
+ * (cli/backup/backup.ts, cli/restore/restore.ts). The steps of the restore itself are the real
+ * code.
  */
 import { fenceAndLoad } from '../../cli/restore/partition.ts';
 import { sleep } from '../../lib/backoff.ts';
@@ -11,7 +12,7 @@ import type { Event } from '../../schemas/api/event.ts';
 import type { Random } from '../actors/support/random.ts';
 import type { Connection, Nats } from './world/nats.ts';
 
-/** By stream, how many of its messages were saved. */
+/** How many messages of each stream were saved. */
 export type Backup = ReadonlyMap<string, number>;
 
 const streamOf = (partition: number): string => bucketStream(buckets.state.bucket(partition));
@@ -28,8 +29,8 @@ export async function takeBackup({ jetstream }: Nats, random: Random, partitions
 }
 
 /**
- * No actors process may run. Throws where a partition would not be served.
- * @returns the cluster that is there now
+ * No actors process may run. Throws if a partition would not be served.
+ * @returns the restored cluster
  */
 export async function restoreBackup(
   { jetstream, world }: Nats,
@@ -47,7 +48,7 @@ export async function restoreBackup(
     lastEntries.push(settled.lastEntry);
     lastRevisions.push(last);
   }
-  // As cli/restore/events.ts does: their ids will be given again.
+  // As in cli/restore/events.ts: the ids of these events will be given again.
   jetstream.keep(streams.events.name, ({ payload }) =>
     (JSON.parse(payload) as Event[]).every(({ id }) => {
       const [partition = 0, entry = 0] = id.split('-').map(Number);

@@ -29,7 +29,7 @@ t.test(`${seeds.length} runs under pauses, crashes, lost and late messages`, { t
   t.ok(operations > 0);
 });
 
-t.test('a seed is a run, to the last message', async (t) => {
+t.test('the same seed gives the same run, to the last message', async (t) => {
   const same = ({ digest, events, operations }: Run) => ({ digest, events, operations });
   const first = (await simulateAll([1, 2, 3])).map(same);
   const again = (await simulateAll([3, 2, 1])).map(same);

@@ -1,10 +1,10 @@
 /**
- * One run of the whole from a seed: several actors processes over one JetStream, gateways with
- * clients, hosts; the real code of each, in virtual time, over a NATS that loses, repeats and
- * delays; owners that are paused, killed, cut off and replaced; wall clocks that step by days. What
- * was asked and answered is judged by the checker of histories; then all faults end, and what is
- * stored and what runs must agree. In some runs an online backup is restored in the middle: what
- * was acknowledged after it is gone, and nothing else.
+ * One run of the whole system from a seed: several actors processes over one JetStream, gateways
+ * with clients, and hosts. Each runs its real code in virtual time, over a NATS that loses, repeats
+ * and delays messages; owners are paused, killed, cut off and replaced; wall clocks step by days.
+ * The checker of histories judges the asks and answers. Then all faults end, and what is stored
+ * must agree with what runs. In some runs an online backup is restored in the middle, and exactly
+ * what was acknowledged after it is gone.
  */
 import { createInbox } from '@nats-io/transport-node';
 import type { PartitionState } from '../../actors/domain/state.ts';
@@ -40,19 +40,19 @@ const caps: History['caps'] = { containers: cap, cpuMillis: null, memBytes: null
 export interface Run {
   readonly seed: number;
   readonly faults: readonly string[];
-  /** Of all that happened. */
+  /** Counts everything that happened. */
   readonly digest: string;
   readonly events: number;
   readonly operations: number;
 }
 
-/** An actors process, and the ones that have taken its place. */
+/** An actors process, and those that have taken its place. */
 interface Actor {
   readonly name: string;
   process: Process;
   connection: Connection;
   owner: Owner;
-  /** Until when JetStream hears nothing of it, or it of JetStream. */
+  /** Until then JetStream hears nothing of it, or it hears nothing of JetStream. */
   cutOffUntilMs: number;
 }
 
@@ -80,18 +80,17 @@ class Simulation {
   #scribe: Scribe = createScribe();
   #cluster: Cluster = { id: 'sim', partitions, format: 1 };
   /**
-   * In the middle of this run a backup is restored; there is a VPN network, too, whose addresses
-   * are few.
+   * In the middle of this run a backup is restored. There is also a VPN network with few addresses.
    */
   readonly #hasRestore: boolean;
-  /** What hosts ran at the restore: some of it the control plane does not know any more. */
+  /** What hosts ran at the restore; the control plane has forgotten some of it. */
   #ranBefore: ReadonlySet<string> = new Set();
-  /** Certificates that the backup knows to be revoked. */
+  /** Certificates that the backup records as revoked. */
   #refused: ReadonlySet<string> = new Set();
   #operations = 0;
   readonly #tenants: readonly TenantId[];
   readonly #faults: string[] = [];
-  /** What a step of a load costs: in some runs partitions are large. */
+  /** The cost of one step of a load: in some runs partitions are large. */
   readonly #stepMs: number;
   #isStormy = false;
   #tokens = 0;
@@ -122,7 +121,7 @@ class Simulation {
         if (!(await world.until(() => isDone, limitMs))) this.#faults.push('it never came to its end');
       },
     );
-    // What a history begins with after a restore, the checker can't know.
+    // The checker cannot know the state at the start of a history after a restore.
     if (incarnationOf(this.#cluster) === 0) this.#judgeHistory();
     else this.#operations += this.#scribe.operations.length;
     return {
@@ -182,12 +181,12 @@ class Simulation {
     return takeBackup(this.#nats, this.#random, partitions);
   }
 
-  /** As docs/backup.md has it: no actors process runs meanwhile. Agents and gateways do. */
+  /** As docs/backup.md says: no actors process runs meanwhile, but agents and gateways do. */
   async #restore(backup: Backup): Promise<void> {
     const { stage } = this.#world;
     for (const actor of this.#actors) {
       this.#crash(actor);
-      // None that was to come back does.
+      // No process that was to restart does so.
       actor.process = stage;
     }
     await sleep(latestMs);
@@ -247,7 +246,7 @@ class Simulation {
     void actor.connection.close();
   }
 
-  /** Unless it has been already. */
+  /** Unless it was already. */
   #replace(actor: Actor, former: Process): void {
     if (actor.process === former) Object.assign(actor, this.#startActor(actor.name));
   }
@@ -315,9 +314,9 @@ class Simulation {
 
   #weather(): Weather {
     const random = this.#random;
-    // Some runs are in such weather that little gets done in them.
+    // In some runs the weather is so bad that little gets done.
     const severity = random.pick([1, 1, 1, 2.5, 6]);
-    // In some, what is written comes late again and again: after a new owner has begun to write.
+    // In some runs writes often arrive late: after a new owner has begun to write.
     const isSlow = random.once(3);
     const inStorm = (inSoMany: number): boolean => this.#isStormy && random.once(inSoMany / severity);
     return {
@@ -370,7 +369,7 @@ class Simulation {
           actor.cutOffUntilMs = this.#world.nowMs + 1000 + random.below(5000);
           break;
         case 5:
-          // Days ahead or behind, and right again (ADR 13).
+          // The wall clock is days ahead or behind, and later right again (ADR 13).
           if (random.once(3)) process.wallOffsetMs = isDaysOff(process) ? 0 : (random.below(40) - 20) * dayMs;
           else process.wallOffsetMs += random.below(20_000) - 10_000;
           break;
@@ -385,7 +384,7 @@ class Simulation {
           break;
         }
         case 8:
-          // A rolling restart: everything is given away, and the process comes back.
+          // A rolling restart: the process hands over everything and comes back.
           await this.#restart(actor);
           break;
         case 11:
@@ -395,9 +394,7 @@ class Simulation {
     }
   }
 
-  /**
-   * Some end by themselves, again and again within a second, and are started again by their agent.
-   */
+  /** Some containers keep ending by themselves within a second, and their agent restarts them. */
   #crashContainers(): void {
     const random = this.#random;
     for (const { engine } of this.#hosts.values()) {
@@ -448,8 +445,8 @@ class Simulation {
   }
 
   /**
-   * Peers and their network agree, or say where they do not; and all that was revoked in the backup
-   * still is.
+   * Peers and their network agree, or report where they do not, and everything that the backup
+   * records as revoked still is.
    */
   async #judgeVpn(): Promise<void> {
     const connection = this.#nats.connect(this.#world.stage);
@@ -457,7 +454,7 @@ class Simulation {
       try {
         return vpnFaults(await this.#storedStates(connection), this.#tenants, this.#refused);
       } catch (error) {
-        // A partition went to another owner meanwhile.
+        // Another owner took the partition meanwhile.
         return [`what is stored can't be read: ${String(error)}`];
       }
     };
@@ -470,7 +467,7 @@ class Simulation {
   }
 
   #onRemoved(host: HostKey, id: ContainerId, why: 'removed' | 'orphan'): void {
-    // Nothing moves containers here: what nobody wanted away has to stay where it is.
+    // Nothing moves containers here, so a container that no client removed must be where it was.
     if (!this.#scribe.unwanted.has(id))
       this.#faults.push(`${host} removed ${id} as ${why}, and nobody had asked for that`);
   }
@@ -486,7 +483,7 @@ class Simulation {
     const desired = new Set(ends.map(([, { id }]) => id));
     for (const [key, { engine }] of this.#hosts) {
       for (const id of engine.keys()) {
-        // Of before a restore: held until an operator approves.
+        // From before a restore: held until an operator approves its removal.
         if (!desired.has(id) && !this.#ranBefore.has(id))
           this.#faults.push(`${key} runs ${id}, which is not there any more`);
         if ([...this.#hosts].some(([other, { engine }]) => other !== key && engine.has(id)))
@@ -500,8 +497,7 @@ class Simulation {
   }
 
   /**
-   * What is shown of a container is what its host saw last: no report of before has taken its
-   * place.
+   * The shown state of a container is what its host reported last: no older report has replaced it.
    */
   async #judgeReports(ends: readonly (readonly [TenantId, Seen])[]): Promise<void> {
     for (const [tenant, { id, host, isRemoving }] of ends) {
@@ -532,7 +528,7 @@ class Simulation {
     return isRemoving ? state === undefined : state === desired;
   }
 
-  /** What is there when all is calm, by the word of every tenant's owner. */
+  /** The containers that exist when all is calm, as every tenant's owner reports them. */
   async #lastWords(): Promise<readonly (readonly [TenantId, Seen])[]> {
     const [gateway] = this.#gateways;
     if (gateway === undefined) return [];
@@ -551,7 +547,7 @@ class Simulation {
         let status = await ask(tenant, { kind: 'get', id });
         for (let attempt = 0; attempt < 10 && !isAnswered(status); attempt++)
           status = await ask(tenant, { kind: 'get', id });
-        // It may have gone between the two.
+        // The container may have been removed between the two reads.
         if (status.kind === 'ok' && status.told.of === 'container') ends.push([tenant, status.told.container]);
       }
     }
@@ -559,8 +555,8 @@ class Simulation {
   }
 
   /**
-   * The run takes a minute: what was there in it can still be read, whatever the clocks showed
-   * meanwhile.
+   * The run takes a minute, so everything in it must still be readable, however wrong the clocks
+   * were.
    */
   async #judgeTraces(): Promise<void> {
     const [gateway] = this.#gateways;
@@ -576,7 +572,7 @@ class Simulation {
     }
   }
 
-  /** Every change of a container is told once: as many events as its generation counts. */
+  /** Every change of a container has exactly one event: as many as its generation counts. */
   async #judgeEvents(ends: readonly Seen[]): Promise<void> {
     for (let waitedMs = 0; waitedMs < settleMs; waitedMs += 200) {
       if (ends.every((seen) => this.#changesTold(seen.id) === seen.generation)) return;
@@ -602,7 +598,7 @@ class Simulation {
   }
 }
 
-/** Those that raise a generation. */
+/** Events of changes that raise a generation. */
 const changes: ReadonlySet<Event['type']> = new Set([
   'created',
   'placed',
@@ -614,11 +610,11 @@ const changes: ReadonlySet<Event['type']> = new Set([
 const dayMs = 86_400_000;
 const isDaysOff = ({ wallOffsetMs }: Process): boolean => Math.abs(wallOffsetMs) > dayMs / 2;
 const limitMs = 200_000;
-/** Nothing that was sent is on its way for longer. */
+/** No message that was sent takes longer to arrive. */
 const latestMs = 6_000;
 const settleMs = 20_000;
 
-// The client's generator of ids draws on Math.random once in its life: not in that of a run.
+// The client's id generator reads Math.random once, which must not happen inside a run.
 createInbox();
 
 export const simulate = (seed: number): Promise<Run> => new Simulation(createRandom(seed)).run(seed);

@@ -1,6 +1,6 @@
 /**
- * `node dist/test/sim/until-fault.js 200`: seeds 1 to 200, until one fails; then it says so and
- * exits with 1.
+ * `node dist/test/sim/until-fault.js 200` runs seeds 1 to 200 until one fails, prints it, and exits
+ * with 1.
  */
 import { simulate } from './simulation.ts';
 

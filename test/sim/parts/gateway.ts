@@ -1,6 +1,6 @@
 /**
- * A gateway in virtual time: its own client of the partitions, and tenants whose requests it carries
- * and who write down what they heard.
+ * A gateway in virtual time: its own client of the partitions, and tenants whose requests it
+ * carries and who record the answers.
  */
 import { Answers } from '../../../lib/nats/answers.ts';
 import { PartitionClient, type LaneKind, type Outcome, type Question } from '../../../lib/rpc/partition-client.ts';
@@ -60,7 +60,7 @@ export class Gateway {
     return this.#client.ask(kind, question, this.#options.world.nowMs + requestDeadlineMs);
   }
 
-  /** One HTTP request of a tenant's, as the handlers make asks of it. */
+  /** One HTTP request of a tenant, with the asks that the handlers make of it. */
   async request(tenant: TenantId, request: Request, isStatus = true): Promise<Result> {
     const { newToken } = this.#options;
     const ride = { tenant, rid: newToken() };
@@ -139,9 +139,9 @@ function toldOf(request: Request, answer: { readonly data: unknown; readonly nex
 
 export interface Scribe {
   readonly operations: Operation[];
-  /** Containers that somebody was told of, by tenant, oldest first. */
+  /** Containers that a client received in an answer, by tenant, oldest first. */
   readonly known: Map<TenantId, string[]>;
-  /** Of whose removal somebody has at least asked. */
+  /** Containers whose removal a client at least requested. */
   readonly unwanted: Set<string>;
 }
 
@@ -153,7 +153,7 @@ export const createScribe = (unwanted = new Set<string>()): Scribe => ({
 
 export const historyOf = ({ operations }: Scribe, caps: History['caps']): History => ({ caps, operations });
 
-/** Asks, and writes down what came of it; what is never answered, because the world ends, too. */
+/** Asks and records the outcome, including for an ask without an answer because the world ends. */
 export async function record(
   scribe: Scribe,
   gateway: Gateway,
@@ -182,7 +182,7 @@ function remember({ known }: Scribe, tenant: TenantId, { told }: Extract<Result,
   known.set(tenant, all);
 }
 
-/** Asks for this and that, one request after another, until it is told to stop. */
+/** Sends random requests one after another until it is stopped. */
 export async function live(
   random: Random,
   scribe: Scribe,
@@ -198,7 +198,8 @@ export async function live(
     if (tenant === undefined) return;
     const request = requestFrom(random, scribe.known.get(tenant) ?? [], () => `${name}-${keys++}`);
     const result = await record(scribe, gateway, world, name, tenant, request, !random.once(4));
-    // Whoever was not told asks again under its key; some who were told, too.
+    // A client without an answer repeats its request under the same key; some with an answer do so
+    // too.
     const isKeyed = request.kind === 'create' && request.idempotencyKey !== null;
     if (isKeyed && (result.kind === 'unknown' || random.once(4))) {
       await record(scribe, gateway, world, name, tenant, request);

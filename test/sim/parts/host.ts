@@ -1,7 +1,6 @@
 /**
  * A host in virtual time: the agent's own sync, desired set and judgement of orphans, over an
- * engine that is a map. What an agent remembers is lost when it starts again; what its engine has
- * is not.
+ * engine that is a map. An agent that restarts loses its memory; its engine keeps its containers.
  */
 import { createWorkload } from '../../../host-agent/workload/workload.ts';
 import { emptyDesired, type DesiredSet } from '../../../host-agent/workload/desired.ts';
@@ -16,14 +15,14 @@ import { observation } from '../../actors/support/records.ts';
 import type { Connection, Nats } from '../world/nats.ts';
 import type { Process, World } from '../world/time.ts';
 
-/** What the engine has of a container. */
+/** A container as the engine has it. */
 export interface Running {
   readonly tenant: TenantId;
   state: 'running' | 'stopped';
   generation: number;
   /** The generation of the placement that it was made under: its label. */
   placement: number;
-  /** So often it has crashed and been started again. */
+  /** How often it has crashed and been restarted. */
   restarts: number;
 }
 
@@ -33,9 +32,9 @@ export interface HostOptions {
   readonly key: HostKey;
   readonly cluster: string;
   readonly partitions: number;
-  /** Kept on its disk. */
+  /** Kept on the host's disk. */
   readonly sessions: { highest: number };
-  /** A container is taken off the engine: as asked, or because nothing speaks of it. */
+  /** Called when a container is removed from the engine: as asked, or as an orphan. */
   readonly onRemoved: (id: ContainerId, why: 'removed' | 'orphan') => void;
 }
 
@@ -54,7 +53,7 @@ export class Host {
     return this.#agent?.process;
   }
 
-  /** An agent that was there before is killed. */
+  /** Kills the agent that ran before. */
   start(): void {
     this.#agent?.kill();
     const agent = (this.#agent = new Agent(this.#options, this.engine));
@@ -74,14 +73,14 @@ class Agent {
   #isSettled = false;
   #session: number | undefined;
   #incarnation = 0;
-  /** The cluster was restored since the session was given. */
+  /** The cluster was restored after the session was given. */
   #isOfBefore = false;
   #seq = 0;
-  /** What is to be asked for next: partitions that a doorbell named, or all. */
+  /** What to sync next: partitions that a doorbell named, or all. */
   #due: Set<number> | 'all' = 'all';
-  /** What the control plane has acknowledged: by container, the generation and the state. */
+  /** The generation and state of each container that the control plane has acknowledged. */
   readonly #told = new Map<ContainerId, string>();
-  /** Removed as asked, and not yet acknowledged. */
+  /** Containers that were removed as asked, and not acknowledged yet. */
   readonly #gone = new Map<ContainerId, { readonly tenant: TenantId; readonly generation: number }>();
 
   constructor(options: HostOptions, engine: Map<ContainerId, Running>) {
@@ -118,13 +117,13 @@ class Agent {
         ).json<HelloAnswer>();
         if (answer.ok && answer.session > sessions.highest) this.#session = sessions.highest = answer.session;
       } catch {
-        // Asked again.
+        // The sync is repeated.
       }
       await sleep(300);
     }
   }
 
-  /** Everything is said again in the new session. */
+  /** The agent reports everything again in the new session. */
   async #renewSession(): Promise<void> {
     this.#session = undefined;
     this.#isOfBefore = false;
@@ -185,7 +184,10 @@ class Agent {
     }
   }
 
-  /** What a doorbell named, and nobody answered for, stays due: as in the agent's control. */
+  /**
+   * A partition that a doorbell named and no owner answered for stays due, as in the agent's
+   * control.
+   */
   #afterSync(result: SyncResult): void {
     if (result.kind === 'complete') {
       if (this.#due !== 'all') this.#due = new Set([...this.#due, ...result.due]);
@@ -201,7 +203,7 @@ class Agent {
     this.#connection.publish(subjects.hostBeat(agentOf(this.#options.key)), JSON.stringify(beat));
   }
 
-  /** Every container one step further, as the agent's reconciler would. */
+  /** Takes every container one step further, as the agent's reconciler would. */
   #reconcile(): void {
     const { orphanState } = this.#workload.judge({
       capacity,
@@ -249,7 +251,7 @@ class Agent {
     }
   }
 
-  /** What has changed since it was last acknowledged, as the reporter does. */
+  /** Reports what has changed since it was last acknowledged, as the reporter does. */
   async #report(partition: number, session: number): Promise<void> {
     const isHere = (tenant: TenantId): boolean => partitionOf(tenant, this.#options.partitions) === partition;
     const items: ReportItem[] = [];

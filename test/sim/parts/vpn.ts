@@ -18,7 +18,7 @@ import { certificate, home, keysOf, madeNetwork, madePeer } from '../../actors/s
 import type { PeerKeys } from '../../../schemas/api/peer.ts';
 import type { Gateway } from './gateway.ts';
 
-// A seed is a run: nothing here may differ from one run to the next.
+// The same seed must give the same run, so nothing here may differ between runs.
 const certificateFrom = (newToken: () => string) => certificate({ serial: newToken().replaceAll('-', '') });
 
 function keysFrom(newToken: () => string): PeerKeys {
@@ -26,7 +26,7 @@ function keysFrom(newToken: () => string): PeerKeys {
   return { wireguard: { ...wireguard, publicKey: newToken() }, certificate: certificateFrom(newToken) };
 }
 
-/** So few addresses that each is allocated again and again. */
+/** So few addresses that each is allocated many times. */
 export function smallNetwork(newToken: () => string) {
   const made = madeNetwork({ ipv4_pool: '10.86.0.0/29' });
   return {
@@ -43,9 +43,7 @@ interface KnownPeer {
   serial: string;
 }
 
-/**
- * Makes peers, changes and removes them, as the handlers of a gateway do, until it is told to stop.
- */
+/** Makes, changes and removes peers, as the handlers of a gateway do, until it is stopped. */
 export async function liveOnVpn(
   random: Random,
   gateway: Gateway,
@@ -109,7 +107,7 @@ export async function liveOnVpn(
   }
 }
 
-/** What the buckets hold, as a load would read it now. */
+/** The records in the buckets, as a load would read them now. */
 export async function storedStates(
   nc: NatsConnection,
   partitions: number,
@@ -130,7 +128,7 @@ export async function storedStates(
 
 const networkOf = (states: readonly PartitionState[]) => states[partitionOf(home, states.length)]?.vpn.network(home);
 
-/** Certificates that a peer or the network knows to be revoked. */
+/** Certificates that a peer or the network records as revoked. */
 export function refusedIn(states: readonly PartitionState[], tenants: readonly TenantId[]): Set<string> {
   const refused = new Set<string>();
   for (const serial of networkOf(states)?.refusable().revoked.keys() ?? []) refused.add(serial);
@@ -142,7 +140,10 @@ export function refusedIn(states: readonly PartitionState[], tenants: readonly T
   return refused;
 }
 
-/** What is wrong between peers and their network; nothing, once all has been told. */
+/**
+ * The contradictions between peers and their network; there must be none when every change has been
+ * sent.
+ */
 export function vpnFaults(
   states: readonly PartitionState[],
   tenants: readonly TenantId[],

@@ -1,8 +1,8 @@
 /**
- * JetStream's far end in memory, in its own protocol and only as much of it as is spoken here: a KV
+ * JetStream's far end in memory, in its own protocol, with only the parts that are used here: a KV
  * bucket as the stream `KV_<bucket>` (NATS ADR-8), publishing with an expected sequence, atomic
- * batches (ADR-50), reading the last message of a subject, batched direct reads (ADR-31). It
- * honours a fence when a message lands, and only if the message asks for it.
+ * batches (ADR-50), reading the last message of a subject, batched direct reads (ADR-31). It checks
+ * a fence when a message arrives, and only if the message asks for it.
  */
 import { headers, type MsgHdrs } from '@nats-io/transport-node';
 
@@ -45,17 +45,20 @@ export class JetStream {
     this.#nowMs = nowMs;
   }
 
-  /** Whether the subject is one of its own. */
+  /** Whether the subject is one of JetStream's. */
   static takes(subject: string): boolean {
     return subject.startsWith('$KV.') || subject.startsWith('$JS.API.') || subject.startsWith('event.');
   }
 
-  /** Every message that is in a stream, oldest first. */
+  /** Every message of a stream, oldest first. */
   stored(stream: string): readonly { readonly subject: string; readonly payload: string }[] {
     return this.#streams.get(stream)?.log ?? [];
   }
 
-  /** Of each stream that is named its oldest so many messages stay; all other streams are gone. */
+  /**
+   * Keeps the given number of the oldest messages of each named stream, and removes all other
+   * streams.
+   */
   restore(lengths: ReadonlyMap<string, number>): void {
     for (const [name, { log }] of [...this.#streams]) {
       this.#streams.delete(name);
@@ -64,7 +67,7 @@ export class JetStream {
     this.#batches.clear();
   }
 
-  /** Removes every message of a stream that is not to be kept. */
+  /** Removes every message of a stream that `isKept` does not accept. */
   keep(name: string, isKept: (stored: { readonly payload: string }) => boolean): void {
     const { log } = this.#named(name);
     this.#streams.delete(name);
@@ -77,7 +80,7 @@ export class JetStream {
   }
 
   /**
-   * What is answered to a publish, in one message or none.
+   * The answer to a publish: one message or none.
    * @param isBusy another write with the same check is in flight
    */
   publish(message: Published, isBusy: boolean): Reply | undefined {
@@ -132,7 +135,7 @@ export class JetStream {
   }
 
   /**
-   * `lagMs`: as a replica has it that is so far behind. `pageMessages`: no page has more, as where
+   * `lagMs`: the replica that answers is this far behind. `pageMessages`: no page has more, as when
    * a server fails to read a message.
    */
   read(subject: string, payload: string, lagMs: number, pageMessages: number): readonly Reply[] {

@@ -1,40 +1,40 @@
 /**
- * NATS in memory, in virtual time: connections whose messages take their time, are lost, come twice
- * or late, as the weather has it. What one connection sends arrives in its order, but for what the
- * weather holds back.
+ * NATS in memory and in virtual time: connections whose messages take time, get lost, or arrive
+ * twice or late, as the weather decides. Messages of one connection arrive in order, except for
+ * those that the weather delays.
  */
 import type { Msg, MsgHdrs, NatsConnection, Subscription } from '@nats-io/transport-node';
 import { headers } from '@nats-io/transport-node';
 import { JetStream, type Published, type Reply } from './jetstream.ts';
 import type { Process, World } from './time.ts';
 
-/** What may become of a message to or from JetStream. */
+/** What can happen to a message to or from JetStream. */
 export type Fate = 'done' | 'lost' | 'answer lost' | 'late';
 
 export interface Weather {
-  /** On its way from or to a client. */
+  /** Delay from or to a client. */
   delayMs(): number;
-  /** Of a message between clients: 0 is lost, 2 is twice. */
+  /** Copies of a message between clients: 0: lost; 2: duplicated. */
   copies(subject: string): 0 | 1 | 2;
   fate(process: Process, subject: string): Fate;
-  /** What a put is held back that comes late. */
+  /** Delay of a put that arrives late. */
   lateMs(): number;
-  /** How far behind the replica is that answers a read; 0: not at all. */
+  /** How far behind the answering replica is; 0: not at all. */
   lagMs(subject: string): number;
   isBusy(): boolean;
   page(): PageWeather;
 }
 
-/** What may become of the answer to a read of many messages. */
+/** What can happen to the answer to a read of many messages. */
 export interface PageWeather {
-  /** The server ends the page after so many, at the latest. */
+  /** The server ends the page after at most this many messages. */
   readonly messages: number;
   /**
-   * Broken: all after a place is lost. Gap: what is between two places is lost, and the end of the
-   * page arrives.
+   * Broken: everything after a place is lost. Gap: everything between two places is lost, and the
+   * end of the page arrives.
    */
   readonly fate: 'whole' | 'broken' | 'gap';
-  /** Where: two parts of the whole, from 0 to 1. */
+  /** The places, as two fractions of the whole between 0 and 1. */
   readonly lost: readonly [from: number, to: number];
 }
 
@@ -88,7 +88,7 @@ export class Nats {
     if (others?.size === 0) this.#exact.delete(interest.subject);
   }
 
-  /** A message has been given to the client library. */
+  /** Called when a message has been given to the client library. */
   send(from: Connection, message: Sent): void {
     const { world, weather } = this;
     const subject = message.subject.startsWith('_INBOX') ? '_INBOX' : message.subject;
@@ -156,11 +156,11 @@ export class Nats {
   }
 }
 
-/** Each `*` of a pattern is one token. */
+/** Each `*` of a pattern matches one token. */
 const tokensOf = (pattern: string): RegExp =>
   new RegExp(`^${pattern.replaceAll('.', '\\.').replaceAll('*', '[^.]+').replaceAll('$', '\\$')}$`);
 
-/** What of a NatsConnection is used. */
+/** The part of a NatsConnection that is used. */
 export class Connection {
   readonly process: Process;
   readonly info = { max_payload: 1024 * 1024 };
@@ -174,7 +174,7 @@ export class Connection {
     this.process = process;
   }
 
-  /** As the client's own type has it: whoever uses more of it than there is fails at once. */
+  /** Has the type of the client's own class: code that uses more than exists here fails at once. */
   get asClient(): NatsConnection {
     return this as unknown as NatsConnection;
   }
@@ -234,7 +234,7 @@ export class Connection {
     });
   }
 
-  /** Its process is no more, or leaves. */
+  /** Its process has ended, or is leaving. */
   close(): Promise<void> {
     this.#isClosed = true;
     for (const interest of this.#interests) this.#nats.remove(interest);
@@ -250,7 +250,7 @@ export class Connection {
     return new Promise((resolve) => setTimeout(resolve, this.#nats.weather.delayMs()));
   }
 
-  /** The connection itself never breaks: what breaks are messages. */
+  /** The connection itself never breaks; only messages do. */
   async *status(): AsyncGenerator<never, void, void> {
     await new Promise<never>(() => {});
   }

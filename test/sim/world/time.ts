@@ -1,10 +1,10 @@
 /**
- * Virtual time for several processes in one. While a world runs, the timers of Node are its own:
- * `setTimeout`, `setInterval`, `setImmediate` and `node:timers/promises`, so that the runtime's
- * code waits in virtual time as it is. Every timer and every message belongs to the process that
- * was running when it was made. A paused process runs none of its own until it goes on, and then
- * all that is due; one that is dead runs nothing. Between two events all microtasks are done, so
- * nothing of one process runs in the middle of another's.
+ * Virtual time for several processes in one. While a world runs, it replaces the timers of Node
+ * (`setTimeout`, `setInterval`, `setImmediate` and `node:timers/promises`), so that the runtime's
+ * unchanged code waits in virtual time. Every timer and every message belongs to the process that
+ * was running when it was made. A paused process runs none of its own, and all that are due when it
+ * continues; a dead one runs nothing. Between two events all microtasks run, so nothing of one
+ * process runs in the middle of another's.
  */
 import { createHash } from 'node:crypto';
 import { createRequire, syncBuiltinESMExports } from 'node:module';
@@ -27,12 +27,12 @@ const real = {
 export interface Process {
   readonly name: string;
   readonly clock: Clock;
-  /** What its wall clock is off by. */
+  /** How far its wall clock is off. */
   wallOffsetMs: number;
   state: 'running' | 'paused' | 'dead';
-  /** Until when it works on something, and can do nothing else. */
+  /** Until then it works on something and can do nothing else. */
   busyUntilMs: number;
-  /** What came while it was paused. */
+  /** Events that came while it was paused. */
   readonly due: Event[];
 }
 
@@ -44,7 +44,7 @@ interface Event {
   isCancelled: boolean;
 }
 
-/** 2026-01-01, for no reason but that it is no round number of the code's. */
+/** 2026-01-01: an arbitrary time that is no round number in the code. */
 const wallStartMs = 1_767_225_600_000;
 
 export class World {
@@ -53,7 +53,7 @@ export class World {
   #nowMs = 0;
   #order = 0;
   #events = 0;
-  /** Nobody in particular: the one who sets things up. */
+  /** The process of the test itself, which sets things up. */
   readonly stage: Process;
   #running: Process;
 
@@ -89,7 +89,7 @@ export class World {
   }
 
   /**
-   * Lets code of a process run now; what it leaves for later must be in timers and messages, not in
+   * Runs code of a process now; what it leaves for later must be in timers and messages, not in
    * promises.
    */
   as<T>(process: Process, run: () => T): T {
@@ -102,14 +102,14 @@ export class World {
     }
   }
 
-  /** Starts work of a process: all of it, to the last of its continuations, is that process's. */
+  /** Starts work of a process, to which all its continuations then belong. */
   spawn<T>(process: Process, run: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       this.at(this.#nowMs, process, () => void run().then(resolve, reject));
     });
   }
 
-  /** The process works for so long: its clock goes on, and its next event waits. */
+  /** The process works for this long: its clock moves on, and its next event waits. */
   work(process: Process, ms: number): void {
     process.busyUntilMs = Math.max(this.#nowMs, process.busyUntilMs) + ms;
   }
@@ -140,7 +140,7 @@ export class World {
     return this.#hash.copy().digest('hex');
   }
 
-  /** Runs until the condition holds, or the time is over. */
+  /** Runs until the condition holds, or the time is up. */
   async until(condition: () => boolean, withinMs: number): Promise<boolean> {
     const endMs = this.#nowMs + withinMs;
     while (!condition()) {
@@ -156,7 +156,7 @@ export class World {
     return true;
   }
 
-  /** Runs the body with virtual timers; it is over when the body is. */
+  /** Runs the body with virtual timers until the body ends. */
   async run<T>(random: () => number, body: () => Promise<T>): Promise<T> {
     this.#install(random);
     try {
@@ -174,7 +174,7 @@ export class World {
       return;
     }
     if (event.process.busyUntilMs > event.atMs) {
-      // In the order in which they came: all of them are put off.
+      // In the order in which they came: all of them are delayed.
       event.atMs = event.process.busyUntilMs;
       push(this.#heap, event);
       return;
@@ -238,7 +238,7 @@ function uninstall(): void {
   syncBuiltinESMExports();
 }
 
-/** All microtasks are done. */
+/** Lets all microtasks run. */
 const settled = (): Promise<void> => new Promise((resolve) => void real.setImmediate(resolve));
 
 class Timer {
