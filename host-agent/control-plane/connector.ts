@@ -39,7 +39,7 @@ export function createConnector(parts: ConnectorParts): Connector {
     } catch (error) {
       log.error('bound_credentials_unanswered', { error });
       credentials.fallBack();
-      // The connection attempt goes on, now with the other credentials; close what it opens.
+      // The attempt continues with the other credentials; close the connection that it opens.
       void opening.then((nc) => nc.close()).catch(() => undefined);
       return undefined;
     }

@@ -11,7 +11,7 @@ import { networkName, type Owner, ownerLabels } from '../docker/ownership.ts';
  * All tenants' containers of a host are on one bridge on which they cannot reach each other: the
  * engine drops what goes from one port of the bridge to another (icc off, by iptables and
  * br_netfilter; tried on Linux 6.18 with Docker 20.10). A bridge per tenant would end at some
- * thirty tenants, for want of address pools. An engine that was told to leave iptables alone
+ * thirty tenants, for want of address pools. An engine configured to leave iptables alone
  * enforces neither. Names resolve on this network, but nothing answers at the address.
  */
 export const networkBody = (owner: Owner) => ({

@@ -12,7 +12,7 @@ export const alsoDue = (due: Due, more: 'all' | Iterable<number>): Due =>
 
 /**
  * @param due what became due during the sync
- * @param asked what the sync asked for
+ * @param asked the partitions in the ask
  */
 export function dueAfter(due: Due, asked: Due, result: SyncResult): Due {
   switch (result.kind) {

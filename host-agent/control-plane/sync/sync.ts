@@ -30,7 +30,7 @@ export type SyncResult =
   | { readonly kind: 'complete'; readonly due: readonly number[] }
   /** The deadline came first; the answers until then were taken in. */
   | { readonly kind: 'partial'; readonly missing: readonly number[] }
-  /** Nobody answered. */
+  /** No owner answered. */
   | { readonly kind: 'silent' }
   /**
    * Another cluster answered, this one was created again, or the host was removed: no answer was

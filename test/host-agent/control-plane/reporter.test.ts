@@ -63,7 +63,7 @@ t.test('observations set together are sent together; an unchanged one is not sen
   t.same(
     sent.flatMap(({ items }) => items.map(({ seq }) => seq)),
     [1, 2, 3, 1, 3],
-    'what is said again keeps its number',
+    'a repetition keeps its number',
   );
 });
 
@@ -78,7 +78,7 @@ t.test('without an answer, the newest observation is sent with a higher seq', as
   await until('the newest', () => sent.at(-1)?.items[0]?.observation.status === 'stopped' || undefined);
   const count = sent.length;
   await delay(50);
-  t.equal(sent.length, count, 'acknowledged, and not said again');
+  t.equal(sent.length, count, 'acknowledged, and not sent again');
   t.same(
     [...new Set(sent.flatMap(({ items }) => items.map(({ seq, observation }) => `${seq} ${observation.status}`)))],
     ['1 pending', '2 stopped'],

@@ -142,7 +142,7 @@ t.test('a tenant whose containers are slow to measure delays only its own', asyn
   add('other', 'globex', limitBytes + 1);
   await look();
   await until(() => evicted().length === 2, 'evictions while others are being measured');
-  t.same(evicted().toSorted(), ['large', 'other'], 'what is over its limit goes at once');
+  t.same(evicted().toSorted(), ['large', 'other'], 'a container over its limit goes at once');
   t.equal(simulated.hanging().length, 1, 'one measurement of a tenant at a time');
   t.ok(measured.includes('small'));
 });
@@ -208,12 +208,12 @@ t.test(
     t.equal(evicted().length, 1, 'and what it frees');
     pressure.atMs = clock.nowMs + 1;
     await look();
-    t.same(evicted().toSorted(), ['late-1', 'late-2'], 'the next, for the disk is still full');
+    t.same(evicted().toSorted(), ['late-1', 'late-2'], 'the next one, because the disk is still full');
     model.drop('late-1');
     model.drop('late-2');
     await look();
     t.equal(fault(), undefined);
-    t.notOk(evicted().includes('small'), 'what keeps to its limit stays');
+    t.notOk(evicted().includes('small'), 'a container within its limit stays');
   },
 );
 

@@ -23,7 +23,7 @@ t.test('a file is whole or absent, private, and set aside if unreadable', async 
   };
   t.equal(await readDecoded(path, fail, log), undefined);
   t.same(readdirSync(dir), ['a.json.unreadable']);
-  t.equal(await readDecoded(path, fail, log), undefined, 'and goes on without');
+  t.equal(await readDecoded(path, fail, log), undefined, 'the agent continues without it');
 
   let content = 0;
   const lazy = createLazyFile(path, () => String(content), 1000, createStateDisk(createFaults(log), retry, log));

@@ -33,17 +33,17 @@ const use = (name: string, usedBytes: number | null, isEnforced = true): DiskUse
 const old = (name: string, usedBytes: number | null) => use(name, usedBytes, false);
 
 for (const [name, uses, over, underPressure] of [
-  ['at its limit → stays', [use('a', 100)], [], []],
-  ['over it → goes', [use('a', 101), use('b', 99)], ['a'], []],
+  ['at its limit → none', [use('a', 100)], [], []],
+  ['over its limit → evicted', [use('a', 101), use('b', 99)], ['a'], []],
   ['several → the largest first', [use('a', 101), use('b', 300), use('c', 200)], ['b', 'c', 'a'], []],
   [
-    'without an enforced limit → under pressure alone, the largest first',
+    'without an enforced limit → only under pressure, the largest first',
     [old('a', 200), old('b', 900)],
     [],
     ['b', 'a'],
   ],
-  ['pressure evicts nobody who keeps to the limit', [use('a', 100), old('b', 100)], [], []],
-  ['unmeasurable → under pressure alone, before all others', [old('a', 900), use('b', null)], [], ['b', 'a']],
+  ['pressure evicts no container within its limit', [use('a', 100), old('b', 100)], [], []],
+  ['unmeasurable → only under pressure, before all others', [old('a', 900), use('b', null)], [], ['b', 'a']],
   ['unmeasurable without an enforced limit → likewise', [old('a', null), use('b', 101)], ['b'], ['a']],
 ] as const) {
   t.test(name, (t) => {
@@ -81,9 +81,9 @@ const turn = (changes: Partial<Turn> = {}): Turn => ({
 const slow = { spentMs: (tenant: string) => (tenant === 'slow' ? 60_000 : 5) };
 
 for (const [name, containers, changes, expected] of [
-  ['what was never measured is due', [container('a')], {}, 'a'],
-  ['what was measured a moment ago is not', [container('a', { attempts: endedAt(90_000) })], {}, undefined],
-  ['what took long is due later', [container('a', { attempts: endedAt(60_000, 10_000) })], {}, undefined],
+  ['a container never measured is due', [container('a')], {}, 'a'],
+  ['one measured a moment ago is not', [container('a', { attempts: endedAt(90_000) })], {}, undefined],
+  ['one that took long is due later', [container('a', { attempts: endedAt(60_000, 10_000) })], {}, undefined],
   [
     'and delays no other',
     [container('a', { attempts: endedAt(60_000, 10_000) }), container('b', { attempts: endedAt(60_000) })],
@@ -97,9 +97,9 @@ for (const [name, containers, changes, expected] of [
     'b',
   ],
   ['one of a tenant at a time', [container('a')], { busy: new Set(['acme']) }, undefined],
-  ['the tenant that took least first', [container('a', { tenant: 'slow' }), container('b')], slow, 'b'],
+  ['the tenant that took the least time comes first', [container('a', { tenant: 'slow' }), container('b')], slow, 'b'],
   [
-    'also when its own are due for longer',
+    'even if the containers of others are due for longer',
     [container('a', { tenant: 'slow' }), container('b', { attempts: endedAt(60_000) })],
     slow,
     'b',
@@ -114,7 +114,7 @@ for (const [name, containers, changes, expected] of [
     'b',
   ],
   [
-    'and before it what is not known',
+    'containers with unknown use come first',
     [container('a', { written: written(1), attempts: endedAt(1000) }), container('b')],
     { isPressed: true },
     'b',
@@ -162,7 +162,11 @@ t.test('a container uses its layer and its volumes', (t) => {
     null,
     'a volume that was never measured in time',
   );
-  t.equal(used({ written: written(2, 'v') }, volumes({ v: 5 }, 'late')), 7, 'another’s volume takes long');
+  t.equal(
+    used({ written: written(2, 'v') }, volumes({ v: 5 }, 'late')),
+    7,
+    'the volume of another container takes long',
+  );
   t.end();
 });
 

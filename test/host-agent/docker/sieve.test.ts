@@ -26,12 +26,12 @@ function kept(shape: Shape | undefined, value: unknown): unknown {
 }
 
 for (const [name, shape, text, expected] of [
-  ['members that are named', { a: true }, '{"b":[1,{"a":2}],"a":{"x":[1]},"c":"}"}', [{ a: { x: [1] } }]],
-  ['of each element', [{ a: true }], '[{"a":1,"b":2},{"b":3},{"a":null}]', [[{ a: 1 }, {}, { a: null }]]],
-  ['of a member of a member', { a: { b: true } }, '{"a":{"c":1,"b":"\\u0041"},"b":2}', [{ a: { b: 'A' } }]],
+  ['members that the shape names', { a: true }, '{"b":[1,{"a":2}],"a":{"x":[1]},"c":"}"}', [{ a: { x: [1] } }]],
+  ['a shape for each element', [{ a: true }], '[{"a":1,"b":2},{"b":3},{"a":null}]', [[{ a: 1 }, {}, { a: null }]]],
+  ['a shape inside a shape', { a: { b: true } }, '{"a":{"c":1,"b":"\\u0041"},"b":2}', [{ a: { b: 'A' } }]],
   ['a document a line', { a: true }, '{"a":1}\n{"b":1}\r\n{"a":[]}\n', [{ a: 1 }, {}, { a: [] }]],
   ['quotes and backslashes', { a: true }, '{"x\\"a":1,"y":"\\\\","a":"\\\\\\"","z":"\\\\\\\\"}', [{ a: '\\"' }]],
-  ['a name that is written with escapes', { a: true }, '{"\\u0061":1}', [{ a: 1 }]],
+  ['a name with escapes', { a: true }, '{"\\u0061":1}', [{ a: 1 }]],
   ['a null where an object may be', { a: { b: true } }, '{"a":null}', [{ a: null }]],
   ['null', [true], 'null', [null]],
   ['nothing', [true], '', []],
@@ -84,7 +84,7 @@ t.test('kept members are bounded, skipped ones use no memory', (t) => {
   t.throws(() => sieved([{ big: true }], text, [], 200), { message: /more than 200 bytes/ });
   t.same(sieved({ a: true }, `{"${'n'.repeat(100_000)}":1,"a":2}`, [], 200), [{ a: 2 }]);
   const named = `{"a":{"${'n'.repeat(300)}":1},"b":2}`;
-  t.same(sieved({ a: true }, named, [150], 400), [{ a: { ['n'.repeat(300)]: 1 } }], 'a name is kept up to the bound');
+  t.same(sieved({ a: true }, named, [150], 400), [{ a: { ['n'.repeat(300)]: 1 } }], 'a name counts up to the bound');
   t.throws(() => sieved({ a: true }, named, [150], 250), { message: /more than 250 bytes/ });
   t.end();
 });

@@ -12,17 +12,25 @@ const cases: readonly [
   expected: RegExp | undefined,
 ][] = [
   ['no configuration', null, undefined],
-  ['nothing but nulls', { Labels: null, Entrypoint: null, Cmd: null, ExposedPorts: null, Volumes: null }, undefined],
+  ['only nulls', { Labels: null, Entrypoint: null, Cmd: null, ExposedPorts: null, Volumes: null }, undefined],
   ['labels up to the limit', { Labels: { ab: 'x'.repeat(imageLabelBytes - 2) } }, undefined],
-  ['labels beyond', { Labels: { ab: 'x'.repeat(imageLabelBytes - 1) } }, /labels take \d+ bytes/],
+  ['labels beyond the limit', { Labels: { ab: 'x'.repeat(imageLabelBytes - 1) } }, /labels take \d+ bytes/],
   ['counted in bytes', { Labels: { ab: 'ü'.repeat(imageLabelBytes / 2) } }, /labels take \d+ bytes/],
-  ['names of labels beyond', { Labels: { ['n'.repeat(imageLabelNameBytes + 1)]: '' } }, /names of labels take/],
+  [
+    'names of labels beyond the limit',
+    { Labels: { ['n'.repeat(imageLabelNameBytes + 1)]: '' } },
+    /names of labels take/,
+  ],
   ['a command up to the limit', { Entrypoint: ['a'], Cmd: ['x'.repeat(imageCommandBytes - 1)] }, undefined],
-  ['a command beyond', { Entrypoint: ['a'], Cmd: ['x'.repeat(imageCommandBytes)] }, /entrypoint and command take/],
+  [
+    'a command beyond the limit',
+    { Entrypoint: ['a'], Cmd: ['x'.repeat(imageCommandBytes)] },
+    /entrypoint and command take/,
+  ],
   ['ports up to the limit', { ExposedPorts: members(imagePorts) }, undefined],
-  ['ports beyond', { ExposedPorts: members(imagePorts + 1) }, /EXPOSE names 257 ports/],
+  ['ports beyond the limit', { ExposedPorts: members(imagePorts + 1) }, /EXPOSE names 257 ports/],
   ['volumes up to the limit', { Volumes: members(imageVolumes) }, undefined],
-  ['volumes beyond', { Volumes: members(imageVolumes + 1) }, /VOLUME names 17 volumes/],
+  ['volumes beyond the limit', { Volumes: members(imageVolumes + 1) }, /VOLUME names 17 volumes/],
 ];
 for (const [name, Config, expected] of cases) {
   t.test(`an image with ${name}`, (t) => {

@@ -16,11 +16,11 @@ const cases: readonly [
   policy: ImagePolicy,
   expected: string[],
 ][] = [
-  ['what the agent pulled and nobody uses', [image('a', ['r:1'])], [pulled('a', 'r:1')], [], 'pulled', ['r:1']],
-  ['not what is in use or wanted', [image('a', ['r:1'])], [pulled('a', 'r:1')], ['a'], 'pulled', []],
-  ['not what others pulled', [image('a', ['r:1'])], [], [], 'pulled', []],
+  ['an unused image that the agent pulled', [image('a', ['r:1'])], [pulled('a', 'r:1')], [], 'pulled', ['r:1']],
+  ['not an image in use or wanted', [image('a', ['r:1'])], [pulled('a', 'r:1')], ['a'], 'pulled', []],
+  ['not an image of others', [image('a', ['r:1'])], [], [], 'pulled', []],
   ['not an untagged image of others', [image('a', null)], [], [], 'pulled', []],
-  ['unless all is collected', [image('a', ['r:1', 's:1'])], [], [], 'all', ['r:1', 's:1']],
+  ['any unused image, if all are collected', [image('a', ['r:1', 's:1'])], [], [], 'all', ['r:1', 's:1']],
   ['not the tags of others', [image('a', ['r:1', 's:1'])], [pulled('a', 'r:1')], [], 'pulled', ['r:1']],
   [
     'the longest unused first',
@@ -31,7 +31,7 @@ const cases: readonly [
     ['r:2', 'r:1'],
   ],
   ['an image that lost its tag', [image('a', null)], [pulled('a', 'r:1')], [], 'pulled', ['a']],
-  ['and not where others have it by digest', [image('a', [], ['r@d', 's@d'])], [pulled('a', 'r:1')], [], 'pulled', []],
+  ['not if others have it by digest', [image('a', [], ['r@d', 's@d'])], [pulled('a', 'r:1')], [], 'pulled', []],
   ['a tag that moved to another image stays there', [image('b', ['r:1'])], [pulled('a', 'r:1')], [], 'pulled', []],
   [
     'a name of Docker Hub',
@@ -41,7 +41,7 @@ const cases: readonly [
     'pulled',
     ['nginx:1'],
   ],
-  ['nothing where nothing is collected', [image('a', ['r:1'])], [pulled('a', 'r:1')], [], 'none', []],
+  ['nothing, if none are collected', [image('a', ['r:1'])], [pulled('a', 'r:1')], [], 'none', []],
 ];
 for (const [name, images, record, kept, policy, expected] of cases) {
   t.test(`collects ${name}`, (t) => {

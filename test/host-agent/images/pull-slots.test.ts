@@ -15,9 +15,9 @@ const nameOf = (each: PullAsk | undefined): string | undefined => each && `${eac
 t.test('the next pull', (t) => {
   const rows: [string, string, string, string | undefined][] = [
     ['nothing waits', '', 'a@x', undefined],
-    ['nothing runs: who came first', 'b@x a@x', '', 'b@x'],
+    ['nothing runs: the first to ask', 'b@x a@x', '', 'b@x'],
     ['all places are taken', 'c@z', 'a@x a@x b@y b@y', undefined],
-    ['a tenant at its bound lets others go first', 'a@x a@x b@x', 'a@x a@x', 'b@x'],
+    ['a tenant at its bound waits for others', 'a@x a@x b@x', 'a@x a@x', 'b@x'],
     ['a tenant at its bound gets no more, even alone', 'a@x', 'a@x a@x', undefined],
     ['a registry at its bound lets others go first', 'd@x d@y', 'a@x b@x c@x', 'd@y'],
     ['a registry at its bound gets no more, even alone', 'd@x', 'a@x b@x c@x', undefined],

@@ -50,7 +50,7 @@ t.test('public: the name resolves, and only to public addresses', async (t) => {
     t.equal(await verdict(registry), expected, registry);
   }
   const forged = permitOf(['public'], { ...names, 'auth.docker.io': ['192.168.0.1'] });
-  t.equal(await forged.verdict('docker.io'), 'private_address', 'every name that Docker Hub is asked at');
+  t.equal(await forged.verdict('docker.io'), 'private_address', 'every host name of Docker Hub counts');
 });
 
 t.test('a registry that a rule names is not looked up', async (t) => {

@@ -74,13 +74,9 @@ t.test('IPv4 and IPv6 addresses, with those of the hosts file first', async (t) 
   t.same(await resolve('both.example', never), ['1.1.1.1', '2606:4700::1']);
   t.same(await resolve('four.example', never), ['1.1.1.2']);
   t.same(await resolve('absent.example', never), []);
-  t.same(await resolve('listed.example', never), ['10.0.0.5'], 'the engine takes it from there');
+  t.same(await resolve('listed.example', never), ['10.0.0.5'], 'the hosts file comes before DNS');
   t.notOk(asked.includes('listed.example'));
-  await t.rejects(
-    resolve('broken6.example', never),
-    { code: 'ESERVFAIL' },
-    'there may be an address that is not known',
-  );
+  await t.rejects(resolve('broken6.example', never), { code: 'ESERVFAIL' }, 'there may be an unknown address');
 });
 
 t.test('names without an answer delay neither files nor other names, and time out', async (t) => {
@@ -95,7 +91,7 @@ t.test('names without an answer delay neither files nor other names, and time ou
   while (new Set(asked).size < slow.length) await new Promise((resolve) => setTimeout(resolve, 10));
   t.equal((await readFile(import.meta.filename)).length, readFileSync(import.meta.filename).length);
   t.same(await resolve('four.example', never), ['1.1.1.2']);
-  t.same(ended, [], 'the slow ones are still asked');
+  t.same(ended, [], 'the slow ones are still pending');
   giveUp.abort();
   await Promise.all(slow);
   await t.rejects(resolve('four.example', giveUp.signal));

@@ -37,7 +37,7 @@ t.test('lines that an engine repeats appear once; lines after a clock was set ba
   const once = ['a', 'b', 'a ', 'long ', 'line'];
   const table: [string, Parameters<typeof read>, string[]][] = [
     ['two lines', [a, b, a, b, ...long], once],
-    ['the parts of a line that goes on', [a, b, long[0], long[1], a, b, ...long], once],
+    ['the parts of an unfinished line', [a, b, long[0], long[1], a, b, ...long], once],
     ['a whole line', [a, b, ...long, b, ...long], once],
     ['after a clock was set back', [b, ...long, a, later, a], ['b', 'a ', 'long ', 'line', 'a', 'later']],
   ];
@@ -139,6 +139,6 @@ t.test('seq is the time in microseconds, and always rises', (t) => {
   t.equal(microsOf('2026-01-02T03:04:05Z'), base);
   t.equal(nextSeq(0, stamp(base)), base);
   t.equal(nextSeq(base, stamp(base)), base + 1);
-  t.equal(nextSeq(base + 10, stamp(base)), base + 11, 'after a clock that was set back');
+  t.equal(nextSeq(base + 10, stamp(base)), base + 11, 'after the clock was set back');
   t.end();
 });

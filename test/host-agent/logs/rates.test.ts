@@ -111,7 +111,7 @@ t.test('only blocks over a rate wait', async (t) => {
     at(6000);
     await until(6);
     t.equal(served.at(-1), waits);
-    t.equal(scopes.get(waits), scope, 'and it is known what it waited for');
+    t.equal(scopes.get(waits), scope, 'the result names the rate that it waited for');
   }
 });
 

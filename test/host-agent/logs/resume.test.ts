@@ -73,8 +73,8 @@ t.test('a place that was rotated away: later lines are new, and the gap is count
   t.equal(resume.gaps, 1);
 
   const quiet = new Resume({ ts: stamp(base + 4_999_999), stream: 'stdout', nth: 0 });
-  t.same(quiet.push(log[0] as Line), [], 'perhaps it was written out of order');
-  t.equal(quiet.release().length, 1, 'no: the engine has nothing more');
+  t.same(quiet.push(log[0] as Line), [], 'it may have been written out of order');
+  t.equal(quiet.release().length, 1, 'it was not: the engine has nothing more');
   t.end();
 });
 
@@ -103,6 +103,6 @@ t.test('a mark shows where lost lines are missing', (t) => {
     { stream: 'stdout', seq: base + 5_000_000, line: '5000000' },
     { stream: 'stdout', seq: base + 9_000_000, line: '9000000' },
   ]);
-  t.equal(block?.lines, 2, 'the mark is no line of the container');
+  t.equal(block?.lines, 2, 'the mark does not count as a line');
   t.end();
 });

@@ -74,7 +74,7 @@ t.test('the agent sets rules once, and again when they are gone or changed', asy
   t.equal(firewall.state(), 'unchecked');
   await firewall.look();
   await firewall.cover(network('a'));
-  t.equal(machine.sets, 1, 'what stands is left');
+  t.equal(machine.sets, 1, 'rules in place stay');
   machine.table = undefined;
   await firewall.look();
   t.equal(machine.sets, 2, 'gone');
@@ -82,7 +82,7 @@ t.test('the agent sets rules once, and again when they are gone or changed', asy
   await firewall.look();
   t.equal(machine.sets, 3, 'changed');
   await firewall.cover(network('b'));
-  t.match(machine.table, `"br-${'b'.repeat(12)}"`, 'another network: before a container is on it');
+  t.match(machine.table, `"br-${'b'.repeat(12)}"`, 'another network gets rules before its first container');
 });
 
 t.test('a firewall that cannot be enforced is a fault until it can', async (t) => {
@@ -91,7 +91,7 @@ t.test('a firewall that cannot be enforced is a fault until it can', async (t) =
     ['no right', { refuses: 'forbidden' }, /CAP_NET_ADMIN/],
     ['nft refuses the rules', { refuses: 'failed' }, /nft refuses the rules/],
     ['an engine elsewhere', { hasBridge: false }, /not on this machine/],
-    ['bridged packets pass by', { isFiltered: false }, /br_netfilter/],
+    ['bridged packets bypass the rules', { isFiltered: false }, /br_netfilter/],
   ] as const) {
     await t.test(name, async (t) => {
       for (const mode of ['on', 'required'] as const) {
@@ -142,13 +142,13 @@ t.test('probes from inside a container', async (t) => {
   t.match(fault(), /containers reach this host although/);
   machine.probed = { kind: 'held' };
   await state('enforced');
-  t.equal(fault(), undefined, 'tried again while it is open');
+  t.equal(fault(), undefined, 'the agent tries again while the firewall is open');
   machine.probed = { kind: 'failed', why: 'no container' };
   machine.table = undefined;
   const after = machine.probes;
   await until('another look after the rules were set again', () => machine.probes > after || undefined);
   await state('unchecked');
-  t.equal(fault(), undefined, 'what could not be looked at is no fault');
+  t.equal(fault(), undefined, 'a probe that showed nothing is no fault');
   ending.abort();
   await running;
 });

@@ -20,20 +20,20 @@ const table: readonly [string, Wanted, Observed, Partial<RestartState>, object][
   ['taken up → pending', running, absent, {}, { status: 'pending', reason: null }],
   ['pull under way → pulling', running, absent, { operation: pulling }, { status: 'pulling', reason: null }],
   [
-    'pull again after a failure → pulling, still explained',
+    'pull after a failure → pulling, with the reason',
     running,
     absent,
     { operation: pulling, why },
     { status: 'pulling', reason: 'image_pull' },
   ],
   [
-    'pull failed → backoff, explained',
+    'pull failed → backoff, with the reason',
     running,
     absent,
     { attempt: waiting, why },
     { status: 'backoff', reason: 'image_pull', message: 'connection refused', next_retry_at: timestamp(nowMs + 1000) },
   ],
-  ['image there → starting', running, absent, { image }, { status: 'starting' }],
+  ['image present → starting', running, absent, { image }, { status: 'starting' }],
   ['created → starting', running, seen(created), {}, { status: 'starting' }],
   [
     'up → running',
@@ -58,14 +58,14 @@ const table: readonly [string, Wanted, Observed, Partial<RestartState>, object][
     { status: 'backoff', reason: 'crash_loop', exit_code: 3 },
   ],
   [
-    'failed → failed, explained',
+    'failed → failed, with the reason',
     running,
     absent,
     { attempt: { phase: 'failed' }, why },
     { status: 'failed', reason: 'image_pull' },
   ],
   ['replaced → stopping', running, seen(up), { operation: stopping }, { status: 'stopping' }],
-  ['asked to stop → stopping', wanted('stopped'), seen(up), {}, { status: 'stopping' }],
+  ['desired stopped, still up → stopping', wanted('stopped'), seen(up), {}, { status: 'stopping' }],
   [
     'stopped → stopped with its exit code',
     wanted('stopped'),
@@ -75,14 +75,14 @@ const table: readonly [string, Wanted, Observed, Partial<RestartState>, object][
   ],
   ['stopped before it ever ran → stopped', wanted('stopped'), absent, {}, { status: 'stopped', exit_code: null }],
   [
-    'stopped, and evicted → stopped, explained',
+    'stopped and evicted → stopped, with the reason',
     wanted('stopped'),
     absent,
     { why: full },
     { status: 'stopped', reason: 'disk_limit', message: 'it wrote too much' },
   ],
   ['stopped after a failure → stopped', wanted('stopped'), absent, { why }, { status: 'stopped', reason: null }],
-  ['asked to go → removing', wanted('removed'), seen(down()), {}, { status: 'removing' }],
+  ['desired removed → removing', wanted('removed'), seen(down()), {}, { status: 'removing' }],
 ];
 
 for (const [name, want, observed, changes, observation] of table) {

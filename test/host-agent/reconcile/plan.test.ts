@@ -56,10 +56,10 @@ const failed: Partial<RestartState> = { attempt: { phase: 'failed' } };
 
 const table: readonly [string, Wanted, Observed, Partial<RestartState>, object][] = [
   // From nothing to running
-  ['declared, image not looked for → pull', running, absent, {}, pull],
+  ['declared, image unknown → pull', running, absent, {}, pull],
   ['image present → create', running, absent, { image }, create],
   ['image of another tag present → pull', running, absent, { image: { ...image, reference: 'other:1' } }, pull],
-  ['image present, a newer one is to be looked for → pull', running, absent, { image, pullDue: true }, pull],
+  ['image present, a pull is due → pull', running, absent, { image, pullDue: true }, pull],
   ['created → prepare and start', running, seen(created), {}, start({ prepare: true })],
   ['up → none', running, seen(up), {}, none],
   ['up with its health check failing → none', running, seen({ ...up, health: 'unhealthy' }), {}, none],
@@ -137,7 +137,7 @@ const table: readonly [string, Wanted, Observed, Partial<RestartState>, object][
   ['untouched, up → none', untouched, seen(up), {}, none],
   ['untouched, down → none', untouched, seen(down()), {}, none],
   [
-    'a second with the same id, up → stop that one',
+    'a second container with the same id, up → stop it',
     running,
     seen(up, {}, [found(up, { dockerId: 'd2' })]),
     {},

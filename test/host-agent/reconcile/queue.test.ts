@@ -23,18 +23,18 @@ t.test('a key has one worker; enqueued meanwhile, it gets another look', async (
   const { begun, work, end, working } = gated();
   const queue = createQueue<string>({ workers: 2, slowWorkers: 1, patienceMs: 60_000 }, work);
   for (const key of ['a', 'b', 'c', 'a', 'a']) queue.enqueue(key);
-  t.same(working(), ['a', 'b'], 'two at a time, and none twice at a time');
+  t.same(working(), ['a', 'b'], 'two keys at a time, each with one worker');
   queue.enqueue('a');
   await end('b');
   t.same(working(), ['a', 'c']);
   await end('a');
-  t.same(working(), ['c', 'a'], 'looked at again, for it was enqueued meanwhile');
+  t.same(working(), ['c', 'a'], 'another look, because it was enqueued meanwhile');
   await end('c');
   await end('a');
   t.same(begun, ['a', 'b', 'c', 'a']);
   await queue.stop();
   queue.enqueue('d');
-  t.equal(begun.length, 4, 'after a stop nothing is begun');
+  t.equal(begun.length, 4, 'after a stop nothing begins');
 });
 
 t.test('keys that hang delay only each other', async (t) => {
@@ -52,12 +52,12 @@ t.test('keys that hang delay only each other', async (t) => {
     await begins(key);
     await end(key);
   }
-  t.same(working(), ['h1', 'h2', 'h3'], 'each of them is still worked on, once');
+  t.same(working(), ['h1', 'h2', 'h3'], 'each of them still has one worker');
   for (const key of ['h1', 'h2', 'h3']) queue.enqueue(key);
   t.equal(begun.length, 7, 'and by one worker');
   await end('h1');
   await begins('h1', 2);
-  t.same(working().toSorted(), ['h1', 'h2', 'h3'], 'again with the slow ones');
+  t.same(working().toSorted(), ['h1', 'h2', 'h3'], 'slow keys stay with the slow workers');
   for (const key of ['h1', 'h2', 'h3']) await end(key);
   await begins('h2', 2);
   await begins('h3', 2);
@@ -78,7 +78,7 @@ t.test('slow and quick work are bounded together, whatever hangs', async (t) => 
     t.ok(working().length <= 5);
     await end(working()[0] ?? '');
   }
-  t.same(begun.toSorted(), keys.toSorted(), 'each was looked at once');
+  t.same(begun.toSorted(), keys.toSorted(), 'each got one look');
   await queue.stop();
 });
 

@@ -78,9 +78,9 @@ for (const [name, changes, taken] of [
 t.test('"same" refers only to the version that the ask names', (t) => {
   const asked = take(empty, { revision: 1 });
   const since = take(asked, { revision: 2, containers: [container()] });
-  t.equal(take(since, { same: true, epoch: 9, revision: 9 }, asked.sets), since, 'something newer came meanwhile');
+  t.equal(take(since, { same: true, epoch: 9, revision: 9 }, asked.sets), since, 'a newer set came meanwhile');
   t.match(take(since, { same: true, epoch: 9, revision: 9 }).sets.get(0), { epoch: 9, revision: 9 });
-  t.equal(containersOf(take(since, { same: true, epoch: 9, revision: 9 })).length, 1, 'and keeps the containers');
+  t.equal(containersOf(take(since, { same: true, epoch: 9, revision: 9 })).length, 1, 'the containers stay');
   t.equal(take(empty, { same: true }), empty, 'of nothing');
   t.end();
 });
@@ -115,8 +115,12 @@ t.test('a verdict counts only with the version that it came with', (t) => {
   for (const same of [true, false]) {
     t.equal(isOfVersionHeld(desired, whole({ same, epoch: 2, revision: 5 })), true);
     t.equal(isOfVersionHeld(desired, whole({ same, epoch: 2, revision: 4 })), false, 'late');
-    t.equal(isOfVersionHeld(desired, whole({ same, epoch: 1, revision: 5 })), false, 'of a former owner');
-    t.equal(isOfVersionHeld(desired, whole({ same, epoch: 2, revision: 6 })), false, 'of a set that was not taken in');
+    t.equal(isOfVersionHeld(desired, whole({ same, epoch: 1, revision: 5 })), false, 'the verdict of a former owner');
+    t.equal(
+      isOfVersionHeld(desired, whole({ same, epoch: 2, revision: 6 })),
+      false,
+      'the verdict with a set that was dropped',
+    );
   }
   t.equal(isOfVersionHeld(empty, whole()), false);
   t.end();

@@ -62,7 +62,7 @@ t.test('a known container is as desired; an unknown one is untouched until its o
   t.equal(wantOf(workload, 'a'), 'running');
   t.equal(wantOf(workload, 'b'), 'stopped');
   t.equal(wantOf(workload, 'x'), 'untouched');
-  t.equal(workload.orphansHeld(), 0, 'nobody has said that it is unknown');
+  t.equal(workload.orphansHeld(), 0, 'its owner has given no verdict');
   workload.hearVerdicts([stranger('x')], [stranger('x')]);
   const { changed } = workload.judge(input({ present: present('a', 'x') }));
   t.same(changed, ['x']);
@@ -122,7 +122,7 @@ t.test('a verdict covers the named placement; a container made under a later one
   const later = new Map([['x' as ContainerId, { tenant, placement: 7 }]]);
   workload.judge(input({ present: later }));
   t.equal(wantOf(workload, 'x'), 'untouched');
-  t.same(workload.unjudged(), [stranger('x', 7)], 'it is asked about again');
+  t.same(workload.unjudged(), [stranger('x', 7)], 'the agent asks about it again');
   t.end();
 });
 
@@ -136,7 +136,7 @@ t.test('after a container moves away and back, the earlier verdict does not coun
   t.equal(wantOf(workload, 'x'), 'running');
   workload.setDesired(answered([]));
   workload.judge(input({ present: present('x') }));
-  t.equal(wantOf(workload, 'x'), 'untouched', 'and nothing of it when it has left again');
+  t.equal(wantOf(workload, 'x'), 'untouched', 'nor after it has left again');
   t.end();
 });
 

@@ -67,7 +67,7 @@ t.test('credentials without an end are never renewed', (t) => {
 t.test('bound credentials reach the disk after the control plane has answered them', async (t) => {
   const [old, bound] = [jwt('old', {}), jwt('bound', { bound: true })];
   const { credentials, stored } = start(t, { jwt: old });
-  t.equal(credentials.askBoundInMs(), 0, 'asked for at once');
+  t.equal(credentials.askBoundInMs(), 0, 'due at once');
   t.ok(credentials.offered(bound));
   t.equal(credentials.jwt(), bound, 'on trial');
   t.equal(credentials.sender().user, 'UKEY');
@@ -111,7 +111,7 @@ t.test('bound credentials that worked before are tried again when the old ones g
   t.equal(credentials.jwt(), bound);
   credentials.fallBack();
   t.equal(credentials.jwt(), old);
-  t.equal(credentials.askBoundInMs(), 0, 'asked for at once');
+  t.equal(credentials.askBoundInMs(), 0, 'due at once');
   t.ok(credentials.returnToBound());
   t.equal(credentials.jwt(), bound);
   t.end();

@@ -87,7 +87,7 @@ t.test('a container that cannot run as declared fails without a call', async (t)
   t.match(of(), { attempt: { phase: 'failed' }, why });
 });
 
-t.test('a long step goes on beside the look', async (t) => {
+t.test('a long step continues after the look', async (t) => {
   const { carryOut, said, of, end } = begin();
   await carryOut(pull);
   t.same(said, ['begun', 'long pull']);

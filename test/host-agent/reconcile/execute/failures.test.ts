@@ -48,7 +48,7 @@ for (const [reason, message] of [
     const kind = reason === 'image_pull' ? 'retry' : 'failed';
     const outcome = pullFailure(refused(message));
     t.match(outcome, { kind, why: { reason }, detail: message });
-    t.notMatch(JSON.stringify('why' in outcome && outcome.why), message, 'reported in words of ours');
+    t.notMatch(JSON.stringify('why' in outcome && outcome.why), message, 'reported in our own words');
     t.end();
   });
 }
@@ -109,7 +109,7 @@ t.test('a fault of the host that stays is reported as one after a few tries', (t
   t.match(
     remembered,
     { attempt: { phase: 'waiting' }, why: { message: /disk of this host is full/ } },
-    'and it is tried again',
+    'another attempt follows',
   );
   t.end();
 });

@@ -11,7 +11,7 @@ t.test('stops are bounded, after failures too, and one that hangs gives up its p
       most = Math.max(most, ++now);
       await delay(0);
       now -= 1;
-      if (fails) throw new Error('as told');
+      if (fails) throw new Error('the stop fails');
     });
   const outcomes = await Promise.allSettled(['a', 'b', 'c', 'd', 'e'].map((id) => run(id, id < 'c')));
   t.equal(most, 2);
@@ -29,7 +29,7 @@ t.test('stops are bounded, after failures too, and one that hangs gives up its p
     });
   const hung = [hang('x'), hang('y'), hang('x')];
   await run('a');
-  t.equal(asked, 2, 'one that is asked for again is asked for once');
+  t.equal(asked, 2, 'a repeated stop runs once');
   for (const end of ends) end();
   await Promise.all(hung);
   await run('x');

@@ -43,7 +43,7 @@ t.test('a look corrects the list', async (t) => {
   t.notOk(present.note(id, seen(up)), 'as listed');
   t.ok(present.note(id, seen(up, { placement: 2 })), 'made again under another placement');
   t.equal(present.all()?.get(id)?.placement, 2);
-  t.notOk(present.note(id, seen(up, { placement: Number.NaN })), 'a label that is no number');
+  t.notOk(present.note(id, seen(up, { placement: Number.NaN })), 'a label that is not a number');
   t.ok(present.note(id, absent), 'gone');
   t.notOk(present.note(id, absent), 'known to be gone');
   t.equal(present.all()?.size, 0);

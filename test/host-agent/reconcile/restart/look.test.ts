@@ -36,9 +36,13 @@ t.test('an exit while the agent was away is no failure, and the container starts
     'a start that failed never ran',
   );
   const started = { ...unwatched, startedAtMs: nowMs };
-  t.match(look(started, crash('r2')), { failures: 4, attempt: { phase: 'waiting' } }, 'what we started is watched');
+  t.match(
+    look(started, crash('r2')),
+    { failures: 4, attempt: { phase: 'waiting' } },
+    'a container that the agent started is watched',
+  );
   const seenUp = look(unwatched, seen({ ...up, run: 'r2' }));
-  t.match(look(seenUp, crash('r2')), { failures: 4, attempt: { phase: 'waiting' } }, 'and what was seen to run');
+  t.match(look(seenUp, crash('r2')), { failures: 4, attempt: { phase: 'waiting' } }, 'and one that was seen running');
   t.end();
 });
 
@@ -149,7 +153,7 @@ t.test('the end of an evicted container is no crash; its removal begins a back-o
   const marked = evict(restartState(), 'd1', 'it wrote too much');
   t.match(marked.evicted, { dockerId: 'd1', why: { reason: 'disk_limit' } });
   t.equal(evict(marked, 'd1', 'again'), marked);
-  t.equal(evict(restartState({ want: 'removed' }), 'd1', 'x').evicted, null, 'it goes anyway');
+  t.equal(evict(restartState({ want: 'removed' }), 'd1', 'x').evicted, null, 'it is being removed anyway');
   const down = look(marked, crash('r1'));
   t.match(down, { attempt: { phase: 'clear' }, failures: 0 });
   const gone = settle(down, { kind: 'remove', dockerId: 'd1' }, { kind: 'done' }, nowMs, bounds);

@@ -22,7 +22,7 @@ t.test('a step changes the restart state by its outcome', (t) => {
   t.match(after(pull, { kind: 'failed', why }), { why, failures: 0, attempt: { phase: 'failed' } });
   t.match(after(start, { kind: 'done' }, restartState({ restarts: 1, drained: 'd1' })), { restarts: 2, drained: null });
   t.match(after({ ...start, again: false }, { kind: 'done' }), { restarts: 0 });
-  t.same(after(start, { kind: 'outage' }), restartState({ startedAtMs: nowMs }), 'an outage counts for nothing');
+  t.same(after(start, { kind: 'outage' }), restartState({ startedAtMs: nowMs }), 'an outage counts as no failure');
   t.equal(
     after(
       { kind: 'create', reference, imageId: 'x' },

@@ -76,7 +76,7 @@ t.test('lines of about 16 KiB, where the engine cuts them, are captured', async 
   t.same(
     read.map(({ line }) => (line.startsWith('x') ? line.length : line)),
     [cut - 1, `after ${cut - 1}`, cut, `after ${cut}`, cut, 1, `after ${cut + 1}`, cut, cut, `after ${2 * cut}`],
-    'a longer one is cut, and none is followed by an empty one',
+    'longer lines are cut, and no empty line follows',
   );
 });
 
@@ -126,7 +126,7 @@ t.test('lines over the rate wait in the engine’s files, and none is lost', asy
   t.same(
     read.filter(({ stream }) => stream === 'stderr'),
     [],
-    'and nothing is said to be lost',
+    'no mark says that lines are lost',
   );
 });
 

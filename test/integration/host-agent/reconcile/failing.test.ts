@@ -42,17 +42,17 @@ t.test('a container that cannot run says why', async (t) => {
     ],
     ['no repository', { repository: null }, { status: 'failed', reason: 'image_missing' }],
     [
-      'a digest that is none',
+      'an invalid digest',
       { registry, repository: 'longshore/demo', digest: 'sha256:1' },
       { status: 'failed', reason: 'image_invalid' },
     ],
     [
-      'never pulled, and not here',
+      'never pulled, and not on this host',
       { registry, repository: 'no/where', pull_policy: 'never' },
       { status: 'backoff', reason: 'image_not_found' },
     ],
     [
-      'a registry that is away',
+      'a registry that does not answer',
       { registry: '127.0.0.1:1', repository: 'a/b' },
       { status: 'backoff', reason: 'image_pull', message: /cannot be reached/ },
     ],
