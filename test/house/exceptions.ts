@@ -41,7 +41,6 @@ export const exceptions: Record<RuleName, Record<string, string>> = {
     lib: 'one file a subject, used by every program',
     'schemas/limits': 'one file for each room that has bounds',
     'test/faults': 'to be grouped',
-    'test/integration/actors': 'to be grouped',
     'test/support': 'to be grouped',
   },
   words: {
@@ -112,7 +111,7 @@ export const exceptions: Record<RuleName, Record<string, string>> = {
     'test/integration/actors/cluster.test.ts': prose,
     'test/integration/actors/members.test.ts': prose,
     'test/integration/actors/outbox.test.ts': prose,
-    'test/integration/actors/senders.test.ts': prose,
+    'test/integration/actors/hosts/senders.test.ts': prose,
     'test/integration/gateway/auth.test.ts': prose,
     'test/integration/gateway/cluster.test.ts': prose,
     'test/integration/host-agent/reconcile/running.test.ts': prose,

@@ -183,7 +183,7 @@ export const domainMutants: readonly Mutant[] = [
     guard: 'A new session’s repetition of a report is not committed again (ADR 15)',
     file: 'actors/domain/container/observe.ts',
     changes: [{ in: 'isRepeated', never: 'order.session !== known.session' }],
-    killedBy: 'test/integration/actors/reports.test.ts',
+    killedBy: 'test/integration/actors/hosts/reports.test.ts',
   },
   {
     name: 'order of an equal observation not committed',

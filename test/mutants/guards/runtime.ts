@@ -9,7 +9,7 @@ export const runtimeMutants: readonly Mutant[] = [
     changes: [
       { in: 'lookFor', replace: 'held === undefined ? undefined : keepsWhatItRuns(common, held)', by: 'undefined' },
     ],
-    killedBy: 'test/integration/actors/senders.test.ts',
+    killedBy: 'test/integration/actors/hosts/senders.test.ts',
   },
   {
     name: 'JetStream answers outside of inboxes',
@@ -232,21 +232,21 @@ export const runtimeMutants: readonly Mutant[] = [
     guard: 'A slot of the journal is used again only below the mark (ADR 4)',
     file: 'actors/runtime/journal/commits.ts',
     changes: [{ in: 'Commits.hasRoom', replace: 'limits.journalSlots - 2', by: 'limits.journalSlots + 20' }],
-    killedBy: 'test/integration/actors/faults.test.ts',
+    killedBy: 'test/integration/actors/partitions/faults.test.ts',
   },
   {
     name: 'report of an older session accepted',
     guard: 'A report of an older session is refused, even by an owner that has not seen the newer one (ADR 15)',
     file: 'actors/endpoints/hosts/report.ts',
     changes: [{ in: 'refusalOf', never: 'session < (fleet.session(host) ?? 0)' }],
-    killedBy: 'test/integration/actors/reports.test.ts',
+    killedBy: 'test/integration/actors/hosts/reports.test.ts',
   },
   {
     name: 'credentials renewed for a replaced key',
     guard: 'Credentials go to the key that is enrolled when the hello is committed (A7)',
     file: 'actors/endpoints/hosts/hello.ts',
     changes: [{ in: 'answerHello', omit: 'isDue(state)' }],
-    killedBy: 'test/integration/actors/reports.test.ts',
+    killedBy: 'test/integration/actors/hosts/reports.test.ts',
   },
   {
     name: 'heartbeat of an older session accepted',
@@ -333,7 +333,7 @@ export const runtimeMutants: readonly Mutant[] = [
     guard: 'A report is acknowledged when all of it is committed (A3)',
     file: 'actors/endpoints/hosts/report.ts',
     changes: [{ in: 'takingIn.onCommitted', replace: '--turnsLeft === 0', by: '--turnsLeft >= 0' }],
-    killedBy: 'test/integration/actors/blocks.test.ts',
+    killedBy: 'test/integration/actors/partitions/blocks.test.ts',
   },
   {
     name: 'unloadable partition kept',

@@ -3,9 +3,9 @@
  * why.
  */
 import t from 'tap';
-import { within } from '../../../lib/backoff.ts';
-import { keys } from '../../../schemas/records/buckets.ts';
-import { spawnActors, startCluster } from './support.ts';
+import { within } from '../../../../lib/backoff.ts';
+import { keys } from '../../../../schemas/records/buckets.ts';
+import { spawnActors, startCluster } from '../support.ts';
 
 const deadlineMs = 60_000;
 /** More than the program asks for when it joins the cluster. */

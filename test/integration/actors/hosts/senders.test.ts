@@ -2,23 +2,23 @@
  * Whose messages are answered where it is not known, or not yet, which key is enrolled for a host.
  */
 import t, { type Test } from 'tap';
-import { HostDirectory } from '../../../actors/endpoints/directory.ts';
-import { Fleet } from '../../../actors/endpoints/fleet.ts';
-import { serveHosts } from '../../../actors/endpoints/hosts/serve.ts';
-import { encodeValue } from '../../../actors/runtime/journal/codec.ts';
-import { startNats } from '../../../dev/servers/nats.ts';
-import { systemClock } from '../../../lib/clock.ts';
-import { createSlices } from '../../../lib/slices.ts';
-import { keys } from '../../../schemas/records/buckets.ts';
-import type { RevokedKeyRecord } from '../../../schemas/api/host.ts';
-import type { SyncAnswer } from '../../../schemas/wire/host.ts';
-import { subjects, type Sender } from '../../../schemas/wire/subjects.ts';
-import { temporaryFolder } from '../../support/folder.ts';
-import { agentOf, hostKey, quietLog } from '../../actors/support.ts';
-import { controlPlane } from './support.ts';
-import { MemoryBucket, createMemorySink, createMemoryStore } from '../../actors/support/memory-store.ts';
-import { createPartition } from '../../actors/support/partition.ts';
-import { none, roomy } from '../../actors/support/records.ts';
+import { HostDirectory } from '../../../../actors/endpoints/directory.ts';
+import { Fleet } from '../../../../actors/endpoints/fleet.ts';
+import { serveHosts } from '../../../../actors/endpoints/hosts/serve.ts';
+import { encodeValue } from '../../../../actors/runtime/journal/codec.ts';
+import { startNats } from '../../../../dev/servers/nats.ts';
+import { systemClock } from '../../../../lib/clock.ts';
+import { createSlices } from '../../../../lib/slices.ts';
+import { keys } from '../../../../schemas/records/buckets.ts';
+import type { RevokedKeyRecord } from '../../../../schemas/api/host.ts';
+import type { SyncAnswer } from '../../../../schemas/wire/host.ts';
+import { subjects, type Sender } from '../../../../schemas/wire/subjects.ts';
+import { temporaryFolder } from '../../../support/folder.ts';
+import { agentOf, hostKey, quietLog } from '../../../actors/support.ts';
+import { controlPlane } from '../support.ts';
+import { MemoryBucket, createMemorySink, createMemoryStore } from '../../../actors/support/memory-store.ts';
+import { createPartition } from '../../../actors/support/partition.ts';
+import { none, roomy } from '../../../actors/support/records.ts';
 
 const damaged = hostKey('h1');
 

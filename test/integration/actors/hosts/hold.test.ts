@@ -4,17 +4,17 @@
  */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
-import { encodeValue } from '../../../actors/runtime/journal/codec.ts';
-import { createJetStreamStore } from '../../../actors/runtime/store/jetstream-store.ts';
-import type { StoreWrite } from '../../../actors/runtime/store/store.ts';
-import { within } from '../../../lib/backoff.ts';
-import { buckets, keys } from '../../../schemas/records/buckets.ts';
-import { limits } from '../../../schemas/limits.ts';
-import type { SyncAnswer } from '../../../schemas/wire/host.ts';
-import { subjects } from '../../../schemas/wire/subjects.ts';
-import { agentKey, agentOf, containerId, hostKey } from '../../actors/support.ts';
-import { controlPlane, ownerOn, startCluster } from './support.ts';
-import { acme, hostRecord } from '../../actors/support/records.ts';
+import { encodeValue } from '../../../../actors/runtime/journal/codec.ts';
+import { createJetStreamStore } from '../../../../actors/runtime/store/jetstream-store.ts';
+import type { StoreWrite } from '../../../../actors/runtime/store/store.ts';
+import { within } from '../../../../lib/backoff.ts';
+import { buckets, keys } from '../../../../schemas/records/buckets.ts';
+import { limits } from '../../../../schemas/limits.ts';
+import type { SyncAnswer } from '../../../../schemas/wire/host.ts';
+import { subjects } from '../../../../schemas/wire/subjects.ts';
+import { agentKey, agentOf, containerId, hostKey } from '../../../actors/support.ts';
+import { controlPlane, ownerOn, startCluster } from '../support.ts';
+import { acme, hostRecord } from '../../../actors/support/records.ts';
 
 const deadlineMs = 60_000;
 const host = hostKey('h1');

@@ -3,16 +3,16 @@
  */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
-import { encodeValue } from '../../../actors/runtime/journal/codec.ts';
-import { createJetStreamStore } from '../../../actors/runtime/store/jetstream-store.ts';
-import type { StoreWrite } from '../../../actors/runtime/store/store.ts';
-import { recordKey } from '../../../actors/domain/records.ts';
-import { sleep } from '../../../lib/backoff.ts';
-import { buckets } from '../../../schemas/records/buckets.ts';
-import type { ContainerSpec } from '../../../schemas/api/container.ts';
-import { specOf } from '../../actors/support.ts';
-import { createAsker, spawnActors, startCluster } from './support.ts';
-import { acme, container, unplaced } from '../../actors/support/records.ts';
+import { encodeValue } from '../../../../actors/runtime/journal/codec.ts';
+import { createJetStreamStore } from '../../../../actors/runtime/store/jetstream-store.ts';
+import type { StoreWrite } from '../../../../actors/runtime/store/store.ts';
+import { recordKey } from '../../../../actors/domain/records.ts';
+import { sleep } from '../../../../lib/backoff.ts';
+import { buckets } from '../../../../schemas/records/buckets.ts';
+import type { ContainerSpec } from '../../../../schemas/api/container.ts';
+import { specOf } from '../../../actors/support.ts';
+import { createAsker, spawnActors, startCluster } from '../support.ts';
+import { acme, container, unplaced } from '../../../actors/support/records.ts';
 
 const deadlineMs = 150_000;
 

@@ -4,13 +4,13 @@
 import { randomUUID } from 'node:crypto';
 import { headers } from '@nats-io/transport-node';
 import t from 'tap';
-import { createJetStreamStore } from '../../../actors/runtime/store/jetstream-store.ts';
-import { moveEpoch } from '../../../actors/runtime/store/epoch.ts';
-import type { Store } from '../../../actors/runtime/store/store.ts';
-import { readBatch } from '../../../lib/nats/direct-reads.ts';
-import type { MemberId } from '../../../schemas/ids.ts';
-import { buckets } from '../../../schemas/records/buckets.ts';
-import { startCluster } from './support.ts';
+import { createJetStreamStore } from '../../../../actors/runtime/store/jetstream-store.ts';
+import { moveEpoch } from '../../../../actors/runtime/store/epoch.ts';
+import type { Store } from '../../../../actors/runtime/store/store.ts';
+import { readBatch } from '../../../../lib/nats/direct-reads.ts';
+import type { MemberId } from '../../../../schemas/ids.ts';
+import { buckets } from '../../../../schemas/records/buckets.ts';
+import { startCluster } from '../support.ts';
 
 const take = async (store: Store, from?: number) =>
   moveEpoch(
