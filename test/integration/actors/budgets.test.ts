@@ -1,4 +1,7 @@
-/** A noisy tenant fills a shared stream: it loses its own oldest messages, no other tenant loses any. */
+/**
+ * A noisy tenant fills a shared stream: it loses its own oldest messages, and no other tenant loses
+ * any.
+ */
 import { jetstream, jetstreamManager, type JetStreamManager } from '@nats-io/jetstream';
 import t, { type Test } from 'tap';
 import { createBudgets } from '../../../actors/retention/budgets.ts';
@@ -28,15 +31,15 @@ const countOf = async (manager: JetStreamManager, stream: string, filter: string
 };
 
 /**
- * The quiet tenant writes a message a round; the noisy one, in all rounds, many times the size of
- * the stream.
+ * The quiet tenant writes one message a round. Over all rounds, the noisy one writes many times the
+ * size of the stream.
  */
 async function write(ground: Ground, kind: Kind, afterRound: () => Promise<void>): Promise<Map<string, number[]>> {
   const js = jetstream(ground.nc);
   const written = new Map<string, number[]>();
   for (let round = 0; round < quietMessages; round++) {
     await js.publish(kind.subjectOf('quiet', 1), `small ${round}`);
-    // Less than what is free above the share at which the keeper acts.
+    // Less than what is free above the share at which budgets are applied.
     for (let index = 0; index < 40; index++) {
       const subject = kind.subjectOf('noisy', index % 3);
       const { seq } = await js.publish(subject, `${round} ${index} ${filler}`);
@@ -54,7 +57,7 @@ async function ground(t: Test, { stream }: Kind): Promise<{ one: Ground; manager
   return { one, manager };
 }
 
-/** Looks at the streams once. */
+/** Applies the budgets to both streams once. */
 async function lookOnce(t: Test, { nc }: Ground): Promise<{ readonly trimmed: number; readonly failures: unknown[] }> {
   let trimmed = 0;
   const failures: unknown[] = [];
@@ -76,10 +79,7 @@ async function lookOnce(t: Test, { nc }: Ground): Promise<{ readonly trimmed: nu
   return { trimmed, failures };
 }
 
-/**
- * As a server answers that lists so many other subjects before its own; it puts no more into one
- * answer.
- */
+/** Simulates a server that lists this many other subjects first, with no more in one answer. */
 function withSubjectsBefore({ nc }: Ground, stream: string, before: number, offsets: number[]): Ground['nc'] {
   const request: Ground['nc']['request'] = async (subject, payload, options) => {
     const asked = typeof payload === 'string' && payload !== '' ? (JSON.parse(payload) as { offset?: number }) : {};
@@ -109,7 +109,7 @@ function withSubjectsBefore({ nc }: Ground, stream: string, before: number, offs
   });
 }
 
-t.test('more subjects than one answer of the server lists', async (t) => {
+t.test('budgets count more subjects than one answer of the server lists', async (t) => {
   const [logs] = kinds as [Kind];
   const { one, manager } = await ground(t, logs);
   const js = jetstream(one.nc);

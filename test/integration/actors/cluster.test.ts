@@ -1,7 +1,4 @@
-/**
- * Which cluster a process works on: it makes one, joins the one that is there, and refuses what is
- * not its own.
- */
+/** Which cluster a process serves: it makes one, joins an existing one, and refuses another. */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
@@ -26,7 +23,7 @@ async function start(t: Test) {
   return { dir, nats, join };
 }
 
-/** The program; its log events as they come. */
+/** Runs the program and collects its log events. */
 function startProgram(t: Test, nats: Nats, env: NodeJS.ProcessEnv = {}) {
   const child = spawnActors(nats, partitions, { env, stdio: ['ignore', 'ignore', 'pipe'] });
   const { stderr } = child;
@@ -46,7 +43,7 @@ function startProgram(t: Test, nats: Nats, env: NodeJS.ProcessEnv = {}) {
   return { lines, serving, exitCode: exited.then(([code]) => code as number | null) };
 }
 
-t.test('the first makes the cluster, all others join it', async (t) => {
+t.test('the first process makes the cluster, and the others join it', async (t) => {
   const { join } = await start(t);
   const made = await Promise.all([join(), join(), join()]);
   t.equal(new Set(made.map(({ id }) => id)).size, 1);
@@ -55,7 +52,7 @@ t.test('the first makes the cluster, all others join it', async (t) => {
   await t.rejects(join('another'), { name: 'ClusterError', message: /is .*; CLUSTER_ID says another/ });
 });
 
-t.test('who knows which cluster must be there makes no other', async (t) => {
+t.test('a process with CLUSTER_ID makes no cluster', async (t) => {
   const { join } = await start(t);
   await t.rejects(join('mine'), {
     name: 'ClusterError',
@@ -65,7 +62,7 @@ t.test('who knows which cluster must be there makes no other', async (t) => {
   t.not(id, 'mine');
 });
 
-t.test('a program that is told of another cluster ends, and says why', async (t) => {
+t.test('a program whose CLUSTER_ID names another cluster ends and says why', async (t) => {
   const { nats, join } = await start(t);
   await join();
   const { lines, exitCode } = startProgram(t, nats, { CLUSTER_ID: 'another' });
@@ -73,7 +70,7 @@ t.test('a program that is told of another cluster ends, and says why', async (t)
   t.match(lines.join('\n'), /"event":"start_failed".*CLUSTER_ID says another/);
 });
 
-t.test('a server that lost its state is not the cluster any more: whoever joined it ends', async (t) => {
+t.test('a program ends when the server has lost the state of its cluster', async (t) => {
   const { dir, nats } = await start(t);
   const { lines, serving, exitCode } = startProgram(t, nats);
   await serving;

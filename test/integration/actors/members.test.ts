@@ -1,6 +1,6 @@
 /**
- * Several actors processes on one nats-server: who has which partition, and what becomes of it when
- * one goes.
+ * Several actors processes on one nats-server: which one has which partition, and what happens when
+ * one leaves.
  */
 import { randomUUID } from 'node:crypto';
 import type { NatsConnection } from '@nats-io/transport-node';
@@ -46,10 +46,10 @@ async function startProcess(t: Test, ground: Ground, more: Parameters<typeof own
 
 const numbersOf = ({ owner }: Process): number[] => [...owner.manager.serving()].map(({ number }) => number);
 
-/** Generous: the machine runs other tests at the same time. */
+/** Generous, because other tests run on the machine at the same time. */
 const insistMs = 60_000;
 
-/** Asks as a gateway does: again under the same operation id, until an owner answers. */
+/** Asks as a gateway does: repeatedly, under the same operation id, until an owner answers. */
 async function insist(
   nc: NatsConnection,
   ask: Record<string, unknown> & { tenant: string },
@@ -75,7 +75,7 @@ const create = (tenant: string, name: string) => ({
   idempotency: null,
 });
 
-t.test('a second process gets its share, a third too, and what one leaves the others take', async (t) => {
+t.test('a second and a third process get their shares, and the others take over what one leaves', async (t) => {
   const ground = await startCluster(t, partitions);
   const first = await startProcess(t, ground);
   t.equal(first.owner.serving(), partitions, 'alone, it has all');
@@ -104,7 +104,7 @@ t.test('a second process gets its share, a third too, and what one leaves the ot
   );
 });
 
-t.test('processes come and go under load: no request fails, and none is done twice', async (t) => {
+t.test('processes come and go under load: no request fails, and none is executed twice', async (t) => {
   const ground = await startCluster(t, partitions);
   let current = await startProcess(t, ground);
   const ending = new AbortController();
@@ -115,7 +115,7 @@ t.test('processes come and go under load: no request fails, and none is done twi
     for (let index = 0; !ending.signal.aborted; index++) {
       const ask = create(tenant, `c${index}`);
       const answer = await insist(ground.nc, ask);
-      // Caps are the default: what is one too many is refused, and that is an answer.
+      // The tenant has the default caps, so a create above them is refused, which is an answer too.
       t.match(answer.code, /^(created|over_quota)$/);
       if (answer.code === 'created') names.set(`${tenant}/${ask.id}`, `c${index}`);
       const read = await insist(ground.nc, { type: 'container.list', tenant, limit: 100, before: null });
@@ -146,9 +146,9 @@ t.test('processes come and go under load: no request fails, and none is done twi
   t.equal(names.size, capped);
 });
 
-t.test('a process that falls silent is taken over; when it is back it answers nothing from before', async (t) => {
+t.test('others take over from a silent process, which answers nothing old when it is back', async (t) => {
   const ground = await startCluster(t, partitions);
-  // Frozen: its messages do not leave, and its clock runs on.
+  // A frozen process: its messages do not leave, and its clock runs on.
   const frozen = await startProcess(t, ground);
   const other = await startProcess(t, ground);
   await until(
@@ -171,8 +171,8 @@ t.test('a process that falls silent is taken over; when it is back it answers no
   const before = other.owner.serving();
   let isEarly = false;
   await until('the other has all', () => {
-    // The last renewal may lie well before the moment of freezing: only the lease itself says when
-    // it is over.
+    // The last renewal may be well before the freeze, so only the lease itself tells when it is
+    // over.
     if (other.owner.serving() > before && frozen.owner.manager.membership.lease().isValid()) isEarly = true;
     return other.owner.serving() === partitions;
   });
@@ -193,7 +193,7 @@ t.test('a process that falls silent is taken over; when it is back it answers no
   await until('it comes back, as another member', () => frozen.owner.serving() > 0);
 });
 
-t.test('what waited for a lapsed lease is answered when it is renewed', async (t) => {
+t.test('asks that waited for a lapsed lease are answered after its renewal', async (t) => {
   const ground = await startCluster(t, partitions);
   const { owner, nc } = await startProcess(t, ground);
   const [partition] = [...owner.manager.serving()];
@@ -215,7 +215,7 @@ t.test('what waited for a lapsed lease is answered when it is renewed', async (t
   t.equal(partition.epoch, epoch, 'nothing had to be loaded again');
 });
 
-/** Members over one store, each with a clock of its own that a test may stop. */
+/** Members over one store, each with its own clock that a test can stop. */
 function member(store: MemberStore, clock: Clock = systemClock) {
   const events: string[] = [];
   const membership = new Membership({
@@ -238,7 +238,7 @@ function gate(): { readonly opened: Promise<void>; readonly open: () => void } {
   return { opened, open: () => open() };
 }
 
-/** Holds up journal entries, from now until they are let go. */
+/** Delays journal entries from now until they are released. */
 function holdCommits(nc: NatsConnection): () => void {
   const request = nc.request.bind(nc);
   const commits = gate();
@@ -260,7 +260,7 @@ async function epochsOf({ nc }: Ground): Promise<EpochRecord[]> {
   return records;
 }
 
-t.test('a process that stops while it gives a partition away answers what it had taken on', async (t) => {
+t.test('a process that stops during a hand-over answers the asks it had accepted', async (t) => {
   const ground = await startCluster(t, partitions);
   const { owner, nc } = await startProcess(t, ground);
   const letGo = holdCommits(nc);
@@ -269,7 +269,7 @@ t.test('a process that stops while it gives a partition away answers what it had
     const ask = { ...create('acme', 'one'), rid: 'r', budgetMs: 8000 } as WriteAsk;
     partition.write(ask, undefined, (code) => answers.push(code));
   }
-  // It takes none: all that is released stays so.
+  // It takes no partition, so all that are released stay so.
   const other = member(createJetStreamMemberStore(ground.nc)).membership;
   await other.start();
   t.teardown(() => other.stop());
@@ -286,7 +286,7 @@ t.test('a process that stops while it gives a partition away answers what it had
   );
 });
 
-t.test('a process whose cluster is another gives nothing away, and answers nothing', async (t) => {
+t.test('a process whose cluster was replaced hands over nothing and answers nothing', async (t) => {
   const ground = await startCluster(t, partitions);
   const { owner, nc } = await startProcess(t, ground);
   const before = await epochsOf(ground);

@@ -1,6 +1,6 @@
 /**
- * The VPN's records over the partition runtime, and the items between partitions, on a real
- * nats-server at the end.
+ * The VPN's records in the partition runtime, and messages between partitions, in the end on a real
+ * nats-server.
  */
 import t, { type Test } from 'tap';
 import {
@@ -61,7 +61,7 @@ const createNetwork = async (partition: Partition, pool = '10.86.0.0/24'): Promi
   await writeOf(partition, { type: 'network.create', network: home, made, op: operation() });
 };
 
-/** Everything of the VPN that there is in a partition, by what it is called. */
+/** All VPN records of a partition, by name. */
 function dump({ view }: Partition) {
   const network = view.vpn.network(home);
   const { peers } = view.tenant(acme);
@@ -107,7 +107,7 @@ async function fill(partition: Partition): Promise<void> {
   await writeOf(partition, { type: 'peer.forgo', tenant: acme, peer: peerId(), op: operation() });
 }
 
-t.test('all is there again, from the journal and from the keys', async (t) => {
+t.test('a load restores all VPN records, from the journal and from the keys', async (t) => {
   const bucket = new MemoryBucket();
   const first = await serving(t, bucket);
   await fill(first);
@@ -128,7 +128,7 @@ t.test('all is there again, from the journal and from the keys', async (t) => {
   t.same(dump(await serving(t, bucket)), before, 'from the keys alone');
 });
 
-t.test('a damaged record takes nothing with it, and keeps its own place', async (t) => {
+t.test('a damaged record harms no other, and its place stays taken', async (t) => {
   const damage = async (key: (of: ReturnType<typeof dump>) => string): Promise<Partition> => {
     const bucket = new MemoryBucket();
     const whole = await serving(t, bucket);
@@ -162,7 +162,7 @@ t.test('a damaged record takes nothing with it, and keeps its own place', async 
   t.equal((await reserve(network)).code, 'internal');
 });
 
-t.test('two hundred at once: an address for each, and for each its own', async (t) => {
+t.test('two hundred reservations at once get two hundred addresses', async (t) => {
   const partition = await serving(t, new MemoryBucket());
   await createNetwork(partition);
   const answers = await Promise.all(Array.from({ length: 260 }, async () => reserve(partition)));
@@ -190,7 +190,7 @@ function gated() {
 const isPending = async (answer: Promise<Answered>): Promise<boolean> =>
   Promise.race([answer.then(() => false), sleep(20).then(() => true)]);
 
-t.test('what is not committed is neither answered nor told', async (t) => {
+t.test('uncommitted changes are neither answered nor sent', async (t) => {
   const gate = gated();
   const partition = await serving(t, new MemoryBucket(), gate.store);
   await createNetwork(partition);
@@ -230,76 +230,73 @@ t.test('what is not committed is neither answered nor told', async (t) => {
   t.match(asked, [{ type: 'network.learn', by: { peer }, told: { there: true, generation: 1 } }]);
 });
 
-t.test(
-  'one outbox item for a peer at a time, so many at once, again later where one fails, none for ever',
-  async (t) => {
-    let ms = 1_000_000;
-    const clock: Clock = { nowMs: () => ms, monotonicMs: () => ms };
-    const partition = createPartition(
-      { store: createMemoryStore(new MemoryBucket()), events: createMemorySink([]) },
-      clock,
-    );
-    await partition.start();
-    t.teardown(() => partition.release());
-    const count = limits.outboxItemsPerSweep + 20;
-    await writeOf(partition, {
-      type: 'tenant.put',
-      tenant: acme,
-      settings: { caps: { vpn_peers: null } },
-      op: operation(),
-    });
-    for (let index = 0; index < count; index++) {
-      const made = madePeer(`p${index}`, index + 2);
-      await writeOf(partition, { type: 'peer.create', tenant: acme, peer: peerId(), made, op: operation() });
-    }
-    /** What is asked and has no answer yet. */
-    let asked: ((outcome: Outcome) => void)[] = [];
-    const answerAll = (code: 'ok' | 'conflict' | 'timeout'): void => {
-      for (const resolve of asked.splice(0)) resolve({ code, body: '{"data":null}' });
-    };
-    const client: OutboxOptions['client'] = {
-      ask: async () => new Promise((resolve) => asked.push(resolve)),
-      stop: () => (asked = []),
-    };
-    const outbox = createOutbox({ client, partitions: 1, clock, slices: createSlices(systemClock), log: quietLog });
-    const untold = (): number => [...partition.view.vpn.untold()].length;
-    const settled = async (): Promise<void> => sleep(20);
-    const next = async (): Promise<void> => void (await until('asks', () => asked.length > 0));
+t.test('the outbox sends one item of a peer at a time, within a bound, and repeats failed ones', async (t) => {
+  let ms = 1_000_000;
+  const clock: Clock = { nowMs: () => ms, monotonicMs: () => ms };
+  const partition = createPartition(
+    { store: createMemoryStore(new MemoryBucket()), events: createMemorySink([]) },
+    clock,
+  );
+  await partition.start();
+  t.teardown(() => partition.release());
+  const count = limits.outboxItemsPerSweep + 20;
+  await writeOf(partition, {
+    type: 'tenant.put',
+    tenant: acme,
+    settings: { caps: { vpn_peers: null } },
+    op: operation(),
+  });
+  for (let index = 0; index < count; index++) {
+    const made = madePeer(`p${index}`, index + 2);
+    await writeOf(partition, { type: 'peer.create', tenant: acme, peer: peerId(), made, op: operation() });
+  }
+  /** Asks that have no answer yet. */
+  let asked: ((outcome: Outcome) => void)[] = [];
+  const answerAll = (code: 'ok' | 'conflict' | 'timeout'): void => {
+    for (const resolve of asked.splice(0)) resolve({ code, body: '{"data":null}' });
+  };
+  const client: OutboxOptions['client'] = {
+    ask: async () => new Promise((resolve) => asked.push(resolve)),
+    stop: () => (asked = []),
+  };
+  const outbox = createOutbox({ client, partitions: 1, clock, slices: createSlices(systemClock), log: quietLog });
+  const untold = (): number => [...partition.view.vpn.untold()].length;
+  const settled = async (): Promise<void> => sleep(20);
+  const next = async (): Promise<void> => void (await until('asks', () => asked.length > 0));
 
-    outbox.look(partition);
-    outbox.look(partition);
-    await next();
-    t.equal(asked.length, limits.outboxItemsPerSweep, 'each is under way once');
-    answerAll('ok');
-    await next();
-    t.equal(untold(), 20);
-    t.equal(asked.length, 20, 'the others follow');
-    answerAll('timeout');
-    await settled();
-    outbox.look(partition);
-    await settled();
-    t.same(asked, [], 'nobody answered: not at once again');
-    ms += limits.retryMinMs + 1;
-    outbox.look(partition);
-    await next();
-    t.equal(asked.length, 20);
-    answerAll('conflict');
-    await settled();
-    ms += limits.retryMinMs + 1;
-    outbox.look(partition);
-    await settled();
-    t.same(asked, [], 'and later each time');
-    ms += limits.retryMaxMs;
-    outbox.look(partition);
-    await next();
-    answerAll('ok');
-    await until('all is told', () => untold() === 0);
-    outbox.look(partition);
-    t.same(asked, []);
-  },
-);
+  outbox.look(partition);
+  outbox.look(partition);
+  await next();
+  t.equal(asked.length, limits.outboxItemsPerSweep, 'each is under way once');
+  answerAll('ok');
+  await next();
+  t.equal(untold(), 20);
+  t.equal(asked.length, 20, 'the others follow');
+  answerAll('timeout');
+  await settled();
+  outbox.look(partition);
+  await settled();
+  t.same(asked, [], 'nobody answered: not at once again');
+  ms += limits.retryMinMs + 1;
+  outbox.look(partition);
+  await next();
+  t.equal(asked.length, 20);
+  answerAll('conflict');
+  await settled();
+  ms += limits.retryMinMs + 1;
+  outbox.look(partition);
+  await settled();
+  t.same(asked, [], 'and later each time');
+  ms += limits.retryMaxMs;
+  outbox.look(partition);
+  await next();
+  answerAll('ok');
+  await until('all is told', () => untold() === 0);
+  outbox.look(partition);
+  t.same(asked, []);
+});
 
-t.test('what is asked of whom, and what the answers change', (t) => {
+t.test('each outbox item has its question, and each answer its change', (t) => {
   const [peer, told] = [peerRecord({ told: 0 }), peerRecord()];
   const gone: PeerTombstoneRecord = {
     kind: 'peer_tombstone',
@@ -357,7 +354,7 @@ t.test('what is asked of whom, and what the answers change', (t) => {
 // Two partitions, an owner, a nats-server
 
 const partitions = 4;
-/** A tenant whose partition is not that of the network. */
+/** A tenant in another partition than the network. */
 const tenant: TenantId = tenantId(
   ['a', 'b', 'c', 'd', 'e'].find((name) => partitionOf(name, partitions) !== partitionOf(home, partitions)) ?? 'a',
 );
@@ -370,81 +367,78 @@ async function startOwner(t: Test, ground: Ground, clock: Clock) {
   return owner;
 }
 
-t.test(
-  'a peer and its network in two partitions: allocated, held, changed, given back; a crash between the steps',
-  async (t) => {
-    const ground = await startCluster(t, partitions);
-    let aheadMs = 0;
-    const clock: Clock = { nowMs: () => Date.now() + aheadMs, monotonicMs: () => systemClock.monotonicMs() };
-    const owner = await startOwner(t, ground, clock);
-    t.not(partitionOf(tenant, partitions), partitionOf(home, partitions));
-    const ask = createAsker(ground.nc, partitions);
-    const created = await ask({ type: 'network.create', network: home, made: madeNetwork(), op: operation() });
-    t.equal(created.code, 'created');
-    const leases = async () => dataOf<LeaseRecord[]>(await ask({ type: 'network.leases', network: home, after: 0 }));
-    const refused = async () =>
-      dataOf<RevocationEntry[]>(await ask({ type: 'network.revocations', network: home, after: '' }));
-    const allocated = async () => dataOf<NetworkView>(await ask({ type: 'network.get', network: home })).addresses.lent;
+t.test('a peer and its network in two partitions agree, even after a crash between the steps', async (t) => {
+  const ground = await startCluster(t, partitions);
+  let aheadMs = 0;
+  const clock: Clock = { nowMs: () => Date.now() + aheadMs, monotonicMs: () => systemClock.monotonicMs() };
+  const owner = await startOwner(t, ground, clock);
+  t.not(partitionOf(tenant, partitions), partitionOf(home, partitions));
+  const ask = createAsker(ground.nc, partitions);
+  const created = await ask({ type: 'network.create', network: home, made: madeNetwork(), op: operation() });
+  t.equal(created.code, 'created');
+  const leases = async () => dataOf<LeaseRecord[]>(await ask({ type: 'network.leases', network: home, after: 0 }));
+  const refused = async () =>
+    dataOf<RevocationEntry[]>(await ask({ type: 'network.revocations', network: home, after: '' }));
+  const allocated = async () => dataOf<NetworkView>(await ask({ type: 'network.get', network: home })).addresses.lent;
 
-    const peer = peerId();
-    const of = { tenant, peer };
-    const reserved = await ask({ type: 'network.reserve', network: home, by: of, op: operation() });
-    const { index } = dataOf<Reservation>(reserved);
-    t.same(await leases(), []);
-    const made = madePeer('phone', index);
-    t.equal((await ask({ type: 'peer.create', ...of, made, op: operation() })).code, 'created');
-    const [held] = await until('a lease', leases, (all) => all.length > 0);
-    t.match(held, { peer, tenant, index, state: { phase: 'held', generation: 1, enabled: true } });
+  const peer = peerId();
+  const of = { tenant, peer };
+  const reserved = await ask({ type: 'network.reserve', network: home, by: of, op: operation() });
+  const { index } = dataOf<Reservation>(reserved);
+  t.same(await leases(), []);
+  const made = madePeer('phone', index);
+  t.equal((await ask({ type: 'peer.create', ...of, made, op: operation() })).code, 'created');
+  const [held] = await until('a lease', leases, (all) => all.length > 0);
+  t.match(held, { peer, tenant, index, state: { phase: 'held', generation: 1, enabled: true } });
 
-    const { serial } = made.certificate;
-    await ask({ type: 'peer.update', ...of, update: { enabled: false }, op: operation() });
-    const [hold] = await until('the revocation of the disabled peer', refused, (all) => all.length > 0);
-    t.match(hold, { serial, reason: 'certificateHold' });
-    await ask({ type: 'peer.update', ...of, update: { enabled: true }, op: operation() });
-    await until('no revocation', refused, (all) => all.length === 0);
+  const { serial } = made.certificate;
+  await ask({ type: 'peer.update', ...of, update: { enabled: false }, op: operation() });
+  const [hold] = await until('the revocation of the disabled peer', refused, (all) => all.length > 0);
+  t.match(hold, { serial, reason: 'certificateHold' });
+  await ask({ type: 'peer.update', ...of, update: { enabled: true }, op: operation() });
+  await until('no revocation', refused, (all) => all.length === 0);
 
-    const next = keysOf();
-    await ask({ type: 'peer.rotate', ...of, replaces: serial, keys: next, op: operation() });
-    t.match(await until('the revocation of the old key', refused, (all) => all.length > 0), [
-      { serial, reason: 'superseded' },
-    ]);
-    const [rotated] = await until(
-      'the rotated lease',
-      leases,
-      ([lease]) => lease?.state.phase === 'held' && lease.state.generation === 4,
-    );
-    t.match(rotated?.state, { certificates: [{ serial: next.certificate.serial }] });
+  const next = keysOf();
+  await ask({ type: 'peer.rotate', ...of, replaces: serial, keys: next, op: operation() });
+  t.match(await until('the revocation of the old key', refused, (all) => all.length > 0), [
+    { serial, reason: 'superseded' },
+  ]);
+  const [rotated] = await until(
+    'the rotated lease',
+    leases,
+    ([lease]) => lease?.state.phase === 'held' && lease.state.generation === 4,
+  );
+  t.match(rotated?.state, { certificates: [{ serial: next.certificate.serial }] });
 
-    t.equal((await ask({ type: 'peer.remove', ...of, op: operation() })).code, 'no_content');
-    t.equal((await ask({ type: 'peer.get', ...of })).code, 'not_found');
-    await until('no address allocated', allocated, (count) => count === 0);
-    t.same(
-      (await refused()).map((entry) => [entry.serial, entry.reason]),
-      [
-        [serial, 'superseded'],
-        [next.certificate.serial, 'cessationOfOperation'],
-      ].sort(([one = ''], [other = '']) => (one < other ? -1 : 1)),
-    );
+  t.equal((await ask({ type: 'peer.remove', ...of, op: operation() })).code, 'no_content');
+  t.equal((await ask({ type: 'peer.get', ...of })).code, 'not_found');
+  await until('no address allocated', allocated, (count) => count === 0);
+  t.same(
+    (await refused()).map((entry) => [entry.serial, entry.reason]),
+    [
+      [serial, 'superseded'],
+      [next.certificate.serial, 'cessationOfOperation'],
+    ].sort(([one = ''], [other = '']) => (one < other ? -1 : 1)),
+  );
 
-    const crashed = { tenant, peer: peerId() };
-    await ask({ type: 'network.reserve', network: home, by: crashed, op: operation() });
-    const given = { tenant, peer: peerId() };
-    await ask({ type: 'network.reserve', network: home, by: given, op: operation() });
-    t.equal((await ask({ type: 'network.release', network: home, by: given, op: operation() })).code, 'ok');
-    await until('one address allocated', allocated, (count) => count === 1);
-    await owner.stop();
+  const crashed = { tenant, peer: peerId() };
+  await ask({ type: 'network.reserve', network: home, by: crashed, op: operation() });
+  const given = { tenant, peer: peerId() };
+  await ask({ type: 'network.reserve', network: home, by: given, op: operation() });
+  t.equal((await ask({ type: 'network.release', network: home, by: given, op: operation() })).code, 'ok');
+  await until('one address allocated', allocated, (count) => count === 1);
+  await owner.stop();
 
-    aheadMs = limits.reservationTtlMs;
-    const second = await startOwner(t, ground, clock);
-    t.teardown(() => second.stop());
-    await until('no address allocated', allocated, (count) => count === 0);
-    const late = await ask({ type: 'peer.create', ...crashed, made: madePeer('late', 3), op: operation() });
-    t.equal(late.code, 'conflict', 'its create comes late');
-    t.same(dataOf<PeerView[]>(await ask({ type: 'peer.list', tenant, limit: 9, before: null })), []);
-  },
-);
+  aheadMs = limits.reservationTtlMs;
+  const second = await startOwner(t, ground, clock);
+  t.teardown(() => second.stop());
+  await until('no address allocated', allocated, (count) => count === 0);
+  const late = await ask({ type: 'peer.create', ...crashed, made: madePeer('late', 3), op: operation() });
+  t.equal(late.code, 'conflict', 'its create comes late');
+  t.same(dataOf<PeerView[]>(await ask({ type: 'peer.list', tenant, limit: 9, before: null })), []);
+});
 
-t.test('two hundred peers of many tenants at once: an address for each, and all are held', async (t) => {
+t.test('two hundred peers of many tenants at once get two hundred leases', async (t) => {
   const ground = await startCluster(t, partitions);
   const owner = await startOwner(t, ground, systemClock);
   t.teardown(() => owner.stop());

@@ -29,7 +29,7 @@ export const controlPlane = (nats: Nats): Promise<NatsConnection> =>
     noAsyncTraces: true,
   });
 
-/** The program, for tests that kill it or read what it logs. */
+/** Runs the program, for tests that kill it or read its log. */
 export function spawnActors(
   nats: Nats,
   partitions: number,
@@ -66,7 +66,7 @@ export async function startCluster(t: Test, partitions: number): Promise<Ground>
   return { nats, nc, cluster };
 }
 
-/** An actors process, but for the process. */
+/** An actors process that runs inside this one. */
 export function ownerOn(
   { nats, cluster }: Ground,
   nc: NatsConnection,
@@ -93,7 +93,7 @@ export function ownerOn(
 
 type Loose<T> = T extends { rid: string } ? Omit<T, 'rid' | 'budgetMs'> : never;
 
-/** A gateway with one request at a time: waits for the one answer to the one ask. */
+/** A gateway that sends one ask at a time and waits for its answer. */
 export function createAsker(nc: NatsConnection, partitions: number) {
   return async (loose: Loose<Ask>): Promise<Omit<Answer, 'index'> & { readonly json: unknown }> => {
     const ask = { rid: randomUUID(), budgetMs: 5000, ...loose } as Ask;
@@ -117,8 +117,8 @@ export async function enrolHost(ask: ReturnType<typeof createAsker>, host: HostK
   for (let tries = 0; tries < 20; tries++) {
     const { code } = await ask({ type: 'host.enrol', host, joinTokenHash, publicKey: agentKey, op: operation() });
     if (code === 'created') return;
-    // In the second in which the key was revoked, as that of a host which was removed, nothing is
-    // signed for it.
+    // In the second in which a key was revoked, as with the key of a removed host, no credentials
+    // are signed for it.
     if (code !== 'unavailable') throw new Error(`an enrolment: ${code}`);
     await sleep(200);
   }
