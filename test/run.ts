@@ -1,7 +1,7 @@
 /**
  * `npm test [files...]`: finds the tools, starts one container engine and one registry for the
- * whole run, runs the compiled test files under tap, and leaves nothing behind. A file is named by
- * its path or by a part of it.
+ * whole run, runs the compiled test files, and leaves nothing behind. Unit tests share a few
+ * processes; tap starts one for each other file. A path or a part of it selects files.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,8 +21,8 @@ import { runTap } from './support/tap-run.ts';
 import { isUnit, sum, testFiles, type Totals } from './support/tap-stream.ts';
 
 /**
- * Those that a run can't do without, and (fetched now, so that no test's deadline has to bear it)
- * the others.
+ * Finds the tools that a run needs, and fetches the optional ones now, so that no test's deadline
+ * includes a download.
  */
 async function findTools(): Promise<Record<ToolName, Tool>> {
   const found: [ToolName, Tool][] = [];
@@ -45,7 +45,7 @@ function lacking(name: ToolName, error: unknown): undefined {
 }
 
 /**
- * A private engine where one can be started, so that a run neither sees nor leaves anything in the
+ * Starts a private engine if possible, so that a run neither sees nor leaves anything in the
  * machine's own.
  */
 async function startEngine(dir: string, tool: Tool): Promise<Engine> {
@@ -110,8 +110,7 @@ async function main(selection: readonly string[]): Promise<number> {
   } finally {
     await registry?.stop();
     if (engine?.origin === 'private') await engine.stop();
-    // Of test processes that were ended: their servers. Their guards are at it, and this waits for
-    // the result.
+    // Waits until the guards of ended test processes have ended their servers.
     await reapAbandoned();
     rmSync(folder, { recursive: true, force: true });
     strike(folder);
@@ -130,6 +129,6 @@ try {
   process.stdout.write('0 passed, 1 failed\n');
   process.exitCode = 1;
 }
-// A connection that a library keeps must not keep the run.
+// Ends the process even if a library keeps a connection.
 await sleep(0);
 process.exit();

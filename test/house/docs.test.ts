@@ -1,4 +1,4 @@
-/** What docs/ says is what the code says, and every link leads somewhere. */
+/** The pages in docs/ agree with the code, and every link has a target. */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join, normalize } from 'node:path';
 import t from 'tap';
@@ -42,14 +42,14 @@ const metrics = programMetrics();
 const allMetrics = Object.values(metrics).flat();
 const tooling = [...Object.keys(toolingWords), ...Object.values(tools).map(({ variable }) => variable)];
 
-t.test('the tables are those that `npm run docs` would write', (t) => {
+t.test('the tables are as `npm run docs` writes them', (t) => {
   for (const page of pages) t.equal(read(page), fillTables(read(page), tables), page);
   const placed = pages.flatMap((page) => tableNames(read(page)));
   t.same([...placed].sort(), [...tables.keys()].sort(), 'each table stands on one page');
   t.end();
 });
 
-t.test('whatever has a name has words', (t) => {
+t.test('every name has a description', (t) => {
   const filled = (words: object): string[] =>
     Object.entries(words).flatMap(([name, word]: [string, unknown]) => {
       const texts = typeof word === 'object' && word !== null ? Object.values(word) : [word];
@@ -71,7 +71,7 @@ t.test('whatever has a name has words', (t) => {
   t.end();
 });
 
-t.test('the code says what each metric and each setting is', (t) => {
+t.test('the code describes each metric and each setting', (t) => {
   for (const { name, help } of allMetrics) t.match(help, /^.{8,}[.]$/, name);
   for (const [program, settings] of Object.entries(programSettings)) {
     for (const [name, { doc, form }] of Object.entries(settings)) {
@@ -82,7 +82,7 @@ t.test('the code says what each metric and each setting is', (t) => {
   t.end();
 });
 
-t.test('a default that is shown is one that may be given', (t) => {
+t.test('every default that is shown is a valid value', (t) => {
   for (const [program, settings] of Object.entries(programSettings)) {
     for (const [name, setting] of Object.entries(settings)) {
       if (setting.fallback === undefined) continue;
@@ -101,7 +101,7 @@ t.test('docs/security.md lists every attack that runs as a test, and no other', 
   t.end();
 });
 
-t.test('links lead somewhere', (t) => {
+t.test('every link has a target', (t) => {
   const faults = allPages.flatMap((page) =>
     relativeLinks(read(page)).flatMap((link) => {
       const [path = '', anchor] = link.split('#', 2);
@@ -115,7 +115,7 @@ t.test('links lead somewhere', (t) => {
   t.end();
 });
 
-t.test('pages name metrics, settings and events that there are', (t) => {
+t.test('pages name only metrics, settings and events that exist', (t) => {
   const names = new Set(allMetrics.flatMap(({ name }) => ['', '_bucket', '_sum', '_count'].map((end) => name + end)));
   const settings = new Set([
     ...Object.values(programSettings).flatMap((table) => Object.keys(table)),
@@ -177,7 +177,7 @@ t.test('each alert is named in the part of the runbook that it links to', (t) =>
   t.end();
 });
 
-t.test('features, runbook and deploy say the same of what may run twice', (t) => {
+t.test('features, runbook and deploy agree on what may run twice', (t) => {
   const said = ['docs/features.md', 'docs/runbook.md', 'docs/deploy.md'].map(
     (page) =>
       /A container can run on two hosts at once only after [^.]*\./.exec(read(page).replaceAll(/\s+/g, ' '))?.[0],
@@ -187,7 +187,7 @@ t.test('features, runbook and deploy say the same of what may run twice', (t) =>
   t.end();
 });
 
-t.test('comments cite pages and headings that there are', (t) => {
+t.test('comments cite only pages and headings that exist', (t) => {
   const inOneLine = (text: string): string => text.replaceAll(/\s*\n\s*(?:\*|\/\/) /g, ' ');
   const faults = sources.flatMap((path) =>
     [...inOneLine(read(path)).matchAll(/\b(docs\/[\w/-]+\.md|ARCHITECTURE\.md)(?:, "([^"]+)")?/g)].flatMap(
@@ -210,7 +210,7 @@ t.test('comments cite pages and headings that there are', (t) => {
   t.end();
 });
 
-t.test('tables, anchors and links are read and written as they are meant', (t) => {
+t.test('tables, anchors and links are parsed and written correctly', (t) => {
   t.equal(table(['a', 'b'], [['x|y', 'two\nlines']]), '| a | b |\n| --- | --- |\n| x\\|y | two lines |');
   const page = 'before\n<!-- table: one -->\nold\n<!-- end -->\nafter';
   const filled = fillTables(page, new Map([['one', () => 'new']]));

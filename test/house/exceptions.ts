@@ -29,11 +29,7 @@ export const exceptions: Record<RuleName, Record<string, string>> = {
     'test/faults/requests.ts': prose,
     'test/integration/actors/budgets.test.ts': prose,
     'test/lib/rpc/decode.test.ts': prose,
-    'test/mutants/kill.ts': prose,
-    'test/mutants/run.ts': prose,
     'test/sim/parts/gateway.ts': prose,
-    'test/support/batches.ts': prose,
-    'test/support/tap-stream.ts': prose,
   },
   rooms: {
     lib: 'one file a subject, used by every program',

@@ -26,7 +26,7 @@ t.test('every mutant applies', (t) => {
   t.end();
 });
 
-t.test('a mutant has a name of its own, and its killer exists', (t) => {
+t.test('each mutant has a unique name and an existing killer', (t) => {
   t.equal(new Set(mutants.map(({ name }) => name)).size, mutants.length);
   for (const { name, killedBy } of mutants) {
     if (killedBy !== 'simulation') t.ok(existsSync(join(repositoryRoot, killedBy)), name);
@@ -56,14 +56,14 @@ class Other {
 }
 `;
 
-/** The line that a change makes other, without its types. */
+/** The changed line, without its types. */
 function lineOf(change: Change): string {
   const before = compiled('x.ts', source).split('\n');
   const after = compiled('x.ts', changed('x.ts', source, [change])).split('\n');
   return after.find((line, index) => line !== before[index])?.trim() ?? 'the same';
 }
 
-t.test('a change is found by symbol and syntax, whatever the layout', (t) => {
+t.test('a change is found by symbol and syntax, in any layout', (t) => {
   const rows: [Change, string][] = [
     [{ in: 'decide', never: 'ask.size > 3 && isFull(2)' }, 'if (false)'],
     [{ in: 'decide', omit: 'ask.size > 3' }, 'if (isFull(2))'],
@@ -82,7 +82,7 @@ t.test('a change is found by symbol and syntax, whatever the layout', (t) => {
   t.end();
 });
 
-t.test('a change that does not fit says what is missing', (t) => {
+t.test('a change that does not fit its source names what is missing', (t) => {
   const rows: [Change, RegExp][] = [
     [{ in: 'decideAll', never: 'ask' }, /no symbol decideAll/],
     [{ in: 'Log.read', never: 'line' }, /no symbol Log\.read/],

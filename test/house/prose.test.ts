@@ -114,7 +114,7 @@ const rows: Record<RuleName, readonly Row[]> = {
 
 for (const [name, samples] of Object.entries(rows) as [RuleName, readonly Row[]][]) {
   if (samples.length === 0) continue;
-  t.test(`the rule of ${name} refuses what it should, and no more`, (t) => {
+  t.test(`the rule of ${name} refuses its bad samples and nothing else`, (t) => {
     for (const [path, text, faults] of samples) {
       const found = rules[name]([{ path, text }]).map((fault) => fault.replace(prefix, ''));
       t.same(found, faults, text.slice(0, 60));

@@ -10,7 +10,7 @@ const { scripts } = JSON.parse(readFileSync(join(repositoryRoot, 'package.json')
 };
 const bootstrap = 'dev/bootstrap.mjs';
 
-t.test('scripts and commands are the same', (t) => {
+t.test('package.json has a script for each command', (t) => {
   const { stdout, stderr } = spawnSync(process.execPath, [join(repositoryRoot, bootstrap), 'nothing'], {
     encoding: 'utf8',
   });

@@ -1,4 +1,4 @@
-/** What no import shows: the environment, the clock and chance stay out of code that decides. */
+/** What imports do not show: pure code uses no environment, clock or randomness. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -42,7 +42,7 @@ t.test('only main.ts and tooling read the environment', (t) => {
 });
 
 t.test('no file names a place outside the repository or a mirror of one machine', (t) => {
-  // In two parts each, so that this file does not contain what it looks for.
+  // Split in two, so that this file does not contain what it looks for.
   const outside = [
     '../' + 'shared',
     '/wo' + 'rk/',

@@ -1,4 +1,4 @@
-/** Applies each mutant to a copy of dist/ and runs its killer, on as many processors as there are. */
+/** Applies each mutant to a copy of dist/ and runs its killer, on all processors. */
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { changed, compiled, DoesNotApply } from './syntax.ts';
 
 const killerDeadlineMs = 5 * 60_000;
 const simulationSeeds = 1000;
-/** The first failure ends a killer. One that waits in vain fails by itself: tap waits 30 s. */
+/** The first failure ends a killer, and the deadline ends one that waits. */
 const env = { ...process.env, TAP_BAIL: '1', TAP_TIMEOUT: String(killerDeadlineMs / 1000) };
 
 export interface Tally {
@@ -31,7 +31,7 @@ const commandOf = (killer: Killer, dist: string): string[] =>
     ? [join(dist, 'test/sim/until-fault.js'), String(simulationSeeds)]
     : [join(dist, inJavaScript(killer))];
 
-/** @returns what is wrong; undefined: the mutant was killed. */
+/** @returns why the mutant survived, or undefined if it was killed */
 async function tryOut(mutant: Mutant, dist: string): Promise<string | undefined> {
   const path = join(dist, inJavaScript(mutant.file));
   const original = readFileSync(path, 'utf8');
@@ -39,7 +39,7 @@ async function tryOut(mutant: Mutant, dist: string): Promise<string | undefined>
     writeFileSync(path, mutated(mutant));
     const killer = await run(process.execPath, commandOf(mutant.killedBy, dist), { deadlineMs: killerDeadlineMs, env });
     if (killer.code === 0) return 'it lives';
-    // The killer must have found a fault, not have broken down.
+    // The killer must have found a fault; a crash does not count.
     if (killer.code === 1 && killer.stdout.trim() !== '') return undefined;
     return `its killer ended with ${killer.code ?? killer.signal}: ${killer.stderr.slice(0, 2000)}`;
   } catch (error) {
@@ -50,7 +50,7 @@ async function tryOut(mutant: Mutant, dist: string): Promise<string | undefined>
   }
 }
 
-/** Tries those whose name contains one of `parts`; all, if there are no parts. */
+/** Tries the mutants whose name contains one of `parts`; all of them without parts. */
 export async function killMutants(parts: readonly string[]): Promise<Tally> {
   const chosen = mutants.filter(({ name }) => parts.length === 0 || parts.some((part) => name.includes(part)));
   const waiting = [...chosen];

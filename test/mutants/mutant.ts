@@ -3,9 +3,9 @@ import type { Change } from './syntax.ts';
 
 export interface Mutant {
   readonly name: string;
-  /** What the guard promises, and the page that says so. */
+  /** The promise of the guard, and the page that states it. */
   readonly guard: string;
-  /** The source file, from the root. */
+  /** The path of the source file from the root. */
   readonly file: string;
   readonly changes: readonly Change[];
   readonly killedBy: Killer;

@@ -1,6 +1,6 @@
 /**
- * Every mutant. Each takes one guard out of the source; a guard without a mutant that a test kills
- * is not tested.
+ * Every mutant. Each removes one guard from the source; a guard is tested only if a test kills its
+ * mutant.
  */
 import { agentMutants } from './guards/agent.ts';
 import { domainMutants } from './guards/domain.ts';

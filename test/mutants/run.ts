@@ -1,4 +1,7 @@
-/** `node dist/test/mutants/run.js [parts of names...]`: fails where a mutant lives or does not apply. */
+/**
+ * `node dist/test/mutants/run.js [parts of names...]`: fails if a mutant survives or does not
+ * apply.
+ */
 import { killMutants } from './kill.ts';
 
 const { killed, all } = await killMutants(process.argv.slice(2));

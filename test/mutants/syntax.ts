@@ -5,8 +5,8 @@
 import ts from 'typescript';
 
 /**
- * One change. `in` names where: `decide`, `Partition.#write`, `createOwner.take`. The other text is
- * the source of the one node there that changes.
+ * One change. `in` names the symbol: `decide`, `Partition.#write`, `createOwner.take`. The other
+ * texts are source code: the node to change, and what replaces it.
  */
 export type Change = { readonly in: string } & (
   | /** An expression that becomes `false`. */ { readonly never: string }
@@ -15,7 +15,7 @@ export type Change = { readonly in: string } & (
   | /** An expression or a statement that becomes another. */ { readonly replace: string; readonly by: string }
 );
 
-/** A change that does not fit its source: the mutant has to follow the code, or go. */
+/** A change that does not fit its source: update the mutant with the code, or delete it. */
 export class DoesNotApply extends Error {}
 
 const endsList: ReadonlySet<ts.SyntaxKind> = new Set([
@@ -46,7 +46,7 @@ function descendants(node: ts.Node): ts.Node[] {
   return found;
 }
 
-/** What a declaration is called; undefined for what declares nothing. */
+/** The name of a declaration; undefined for other nodes. */
 function nameOf(node: ts.Node, source: ts.SourceFile): string | undefined {
   if (ts.isConstructorDeclaration(node)) return 'constructor';
   const declares =
@@ -66,7 +66,7 @@ function only<T>(found: readonly T[], what: string): T {
   return first;
 }
 
-/** The declaration that `path` names, each name within the one before it. */
+/** Finds the declaration of `path`, whose names are nested. */
 function symbolNamed(source: ts.SourceFile, path: string): ts.Node {
   let node: ts.Node = source;
   for (const name of path.split('.')) {
@@ -81,7 +81,7 @@ function symbolNamed(source: ts.SourceFile, path: string): ts.Node {
 
 const contains = (outer: ts.Node, inner: ts.Node): boolean => outer.pos <= inner.pos && inner.end <= outer.end;
 
-/** The one node in `symbol` that is written so; of nodes within each other, the outermost. */
+/** Finds the only node in `symbol` with this source; of nested ones the outermost. */
 function nodeWritten(source: ts.SourceFile, symbol: ts.Node, text: string, path: string): ts.Node {
   const wanted = tokensOf(text);
   const [first = ''] = wanted.split(' ', 1);
@@ -148,7 +148,7 @@ function spliceOf(source: ts.SourceFile, change: Change): Splice {
   return { start: node.getStart(source), end: node.end, text: text + ending };
 }
 
-/** The source with all changes made, each looked for in the source as it was. */
+/** Applies all changes, each found in the original source. */
 export function changed(path: string, text: string, changes: readonly Change[]): string {
   const source = ts.createSourceFile(path, text, ts.ScriptTarget.ESNext, true);
   let result = text;
@@ -160,7 +160,7 @@ export function changed(path: string, text: string, changes: readonly Change[]):
   return result;
 }
 
-/** As `npm run build` compiles it, types unchecked. */
+/** Compiles without checking types, as `npm run build` does. */
 export function compiled(path: string, text: string): string {
   const { outputText, diagnostics = [] } = ts.transpileModule(text, {
     fileName: path,
