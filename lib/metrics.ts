@@ -124,7 +124,7 @@ export async function serveMetrics(
   notReady: Readiness = () => undefined,
 ): Promise<Stoppable & { readonly url: string }> {
   if (listener.tokens.length === 0 && !isLoopback(listener.host)) {
-    const why = 'whoever reaches METRICS_HOST reads the metrics; set METRICS_TOKEN_FILE';
+    const why = 'anyone who can reach METRICS_HOST can read the metrics; set METRICS_TOKEN_FILE';
     log.warn('metrics_open', { host: listener.host, why });
   }
   const server = createServer((request, response) => {

@@ -88,7 +88,7 @@ export class Ownership<D extends DomainTypes> {
     await this.#load('start', { mayTake: this.#options.mayTake }, undefined);
   }
 
-  /** Commits what is under way, and lets the partition go to whoever takes it. */
+  /** Commits what is under way, and releases the partition, so that another member can take it. */
   async release(): Promise<void> {
     const { serving } = this;
     if (serving === undefined) {

@@ -53,10 +53,11 @@ export interface PartitionOptions<D extends DomainTypes> {
   /** The state was loaded: hosts of this partition may have changed while it was elsewhere. */
   readonly onLoaded: (partition: Partition<D>) => void;
   /**
-   * Another process has taken the partition; not told of one that was never had, or was given away.
+   * Called when another process has taken the partition, unless this one never had it or handed it
+   * over.
    */
   readonly onLost: (partition: Partition<D>) => void;
-  /** It could not be loaded, and was released. */
+  /** Called when the partition could not be loaded and was released. */
   readonly onUnloadable: (partition: Partition<D>, error: unknown) => void;
   readonly observer: PartitionObserver;
 }
@@ -74,7 +75,7 @@ export type Respond = (code: AnswerCode, body: string) => void;
 
 const refusal = (respond: Respond) => (): void => respond(notOwner, '');
 
-/** A write, from its arrival to its answer; run again where the outcome of its commit is unknown. */
+/** A write, from its arrival to its answer; it runs again if its commit's outcome is unknown. */
 interface Write<D extends DomainTypes> {
   readonly ask: WriteAsk;
   readonly prepared: D['Prepared'] | undefined;
@@ -126,14 +127,14 @@ export class Partition<D extends DomainTypes> {
     return this.#ownership.serving !== undefined;
   }
 
-  /** Takes the partition and loads it; resolves when it serves, or when it can't be had. */
+  /** Takes and loads the partition; resolves when it serves, or when it cannot be taken. */
   async start(): Promise<void> {
     await this.#ownership.start();
   }
 
   /**
-   * Commits what is under way and lets the partition go to whoever takes it. Asks that come after
-   * are refused.
+   * Commits what is under way and releases the partition, so that another member can take it. Later
+   * asks are refused.
    */
   async release(): Promise<void> {
     await this.#ownership.release();

@@ -56,8 +56,8 @@ const isPublicName = (name: string): boolean =>
   /^(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z](?:[a-z0-9-]*[a-z0-9])?$/.test(name) && !/(?:^|\.)localhost$/.test(name);
 
 /**
- * - `named`: a rule names it, or its suffix. Whoever wrote the rule knows where it is.
- * - `public`: allowed by that word alone; its addresses have to be public too.
+ * - `named`: a rule names it, or its suffix. The author of the rule knows where it is.
+ * - `public`: only the word `public` allows it, so its addresses must be public too.
  */
 export type RegistryVerdict = 'named' | 'public' | 'refused';
 

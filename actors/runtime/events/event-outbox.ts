@@ -220,7 +220,7 @@ export class EventOutbox {
     this.#wanted = Math.max(this.#wanted, entry);
     this.#wake();
     if (this.publishedTo >= entry || this.#stopped.signal.aborted) return;
-    // Whoever waits once for a stream that is away does not wait again until it is back.
+    // A caller waits only once for a stream that is away, and not again until it is back.
     if (this.#isFailing) return;
     const done = new AbortController();
     const look = (): void => {

@@ -1,7 +1,7 @@
 /**
- * The commits of one epoch: what turns change collects in groups, one group's journal entry is in
- * flight at a time, and whoever waits for a commit is told when it is settled (invariant A3).
- * Another epoch has another of these, so that a late answer to a former one touches nothing.
+ * The commits of one epoch. Changes of turns collect in groups, one group's journal entry is in
+ * flight at a time, and waiting callers are notified when their commit is settled (invariant A3).
+ * Each epoch has its own object, so that a late answer to an earlier epoch changes nothing.
  */
 import { sleep } from '../../../lib/backoff.ts';
 import type { CautiousClock } from '../../../lib/cautious-clock.ts';

@@ -13,7 +13,7 @@ export interface EpochRecord {
   readonly token: string;
   readonly owner: MemberId;
   readonly takenAtMs: number;
-  /** The owner has given it away: whoever comes may take it. Absent in records of before leases. */
+  /** The owner has released it: any member may take it. Absent in records from before leases. */
   readonly released?: boolean;
 }
 

@@ -330,7 +330,7 @@ t.test('each outbox item has its question, and each answer its change', (t) => {
   const [tellOfPeer, tellOfGone, release] = found as [(typeof found)[0], (typeof found)[0], (typeof found)[0]];
   const cases = [
     ['told', tellOfPeer, { code: 'ok', body: '{"data":null}' }, [{ told: 1 }], []],
-    ['told of one that is gone', tellOfGone, { code: 'ok', body: '{"data":{"problem":null}}' }, [{ told: true }], []],
+    ['told, for a deleted peer', tellOfGone, { code: 'ok', body: '{"data":{"problem":null}}' }, [{ told: true }], []],
     ['the network is gone', tellOfPeer, { code: 'not_found', body: '' }, [{ told: 0, problem: 'network' }], []],
     ['gone as its network', tellOfGone, { code: 'not_found', body: '' }, [{ told: true }], []],
     ['its address', tellOfPeer, { code: 'ok', body: '{"data":{"problem":"address"}}' }, [{ problem: 'address' }], []],

@@ -1,6 +1,6 @@
 /**
  * Tens of thousands of damaged records: a host hears of all of them, in answers that the NATS
- * server takes.
+ * server accepts.
  */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
@@ -18,10 +18,10 @@ import { acme, hostRecord } from '../../../actors/support/records.ts';
 
 const deadlineMs = 60_000;
 const host = hostKey('h1');
-/** The list of their ids alone is more than one message holds. */
+/** The list of their ids alone exceeds one message. */
 const ids = Array.from({ length: 30_000 }, containerId);
 
-t.test('what a host must hold comes in parts that fit a message', { timeout: 300_000 }, async (t) => {
+t.test('the list of held containers comes in parts that fit a message', { timeout: 300_000 }, async (t) => {
   const ground = await startCluster(t, 1);
   const store = createJetStreamStore(ground.nc, buckets.state.bucket(0), randomUUID);
   const released = encodeValue({ token: 'x', owner: 'gone', takenAtMs: 0, released: true });
@@ -42,7 +42,7 @@ t.test('what a host must hold comes in parts that fit a message', { timeout: 300
   });
   await owner.start();
 
-  /** Once; an owner whose lease has lapsed for a moment says nothing. */
+  /** Asks once; an owner whose lease has lapsed for a moment does not answer. */
   const ask = (held: Record<string, [number, number]>): Promise<SyncAnswer[]> => {
     const inbox = `_INBOX.${randomUUID()}`;
     const answers: SyncAnswer[] = [];
@@ -61,7 +61,7 @@ t.test('what a host must hold comes in parts that fit a message', { timeout: 300
     });
     return within(all, limits.syncTimeoutMs, 'all parts');
   };
-  /** As an agent does, until it is answered. */
+  /** Asks as an agent does: until it gets an answer. */
   const sync = async (held: Record<string, [number, number]>): Promise<SyncAnswer[]> => {
     const endMs = performance.now() + deadlineMs;
     for (;;) {

@@ -1,6 +1,6 @@
 /**
- * Reports of an agent's own reporter to an actors process on a real nats-server: what they commit,
- * and what is too old.
+ * An agent's own reporter reports to an actors process on a real nats-server: which reports are
+ * committed, and which are too old.
  */
 import t, { type Test } from 'tap';
 import { Fleet } from '../../../../actors/endpoints/fleet.ts';
@@ -43,7 +43,7 @@ async function startOwner(t: Test, ground: Ground): Promise<Owner> {
   return owner;
 }
 
-/** Journal entries of all partitions. */
+/** Counts the journal entries of all partitions. */
 const commitsOf = (owner: Owner): number => [...owner.manager.serving()].reduce((sum, { last }) => sum + last, 0);
 
 async function greet({ nc }: Ground, key: HostKey): Promise<number> {
@@ -53,7 +53,7 @@ async function greet({ nc }: Ground, key: HostKey): Promise<number> {
   return answer.session;
 }
 
-/** A host with containers of one tenant that it has taken up. */
+/** A host with containers of one tenant that it runs. */
 async function withContainers(ground: Ground, count: number) {
   const ask = createAsker(ground.nc, partitions);
   await enrolHost(ask, host);
@@ -73,7 +73,7 @@ async function withContainers(ground: Ground, count: number) {
   return { ask, ids, session, statusOf };
 }
 
-t.test('an agent that connects again, or starts again, makes nothing be written that is written already', async (t) => {
+t.test('an agent that reconnects or restarts causes no repeated writes', async (t) => {
   const ground = await startCluster(t, partitions);
   const owner = await startOwner(t, ground);
   const { ids, session, statusOf } = await withContainers(ground, containers);
@@ -120,7 +120,7 @@ t.test('an agent that connects again, or starts again, makes nothing be written 
   await until('what is new is taken', async () => (await statusOf(first)).status === 'backoff' || undefined);
 });
 
-t.test('what an older session sent never replaces what a newer one said, also to another owner', async (t) => {
+t.test('a report of an older session never replaces one of a newer session, even at another owner', async (t) => {
   const ground = await startCluster(t, partitions);
   const nc = await controlPlane(ground.nats);
   t.teardown(() => nc.close());
@@ -167,7 +167,7 @@ t.test('what an older session sent never replaces what a newer one said, also to
   t.equal((await statusOf(id)).status, 'running');
 });
 
-/** A partition in memory, and a real server over which hosts speak to it. */
+/** A partition in memory, and a real server between it and its hosts. */
 async function startPartition(t: Test) {
   const nats = await startNats({ dir: temporaryFolder(t) });
   t.teardown(() => nats.stop());
@@ -181,7 +181,7 @@ async function startPartition(t: Test) {
   return { nc, partition };
 }
 
-t.test('credentials are renewed for the key that is enrolled when the hello is committed', async (t) => {
+t.test('a hello renews credentials only for the key that is enrolled when it is committed', async (t) => {
   const { nc, partition } = await startPartition(t);
   const [old, next] = ['A', 'B'].map((letter) => `U${letter.repeat(55)}`) as [string, string];
   const enrol = async (publicKey: string): Promise<void> => {
@@ -206,7 +206,7 @@ t.test('credentials are renewed for the key that is enrolled when the hello is c
       return `for ${key}`;
     },
   });
-  /** An agent from before 0.1.0, held to no key by its credentials. */
+  /** An agent from before 0.1.0, whose credentials bind it to no key. */
   const hello = async (renewKey: string): Promise<HelloAnswer> => {
     const ask = { v: 1, agent_version: '0', capacity: roomy, renew_key: renewKey };
     return (
@@ -219,7 +219,7 @@ t.test('credentials are renewed for the key that is enrolled when the hello is c
   t.match(await hello(next), { ok: true, jwt: `for ${next}` });
 });
 
-t.test('messages that are refused are not logged one by one', async (t) => {
+t.test('refused messages are not logged one by one', async (t) => {
   const { nc, partition } = await startPartition(t);
   const lines: (readonly [string, unknown])[] = [];
   const note = (event: string, fields?: Fields) => void lines.push([event, fields?.['left_out']]);
@@ -245,7 +245,8 @@ t.test('messages that are refused are not logged one by one', async (t) => {
       nc.publish(subjects.partition(0), 'x', { reply: `$KV.state-0.${index}` });
       nc.publish(subjects.hostReport({ host, user: undefined }), 'no report', { reply: `_INBOX.x.${index}` });
     }
-    // Of one connection, in order: what was sent before has been handled when this is answered.
+    // Messages of one connection arrive in order, so when this is answered, all before it were
+    // handled.
     await nc.request(subjects.hostReport({ host, user: undefined }), 'nor this', { timeout: 10_000 });
   };
   await send(200);

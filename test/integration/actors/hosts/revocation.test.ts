@@ -1,6 +1,6 @@
 /**
- * Credentials of removed hosts at real NATS servers: refused by each of them, and those of others
- * are not.
+ * Credentials of removed hosts at real NATS servers: each server refuses them, and accepts those of
+ * other hosts.
  */
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -30,7 +30,7 @@ interface Enrolled {
 }
 
 /**
- * Actors processes, but for the process, each with a connection of the system account to one of the
+ * Actors processes inside this one, each with a connection of the system account to one of the
  * servers.
  */
 async function control(t: Test, ground: Ground, urls: readonly string[], caFile?: string): Promise<void> {
@@ -63,7 +63,7 @@ async function enrol(ground: Ground, key: HostKey, user = createUser()): Promise
     jwt = answer.code === 'created' ? (answer.json as { data: { jwt: string } }).data.jwt : undefined;
     return jwt !== undefined;
   });
-  // Of a host that never said hello nothing can run there: it would not be fenced.
+  // Nothing can run on a host that never said hello, so it would not be fenced.
   const capacity = { cpu_millis: 1000, mem_bytes: 1024 ** 3, containers: 10 };
   const hello = { v: 1, agent_version: 'test', capacity };
   await ground.nc.request(subjects.hostHello({ host: key, user: user.getPublicKey() }), JSON.stringify(hello), {
@@ -85,7 +85,7 @@ const connectAs = ({ user, jwt }: Enrolled, url: string, caFile?: string): Promi
 const publishLog = async (nc: NatsConnection, { key }: Enrolled): Promise<unknown> =>
   (await nc.request(`host.${key}.log.t.c`, 'line', { timeout: 5000 })).json();
 
-/** Asked again while its partition is handed over. */
+/** Asks again while the partition is handed over. */
 const remove = (ground: Ground, host: HostKey, more: { force?: true; dead?: true } = {}): Promise<unknown> =>
   until('a removal', async () =>
     asker(ground)({ type: 'host.remove', host, ...more, op: operation() }).then(
@@ -102,39 +102,35 @@ const groundOn = async (t: Test, nats: Nats, partitions: number): Promise<Ground
 
 t.setTimeout(600_000);
 
-t.test(
-  'one server: a removed host is cut off and stays so, and can be enrolled again',
-  { timeout: 300_000 },
-  async (t) => {
-    const nats = await startNats({ dir: temporaryFolder(t) });
-    t.teardown(() => nats.stop());
-    const ground = await groundOn(t, nats, 2);
-    await control(t, ground, [nats.url]);
-    const h1 = await enrol(ground, hostKey('h1'));
-    const h2 = await enrol(ground, hostKey('h2'));
-    const [one, other] = await Promise.all([connectAs(h1, nats.url), connectAs(h2, nats.url)]);
-    t.teardown(() => Promise.all([one.close(), other.close()]));
-    t.match(await publishLog(one, h1), { stream: 'LOGS' });
+t.test('one server: a removed host is disconnected for good, and can enrol again', { timeout: 300_000 }, async (t) => {
+  const nats = await startNats({ dir: temporaryFolder(t) });
+  t.teardown(() => nats.stop());
+  const ground = await groundOn(t, nats, 2);
+  await control(t, ground, [nats.url]);
+  const h1 = await enrol(ground, hostKey('h1'));
+  const h2 = await enrol(ground, hostKey('h2'));
+  const [one, other] = await Promise.all([connectAs(h1, nats.url), connectAs(h2, nats.url)]);
+  t.teardown(() => Promise.all([one.close(), other.close()]));
+  t.match(await publishLog(one, h1), { stream: 'LOGS' });
 
-    await remove(ground, h1.key, { force: true });
-    await within(one.closed(), deadlineMs, 'the connection of the removed host to be closed');
-    await t.rejects(connectAs(h1, nats.url), /authorization|authentication/i);
-    t.match(await publishLog(other, h2), { stream: 'LOGS' }, 'another host is as it was');
+  await remove(ground, h1.key, { force: true });
+  await within(one.closed(), deadlineMs, 'the connection of the removed host to be closed');
+  await t.rejects(connectAs(h1, nats.url), /authorization|authentication/i);
+  t.match(await publishLog(other, h2), { stream: 'LOGS' }, 'another host is as it was');
 
-    await nats.restart();
-    await t.rejects(connectAs(h1, nats.url), /authorization|authentication/i, 'a restart does not undo it');
+  await nats.restart();
+  await t.rejects(connectAs(h1, nats.url), /authorization|authentication/i, 'a restart does not undo it');
 
-    await remove(ground, h1.key, { force: true, dead: true });
-    const again = await enrol(ground, h1.key, h1.user);
-    const back = await connectAs(again, nats.url);
-    t.teardown(() => back.close());
-    t.match(await publishLog(back, again), { stream: 'LOGS' }, 'enrolled again with the same key');
-    await t.rejects(connectAs(h1, nats.url), /authorization|authentication/i, 'what was signed before is refused');
-  },
-);
+  await remove(ground, h1.key, { force: true, dead: true });
+  const again = await enrol(ground, h1.key, h1.user);
+  const back = await connectAs(again, nats.url);
+  t.teardown(() => back.close());
+  t.match(await publishLog(back, again), { stream: 'LOGS' }, 'enrolled again with the same key');
+  await t.rejects(connectAs(h1, nats.url), /authorization|authentication/i, 'what was signed before is refused');
+});
 
 t.test(
-  'three servers, and two processes that push at once: every server closes every connection',
+  'three servers, two processes that push at once: every server closes every connection',
   { timeout: 300_000 },
   async (t) => {
     const servers = await startNatsCluster({ dir: temporaryFolder(t) });
@@ -167,7 +163,7 @@ t.test(
   },
 );
 
-t.test('a folder from before 0.1.0, which had another resolver and no signing key, starts', async (t) => {
+t.test('a folder from before 0.1.0, with another resolver and no signing key, starts', async (t) => {
   const dir = temporaryFolder(t);
   const before = await startNats({ dir });
   await before.stop();

@@ -1,6 +1,4 @@
-/**
- * Whose messages are answered where it is not known, or not yet, which key is enrolled for a host.
- */
+/** Which messages actors answer while the enrolled key of a host is unknown, or not known yet. */
 import t, { type Test } from 'tap';
 import { HostDirectory } from '../../../../actors/endpoints/directory.ts';
 import { Fleet } from '../../../../actors/endpoints/fleet.ts';
@@ -22,10 +20,7 @@ import { none, roomy } from '../../../actors/support/records.ts';
 
 const damaged = hostKey('h1');
 
-/**
- * A process that owns two partitions, with a damaged record of the host in the one that the host is
- * at home in.
- */
+/** A process with two partitions. In the host's own partition, the host's record is damaged. */
 async function serving(t: Test) {
   const nats = await startNats({ dir: temporaryFolder(t) });
   t.teardown(() => nats.stop());
@@ -56,14 +51,14 @@ async function serving(t: Test) {
     onRefused: (kind, { host }) => void refused.push(`${kind} of ${host}`),
     signJwt: async () => Promise.resolve(''),
   });
-  /** Every message but a report; what was answered to the sync. */
+  /** Sends every message except a report; returns the answers to the sync. */
   const speak = async (sender: Sender, held: Record<string, [number, number]> = {}): Promise<SyncAnswer[]> => {
     const beat = { v: 1, session: 1, used: none, engine: 'test', orphans_held: 0 };
     nc.publish(subjects.hostBeat(sender), JSON.stringify(beat));
     const answers: SyncAnswer[] = [];
     const inbox = nc.subscribe('_INBOX.senders.*', { callback: (_, each) => void answers.push(each.json()) });
     nc.publish(subjects.hostSync(sender), JSON.stringify({ v: 1, held }), { reply: '_INBOX.senders.sync' });
-    // All is asked and answered in order: the hello last.
+    // Messages are handled in order, the hello last.
     const hello = JSON.stringify({ v: 1, agent_version: '0', capacity: roomy });
     t.match((await nc.request(subjects.hostHello(sender), hello, { timeout: 10_000 })).json(), { ok: false });
     inbox.unsubscribe();
@@ -79,16 +74,16 @@ async function serving(t: Test) {
   return { speak, learn, refused };
 }
 
-t.test('whose key is known, and whose is not', async (t) => {
+t.test('actors refuse a sender only once they know which key is enrolled', async (t) => {
   const { speak, learn, refused } = await serving(t);
   const stranger = agentOf(hostKey('h2'));
 
-  t.same(await speak(stranger), [], 'where the owners have not told of their hosts');
-  t.same(refused, [], 'nobody is taken for an intruder');
+  t.same(await speak(stranger), [], 'before the owners have sent their hosts');
+  t.same(refused, [], 'no sender is refused yet');
 
   learn();
   t.same(await speak(stranger), []);
-  t.same(refused, ['beat of h2', 'sync of h2', 'sync of h2', 'hello of h2'], 'afterwards he is');
+  t.same(refused, ['beat of h2', 'sync of h2', 'sync of h2', 'hello of h2'], 'afterwards an unknown host is refused');
 
   refused.length = 0;
   const held: Record<string, [number, number]> = { 0: [3, 7], 1: [4, 9] };
@@ -100,13 +95,13 @@ t.test('whose key is known, and whose is not', async (t) => {
         { partition: 0, same: true, epoch: 3, revision: 7, containers: [], hold: [] },
         { partition: 1, same: true, epoch: 4, revision: 9, containers: [], hold: [] },
       ],
-      'a host whose record is damaged keeps what it runs, of the version that it holds',
+      'a host whose record is damaged keeps what it runs, at its own version',
     );
     t.notOk(
       answers.some(({ fenced }) => fenced),
-      'whichever keys it had before',
+      'whatever key it uses',
     );
   }
-  t.same(await speak(agentOf(damaged), {}), [], 'and is told nothing of what it should run');
+  t.same(await speak(agentOf(damaged), {}), [], 'and learns nothing about what it should run');
   t.same(refused, []);
 });

@@ -1,7 +1,7 @@
 /**
- * No message keeps an actors process from its other work: what 100,000 containers make long is cut
- * into slices. Counted in steps, under a clock that is a millisecond later at every look: a slice
- * has so many.
+ * No message blocks an actors process: work that 100,000 containers make long is cut into slices.
+ * This test counts steps, under a clock that moves by a millisecond with every look, so that a
+ * slice has a fixed number of steps.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { NatsConnection } from '@nats-io/transport-node';
@@ -33,7 +33,7 @@ import { acme, container, h1, hostRecord, itemOf, observation } from '../../../a
 
 const deadlineMs = 120_000;
 const count = 100_000;
-/** The end of one turn and the beginning of the next may be counted as one. */
+/** The end of one turn and the start of the next may count as one. */
 const stepsOfTurns = 2 * (limits.sliceMs + limits.atOnceMs + 4);
 
 const base = container();
@@ -47,15 +47,17 @@ const records = Array.from({ length: count }, (_, index): ContainerRecord => ({
 interface Serving {
   readonly nc: NatsConnection;
   readonly partition: Partition;
-  /** Turns that were run, by kind. */
+  /** Counts the turns, by kind. */
   readonly turns: Map<string, number>;
-  /** What the journal does with the next entries. */
+  /** What happens to the next journal entries. */
   readonly journal: { put: () => Promise<WriteOutcome>; entries: number };
-  /** The most steps in one turn of the event loop, and all of them, since the last call. */
+  /** The most steps in one turn of the event loop, and all steps, since the last call. */
   readonly steps: () => { readonly most: number; readonly all: number };
 }
 
-/** All of one host and one tenant, behind the subjects that hosts and gateways speak to. */
+/**
+ * All containers are of one host and one tenant, behind the subjects that hosts and gateways use.
+ */
 async function serve(t: Test): Promise<Serving> {
   const nats = await startNats({ dir: temporaryFolder(t) });
   t.teardown(() => nats.stop());
@@ -129,7 +131,7 @@ async function serve(t: Test): Promise<Serving> {
   return { nc, partition, turns, journal, steps };
 }
 
-/** Asks once and takes messages until `isDone`. */
+/** Asks once and collects messages until `isDone`. */
 const collect = (
   nc: NatsConnection,
   subject: string,
@@ -157,7 +159,7 @@ t.test('100,000 containers in one partition', { timeout: 600_000 }, async (t) =>
   const serving = await serve(t);
   const { nc, steps } = serving;
 
-  await t.test('the sync of their host is a step for each', async (t) => {
+  await t.test('a sync of their host takes one step for each container', async (t) => {
     const told: DesiredContainer[] = [];
     let parts = 0;
     await collect(nc, subjects.hostSync(agentOf(h1)), JSON.stringify({ v: 1, held: {} }), (data) => {
@@ -196,45 +198,42 @@ t.test('100,000 containers in one partition', { timeout: 600_000 }, async (t) =>
   });
   const turnsOfReport = Math.ceil(limits.reportItems / limits.reportItemsPerTurn);
 
-  await t.test(
-    'a report is taken in by a few containers at a time, and acknowledged when all are committed',
-    async (t) => {
-      const { turns, journal, partition } = serving;
-      turns.clear();
-      journal.entries = 0;
-      let answer: ReportAnswer | undefined;
-      const held: (() => void)[] = [];
-      journal.put = async () => new Promise((resolve) => held.push(() => resolve({ kind: 'written' })));
-      const answered = collect(nc, subjects.hostReport(agentOf(h1)), JSON.stringify(reportOf(0, 2)), (data) => {
-        answer = JSON.parse(data) as ReportAnswer;
-        return true;
-      });
-      const isCommitted = (): boolean =>
-        turns.get('report') === turnsOfReport && partition.committed === partition.last && held.length === 0;
-      while (!isCommitted()) {
-        t.equal(answer, undefined);
-        await nextTurn();
-        held.shift()?.();
-      }
-      await answered;
-      t.same(answer, { ...spoken, ok: true });
-      t.equal(turns.get('report'), turnsOfReport);
-      const { containers } = partition.view.tenant(acme);
-      for (const { id } of reportOf(0, 2).items) {
-        if (containers.get(id)?.observed.status !== 'backoff') return t.fail(`${id} is not as it was reported`);
-      }
-      journal.put = async () => Promise.resolve({ kind: 'written' });
-      return undefined;
-    },
-  );
+  await t.test('a report is taken a few containers at a time, and acknowledged when all are committed', async (t) => {
+    const { turns, journal, partition } = serving;
+    turns.clear();
+    journal.entries = 0;
+    let answer: ReportAnswer | undefined;
+    const held: (() => void)[] = [];
+    journal.put = async () => new Promise((resolve) => held.push(() => resolve({ kind: 'written' })));
+    const answered = collect(nc, subjects.hostReport(agentOf(h1)), JSON.stringify(reportOf(0, 2)), (data) => {
+      answer = JSON.parse(data) as ReportAnswer;
+      return true;
+    });
+    const isCommitted = (): boolean =>
+      turns.get('report') === turnsOfReport && partition.committed === partition.last && held.length === 0;
+    while (!isCommitted()) {
+      t.equal(answer, undefined);
+      await nextTurn();
+      held.shift()?.();
+    }
+    await answered;
+    t.same(answer, { ...spoken, ok: true });
+    t.equal(turns.get('report'), turnsOfReport);
+    const { containers } = partition.view.tenant(acme);
+    for (const { id } of reportOf(0, 2).items) {
+      if (containers.get(id)?.observed.status !== 'backoff') return t.fail(`${id} is not as it was reported`);
+    }
+    journal.put = async () => Promise.resolve({ kind: 'written' });
+    return undefined;
+  });
 
-  await t.test('a report without containers is answered, too', async (t) => {
+  await t.test('a report without containers is answered', async (t) => {
     const report = { ...reportOf(0, 3), items: [] };
     const answer = await nc.request(subjects.hostReport(agentOf(h1)), JSON.stringify(report), { timeout: deadlineMs });
     t.same(answer.json(), { ...spoken, ok: true });
   });
 
-  await t.test('a report of which a part is not committed is not acknowledged', async (t) => {
+  await t.test('a report is not acknowledged while a part is uncommitted', async (t) => {
     const { journal, partition } = serving;
     let answer: ReportAnswer | undefined;
     journal.put = async () => Promise.resolve({ kind: 'fenced' });

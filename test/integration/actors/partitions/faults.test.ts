@@ -1,6 +1,6 @@
 /**
- * The partition runtime under faults of its store: the store is the real one, with acknowledgements
- * lost, puts held back and processes gone at the worst moment.
+ * The partition runtime under faults of its store. The store is the real one, with lost
+ * acknowledgements, delayed puts, and processes that die at the worst moment.
  */
 import { randomUUID } from 'node:crypto';
 import t, { type Test } from 'tap';
@@ -95,7 +95,7 @@ async function names(partition: Partition): Promise<string[]> {
   return (JSON.parse(body) as { data: Container[] }).data.map(({ name }) => name).sort();
 }
 
-/** A second process on the same bucket, after the first has gone without a word. */
+/** A second process on the same bucket, after the first has died. */
 async function reopened(t: Test, ground: Ground) {
   const { partition } = partitionOn(ground, realStore(ground));
   t.teardown(() => partition.release());
@@ -103,7 +103,7 @@ async function reopened(t: Test, ground: Ground) {
   return partition;
 }
 
-t.test('an acknowledgement that is lost: the write is answered, and was done once', async (t) => {
+t.test('a write with a lost acknowledgement is answered, and executed once', async (t) => {
   const ground = await startCluster(t, 1);
   const real = realStore(ground);
   let losing = false;
@@ -126,7 +126,7 @@ t.test('an acknowledgement that is lost: the write is answered, and was done onc
   t.same(loads, ['start', 'unknown_outcome']);
 });
 
-t.test('a put that lands after its outcome was given up is refused by the server', async (t) => {
+t.test('the server refuses a put that arrives after the owner gave up on it', async (t) => {
   const ground = await startCluster(t, 1);
   const real = realStore(ground);
   let holding = false;
@@ -149,52 +149,49 @@ t.test('a put that lands after its outcome was given up is refused by the server
   t.same(await names(await reopened(t, ground)), ['after', 'late']);
 });
 
-t.test(
-  'a crash before the checkpoint: the journal has everything, and events are told once by their ids',
-  async (t) => {
-    const ground = await startCluster(t, 1);
-    const real = realStore(ground);
-    const { partition } = partitionOn(ground, { ...real, putBatch: async () => new Promise<WriteOutcome>(() => {}) });
-    await partition.start();
-    const creates = ['a', 'b', 'c'].map((name) => createAsk(name));
-    for (const create of creates) await write(partition, create);
-    await write(partition, { type: 'container.delete', tenant, id: creates[0]?.id as ContainerId, op: operation() });
-    const before = new Map((await real.load(partition.epoch)).map(({ key, value }) => [key, value]));
-    t.notOk(before.has(keys.checkpoint), 'nothing was checkpointed');
+t.test('after a crash before the checkpoint the journal has everything, and each event one id', async (t) => {
+  const ground = await startCluster(t, 1);
+  const real = realStore(ground);
+  const { partition } = partitionOn(ground, { ...real, putBatch: async () => new Promise<WriteOutcome>(() => {}) });
+  await partition.start();
+  const creates = ['a', 'b', 'c'].map((name) => createAsk(name));
+  for (const create of creates) await write(partition, create);
+  await write(partition, { type: 'container.delete', tenant, id: creates[0]?.id as ContainerId, op: operation() });
+  const before = new Map((await real.load(partition.epoch)).map(({ key, value }) => [key, value]));
+  t.notOk(before.has(keys.checkpoint), 'nothing was checkpointed');
 
-    const next = await reopened(t, ground);
-    t.same(await names(next), ['b', 'c'], 'deleted, then loaded: it stays deleted');
-    for (const create of creates.slice(1)) t.equal((await write(next, create)).code, 'created');
-    await next.checkpointed();
-    const after = new Map((await real.load(next.epoch)).map(({ key, value }) => [key, value]));
-    t.ok(after.has(keys.checkpoint));
-    t.ok(after.has(keys.container(tenant, creates[1]?.id as ContainerId)));
+  const next = await reopened(t, ground);
+  t.same(await names(next), ['b', 'c'], 'deleted, then loaded: it stays deleted');
+  for (const create of creates.slice(1)) t.equal((await write(next, create)).code, 'created');
+  await next.checkpointed();
+  const after = new Map((await real.load(next.epoch)).map(({ key, value }) => [key, value]));
+  t.ok(after.has(keys.checkpoint));
+  t.ok(after.has(keys.container(tenant, creates[1]?.id as ContainerId)));
 
-    const told: Event[] = [];
-    const everything = {
-      stream: streams.events.name,
-      filter: subjects.eventsOfTenant(tenant),
-      from: { seq: 1 },
-      batchMessages: 100,
-      batchBytes: 1024 * 1024,
-      timeoutMs: 5000,
-    };
-    for await (const { data } of readStream(ground.nc, everything)) {
-      told.push(...(JSON.parse(Buffer.from(data).toString()) as Event[]));
-    }
-    const distinct = new Map(told.map((event) => [event.id, event]));
-    t.ok(told.length > distinct.size, 'they were published twice');
-    t.same([...distinct.values()].map(({ type, name }) => `${type} ${name}`).sort(), [
-      'created a',
-      'created b',
-      'created c',
-      'delete_requested a',
-      'removed a',
-    ]);
-  },
-);
+  const told: Event[] = [];
+  const everything = {
+    stream: streams.events.name,
+    filter: subjects.eventsOfTenant(tenant),
+    from: { seq: 1 },
+    batchMessages: 100,
+    batchBytes: 1024 * 1024,
+    timeoutMs: 5000,
+  };
+  for await (const { data } of readStream(ground.nc, everything)) {
+    told.push(...(JSON.parse(Buffer.from(data).toString()) as Event[]));
+  }
+  const distinct = new Map(told.map((event) => [event.id, event]));
+  t.ok(told.length > distinct.size, 'they were published twice');
+  t.same([...distinct.values()].map(({ type, name }) => `${type} ${name}`).sort(), [
+    'created a',
+    'created b',
+    'created c',
+    'delete_requested a',
+    'removed a',
+  ]);
+});
 
-t.test('another process takes the partition: the first commits nothing more, and says that it lost it', async (t) => {
+t.test('a process that lost its partition to another commits nothing more, and reports the loss', async (t) => {
   const ground = await startCluster(t, 1);
   const { partition, lost } = partitionOn(ground, realStore(ground));
   await partition.start();
@@ -206,7 +203,7 @@ t.test('another process takes the partition: the first commits nothing more, and
   t.same(await names(next), ['mine']);
 });
 
-t.test('a damaged record is quarantined by its name, counted, and the rest serves', async (t) => {
+t.test('a damaged record is quarantined and counted, and the rest serves', async (t) => {
   const ground = await startCluster(t, 1);
   const { partition } = partitionOn(ground, realStore(ground));
   await partition.start();
@@ -226,7 +223,7 @@ t.test('a damaged record is quarantined by its name, counted, and the rest serve
   t.equal((JSON.parse(body) as { data: { usage: { containers: number } } }).data.usage.containers, 2);
 });
 
-t.test('a journal with a gap is not served', async (t) => {
+t.test('a partition whose journal has a gap is not served', async (t) => {
   const ground = await startCluster(t, 1);
   const real = realStore(ground);
   const { partition } = partitionOn(ground, { ...real, putBatch: async () => new Promise<WriteOutcome>(() => {}) });
@@ -240,7 +237,7 @@ t.test('a journal with a gap is not served', async (t) => {
   t.notOk(next.isServing);
 });
 
-t.test('a full journal refuses writes, serves reads, and takes writes again', async (t) => {
+t.test('a partition with a full journal refuses writes, serves reads, and recovers', async (t) => {
   const ground = await startCluster(t, 1);
   const real = realStore(ground);
   let release = (): void => {};
@@ -272,14 +269,14 @@ t.test('a full journal refuses writes, serves reads, and takes writes again', as
   t.same(await names(await reopened(t, ground)), ['a', 'b']);
 });
 
-t.test('events of one partition that can not be stored keep nobody else’s from it', async (t) => {
+t.test('events that cannot be stored do not hold up those of other partitions', async (t) => {
   const ground = await startCluster(t, 1);
   const sink = createEventSink(ground.nc, randomUUID);
   const event = (container: string, id: string) => ({
     subject: subjects.event(tenant, container as ContainerId),
     payload: JSON.stringify([{ id }]),
   });
-  // The first goes by itself; the others wait for it, and share a batch.
+  // The first event is published alone; the others wait for it and share a batch.
   const outcomes = await Promise.allSettled([
     sink.publish([event('a', '0-1-0')]),
     sink.publish([event('b', '0-1-1'), event('b', '0-1-2')]),

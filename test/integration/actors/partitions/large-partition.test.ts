@@ -1,6 +1,4 @@
-/**
- * A partition whose load is longer work than a lease lasts, and two processes that could have it.
- */
+/** A partition whose load takes longer than a lease, and two processes that compete for it. */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
 import { encodeValue } from '../../../../actors/runtime/journal/codec.ts';
@@ -16,12 +14,12 @@ import { acme, container, unplaced } from '../../../actors/support/records.ts';
 
 const deadlineMs = 150_000;
 
-t.test('a large partition is served where there are two actors processes', { timeout: 600_000 }, async (t) => {
+t.test('two actors processes get a large partition served', { timeout: 600_000 }, async (t) => {
   const ground = await startCluster(t, 1);
   const store = createJetStreamStore(ground.nc, buckets.state.bucket(0), randomUUID);
   const epoch =
     (await store.takeEpoch(encodeValue({ token: 'x', owner: 'gone', takenAtMs: 0, released: true }), 0)) ?? 0;
-  // To decode and to take in, these are seconds of work.
+  // Decoding and loading these takes seconds.
   const env = Object.fromEntries(Array.from({ length: 120 }, (_, index) => [`VARIABLE_${index}`, 'x'.repeat(24)]));
   const spec: ContainerSpec = specOf('large', { env });
   const [count, batch] = [60_000, 500];

@@ -1,4 +1,4 @@
-/** Loads in slices, loads that fail, and who takes a partition that one process can't load. */
+/** Loads in slices, loads that fail, and which process takes a partition that one cannot load. */
 import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { headers, type Msg, type NatsConnection } from '@nats-io/transport-node';
@@ -40,7 +40,7 @@ async function isAnswered(nc: NatsConnection, tenant: TenantId): Promise<boolean
 }
 
 t.test(
-  'a load of 100,000 containers, and the turns that waited for it, end in slices',
+  'a load of 100,000 containers and the turns that waited for it run in slices',
   { timeout: 600_000 },
   async (t) => {
     const count = 100_000;
@@ -54,7 +54,8 @@ t.test(
       };
       return { key: recordKey(one), value: encodeValue(one), revision: index + 1 };
     });
-    // Each look at the clock costs a tenth of a millisecond: a slice has so many steps.
+    // Each look at the clock takes a tenth of a millisecond, which gives the number of steps in a
+    // slice.
     let [looks, looksOfTurn, most] = [0, 0, 0];
     const slices = createSlices({
       monotonicMs: () => {
@@ -89,7 +90,7 @@ t.test(
   },
 );
 
-t.test('a sweep of 100,000 containers that find no host can be cut into slices', (t) => {
+t.test('a sweep of 100,000 containers without a host runs in slices', (t) => {
   const count = 100_000;
   const record = container({ placement: unplaced });
   const state = stateOf(
@@ -138,7 +139,10 @@ async function filled(ground: Ground, names: readonly string[]): Promise<{ tenan
   return { tenant, ids };
 }
 
-/** As a replica answers that has lost a message: it is not there, and nothing says that it was. */
+/**
+ * Simulates a replica that has lost a message: the message is missing, and nothing shows that it
+ * existed.
+ */
 function withoutMessage(nc: NatsConnection, subject: string): NatsConnection {
   const subscribe: NatsConnection['subscribe'] = (pattern, options = {}) => {
     let before: string | undefined;
@@ -170,46 +174,42 @@ function withoutMessage(nc: NatsConnection, subject: string): NatsConnection {
   });
 }
 
-t.test(
-  'who can not load a partition releases it, and another that can has it from then on',
-  { timeout: 600_000 },
-  async (t) => {
-    const ground = await startCluster(t, 1);
-    const { tenant, ids } = await filled(ground, ['a', 'b', 'c']);
-    const lost = `${bucketPrefix(bucket)}${keys.container(tenant, ids[1] ?? containerId())}`;
-    const log = recordingLog();
-    const ncs = await Promise.all([controlPlane(ground.nats), controlPlane(ground.nats)]);
-    const [first, second] = ncs;
-    t.teardown(async () => Promise.all(ncs.map(async (nc) => nc.close())));
-    // The one that should have the partition is the one that can't load it.
-    const [low, high] = ['m-0', 'm-1'];
-    const preferred = memberFor(0, [low, high] as never);
-    const named = (id: string) => {
-      let tokens = 0;
-      return () => (tokens++ === 0 ? id : randomUUID());
-    };
-    const bad = ownerOn(ground, withoutMessage(first, lost), { log, newToken: named(String(preferred)) });
-    const good = ownerOn(ground, second, { newToken: named(preferred === low ? high : low) });
-    t.teardown(async () => Promise.all([bad.stop(), good.stop()]));
-    const starting = bad.start();
-    await until('given up', () => log.events.some(({ event }) => event === 'load_given_up'));
-    const why = String(log.events.find(({ event }) => event === 'load_given_up')?.fields['why']);
-    t.match(why, /3 records .* and 2 records .* were read.*Partition that refuses to load/);
-    t.match(bad.manager.fault(), /this process can't load partition 0: records are missing/);
-    await Promise.all([starting, good.start()]);
-    await until('served', () => good.serving() === 1);
-    t.ok(await isAnswered(ground.nc, tenant));
-    const { revision } = await storeOf(ground).readEpoch();
-    // Longer than the first rest: it would have been given back by now.
-    await sleep(limits.loadRestMinMs + 4 * limits.memberSettledMs);
-    t.equal((await storeOf(ground).readEpoch()).revision, revision, 'it is not handed to and fro');
-    t.equal(good.serving(), 1);
-    t.equal(bad.manager.fault(), undefined, 'every partition has an owner');
-  },
-);
+t.test('a process that cannot load a partition releases it to one that can', { timeout: 600_000 }, async (t) => {
+  const ground = await startCluster(t, 1);
+  const { tenant, ids } = await filled(ground, ['a', 'b', 'c']);
+  const lost = `${bucketPrefix(bucket)}${keys.container(tenant, ids[1] ?? containerId())}`;
+  const log = recordingLog();
+  const ncs = await Promise.all([controlPlane(ground.nats), controlPlane(ground.nats)]);
+  const [first, second] = ncs;
+  t.teardown(async () => Promise.all(ncs.map(async (nc) => nc.close())));
+  // The process to which the partition is assigned is the one that cannot load it.
+  const [low, high] = ['m-0', 'm-1'];
+  const preferred = memberFor(0, [low, high] as never);
+  const named = (id: string) => {
+    let tokens = 0;
+    return () => (tokens++ === 0 ? id : randomUUID());
+  };
+  const bad = ownerOn(ground, withoutMessage(first, lost), { log, newToken: named(String(preferred)) });
+  const good = ownerOn(ground, second, { newToken: named(preferred === low ? high : low) });
+  t.teardown(async () => Promise.all([bad.stop(), good.stop()]));
+  const starting = bad.start();
+  await until('given up', () => log.events.some(({ event }) => event === 'load_given_up'));
+  const why = String(log.events.find(({ event }) => event === 'load_given_up')?.fields['why']);
+  t.match(why, /3 records .* and 2 records .* were read.*Partition that refuses to load/);
+  t.match(bad.manager.fault(), /this process can't load partition 0: records are missing/);
+  await Promise.all([starting, good.start()]);
+  await until('served', () => good.serving() === 1);
+  t.ok(await isAnswered(ground.nc, tenant));
+  const { revision } = await storeOf(ground).readEpoch();
+  // Longer than the first pause: by now the partition would have been handed back.
+  await sleep(limits.loadRestMinMs + 4 * limits.memberSettledMs);
+  t.equal((await storeOf(ground).readEpoch()).revision, revision, 'it is not handed to and fro');
+  t.equal(good.serving(), 1);
+  t.equal(bad.manager.fault(), undefined, 'every partition has an owner');
+});
 
 t.test(
-  'records that are gone from every replica: refused until an operator overrides, loudly',
+  'a partition that lost records on every replica is refused until an operator overrides',
   { timeout: 600_000 },
   async (t) => {
     const ground = await startCluster(t, 1);
@@ -240,7 +240,7 @@ t.test(
   },
 );
 
-t.test('a record that the state can not take harms itself alone', async (t) => {
+t.test('a record that the state rejects harms no other', async (t) => {
   const [good, bad] = [
     container({}, 'good'),
     container({ placement: { ...container().placement, host: 'bad' } as never }, 'bad'),

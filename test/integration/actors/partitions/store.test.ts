@@ -1,5 +1,6 @@
 /**
- * What the runtime builds on, tried on the real server: the fence, atomic batches, TTLs, and loads.
+ * The features that the runtime relies on, tried on the real server: the fence, atomic batches,
+ * TTLs, and loads.
  */
 import { randomUUID } from 'node:crypto';
 import { headers } from '@nats-io/transport-node';
@@ -23,11 +24,11 @@ const take = async (store: Store, from?: number) =>
     },
   );
 
-t.test('a partition’s bucket', async (t) => {
+t.test('the bucket of a partition', async (t) => {
   const { nc } = await startCluster(t, 4);
   const storeOf = (partition: number) => createJetStreamStore(nc, buckets.state.bucket(partition), randomUUID);
 
-  t.test('writes of a former epoch are refused, alone and in batches', async (t) => {
+  t.test('the server refuses writes of an earlier epoch, single and in batches', async (t) => {
     const store = storeOf(0);
     const first = await take(store);
     const second = await take(store);
@@ -46,7 +47,7 @@ t.test('a partition’s bucket', async (t) => {
     t.notOk(values.has('tenant.a'));
   });
 
-  t.test('a batch is written whole, deletions and outcomes with a TTL included', async (t) => {
+  t.test('a batch is written as a whole, with deletions and outcomes that have a TTL', async (t) => {
     const store = storeOf(1);
     const taken = await take(store);
     if (taken.kind !== 'moved') return t.fail();
@@ -68,7 +69,7 @@ t.test('a partition’s bucket', async (t) => {
     t.ok(await isGone(), 'the outcome has gone by itself');
   });
 
-  t.test('an epoch is moved from the one that was seen, or not at all', async (t) => {
+  t.test('an epoch moves only from the value that was read', async (t) => {
     const store = storeOf(2);
     const mine = await take(store);
     if (mine.kind !== 'moved') return t.fail();
@@ -76,7 +77,7 @@ t.test('a partition’s bucket', async (t) => {
     t.match(await take(store, mine.epoch), { kind: 'refused' });
   });
 
-  t.test('a load through an epoch that has moved is refused', async (t) => {
+  t.test('a load is refused if the epoch has moved', async (t) => {
     const store = storeOf(3);
     const first = await take(store);
     await take(store);
@@ -85,10 +86,10 @@ t.test('a partition’s bucket', async (t) => {
   });
 });
 
-t.test('a page that nobody answers is asked for again, so often and no oftener', async (t) => {
+t.test('a page without an answer is asked for again, a limited number of times', async (t) => {
   const { nc } = await startCluster(t, 1);
   let asked = 0;
-  // In the place of replicas: the first two are away.
+  // Stands for the replicas, of which the first two are away.
   nc.subscribe('$JS.API.DIRECT.GET.PAGES', {
     callback: (_error, message) => {
       if (++asked % 3 !== 0) return;

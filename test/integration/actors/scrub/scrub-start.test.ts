@@ -1,6 +1,6 @@
 /**
- * The program scrubs from its start, also while a partition has no owner: a damaged replica may be
- * why.
+ * The program scrubs from its start, even while a partition has no owner: a damaged replica may be
+ * the cause.
  */
 import t from 'tap';
 import { within } from '../../../../lib/backoff.ts';
@@ -8,10 +8,10 @@ import { keys } from '../../../../schemas/records/buckets.ts';
 import { spawnActors, startCluster } from '../support.ts';
 
 const deadlineMs = 60_000;
-/** More than the program asks for when it joins the cluster. */
+/** More messages than the program reads when it joins the cluster. */
 const looksAwaited = 5;
 
-t.test('a process that starts while a partition can not be loaded scrubs the others', async (t) => {
+t.test('a process that starts while a partition cannot be loaded scrubs the others', async (t) => {
   const { nats, nc } = await startCluster(t, 2);
   await nc.request(`$KV.state-1.${keys.checkpoint}`, 'bit rot');
   let looks = 0;

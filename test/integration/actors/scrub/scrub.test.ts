@@ -1,6 +1,4 @@
-/**
- * Three servers, whose disks are damaged behind their backs: the scrub names the one, and no other.
- */
+/** Three servers, with damage to the disk of one: the scrub names that one, and no other. */
 import { readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';
@@ -19,9 +17,9 @@ import { until } from '../../../support/until.ts';
 
 const stream = 'KV_state-1';
 const subject = (key: string): string => `$KV.state-1.${key}`;
-/** Of a message's data: as long as a record mostly is. */
+/** Size of a message's data, like most records. */
 const filler = 'x'.repeat(300);
-/** Over several pages. */
+/** Enough for several pages. */
 const keyCount = 600;
 const confirmMs = 1_500;
 
@@ -49,7 +47,7 @@ async function start(t: Test): Promise<{ cluster: NatsCluster; nc: NatsConnectio
   return { cluster, nc };
 }
 
-/** As owners write: values over values, marks of deletion, and what ends by itself. */
+/** Writes as owners do: overwrites, deletion markers, and values with a TTL. */
 async function write(nc: NatsConnection, signal: AbortSignal): Promise<number> {
   const js = jetstream(nc);
   const deletion = headers();
@@ -62,7 +60,7 @@ async function write(nc: NatsConnection, signal: AbortSignal): Promise<number> {
     await js.publish(subject(`key.${(written * 7) % keyCount}`), filler + written);
     if (written % 5 === 0) await js.publish(subject(`key.${(written * 11) % keyCount}`), '', { headers: deletion });
     if (written % 5 === 1) await js.publish(subject(`ops.${written}`), filler, { headers: passing });
-    // As fast as a busy tenant, and not as fast as it goes: the scrub is to find pages at rest.
+    // As fast as a busy tenant, but not as fast as possible: the scrub must find pages at rest.
     await sleep(5);
   }
   return written;
@@ -73,7 +71,7 @@ interface Place {
   readonly offset: number;
 }
 
-/** Where a stopped server has written a message, by what is in it. */
+/** The place where a stopped server has stored a message, found by its content. */
 function placeOf(node: NatsNode, text: string): Place {
   const paths = readdirSync(node.storeDir, { recursive: true, encoding: 'utf8' });
   const blocks = paths.filter((path) => path.includes(join('streams', stream, 'msgs')) && path.endsWith('.blk'));
@@ -92,7 +90,7 @@ function flipBit({ file, offset }: Place): void {
 
 const cutShort = ({ file, offset }: Place): void => truncateSync(file, offset);
 
-/** A server that follows, and is asked as the others are. */
+/** Waits until a server follows and answers reads like the others. */
 async function follower({ nodes }: NatsCluster, nc: NatsConnection): Promise<NatsNode> {
   const { cluster } = await (await jetstreamManager(nc)).streams.info(stream);
   const node = nodes.find(({ name }) => name !== cluster?.leader);
@@ -107,7 +105,9 @@ const healed = async (nc: NatsConnection): Promise<true> =>
     return follow.length === 2 ? true : undefined;
   });
 
-/** What a process finds that has partition 1, in the first scrub that ends so. */
+/**
+ * The results of a process that owns partition 1, from the first scrub that ends with this outcome.
+ */
 async function found(nc: NatsConnection, outcome: 'whole' | 'partial'): Promise<Scrubbed> {
   const outcomes: string[] = [];
   const scrub = createScrub({
@@ -135,7 +135,7 @@ const divergentServers = ({ divergent }: Scrubbed): string[] =>
 t.test('a scrub of three replicas', { timeout: 400_000 }, async (t) => {
   const { cluster, nc } = await start(t);
 
-  await t.test('finds nothing in healthy ones that are written to', async (t) => {
+  await t.test('finds nothing in healthy replicas under writes', async (t) => {
     const ending = new AbortController();
     const writing = write(nc, ending.signal);
     for (let round = 0; round < 2; round++) {
@@ -153,7 +153,7 @@ t.test('a scrub of three replicas', { timeout: 400_000 }, async (t) => {
     ['a bit that flipped', flipBit],
     ['a file that was cut short', cutShort],
   ] as const) {
-    await t.test(`${damage}: names the server, and no longer once its copy was made anew`, async (t) => {
+    await t.test(`${damage}: names the server until its copy is made again`, async (t) => {
       const node = await follower(cluster, nc);
       const text = `${damage} here`;
       for (const [key, data] of [
@@ -166,7 +166,7 @@ t.test('a scrub of three replicas', { timeout: 400_000 }, async (t) => {
       harm(place);
       await node.start();
       await healed(nc);
-      // A server that was started answers reads when it has followed for a while.
+      // A restarted server answers reads only after it has followed for a while.
       const result = await found(nc, 'whole');
       t.same(divergentServers(result), [node.name]);
       t.ok(result.divergent.get(node.name)!.missing > 0);
@@ -180,7 +180,7 @@ t.test('a scrub of three replicas', { timeout: 400_000 }, async (t) => {
     });
   }
 
-  await t.test('calls a server that is away away, and not divergent', async (t) => {
+  await t.test('reports an absent server as away, not as divergent', async (t) => {
     const node = await follower(cluster, nc);
     await node.stop();
     const result = await found(nc, 'partial');
