@@ -14,8 +14,8 @@ export interface Need {
 }
 
 /**
- * A host that nobody has told of may take containers where no other can: after a start of
- * everything nobody knows more.
+ * A host that this process has not heard may take containers if no other can: after all programs
+ * start, no process has heard any host.
  */
 export const fits = (host: FleetHost, need: Need): boolean =>
   host.schedulable &&
@@ -36,7 +36,7 @@ const pressure = (host: FleetHost, need: Need): number =>
         (host.used.containers + 1) / host.capacity.containers,
       );
 
-/** Above every pressure: one that is heard of and tells of no fault comes first, however full. */
+/** Above every pressure: a host that is heard and reports no fault comes first, however full. */
 const doubtful = 10;
 const rank = (host: FleetHost, need: Need): number =>
   pressure(host, need) + (host.standing === 'up' && host.isSound ? 0 : doubtful);
@@ -44,7 +44,7 @@ const rank = (host: FleetHost, need: Need): number =>
 /**
  * The emptiest host that fits, of all (or, in a large fleet, of a sample that grows until one
  * fits).
- * @returns undefined where none fits now.
+ * @returns undefined if none fits now.
  */
 export function choose(
   fleet: FleetView,

@@ -1,8 +1,8 @@
 /**
- * Whether a stored record has the fields that the code relies on, each of its type. Its checksum
- * says that nobody damaged it on the way; that it was written well is another question. Only fields
- * that every release has written are looked at, by hand and not by a schema: a load checks a
- * hundred thousand records. Pure.
+ * Whether a stored record has the fields that the code relies on, each of its type. The checksum
+ * proves that storage did not damage the record; these checks find records that were written wrong.
+ * They look only at fields that every release writes, by hand and not by a schema, because a load
+ * checks a hundred thousand records. Pure.
  */
 import { containerStatuses } from '../../schemas/api/container.ts';
 import type { StateRecord } from './records.ts';

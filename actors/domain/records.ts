@@ -25,7 +25,7 @@ export const vpnRecordKey = (record: VpnRecord): string => {
 const networkKinds = ['network', 'lease', 'revoked'] as const;
 export type NetworkKind = (typeof networkKinds)[number];
 
-/** Is a key of this kind about a network? Its second part is then the name. */
+/** Whether a key of this kind is about a network, whose name is then the second part. */
 export const isOfNetwork = (kind: string | undefined): kind is NetworkKind =>
   networkKinds.some((known) => known === kind);
 
@@ -47,7 +47,7 @@ export const recordKey = (record: StateRecord): string => {
   }
 };
 
-/** The last time that a record says: evidence that it has come. */
+/** The latest time in a record: evidence that this time has come. */
 export function changedAtMs(record: StateRecord): number {
   switch (record.kind) {
     case 'tombstone':

@@ -1,7 +1,7 @@
 /**
  * What a partition holds in memory: its tenants with their containers, its hosts, and the indexes
- * that decisions need. Decisions read it through `PartitionView`; only `PartitionState.apply`
- * writes it, for commits and for loading alike.
+ * that decisions need. Decisions read it through `PartitionView`; commits and loading write it
+ * through `PartitionState`.
  */
 import type { ContainerRecord, ObservationOrder, TombstoneRecord } from '../../schemas/api/container.ts';
 import type { HostRecord, RevokedKeyRecord } from '../../schemas/api/host.ts';
@@ -53,18 +53,15 @@ export interface PartitionView {
   readonly tombstoneCount: number;
   /** Every damaged container of the partition. */
   damagedContainers(): Iterable<ContainerId>;
-  /** Hosts whose record is damaged: that they can't be read says nothing of what runs there. */
+  /** Hosts whose record is damaged: what runs there is unknown. */
   damagedHosts(): Iterable<HostKey>;
   readonly vpn: VpnView;
 }
 
-/**
- * Told of what stands on hosts as the state changes: the sum over partitions is what placement goes
- * by.
- */
+/** Adds up what is placed on each host, over all partitions, for placement. */
 export interface PlacementLedger {
   add(host: HostKey, cpuMillis: number, memBytes: number): void;
-  /** `containers`: how many stand for these amounts; one where absent. */
+  /** `containers`: how many containers take these amounts; one if absent. */
   subtract(host: HostKey, cpuMillis: number, memBytes: number, containers?: number): void;
 }
 
@@ -80,11 +77,11 @@ export class PartitionState implements PartitionView {
   readonly #tombstones = new Map<ContainerId, TombstoneRecord>();
   readonly #damaged = new Set<ContainerId>();
   readonly #damagedHosts = new Set<HostKey>();
-  /** What of this partition is on the ledger. */
+  /** This partition's share of the ledger. */
   readonly #accounted = new Map<HostKey, { cpuMillis: number; memBytes: number; containers: number }>();
   readonly #ledger: PlacementLedger;
   readonly #epoch: number;
-  /** By tenant, in the order of the changes: what gateways have to hear of tokens. */
+  /** By tenant, in the order of the changes: revocations that gateways must hear. */
   readonly #revocationChanges = new Map<TenantId, number>();
   #revocationChange = 0;
   #newestMs: number | undefined;
@@ -109,7 +106,7 @@ export class PartitionState implements PartitionView {
     this.vpn = new VpnState(incarnation);
   }
 
-  /** Undefined where no record says a time. */
+  /** Undefined if no record has a time. */
   get newestMs(): number | undefined {
     return this.#newestMs;
   }
@@ -120,7 +117,7 @@ export class PartitionState implements PartitionView {
     for (const [tenant, change] of this.#revocationChanges) if (change > after) yield [change, this.tenant(tenant)];
   }
 
-  /** A tenant that nothing was stored of exists with its defaults; looking at it stores nothing. */
+  /** A tenant without a record exists with its defaults; reading it stores nothing. */
   tenant(tenant: TenantId): TenantView {
     return this.#tenants.get(tenant) ?? new TenantState(tenant);
   }
@@ -244,9 +241,7 @@ export class PartitionState implements PartitionView {
     if (isOfNetwork(kind)) this.vpn.delete(kind, first, second);
   }
 
-  /**
-   * The record under a key can't be read: what the key itself tells is kept (DESIGN: fail closed).
-   */
+  /** The record under a key can't be read: keeps what the key itself says, and fails closed. */
   quarantine(key: string): void {
     const [kind, first = '', second = ''] = key.split('.');
     if (kind === 'tenant' && isTenantId(first)) {

@@ -21,10 +21,7 @@ export interface SweepContext extends TurnContext {
   readonly regionIsSilent: (host: HostKey) => boolean;
   readonly hostLostMs: number;
   readonly fenceMarginMs?: number;
-  /**
-   * A decision about one container threw, which is a bug of ours; the others are decided all the
-   * same.
-   */
+  /** A decision about one container threw (our bug); the others are still decided. */
   readonly onFault: (record: ContainerRecord, error: unknown) => void;
 }
 
@@ -45,7 +42,7 @@ export function* sweep(state: PartitionView, context: SweepContext): Generator<C
     if (budget === 0) return;
     const kind = kindOf(record);
     if (noRoom.has(kind)) {
-      // So that whoever runs this in slices can end one.
+      // A step: the caller runs this in slices.
       if (++passed % limits.sweepStepRecords === 0) yield noChanges;
       continue;
     }
@@ -112,7 +109,7 @@ function mostTombstones(state: PartitionView): ReadonlyMap<ContainerId, Tombston
   return largest;
 }
 
-/** Keys whose credentials have all expired. `ttlMs`: how long credentials are good. */
+/** Keys whose credentials have all expired. `ttlMs`: how long credentials are valid. */
 export function expiredKeys(state: PartitionView, nowMs: number, ttlMs: number): Changes {
   const deletes: string[] = [];
   for (const { publicKey, atMs } of state.revokedKeys().values()) {

@@ -18,8 +18,8 @@ export { isEmpty, isSuccess, type Reply, type SuccessReply } from '../runtime/do
  * - `silent`: no heartbeat for `hostUnknownMs`.
  * - `lost`: its actor has said so. - `removed`: the operator has taken it out.
  * - `fenced`: taken out by force; what was placed there may still run.
- * - `unheard`: nothing is known of it yet (no process has told of its heartbeats, and it had no
- *   time to be heard), or its record is damaged; decide nothing because of that.
+ * - `unheard`: this process knows nothing of it yet (it had no time to hear a heartbeat), or its
+ *   record is damaged; decide nothing because of that.
  */
 export type HostStanding = 'up' | 'silent' | 'lost' | 'fenced' | 'removed' | 'unheard';
 
@@ -32,7 +32,7 @@ export interface FleetHost {
   readonly draining: boolean;
   /** False while its container engine does not answer. */
   readonly hasEngine: boolean;
-  /** False while its agent tells of faults. */
+  /** False while its agent reports faults. */
   readonly isSound: boolean;
   readonly capacity: Capacity | null;
   /** What is placed there, as far as this process knows. */
@@ -78,7 +78,7 @@ export type Effect =
   | { readonly kind: 'doorbell'; readonly host: HostKey }
   | { readonly kind: 'changed'; readonly tenant: TenantId; readonly id: ContainerId }
   | { readonly kind: 'directory'; readonly host: HostKey; readonly entry: DirectoryEntry | null }
-  /** Another partition has to learn something; the outbox finds out what from the records. */
+  /** Another partition must learn of a change; the outbox finds it in the records. */
   | { readonly kind: 'outbox' };
 
 export interface Changes {
@@ -102,7 +102,7 @@ export const data = (code: SuccessCode, value: unknown): SuccessReply => ({
   body: JSON.stringify({ data: value }),
 });
 
-/** Of a turn that is idempotent by itself. */
+/** The reply of a turn that is idempotent by itself. */
 export const repeatable = (code: SuccessCode, value: unknown): SuccessReply => ({
   ...data(code, value),
   isIdempotent: true,

@@ -33,7 +33,7 @@ export interface VpnView {
   network(name: NetworkName): KnownNetwork;
   networks(): Iterable<KnownNetwork>;
   peerOfToken(hash: string): PeerRecord | undefined;
-  /** Of the cluster: what was told in an earlier one is told again (ADR 13). */
+  /** The cluster's: what peers told in an earlier incarnation, they tell again (ADR 13). */
   readonly incarnation: number;
   /** What the network of each does not know yet. */
   untold(): Iterable<PeerRecord | PeerTombstoneRecord>;
@@ -54,17 +54,14 @@ export class TenantPeers implements PeersView {
   }
 }
 
-/** Whether its network has all of it. One that never had a network has nothing to tell. */
+/** Whether its network knows all of it. A peer without a network has nothing to announce. */
 export function isTold(record: PeerRecord | PeerTombstoneRecord, incarnation: number): boolean {
   if (record.network === null) return true;
   const isOfNow = (record.toldIn ?? 0) === incarnation;
   return isOfNow && (record.kind === 'peer' ? record.told >= record.generation : record.told);
 }
 
-/**
- * A day, for messages from before that are on their way; and until no certificate of it can be used
- * any more.
- */
+/** A day, for messages that are under way, and until all of its certificates have expired. */
 export const tombstoneEndMs = ({ goneAtMs, revoked }: PeerTombstoneRecord): number =>
   Math.max(goneAtMs + limits.peerTombstoneTtlMs, ...revoked.map(({ notAfterMs }) => notAfterMs));
 

@@ -1,6 +1,6 @@
 /**
- * Asks and answers at the boundary: JSON in, a value of the table's type out (schemas/wire/asks.ts),
- * or a DecodeError. A schema is compiled when it is first used.
+ * Asks and answers at the boundary: JSON in, a value of the table's type out
+ * (schemas/wire/asks.ts), or a DecodeError. A schema is compiled at its first use.
  */
 import type { TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';

@@ -37,7 +37,7 @@ const reply = (code: 'ok' | 'created' | 'accepted', record: ContainerRecord, con
   repeat: { kind: 'container', tenant: record.tenant, id: record.id },
 });
 
-/** The body of a remembered outcome, made again; undefined where the container is gone since. */
+/** The body of a remembered outcome, rebuilt; undefined if the container is gone by now. */
 export function bodyAgain(state: PartitionView, tenant: TenantId, id: ContainerId, context: TurnContext) {
   const record = state.tenant(tenant).containers.get(id);
   return record === undefined ? undefined : `{"data":${containerJson(record, context.fleet)}}`;
@@ -120,11 +120,11 @@ export function create(state: PartitionView, ask: Of<'container.create'>, contex
     pinned.standing !== 'fenced' &&
     tenant.record.regions.includes(pinned.region);
   if (ask.spec.host_key !== null && !known) {
-    // Nobody has told of this host yet: that is no reason to say that there is none.
+    // No process has heard of this host yet, which does not prove that there is none.
     if (context.fleet.standing(ask.spec.host_key) === 'unheard') return refuse('unavailable');
     Object.assign(faults, unknownHost);
   }
-  // Of a host that is not known, no region is known either: then its fault alone is told.
+  // An unknown host has no known region: then only the host is named as the fault.
   if (ask.spec.host_key === null || known) {
     const regions = pinned === undefined ? tenant.record.regions : [pinned.region];
     if (!mayPullInSome(tenant, regions, ask.spec)) Object.assign(faults, registryRefusal);
@@ -148,7 +148,7 @@ export function create(state: PartitionView, ask: Of<'container.create'>, contex
   }
 }
 
-/** A tenant without regions is told of that, not of registries. */
+/** A tenant without regions hears of that, not of registries. */
 const mayPullInSome = ({ record }: TenantView, regions: readonly Region[], spec: ContainerRecord['spec']): boolean =>
   regions.length === 0 || regionsThatMayPull(record, regions, spec).length > 0;
 
@@ -186,7 +186,7 @@ function find(
   };
 }
 
-/** Idempotent. What failed or backs off is tried again at once, for its generation rises. */
+/** Idempotent. A failed container, or one in back-off, is tried at once: its generation rises. */
 export function start(state: PartitionView, ask: Of<'container.start'>, context: TurnContext): Turn {
   const found = find(state, ask);
   if ('refusal' in found) return found.refusal;
@@ -204,7 +204,7 @@ export function start(state: PartitionView, ask: Of<'container.start'>, context:
   return answer(reply('ok', next, context), changed(next, [eventOf('start_requested', next, context)]));
 }
 
-/** Where its host is; any of the tenant's regions where the platform is to choose one. */
+/** Its host's region; any of the tenant's regions if the platform chooses the host. */
 const regionsToStartIn = (record: ContainerRecord, tenant: TenantView, context: TurnContext): readonly Region[] =>
   record.placement.phase === 'placed' && (isOnHost(record, context) || record.placement.chosenBy === 'tenant')
     ? [record.placement.region]
@@ -221,13 +221,13 @@ export function stop(state: PartitionView, ask: Of<'container.stop'>, context: T
   return answer(reply('ok', next, context), changed(next, [eventOf('stop_requested', next, context)]));
 }
 
-/** Nothing changed, and the doorbell is rung all the same: setting a desired state re-actuates. */
+/** Nothing changed, and the doorbell still rings: setting a desired state re-actuates. */
 const rungOnly = (record: ContainerRecord) => ({
   ...noChanges,
   effects: record.placement.phase === 'placed' ? [{ kind: 'doorbell' as const, host: record.placement.host }] : [],
 });
 
-/** Gone when its host confirms, or at once where no host can have it. */
+/** Gone when its host confirms, or at once if no host can have it. */
 export function remove(state: PartitionView, ask: Of<'container.delete'>, context: TurnContext): Turn {
   const found = find(state, ask);
   if ('refusal' in found) return found.refusal;
@@ -244,7 +244,7 @@ export function remove(state: PartitionView, ask: Of<'container.delete'>, contex
   });
 }
 
-/** The operator's fields change what is run: the container is made anew under a new generation. */
+/** The operator's fields change what runs: the container is replaced under a new generation. */
 export function operate(state: PartitionView, ask: Of<'container.operate'>, context: TurnContext): Turn {
   const found = find(state, ask);
   if ('refusal' in found) return found.refusal;

@@ -8,7 +8,7 @@ import type { TenantView } from '../tenant/state.ts';
 import { noChanges, type Changes, type EventDraft, type TurnContext } from '../turn.ts';
 import { leaveTombstone, changed, eventOf, findHost, placeOn, replace } from './transitions.ts';
 
-/** What an agent may say of a container; the other statuses are the control plane's. */
+/** Statuses that an agent may report; the others are the control plane's. */
 const reportable: ReadonlySet<Observation['status']> = new Set([
   'pulling',
   'starting',
@@ -27,7 +27,7 @@ const isNewer = (order: ObservationOrder, than: ObservationOrder): boolean =>
       ? order.session > than.session
       : order.seq > than.seq;
 
-/** What is stored of a report: its own fields alone, for a host may send anything beside them. */
+/** The stored fields of a report; a host may send anything beside them. */
 const observationOf = (given: Observation): Observation => ({
   status: given.status,
   reason: given.reason,
@@ -47,9 +47,8 @@ const isNews = (before: Observation, after: Observation): boolean =>
   before.restart_count !== after.restart_count;
 
 /**
- * One item of a report of `host`. Believed only where the record names that host (invariant A7),
- * and only if it is newer than what is known: of the generation that is wanted now, or the answer
- * to it is still to come.
+ * One item of a report of `host`. It counts only if the record names that host (invariant A7), and
+ * the item is of the wanted generation and newer than the last.
  */
 export function observe(
   state: PartitionView,
@@ -113,7 +112,7 @@ const isRepeated = (
 const isRemovalWorthTelling = ({ desired, observed: before }: ContainerRecord, { reason }: Observation): boolean =>
   desired === 'removed' && (reason !== null || before.status === 'removing');
 
-/** Is it the host that lacks something, and not the container that is at fault? */
+/** Whether the host lacks something, and the container is not at fault. */
 const isFaultOfHost = ({ spec }: ContainerRecord, { status, reason }: Observation): boolean =>
   (status === 'backoff' || status === 'failed') &&
   (reason === 'host_fault' ||
@@ -140,7 +139,7 @@ function movedFromFault(
   return { ...changes, events: [toldByHost({ ...record, observed }), ...changes.events] };
 }
 
-/** Of a host that has just spoken, however long it was silent before. */
+/** For a host that has just reported, however long it was silent before. */
 const toldByHost = (container: ContainerRecord): EventDraft => ({
   type: 'status',
   container,
@@ -198,7 +197,7 @@ export function settle(state: PartitionView, record: ContainerRecord, context: T
   return leaving ? moved(record, tenant, context) : noChanges;
 }
 
-/** To another host, if there is one: what runs is not stopped in order to wait for nothing. */
+/** To another host, if there is one: a running container does not stop just to wait. */
 function moved(record: ContainerRecord, tenant: TenantView, context: TurnContext): Changes {
   const host = findHost(record, tenant, context);
   if (host === undefined) return noChanges;

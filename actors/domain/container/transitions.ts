@@ -42,22 +42,20 @@ const withNext = (
   next: Partial<Pick<ContainerRecord, 'desired' | 'observed' | 'placement' | 'history' | 'rejections' | 'spec'>>,
 ): ContainerRecord => ({ ...record, ...next, generation: record.generation + 1, updatedAtMs: context.nowMs });
 
-/** Is there a host that has it, or may have it? */
+/** Whether a host has it, or may have it. */
 export function isOnHost(record: ContainerRecord, context: TurnContext): boolean {
   if (record.placement.phase === 'unplaced') return false;
   const standing = context.fleet.standing(record.placement.host);
   return standing !== 'lost' && standing !== 'removed';
 }
 
-/**
- * Forgets an explanation that a new attempt is to replace, and keeps what counts through attempts.
- */
+/** Forgets the explanation that a new attempt replaces, and keeps what counts over attempts. */
 const again = (observed: Observation, status: Observation['status']): Observation => ({
   ...unobserved(status, null),
   restart_count: observed.restart_count,
 });
 
-/** Hosts that refused it not long ago. */
+/** Hosts that refused it recently. */
 const refusedBy = (record: ContainerRecord, context: TurnContext) =>
   new Set(record.rejections.filter(({ atMs }) => atMs + limits.rejectionTtlMs > context.nowMs).map(({ host }) => host));
 
@@ -66,7 +64,7 @@ const refusedBy = (record: ContainerRecord, context: TurnContext) =>
  * none fits now.
  */
 export function findHost(record: ContainerRecord, tenant: TenantView, context: TurnContext): FleetHost | undefined {
-  // Which regions it may use is unknown until its record is repaired.
+  // Its regions are unknown until its record is repaired.
   if (tenant.settingsDamaged) return undefined;
   const { cpuMillis, memBytes } = amountsOf(record);
   const amounts = quotaAmountsOf(record);
@@ -146,7 +144,7 @@ export function want(record: ContainerRecord, desired: DesiredState, context: Tu
   }
 }
 
-/** What is left when it is gone. */
+/** The tombstone of a container that is gone. */
 export function leaveTombstone(record: ContainerRecord, context: TurnContext): Changes {
   const tombstone: TombstoneRecord = {
     kind: 'tombstone',

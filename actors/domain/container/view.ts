@@ -19,7 +19,7 @@ export interface ShownStatus {
   readonly reason: Reason | null;
 }
 
-/** What a reader is told: the record's status, unless what is known of its host says otherwise. */
+/** The status that readers see: the record's, unless the state of its host overrides it. */
 export function shownStatus(record: ContainerRecord, fleet: FleetView): ShownStatus {
   if (record.desired === 'removed') return { status: 'removing', reason: record.observed.reason };
   const { status, reason } = record.observed;
@@ -97,7 +97,7 @@ export function containerStatusView(record: ContainerRecord, fleet: FleetView): 
   };
 }
 
-/** What is known of a container that no host has taken up. */
+/** The detail of a container that no host has taken up. */
 export const unobserved = (status: ContainerStatus, reason: Reason | null): Observation => ({
   status,
   reason,

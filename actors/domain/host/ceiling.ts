@@ -7,7 +7,7 @@ import type { Capacity, HostCeiling, HostFault, HostRecord } from '../../../sche
 
 const dimensions = ['cpu_millis', 'mem_bytes', 'containers'] as const;
 
-/** What is set for the host itself counts in place of what is set for all. */
+/** A host's own ceiling replaces the platform's. */
 export const ceilingOf = ({ ceiling }: { readonly ceiling?: HostCeiling }, platform: Capacity): Capacity => ({
   ...platform,
   ...ceiling,

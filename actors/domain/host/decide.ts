@@ -154,13 +154,13 @@ export function update(state: PartitionView, ask: Of<'host.update'>, context: Tu
     updatedAtMs: context.nowMs,
   };
   const rung = stored(next);
-  // The agent needs to know both: the word, and that its host is being emptied.
+  // The agent needs to know both: the approval, and that its host is being emptied.
   const concernsAgent = removeOrphans === true || next.draining !== record.draining;
   const doorbell = concernsAgent ? [{ kind: 'doorbell' as const, host: record.key }] : [];
   return shown('ok', next, context, { ...rung, effects: [...rung.effects, ...doorbell] });
 }
 
-/** What is absent stays as it is, null goes back to the platform's. */
+/** Absent fields stay unchanged; null goes back to the platform's value. */
 function changedCeiling(before: HostCeiling | undefined, update: HostUpdate): HostCeiling | undefined {
   const ceiling = {
     cpu_millis: update.max_cpu_millis === undefined ? before?.cpu_millis : update.max_cpu_millis,
@@ -183,7 +183,7 @@ const forgotten = (record: HostRecord, context: TurnContext): Changes => ({
   effects: [{ kind: 'directory', host: record.key, entry: null }],
 });
 
-/** Nothing of the platform's can run there, as far as the control plane can know. */
+/** As far as the control plane can know, no container of the platform runs there. */
 function isEmptied(record: HostRecord, fleet: FleetView): boolean {
   // It never said hello, so no container was ever placed there.
   if (record.capacity === null) return true;
@@ -193,9 +193,9 @@ function isEmptied(record: HostRecord, fleet: FleetView): boolean {
 }
 
 /**
- * Takes a host out: at once where it is drained or lost, or where the operator knows that it is
- * dead. By force otherwise: then it is fenced, and forgotten when its containers have stopped, so
- * that none of them ever runs twice.
+ * Removes a host: at once if it is drained or lost, or if the operator knows that it is dead.
+ * Otherwise by force: then it is fenced, and forgotten when its containers have stopped, so that
+ * none of them ever runs twice.
  */
 export function remove(state: PartitionView, ask: Of<'host.remove'>, context: TurnContext): Turn {
   const record = state.host(ask.host);
@@ -297,8 +297,8 @@ export interface Silence extends TurnContext {
 }
 
 /**
- * Lost after long silence, found again by a heartbeat: that an owner is new here is none. Called by
- * the sweep.
+ * Lost after long silence, found again by a heartbeat. A change of the owner is no silence. Called
+ * by the sweep.
  */
 export function observeSilence(record: HostRecord, context: Silence): Changes {
   const { nowMs, fleet, silentMs, regionIsSilent, hostLostMs } = context;

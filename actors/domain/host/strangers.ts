@@ -1,8 +1,8 @@
 /**
- * Which of the containers that a host has and its desired set does not know may go. Only what the
- * control plane gave away itself: a container that is placed elsewhere, waits for a host, or was
- * deleted. What it does not know, or knows from before a restore, is nobody's to remove but an
- * operator's (invariant A4). Pure.
+ * Which strangers of a host may go: containers that the host has and its desired set does not list.
+ * Only those that the control plane gave away itself may: a container that is placed elsewhere,
+ * waits for a host, or was deleted. Only an operator may remove a container that the control plane
+ * does not know, or knows from before a restore (invariant A4). Pure.
  */
 import { keys } from '../../../schemas/records/buckets.ts';
 import type { ContainerRecord } from '../../../schemas/api/container.ts';
@@ -23,7 +23,7 @@ export function goneFrom(
     if (tenant.damaged.has(stranger.id)) return false;
     const record = tenant.containers.get(stranger.id);
     const tombstone = tenant.tombstones.get(stranger.id);
-    // It was this host's once: nobody learns of another host's containers by asking (invariant A7).
+    // It was this host's once: no host learns of another host's containers (invariant A7).
     if ((record ?? tombstone)?.history.includes(host) !== true) return false;
     if (record !== undefined) return hasLeft(record, host, stranger.placement) && isSinceRestore(record.placement.atMs);
     return isSinceRestore(tombstone?.goneAtMs);

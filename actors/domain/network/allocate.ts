@@ -11,13 +11,13 @@ import { lastOf } from './view.ts';
 
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
-/** The same peer gets the same address however often it asks. */
+/** The same peer always gets the same address. */
 export function reserve(state: PartitionView, ask: Of<'network.reserve'>, context: TurnContext): Turn {
   const found = find(state, ask);
   if ('refusal' in found) return found.refusal;
   const { network, record } = found;
   const { by } = ask;
-  // A network that a tenant may not use is none that it can learn of.
+  // A tenant must not learn of a network that it may not use.
   if (!servesTenant(record.settings, by.tenant)) return refuse('not_found');
   const reply = (index: number): Reply => repeatable('ok', { network: record, index } satisfies Reservation);
   const held = network.leaseOf(by.tenant, by.peer);
@@ -36,9 +36,9 @@ export function reserve(state: PartitionView, ask: Of<'network.reserve'>, contex
 }
 
 /**
- * Nobody waits for this peer any more. Its create may still be under way all the same (a retry that
- * comes late), so the reservation is made to lapse, and is gone as soon as the tenant's actor has
- * answered that it is not there: mostly at once.
+ * No request waits for this peer any more. A late retry may still create it, so the reservation is
+ * made to lapse, and goes as soon as the tenant's actor answers that the peer does not exist,
+ * mostly at once.
  */
 export function release(state: PartitionView, ask: Of<'network.release'>): Turn {
   const found = find(state, ask);

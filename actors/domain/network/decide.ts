@@ -33,10 +33,7 @@ type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
 const stored = (record: NetworkRecord): Changes => ({ ...noChanges, records: [record] });
 
-/**
- * Asked again it is answered from the record, so its outcome, which may be as long as the record,
- * is not kept.
- */
+/** A repeated ask is answered from the record, so the outcome, which may be long, is not kept. */
 const shown = (code: 'ok' | 'created', record: NetworkRecord, { allocated }: KnownNetwork): Reply =>
   repeatable(code, networkView(record, allocated));
 
@@ -65,7 +62,7 @@ function isSamePool(one: string | null, other: string | null): boolean {
   return one === other || (first !== undefined && second !== undefined && formatCidr(first) === formatCidr(second));
 }
 
-/** The seal of the key is the record's: it may have been sealed anew since the gateway read it. */
+/** Keeps the record's seal of the key: it may have been sealed again since the gateway read. */
 const sameKey = (before: KeptCertificate, next: KeptCertificate): KeptCertificate => ({
   ...next,
   privateKey: before.privateKey,
@@ -85,8 +82,8 @@ export function put(state: PartitionView, ask: Of<'network.put'>, context: TurnC
   if (record.nameConstraints === true && settings.endpoint !== record.settings.endpoint) {
     return refuse('conflict', 'the authority of this network can certify its endpoint alone; make another network');
   }
-  // Whoever asks saw another endpoint, for which the certificate is good; another request has set
-  // this one meanwhile.
+  // The certificate was made for the endpoint that the gateway read; another request has changed
+  // the endpoint since.
   if (server === null && settings.endpoint !== record.settings.endpoint) {
     return refuse('conflict', 'the network was changed meanwhile');
   }
@@ -112,7 +109,7 @@ export function certify(state: PartitionView, ask: Of<'network.certify'>, contex
   return answer(repeatable('ok', next), stored(next));
 }
 
-/** What it revoked goes by itself (sweep.ts). */
+/** Its revocations expire by themselves (sweep.ts). */
 export function remove(state: PartitionView, ask: Of<'network.remove'>): Turn {
   const found = find(state, ask);
   if ('refusal' in found) return found.refusal;
@@ -168,7 +165,7 @@ function positionOf(serials: readonly string[], serial: string): number {
 function entryOf(network: KnownNetwork, serial: string, nowMs: number): RevocationEntry | undefined {
   const { revoked, pausable } = network.refusable();
   const record = revoked.get(serial);
-  // Its record is damaged: nobody knows why and since when, so the worst is believed, for ever.
+  // Its record is damaged, and the reason and time are lost: assume the worst, for ever.
   if (record === null) return { serial, atMs: 0, reason: 'keyCompromise' };
   if (record !== undefined) {
     return record.notAfterMs > nowMs ? { serial, atMs: record.atMs, reason: record.reason } : undefined;

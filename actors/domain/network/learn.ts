@@ -1,6 +1,6 @@
 /**
- * What a network is told by its peers' actors, and what becomes of reservations that no peer came
- * of (ADR 7). Pure.
+ * What peers' actors tell their network, and what happens to reservations without a peer (ADR 7).
+ * Pure.
  */
 import { keys } from '../../../schemas/records/buckets.ts';
 import type { NetworkName } from '../../../schemas/ids.ts';
@@ -68,8 +68,8 @@ export function learn(state: PartitionView, ask: Learn, { nowMs }: Pick<TurnCont
   }
   const holder = network.lease(told.index);
   if (holder !== undefined && holder !== before) {
-    // Without a restore only a message from before its peer was gone can say so: nobody waits for
-    // this answer.
+    // Without a restore only a message from before its peer was gone can say so: no sender waits
+    // for this answer.
     return isConfirmed(holder, incarnation)
       ? answer(heardOf('address'), only)
       : { ...refuse('unavailable', 'whether the holder of this address is still there is being asked'), changes: only };
@@ -89,10 +89,7 @@ const revokedOf = (network: NetworkName, one: Omit<PeerRevocation, 'toldIn'>, wr
   ...(writtenIn === 0 ? {} : { writtenIn }),
 });
 
-/**
- * Certificates of a lease that its peer does not speak of: they were made by a change that a
- * restore undid.
- */
+/** Certificates of a lease that its peer does not name: a restore undid their change. */
 function unknownTo(lease: LeaseRecord, told: Learn['told'] | undefined, nowMs: number): PeerRevocation[] {
   const named = new Set(told?.there === true ? told.certificates.map(({ serial }) => serial) : []);
   for (const { serial } of told?.revoked ?? []) named.add(serial);
@@ -102,10 +99,7 @@ function unknownTo(lease: LeaseRecord, told: Learn['told'] | undefined, nowMs: n
     .map(({ serial, notAfterMs }) => ({ serial, notAfterMs, atMs: nowMs, reason: 'superseded' }));
 }
 
-/**
- * Nobody has the peer's keys of now. Its address stays reserved for it, until it comes with new
- * ones.
- */
+/** The peer's current keys are lost. Its address stays reserved until the peer has new keys. */
 function keysLost(
   ask: Learn,
   network: KnownNetwork,

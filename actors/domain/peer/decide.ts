@@ -122,9 +122,9 @@ export function remove(state: PartitionView, ask: Of<'peer.remove'>, context: Tu
 }
 
 /**
- * A network has a reservation for it that is old, or a lease that nobody has confirmed since a
- * restore. A peer that is there tells the network once more, whatever it knows; one that is not
- * shall never be, so that the address can be allocated to another.
+ * A network has an old reservation for it, or a lease that no peer has confirmed since a restore.
+ * An existing peer tells the network once more. A peer that does not exist is barred from ever
+ * existing, so that its address can go to another.
  */
 export function tombstoneAbsent(state: PartitionView, ask: Of<'peer.forgo'>, context: TurnContext): Turn {
   const { peers } = state.tenant(ask.tenant);
@@ -149,8 +149,7 @@ export function tombstoneAbsent(state: PartitionView, ask: Of<'peer.forgo'>, con
 }
 
 /**
- * What was sent is acknowledged; it is kept all the same, for a restore may make the network forget
- * it.
+ * The network acknowledged it. The record stays, because a restore may make the network forget.
  */
 function acknowledged(revoked: readonly PeerRevocation[], sent: ReadonlySet<string>, incarnation: number) {
   const marked = revoked.map((one) => (sent.has(one.serial) ? { ...one, toldIn: incarnation } : one));
@@ -184,8 +183,8 @@ export function acknowledge(state: PartitionView, sent: PeerRecord | PeerTombsto
 }
 
 /**
- * Its network can't take it as it is: its tenant has to see that. It is told again all the same,
- * until it can.
+ * Its network refuses it, and its tenant has to see that. The outbox keeps telling the network
+ * until it accepts.
  */
 export function refusedBy(state: PartitionView, sent: PeerRecord, problem: PeerProblem): Changes {
   const now = state.tenant(sent.tenant).peers.records.get(sent.id);

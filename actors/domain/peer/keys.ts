@@ -20,8 +20,8 @@ const hasTooMuchUntold = (state: PartitionView, { revoked }: PeerRecord): boolea
   untoldOf(revoked, state.vpn.incarnation).length >= limits.peerRevocationsUntold;
 
 /**
- * Whoever has a copy of the old keys may have the tokens and the password too, so all of them are
- * replaced in this one turn: at no moment does an old token fetch a new key.
+ * A thief of the old keys may have the tokens and the password too, so this one turn replaces all
+ * of them: an old token never fetches a new key.
  */
 export function rotate(state: PartitionView, ask: Of<'peer.rotate'>, context: TurnContext): Turn {
   const found = find(state, ask);
@@ -39,13 +39,13 @@ export function rotate(state: PartitionView, ask: Of<'peer.rotate'>, context: Tu
   return changed(record, { wireguard, certificate, p12Password, tokens, renewed: [], revoked, rotatedAtMs }, context);
 }
 
-/** The one before stays good until it expires; of too many, the oldest is revoked. */
+/** The previous certificate stays valid until it expires; of too many, the oldest is revoked. */
 export function certify(state: PartitionView, ask: Of<'peer.certify'>, context: TurnContext): Turn {
   const found = find(state, ask);
   if ('refusal' in found) return found.refusal;
   const { record } = found;
-  // The key is the same, and its seal is the record's: it may have been sealed anew since the
-  // gateway read it.
+  // The key is the same, and its seal is the record's: it may have been sealed again since
+  // the gateway read it.
   const certificate = { ...ask.certificate, privateKey: record.certificate.privateKey };
   if (record.certificate.serial === certificate.serial) return answer(repeatable('ok', record));
   if (record.certificate.serial !== ask.replaces) return replacedMeanwhile;
@@ -58,7 +58,7 @@ export function certify(state: PartitionView, ask: Of<'peer.certify'>, context: 
   return answer(repeatable('ok', next), told(next));
 }
 
-/** The bundle is another with it, so the generation rises. */
+/** It changes the bundle, so the generation rises. */
 export function password(state: PartitionView, ask: Of<'peer.password'>, context: TurnContext): Turn {
   const found = find(state, ask);
   return 'refusal' in found ? found.refusal : changed(found.record, { p12Password: ask.p12Password }, context);

@@ -1,5 +1,5 @@
 /**
- * Download and PAC tokens of a peer: made, revoked, and traded for what they are good for. Pure.
+ * Download and PAC tokens of a peer: made, revoked, and resolved to what they grant. Pure.
  */
 import { limits } from '../../../schemas/limits.ts';
 import type { Ask } from '../../../schemas/wire/asks.ts';
@@ -36,7 +36,7 @@ export function tokenRemove(state: PartitionView, ask: Of<'peer.token.remove'>, 
 
 export const notGood = refuse('unauthenticated');
 
-/** The token of this peer with this hash, where it is good now. */
+/** The token of this peer with this hash, if it is valid now. */
 export function goodToken(record: PeerRecord | undefined, tokenHash: string, nowMs: number): PeerToken | undefined {
   const token = record?.tokens.find(({ hash }) => hash === tokenHash);
   if (record === undefined || token === undefined) return undefined;
@@ -44,7 +44,7 @@ export function goodToken(record: PeerRecord | undefined, tokenHash: string, now
 }
 
 /**
- * One answer for every token that is not good: unknown, revoked, expired, of a peer that is gone,
+ * One answer for every invalid token: unknown, revoked, expired, of a peer that is gone,
  * disabled or expired.
  */
 export function resolve(state: PartitionView, ask: Of<'token.resolve'>, { nowMs }: TurnContext): Turn {

@@ -1,6 +1,6 @@
 /**
- * Sealed secrets of a partition, to be sealed anew under another key. Actors know of a secret which
- * key it is under, and no more: its text is `v1.<key id>.…`. Pure.
+ * Sealed secrets of a partition, to be sealed again under another key. Of a secret, actors know
+ * only its key: the text is `v1.<key id>.…`. Pure.
  */
 import { fill } from '../../../lib/fill.ts';
 import { limits } from '../../../schemas/limits.ts';

@@ -19,8 +19,8 @@ import { deletedLately } from './remembered.ts';
 type Of<Type extends Ask['type']> = Extract<Ask, { type: Type }>;
 
 /**
- * Nothing is known of its caps, its regions and its revocations: what rests on them is refused
- * until it is repaired.
+ * Its caps, regions and revocations are unknown: asks that depend on them are refused until it is
+ * repaired.
  */
 export const damagedTenant = refuse(
   'internal',
@@ -68,9 +68,9 @@ const damagedUntilRepaired = refuse(
 );
 
 /**
- * A cap below what is in use takes nothing away; it only refuses more. A damaged record is replaced
- * only where the operator asks for that: nobody can tell which tokens it revoked, so the repair
- * revokes all that were issued until now.
+ * A cap below the usage takes nothing away; it only refuses more. A damaged record is replaced only
+ * if the operator asks for that: its revocations are lost, so the repair revokes all tokens issued
+ * until now.
  */
 export function put(state: PartitionView, ask: Of<'tenant.put'>, context: TurnContext): Turn {
   const tenant = state.tenant(ask.tenant);
@@ -122,8 +122,7 @@ const stillNeeded = (all: readonly Revocation[], next: Revocation, { expiryMs }:
   all.filter((revocation) => revocation.untilMs > expiryMs && !isCovered(revocation, next));
 
 /**
- * What a gateway knows already, by its cursor; 0 where that counts nothing here: all of it has to
- * be told.
+ * The change up to which a gateway knows all, by its cursor; 0 if the cursor is not of this memory.
  */
 function changeOf(state: PartitionView, after: string | null): number {
   const [epoch, change] = (after ?? '').split('.').map(Number);

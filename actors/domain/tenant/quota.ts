@@ -21,7 +21,7 @@ export const regionCaps = (tenant: TenantRecord, region: string): QuotaCaps => (
 
 export type Excess =
   | { readonly dimension: QuotaDimension; readonly requested: number; readonly max: number }
-  /** A damaged record uses some of this, nobody knows how much: the cap can't be kept. */
+  /** A damaged record uses an unknown amount of this: the cap can't be kept. */
   | { readonly dimension: QuotaDimension; readonly isUnknown: true };
 
 /**

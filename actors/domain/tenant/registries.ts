@@ -6,8 +6,7 @@ import { judgeRegistry } from '../../../schemas/api/registry.ts';
 import type { TenantRecord } from '../../../schemas/api/tenant.ts';
 
 /**
- * Null: all that the host allows. Its agent looks once more before each pull, and there at
- * addresses too.
+ * Null: all that the host allows. Its agent checks again before each pull, addresses too.
  */
 const rulesOf = ({ registries = null, regionRegistries }: TenantRecord, region: Region): readonly string[] | null =>
   regionRegistries !== undefined && Object.hasOwn(regionRegistries, region)
@@ -20,7 +19,7 @@ function isRegistryAllowed(tenant: TenantRecord, region: Region, registry: strin
 }
 
 /**
- * Of these regions, those where its image may be pulled. One that names no image asks no registry.
+ * Of these regions, those where its image may be pulled. A container without an image needs none.
  */
 export const regionsThatMayPull = (
   tenant: TenantRecord,

@@ -1,10 +1,9 @@
 /**
- * What is kept of things that are gone: tombstones of containers and peers, and the serials of
- * certificates that a network must refuse. Each takes memory of its owner for days or years. Of
- * containers a tenant can delete so many in an hour, which bounds those of a week; of peers it can
- * have so many gone, and an hourly limit keeps a client that loops from using them up. What makes
- * things is refused when too many are gone; what removes them never is, so a tenant can always end
- * what costs. Pure.
+ * Remains of what is gone: tombstones of containers and peers, and serials of certificates that a
+ * network must refuse. Each takes its owner's memory for days or years. A cap on deletions an hour
+ * bounds the containers' tombstones of a week. Peers have a cap on those that are gone, and an
+ * hourly limit keeps a looping client from using it up. At a limit, creates are refused; removals
+ * never are, so a tenant can always end what costs. Pure.
  */
 import { limits } from '../../../schemas/limits.ts';
 import type { PeerRecord } from '../../../schemas/api/peer.ts';
