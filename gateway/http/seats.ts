@@ -1,11 +1,10 @@
 /**
- * Who takes how much of something that a gateway has only so much of: in all, of one client, of one
- * tenant. Requests that are being answered take one seat each; streams and waits give it up when
- * they have a place of their own (streams/host.ts), and probes need none. Bodies take as much as
- * they hold (http/body.ts).
+ * Shares of a limited resource: in all, per client and per tenant. A request in flight takes one
+ * seat. Streams and waits give it up when they have a place of their own (streams/host.ts), and
+ * probes need none. A body takes as many as it holds bytes (engine/held-bytes.ts).
  */
 
-/** Why there is no room: all of it is taken, or this client or tenant has its share. */
+/** Why there is no room: everything is taken, or this client or tenant has its share. */
 export type Unseated = 'full' | 'client' | 'tenant';
 
 export interface SeatBounds {
@@ -14,7 +13,7 @@ export interface SeatBounds {
   readonly perTenant: number;
 }
 
-/** A client or tenant that has seats, and how many; forgotten with the last of them. */
+/** A client or tenant with seats, and their number; dropped with its last seat. */
 interface Holder {
   readonly name: string;
   count: number;
@@ -71,7 +70,7 @@ export class Seat {
     if (this.#tenant !== undefined) add(tenants, this.#tenant, size);
   }
 
-  /** Counts it as the tenant's too, where there is room; otherwise it stays as it was. */
+  /** Counts against the tenant, too; unchanged if the tenant has no room. */
   claim(tenant: string): Unseated | undefined {
     const { tenants, bounds } = this.#seats;
     const holder = tenants.get(tenant);
@@ -81,7 +80,7 @@ export class Seat {
     return undefined;
   }
 
-  /** Takes so much more, or nothing of it. */
+  /** Takes all of `more`, or nothing. */
   grow(more: number): Unseated | undefined {
     const { bounds, taken } = this.#seats;
     if (taken + more > bounds.inAll) return 'full';

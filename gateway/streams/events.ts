@@ -1,12 +1,11 @@
 /**
  * What happened to a tenant's containers. A message of the stream EVENTS holds a list of events of
- * one container; what is not there yet, the owner of the tenant's partition knows. Both are merged
- * by the ids of the events.
+ * one container; the owner of the tenant's partition has those that are not in the stream yet. Both
+ * are merged by the ids of the events.
  *
  * Ask the owner first, then read the stream. An event that was committed before the owner answered
- * is in its answer, or was published so long before it that every replica has it when the stream is
- * read; so none is in neither. Read in the other order, one that is published between the two would
- * be.
+ * is in its answer, or was published so long before that every replica has it when the stream is
+ * read. In the other order, an event that is published between the two would be missed.
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import Type from 'typebox';
@@ -20,8 +19,8 @@ import { SubjectReader } from './subject-reader.ts';
 const decodeEvents = decoder(Type.Array(Event));
 
 /**
- * How far a reader is. A tenant's events come from one partition, in their order; after a crash the
- * last are published again, so what is not after the newest that was given was given before.
+ * How far a reader is. A tenant's events come from one partition, in order; after a crash the last
+ * ones are published again, so events up to the newest given one are repetitions.
  */
 export interface EventPosition {
   /** Position in the stream to read from next. */

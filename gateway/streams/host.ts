@@ -1,7 +1,7 @@
 /**
  * The life of streams and waits: how many a tenant may have, what wakes them, and what ends them. A
- * doorbell (a message on a core NATS subject) only says "look now"; the content is always read from
- * its source (level, not edge), and by the clock too, since a doorbell may be lost.
+ * doorbell (a message on a core NATS subject) only says "look now"; the content always comes from
+ * its source (level, not edge). A doorbell may be lost, so streams also look by the clock.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
@@ -14,7 +14,7 @@ import { failure, rateLimited, type Result } from '../http/respond.ts';
 import type { Seats, Unseated } from '../http/seats.ts';
 import { encodeFrame, endFrame, heartbeat, preamble, sseHeaders, type EndReason, type Frame } from './sse.ts';
 
-/** What a source shows now. `more`: ask again at once. `ended`: nothing will follow. */
+/** What a source has now. `more`: ask again at once. `ended`: nothing will follow. */
 export interface Showing {
   readonly frames: readonly Frame[];
   readonly more: boolean;
@@ -27,7 +27,7 @@ export interface FollowOptions {
   readonly identity: Identity;
   /** Subjects whose messages are the doorbell. */
   readonly doorbell: string;
-  /** Shows what came since the last call. May reject: then it is called again later. */
+  /** Returns what came since the last call. If it rejects, it is called again later. */
   readonly show: () => Promise<Showing>;
 }
 

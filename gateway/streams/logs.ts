@@ -1,7 +1,7 @@
 /**
- * A container's captured lines. They lie in the stream LOGS under the hosts that it has run on;
- * only the hosts of its placement history are read, so that no other host can put words into its
- * mouth (invariant A7).
+ * A container's captured lines. The stream LOGS has them under the hosts on which the container
+ * ran. Only hosts of its placement history are read, so that no other host can forge its lines
+ * (invariant A7).
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Clock } from '../../lib/clock.ts';
@@ -18,7 +18,7 @@ const decodeBlock = decoder(LogBlock);
 export interface HostPosition {
   /** Position in the stream to read from next. */
   readonly next: number;
-  /** The newest line given; a block that was sent again bears the same numbers. */
+  /** The newest line given; a block that is sent again has the same numbers. */
   readonly lastSeq: number;
 }
 
@@ -105,10 +105,7 @@ export class LogReader {
     return new Map(await Promise.all(positions));
   }
 
-  /**
-   * What there is after a position. Hosts that the container came to meanwhile are read from their
-   * beginning.
-   */
+  /** The lines after a position; hosts that are new in the history are read from the start. */
   async after(tenant: TenantId, id: ContainerId, history: readonly HostKey[], position: LogPosition): Promise<LogPage> {
     const reads = history.map(async (host) => {
       const from = position.get(host) ?? { next: 1, lastSeq: -1 };

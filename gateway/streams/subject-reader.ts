@@ -10,18 +10,15 @@ import { streams } from '../../schemas/records/buckets.ts';
 import { limits } from '../../schemas/limits.ts';
 import { subjects, type Readable } from '../../schemas/wire/subjects.ts';
 
-/**
- * A look reaches back so many times as far as the one before: what that one found tells how far it
- * should.
- */
+/** By how much further a look reaches back than the one before, which says how far it should. */
 const growth = { min: 2, max: 8, margin: 1.25 } as const;
 /**
- * A look may read so many times as many messages as it should: the fewer, the more questions where
- * it begins.
+ * How many times more messages than needed a look may read: with a smaller number, finding its
+ * start takes more requests.
  */
 const slack = 3;
 
-/** A place in the stream, and how many of the subject's messages there are from it on. */
+/** A position in the stream, and how many messages the subject has from there on. */
 interface Mark {
   readonly seq: number;
   readonly count: number;
@@ -46,11 +43,11 @@ export class SubjectReader {
   }
 
   /**
-   * Hands the newest messages to `take`, oldest first, until they are enough or there are no more:
-   * the last one, then a few before it, and so on, since a subject can't be read backwards. `take`
-   * is called anew for each look, with a function that reads it page by page; `share` tells how
-   * much of what is wanted was taken, 1 being all of it. Each look is one unbroken run of messages,
-   * so a follower may go on after it; a stale replica makes it end earlier.
+   * Hands the newest messages to `take`, oldest first, until they suffice or there are no more. A
+   * subject cannot be read backwards, so each look reaches further back: the last message, then a
+   * few before it, and so on. Each look calls `take` again, with its pages; `share` says how much
+   * of the wanted amount it took, 1 for all. A look is one unbroken run of messages, so a follower
+   * may go on after it; a stale replica makes it end earlier.
    */
   async newest<T>(
     subject: string,
@@ -72,8 +69,8 @@ export class SubjectReader {
   }
 
   /**
-   * The oldest position that is certain to have nothing wanted before it: `before(message)` is true
-   * of it, or it is the first.
+   * A position before which there is nothing wanted: that of a message for which `before` is true,
+   * or the first.
    */
   async positionBefore(subject: string, before: (message: ReadMessage) => boolean): Promise<number> {
     const nowMs = this.#clock.nowMs();
@@ -86,9 +83,9 @@ export class SubjectReader {
   }
 
   /**
-   * A place with `wanted` messages from it on, up to `slack` times as many; `far` where there is
-   * none. Messages may come and go meanwhile, and replicas differ: what is between `far` and `near`
-   * shrinks whatever they answer.
+   * A position with `wanted` messages from it on, up to `slack` times as many; `far` if there is
+   * none. Messages come and go meanwhile, and replicas differ, but the range between `far` and
+   * `near` shrinks with every answer.
    */
   async #markOf(subject: string, wanted: number, far: Mark, near: Mark, lastSeq: number): Promise<Mark> {
     let [low, high] = [far, near];
@@ -102,7 +99,7 @@ export class SubjectReader {
     return low;
   }
 
-  /** From one place to another, which is that of a message. */
+  /** The messages from one position to another, page by page. */
   async *#pages(subject: string, from: number, to: number): AsyncGenerator<readonly ReadMessage[]> {
     for (let seq = from; seq <= to;) {
       const { messages, pending } = await this.page(subject, seq);
@@ -131,7 +128,7 @@ export class SubjectReader {
 const between = (low: Mark, high: Mark, seq: number): number =>
   Math.min(Math.max(Math.round(seq), low.seq + 1), high.seq - 1);
 
-/** Where the place would be if the messages lay evenly. */
+/** The position if the messages were evenly spread. */
 function proportional(low: Mark, high: Mark, wanted: number): number {
   const middle = (wanted * (1 + slack)) / 2;
   const part = (middle - high.count) / (low.count - high.count);
@@ -139,8 +136,8 @@ function proportional(low: Mark, high: Mark, wanted: number): number {
 }
 
 /**
- * Halves the orders of magnitude of the distance from the newest message: bursts and silences
- * mislead the other.
+ * Halves the distance from the newest message on a logarithmic scale, because bursts and silences
+ * mislead the proportional guess.
  */
 function geometric(low: Mark, high: Mark, lastSeq: number): number {
   const distance = Math.sqrt(Math.max(lastSeq - high.seq, 1) * (lastSeq - low.seq));

@@ -1,7 +1,7 @@
 /**
- * `/metrics/forage`: the VPN area for Prometheus, on the API's own listener. What is counted is
- * this gateway's; peers and certificates are asked of their owners, and are absent where those
- * can't be had. No label ever holds a peer, a tenant or a token.
+ * `/metrics/forage`: metrics of the VPN area, on the API's own listener. Counters are this
+ * gateway's; peers and certificates come from their owners, and are absent while an owner is away.
+ * No label holds a peer, a tenant or a token.
  */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { limits } from '../../schemas/limits.ts';
@@ -59,8 +59,8 @@ export function createForageMeters(version: string, nowSeconds: () => number): F
     .set(1);
 
   /**
-   * All of it, or nothing: half an answer would be a wrong one. What it tells replaces what was
-   * told before, at once.
+   * Asks every partition; rejects unless all answer, because a part of the sums would be wrong. The
+   * result sets all gauges at once.
    */
   async function ask(asker: Asker, actors: VpnActors): Promise<() => void> {
     const [counted, listed] = await Promise.all([actors.countPeers(asker), actors.networks(asker)]);
@@ -83,8 +83,8 @@ export function createForageMeters(version: string, nowSeconds: () => number): F
   }
 
   /**
-   * Anybody may scrape, and a scrape asks every partition: those that come together share what was
-   * asked.
+   * Anyone may scrape, and a scrape asks every partition, so concurrent scrapes share one set of
+   * answers.
    */
   let kept: { readonly done: Promise<void>; readonly atSeconds: number } | undefined;
   function refreshed(asker: Asker, actors: VpnActors): Promise<void> {

@@ -1,7 +1,4 @@
-/**
- * Which engine runs: the one asked for, or node:http where uWebSockets.js can't be had; the log
- * says which, and why.
- */
+/** The configured engine, or node:http if uWebSockets.js does not load here; the log says why. */
 import type { Log } from '../../../lib/log.ts';
 import type { Dispatch, EngineName, EngineOptions, HttpEngine } from './engine.ts';
 import { nodeEngine } from './node.ts';

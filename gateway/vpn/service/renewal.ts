@@ -2,7 +2,7 @@
 import { limits } from '../../../schemas/limits.ts';
 import type { KeptCertificate } from '../../../schemas/api/network.ts';
 
-/** `notAfterMs`: how long a certificate that was made now would be good. */
+/** `notAfterMs`: the end of a certificate that would be made now. */
 export function isRenewalDue(
   { notAfterMs: endsMs }: Pick<KeptCertificate, 'notAfterMs'>,
   notAfterMs: number,

@@ -1,6 +1,5 @@
 /**
- * Moves every secret of the VPN area to the current key, a page at a time, while everything else
- * goes on.
+ * Seals every secret of the VPN area under the current key, page by page, while requests run on.
  */
 import type { Sealed } from '../../../schemas/api/network.ts';
 import type { SecretPlace, StaleSecret } from '../../../schemas/api/peer.ts';
@@ -50,8 +49,7 @@ export async function resealAll(
         keyId,
       });
       const items = stale.flatMap(reseal);
-      // What can't be opened comes first in every page; behind a page full of it, nothing would be
-      // reached.
+      // Secrets that cannot be opened come first in every page; a page full of them ends the run.
       if (items.length === 0 || clock.monotonicMs() > asker.deadlineMs) {
         remaining += stale.length;
         break;

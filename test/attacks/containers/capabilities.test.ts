@@ -28,7 +28,7 @@ busybox touch /tmp/file && busybox chown nobody /tmp/file && busybox chmod 600 /
 echo done
 ${steady}`;
 
-t.test('what a container may do', async (t) => {
+t.test('the capabilities of a container', async (t) => {
   const { controlPlane, engine, agent, script } = await startRig(t);
   const image = await script('capabilities', look);
   const said = async (id: string): Promise<string> => {
@@ -43,7 +43,7 @@ t.test('what a container may do', async (t) => {
     });
   const process = agent();
 
-  await t.test('by default: the few that ordinary images need, and none to gain', async (t) => {
+  await t.test('by default a container has the few that ordinary images need, and can gain none', async (t) => {
     const { id } = controlPlane.desire(image);
     const text = await outputOf(id);
     const expected = mask(defaultCapabilities as (keyof typeof bits)[]);
@@ -58,7 +58,7 @@ t.test('what a container may do', async (t) => {
   });
   await process.stop();
 
-  await t.test('none, where the operator wants none', async (t) => {
+  await t.test('a container has none if the operator configures none', async (t) => {
     const second = agent({ CONTAINER_CAPABILITIES: 'none' });
     const { id } = controlPlane.desire(image);
     const text = await outputOf(id);
@@ -67,7 +67,7 @@ t.test('what a container may do', async (t) => {
     await second.stop();
   });
 
-  await t.test('an agent that is to give more does not start', async (t) => {
+  await t.test('an agent that is configured to give more does not start', async (t) => {
     const third = agent({ CONTAINER_CAPABILITIES: 'CHOWN,SYS_ADMIN' });
     t.not(await third.exited(), 0);
     await third.logged('configuration', (line) => JSON.stringify(line).includes('CONTAINER_CAPABILITIES'));

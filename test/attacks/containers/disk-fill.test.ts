@@ -60,7 +60,7 @@ t.test('disks', async (t) => {
   await careless.stop();
   const process = agent({ ...calm, DISK_INTERVAL_MS: '200' });
 
-  await t.test('what fills its layer and ends does not keep it, stopped or about to restart', async (t) => {
+  await t.test('the layer of a container that filled it and ended is freed', async (t) => {
     for (const { id } of [ended, stopped]) await evicted(id);
     for (const dockerId of left) await gone(dockerId);
     const { observation } = await controlPlane.reported(stopped.id, (item) => item.observation.reason === 'disk_limit');
@@ -72,7 +72,7 @@ t.test('disks', async (t) => {
   await controlPlane.reported(neighbour.id, isRunning);
   const before = await engine.only(neighbour.id);
 
-  await t.test('what fills its own layer is stopped, and its layer removed', async (t) => {
+  await t.test('a container that fills its layer is stopped, and its layer removed', async (t) => {
     const { id } = controlPlane.desire({ ...(await script('disk-layer', fillWhenTold('/tmp'))), disk_bytes: limit });
     await controlPlane.reported(id, isRunning);
     const first = (await engine.only(id)).Id;
@@ -85,7 +85,7 @@ t.test('disks', async (t) => {
     t.same(await engine.containers(id), []);
   });
 
-  await t.test('so is what fills a volume of its image, and the volume goes with it', async () => {
+  await t.test('a container that fills a volume of its image is stopped, and the volume removed', async () => {
     const image = await push('volume', { cmd: ['sh', '-c', fillWhenTold('/data')], volumes: ['/data'] });
     const { id } = controlPlane.desire({ ...image, disk_bytes: limit });
     await controlPlane.reported(id, isRunning);
@@ -100,7 +100,7 @@ t.test('disks', async (t) => {
     await controlPlane.reported(id, ({ gone }) => gone);
   });
 
-  await t.test('what was declared before there were limits goes on, while the disk has room', async (t) => {
+  await t.test('a container from before the limits runs on while the disk has room', async (t) => {
     const { id } = controlPlane.desire(await script('disk-old', fill('/tmp')));
     await controlPlane.reported(id, isRunning);
     const { Id } = await engine.only(id);
@@ -119,7 +119,7 @@ t.test('disks', async (t) => {
   t.same(after.State, before.State, 'the neighbour ran on');
   await process.stop();
 
-  await t.test('images that nobody needs make room: those that the agent pulled, and no others', async (t) => {
+  await t.test('unused images that the agent pulled are removed to make room, and no others', async (t) => {
     const cmd = ['sh', '-c', steady];
     const idle = await push('idle', { cmd, env: { IMAGE: 'idle' } });
     const foreign = await push('foreign', { cmd, env: { IMAGE: 'foreign' } });

@@ -52,7 +52,7 @@ t.test('an image with a label of 4 MiB', async (t) => {
   const process = agent();
   const isRunning = ({ observation }: { observation: { status: string } }) => observation.status === 'running';
 
-  await t.test('containers that have it from before are looked after', async (t) => {
+  await t.test('the agent still manages containers of that image that exist', async (t) => {
     const plain = controlPlane.desire({ ...(await script('labels-plain', steady)), cpu_millis: 10 });
     await Promise.all([first, second, plain.id].map((id) => controlPlane.reported(id, isRunning)));
     controlPlane.desire({ id: first, desired: 'removed' });
@@ -60,21 +60,21 @@ t.test('an image with a label of 4 MiB', async (t) => {
     t.same(await engine.containers(first), []);
   });
 
-  await t.test('their events are heard', async (t) => {
+  await t.test('the agent receives their events', async (t) => {
     await engine.call('POST', `/containers/${containerName(owner, second)}/kill`);
     const crashed = await controlPlane.reported(second, ({ observation }) => observation.restart_count > 0);
     t.match(crashed.observation.status, /running|starting|backoff/);
     t.notOk(process.lines.some(({ event }) => event === 'engine_attention_lost'));
   });
 
-  await t.test('a new container of it is refused, with what to do', async (t) => {
+  await t.test('a new container of that image is refused, and the message says what to do', async (t) => {
     const { id } = controlPlane.desire(flood);
     const { observation } = await controlPlane.reported(id, ({ observation: { status } }) => status === 'failed');
     t.match(observation, { reason: 'image_refused', message: /labels/ });
     t.same(await engine.containers(id), []);
   });
 
-  await t.test('labels of a usual size are blanked, so that they are in no list', async (t) => {
+  await t.test('labels of a usual size are blanked, so lists stay small', async (t) => {
     const size = limits.imageLabelBytes;
     const long = `org.example.${'n'.repeat(300)}`;
     const note = 'x'.repeat(size / 2);
@@ -92,7 +92,7 @@ t.test('an image with a label of 4 MiB', async (t) => {
     t.match(refused.observation, { reason: 'image_refused', message: /configuration .* rebuild it/ });
   });
 
-  await t.test('so are ports, volumes and a command that every list would repeat', async (t) => {
+  await t.test('ports, volumes and a command are blanked, too', async (t) => {
     const exposedPorts = Array.from({ length: limits.imagePorts + 1 }, (_, index) => index + 1);
     const volumes = Array.from({ length: limits.imageVolumes + 1 }, (_, index) => `/v${index}`);
     for (const [word, image] of [

@@ -137,14 +137,14 @@ async function startOwner(t: Test, ground: Ground, more: Parameters<typeof owner
   await owner.start();
 }
 
-t.test('where nothing is revoked at the servers, the actors believe the enrolled key alone', async (t) => {
+t.test('without revocation at the servers, actors believe only the enrolled key', async (t) => {
   const ground = await startCluster(t, partitions);
   await startOwner(t, ground);
   const { ask, first, enrolAgain, view } = await attacked(t, ground);
   const { user, second, session } = await enrolAgain();
   const before = await view();
 
-  await t.test('credentials that another key took the place of', async (t) => {
+  await t.test('credentials of a replaced key are refused', async (t) => {
     t.same(await first.sync(silenceMs), [], 'nothing of what the host runs');
     t.match(await first.hello(greedy), { ok: false, error: /unknown_host|superseded/ });
     t.match(await first.hello(greedy, { renew_key: first.sender.user }), { ok: false });
@@ -157,7 +157,7 @@ t.test('where nothing is revoked at the servers, the actors believe the enrolled
     t.match(JSON.stringify(await second.sync()), secret);
   });
 
-  await t.test('they speak with no other key, and hear nothing of what it is answered', async (t) => {
+  await t.test('they cannot publish as another key, nor read its answers', async (t) => {
     const { nc } = first;
     for (const verb of ['sync', 'hello', 'report', 'beat']) {
       const forged = `agent.${h1}.${user.getPublicKey()}.${verb}`;
@@ -170,7 +170,7 @@ t.test('where nothing is revoked at the servers, the actors believe the enrolled
     }
   });
 
-  await t.test('nor do credentials from before 0.1.0, which name no key in their subjects', async (t) => {
+  await t.test('credentials from before 0.1.0, whose subjects name no key, are refused', async (t) => {
     const old = createUser();
     const unbound = await agentWith(t, ground, old, await mint(ground, old, true), true);
     t.same(await unbound.sync(silenceMs), []);
@@ -182,7 +182,7 @@ t.test('where nothing is revoked at the servers, the actors believe the enrolled
     t.match(await view(), { capacity: before.capacity });
   });
 
-  await t.test('the enrolled agent, whose answer was lost, gets credentials for its key once more', async (t) => {
+  await t.test('an enrolled agent that lost the answer gets credentials for its key again', async (t) => {
     t.match(await view(), { credentials_bound: true });
     const again = await agentWith(t, ground, user, await mint(ground, user, true), true);
     t.match(await again.hello(roomy, { renew_key: user.getPublicKey(), wants_bound: true }), { ok: true, jwt: /./ });
@@ -190,7 +190,7 @@ t.test('where nothing is revoked at the servers, the actors believe the enrolled
     t.match(await second.report(session), { ok: true }, 'its session goes on');
   });
 
-  await t.test('an enrolled agent that claims more than any machine has is believed up to the ceiling', async (t) => {
+  await t.test('capacity that an agent reports counts up to the ceiling', async (t) => {
     t.match(await second.hello(greedy), { ok: true });
     const { capacity, faults } = await view();
     t.same(capacity, { cpu_millis: 1_024_000, mem_bytes: 64 * 1024 ** 4, containers: 10_000 });
@@ -204,7 +204,7 @@ t.test('where nothing is revoked at the servers, the actors believe the enrolled
     });
   });
 
-  await t.test('a host that was removed is told that it is out, and nothing else', async (t) => {
+  await t.test('a removed host learns that it is removed, and nothing else', async (t) => {
     const { code } = await ask({ type: 'host.remove', host: h1, force: true, dead: true, op: operation() });
     t.equal(code, 'accepted');
     for (const agent of [first, second]) {
@@ -220,7 +220,7 @@ t.test('where nothing is revoked at the servers, the actors believe the enrolled
   });
 });
 
-t.test('a host that a restore has forgotten is not taken for one that was removed', async (t) => {
+t.test('a host that a restore forgot does not count as removed', async (t) => {
   const ground = await startCluster(t, partitions);
   await startOwner(t, ground);
   for (const isUnbound of [false, true]) {
@@ -231,7 +231,7 @@ t.test('a host that a restore has forgotten is not taken for one that was remove
   }
 });
 
-t.test('the servers cut off a key that another took the place of, and its log lines with it', async (t) => {
+t.test('the servers cut off a replaced key and drop its log lines', async (t) => {
   const ground = await startCluster(t, partitions);
   const { nats } = ground;
   const link = { servers: [nats.url], name: 'test', authenticator: credentialsFile(nats.sysCredsFile) };

@@ -58,7 +58,7 @@ for (const engine of engines) {
   t.test(`on ${engine}`, async (t) => {
     const { url } = await runGateway(t, ground, { engine });
 
-    await t.test('strangers hear 401 without sending the rest', async (t) => {
+    await t.test('a stranger gets 401 without sending the rest', async (t) => {
       const opened = openAll(t, url, halfPost(compute, { ...json, 'Content-Length': '100000' }, '{"name":'));
       await until('all connected', () => opened.every(({ socket, closed }) => !socket.connecting || closed()));
       await othersHear(t, url);
@@ -74,7 +74,7 @@ for (const engine of engines) {
     // What follows is the same code on both.
     if (engine === 'node') return;
 
-    await t.test('a tenant holds its share and no more', async (t) => {
+    await t.test('a tenant takes no more than its share', async (t) => {
       const headers = { ...json, Authorization: `Bearer ${attacker}`, 'Content-Length': '100000' };
       const opened = openAll(t, url, halfPost(compute, headers, '{"name":'));
       await until(
@@ -88,7 +88,7 @@ for (const engine of engines) {
       );
     });
 
-    await t.test('strangers who post where no credentials are needed take no seat of a tenant', async (t) => {
+    await t.test('strangers on public routes take no seat of a tenant', async (t) => {
       const opened = openAll(t, url, halfPost('/api/v2/hosts/enrol', { ...json, 'Content-Length': '1000' }, '{'));
       await until('most are refused', () => opened.filter(({ status }) => status() === 503).length > count / 2);
       await othersHear(t, url);
@@ -98,7 +98,7 @@ for (const engine of engines) {
   });
 }
 
-t.test('one address has so many requests at a time, streams and waits not among them', async (t) => {
+t.test('requests in flight from one address are limited, without streams and waits', async (t) => {
   const { url } = await runGateway(t, ground, {
     env: { LIMIT_REQUESTS_PER_ADDRESS: '4', TRUSTED_PROXIES: '127.0.0.1' },
   });
@@ -161,7 +161,7 @@ for (const [whose, tokens, addresses, refusal] of [
   });
 }
 
-t.test('a request has its seat until its reply is written', async (t) => {
+t.test('a request keeps its seat until its reply is written', async (t) => {
   const { url } = await runGateway(t, ground, { env: { LIMIT_REQUESTS_PER_ADDRESS: '1' } });
   await until('a second one is refused while a reply waits for the body', async () => {
     const half = openRaw(url, halfPost(compute, { ...json, 'Content-Length': '1000' }, '{'), '127.0.0.11');

@@ -140,7 +140,7 @@ t.test('every body that a route takes has a bound, and only few are large', (t) 
   t.end();
 });
 
-t.test('a body of a tenant is looked at no further than it is told of', async (t) => {
+t.test('a validator looks no further into a body than its faults are reported', async (t) => {
   const { url } = await runGateway(t, ground);
   const post = async (path: string, body: string): Promise<{ status: number; text: string }> => {
     const response = await fetch(`${url}${path}`, { method: 'POST', headers: bearer, body });
@@ -162,7 +162,7 @@ t.test('a body of a tenant is looked at no further than it is told of', async (t
   t.ok(long.text.length < 1000, 'a key is told by its beginning');
 });
 
-t.test('what is looked at is counted', (t) => {
+t.test('the number of values that a validator looks at has a bound', (t) => {
   let looks = 0;
   const watched = (entries: readonly (readonly [string, unknown])[]): Record<string, unknown> => {
     const value: Record<string, unknown> = {};
@@ -191,7 +191,7 @@ t.test('what is looked at is counted', (t) => {
   t.end();
 });
 
-t.test('wrong join tokens are limited, and then not even read', async (t) => {
+t.test('wrong join tokens are limited, then refused before their body is read', async (t) => {
   const env = { RATE_LIMIT_AUTH_FAILURES_PER_SECOND: '1', RATE_LIMIT_AUTH_FAILURES_BURST: '3' };
   const { url } = await runGateway(t, ground, { env });
   const body = JSON.stringify({ join_token: `lsj_h1_${'A'.repeat(43)}`, public_key: 'U'.padEnd(56, 'A') });
@@ -220,7 +220,7 @@ t.test('wrong join tokens are limited, and then not even read', async (t) => {
   );
 });
 
-t.test('a wrong metrics token is limited, and so is what is public', async (t) => {
+t.test('wrong metrics tokens and public requests are limited', async (t) => {
   const failures = { RATE_LIMIT_AUTH_FAILURES_PER_SECOND: '1', RATE_LIMIT_AUTH_FAILURES_BURST: '3' };
   const guarded = await runGateway(t, ground, { env: { ...failures, FORAGE_METRICS_TOKEN: 'right' } });
   const statuses: number[] = [];
@@ -242,7 +242,7 @@ t.test('a wrong metrics token is limited, and so is what is public', async (t) =
   t.equal(await statusOf(open.url, get('/healthz'), '127.0.0.3'), 200, 'probes are not limited');
 });
 
-t.test('strangers have seats of their own', async (t) => {
+t.test('public requests have seats of their own', async (t) => {
   const { url } = await runGateway(t, ground);
   const half = halfPost(enrol, { ...json, 'Content-Length': '200' }, '{');
   const held = Array.from({ length: limits.publicRequestsPerClient + 1 }, () => openRaw(url, half, '127.0.0.5'));

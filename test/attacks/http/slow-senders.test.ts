@@ -74,7 +74,7 @@ const requestsOf = async ({ registry }: RunningGateway, route: string): Promise<
   return values.reduce((sum, { value }) => sum + value, 0);
 };
 
-t.test('HAProxy takes the sample as it is', { skip }, async (t) => {
+t.test('HAProxy accepts the sample configuration as it is', { skip }, async (t) => {
   const folder = temporaryFolder(t);
   const { servers } = await makeNatsCertificates(folder, [{ name: 'api', address: 'api.example.net' }]);
   const { certFile, keyFile } = servers[0]!;
@@ -92,7 +92,7 @@ t.test('behind HAProxy', { skip }, async (t) => {
   const gateway = await runGateway(t, ground, { env });
   const url = await startProxy(t, gateway);
 
-  await t.test('a request that does not arrive does not reach a gateway', async (t) => {
+  await t.test('a request that is not complete does not reach a gateway', async (t) => {
     const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json', 'Content-Length': '100' };
     const half = Array.from({ length: 100 }, () => openRaw(url, halfPost(compute, headers, '{')));
     t.teardown(() => half.forEach(({ socket }) => socket.destroy()));
@@ -101,7 +101,7 @@ t.test('behind HAProxy', { skip }, async (t) => {
     t.equal(await requestsOf(gateway, 'container.create'), 0, 'the gateway saw none of them');
   });
 
-  await t.test('nothing gets past a rule of the proxy by hiding in another request', async (t) => {
+  await t.test('a request hidden in another does not pass the proxy', async (t) => {
     for (const [what, request] of [...ambiguousRequests('/healthz'), ...misframedChunks('/healthz')]) {
       const hiding = request.replaceAll(hiddenRequest, hiddenRequest.replace('/hidden', denied));
       const connection = openRaw(url, hiding);
@@ -113,7 +113,7 @@ t.test('behind HAProxy', { skip }, async (t) => {
     t.equal(await statusOf(url, get(denied)), 403);
   });
 
-  await t.test('chunks that are framed as they must be arrive', async (t) => {
+  await t.test('correctly framed chunks reach the gateway', async (t) => {
     const body = new ReadableStream({
       start: (controller) => {
         controller.enqueue(Buffer.from('{"name":'));
@@ -127,7 +127,7 @@ t.test('behind HAProxy', { skip }, async (t) => {
     await response.text();
   });
 
-  await t.test('nobody chooses his own address', async (t) => {
+  await t.test('a client cannot choose the address that limits count', async (t) => {
     const statuses: number[] = [];
     while (statuses.at(-1) !== 429 && statuses.length < 60) {
       const spoofed = get('/metrics/forage').replace(

@@ -55,7 +55,7 @@ const ofTenant = (tenant: string): Revocation => ({
   untilMs: 10 ** 13,
 });
 
-t.test('a forged message refuses nobody; it makes the gateway ask the owners, and not often', async (t) => {
+t.test('a forged message makes the gateway ask the owners, at a limited rate, and refuses no token', async (t) => {
   const log = recordingLog();
   const { url } = await runGateway(t, ground, { env: redis.settings, log });
   await until('connected', () => log.events.filter(({ event }) => event === 'redis_ready').length === 2);
@@ -80,7 +80,7 @@ t.test('a forged message refuses nobody; it makes the gateway ask the owners, an
   revoked = [];
 });
 
-t.test('a flood of doorbells is left alone for a while, and what happened meanwhile is asked for', async (t) => {
+t.test('after a flood of doorbells the gateway pauses, then asks all owners', async (t) => {
   const log = recordingLog();
   const { url } = await runGateway(t, ground, { env: redis.settings, log });
   await until('connected', () => log.events.filter(({ event }) => event === 'redis_ready').length === 2);
@@ -119,7 +119,7 @@ t.test('forged counts leave a tenant its share of the rate', async (t) => {
   t.equal(await statusOf(url, await ground.issuer.mint({ tenant_id: 'other' })), 200);
 });
 
-t.test('who answers in the place of Redis fills no memory', async (t) => {
+t.test('a server in place of Redis cannot fill the gateway’s memory', async (t) => {
   let taken = 0;
   const most = 64 * 1024 * 1024;
   const flood = (socket: Socket): void => {
@@ -166,7 +166,7 @@ t.test('who answers in the place of Redis fills no memory', async (t) => {
   t.equal(await statusOf(url, await ground.issuer.mint()), 200);
 });
 
-t.test('without the password nothing is done, and with it only what a gateway does', async (t) => {
+t.test('Redis allows nothing without the password, and with it only a gateway’s commands', async (t) => {
   const stranger = new Redis({
     port: redis.port,
     protocol: 2,
@@ -189,7 +189,7 @@ t.test('without the password nothing is done, and with it only what a gateway do
   }
 });
 
-t.test('with TLS, a server whose certificate is of another authority is not used', async (t) => {
+t.test('with TLS, the gateway refuses a certificate of another authority', async (t) => {
   const place = [{ name: 'redis', address: '127.0.0.1' }];
   const ours = await makeNatsCertificates(join(folder, 'tls'), place);
   const others = await makeNatsCertificates(join(folder, 'other-tls'), place);

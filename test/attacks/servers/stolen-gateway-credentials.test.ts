@@ -44,7 +44,7 @@ async function refusal(of: NatsConnection, act: () => void): Promise<string> {
 }
 const refused = /permissions violation/i;
 
-t.test('what only owners, actors and hosts may say, the server refuses', async (t) => {
+t.test('the server refuses a gateway what only owners, actors and hosts may publish', async (t) => {
   for (const subject of [
     `${statePrefix}${keys.epoch}`,
     `${statePrefix}tenant.victim`,
@@ -70,7 +70,7 @@ t.test('what only owners, actors and hosts may say, the server refuses', async (
   }
 });
 
-t.test('what others are asked and answered, the server does not show', async (t) => {
+t.test('the server does not show a gateway the asks and answers of others', async (t) => {
   for (const subject of [
     '>',
     '_INBOX.>',
@@ -101,7 +101,7 @@ t.test('two gateways with credentials of their own do not read each other’s an
 });
 
 /** A reply may be any subject, and who answers would write there in the thief's place. */
-t.test('nobody answers where only others may write', async (t) => {
+t.test('no program answers to a subject that the asker may not write', async (t) => {
   await nc.request(`host.h9.log.victim.c1`, 'x', { timeout: 30_000 });
   const epoch = await manager.streams.getMessage(stateStream, { last_by_subj: `${statePrefix}${keys.epoch}` });
   const before = await manager.streams.info(streams.logs.name);

@@ -75,7 +75,7 @@ t.test('tokens that can be refused without a key never lock their address out', 
   t.equal(await statusOf(`${url}${compute}`, bearer(await issuer.mint())), 200, 'a token seen for the first time');
 });
 
-t.test('wrong signatures use up the budget of their key and their address, and no other', async (t) => {
+t.test('wrong signatures use up the budget of their key and address only', async (t) => {
   const { url, log } = await start(t, { TRUSTED_PROXIES: '192.0.2.0/24' });
   const known = await issuer.mint();
   t.equal(await statusOf(`${url}${compute}`, bearer(known)), 200);
@@ -98,7 +98,7 @@ t.test('wrong signatures use up the budget of their key and their address, and n
   t.equal(warnings.length, 1, `said once in ${limits.forwardedWarnMs} ms`);
 });
 
-t.test('what is no token of ours in a URL is refused for nothing', async (t) => {
+t.test('a text in a URL that cannot be a token is refused without an ask', async (t) => {
   const { url } = await start(t);
   const { text } = newToken('pac', 0);
   const junk: readonly (readonly [what: string, token: string])[] = [
@@ -121,7 +121,7 @@ t.test('what is no token of ours in a URL is refused for nothing', async (t) => 
   t.equal(await statusOf(`${url}${pac}?token=junk`), 401);
 });
 
-t.test('a token in a URL that was good before counts against itself alone', async (t) => {
+t.test('a URL token that was valid before uses a budget of its own', async (t) => {
   const { url } = await start(t);
   const [dead, alive] = [newToken('pac', 0), newToken('pac', 0)];
   for (const { hash } of [dead, alive]) good.set(hash, 'pac');

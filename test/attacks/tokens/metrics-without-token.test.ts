@@ -95,7 +95,7 @@ t.test('a listener beyond loopback without a token warns', async (t) => {
   t.notOk((await start(t, 'host-agent', {})).events.includes('metrics_open'), 'the default is loopback');
 });
 
-t.test('a file that holds no token is refused at the start', (t) => {
+t.test('a token file without a token is refused at the start', (t) => {
   const file = join(temporaryFolder(t), 'token');
   for (const content of ['', 'short', 'two words of some length', `${token}\nshort`, `${token}\n`.repeat(9)]) {
     writeFileSync(file, content);

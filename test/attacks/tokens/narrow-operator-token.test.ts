@@ -97,7 +97,7 @@ t.test('writes with a body are refused too, and change nothing', async (t) => {
   }
 });
 
-t.test('each narrow scope opens the routes that the table says', async (t) => {
+t.test('each narrow scope opens exactly the routes in the table', async (t) => {
   for (const scope of [
     'operator:read',
     'operator:tenants',
@@ -132,7 +132,7 @@ t.test('the table names scopes for the routes of the operator, and no others', (
   t.end();
 });
 
-t.test('an issuer names its own tenants, and operators only where it may', async (t) => {
+t.test('an issuer can name only its own tenants, and operators only if configured', async (t) => {
   const status = async (claims: Record<string, string>): Promise<number> =>
     (await call(await guests.mint(claims), 'GET', '/api/v2/compute')).status;
   t.equal(await status({ tenant_id: 'guest' }), 200);

@@ -35,7 +35,7 @@ function kept(bodies: readonly RevocationBody[], before: readonly Revocation[] =
   return { codes, messages, revocations: page.data };
 }
 
-t.test('a token that is named by its `jti` is refused whatever its `iat`', async (t) => {
+t.test('a token revoked by its `jti` is refused whatever its `iat`', async (t) => {
   const issuer = await createIssuer(temporaryFolder(t));
   const keys = new IssuerKeys(issuer.name, { kind: 'file', path: issuer.jwksFile }, { log: quietLog, clock });
   await keys.start();
@@ -64,7 +64,7 @@ t.test('a token that is named by its `jti` is refused whatever its `iat`', async
   t.equal(await told(other), 'good', 'one that nobody named, issued after all were revoked');
 });
 
-t.test('single revocations fill a list that a revocation of all empties again', (t) => {
+t.test('revoking all tokens empties a list that single revocations have filled', (t) => {
   const single = (n: number, revokedAtMs: number): Revocation => ({
     tenant: acme,
     match: { by: 'jti', value: `${n}` },

@@ -32,7 +32,7 @@ const network = {
   proxy: { host: 'proxy.example.com', port: 3128 },
 };
 
-t.test('after a rotation nothing of before opens anything', { skip: await skipWithoutTools('openssl') }, async (t) => {
+t.test('after a rotation the old secrets open nothing', { skip: await skipWithoutTools('openssl') }, async (t) => {
   const ground = await startGround(t);
   const owner = decidingOwner();
   const serving = serveOwner(ground.nc, owner);
@@ -112,7 +112,7 @@ t.test('after a rotation nothing of before opens anything', { skip: await skipWi
     }
   });
 
-  await t.test('a lost answer: rotated again, the tokens that nobody saw end too', async (t) => {
+  await t.test('a second rotation ends the tokens of an answer that was lost', async (t) => {
     const old = await post<NewPeer>('/api/forage/peers', tenant, { name: 'tablet' });
     const [lost, seen] = [await rotate(old), await rotate(old)];
     t.same((await get(url, `/api/forage/config/${old.id}`, lost.download_token)).refusal, refused);
@@ -137,7 +137,7 @@ t.test('after a rotation nothing of before opens anything', { skip: await skipWi
     });
   }
 
-  await t.test('a proxy auto-config that the rotation overtakes', async (t) => {
+  await t.test('a rotation during a proxy auto-config request refuses it', async (t) => {
     const old = await post<NewPeer>('/api/forage/peers', tenant, { name: 'browser' });
     overtake(old);
     t.same((await get(url, '/api/forage/pac', old.pac_token)).refusal, refused);

@@ -165,7 +165,7 @@ t.test('two tenants in one network', { skip }, async (t) => {
   const apply = await prepareScript(t, rig, server);
   await apply();
 
-  await t.test('with them a tenant has its own devices and the internet', async (t) => {
+  await t.test('with the rules a tenant reaches its own devices and the internet', async (t) => {
     await Promise.all([
       silent(t, phone, addressesOf(peers.rival), 'another tenant’s device'),
       silent(t, rival, [...addressesOf(peers.phone), ...addressesOf(peers.tablet)], 'another tenant’s devices'),
@@ -183,7 +183,7 @@ t.test('two tenants in one network', { skip }, async (t) => {
     t.ok((await dropped('other_tenant')) > 0, 'what goes to another tenant is counted');
   });
 
-  await t.test('a neighbour on the wire that sends with a device’s address', async (t) => {
+  await t.test('packets from the wire with a device’s address are dropped', async (t) => {
     await lan.must('ip', ['address', 'add', `${peers.tablet.ipv4}/32`, 'dev', 'lo']);
     const before = await dropped('spoofed');
     await lan.run('ping', ['-n', '-q', '-c', '3', '-i', '0.2', '-w', '1', '-I', peers.tablet.ipv4, peers.phone.ipv4]);
@@ -191,7 +191,7 @@ t.test('two tenants in one network', { skip }, async (t) => {
     await lan.must('ip', ['address', 'del', `${peers.tablet.ipv4}/32`, 'dev', 'lo']);
   });
 
-  await t.test('the operator names a private network', async (t) => {
+  await t.test('a private network that the operator names is reachable', async (t) => {
     const put = await set({ routes: ['0.0.0.0/0', '::/0', '192.168.7.0/24'] });
     t.same(put.body.data.tenants, ['acme', 'bolt'], 'a change that names no tenants leaves them');
     await apply();
@@ -202,7 +202,7 @@ t.test('two tenants in one network', { skip }, async (t) => {
     ]);
   });
 
-  await t.test('a disabled device is cut off while its tunnel still stands', async (t) => {
+  await t.test('a disabled device is cut off while its tunnel is up', async (t) => {
     await acme.call('PATCH', `/api/forage/peers/${peers.tablet.id}`, { enabled: false });
     const rules = await fileWhere(
       'nftables.conf',
@@ -216,7 +216,7 @@ t.test('two tenants in one network', { skip }, async (t) => {
     await silent(t, tablet, [...behind.public, ...addressesOf(peers.phone), inside.ipv4], 'anything');
   });
 
-  await t.test('a tenant that the network no longer names', async (t) => {
+  await t.test('a tenant that is taken off the network is cut off', async (t) => {
     const { id, download_token, pac_token, public_key, certificate } = peers.rival;
     const statuses = async (): Promise<number[]> => [
       (await bolt.call('GET', `/api/forage/config/${id}`)).status,
@@ -250,7 +250,7 @@ t.test('two tenants in one network', { skip }, async (t) => {
     t.same(await statuses(), [200, 200, 200]);
   });
 
-  await t.test('the API is away: the server goes on with what it has, and says so', async (t) => {
+  await t.test('while the API is away the server keeps its rules and reports it', async (t) => {
     await rig.gateway.kill9();
     await server.must('nft', ['delete', 'table', 'inet', 'longshore-office']);
     await t.rejects(apply(), /ended with 1/);

@@ -4,7 +4,7 @@ import { ClientAddresses, clientOf } from '../../../gateway/auth/client-address.
 import { limits } from '../../../schemas/limits.ts';
 import { recordingLog } from '../support.ts';
 
-t.test('the client’s address', async (t) => {
+t.test('the client is the last hop that is not a trusted proxy', async (t) => {
   const networks = new BlockList();
   networks.addSubnet('10.0.0.0', 8, 'ipv4');
   networks.addSubnet('fd00::', 8, 'ipv6');
@@ -53,7 +53,7 @@ t.test('the client’s address', async (t) => {
   }
 });
 
-t.test('hops as proxies write them, and hops that are none', async (t) => {
+t.test('hops may have ports and brackets; a malformed hop counts as its proxy', async (t) => {
   const networks = new BlockList();
   networks.addSubnet('10.0.0.0', 8, 'ipv4');
   networks.addSubnet('2001:db8:ffff::', 48, 'ipv6');

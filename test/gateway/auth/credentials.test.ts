@@ -3,7 +3,7 @@ import { cookieValue, credentialsOf, isCrossSite } from '../../../gateway/auth/c
 import type { RequestHeaders } from '../../../gateway/http/engine/guard.ts';
 import { limits } from '../../../schemas/limits.ts';
 
-t.test('where the credentials are', async (t) => {
+t.test('the bearer token counts before the cookie', async (t) => {
   const jws = 'aa.bb.cc';
   const cases: readonly (readonly [headers: RequestHeaders, verdictOf: string])[] = [
     [{}, 'none'],

@@ -2,7 +2,7 @@ import t from 'tap';
 import { RateLimiter } from '../../../gateway/auth/rate-limits.ts';
 import type { Clock } from '../../../lib/clock.ts';
 
-t.test('a bucket', async (t) => {
+t.test('a bucket refills at its rate, and charges leave a local share', async (t) => {
   let nowMs = 0;
   const clock: Clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
   const limiter = new RateLimiter({ perSecond: 10, burst: 3 }, clock, { shared: true });

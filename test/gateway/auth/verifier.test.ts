@@ -7,7 +7,7 @@ import { limits } from '../../../schemas/limits.ts';
 import { createKey, nowS, testAlgorithms, type Claims } from '../tokens.ts';
 import { revocationOf, stage } from './support.ts';
 
-t.test('good tokens of every algorithm', async (t) => {
+t.test('valid tokens of every algorithm are accepted', async (t) => {
   const { issuer, verdictOf, verifier } = await stage(t);
   for (const algorithm of testAlgorithms) {
     t.equal(await verdictOf(await issuer.mint({}, { key: issuer.keys[algorithm] })), 'identity acme', algorithm);
@@ -18,7 +18,7 @@ t.test('good tokens of every algorithm', async (t) => {
   t.match(await verifier.verify(await issuer.mint({ scope: 'operators' })), { identity: { powers: [] } });
 });
 
-t.test('refused as it stands, without a key', async (t) => {
+t.test('tokens that are refused without a key', async (t) => {
   const { issuer, verdictOf } = await stage(t, { algorithms: ['EdDSA', 'RS256'], start: false });
   const cases: readonly (readonly [what: string, token: string | Promise<string>, why: string])[] = [
     ['no signature', issuer.unsecured(), 'header'],
@@ -55,7 +55,7 @@ t.test('refused as it stands, without a key', async (t) => {
 const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 const withHeader = (token: string, header: unknown): string => [part(header), ...token.split('.').slice(1)].join('.');
 
-t.test('refused with the key', async (t) => {
+t.test('tokens that are refused with a key', async (t) => {
   const { issuer, verdictOf } = await stage(t);
   const token = await issuer.mint();
   const [header = '', claims = '', signature = ''] = token.split('.');
@@ -81,7 +81,7 @@ t.test('refused with the key', async (t) => {
   t.equal(await verdictOf(confused), 'refused algorithm');
 });
 
-t.test('an RSA key that is too short verifies nothing', async (t) => {
+t.test('an RSA key that is too short verifies no token', async (t) => {
   const { issuer, verdictOf, log } = await stage(t, {
     source: ({ jwksFile }) => ({ kind: 'file', path: jwksFile }),
     start: false,
@@ -95,7 +95,7 @@ t.test('an RSA key that is too short verifies nothing', async (t) => {
   t.ok(log.events.some(({ event }) => event === 'token_key_unfit'));
 });
 
-t.test('what was verified is remembered for a minute; expiry and revocation are looked at every time', async (t) => {
+t.test('a verified token is cached for a minute; expiry and revocation are checked at every use', async (t) => {
   const { issuer, verifier, revocations, clock, verdictOf } = await stage(t);
   const token = await issuer.mint({ exp: nowS() + 90, jti: 'one' });
   t.equal(verifier.recall(token), undefined);
@@ -124,7 +124,7 @@ t.test('what was verified is remembered for a minute; expiry and revocation are 
   t.ok(verifier.provedBefore(third), 'and what was proved is known to have been');
 });
 
-t.test('nothing is logged that holds a token', async (t) => {
+t.test('no log line holds a token', async (t) => {
   const { issuer, verdictOf, log } = await stage(t);
   const token = await issuer.mint({}, { key: await createKey('EdDSA', issuer.keys.EdDSA.kid) });
   await verdictOf(token);

@@ -135,7 +135,7 @@ async function send({ method, path, body }: Pick<Case, 'method' | 'path' | 'body
 const secretsIn = (text: string): string[] =>
   ['join_token', 'p12_password'].flatMap((name) => new RegExp(`"${name}":"([^"]+)"`).exec(text)?.[1] ?? []);
 
-t.test('each write that a restore takes back is one event, with what was written and no secret', async (t) => {
+t.test('each write that a restore undoes is one event, with its content and no secret', async (t) => {
   for (const [index, one] of cases.entries()) {
     const requestId = `done-${index}`;
     log.events.length = 0;
@@ -147,7 +147,7 @@ t.test('each write that a restore takes back is one event, with what was written
   }
 });
 
-t.test('a write whose outcome is not known is there too', async (t) => {
+t.test('a write with an unknown outcome is an event, too', async (t) => {
   refusing = refusal('unavailable');
   t.teardown(() => (refusing = undefined));
   for (const [index, one] of cases.entries()) {
@@ -158,7 +158,7 @@ t.test('a write whose outcome is not known is there too', async (t) => {
   }
 });
 
-t.test('what changed nothing, or nothing that security rests on, is no such event', async (t) => {
+t.test('a write that changes nothing about security is no event', async (t) => {
   log.events.length = 0;
   t.equal((await send({ method: 'PATCH', path: peers, body: { name: 'phone' } }, 'rename')).status, 200);
   t.equal((await send({ method: 'DELETE', path: `${operator}/hosts/h1?force=maybe` }, 'invalid')).status, 422);
@@ -169,7 +169,7 @@ t.test('what changed nothing, or nothing that security rests on, is no such even
   t.same(audit(), []);
 });
 
-t.test('which outcomes are logged', (t) => {
+t.test('successes and unknown outcomes are logged, refusals are not', (t) => {
   const call = {
     route: 'peer.rotate',
     params: { peer },

@@ -1,7 +1,4 @@
-/**
- * Which cluster a gateway serves: the one that it is told of, and only for as long as it is that
- * one.
- */
+/** Which cluster a gateway serves: the configured one, for as long as the servers hold it. */
 import t from 'tap';
 import { serveReads } from '../../../actors/endpoints/reads.ts';
 import { waitForCluster } from '../../../gateway/backend/cluster.ts';
@@ -13,7 +10,7 @@ import { quietLog } from '../../actors/support.ts';
 import { startCluster } from '../actors/support.ts';
 import { until } from '../../support/until.ts';
 
-t.test('another cluster than the one it is told of is waited out, and told of', async (t) => {
+t.test('a gateway waits while the servers hold another cluster, and logs it', async (t) => {
   const { nc, cluster } = await startCluster(t, 2);
   serveReads(nc, quietLog);
   const faults: string[] = [];
@@ -30,7 +27,7 @@ t.test('another cluster than the one it is told of is waited out, and told of', 
   t.match(await waitForCluster(nc, { log, expectedId: undefined }, signal), cluster);
 });
 
-t.test('whoever joined a cluster hears once that it is another, or is being restored', async (t) => {
+t.test('a watcher is called once when the cluster is replaced or restored', async (t) => {
   const { nc, cluster } = await startCluster(t, 2);
   for (const [entry, told] of [
     [{ ...cluster, incarnation: 7 }, /and now there is .*, incarnation 7/],

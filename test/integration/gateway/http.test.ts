@@ -145,7 +145,7 @@ const unread = engines.map(leftUnread);
 
 for (const name of engines) {
   t.test(`on ${name}`, async (t) => {
-    await t.test('what is ambiguous is refused, and nothing hidden in it runs', async (t) => {
+    await t.test('ambiguous requests are refused, and requests hidden in them do not run', async (t) => {
       const { port, seen } = await stage(t, name);
       for (const [what, request] of ambiguousRequests('/x')) {
         seen.length = 0;
@@ -194,7 +194,7 @@ for (const name of engines) {
       t.equal(chunked.closed, name === 'uws', 'the parser of uWebSockets.js is too lenient to go on after chunks');
     });
 
-    await t.test('a reply before the whole body was read does not let the rest run', async (t) => {
+    await t.test('after an early reply the rest of the body does not run as a request', async (t) => {
       const { port, seen } = await stage(t, name);
       const answer = await talk(port, [
         `POST /unread HTTP/1.1\r\nHost: a\r\nContent-Length: ${hidden.length}\r\n\r\n`,
@@ -205,7 +205,7 @@ for (const name of engines) {
       t.same(seen, ['POST /unread', 'GET /after']);
     });
 
-    await t.test('a reply does not wait for a body that does not come; its connection ends', async (t) => {
+    await t.test('a reply does not wait for a body that stalls; its connection ends', async (t) => {
       const staged = await stage(t, name);
       const { port, engine } = staged;
       for (const [what, request, status] of [
@@ -238,14 +238,14 @@ for (const name of engines) {
       await until('nothing in flight', () => engine.inFlight() === 0);
     });
 
-    await t.test('a body that is not whole in time is given up', async (t) => {
+    await t.test('a body that is not complete in time is refused', async (t) => {
       const request = 'POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc';
       const answer = await converse(await stage(t, name), request);
       t.ok(answer.tookMs >= limits.bodyMs);
       t.match(answer.text, /^HTTP\/1\.1 413[^]*too_late$/);
     });
 
-    await t.test('nothing runs behind chunks that are not framed as they must be', async (t) => {
+    await t.test('nothing runs behind chunks with wrong framing', async (t) => {
       const { port, seen } = await stage(t, name);
       for (const [what, request] of misframedChunks('/x')) {
         seen.length = 0;
@@ -277,7 +277,7 @@ for (const name of engines) {
       await until('room again', async () => (await open()) === 'answered');
     });
 
-    await t.test('a body over the bound is refused, and far over it cut off', async (t) => {
+    await t.test('a body over the bound is refused; far over it, the connection is cut', async (t) => {
       const { port } = await stage(t, name);
       const url = `http://127.0.0.1:${port}/x`;
       for (const [bytes, status] of [
@@ -305,7 +305,7 @@ for (const name of engines) {
       t.notMatch(injected.text, /\r\nx-evil/i);
     });
 
-    await t.test('headers over the bound, an overlong URL and rubbish end the connection only', async (t) => {
+    await t.test('headers or a URL over the bound, and rubbish, end their connection only', async (t) => {
       const { port } = await stage(t, name);
       const long = await talk(port, [`GET /x HTTP/1.1\r\nHost: a\r\nX-A: ${'a'.repeat(limits.headerBytes)}\r\n\r\n`]);
       t.ok(long.closed);
@@ -330,7 +330,7 @@ for (const name of engines) {
       await until('nothing in flight', () => engine.inFlight() === 0);
     });
 
-    await t.test('a stream that a request without its end asked for ends its connection', async (t) => {
+    await t.test('a stream for an incomplete request ends its connection', async (t) => {
       const { port, seen } = await stage(t, name);
       const head = 'GET /stream HTTP/1.1\r\nHost: a\r\n';
       for (const [what, pieces] of [
@@ -344,7 +344,7 @@ for (const name of engines) {
       }
     });
 
-    await t.test('a reply is finished when it is written, or never will be', async (t) => {
+    await t.test('a reply finishes when it is written or its client has left', async (t) => {
       const { port, finished } = await stage(t, name);
       await talk(port, ['GET /x HTTP/1.1\r\nHost: a\r\n\r\n']);
       await until('a small one', () => finished.splice(0).join() === '/x');
@@ -359,7 +359,7 @@ for (const name of engines) {
       await until('given up', () => finished.splice(0).join() === '/unread');
     });
 
-    await t.test('a client that goes away is counted out', async (t) => {
+    await t.test('a client that leaves is no longer in flight', async (t) => {
       const { port, engine } = await stage(t, name);
       const socket = connect(port, '127.0.0.1');
       socket.write('GET /slow HTTP/1.1\r\nHost: a\r\n\r\n');
@@ -375,7 +375,7 @@ for (const name of engines) {
       await until('counted out', () => engine.inFlight() === 0);
     });
 
-    await t.test('a connection that is kept alive is served while the engine drains', async (t) => {
+    await t.test('a kept-alive connection is served while the engine drains', async (t) => {
       const { port, engine } = await stage(t, name);
       const socket = connect(port, '127.0.0.1');
       t.teardown(() => socket.destroy());
@@ -396,7 +396,7 @@ for (const name of engines) {
       await until('the end', () => closed);
     });
 
-    await t.test('draining answers what is in flight and ends connections', async (t) => {
+    await t.test('draining answers requests in flight and ends connections', async (t) => {
       const { port, engine } = await stage(t, name);
       const slow = talk(port, ['GET /slow HTTP/1.1\r\nHost: a\r\n\r\n'], 500);
       await until('in flight', () => engine.inFlight() === 1);
@@ -423,7 +423,7 @@ for (const name of engines) {
   });
 }
 
-t.test('a reply that nobody reads is not finished, and given up in time', async (t) => {
+t.test('a reply that its client does not read is given up in time', async (t) => {
   for (const finished of await Promise.all(unread)) t.same(finished, ['/x', '/huge']);
 });
 
@@ -435,7 +435,7 @@ t.test('a port that is taken is an error', async (t) => {
   }
 });
 
-t.test('node:http is no fallback where it is asked for', async (t) => {
+t.test('node:http runs without a warning if it is configured', async (t) => {
   const log = recordingLog();
   t.equal((await createEngine('node', () => {}, { log, ...options })).name, 'node');
   t.same(log.events, []);

@@ -55,7 +55,7 @@ const revoke = async (url: string, tenant: string, body: unknown): Promise<numbe
   return response.status;
 };
 
-t.test('a tenant over its rate hears 429, others do not', async (t) => {
+t.test('a tenant over its rate gets 429, others do not', async (t) => {
   const env = { RATE_LIMIT_TENANT_PER_SECOND: '1', RATE_LIMIT_TENANT_BURST: '5' };
   const { url, registry } = await runGateway(t, ground, { env });
   const token = await ground.issuer.mint();
@@ -99,7 +99,7 @@ t.test('an address that fails too often is refused before its tokens are verifie
   t.equal((await fetch(`${url}${compute}`)).status, 401, 'no credentials are never limited');
 });
 
-t.test('without Redis: a revocation holds here at once, and is known after a start', async (t) => {
+t.test('without Redis a revocation holds at once here, and after a restart', async (t) => {
   const { url } = await runGateway(t, ground);
   const token = await ground.issuer.mint({ tenant_id: 'leak', sub: 'mallory' });
   t.equal((await get(url, token)).status, 200);
@@ -109,7 +109,7 @@ t.test('without Redis: a revocation holds here at once, and is known after a sta
   t.equal((await get(other.url, token)).status, 401, 'asked of the owners at start');
 });
 
-t.test('until the owners have said what is revoked, no token is served', async (t) => {
+t.test('until the owners have reported revocations, no token is accepted', async (t) => {
   revocationsAnswer = () => ({ code: 'unavailable', body: '' });
   const { url } = await runGateway(t, ground, { untilReady: false });
   const token = await ground.issuer.mint();
@@ -126,7 +126,7 @@ t.test('until the owners have said what is revoked, no token is served', async (
   t.equal((await get(url, token)).status, 200);
 });
 
-t.test('a tenant whose record is damaged is refused, and no other; all pages are asked for', async (t) => {
+t.test('a tenant with a damaged record is refused, and no other; all pages are read', async (t) => {
   const asked: (string | null)[] = [];
   let isDamaged = true;
   revocationsAnswer = ({ partition, after }) => {
@@ -165,7 +165,7 @@ t.test('a tenant whose record is damaged is refused, and no other; all pages are
   t.equal((await get(other.url, late)).status, 401, 'of the second page');
 });
 
-t.test('a tenant with more revocations than are kept is refused, and no other', async (t) => {
+t.test('a tenant with too many revocations is refused, and no other', async (t) => {
   const tenant = 'noisy' as TenantId;
   const many = Array.from({ length: limits.revocationsPerTenant * 2 + 1 }, (_, n): Revocation => ({
     tenant,

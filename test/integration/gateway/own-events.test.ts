@@ -35,7 +35,7 @@ async function eventsTaken(ground: Ground, isTaken: boolean): Promise<void> {
   await jsm.streams.update(streams.events.name, { subjects });
 }
 
-t.test('what was answered is in the events that are read next', async (t) => {
+t.test('events of an answered request are in the next list', async (t) => {
   const ground = await startGround(t);
   const owner = await startOwnerOn(t, ground);
   const gateway = await runGateway(t, ground);
@@ -132,7 +132,7 @@ t.test('what was answered is in the events that are read next', async (t) => {
   );
 });
 
-t.test('an owner that is away: 503, not a list with a hole in it', async (t) => {
+t.test('while an owner is away the list of events is 503, not incomplete', async (t) => {
   const ground = await startGround(t);
   const owner = await startOwnerOn(t, ground);
   const gateway = await runGateway(t, ground, { env: { REQUEST_DEADLINE_MS: '5000' } });

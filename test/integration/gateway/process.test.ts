@@ -178,7 +178,7 @@ t.test('a log line for every request, without query strings and tokens', async (
   for (const shown of [token, unnamed]) t.notOk(all.includes(shown));
 });
 
-t.test('metrics pass promtool, under the names of docs', async (t) => {
+t.test('metrics pass promtool, with the names that the docs list', async (t) => {
   const running = start(t, environmentOf(ground));
   const [url, metricsUrl] = [await urlOf(running), await urlOf(running, 'metrics')];
   await untilReady(url);
@@ -206,7 +206,7 @@ t.test('metrics pass promtool, under the names of docs', async (t) => {
   t.notMatch(text, /acme/);
 });
 
-t.test('it listens before NATS is there, says so, and is ready once it is', async (t) => {
+t.test('it listens without NATS, logs that it waits, and is ready once NATS is there', async (t) => {
   const running = start(t, environmentOf(ground, { NATS_URLS: 'nats://127.0.0.1:1' }));
   const url = await urlOf(running);
   t.equal((await fetch(`${url}/healthz`)).status, 200);
@@ -221,7 +221,7 @@ t.test('it listens before NATS is there, says so, and is ready once it is', asyn
   t.equal(running.exited, 0);
 });
 
-t.test('a configuration that is wrong is refused, all of its faults named', async (t) => {
+t.test('a wrong configuration is refused with all of its faults', async (t) => {
   const running = start(t, { HTTP_PORT: 'x', HTTP_ENGINE: 'apache', AUTH_ISSUER: 'i', AUTH_AUDIENCE: 'a' });
   await until('exit', () => running.exited !== undefined);
   t.equal(running.exited, 1);

@@ -143,7 +143,7 @@ for (const engine of engines) {
     const logsOf = async (id: string, query = ''): Promise<number[]> =>
       ((await get(`/${id}/logs${query}`)).data as LogEntry[]).map(({ seq }) => seq);
 
-    await t.test('logs: the newest, oldest first, each once', async (t) => {
+    await t.test('a list of logs has the newest lines, oldest first, each once', async (t) => {
       const id = newContainer('h1', 'h2');
       t.same(await logsOf(id), []);
       for (let from = 1000; from < 1600; from += 10) await publishLines(id, 'h1', range(from, from + 9));
@@ -165,7 +165,7 @@ for (const engine of engines) {
       t.equal((await fetch(`${gateway.url}${compute}/${id}/logs`, { headers: rival })).status, 404);
     });
 
-    await t.test('logs followed: what there is, then what comes; resumed by the last number', async (t) => {
+    await t.test('a log stream has the newest lines, then new ones, and resumes by the last number', async (t) => {
       const id = newContainer('h1');
       await publishLines(id, 'h1', range(1, 10));
       const url = `${gateway.url}${compute}/${id}/logs?follow=true&limit=4`;
@@ -192,7 +192,7 @@ for (const engine of engines) {
       second.leave();
     });
 
-    await t.test('logs followed to the end of the container', async (t) => {
+    await t.test('a log stream ends when the container is gone', async (t) => {
       const id = newContainer('h1');
       await publishLines(id, 'h1', [1]);
       const stream = await listen(t, `${gateway.url}${compute}/${id}/logs?follow=true`, headers);
@@ -306,7 +306,7 @@ for (const engine of engines) {
       t.match(stream.frames.at(-1), { event: 'end', data: { reason: 'unauthenticated' } });
     });
 
-    await t.test('so many streams for a tenant, and no more', async (t) => {
+    await t.test('the streams of a tenant are limited', async (t) => {
       const tenant = `many-${engine}`;
       const ofTenant = await authorization(ground.issuer, { tenant_id: tenant });
       const url = `${gateway.url}${compute}/events?follow=true`;
@@ -327,7 +327,7 @@ for (const engine of engines) {
       });
     });
 
-    await t.test('a client that does not read is not written to without bound', async (t) => {
+    await t.test('a client that does not read is dropped', async (t) => {
       const id = newContainer('h1');
       const block = range(1, 400).map((seq) => ({ ...entry(seq), line: 'x'.repeat(100) }));
       let publishedBytes = 0;
@@ -388,7 +388,7 @@ for (const engine of engines) {
       }
     });
 
-    await t.test('doorbells are heard: nothing else makes a stream or a wait look', async (t) => {
+    await t.test('a doorbell wakes streams and waits', async (t) => {
       const minutes = 60_000;
       const polls = { streamMs: 10 * minutes, waitMs: 10 * minutes };
       const deaf = await runGateway(t, ground, { engine, polls });
@@ -438,7 +438,7 @@ async function settled(read: () => number): Promise<number> {
   }
 }
 
-t.test('an address has as many streams as the operator says', async (t) => {
+t.test('the streams of an address are limited as configured', async (t) => {
   const { url } = await runGateway(t, ground, { env: { LIMIT_STREAMS_PER_ADDRESS: '2' } });
   const open = async (tenant: string) =>
     listen(t, `${url}${compute}/events?follow=true`, await authorization(ground.issuer, { tenant_id: tenant }));

@@ -73,7 +73,7 @@ async function costOf(read: () => Promise<unknown>) {
   return { requests: after.outMsgs - before.outMsgs, bytes: after.inBytes - before.inBytes };
 }
 
-t.test('the newest lines are those of a plain read of all', async (t) => {
+t.test('the newest lines equal those of a full read', async (t) => {
   const seed = Number(process.env['SEED'] ?? Date.now() % 1_000_000);
   t.comment(`SEED=${seed}`);
   const random = createRandom(seed);
@@ -111,7 +111,7 @@ t.test('the newest lines are those of a plain read of all', async (t) => {
   }
 });
 
-t.test('lines that come while others go are neither lost nor doubled for a follower', async (t) => {
+t.test('a follower loses and repeats no line while lines come and go', async (t) => {
   const id = newId();
   const block = blocksOf(id);
   const other = blocksOf(newId());

@@ -1,8 +1,7 @@
 /**
- * Certificate revocation lists (RFC 5280 section 5): signed when they are asked for, from what the
- * network's actor says then, and kept for a few seconds, for anybody may ask. Numbered by the
- * actor's clock, which never goes back, so that of two gateways' lists the one with the higher
- * number is the newer.
+ * Certificate revocation lists (RFC 5280 section 5): signed on request, from what the network's
+ * actor says then, and kept for a few seconds, because anyone may ask. Their number is the actor's
+ * clock, which never goes back, so of two gateways' lists the higher number is the newer list.
  */
 import { limits } from '../../../../schemas/limits.ts';
 import type { NetworkName } from '../../../../schemas/ids.ts';

@@ -1,7 +1,4 @@
-/**
- * What the VPN server is given: its keys, and the peers that it lets in, read from the network's
- * leases.
- */
+/** Files for the VPN server: its keys, and the peers that it admits, from the network's leases. */
 import { addressAt, parseCidr } from '../../../../schemas/cidr.ts';
 import type { LeaseRecord, NetworkRecord, PeerOnServer } from '../../../../schemas/api/network.ts';
 import { standingOf } from '../../../../schemas/api/peer.ts';
@@ -22,8 +19,8 @@ interface Admitted extends PeerOnServer {
 }
 
 /**
- * Page by page: between two the loop is free for others. Disabled and expired ones have no place on
- * the server, nor have those of a tenant that the network does not serve.
+ * Page by page, so that other work runs in between. The server does not admit disabled and expired
+ * peers, nor those of a tenant that the network does not serve.
  * @throws Refusal
  */
 async function* admittedPeers(

@@ -1,8 +1,8 @@
 /**
- * Who may make peers and keys. An RSA key costs what thousands of reads cost, and a peer that is
- * being made holds an address that its tenant's cap does not count yet; a tenant may ask for either
- * as often as for anything. So of each tenant a few are under way at a time: the next tenant's key
- * waits for no more than those, and finds an address.
+ * Limits how many peers and keys of one tenant are made at a time. An RSA key costs as much as
+ * thousands of reads, and a peer that is being made holds an address that its tenant's cap does not
+ * count yet. With few of each tenant under way, the next tenant's key waits only for those, and
+ * finds an address.
  */
 import type { Clock } from '../../../../lib/clock.ts';
 import type { TenantId } from '../../../../schemas/ids.ts';

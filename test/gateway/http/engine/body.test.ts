@@ -45,7 +45,7 @@ t.test('a declared length takes no memory before it comes, and no more than it s
   t.end();
 });
 
-t.test('what comes is copied', (t) => {
+t.test('pieces are copied', (t) => {
   for (const pieces of [1, 2]) {
     const { body, result } = bodyOf(new Bodies(clock), 4 * pieces);
     const wire = Buffer.alloc(4096, 'x').subarray(8, 12);
@@ -68,7 +68,7 @@ t.test('512 KiB in the segments of Ethernet, or of the smallest networks, are ta
   t.end();
 });
 
-t.test('pieces are counted, and an end is put to them', (t) => {
+t.test('the number of pieces has a bound', (t) => {
   const { body, result } = bodyOf(new Bodies(clock), undefined);
   for (let n = 0; n < limits.bodyPieces; n++) if (!body.push(bytes(1), false)) t.fail();
   t.equal(result(), undefined);
@@ -82,7 +82,7 @@ t.test('pieces are counted, and an end is put to them', (t) => {
   t.end();
 });
 
-t.test('clients and tenants have their shares; one that is full has its own word', (t) => {
+t.test('clients and tenants have their shares, and each full share its own refusal', (t) => {
   const bodies = new Bodies(clock);
   const half = limits.bodyBytes;
   const fill = (count: number, client: (n: number) => string, tenant?: (n: number) => string) =>
@@ -115,7 +115,7 @@ t.test('clients and tenants have their shares; one that is full has its own word
   t.end();
 });
 
-t.test('a whole body that nobody has asked for yet is held, and let go when it is read or not wanted', (t) => {
+t.test('an unread whole body is held until it is read or discarded', (t) => {
   for (const end of ['read', 'discard', 'abort'] as const) {
     const bodies = new Bodies(clock);
     const body = new Body(bodies, 10);
