@@ -1,7 +1,7 @@
 /**
- * Outcomes of operations, by operation id: a retry of a write gets the answer of the first. Kept by
- * time, never by count (a ring by count was seen to break under a storm of pauses), and longer than
- * any deadline.
+ * Outcomes of operations, by operation id: a retry of a write gets the first answer. They are kept
+ * for a time that is longer than any deadline, and never by count: a ring broke under a storm of
+ * pauses.
  */
 import type { OperationRecord } from '../../schemas/api/container.ts';
 import type { OutcomeCode } from '../../schemas/errors.ts';
@@ -9,10 +9,7 @@ import type { OperationId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 
 export interface KnownOperation {
-  /**
-   * That of a turn which changed nothing may be a refusal, with an error's code; it is kept in
-   * memory alone.
-   */
+  /** The outcome of a turn that changed nothing may be a refusal; memory alone keeps it. */
   readonly record: Omit<OperationRecord, 'code'> & { readonly code: OutcomeCode };
   /** Number of the commit that it is part of, or that it rests on. */
   readonly commit: number;
@@ -34,8 +31,8 @@ export class Operations {
    */
   readonly #unchanged = new Map<OperationId, Kept>();
   /**
-   * Time in which this process ran. While it was stopped nobody was forgotten: a retry from before
-   * may be unread yet.
+   * How long this process ran. Time in which it was stopped does not count: a retry from before
+   * may still be unread.
    */
   #ranMs = 0;
   #expiredAtMs: number | undefined;
@@ -48,7 +45,7 @@ export class Operations {
     this.#known.set(operation.record.op, { operation, addedAtMs: this.#ranMs });
   }
 
-  /** Bounded: of too many the oldest is forgotten. */
+  /** Bounded: when full, it forgets the oldest. */
   addUnchanged(operation: KnownOperation): void {
     const [oldest] = this.#unchanged.keys();
     if (this.#unchanged.size >= limits.unchangedKept && oldest !== undefined) this.#unchanged.delete(oldest);
@@ -56,8 +53,8 @@ export class Operations {
   }
 
   /**
-   * Drops what was known for `operationTtlMs`; they stand in the order of their time. Monotonic: a
-   * wall clock may step.
+   * Drops what is older than `operationTtlMs`; entries are in the order of their time.
+   * @param nowMs monotonic: a wall clock may step
    */
   expire(nowMs: number): void {
     this.#ranMs += Math.min(nowMs - (this.#expiredAtMs ?? nowMs), longestStepMs);

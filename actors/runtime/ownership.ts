@@ -1,10 +1,9 @@
 /**
- * Whether this process owns a partition, and what it has while it does: the epoch is taken, the
- * bucket loaded, turns are served while the lease is valid. After an unknown outcome memory is
- * thrown away: a new epoch is taken (a late put can then no longer land), the bucket is loaded
- * through it, and the turns that had no answer run again; an operation that was committed after all
- * is known by its id. What has no answer when the partition goes to another is refused, for its
- * sender to ask there.
+ * The ownership of a partition: this process takes the epoch, loads the bucket, and serves turns
+ * while its lease is valid. After an unknown outcome it discards its memory, takes a new epoch (a
+ * late put can then no longer land), loads the bucket through it, and runs the unanswered turns
+ * again; an operation that was committed after all is known by its id. When the partition goes to
+ * another process, unanswered turns are refused, and their senders ask there.
  */
 import { backoffMs, sleep } from '../../lib/backoff.ts';
 import { limits } from '../../schemas/limits.ts';
@@ -43,7 +42,7 @@ export type LoadCause = 'start' | 'unknown_outcome';
 type Phase<D extends DomainTypes> =
   | { readonly kind: 'loading' }
   | { readonly kind: 'serving'; readonly serving: Serving<D> }
-  /** It takes no turns any more; those that it took are being committed. */
+  /** It accepts no more turns; those that it ran are being committed. */
   | { readonly kind: 'releasing'; readonly serving: Serving<D> }
   | { readonly kind: 'ended' };
 
@@ -51,7 +50,7 @@ export class Ownership<D extends DomainTypes> {
   readonly #options: OwnershipOptions<D>;
   #phase: Phase<D> = { kind: 'loading' };
   readonly #waiting: WaitingTurns<Serving<D>>;
-  /** What is on the ledger: the state that serves, or served last. */
+  /** The state that serves, or served last. */
   #state: Memory<D>;
   readonly #ended = new AbortController();
 
@@ -74,16 +73,16 @@ export class Ownership<D extends DomainTypes> {
   get serving(): Serving<D> | undefined {
     return this.#phase.kind === 'serving' ? this.#phase.serving : undefined;
   }
-  /** While it gives the partition away, too. */
+  /** Also while the partition is being released. */
   get owned(): Serving<D> | undefined {
     return this.#phase.kind === 'releasing' ? this.#phase.serving : this.serving;
   }
-  /** What may be answered from now. */
+  /** What may be answered from at this moment. */
   get answering(): Serving<D> | undefined {
     return this.#options.lease.isValid() ? this.serving : undefined;
   }
 
-  /** Takes the partition and loads it; resolves when it serves, or when it can't be taken. */
+  /** Takes and loads the partition; resolves when it serves, or cannot be taken. */
   async start(): Promise<void> {
     await this.#load('start', { mayTake: this.#options.mayTake }, undefined);
   }
@@ -107,7 +106,7 @@ export class Ownership<D extends DomainTypes> {
     this.end();
   }
 
-  /** Lets go at once. What is under way has no answer; its sender asks again. */
+  /** Drops the partition at once. What is under way gets no answer; its senders ask again. */
   end(): void {
     if (this.#phase.kind === 'ended') return;
     const unanswered = this.owned?.commits.close() ?? [];

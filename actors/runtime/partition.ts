@@ -140,12 +140,12 @@ export class Partition<D extends DomainTypes> {
     await this.#ownership.release();
   }
 
-  /** Lets go at once: it is another's, or may be. */
+  /** Drops the partition at once: another process has it, or may have. */
   drop(): void {
     this.#ownership.end();
   }
 
-  /** The lease is valid again: what waited for it is done. */
+  /** The lease is valid again: the turns that waited for it run. */
   resume(): void {
     this.#ownership.resume();
   }
@@ -155,7 +155,7 @@ export class Partition<D extends DomainTypes> {
     await this.#ownership.serving?.checkpointer.drained();
   }
 
-  /** Until when the sender of an ask that has just arrived waits (monotonic). */
+  /** When the sender of an ask that has just arrived stops waiting (monotonic). */
   deadlineOf({ budgetMs }: Ask): number {
     return this.#options.clock.monotonicMs() + budgetMs;
   }
@@ -264,7 +264,7 @@ export class Partition<D extends DomainTypes> {
       this.#answerKnown(serving, write, known);
       return;
     }
-    // Its sender has given it up, and may have sent something else since.
+    // Its sender has given up, and may have sent something else since.
     if (clock.monotonicMs() > untilMs) return;
     if (!commits.hasRoom()) {
       const message = outbox.isFull ? { message: causeOf(outbox) } : {};

@@ -4,7 +4,7 @@
  * the stream acknowledges them.
  *
  * While the stream is away, the checkpoint parks the events in the bucket, in the batch that moves
- * its mark: an event stays as durable as the state that it tells of, and the journal goes on.
+ * its mark: an event stays as durable as the state it reports, and the journal goes on.
  * Parked events are bounded in bytes.
  *
  * The outbox also answers for what a reader of the stream may not see yet: events that are

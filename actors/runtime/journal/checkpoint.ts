@@ -1,9 +1,9 @@
 /**
- * Moves journalled values, in the order of the journal, to their own keys: paced atomic batches,
- * each fenced and each ending with the mark. What changes often between two of them is written
- * once. Events of the entries are published before the mark moves, or parked in the same batch
- * (outbox.ts), so an event is as durable as the state that it tells of; a crash between the two
- * publishes them again under the same ids.
+ * Moves journalled values, in the order of the journal, to their own keys: in paced atomic batches,
+ * each fenced and each ending with the mark. A value that changes often between two batches is
+ * written once. Events of the entries are published before the mark moves, or parked in the same
+ * batch (event-outbox.ts), so an event is as durable as the state it reports; after a crash between
+ * the two they are published again under the same ids.
  */
 import { keys } from '../../../schemas/records/buckets.ts';
 import type { OperationRecord } from '../../../schemas/api/container.ts';
@@ -20,11 +20,11 @@ export interface Checkpointer {
   /** The number of the last entry whose values are in their own keys. */
   readonly mark: number;
   offer(entry: JournalEntry): void;
-  /** Keeps the time where nobody has written for long, so that the next owner goes on from it. */
+  /** Stores the time after a long time without writes, so that the next owner continues from it. */
   keepClock(): void;
-  /** No batch is started after this; resolves when the one under way has ended. */
+  /** Starts no more batches; resolves when the one under way has ended. */
   stop(): Promise<void>;
-  /** Resolves when everything offered so far is below the mark. */
+  /** Resolves when all that was offered is below the mark. */
   drained(): Promise<void>;
 }
 
@@ -36,7 +36,7 @@ export interface CheckpointerOptions {
   readonly expiry: CautiousClock;
   readonly mark: number;
   readonly pending: readonly JournalEntry[];
-  /** Of the records under their own keys; kept as they are written. */
+  /** Of the records under their own keys; updated as they are written. */
   readonly digest: RecordsDigest;
   /** The mark has moved. */
   readonly onMark: (mark: number) => void;
@@ -48,9 +48,9 @@ export interface CheckpointerOptions {
 }
 
 /**
- * As many entries as a batch holds; one at least. The outcomes of all of them go into one message,
- * and so may the events of one container: a container that is started and stopped a thousand times
- * makes neither too large for the server.
+ * How many entries fit a batch; at least one. All their outcomes go into one message, and so may
+ * the events of one container: a container that is started and stopped a thousand times makes
+ * neither too large for the server.
  */
 export function takeBatch(entries: readonly JournalEntry[]): number {
   const touched = new Set<string>();
@@ -74,13 +74,13 @@ export function takeBatch(entries: readonly JournalEntry[]): number {
   return taken;
 }
 
-/** What a checkpoint says of itself where it moves no entries. */
+/** What a checkpoint records when it moves no entries. */
 export interface Standing {
   readonly mark: number;
   readonly clock: ClockReading;
 }
 
-/** As it is stored, with every digest: a load that finds one alone knows that the other is lost. */
+/** Stored with every digest: a load that finds one without the other knows that one is lost. */
 export interface StoredClock extends ClockReading {
   /** The checkpoint mark that it belongs to. */
   readonly mark: number;
@@ -126,7 +126,7 @@ export function startCheckpointer(options: CheckpointerOptions): Checkpointer {
   /**
    * Events are in the stream before the mark moves past their entries, or in the bucket together
    * with it.
-   * @returns what the batch has to hold besides; nothing is written after a stop.
+   * @returns further writes for the batch; after a stop nothing is written
    */
   async function keepEvents(entry: number): Promise<readonly StoreWrite[]> {
     while (!stopped.signal.aborted) {

@@ -1,7 +1,7 @@
 /**
- * How records and journal entries are written: `<version> <crc32, 8 hex digits> <JSON>`. The
- * checksum is ours because a flipped bit on one server's disk was seen to pass through it
- * unnoticed; a record that does not match is quarantined.
+ * The stored form of records and journal entries: `<version> <crc32, 8 hex digits> <JSON>`. We keep
+ * a checksum of our own because nats-server was seen to deliver a bit that had flipped on its disk.
+ * A record that does not match its checksum is quarantined.
  */
 import { crc32 } from 'node:zlib';
 import type { ClockReading } from '../../../lib/cautious-clock.ts';
@@ -35,30 +35,27 @@ function parse<T>(text: string): Decoded<T> {
   }
 }
 
-/** The checksum that a value bears, or one of all of it where it bears none. */
+/** The checksum in a value's head; computed over the whole value if it has no head. */
 export function checksumOf(text: string): number {
   const stated = /^1 ([0-9a-f]{8}) /.exec(text)?.[1];
   return stated === undefined ? crc32(text) : Number.parseInt(stated, 16);
 }
 
-/**
- * Any value that is kept under a key of its own: records, the epoch, the mark, outcomes of
- * operations.
- */
+/** For values under keys of their own: records, the epoch, the mark, outcomes of operations. */
 export const encodeValue = (value: unknown): string => seal(JSON.stringify(value));
 export const decodeValue = <T>(text: string): Decoded<T> => parse<T>(text);
 
 /** A key's encoded value, or null for its deletion. */
 export type Change = readonly [key: string, value: string | null];
 
-/** An event and the subject that it is published on. */
+/** An event, and the subject on which it is published. */
 export interface OutgoingEvent {
   readonly subject: string;
   readonly event: Event;
 }
 
-// How much of a message these take, at most; a group and a checkpoint are bounded by it. An answer
-// is JSON inside JSON.
+// Upper bounds of the bytes that these take in a message; they bound groups and checkpoints. An
+// answer is JSON inside JSON.
 export const operationBytes = ({ answer }: OperationRecord): number =>
   300 + (answer.kind === 'body' ? Buffer.byteLength(JSON.stringify(answer.body)) : 0);
 export const eventBytes = ({ event }: OutgoingEvent): number =>
@@ -70,7 +67,7 @@ export interface JournalEntry {
   readonly changes: readonly Change[];
   readonly operations: readonly OperationRecord[];
   readonly events: readonly OutgoingEvent[];
-  /** The time by which the partition deletes; absent in entries from before 0.1.0. */
+  /** The time by which the partition deletes. Absent in entries from before 0.1.0. */
   readonly clock?: ClockReading;
 }
 

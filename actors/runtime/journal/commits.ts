@@ -21,16 +21,13 @@ export interface CommitsOptions<Effect extends object> {
   readonly checkpointer: Checkpointer;
   readonly outbox: EventOutbox;
   readonly clock: Clock;
-  /** Each entry says the time of this clock, by which the partition deletes. */
+  /** Each entry records the time of this clock, by which the partition deletes. */
   readonly expiry: CautiousClock;
-  /** Before the waiters of the group are told. */
+  /** Before the waiters of the group are notified. */
   readonly onCommitted: (group: Group<Effect>, seconds: number) => void;
-  /** Writes are refused from now on, or taken again. */
+  /** Writes are refused from now on, or accepted again. */
   readonly onRoom: (hasRoom: boolean, load: { readonly entries: number; readonly queued: number }) => void;
-  /**
-   * One who was told failed: a fault of ours, which keeps nobody else from being told, and no
-   * commit from following.
-   */
+  /** A listener threw (our bug); the other listeners still run, and commits go on. */
   readonly onFault: (error: unknown) => void;
   /**
    * The entry was refused, or its outcome is unknown: nothing is committed after it under this
@@ -104,19 +101,19 @@ export class Commits<Effect extends object> {
     return group;
   }
 
-  /** Number of the commit that a reader of this key has to wait for; 0 for none. */
+  /** The number of the commit that a reader of this key waits for; 0 for none. */
   dirtyUntil(key: string): number {
     return this.#dirtyKeys.until(key);
   }
 
-  /** Calls the waiter when commit number `commit` is settled: at once, if it is behind us. */
+  /** Calls the waiter when this commit is settled: at once if it already is. */
   after(commit: number, waiter: Waiter): void {
     const group = commit <= this.#committed ? undefined : this.#groups.find(({ number }) => number === commit);
     if (group === undefined) waiter(true);
     else group.waiters.push(waiter);
   }
 
-  /** Nothing is committed any more. @returns who still waits. */
+  /** Commits nothing more. @returns the waiters that are left */
   close(): Waiter[] {
     this.#closed.abort();
     const unanswered = this.#groups.flatMap(({ waiters }) => waiters);
@@ -152,16 +149,16 @@ export class Commits<Effect extends object> {
       this.#groups.shift();
       this.#committed = group.number;
       this.#dirtyKeys.committed(group);
-      // Before anybody hears of the commit: who does may ask for its events.
+      // Before the waiters run: they may ask for the events of this commit.
       outbox.offer(entry);
       checkpointer.offer(entry);
-      this.#tell(group, (clock.monotonicMs() - startedMs) / 1000);
+      this.#notify(group, (clock.monotonicMs() - startedMs) / 1000);
     }
     this.#inFlight = undefined;
     this.#isPumping = false;
   }
 
-  #tell(group: Group<Effect>, seconds: number): void {
+  #notify(group: Group<Effect>, seconds: number): void {
     const { onCommitted, onFault } = this.#options;
     const listeners = [() => onCommitted(group, seconds), ...group.waiters.map((waiter) => () => waiter(true))];
     for (const listener of listeners) {

@@ -1,15 +1,12 @@
 /**
- * How many records there are under their own keys, and a sum over them. The checkpointer keeps it
- * as it writes; a load compares. So records that a damaged replica has lost are missed, and are not
- * taken for records that never were (ADR 11).
+ * The number of records under their own keys, and a sum over them. The checkpointer updates it as
+ * it writes, and a load compares. So a load notices records that a damaged replica has lost, and
+ * does not take them for records that never existed (ADR 11).
  */
 import { crc32 } from 'node:zlib';
 import { checksumOf } from './codec.ts';
 
-/**
- * As it is stored. Keys apart from values: a damaged value makes one sum differ, a missing record
- * both.
- */
+/** The stored form. A damaged value changes one of the two sums, a missing record both. */
 export interface StoredDigest {
   /** The checkpoint mark that it belongs to. */
   readonly mark: number;
@@ -29,7 +26,7 @@ function mix(word: number): number {
 }
 
 export class RecordsDigest {
-  /** Of each record, the checksum of its value. */
+  /** By key, the checksum of the record's value. */
   readonly #checksums = new Map<string, number>();
   readonly #isRecordKey: (key: string) => boolean;
   #keys = 0;
@@ -39,7 +36,7 @@ export class RecordsDigest {
     this.#isRecordKey = isRecordKey;
   }
 
-  /** Null: the key is deleted. What is no record does not count. */
+  /** Null: the key is deleted. Keys of other values do not count. */
   set(key: string, value: string | null): void {
     if (!this.#isRecordKey(key)) return;
     const before = this.#checksums.get(key);

@@ -1,6 +1,6 @@
 /**
- * A group: everything that the turns since the last commit changed, to be written in one journal
- * entry with one fsync. And the output gate (invariant A3): what is dirty, and until which commit.
+ * A group: all that the turns since the last commit changed, for one journal entry and one fsync.
+ * And the output gate (invariant A3): what is dirty, and until which commit.
  */
 import type { ClockReading } from '../../../lib/cautious-clock.ts';
 import { limits } from '../../../schemas/limits.ts';
@@ -9,12 +9,12 @@ import { encodeEntry, eventBytes, operationBytes, type Change, type OutgoingEven
 import type { Dirt } from '../domain.ts';
 
 /**
- * Waits for a commit. `settled(false)`: the commit's outcome is unknown or it was refused; run the
- * turn again.
+ * Called when a commit is settled. False: it was refused, or its outcome is unknown; run the turn
+ * again.
  */
 export type Waiter = (committed: boolean) => void;
 
-/** With the id of the request that caused it, for the log lines along its way. */
+/** With the id of the request that caused it, for the log lines on its way. */
 export type OutgoingEffect<E extends object> = E & { readonly requestId: string | null };
 
 export class Group<Effect extends object> implements Dirt {
@@ -61,7 +61,7 @@ export class Group<Effect extends object> implements Dirt {
     this.#effects.set(key, effect);
   }
 
-  /** A reader of this key has to wait for this group. */
+  /** Readers of this key wait for this group. */
   markDirty(key: string): void {
     this.#dirty.mark(key, this.number);
     this.dirtyKeys.add(key);
@@ -78,10 +78,7 @@ export class Group<Effect extends object> implements Dirt {
   }
 }
 
-/**
- * Which keys have changes that are not committed yet, and the number of the commit that will settle
- * each.
- */
+/** Keys with changes that are not committed yet, and the commit that will settle each. */
 export class DirtyKeys {
   readonly #until = new Map<string, number>();
 
@@ -89,7 +86,7 @@ export class DirtyKeys {
     this.#until.set(key, commit);
   }
 
-  /** Number of the commit that a reader of this key has to wait for; 0 for none. */
+  /** The number of the commit that a reader of this key waits for; 0 for none. */
   until(key: string): number {
     return this.#until.get(key) ?? 0;
   }

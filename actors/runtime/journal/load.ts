@@ -1,9 +1,9 @@
 /**
- * A partition as its bucket has it: the values under their own keys, and above the mark the
- * journal, entry by entry, with no gap. Fails closed: a journal that may have lost an entry is not
- * served, nor are records that are not those of the checkpoint (docs/runbook.md,
- * "Partition that refuses to load"); a single damaged value is quarantined by its key, and the rest
- * serves. A load is long work, so it is a generator, which yields after every value
+ * Loads a partition from its bucket: the values under their own keys, then the journal entries
+ * above the mark, in order and without a gap. A load fails closed: it refuses a journal that may
+ * have lost an entry, and records that differ from those of the checkpoint (docs/runbook.md,
+ * "Partition that refuses to load"). A single damaged value is quarantined by its key, and the rest
+ * is served. A load is long work, so it is a generator that yields after every value
  * (lib/slices.ts).
  */
 import { keys } from '../../../schemas/records/buckets.ts';
@@ -21,19 +21,16 @@ import type { StoredValue } from '../store/store.ts';
 export interface Loaded<R> {
   /** In the order in which memory takes them. */
   readonly records: readonly R[];
-  /** Keys whose value is damaged, or is no record. */
+  /** Keys whose value is damaged, or not a record. */
   readonly quarantined: readonly string[];
   /** Of the records under their own keys, below the mark. */
   readonly digest: RecordsDigest;
-  /** Whether the records are those of the checkpoint; if nobody can say, why. */
+  /** Whether the records are those of the checkpoint; if that is unknown, why. */
   readonly verified: Verified;
   readonly operations: readonly { readonly record: OperationRecord; readonly commit: number }[];
-  /** Entries above the mark, oldest first: they still have to be checkpointed. */
+  /** Entries above the mark, oldest first, to be checkpointed. */
   readonly pending: readonly JournalEntry[];
-  /**
-   * Entries at or below the mark that are still in the ring, oldest first: their events were
-   * published.
-   */
+  /** Entries at or below the mark that the ring still has, oldest first. */
   readonly checkpointed: readonly JournalEntry[];
   readonly parked: readonly ParkedEvents[];
   /** Keys of parked events that can't be read. */
@@ -48,7 +45,7 @@ export type Verified =
   | 'verified'
   /** A release before 0.1.0 wrote the checkpoint: it kept no digest. */
   | 'no digest'
-  /** An operator has deleted the digest: what is there is to be served as it is. */
+  /** An operator has deleted the digest, so that what is there is served as it is. */
   | 'overridden';
 
 export class LoadError extends Error {
@@ -115,7 +112,7 @@ function* verifying(
     if (isRecordKey(key) && !isUndamaged(value)) damaged++;
     yield;
   }
-  // None is missing, and what differs is what a checksum shows: that is for the quarantine.
+  // No record is missing, and the damaged ones fail their checksum: the quarantine takes them.
   if (isSameSet && damaged > 0) return;
   const what = ({ count, keys, values }: StoredDigest): string => `${count} records (keys ${keys}, values ${values})`;
   throw new LoadError(
@@ -150,12 +147,10 @@ function* readJournal(values: readonly StoredValue[], mark: number): Generator<v
   for (const [index, { number }] of entries.entries()) {
     if (number !== mark + 1 + index) throw new LoadError(`journal entry ${mark + 1 + index} is missing or damaged`);
   }
-  // The slot where the next entry would be: if what is in it can't be read, it may be an
-  // acknowledged one.
+  // If the slot of the next entry cannot be read, it may hold an acknowledged entry.
   const next = mark + entries.length + 1;
   if (damaged.has(next % limits.journalSlots)) throw new LoadError(`journal entry ${next} may be damaged`);
-  // And from the second round on it holds the entry of the round before, unless a later one was
-  // there and is lost.
+  // From the second round on it holds the entry of the round before, unless a later one is lost.
   const replaced = next - limits.journalSlots;
   if (replaced > 0 && !found.has(replaced)) throw new LoadError(`journal entry ${next} may be lost`);
   return { pending: entries, checkpointed };

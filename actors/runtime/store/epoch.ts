@@ -1,6 +1,6 @@
 /**
- * Taking a partition and giving it away: its epoch key is moved by compare-and-set, and the new
- * revision fences every former owner.
+ * Takes and releases a partition: compare-and-set moves its epoch key, and the new revision fences
+ * every earlier owner.
  */
 import { backoffMs, sleep } from '../../../lib/backoff.ts';
 import type { MemberId } from '../../../schemas/ids.ts';
@@ -9,7 +9,7 @@ import type { Store } from './store.ts';
 import { limits } from '../../../schemas/limits.ts';
 
 export interface EpochRecord {
-  /** Of this taking alone: tells our own compare-and-set, whose answer was lost, from another's. */
+  /** Unique to this move: tells our own compare-and-set, whose answer was lost, from another's. */
   readonly token: string;
   readonly owner: MemberId;
   readonly takenAtMs: number;
@@ -19,10 +19,7 @@ export interface EpochRecord {
 
 export type Moved = { readonly kind: 'moved'; readonly epoch: number } | { readonly kind: 'refused' };
 
-/**
- * From where an epoch may be moved: from the one that the mover has itself, or from any that the
- * rule lets go.
- */
+/** From where an epoch may be moved: from the mover's own, or from any that the rule allows. */
 export type MovableFrom =
   | { readonly epoch: number }
   /** `undefined`: there is no record, or none that can be read. */
@@ -47,7 +44,7 @@ export async function moveEpoch(
     try {
       const current = await store.readEpoch();
       if (current.value === value) return { kind: 'moved', epoch: current.revision };
-      // From before our own: a leader that is cut off, and says nothing of who has the partition
+      // From before our own epoch: a leader that is cut off does not know who has the partition
       // now.
       if ('epoch' in from && current.revision < from.epoch) throw new Error('the epoch was read from the past');
       const mayMove = 'epoch' in from ? current.revision === from.epoch : await from.mayTake(recordOf(current.value));

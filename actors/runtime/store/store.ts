@@ -26,9 +26,9 @@ export interface StoredValue {
 
 export type WriteOutcome =
   | { readonly kind: 'written' }
-  /** The epoch has moved: somebody else owns the partition. Nothing was written. */
+  /** The epoch has moved: another process owns the partition. Nothing was written. */
   | { readonly kind: 'fenced' }
-  /** No answer, or one that does not say. The write may have happened, or may yet happen. */
+  /** No answer, or an inconclusive one. The write may have happened, or may yet happen. */
   | { readonly kind: 'unknown'; readonly cause: unknown };
 
 export interface Store {
@@ -43,8 +43,8 @@ export interface Store {
   /** All or none. */
   putBatch(writes: readonly StoreWrite[], epoch: number): Promise<WriteOutcome>;
   /**
-   * The newest value of every key, as of `epoch` or later. A replica that has not got the epoch's
-   * own record lags: such a read is refused with an error, never given.
+   * The newest value of every key, as of `epoch` or later.
+   * @throws where the replica lags: it does not have the epoch's own record yet
    */
   load(epoch: number): Promise<StoredValue[]>;
 }
@@ -55,7 +55,7 @@ export interface StoredEvent {
   readonly payload: string;
 }
 
-/** Where the events of partitions go: all of a call's events are stored when it resolves. */
+/** Publishes events of partitions: when a call resolves, all its events are stored. */
 export interface EventSink {
   publish(events: readonly StoredEvent[]): Promise<void>;
 }

@@ -119,7 +119,7 @@ t.test('a host whose record is damaged is unheard of, and not removed, until it 
   t.end();
 });
 
-t.test('what is told of a host is what was committed last, not what memory says', (t) => {
+t.test('a directory says of a host what was committed last, not what memory says', (t) => {
   const state = stateOf(hostRecord(h1));
   const directory = new HostDirectory();
   directory.load(state);

@@ -83,7 +83,7 @@ t.test('who loses its lease in load after load rests before the next, twice as l
     }
     t.same(givenUp, ['revoked', 'revoked', 'revoked']);
 
-    // One that succeeds begins the count anew.
+    // A load that succeeds resets the count.
     state.isHanging = false;
     const before = manager.membership.id;
     revoke();

@@ -156,7 +156,7 @@ t.test('a verdict about a container is given when what it rests on is committed'
   t.same(told, [true]);
 });
 
-t.test('a host that asks between two turns of one commit is told of the second when it asks again', async (t) => {
+t.test('a host that syncs between two turns of one commit gets the second when it syncs again', async (t) => {
   const gate = gated();
   const fleet = fleetOf(fleetHost(h1));
   const partition = createPartition({ store: gate.store, events: createMemorySink([]), fleet });
