@@ -17,6 +17,11 @@ export class Room {
     this.#bounds = bounds;
   }
 
+  /** Whether no further item fits, whatever its size. */
+  get isFull(): boolean {
+    return this.#items >= (this.#bounds.items ?? Infinity) && this.#items > 0;
+  }
+
   /** Takes the piece if it fits. */
   take(bytes: number, items = 1): boolean {
     const { bytes: maxBytes, items: maxItems = Infinity } = this.#bounds;
@@ -39,7 +44,7 @@ export interface Filled<T, R> {
   readonly values: R[];
   /** How many items of the source went in or were left out. */
   readonly passed: number;
-  /** The first piece that did not fit; undefined: everything did. */
+  /** The first item that did not go in; undefined: the source has ended. */
   readonly next: T | undefined;
 }
 
@@ -49,6 +54,7 @@ export function fill<T, R>(source: Iterable<T>, bounds: Bounds, cut: (item: T) =
   const values: R[] = [];
   let passed = 0;
   for (const item of source) {
+    if (room.isFull) return { values, passed, next: item };
     const piece = cut(item);
     if (piece !== undefined) {
       if (!room.take(piece.bytes, piece.items)) return { values, passed, next: item };

@@ -128,9 +128,12 @@ export function byPartition(items: readonly OutboxItem[], partitions: number): O
   return [...groups.values()];
 }
 
-/** The owner's answer; undefined if none came in time, or the owner could not give one now. */
+/**
+ * The owner's answer; undefined if none came in time. An owner that refuses explains why in the
+ * body; the client's own `unavailable` has none.
+ */
 const answerOf = (outcome: Outcome): Outcome | undefined =>
-  outcome.code === 'unavailable' || outcome.code === 'timeout' ? undefined : outcome;
+  outcome.code === 'timeout' || (outcome.code === 'unavailable' && outcome.body === '') ? undefined : outcome;
 
 /** The fields of a log line. They name no peer. */
 const saidOf = (partition: Partition, item: OutboxItem) => ({

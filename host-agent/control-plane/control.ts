@@ -132,12 +132,16 @@ export function createControl(parts: ControlParts): Control {
       const session = sessions.session();
       if (session === undefined) return;
       const message: Beat = { v: 1, ...spoken, session, ...parts.beat() };
-      nc.publish(subjects.hostBeat(sender()), JSON.stringify(message));
+      try {
+        nc.publish(subjects.hostBeat(sender()), JSON.stringify(message));
+      } catch (error) {
+        log.debug('beat_not_sent', { error });
+      }
     };
     await Promise.all([
       sessions.run(serving),
       syncs.run(nc, serving),
-      keepBeating(beat, parts.beatMs, log, serving),
+      keepBeating(beat, parts.beatMs, serving),
       keepCredentials(credentials, sessions.renew, serving),
       binding.watch(nc, serving).finally(() => ending.abort()),
     ]);
@@ -204,13 +208,9 @@ async function watchReconnects(nc: NatsConnection, onReconnect: () => void): Pro
   for await (const status of nc.status()) if (status.type === 'reconnect') onReconnect();
 }
 
-async function keepBeating(beat: () => void, everyMs: number, log: Log, signal: AbortSignal): Promise<void> {
+async function keepBeating(beat: () => void, everyMs: number, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    try {
-      beat();
-    } catch (error) {
-      log.debug('beat_not_sent', { error });
-    }
+    beat();
     await sleep(everyMs, signal);
   }
 }

@@ -26,6 +26,18 @@ t.test('items are bounded as well, by what each counts for', (t) => {
   t.end();
 });
 
+t.test('nothing is cut once the room holds as many items as it may', (t) => {
+  const asked: number[] = [];
+  const source = sizes(1, 1, 1);
+  const filled = fill(source, { bytes: 10, items: 2 }, (item) => {
+    asked.push(item.index);
+    return cut(item);
+  });
+  t.same(filled, { values: [0, 1], passed: 2, next: source[2] });
+  t.same(asked, [0, 1]);
+  t.end();
+});
+
 t.test('what is left out takes no room, and is passed', (t) => {
   const source = sizes(9, 1, 9, 1);
   const small = fill(source, { bytes: 2, items: 2 }, (item) => (item.bytes > 1 ? undefined : cut(item)));

@@ -57,19 +57,22 @@ export const newest = ({ host, jwt, bound_jwt: bound }: StoredIdentity): Pick<Id
   return { host, jwt: bound === undefined || ends(bound) < ends(jwt) ? jwt : bound };
 };
 
-/** The claims of a NATS user JWT that the agent reads; the server verifies it. */
-const decodeClaims = decoder(
+/**
+ * The claims of a NATS user JWT that the agent reads; the server verifies it. They are decoded
+ * apart, so that a claim of an unknown form does not hide when the credentials expire.
+ */
+const decodeTimes = decoder(Type.Object({ iat: Type.Optional(Type.Number()), exp: Type.Optional(Type.Number()) }));
+const decodeUser = decoder(
   Type.Object({
     sub: Type.Optional(Type.String()),
-    iat: Type.Optional(Type.Number()),
-    exp: Type.Optional(Type.Number()),
     nats: Type.Optional(
       Type.Object({ pub: Type.Optional(Type.Object({ allow: Type.Optional(Type.Array(Type.String())) })) }),
     ),
   }),
 );
 
-function claimsOf(jwt: string): ReturnType<typeof decodeClaims> {
+/** The decoded claims, or none of them if the JWT can't be decoded. */
+function claimsOf<C>(jwt: string, decodeClaims: (bytes: Uint8Array) => C): Partial<C> {
   try {
     return decodeClaims(Buffer.from(jwt.split('.')[1] ?? '', 'base64url'));
   } catch {
@@ -82,7 +85,7 @@ function claimsOf(jwt: string): ReturnType<typeof decodeClaims> {
  * never expire.
  */
 export function lifetimeOf(jwt: string): { readonly sinceMs: number; readonly untilMs: number } | undefined {
-  const { iat, exp } = claimsOf(jwt);
+  const { iat, exp } = claimsOf(jwt, decodeTimes);
   return exp === undefined ? undefined : { sinceMs: (iat ?? exp) * 1000, untilMs: exp * 1000 };
 }
 
@@ -91,7 +94,7 @@ export function lifetimeOf(jwt: string): { readonly sinceMs: number; readonly un
  * 0.1.0 name none.
  */
 export function senderOf({ host, jwt }: Pick<Identity, 'host' | 'jwt'>): Sender {
-  const { sub, nats } = claimsOf(jwt);
+  const { sub, nats } = claimsOf(jwt, decodeUser);
   const isBound = nats?.pub?.allow?.some((subject) => subject.startsWith('agent.')) === true;
   return { host, user: isBound ? sub : undefined };
 }
