@@ -11,7 +11,7 @@ import {
 } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Answers } from '../lib/nats/answers.ts';
-import { backoffMs, jitter, sleep } from '../lib/backoff.ts';
+import { backoffMs, jitter, sleep } from '../lib/time/backoff.ts';
 import { clusterSubject, readClusterEntry } from '../lib/nats/cluster-record.ts';
 import { DecodeError } from '../lib/decode.ts';
 import { compareAndSet } from '../lib/nats/kv-keys.ts';

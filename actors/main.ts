@@ -1,14 +1,14 @@
 /** The actors program: owner of partitions, writer of all state. */
 import { randomUUID } from 'node:crypto';
 import { Answers } from '../lib/nats/answers.ts';
-import { systemClock } from '../lib/clock.ts';
+import { systemClock } from '../lib/time/clock.ts';
 import { watchCluster } from '../lib/nats/cluster-record.ts';
 import { ConfigurationError, readSettingFile, readSettings } from '../lib/config.ts';
 import { runProgram } from '../lib/lifecycle.ts';
 import { createLog, logLevelOf } from '../lib/log.ts';
 import { createRegistry, metricsListenerOf, serveMetrics } from '../lib/metrics.ts';
 import { connectNats, countMoves, credentialsFile } from '../lib/nats/connection.ts';
-import { createSlices } from '../lib/slices.ts';
+import { createSlices } from '../lib/time/slices.ts';
 import { version } from '../lib/version.ts';
 import { createBudgets } from './retention/budgets.ts';
 import { joinWhenReady } from './cluster.ts';

@@ -3,13 +3,13 @@
  * are; this file puts the parts together and drives them.
  */
 import type { NatsConnection, Subscription } from '@nats-io/transport-node';
-import { sleep } from '../lib/backoff.ts';
-import type { Clock } from '../lib/clock.ts';
+import { sleep } from '../lib/time/backoff.ts';
+import type { Clock } from '../lib/time/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { Answers } from '../lib/nats/answers.ts';
 import type { HostsAccount, signHostJwt } from '../lib/nats/host-credentials.ts';
 import { PartitionClient } from '../lib/rpc/partition-client.ts';
-import { createSlices, type Slices } from '../lib/slices.ts';
+import { createSlices, type Slices } from '../lib/time/slices.ts';
 import { sparing, type SparingLog } from '../lib/sparing.ts';
 import type { Capacity } from '../schemas/api/host.ts';
 import type { MemberId } from '../schemas/ids.ts';

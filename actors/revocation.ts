@@ -7,9 +7,9 @@
  * or undone by an older configuration.
  */
 import type { NatsConnection } from '@nats-io/transport-node';
-import { backoffMs, within } from '../lib/backoff.ts';
+import { backoffMs, within } from '../lib/time/backoff.ts';
 import { claimsOf, nextClaims, signClaims, type AccountClaims } from '../lib/nats/account-claims.ts';
-import type { Clock } from '../lib/clock.ts';
+import type { Clock } from '../lib/time/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { RevokedKeyRecord } from '../schemas/api/host.ts';
 import { limits } from '../schemas/limits.ts';

@@ -1,7 +1,7 @@
 /** At intervals, applies to every partition of this process what the passage of time changes. */
-import type { Clock } from '../lib/clock.ts';
+import type { Clock } from '../lib/time/clock.ts';
 import type { Log } from '../lib/log.ts';
-import type { Slices } from '../lib/slices.ts';
+import type { Slices } from '../lib/time/slices.ts';
 import type { HostKey } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';
 import type { PartitionView } from './domain/state.ts';

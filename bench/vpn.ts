@@ -3,7 +3,7 @@ import type { Api } from '../dev/api.ts';
 import { makeDemoNetwork } from '../dev/demo/peer.ts';
 import { cacheFolder } from '../dev/paths.ts';
 import { startStack, type Stack } from '../dev/stack/stack.ts';
-import { sleep } from '../lib/backoff.ts';
+import { sleep } from '../lib/time/backoff.ts';
 import { load, type Ask, type Measured } from './load.ts';
 import type { Section, Table } from './section.ts';
 import { figure, ratio } from './statistics.ts';

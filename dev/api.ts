@@ -3,7 +3,7 @@
  * operator.
  */
 import Type from 'typebox';
-import { sleep } from '../lib/backoff.ts';
+import { sleep } from '../lib/time/backoff.ts';
 import { decoder } from '../lib/decode.ts';
 import { Container, ContainerStatusView } from '../schemas/api/container.ts';
 import { HostView } from '../schemas/api/host.ts';

@@ -4,7 +4,7 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import type { Registry } from 'prom-client';
 import { v7 as uuidv7 } from 'uuid';
 import type { Answers } from '../lib/nats/answers.ts';
-import type { Clock } from '../lib/clock.ts';
+import type { Clock } from '../lib/time/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { ContainerId, OperationId } from '../schemas/ids.ts';
 import { limits } from '../schemas/limits.ts';

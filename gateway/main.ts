@@ -2,7 +2,7 @@
 import type { NatsConnection } from '@nats-io/transport-node';
 import { Answers } from '../lib/nats/answers.ts';
 import { readSettings } from '../lib/config.ts';
-import { systemClock } from '../lib/clock.ts';
+import { systemClock } from '../lib/time/clock.ts';
 import { runProgram } from '../lib/lifecycle.ts';
 import { createLog, logLevelOf } from '../lib/log.ts';
 import { createRegistry, metricsListenerOf, serveMetrics } from '../lib/metrics.ts';

@@ -4,7 +4,7 @@
  */
 import { jwtAuthenticator } from '@nats-io/transport-node';
 import type { Registry } from 'prom-client';
-import { steadyTime, type Clock } from '../lib/clock.ts';
+import { steadyTime, type Clock } from '../lib/time/clock.ts';
 import type { Lifecycle } from '../lib/lifecycle.ts';
 import type { Log } from '../lib/log.ts';
 import { Answers } from '../lib/nats/answers.ts';

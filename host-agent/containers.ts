@@ -1,7 +1,7 @@
 /** Builds what runs containers: the engine, images, logs, firewall, disk, and the reconciler. */
 import { availableParallelism, totalmem } from 'node:os';
-import { sleep, type BackoffBounds } from '../lib/backoff.ts';
-import type { Clock } from '../lib/clock.ts';
+import { sleep, type BackoffBounds } from '../lib/time/backoff.ts';
+import type { Clock } from '../lib/time/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { Capacity } from '../schemas/api/host.ts';
 import type { Control } from './control-plane/control.ts';

@@ -3,7 +3,7 @@
  * desires.
  */
 import { mkdirSync } from 'node:fs';
-import { systemClock } from '../lib/clock.ts';
+import { systemClock } from '../lib/time/clock.ts';
 import { ConfigurationError, readSettings } from '../lib/config.ts';
 import { runProgram, type Lifecycle, type Stoppable } from '../lib/lifecycle.ts';
 import { createLog, logLevelOf, type Log } from '../lib/log.ts';

@@ -1,5 +1,5 @@
 /** What the agent keeps in its state folder and reads at its start. */
-import type { Clock } from '../lib/clock.ts';
+import type { Clock } from '../lib/time/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { loadContact, type Contact } from './control-plane/contact.ts';
 import { loadFence, type Fence } from './control-plane/fence.ts';

@@ -3,7 +3,7 @@
  * deadline.
  */
 import { ConfigurationError } from './config.ts';
-import { within } from './backoff.ts';
+import { within } from './time/backoff.ts';
 import type { Log } from './log.ts';
 
 export interface Stoppable {

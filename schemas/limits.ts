@@ -4,21 +4,21 @@
  */
 import { agent } from './limits/agent.ts';
 import { api } from './limits/api.ts';
-import { auth } from './limits/auth.ts';
-import { budgets } from './limits/budgets.ts';
-import { events } from './limits/events.ts';
+import { auth } from './limits/gateway/auth.ts';
+import { budgets } from './limits/actors/budgets.ts';
+import { events } from './limits/actors/events.ts';
 import { hosts } from './limits/hosts.ts';
-import { http } from './limits/http.ts';
+import { http } from './limits/gateway/http.ts';
 import { logs } from './limits/logs.ts';
-import { members } from './limits/members.ts';
+import { members } from './limits/actors/members.ts';
 import { nats } from './limits/nats.ts';
-import { operations } from './limits/operations.ts';
-import { partition } from './limits/partition.ts';
+import { operations } from './limits/actors/operations.ts';
+import { partition } from './limits/actors/partition.ts';
 import { programs } from './limits/programs.ts';
 import { rpc } from './limits/rpc.ts';
-import { scrub } from './limits/scrub.ts';
-import { streams } from './limits/streams.ts';
-import { vpn } from './limits/vpn.ts';
+import { scrub } from './limits/actors/scrub.ts';
+import { streams } from './limits/gateway/streams.ts';
+import { vpn } from './limits/gateway/vpn.ts';
 
 export { defaultCaps, defaultHostCeiling } from './limits/api.ts';
 

@@ -5,7 +5,7 @@
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { sleep } from '../lib/backoff.ts';
+import { sleep } from '../lib/time/backoff.ts';
 import { findEngine, startPrivateEngine, type Engine } from '../dev/servers/engine.ts';
 import { enter, strike } from '../dev/process/ledger.ts';
 import { cacheFolder, shortTemporaryRoot } from '../dev/paths.ts';
@@ -16,9 +16,9 @@ import { isOptional, toolNames, type ToolName } from '../dev/fetch/tool-table.ts
 import { findTool, ToolMissing, type Tool } from '../dev/fetch/tools.ts';
 import { canStartEngine } from './support/servers.ts';
 import { inCi } from './support/tools.ts';
-import { runBatches } from './support/batches.ts';
-import { runTap } from './support/tap-run.ts';
-import { isUnit, sum, testFiles, type Totals } from './support/tap-stream.ts';
+import { runBatches } from './support/runner/batches.ts';
+import { runTap } from './support/runner/tap-run.ts';
+import { isUnit, sum, testFiles, type Totals } from './support/runner/tap-stream.ts';
 
 /**
  * Finds the tools that a run needs, and fetches the optional ones now, so that no test's deadline

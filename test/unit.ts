@@ -4,8 +4,8 @@
  * processes are in `npm test` alone; the rules of the house in `npm run check`.
  */
 import { say, took } from '../dev/steps.ts';
-import { runBatches } from './support/batches.ts';
-import { isUnit, testFiles } from './support/tap-stream.ts';
+import { runBatches } from './support/runner/batches.ts';
+import { isUnit, testFiles } from './support/runner/tap-stream.ts';
 
 const startMs = performance.now();
 const interrupted = new AbortController();

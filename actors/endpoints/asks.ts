@@ -4,7 +4,7 @@
  */
 import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
 import type { Log } from '../../lib/log.ts';
-import type { Slices } from '../../lib/slices.ts';
+import type { Slices } from '../../lib/time/slices.ts';
 import type { SparingLog } from '../../lib/sparing.ts';
 import { DecodeError } from '../../lib/decode.ts';
 import { Room, line as lineOf } from '../../lib/fill.ts';

@@ -2,7 +2,7 @@
  * NATS credentials of hosts. Keys are signed outside of turns, and only if the turn will need the
  * signature: for a valid join token, or for an enrolled key.
  */
-import type { Clock } from '../../lib/clock.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import { signHostJwt, type HostsAccount } from '../../lib/nats/host-credentials.ts';
 import type { HostKey } from '../../schemas/ids.ts';
 import { wholeSeconds } from '../../schemas/quantity.ts';

@@ -5,7 +5,7 @@
 import type { NatsConnection, Subscription } from '@nats-io/transport-node';
 import { decoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
-import { runAtOnce, type Slices } from '../../lib/slices.ts';
+import { runAtOnce, type Slices } from '../../lib/time/slices.ts';
 import type { SparingLog } from '../../lib/sparing.ts';
 import type { DirectoryEntry } from '../../schemas/api/host.ts';
 import type { HostKey } from '../../schemas/ids.ts';

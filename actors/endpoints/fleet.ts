@@ -3,7 +3,7 @@
  * and hears every heartbeat itself. Placement and every displayed status read it; only messages
  * change it.
  */
-import type { Clock } from '../../lib/clock.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import type { Capacity, DirectoryEntry, HostFault } from '../../schemas/api/host.ts';
 import type { HostKey, Region } from '../../schemas/ids.ts';
 import type { DirectoryMessage } from '../../schemas/wire/directory.ts';

@@ -2,7 +2,7 @@
  * Counts the time in which this process could hear hosts. It stops while the process is cut off or
  * stopped: what it could not hear says nothing about any host.
  */
-import type { Clock } from '../../lib/clock.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import { limits } from '../../schemas/limits.ts';
 
 export class ListeningClock {

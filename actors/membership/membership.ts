@@ -4,8 +4,8 @@
  * at the same rate, two promises hold: no member declares a valid lease dead, and a lease that was
  * declared dead is no longer valid.
  */
-import { sleep } from '../../lib/backoff.ts';
-import type { Clock } from '../../lib/clock.ts';
+import { sleep } from '../../lib/time/backoff.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { MemberId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';

@@ -3,9 +3,9 @@
  * hands over those that are assigned to another member, and drops all when its lease is revoked
  * (ADR 8). Level-triggered: every look at the members goes through all partitions.
  */
-import type { Clock } from '../../lib/clock.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
-import { backoffMs, sleep } from '../../lib/backoff.ts';
+import { backoffMs, sleep } from '../../lib/time/backoff.ts';
 import type { MemberId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { MemberStore } from './member-store.ts';

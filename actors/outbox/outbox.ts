@@ -8,10 +8,10 @@
  * (invariant A3), and an answer changes a record only if the record still says the same. So an item
  * may be lost, repeated or late, and the process may be killed at any point.
  */
-import { backoffMs } from '../../lib/backoff.ts';
-import type { Clock } from '../../lib/clock.ts';
+import { backoffMs } from '../../lib/time/backoff.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
-import { runAtOnce, type Slices } from '../../lib/slices.ts';
+import { runAtOnce, type Slices } from '../../lib/time/slices.ts';
 import type { NetworkName, OperationId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { addressOf, type Question } from '../../schemas/wire/asks.ts';

@@ -5,7 +5,7 @@
  * again; an operation that was committed after all is known by its id. When the partition goes to
  * another process, unanswered turns are refused, and their senders ask there.
  */
-import { backoffMs, sleep } from '../../lib/backoff.ts';
+import { backoffMs, sleep } from '../../lib/time/backoff.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { DomainTypes, Memory } from './domain.ts';
 import { LoadError, loading } from './journal/load.ts';

@@ -6,9 +6,9 @@
  * owns the partition, and what becomes of a turn whose commit has an unknown outcome, is in
  * ownership.ts.
  */
-import type { Clock } from '../../lib/clock.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
-import type { Slices } from '../../lib/slices.ts';
+import type { Slices } from '../../lib/time/slices.ts';
 import type { OperationRecord } from '../../schemas/api/container.ts';
 import { errorBody } from '../../schemas/errors.ts';
 import { limits } from '../../schemas/limits.ts';

@@ -2,10 +2,10 @@
  * A partition that serves: its memory, and what commits, checkpoints and publishes what its turns
  * change. All of it lives as long as one epoch.
  */
-import { CautiousClock, noReading } from '../../lib/cautious-clock.ts';
-import type { Clock } from '../../lib/clock.ts';
+import { CautiousClock, noReading } from '../../lib/time/cautious-clock.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
-import type { Slices } from '../../lib/slices.ts';
+import type { Slices } from '../../lib/time/slices.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Domain, DomainTypes, Memory } from './domain.ts';
 import { EventOutbox } from './events/event-outbox.ts';

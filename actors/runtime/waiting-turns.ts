@@ -1,9 +1,9 @@
 /**
  * Turns that cannot run yet, in the order in which they came: the partition is loading, or its
- * lease has lapsed. Bounded; running them is long work, a turn a step (lib/slices.ts).
+ * lease has lapsed. Bounded; running them is long work, a turn a step (lib/time/slices.ts).
  */
-import type { Clock } from '../../lib/clock.ts';
-import type { Slices } from '../../lib/slices.ts';
+import type { Clock } from '../../lib/time/clock.ts';
+import type { Slices } from '../../lib/time/slices.ts';
 import { limits } from '../../schemas/limits.ts';
 
 export interface WaitingTurn<Serving> {

@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto';
 import { headers, type NatsConnection, type Subscription } from '@nats-io/transport-node';
-import { within } from '../../lib/backoff.ts';
+import { within } from '../../lib/time/backoff.ts';
 import { inboxOf } from '../../lib/nats/inbox.ts';
 import { readBatch, type ReadMessage, type StreamRead } from '../../lib/nats/direct-reads.ts';
 import { limits } from '../../schemas/limits.ts';

@@ -5,8 +5,8 @@
  */
 import { jetstreamManager, type PeerInfo } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
-import { sleep } from '../../lib/backoff.ts';
-import type { Clock } from '../../lib/clock.ts';
+import { sleep } from '../../lib/time/backoff.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import { limits } from '../../schemas/limits.ts';
 import {
   agree,

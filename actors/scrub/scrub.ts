@@ -4,9 +4,9 @@
  * (docs/runbook.md).
  */
 import type { NatsConnection } from '@nats-io/transport-node';
-import type { Clock } from '../../lib/clock.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
-import { createRounds } from '../../lib/rounds.ts';
+import { createRounds } from '../../lib/time/rounds.ts';
 import { buckets, bucketStream } from '../../schemas/records/buckets.ts';
 import { limits } from '../../schemas/limits.ts';
 import { scrubStream, type Divergence, type ScrubResult } from './scrub-stream.ts';

@@ -5,7 +5,7 @@
 import { chmodSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { step } from '../../dev/steps.ts';
-import { createScope } from '../../test/faults/scope.ts';
+import { createScope } from '../../test/faults/world/scope.ts';
 import type { Bench, Results, Section } from '../section.ts';
 import { check } from './checks.ts';
 import { closedTables, measureRound, mediansOf, type Effort, type Line, type Seeded } from './closed.ts';

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { executablesOf } from '../../dev/fetch/tools.ts';
-import { sleep, within } from '../../lib/backoff.ts';
+import { sleep, within } from '../../lib/time/backoff.ts';
 import { clientOf } from '../../test/e2e/support/client.ts';
 import { allow, declare, image, type Ground, type Store } from './ground.ts';
 

@@ -1,6 +1,6 @@
 /** What runs a container: the engine alone, Longshore or Swarm. */
 import { engineGet, engineRequest, parseEngineHost, type EngineAddress } from '../../dev/servers/engine-api.ts';
-import { sleep } from '../../lib/backoff.ts';
+import { sleep } from '../../lib/time/backoff.ts';
 
 const deadlineMs = 60_000;
 export const pollMs = 5;

@@ -11,7 +11,7 @@ import { AggregatorRegistry, Registry } from 'prom-client';
 import { startAgent } from '../../host-agent/agent.ts';
 import { enrol, keyFrom, loadSeed } from '../../host-agent/control-plane/identity/identity.ts';
 import { settings } from '../../host-agent/settings.ts';
-import { systemClock } from '../../lib/clock.ts';
+import { systemClock } from '../../lib/time/clock.ts';
 import { readSettings } from '../../lib/config.ts';
 import type { Lifecycle } from '../../lib/lifecycle.ts';
 import { createLog } from '../../lib/log.ts';

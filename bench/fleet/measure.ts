@@ -5,7 +5,7 @@
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { Worker } from 'node:worker_threads';
-import { sleep } from '../../lib/backoff.ts';
+import { sleep } from '../../lib/time/backoff.ts';
 import type { Bench } from '../section.ts';
 import { quantile } from '../statistics.ts';
 import type { Generated, GeneratorTask } from './generator.ts';

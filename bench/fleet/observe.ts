@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect, credsAuthenticator, type NatsConnection } from '@nats-io/transport-node';
 import Type from 'typebox';
-import { sleep } from '../../lib/backoff.ts';
+import { sleep } from '../../lib/time/backoff.ts';
 import { decoder } from '../../lib/decode.ts';
 import { readStream } from '../../lib/nats/direct-reads.ts';
 import { streams } from '../../schemas/records/buckets.ts';

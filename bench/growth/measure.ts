@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import type { NatsConnection } from '@nats-io/transport-node';
-import { within } from '../../lib/backoff.ts';
+import { within } from '../../lib/time/backoff.ts';
 import type { HostKey } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { senderOfSubject, subjects, type Sender } from '../../schemas/wire/subjects.ts';

@@ -4,7 +4,7 @@
  */
 import { pushTestImage } from '../../dev/servers/registry.ts';
 import type { Stack } from '../../dev/stack/stack.ts';
-import { sleep } from '../../lib/backoff.ts';
+import { sleep } from '../../lib/time/backoff.ts';
 import { engineBody } from '../docker/engine-alone.ts';
 import { load, type BenchImage, type DockerEngine } from '../docker/peer.ts';
 import type { Owner } from '../../host-agent/docker/ownership.ts';

@@ -1,6 +1,6 @@
 /** A process that writes lines to the ports of containers, which print them. */
 import { connect, type Socket } from 'node:net';
-import { sleep } from '../../lib/backoff.ts';
+import { sleep } from '../../lib/time/backoff.ts';
 import { atPace, makeLine, wallMs } from './line.ts';
 
 export interface WriterOrder {

@@ -3,7 +3,7 @@
  * docs/backup.md.
  */
 import { parseArgs } from 'node:util';
-import { systemClock } from '../../lib/clock.ts';
+import { systemClock } from '../../lib/time/clock.ts';
 import { say, took } from '../../lib/terminal.ts';
 import { folderArgument, runCommand } from '../command.ts';
 import { backUpCluster } from './cluster.ts';

@@ -5,7 +5,7 @@
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import { checkServer } from '../../actors/cluster.ts';
-import { type Clock, timestamp } from '../../lib/clock.ts';
+import { type Clock, timestamp } from '../../lib/time/clock.ts';
 import { clusterStream, readClusterEntry } from '../../lib/nats/cluster-record.ts';
 import { version } from '../../lib/version.ts';
 import { buckets, bucketStream, streams } from '../../schemas/records/buckets.ts';

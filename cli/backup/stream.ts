@@ -17,7 +17,7 @@ import {
   type Subscription,
 } from '@nats-io/transport-node';
 import Type, { type Static } from 'typebox';
-import { sleep, within } from '../../lib/backoff.ts';
+import { sleep, within } from '../../lib/time/backoff.ts';
 import { BackupError, reasonOf } from './error.ts';
 import { limits } from '../../schemas/limits.ts';
 

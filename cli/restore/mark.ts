@@ -6,7 +6,7 @@
 import type { NatsConnection } from '@nats-io/transport-node';
 import { clusterSubject, readClusterEntry } from '../../lib/nats/cluster-record.ts';
 import { compareAndSet } from '../../lib/nats/kv-keys.ts';
-import { sleep } from '../../lib/backoff.ts';
+import { sleep } from '../../lib/time/backoff.ts';
 import { isRestoring, type Cluster, type Restoring } from '../../schemas/records/cluster.ts';
 import { BackupError } from '../backup/error.ts';
 import { limits } from '../../schemas/limits.ts';

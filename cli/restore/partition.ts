@@ -5,7 +5,7 @@ import { records } from '../../actors/domain/domain.ts';
 import { createJetStreamStore } from '../../actors/runtime/store/jetstream-store.ts';
 import { LoadError, readPartition } from '../../actors/runtime/journal/load.ts';
 import type { Store } from '../../actors/runtime/store/store.ts';
-import { sleep } from '../../lib/backoff.ts';
+import { sleep } from '../../lib/time/backoff.ts';
 import { buckets } from '../../schemas/records/buckets.ts';
 import { BackupError } from '../backup/error.ts';
 import { limits } from '../../schemas/limits.ts';

@@ -1,6 +1,6 @@
 /** `npm run restore` restores a cluster from its backup while no actors run. See docs/backup.md. */
 import { parseArgs } from 'node:util';
-import { systemClock } from '../../lib/clock.ts';
+import { systemClock } from '../../lib/time/clock.ts';
 import { say, took } from '../../lib/terminal.ts';
 import { withTarget } from '../backup/target.ts';
 import { folderArgument, runCommand, UsageError } from '../command.ts';

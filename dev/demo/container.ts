@@ -2,7 +2,7 @@
  * Declares the demo container of `npm start` through the API, as a tenant would, and prints what
  * became of it.
  */
-import { sleep } from '../../lib/backoff.ts';
+import { sleep } from '../../lib/time/backoff.ts';
 import type { Container, ContainerStatusView } from '../../schemas/api/container.ts';
 import type { Api } from '../api.ts';
 import { say } from '../steps.ts';

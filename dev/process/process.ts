@@ -7,7 +7,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, existsSync, mkdirSync, openSync, readSync, fstatSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { dirname } from 'node:path';
-import { sleep, within } from '../../lib/backoff.ts';
+import { sleep, within } from '../../lib/time/backoff.ts';
 import { enter, markVariable, newMark, strike } from './ledger.ts';
 import { processesMarked, processName } from './proc.ts';
 import { endProcesses } from './reap.ts';

@@ -1,6 +1,6 @@
 /** Ends and removes what a ledger lists and its owner did not. */
 import { rmSync } from 'node:fs';
-import { sleep } from '../../lib/backoff.ts';
+import { sleep } from '../../lib/time/backoff.ts';
 import { sweepEngine } from '../servers/engine-sweep.ts';
 import { abandonedLedgers, markVariable, type Belonging } from './ledger.ts';
 import { isAlive, processesMarked, signalProcess, type ProcessName } from './proc.ts';

@@ -5,7 +5,7 @@
  */
 import { readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { sleep } from '../../lib/backoff.ts';
+import { sleep } from '../../lib/time/backoff.ts';
 import type { EngineRemains } from '../process/ledger.ts';
 import { processName, signalProcess } from '../process/proc.ts';
 import { run } from '../process/run.ts';

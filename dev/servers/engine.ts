@@ -8,7 +8,7 @@ import { createHash, randomInt } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { within } from '../../lib/backoff.ts';
+import { within } from '../../lib/time/backoff.ts';
 import { engineAnswers, engineGet, engineRequest, parseEngineHost, type EngineAddress } from './engine-api.ts';
 import { withGentleIptables } from './engine-firewall.ts';
 import { currentRoutes, overlaps, removeRules, sweepEngine } from './engine-sweep.ts';

@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 import { connect, credsAuthenticator, type NatsConnection } from '@nats-io/transport-node';
-import { sleep } from '../../lib/backoff.ts';
+import { sleep } from '../../lib/time/backoff.ts';
 import { launchNats, natsConfiguration, natsControls, natsGreets, natsLogFile } from './nats.ts';
 import { makeNatsCertificates } from './nats-certificates.ts';
 import { prepareNatsIdentity, type NatsIdentityFiles } from '../../cli/keys/nats-identity.ts';

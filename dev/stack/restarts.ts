@@ -1,5 +1,5 @@
 /** Decides when a part that ended is started again. Pure: the supervisor waits and starts. */
-import { backoffMs } from '../../lib/backoff.ts';
+import { backoffMs } from '../../lib/time/backoff.ts';
 
 /** A part that ran for this long is stable: its next end counts as the first again. */
 export const steadyMs = 30_000;

@@ -1,5 +1,5 @@
 /** Keeps servers running: restarts a server that ends, with a growing pause if it keeps ending. */
-import { sleep } from '../../lib/backoff.ts';
+import { sleep } from '../../lib/time/backoff.ts';
 import { describeExit, type Exit, type Restartable } from '../process/process.ts';
 import { nextStart } from './restarts.ts';
 import { took } from '../steps.ts';

@@ -1,5 +1,5 @@
 /** Everything that decides who gets in, built from the configuration. */
-import type { Clock } from '../../lib/clock.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { IssuerSetting } from '../configuration/issuers.ts';
 import { trustedProxies } from '../configuration/proxies.ts';

@@ -1,7 +1,7 @@
 /** Where a request comes from: the client's address, and the name under which it is limited. */
 import { isIP, isIPv4, isIPv6, type BlockList } from 'node:net';
 import { LRUCache } from 'lru-cache';
-import type { Clock } from '../../lib/clock.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import type { Fields, Log } from '../../lib/log.ts';
 import { limits } from '../../schemas/limits.ts';
 import { plainAddress, type RequestHead } from '../http/engine/engine.ts';

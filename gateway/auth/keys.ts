@@ -3,8 +3,8 @@
  * background. A failed renewal keeps the old keys.
  */
 import { readFile, stat } from 'node:fs/promises';
-import { backoffMs, jitter } from '../../lib/backoff.ts';
-import type { Clock } from '../../lib/clock.ts';
+import { backoffMs, jitter } from '../../lib/time/backoff.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Algorithm } from './claims.ts';

@@ -5,7 +5,7 @@
  * never takes the last `limits.rateLocalShare` of a tenant's rate, and never adds to it.
  */
 import { LRUCache } from 'lru-cache';
-import type { Clock } from '../../lib/clock.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import { limits } from '../../schemas/limits.ts';
 
 export interface Rate {

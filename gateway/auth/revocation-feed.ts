@@ -9,9 +9,9 @@
  * the gateway believes only owners. Rings of one partition are merged and cost its owner at most
  * one ask in `limits.revocationDoorbellMs`.
  */
-import { jitter, sleep } from '../../lib/backoff.ts';
-import { CautiousClock, noReading } from '../../lib/cautious-clock.ts';
-import type { Clock } from '../../lib/clock.ts';
+import { jitter, sleep } from '../../lib/time/backoff.ts';
+import { CautiousClock, noReading } from '../../lib/time/cautious-clock.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';

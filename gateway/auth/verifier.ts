@@ -6,7 +6,7 @@
 import { hash } from 'node:crypto';
 import { errors, jwtVerify } from 'jose';
 import { LRUCache } from 'lru-cache';
-import type { Clock } from '../../lib/clock.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { limits } from '../../schemas/limits.ts';
 import { claimsOf, clockToleranceS, identityOf, preview, type Identity, type Issuer, type Preview } from './claims.ts';

@@ -5,7 +5,7 @@
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Answers } from '../../lib/nats/answers.ts';
-import type { Clock } from '../../lib/clock.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import { watchCluster } from '../../lib/nats/cluster-record.ts';
 import type { Log } from '../../lib/log.ts';
 import type { TenantId } from '../../schemas/ids.ts';

@@ -4,7 +4,7 @@
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Answers } from '../../lib/nats/answers.ts';
-import { jitter, sleep } from '../../lib/backoff.ts';
+import { jitter, sleep } from '../../lib/time/backoff.ts';
 import { readClusterEntry } from '../../lib/nats/cluster-record.ts';
 import type { Log } from '../../lib/log.ts';
 import { isRestoring, type Cluster } from '../../schemas/records/cluster.ts';

@@ -2,7 +2,7 @@
  * Asks a partition now and then while there are no requests: only answers show that this gateway
  * can serve, and without requests there would be none.
  */
-import type { Clock } from '../../lib/clock.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { PartitionClient } from '../../lib/rpc/partition-client.ts';
 

@@ -1,5 +1,5 @@
 /** A request as handlers see it, and the services that they use. */
-import type { Clock } from '../../lib/clock.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { errorStatus, outcomeStatus } from '../../schemas/errors.ts';
 import type { ContainerId, HostKey, NetworkName, OperationId, PeerId, TenantId } from '../../schemas/ids.ts';

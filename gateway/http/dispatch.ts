@@ -2,7 +2,7 @@
  * A request's way: route, credentials, body, validity, permission, handler, reply. The order of
  * refusals is the contract's: 401, 413, 415, 400, 404, 422, 403.
  */
-import type { Clock } from '../../lib/clock.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { outcomeStatus } from '../../schemas/errors.ts';
 import { limits } from '../../schemas/limits.ts';

@@ -9,7 +9,7 @@ import type { PeerUpdate } from '../../schemas/wire/asks.ts';
 import type { RouteName } from '../../schemas/routes.ts';
 import type { RevocationBody, TenantBody } from '../../schemas/api/tenant.ts';
 import type { Fields } from '../../lib/log.ts';
-import { timestamp } from '../../lib/clock.ts';
+import { timestamp } from '../../lib/time/clock.ts';
 import {
   hostOf,
   networkOf,

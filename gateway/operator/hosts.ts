@@ -3,7 +3,7 @@ import type { EnrolBody, HostUpdate, HostView } from '../../schemas/api/host.ts'
 import { isHostKey, type HostKey, type Region } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import { decodeKeyCursor } from '../../schemas/api/cursor.ts';
-import { timestamp } from '../../lib/clock.ts';
+import { timestamp } from '../../lib/time/clock.ts';
 import type { Outcome } from '../../lib/rpc/partition-client.ts';
 import { hostOf, succeeded, type Call, type Handler, type Services } from '../http/call.ts';
 import { mergePages, pageResult, wrongCursor } from '../http/pages.ts';

@@ -3,7 +3,7 @@ import type { OperatorFields } from '../../schemas/api/container.ts';
 import type { Revocation, RevocationBody, TenantBody } from '../../schemas/api/tenant.ts';
 import { limits } from '../../schemas/limits.ts';
 import { wholeSeconds } from '../../schemas/quantity.ts';
-import { timestamp } from '../../lib/clock.ts';
+import { timestamp } from '../../lib/time/clock.ts';
 import { containerOf, succeeded, tenantParameterOf, type Handler, type Services } from '../http/call.ts';
 import { created } from '../http/respond.ts';
 

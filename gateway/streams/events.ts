@@ -9,7 +9,7 @@
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import Type from 'typebox';
-import type { Clock } from '../../lib/clock.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import { DecodeError, decoder } from '../../lib/decode.ts';
 import type { ReadMessage } from '../../lib/nats/direct-reads.ts';
 import { compareEvents, Event, placeOfEvent } from '../../schemas/api/event.ts';

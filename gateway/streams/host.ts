@@ -3,7 +3,7 @@
  * doorbell (a message on a core NATS subject) only says "look now"; the content always comes from
  * its source (level, not edge). A doorbell may be lost, so streams also look by the clock.
  */
-import type { Clock } from '../../lib/clock.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';

@@ -4,7 +4,7 @@
  * (invariant A7).
  */
 import type { NatsConnection } from '@nats-io/transport-node';
-import type { Clock } from '../../lib/clock.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import { decoder, DecodeError } from '../../lib/decode.ts';
 import type { ReadMessage } from '../../lib/nats/direct-reads.ts';
 import type { ContainerId, HostKey, TenantId } from '../../schemas/ids.ts';

@@ -3,8 +3,8 @@
  * on, or the newest of it. A consumer per reader would cost the server more than all the reading.
  */
 import type { NatsConnection } from '@nats-io/transport-node';
-import { within } from '../../lib/backoff.ts';
-import type { Clock } from '../../lib/clock.ts';
+import { within } from '../../lib/time/backoff.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import { readBatch, readLast, type Batch, type ReadFrom, type ReadMessage } from '../../lib/nats/direct-reads.ts';
 import { streams } from '../../schemas/records/buckets.ts';
 import { limits } from '../../schemas/limits.ts';

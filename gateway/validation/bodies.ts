@@ -1,5 +1,5 @@
 /** The routes whose bodies need more than their schema. */
-import type { Clock } from '../../lib/clock.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import type { RouteName } from '../../schemas/routes.ts';
 import { validateCreate } from './container.ts';
 import type { Validated } from './faults.ts';

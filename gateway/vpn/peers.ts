@@ -1,5 +1,5 @@
 /** A tenant's VPN peers: make, list, change, rotate, remove; their tokens and passwords. */
-import { timestamp } from '../../lib/clock.ts';
+import { timestamp } from '../../lib/time/clock.ts';
 import { decodeCursor } from '../../schemas/api/cursor.ts';
 import type { PeerUpdate } from '../../schemas/wire/asks.ts';
 import type { PeerTokenId } from '../../schemas/ids.ts';

@@ -1,6 +1,6 @@
 /** The VPN area of the gateway put together: what its handlers work with. */
 import { v7 as uuidv7 } from 'uuid';
-import type { Clock } from '../../lib/clock.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { NetworkName, PeerId, PeerTokenId } from '../../schemas/ids.ts';
 import { partitionOf } from '../../schemas/wire/subjects.ts';

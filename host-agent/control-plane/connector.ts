@@ -3,7 +3,7 @@
  * subjects and another inbox.
  */
 import type { NatsConnection } from '@nats-io/transport-node';
-import { within } from '../../lib/backoff.ts';
+import { within } from '../../lib/time/backoff.ts';
 import type { Log } from '../../lib/log.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Credentials } from './identity/credentials.ts';

@@ -4,8 +4,8 @@
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import Type from 'typebox';
-import { sleep, type BackoffBounds } from '../../lib/backoff.ts';
-import type { Clock } from '../../lib/clock.ts';
+import { sleep, type BackoffBounds } from '../../lib/time/backoff.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import { messageDecoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Answers } from '../../lib/nats/answers.ts';

@@ -1,6 +1,6 @@
 /** The connection to the control plane: requests on it, and whether anything answers them. */
 import type { NatsConnection } from '@nats-io/transport-node';
-import type { Clock } from '../../lib/clock.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import { Answers } from '../../lib/nats/answers.ts';
 
 /**

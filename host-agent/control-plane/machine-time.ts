@@ -5,7 +5,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { uptime } from 'node:os';
-import type { Clock } from '../../lib/clock.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 
 export interface MachineTime {
   /** Names this boot of the machine; null where the system does not say. */

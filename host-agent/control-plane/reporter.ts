@@ -6,7 +6,7 @@
  * owner recognises a repetition and commits nothing for it.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { backoffMs, jitter, sleep, type BackoffBounds } from '../../lib/backoff.ts';
+import { backoffMs, jitter, sleep, type BackoffBounds } from '../../lib/time/backoff.ts';
 import { messageDecoder } from '../../lib/decode.ts';
 import { fill } from '../../lib/fill.ts';
 import type { Log } from '../../lib/log.ts';

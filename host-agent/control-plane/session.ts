@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path';
 import Type from 'typebox';
-import { backoffMs, jitter, sleep, type BackoffBounds } from '../../lib/backoff.ts';
+import { backoffMs, jitter, sleep, type BackoffBounds } from '../../lib/time/backoff.ts';
 import { decoder, messageDecoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Capacity } from '../../schemas/api/host.ts';

@@ -3,7 +3,7 @@
  * longer than STOP_ON_DISCONNECT_MS, while a second agent with this host's identity runs, or while
  * the host is removed by force.
  */
-import { sleep } from '../../lib/backoff.ts';
+import { sleep } from '../../lib/time/backoff.ts';
 import type { Log } from '../../lib/log.ts';
 import { createNotify } from '../../lib/notify.ts';
 import type { Faults } from '../faults.ts';

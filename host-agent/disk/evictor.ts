@@ -3,7 +3,7 @@
  * driver with quotas stops a container sooner, but few hosts have one, and none counts volumes.
  * Each container is measured at its own pace (plan.ts), so a slow measurement delays no other.
  */
-import { sleep } from '../../lib/backoff.ts';
+import { sleep } from '../../lib/time/backoff.ts';
 import type { Log } from '../../lib/log.ts';
 import { limits } from '../../schemas/limits.ts';
 import { isContainerId, type ContainerId } from '../../schemas/ids.ts';

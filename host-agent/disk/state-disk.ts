@@ -3,7 +3,7 @@
  * stops nothing: the agent works from memory, and writes each file as soon as the disk accepts it
  * again.
  */
-import type { BackoffBounds } from '../../lib/backoff.ts';
+import type { BackoffBounds } from '../../lib/time/backoff.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Faults } from '../faults.ts';
 

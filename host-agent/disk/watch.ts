@@ -3,7 +3,7 @@
  * of its own at a fixed pace, so that a slow engine delays no look.
  */
 import { statfs } from 'node:fs/promises';
-import { sleep } from '../../lib/backoff.ts';
+import { sleep } from '../../lib/time/backoff.ts';
 import type { Log } from '../../lib/log.ts';
 import { limits } from '../../schemas/limits.ts';
 import { fillOf, isPressed, restMs, type DiskFill, type Pressure } from './plan.ts';

@@ -3,8 +3,8 @@
  * answers. While the engine is away the agent decides nothing; when it is back the agent looks at
  * everything again.
  */
-import { backoffMs, jitter, sleep, type BackoffBounds } from '../../lib/backoff.ts';
-import type { Clock } from '../../lib/clock.ts';
+import { backoffMs, jitter, sleep, type BackoffBounds } from '../../lib/time/backoff.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { isContainerId, type ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';

@@ -2,8 +2,8 @@
  * Follows the logs of this host's containers: one follower for each, started again with every run,
  * and a last pass that drains the rest before a container is removed.
  */
-import { backoffMs, jitter, sleep, within, type BackoffBounds } from '../../lib/backoff.ts';
-import type { Clock } from '../../lib/clock.ts';
+import { backoffMs, jitter, sleep, within, type BackoffBounds } from '../../lib/time/backoff.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';

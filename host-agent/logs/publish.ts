@@ -3,8 +3,8 @@
  * acknowledges it.
  */
 import Type from 'typebox';
-import { backoffMs, jitter, sleep, type BackoffBounds } from '../../lib/backoff.ts';
-import type { Clock } from '../../lib/clock.ts';
+import { backoffMs, jitter, sleep, type BackoffBounds } from '../../lib/time/backoff.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import { decoder } from '../../lib/decode.ts';
 import type { Log } from '../../lib/log.ts';
 import type { HostKey } from '../../schemas/ids.ts';

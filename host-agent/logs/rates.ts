@@ -3,7 +3,7 @@
  * host. Waiting blocks take turns, tenant by tenant and container by container, so that a noisy
  * container delays only its own lines.
  */
-import type { Clock } from '../../lib/clock.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import type { ContainerId, TenantId } from '../../schemas/ids.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { LogSource } from './source.ts';

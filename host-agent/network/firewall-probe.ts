@@ -8,7 +8,7 @@ import { existsSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { dirname } from 'node:path';
 import Type from 'typebox';
-import { within } from '../../lib/backoff.ts';
+import { within } from '../../lib/time/backoff.ts';
 import { decoder } from '../../lib/decode.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Network } from '../docker/answers.ts';

@@ -6,7 +6,7 @@
  * is a fault of the host.
  */
 import { existsSync, readFileSync } from 'node:fs';
-import { sleep } from '../../lib/backoff.ts';
+import { sleep } from '../../lib/time/backoff.ts';
 import type { Log } from '../../lib/log.ts';
 import { limits } from '../../schemas/limits.ts';
 import type { Network } from '../docker/answers.ts';

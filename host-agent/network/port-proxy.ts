@@ -5,7 +5,7 @@
  */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { sleep } from '../../lib/backoff.ts';
+import { sleep } from '../../lib/time/backoff.ts';
 import type { Log } from '../../lib/log.ts';
 
 /** Processes of this name. None where there is no /proc, or it hides the processes of others. */

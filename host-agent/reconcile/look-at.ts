@@ -2,7 +2,7 @@
  * One look at one container: observes it, updates its restart state, reports it, plans the next
  * step and carries it out.
  */
-import type { BackoffBounds } from '../../lib/backoff.ts';
+import type { BackoffBounds } from '../../lib/time/backoff.ts';
 import type { Log } from '../../lib/log.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
 import type { Reporter } from '../control-plane/reporter.ts';

@@ -2,8 +2,8 @@
  * Decides when to look at which container, and looks again until there is nothing to do. Runs on
  * events and on timers alike; an event only says where to look (level, not edge).
  */
-import type { BackoffBounds } from '../../lib/backoff.ts';
-import type { Clock } from '../../lib/clock.ts';
+import type { BackoffBounds } from '../../lib/time/backoff.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Capacity } from '../../schemas/api/host.ts';
 import type { ContainerId } from '../../schemas/ids.ts';

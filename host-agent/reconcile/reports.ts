@@ -1,5 +1,5 @@
 /** Reports what a look at a container found, or that the engine does not answer. */
-import type { Clock } from '../../lib/clock.ts';
+import type { Clock } from '../../lib/time/clock.ts';
 import type { ContainerId } from '../../schemas/ids.ts';
 import type { Reporter } from '../control-plane/reporter.ts';
 import type { Workload } from '../workload/workload.ts';

@@ -4,8 +4,8 @@
  * proves anything. Callers say when they ask and when they are answered; this decides when to leave
  * a server for another.
  */
-import { backoffMs, type BackoffBounds } from '../backoff.ts';
-import type { Clock } from '../clock.ts';
+import { backoffMs, type BackoffBounds } from '../time/backoff.ts';
+import type { Clock } from '../time/clock.ts';
 
 export class Answers {
   readonly #clock: Clock;

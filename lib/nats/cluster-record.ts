@@ -13,7 +13,7 @@ import {
   type Cluster,
 } from '../../schemas/records/cluster.ts';
 import { limits } from '../../schemas/limits.ts';
-import { jitter, sleep } from '../backoff.ts';
+import { jitter, sleep } from '../time/backoff.ts';
 import { decoder } from '../decode.ts';
 import { readLast } from './kv-keys.ts';
 

@@ -4,7 +4,7 @@
  * looks for something in it that was written last.
  */
 import type { MsgHdrs, NatsConnection, Subscription } from '@nats-io/transport-node';
-import { DeadlineError, within } from '../backoff.ts';
+import { DeadlineError, within } from '../time/backoff.ts';
 import { inboxOf } from './inbox.ts';
 
 export interface ReadMessage {

@@ -16,9 +16,9 @@
  *   everything else.
  */
 import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
-import { backoffMs, jitter } from '../backoff.ts';
+import { backoffMs, jitter } from '../time/backoff.ts';
 import type { Answers } from '../nats/answers.ts';
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../time/clock.ts';
 import { inboxOf } from '../nats/inbox.ts';
 import type { Log } from '../log.ts';
 import { limits } from '../../schemas/limits.ts';

@@ -5,7 +5,7 @@ import { limits } from '../../schemas/limits.ts';
 /** By field, the items of a list, each as JSON. */
 type Part<Field extends string> = Record<Field, string[]>;
 
-/** As many items as fit a message; one part at least. An item is a step (lib/slices.ts). */
+/** As many items as fit a message; one part at least. An item is a step (lib/time/slices.ts). */
 export function* inParts<Field extends string>(
   lists: Readonly<Record<Field, Iterable<unknown>>>,
   maxBytes: number = limits.answerPartBytes,

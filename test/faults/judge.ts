@@ -3,14 +3,14 @@
  * what failed when nothing may.
  */
 import Type from 'typebox';
-import { sleep } from '../../lib/backoff.ts';
+import { sleep } from '../../lib/time/backoff.ts';
 import { decoder } from '../../lib/decode.ts';
-import { createHttpClient, type HttpClient } from './client.ts';
-import type { Growth } from './memory.ts';
-import { encoded } from './requests.ts';
-import { tenants } from './tenants.ts';
-import type { Failure } from './workload.ts';
-import type { World } from './world.ts';
+import { createHttpClient, type HttpClient } from './load/client.ts';
+import type { Growth } from './world/memory.ts';
+import { encoded } from './load/requests.ts';
+import { tenants } from './load/tenants.ts';
+import type { Failure } from './load/workload.ts';
+import type { World } from './world/world.ts';
 
 export interface Judgement {
   readonly what: string;

@@ -4,19 +4,19 @@
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { sleep } from '../../lib/backoff.ts';
+import { sleep } from '../../lib/time/backoff.ts';
 import { createRandom } from '../actors/support/random.ts';
 import { check, explain } from './check/check.ts';
 import { encodeHistory, type History } from './check/history.ts';
-import { createHttpClient } from './client.ts';
+import { createHttpClient } from './load/client.ts';
 import { scheduleOf, type Scheduled } from './faults/schedule.ts';
 import { judgeConvergence, judgeDoubles, judgeGraceful, judgeMemory, type Judgement } from './judge.ts';
-import { watchMemory, type Growth } from './memory.ts';
-import { settings, startProbes, type Probes } from './probes.ts';
-import { createScope } from './scope.ts';
-import { caps, tenants } from './tenants.ts';
-import { startWorkload, type Workload } from './workload.ts';
-import { startWorld, type World } from './world.ts';
+import { watchMemory, type Growth } from './world/memory.ts';
+import { settings, startProbes, type Probes } from './load/probes.ts';
+import { createScope } from './world/scope.ts';
+import { caps, tenants } from './load/tenants.ts';
+import { startWorkload, type Workload } from './load/workload.ts';
+import { startWorld, type World } from './world/world.ts';
 
 export interface TrialOptions {
   readonly seed: number;

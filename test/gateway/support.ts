@@ -3,7 +3,7 @@ import type { RevocationPage } from '../../schemas/wire/answers.ts';
 import type { Revocation } from '../../schemas/api/tenant.ts';
 import type { NatsConnection, Msg } from '@nats-io/transport-node';
 import type { EngineName } from '../../gateway/http/engine/engine.ts';
-import { systemClock, type Clock } from '../../lib/clock.ts';
+import { systemClock, type Clock } from '../../lib/time/clock.ts';
 import type { Fields, Log } from '../../lib/log.ts';
 import type { Container } from '../../schemas/api/container.ts';
 import type { Event } from '../../schemas/api/event.ts';

@@ -5,7 +5,7 @@
  * code.
  */
 import { fenceAndLoad } from '../../cli/restore/partition.ts';
-import { sleep } from '../../lib/backoff.ts';
+import { sleep } from '../../lib/time/backoff.ts';
 import { bucketStream, buckets, streams } from '../../schemas/records/buckets.ts';
 import { restoredCluster, type Cluster } from '../../schemas/records/cluster.ts';
 import type { Event } from '../../schemas/api/event.ts';

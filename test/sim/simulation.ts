@@ -16,9 +16,9 @@ import { liveOnVpn, refusedIn, smallNetwork, storedStates, vpnFaults } from './p
 import type { PartitionManagerObserver } from '../../actors/membership/partition-manager.ts';
 import { createOwner, type HostObserver, type Owner } from '../../actors/owner.ts';
 import type { PartitionObserver } from '../../actors/runtime/partition.ts';
-import { sleep } from '../../lib/backoff.ts';
+import { sleep } from '../../lib/time/backoff.ts';
 import type { ContainerStatusView } from '../../schemas/api/container.ts';
-import { createSlices } from '../../lib/slices.ts';
+import { createSlices } from '../../lib/time/slices.ts';
 import type { Event } from '../../schemas/api/event.ts';
 import type { ContainerId, HostKey, OperationId, Region, TenantId } from '../../schemas/ids.ts';
 import { agentKey, hostKey, quietLog, tenantId } from '../actors/support.ts';

@@ -1,5 +1,5 @@
 import type { NatsConnection } from '@nats-io/transport-node';
-import { within } from '../../lib/backoff.ts';
+import { within } from '../../lib/time/backoff.ts';
 
 /** Calls `act` and resolves to the first permission error that the server sends. */
 export async function refusal(nc: NatsConnection, act: () => void): Promise<string> {

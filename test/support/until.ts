@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import { sleep } from '../../lib/backoff.ts';
+import { sleep } from '../../lib/time/backoff.ts';
 
 /** Generous, because the machine runs other tests at the same time. */
 const defaultDeadlineMs = 90_000;

@@ -1,7 +1,7 @@
 /** What the handlers of hosts' messages share. */
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Log } from '../../../lib/log.ts';
-import type { Slices } from '../../../lib/slices.ts';
+import type { Slices } from '../../../lib/time/slices.ts';
 import type { SparingLog } from '../../../lib/sparing.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
 import type { Cluster } from '../../../schemas/records/cluster.ts';

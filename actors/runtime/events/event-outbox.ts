@@ -11,8 +11,8 @@
  * committed and not published, and those that were published a moment ago, since any replica
  * answers a read and one may lag (ADR 12).
  */
-import { backoffMs, sleep } from '../../../lib/backoff.ts';
-import type { Clock } from '../../../lib/clock.ts';
+import { backoffMs, sleep } from '../../../lib/time/backoff.ts';
+import type { Clock } from '../../../lib/time/clock.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
 import type { Event } from '../../../schemas/api/event.ts';
 import type { TenantId } from '../../../schemas/ids.ts';
@@ -110,7 +110,7 @@ export class EventOutbox {
 
   /**
    * From what a load found. Showing the events of a full journal is long work: an entry is a step
-   * (lib/slices.ts).
+   * (lib/time/slices.ts).
    */
   static *opening(options: EventOutboxOptions): Generator<void, EventOutbox, void> {
     // From the first that is parked on, all are published again: so they keep their order.

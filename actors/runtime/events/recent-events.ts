@@ -3,7 +3,7 @@
  * those that were published a moment ago, since any replica answers a read and one may lag (ADR
  * 12).
  */
-import type { Clock } from '../../../lib/clock.ts';
+import type { Clock } from '../../../lib/time/clock.ts';
 import { compareEvents } from '../../../schemas/api/event.ts';
 import type { TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';

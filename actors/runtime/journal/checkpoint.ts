@@ -8,9 +8,9 @@
 import { keys } from '../../../schemas/records/buckets.ts';
 import type { OperationRecord } from '../../../schemas/api/container.ts';
 import { limits } from '../../../schemas/limits.ts';
-import { sleep } from '../../../lib/backoff.ts';
-import { noReading, type CautiousClock, type ClockReading } from '../../../lib/cautious-clock.ts';
-import type { Clock } from '../../../lib/clock.ts';
+import { sleep } from '../../../lib/time/backoff.ts';
+import { noReading, type CautiousClock, type ClockReading } from '../../../lib/time/cautious-clock.ts';
+import type { Clock } from '../../../lib/time/clock.ts';
 import { encodeValue, eventBytes, operationBytes, type JournalEntry } from './codec.ts';
 import type { RecordsDigest } from './digest.ts';
 import type { EventOutbox } from '../events/event-outbox.ts';

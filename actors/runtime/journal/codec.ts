@@ -4,7 +4,7 @@
  * A record that does not match its checksum is quarantined.
  */
 import { crc32 } from 'node:zlib';
-import type { ClockReading } from '../../../lib/cautious-clock.ts';
+import type { ClockReading } from '../../../lib/time/cautious-clock.ts';
 import type { OperationRecord } from '../../../schemas/api/container.ts';
 import type { Event } from '../../../schemas/api/event.ts';
 

@@ -3,9 +3,9 @@
  * flight at a time, and waiting callers are notified when their commit is settled (invariant A3).
  * Each epoch has its own object, so that a late answer to an earlier epoch changes nothing.
  */
-import { sleep } from '../../../lib/backoff.ts';
-import type { CautiousClock } from '../../../lib/cautious-clock.ts';
-import type { Clock } from '../../../lib/clock.ts';
+import { sleep } from '../../../lib/time/backoff.ts';
+import type { CautiousClock } from '../../../lib/time/cautious-clock.ts';
+import type { Clock } from '../../../lib/time/clock.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { Checkpointer } from './checkpoint.ts';

@@ -2,7 +2,7 @@
  * A group: all that the turns since the last commit changed, for one journal entry and one fsync.
  * And the output gate (invariant A3): what is dirty, and until which commit.
  */
-import type { ClockReading } from '../../../lib/cautious-clock.ts';
+import type { ClockReading } from '../../../lib/time/cautious-clock.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { OperationRecord } from '../../../schemas/api/container.ts';
 import { encodeEntry, eventBytes, operationBytes, type Change, type OutgoingEvent } from './codec.ts';

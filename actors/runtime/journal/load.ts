@@ -4,13 +4,13 @@
  * have lost an entry, and records that differ from those of the checkpoint (docs/runbook.md,
  * "Partition that refuses to load"). A single damaged value is quarantined by its key, and the rest
  * is served. A load is long work, so it is a generator that yields after every value
- * (lib/slices.ts).
+ * (lib/time/slices.ts).
  */
 import { keys } from '../../../schemas/records/buckets.ts';
 import type { OperationRecord } from '../../../schemas/api/container.ts';
 import { limits } from '../../../schemas/limits.ts';
-import { runAtOnce, sorting } from '../../../lib/slices.ts';
-import type { ClockReading } from '../../../lib/cautious-clock.ts';
+import { runAtOnce, sorting } from '../../../lib/time/slices.ts';
+import type { ClockReading } from '../../../lib/time/cautious-clock.ts';
 import type { StoredClock } from './checkpoint.ts';
 import { decodeEntry, decodeValue, type JournalEntry } from './codec.ts';
 import { RecordsDigest, type StoredDigest } from './digest.ts';

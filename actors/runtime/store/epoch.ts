@@ -2,7 +2,7 @@
  * Takes and releases a partition: compare-and-set moves its epoch key, and the new revision fences
  * every earlier owner.
  */
-import { backoffMs, sleep } from '../../../lib/backoff.ts';
+import { backoffMs, sleep } from '../../../lib/time/backoff.ts';
 import type { MemberId } from '../../../schemas/ids.ts';
 import { decodeValue, encodeValue } from '../journal/codec.ts';
 import type { Store } from './store.ts';

@@ -8,7 +8,7 @@ import { headers, type Msg, type MsgHdrs, type NatsConnection } from '@nats-io/t
 import { readStream } from '../../../lib/nats/direct-reads.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { bucketPrefix, bucketStream, keys } from '../../../schemas/records/buckets.ts';
-import { backoffMs, sleep } from '../../../lib/backoff.ts';
+import { backoffMs, sleep } from '../../../lib/time/backoff.ts';
 import {
   StoreError,
   checkInFlight,

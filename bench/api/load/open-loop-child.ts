@@ -1,7 +1,7 @@
 /** The process that generates the load of open-loop.ts, on plain sockets. */
 import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
-import { within } from '../../../lib/backoff.ts';
+import { within } from '../../../lib/time/backoff.ts';
 import { quantile } from '../../statistics.ts';
 import { drainMs, type OpenLoop, type OpenMeasured, type Outcome } from './open-loop.ts';
 import { numberDigits } from './traffic.ts';

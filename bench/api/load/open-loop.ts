@@ -6,7 +6,7 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { within } from '../../../lib/backoff.ts';
+import { within } from '../../../lib/time/backoff.ts';
 import type { Bench } from '../../section.ts';
 import type { System } from '../ground.ts';
 import type { Traffic } from './traffic.ts';

@@ -8,7 +8,7 @@
  * Each piece costs a call from native code, however small it is, so the number of pieces has a
  * bound.
  */
-import type { Clock } from '../../../lib/clock.ts';
+import type { Clock } from '../../../lib/time/clock.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { Seats, type Unseated } from '../seats.ts';
 import { HeldBytes } from './held-bytes.ts';

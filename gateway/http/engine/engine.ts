@@ -2,7 +2,7 @@
  * What the gateway needs of an HTTP server, so that there can be two: uWebSockets.js where its
  * binary loads, node:http elsewhere. The same contract tests run on both.
  */
-import type { Clock } from '../../../lib/clock.ts';
+import type { Clock } from '../../../lib/time/clock.ts';
 import type { BodyResult } from './body.ts';
 import type { RequestHeaders } from './guard.ts';
 

@@ -3,8 +3,8 @@
  * goes on serving while load balancers notice, each reply now ending its connection; then it takes
  * no new connections, and waits for what is in flight.
  */
-import { sleep } from '../../../lib/backoff.ts';
-import type { Clock } from '../../../lib/clock.ts';
+import { sleep } from '../../../lib/time/backoff.ts';
+import type { Clock } from '../../../lib/time/clock.ts';
 import type { HttpEngine } from './engine.ts';
 import { limits } from '../../../schemas/limits.ts';
 

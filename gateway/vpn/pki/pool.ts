@@ -6,7 +6,7 @@
  */
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import { systemClock, type Clock } from '../../../lib/clock.ts';
+import { systemClock, type Clock } from '../../../lib/time/clock.ts';
 import type { Log } from '../../../lib/log.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { JobInput, JobKind, JobOrder, JobOutput, Order, Report } from './jobs.ts';

@@ -3,7 +3,7 @@
  */
 import type { Sealed } from '../../../schemas/api/network.ts';
 import type { SecretPlace, StaleSecret } from '../../../schemas/api/peer.ts';
-import type { Clock } from '../../../lib/clock.ts';
+import type { Clock } from '../../../lib/time/clock.ts';
 import type { Log } from '../../../lib/log.ts';
 import { SealError, type Vault } from '../pki/vault.ts';
 import type { Asker, VpnActors } from './actors.ts';

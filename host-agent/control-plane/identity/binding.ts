@@ -3,8 +3,8 @@
  * ones where nothing answers the bound ones.
  */
 import type { NatsConnection } from '@nats-io/transport-node';
-import { backoffMs, jitter, sleep, type BackoffBounds } from '../../../lib/backoff.ts';
-import type { Clock } from '../../../lib/clock.ts';
+import { backoffMs, jitter, sleep, type BackoffBounds } from '../../../lib/time/backoff.ts';
+import type { Clock } from '../../../lib/time/clock.ts';
 import type { Log } from '../../../lib/log.ts';
 import { createNotify } from '../../../lib/notify.ts';
 import { limits } from '../../../schemas/limits.ts';

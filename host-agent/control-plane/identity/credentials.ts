@@ -8,8 +8,8 @@
  * plane that is rolled back to before 0.1.0 answers those alone. Bound ones reach the disk once the
  * control plane has answered them, so a crash at any step leaves credentials that work.
  */
-import { backoffMs, type BackoffBounds } from '../../../lib/backoff.ts';
-import type { Clock } from '../../../lib/clock.ts';
+import { backoffMs, type BackoffBounds } from '../../../lib/time/backoff.ts';
+import type { Clock } from '../../../lib/time/clock.ts';
 import type { Log } from '../../../lib/log.ts';
 import type { Sender } from '../../../schemas/wire/subjects.ts';
 import { createLazyFile } from '../../disk/files.ts';

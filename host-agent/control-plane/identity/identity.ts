@@ -6,7 +6,7 @@
 import { fromSeed, createUser, type KeyPair } from '@nats-io/nkeys';
 import Type, { type Static } from 'typebox';
 import { join } from 'node:path';
-import { backoffMs, jitter, sleep, type BackoffBounds } from '../../../lib/backoff.ts';
+import { backoffMs, jitter, sleep, type BackoffBounds } from '../../../lib/time/backoff.ts';
 import { decoder } from '../../../lib/decode.ts';
 import type { Log } from '../../../lib/log.ts';
 import { HostKey } from '../../../schemas/ids.ts';

@@ -3,8 +3,8 @@
  * from time to time, until every partition in the ask has answered.
  */
 import type { NatsConnection } from '@nats-io/transport-node';
-import { backoffMs, jitter, type BackoffBounds } from '../../../lib/backoff.ts';
-import type { Clock } from '../../../lib/clock.ts';
+import { backoffMs, jitter, type BackoffBounds } from '../../../lib/time/backoff.ts';
+import type { Clock } from '../../../lib/time/clock.ts';
 import type { Log } from '../../../lib/log.ts';
 import { createNotify } from '../../../lib/notify.ts';
 import { limits } from '../../../schemas/limits.ts';

@@ -3,7 +3,7 @@
  * state. Short steps end within the look; long ones go on beside the queue, and the container is
  * looked at again when they end.
  */
-import type { BackoffBounds } from '../../../lib/backoff.ts';
+import type { BackoffBounds } from '../../../lib/time/backoff.ts';
 import type { Log } from '../../../lib/log.ts';
 import type { ContainerId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';

@@ -1,5 +1,5 @@
 /** Which containers of this host the engine has: as it last listed them, or as a look found since. */
-import type { Clock } from '../../../lib/clock.ts';
+import type { Clock } from '../../../lib/time/clock.ts';
 import type { ContainerId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { Engine } from '../../docker/engine.ts';

@@ -2,7 +2,7 @@
  * What a look at a container changes in its restart state: a new wish starts afresh, and the end of
  * a run counts once. Pure.
  */
-import type { BackoffBounds } from '../../../lib/backoff.ts';
+import type { BackoffBounds } from '../../../lib/time/backoff.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { Wanted } from '../../workload/wanted.ts';
 import { startWords } from '../execute/failures.ts';

@@ -2,10 +2,10 @@
  * The restart state of one container: what failed, how often, and when to try again. Pure. The part
  * in `Lasting` is kept on disk, so that a restart of the agent does not forgive a crash loop.
  *
- * `nowMs` and every time here come from a clock that never steps (lib/clock.ts, `steadyTime`):
+ * `nowMs` and every time here come from a clock that never steps (lib/time/clock.ts, `steadyTime`):
  * setting the wall clock must neither end a wait nor extend it.
  */
-import { backoffMs, type BackoffBounds } from '../../../lib/backoff.ts';
+import { backoffMs, type BackoffBounds } from '../../../lib/time/backoff.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { RunId } from '../observe/observed.ts';
 import type { Wanted } from '../../workload/wanted.ts';

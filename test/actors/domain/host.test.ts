@@ -9,7 +9,7 @@ import { choose, fits } from '../../../actors/domain/placement.ts';
 import { expired, sweep, type SweepContext } from '../../../actors/domain/sweep.ts';
 import * as tenantDecide from '../../../actors/domain/tenant/decide.ts';
 import { noChanges, type Changes, type FleetView, type HostStanding } from '../../../actors/domain/turn.ts';
-import { runAtOnce } from '../../../lib/slices.ts';
+import { runAtOnce } from '../../../lib/time/slices.ts';
 import type { ContainerRecord, TombstoneRecord } from '../../../schemas/api/container.ts';
 import type { Capacity, HostRecord } from '../../../schemas/api/host.ts';
 import type { HostKey } from '../../../schemas/ids.ts';

@@ -16,7 +16,7 @@ import { expired, sweep } from '../../../actors/domain/sweep.ts';
 import { regionCaps } from '../../../actors/domain/tenant/quota.ts';
 import { capsOf } from '../../../schemas/api/tenant.ts';
 import { isEmpty, type Changes, type TurnContext } from '../../../actors/domain/turn.ts';
-import type { Clock } from '../../../lib/clock.ts';
+import type { Clock } from '../../../lib/time/clock.ts';
 import { quotaDimensions } from '../../../schemas/errors.ts';
 import type { ContainerRecord, ContainerStatus, ObservationOrder } from '../../../schemas/api/container.ts';
 import type { HostRecord } from '../../../schemas/api/host.ts';

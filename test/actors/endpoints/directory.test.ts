@@ -5,8 +5,8 @@
 import t from 'tap';
 import { DirectoryParts, HostDirectory, messagesOf } from '../../../actors/endpoints/directory.ts';
 import { Fleet } from '../../../actors/endpoints/fleet.ts';
-import { systemClock } from '../../../lib/clock.ts';
-import { runAtOnce } from '../../../lib/slices.ts';
+import { systemClock } from '../../../lib/time/clock.ts';
+import { runAtOnce } from '../../../lib/time/slices.ts';
 import type { HostView } from '../../../schemas/api/host.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { KeyPage } from '../../../schemas/wire/answers.ts';

@@ -5,7 +5,7 @@ import { Fleet } from '../../../actors/endpoints/fleet.ts';
 import { directoryEntry, hostView } from '../../../actors/domain/host/decide.ts';
 import { sweep } from '../../../actors/domain/sweep.ts';
 import { noChanges } from '../../../actors/domain/turn.ts';
-import type { Clock } from '../../../lib/clock.ts';
+import type { Clock } from '../../../lib/time/clock.ts';
 import type { HostKey } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { DirectoryMessage } from '../../../schemas/wire/directory.ts';

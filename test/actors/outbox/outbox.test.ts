@@ -5,9 +5,9 @@
 import t from 'tap';
 import { createOutbox, type OutboxOptions } from '../../../actors/outbox/outbox.ts';
 import type { Partition } from '../../../actors/partition.ts';
-import { sleep } from '../../../lib/backoff.ts';
-import { systemClock, type Clock } from '../../../lib/clock.ts';
-import { createSlices } from '../../../lib/slices.ts';
+import { sleep } from '../../../lib/time/backoff.ts';
+import { systemClock, type Clock } from '../../../lib/time/clock.ts';
+import { createSlices } from '../../../lib/time/slices.ts';
 import type { PeerId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { addressOf } from '../../../schemas/wire/asks.ts';

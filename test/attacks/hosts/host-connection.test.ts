@@ -16,7 +16,7 @@ import { prepareNatsIdentity } from '../../../cli/keys/nats-identity.ts';
 import { mintHostUserJwt } from '../../support/host-user.ts';
 import { onFreePort, type Server } from '../../../dev/process/process.ts';
 import { toolHere } from '../../../dev/fetch/tools.ts';
-import { sleep, within } from '../../../lib/backoff.ts';
+import { sleep, within } from '../../../lib/time/backoff.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 

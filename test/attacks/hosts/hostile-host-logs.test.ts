@@ -10,8 +10,8 @@ import { connect, jwtAuthenticator, type NatsConnection } from '@nats-io/transpo
 import t, { type Test } from 'tap';
 import { createBudgets } from '../../../actors/retention/budgets.ts';
 import { mintHostUserJwt } from '../../support/host-user.ts';
-import { systemClock } from '../../../lib/clock.ts';
-import { createSlices } from '../../../lib/slices.ts';
+import { systemClock } from '../../../lib/time/clock.ts';
+import { createSlices } from '../../../lib/time/slices.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { quietLog } from '../../actors/support.ts';
 import { startCluster, type Ground } from '../../integration/actors/support.ts';

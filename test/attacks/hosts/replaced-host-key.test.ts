@@ -9,7 +9,7 @@ import { createUser, type KeyPair } from '@nats-io/nkeys';
 import t, { type Test } from 'tap';
 import { createAccounts } from '../../../actors/revocation.ts';
 import { mintHostUserJwt } from '../../support/host-user.ts';
-import { sleep } from '../../../lib/backoff.ts';
+import { sleep } from '../../../lib/time/backoff.ts';
 import { connectNats, credentialsFile } from '../../../lib/nats/connection.ts';
 import type { HostView } from '../../../schemas/api/host.ts';
 import type { HelloAnswer, ReportAnswer, SyncAnswer } from '../../../schemas/wire/host.ts';

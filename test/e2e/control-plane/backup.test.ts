@@ -9,7 +9,7 @@ import { dirname, join } from 'node:path';
 import t, { type Test } from 'tap';
 import { repositoryRoot } from '../../../dev/paths.ts';
 import { run, type Ran } from '../../../dev/process/run.ts';
-import { sleep } from '../../../lib/backoff.ts';
+import { sleep } from '../../../lib/time/backoff.ts';
 import type { Container } from '../../../schemas/api/container.ts';
 import type { HostView } from '../../../schemas/api/host.ts';
 import { temporaryFolder } from '../../support/folder.ts';

@@ -3,7 +3,7 @@
  * operation was executed twice, and exactly the desired containers run.
  */
 import t from 'tap';
-import { sleep } from '../../../lib/backoff.ts';
+import { sleep } from '../../../lib/time/backoff.ts';
 import { checkAcknowledged, work } from '../support/acknowledged.ts';
 import { startRig } from '../support/rig.ts';
 

@@ -12,7 +12,7 @@ import { mintHostUserJwt } from '../../support/host-user.ts';
 import { startNatsCluster, type NatsCluster } from '../../../dev/servers/nats-cluster.ts';
 import { startRedis } from '../../../dev/servers/redis.ts';
 import { demoImage } from '../../../dev/servers/registry.ts';
-import { sleep } from '../../../lib/backoff.ts';
+import { sleep } from '../../../lib/time/backoff.ts';
 import { refusal } from '../../support/refusal.ts';
 import { sharedEngine, sharedRegistry } from '../../support/servers.ts';
 import { temporaryFolder } from '../../support/folder.ts';

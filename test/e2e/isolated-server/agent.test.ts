@@ -3,7 +3,7 @@
  * host is up again.
  */
 import { createApi } from '../../../dev/api.ts';
-import { hostKey } from '../../faults/world.ts';
+import { hostKey } from '../../faults/world/world.ts';
 import { eventually } from '../support/eventually.ts';
 import { movedDeadlineMs, testIsolation } from './isolate.ts';
 

@@ -1,7 +1,7 @@
 /** A load that remembers which of its writes were acknowledged, and a check that none was lost. */
 import type { Test } from 'tap';
 import { labels } from '../../../host-agent/docker/ownership.ts';
-import { sleep } from '../../../lib/backoff.ts';
+import { sleep } from '../../../lib/time/backoff.ts';
 import type { Container } from '../../../schemas/api/container.ts';
 import type { EngineView } from '../../host-agent/support/engine.ts';
 import type { Client } from './client.ts';

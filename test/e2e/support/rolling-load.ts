@@ -2,7 +2,7 @@
  * A load for which a rolling restart must fail no request. Like a proxy, it sends requests only to
  * gateways whose `/readyz` answers 200.
  */
-import { sleep } from '../../../lib/backoff.ts';
+import { sleep } from '../../../lib/time/backoff.ts';
 import type { ContainerId } from '../../../schemas/ids.ts';
 import type { Client } from './client.ts';
 

@@ -2,7 +2,7 @@
  * The simulated engine with trouble by a seed: delays, connections that break before or after the
  * work, and calls that fail for one tenant. It also says what runs, and what ran twice.
  */
-import { sleep } from '../../../lib/backoff.ts';
+import { sleep } from '../../../lib/time/backoff.ts';
 import { labels as ours } from '../../../host-agent/docker/ownership.ts';
 import type { Random } from '../../actors/support/random.ts';
 import type { EngineCall } from '../../support/engine/api.ts';

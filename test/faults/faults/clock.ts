@@ -1,5 +1,5 @@
 /** The wall clock of one program steps by minutes to hours, forward or back, and later returns. */
-import type { ProgramPlace } from '../world.ts';
+import type { ProgramPlace } from '../world/world.ts';
 import { between, type FaultKind } from './fault.ts';
 
 const minuteMs = 60_000;

@@ -6,8 +6,8 @@
 import { closeSync, ftruncateSync, openSync, readdirSync, readSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Random } from '../../actors/support/random.ts';
-import { sleep } from '../../../lib/backoff.ts';
-import type { NatsPlaceName, World } from '../world.ts';
+import { sleep } from '../../../lib/time/backoff.ts';
+import type { NatsPlaceName, World } from '../world/world.ts';
 import { stateStreamOf } from './streams.ts';
 import { between, type FaultKind } from './fault.ts';
 

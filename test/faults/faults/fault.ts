@@ -1,6 +1,6 @@
 /** What a fault is. Its plan depends on the seed only, so a seed can be repeated. */
 import type { Random } from '../../actors/support/random.ts';
-import type { World } from '../world.ts';
+import type { World } from '../world/world.ts';
 
 export interface Planned {
   /** What happens to which part, in words. */

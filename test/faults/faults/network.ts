@@ -1,7 +1,7 @@
 /** Cuts in one or both directions, and resets of connections. */
-import { sleep } from '../../../lib/backoff.ts';
-import { bothWays, type Place, type Way } from '../wire.ts';
-import type { World } from '../world.ts';
+import { sleep } from '../../../lib/time/backoff.ts';
+import { bothWays, type Place, type Way } from '../world/wire.ts';
+import type { World } from '../world/world.ts';
 import { between, healed, type FaultKind, type Injected, type Planned } from './fault.ts';
 
 const servers = ['n1', 'n2', 'n3'] as const;

@@ -2,10 +2,10 @@
  * Processes that are killed, paused for longer than every lease, or replaced as an operator
  * replaces them.
  */
-import { sleep } from '../../../lib/backoff.ts';
-import type { Place } from '../wire.ts';
-import type { Controlled } from '../supervise.ts';
-import type { World } from '../world.ts';
+import { sleep } from '../../../lib/time/backoff.ts';
+import type { Place } from '../world/wire.ts';
+import type { Controlled } from '../world/supervise.ts';
+import type { World } from '../world/world.ts';
 import { stateStreamOf } from './streams.ts';
 import { between, healed, type FaultKind } from './fault.ts';
 

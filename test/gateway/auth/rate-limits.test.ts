@@ -1,6 +1,6 @@
 import t from 'tap';
 import { RateLimiter } from '../../../gateway/auth/rate-limits.ts';
-import type { Clock } from '../../../lib/clock.ts';
+import type { Clock } from '../../../lib/time/clock.ts';
 
 t.test('a bucket refills at its rate, and charges leave a local share', async (t) => {
   let nowMs = 0;

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { RevocationFeed } from '../../../gateway/auth/revocation-feed.ts';
 import { Revocations } from '../../../gateway/auth/revocations.ts';
-import { systemClock } from '../../../lib/clock.ts';
+import { systemClock } from '../../../lib/time/clock.ts';
 import type { Question } from '../../../lib/rpc/partition-client.ts';
 import type { TenantId } from '../../../schemas/ids.ts';
 import { until } from '../../support/until.ts';

@@ -4,7 +4,7 @@ import type { Algorithm } from '../../../gateway/auth/claims.ts';
 import { IssuerKeys, type KeySource } from '../../../gateway/auth/keys.ts';
 import { Revocations } from '../../../gateway/auth/revocations.ts';
 import { Verifier, type TrustedIssuer } from '../../../gateway/auth/verifier.ts';
-import type { Clock } from '../../../lib/clock.ts';
+import type { Clock } from '../../../lib/time/clock.ts';
 import type { TenantId } from '../../../schemas/ids.ts';
 import type { Revocation } from '../../../schemas/api/tenant.ts';
 import { temporaryFolder } from '../../support/folder.ts';

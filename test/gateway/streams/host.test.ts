@@ -3,7 +3,7 @@ import t from 'tap';
 import { Seats } from '../../../gateway/http/seats.ts';
 import { createMeters } from '../../../gateway/metrics.ts';
 import { Doorbell, StreamHost } from '../../../gateway/streams/host.ts';
-import { systemClock } from '../../../lib/clock.ts';
+import { systemClock } from '../../../lib/time/clock.ts';
 import type { TenantId } from '../../../schemas/ids.ts';
 import { quietLog } from '../support.ts';
 

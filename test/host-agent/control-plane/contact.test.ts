@@ -17,7 +17,7 @@ import {
 import { createFaults } from '../../../host-agent/faults.ts';
 import { systemMachineTime } from '../../../host-agent/control-plane/machine-time.ts';
 import { createStateDisk } from '../../../host-agent/disk/state-disk.ts';
-import { systemClock } from '../../../lib/clock.ts';
+import { systemClock } from '../../../lib/time/clock.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { quietLog } from '../../actors/support.ts';
 import { contextOf, fleetOf, h1, hostRecord } from '../../actors/support/records.ts';

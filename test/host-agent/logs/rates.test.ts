@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { createLogTurns, TokenBucket, type LogRates, type RateScope } from '../../../host-agent/logs/rates.ts';
-import { sleep } from '../../../lib/backoff.ts';
+import { sleep } from '../../../lib/time/backoff.ts';
 import type { ContainerId, TenantId } from '../../../schemas/ids.ts';
 import { until } from '../../support/until.ts';
 import type { LogSource } from '../../../host-agent/logs/source.ts';

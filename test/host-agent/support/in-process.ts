@@ -8,7 +8,7 @@ import { startAgent } from '../../../host-agent/agent.ts';
 import { enrol, keyFrom, loadIdentity, loadSeed } from '../../../host-agent/control-plane/identity/identity.ts';
 import { settings } from '../../../host-agent/settings.ts';
 import type { MachineTime } from '../../../host-agent/control-plane/machine-time.ts';
-import type { Clock } from '../../../lib/clock.ts';
+import type { Clock } from '../../../lib/time/clock.ts';
 import { readSettings } from '../../../lib/config.ts';
 import type { Stoppable } from '../../../lib/lifecycle.ts';
 import { createLog, type Fields, type Log } from '../../../lib/log.ts';

@@ -5,8 +5,8 @@
 import { jetstream, jetstreamManager, type JetStreamManager } from '@nats-io/jetstream';
 import t, { type Test } from 'tap';
 import { createBudgets } from '../../../actors/retention/budgets.ts';
-import { systemClock } from '../../../lib/clock.ts';
-import { createSlices } from '../../../lib/slices.ts';
+import { systemClock } from '../../../lib/time/clock.ts';
+import { createSlices } from '../../../lib/time/slices.ts';
 import { streams } from '../../../schemas/records/buckets.ts';
 import { limits } from '../../../schemas/limits.ts';
 import { quietLog } from '../../actors/support.ts';

@@ -14,11 +14,11 @@ import {
 import type { Outcome, Question } from '../../../lib/rpc/partition-client.ts';
 import type { Partition } from '../../../actors/partition.ts';
 import type { Store, WriteOutcome } from '../../../actors/runtime/store/store.ts';
-import { sleep } from '../../../lib/backoff.ts';
-import { systemClock, type Clock } from '../../../lib/clock.ts';
+import { sleep } from '../../../lib/time/backoff.ts';
+import { systemClock, type Clock } from '../../../lib/time/clock.ts';
 import { keys } from '../../../schemas/records/buckets.ts';
 import type { NetworkName, TenantId } from '../../../schemas/ids.ts';
-import { createSlices } from '../../../lib/slices.ts';
+import { createSlices } from '../../../lib/time/slices.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { LeaseRecord, NetworkView, Reservation, RevocationEntry } from '../../../schemas/api/network.ts';
 import type { PeerRecord, PeerTombstoneRecord, PeerView } from '../../../schemas/api/peer.ts';

@@ -6,7 +6,7 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import t, { type Test } from 'tap';
 import { createUser } from '@nats-io/nkeys';
-import { sleep } from '../../../lib/backoff.ts';
+import { sleep } from '../../../lib/time/backoff.ts';
 import type { Container, ContainerStatusView, Observation } from '../../../schemas/api/container.ts';
 import type { Capacity, HostView } from '../../../schemas/api/host.ts';
 import type { ContainerId, HostKey, Region } from '../../../schemas/ids.ts';

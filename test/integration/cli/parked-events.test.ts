@@ -7,7 +7,7 @@ import { createJetStreamStore } from '../../../actors/runtime/store/jetstream-st
 import { backUpCluster } from '../../../cli/backup/cluster.ts';
 import { api, streamInfo } from '../../../cli/backup/stream.ts';
 import { restoreCluster } from '../../../cli/restore/cluster.ts';
-import { systemClock } from '../../../lib/clock.ts';
+import { systemClock } from '../../../lib/time/clock.ts';
 import { buckets, streams } from '../../../schemas/records/buckets.ts';
 import type { Event } from '../../../schemas/api/event.ts';
 import { containerId, operation, specOf, tenantId } from '../../actors/support.ts';

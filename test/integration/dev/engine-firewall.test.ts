@@ -8,7 +8,7 @@ import { startPrivateEngine, type PrivateEngine } from '../../../dev/servers/eng
 import { demoImage, pushDemoImage, startRegistry } from '../../../dev/servers/registry.ts';
 import { run } from '../../../dev/process/run.ts';
 import { executablesOf, toolHere } from '../../../dev/fetch/tools.ts';
-import { sleep } from '../../../lib/backoff.ts';
+import { sleep } from '../../../lib/time/backoff.ts';
 import { testInNamespace } from '../../support/namespace.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 

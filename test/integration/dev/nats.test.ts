@@ -5,7 +5,7 @@ import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { createUser } from '@nats-io/nkeys';
 import { startNats, type Nats } from '../../../dev/servers/nats.ts';
 import { mintHostUserJwt } from '../../support/host-user.ts';
-import { sleep, within } from '../../../lib/backoff.ts';
+import { sleep, within } from '../../../lib/time/backoff.ts';
 import { refusal } from '../../support/refusal.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 

@@ -2,7 +2,7 @@
 import t from 'tap';
 import { serveReads } from '../../../actors/endpoints/reads.ts';
 import { waitForCluster } from '../../../gateway/backend/cluster.ts';
-import { sleep } from '../../../lib/backoff.ts';
+import { sleep } from '../../../lib/time/backoff.ts';
 import { clusterSubject, watchCluster } from '../../../lib/nats/cluster-record.ts';
 import type { Log } from '../../../lib/log.ts';
 import { limits } from '../../../schemas/limits.ts';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import t from 'tap';
 import { startRedis } from '../../../dev/servers/redis.ts';
-import { sleep } from '../../../lib/backoff.ts';
+import { sleep } from '../../../lib/time/backoff.ts';
 import { readClusterEntry } from '../../../lib/nats/cluster-record.ts';
 import { isRestoring } from '../../../schemas/records/cluster.ts';
 import type { TenantId } from '../../../schemas/ids.ts';

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import t, { type Test } from 'tap';
 import { repositoryRoot } from '../../../dev/paths.ts';
-import { sleep } from '../../../lib/backoff.ts';
+import { sleep } from '../../../lib/time/backoff.ts';
 import { promtoolFindings } from '../../support/promtool.ts';
 import { engines, okData, memoryOwner, serveOwner } from '../../gateway/support.ts';
 import { environmentOf, startGround, untilReady, type Environment } from './support.ts';

@@ -12,7 +12,7 @@ import type { ContainerId, HostKey, TenantId } from '../../../schemas/ids.ts';
 import { limits } from '../../../schemas/limits.ts';
 import type { LogEntry } from '../../../schemas/api/log.ts';
 import { subjects } from '../../../schemas/wire/subjects.ts';
-import { sleep } from '../../../lib/backoff.ts';
+import { sleep } from '../../../lib/time/backoff.ts';
 import type { TestIssuer } from '../../gateway/tokens.ts';
 import { engines, okData, memoryOwner, refusal, serveOwner, statusEvent, statusView } from '../../gateway/support.ts';
 import { runGateway, startGround } from './support.ts';

@@ -7,7 +7,7 @@ import t from 'tap';
 import { v7 as uuidv7 } from 'uuid';
 import { EventReader } from '../../../gateway/streams/events.ts';
 import { LogReader, newestOf } from '../../../gateway/streams/logs.ts';
-import { systemClock } from '../../../lib/clock.ts';
+import { systemClock } from '../../../lib/time/clock.ts';
 import { readLast, readStream } from '../../../lib/nats/direct-reads.ts';
 import { streams } from '../../../schemas/records/buckets.ts';
 import type { ContainerId, HostKey, TenantId } from '../../../schemas/ids.ts';

@@ -3,7 +3,7 @@ import { connect, credsAuthenticator } from '@nats-io/transport-node';
 import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { startNatsCluster } from '../../../dev/servers/nats-cluster.ts';
-import { sleep } from '../../../lib/backoff.ts';
+import { sleep } from '../../../lib/time/backoff.ts';
 import { Answers } from '../../../lib/nats/answers.ts';
 import { createLog } from '../../../lib/log.ts';
 import { connectNats, credentialsFile } from '../../../lib/nats/connection.ts';

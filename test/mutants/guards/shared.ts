@@ -12,7 +12,7 @@ export const sharedMutants: readonly Mutant[] = [
   {
     name: 'deletion by the wall clock',
     guard: 'Deletion by age uses a clock that does not jump (ADR 13)',
-    file: 'lib/cautious-clock.ts',
+    file: 'lib/time/cautious-clock.ts',
     changes: [
       {
         in: 'CautiousClock.read',
@@ -20,7 +20,7 @@ export const sharedMutants: readonly Mutant[] = [
         by: 'wallMs',
       },
     ],
-    killedBy: 'test/lib/cautious-clock.test.ts',
+    killedBy: 'test/lib/time/cautious-clock.test.ts',
   },
   {
     name: 'revocation push not verified',
@@ -32,14 +32,14 @@ export const sharedMutants: readonly Mutant[] = [
   {
     name: 'load takes the time from the wall clock',
     guard: 'The next owner of a partition continues from the time of the one before it (ADR 13)',
-    file: 'lib/cautious-clock.ts',
+    file: 'lib/time/cautious-clock.ts',
     changes: [{ in: 'CautiousClock.constructor', replace: 'Math.min(wallMs, from?.atMs ?? wallMs)', by: 'wallMs' }],
-    killedBy: 'test/lib/cautious-clock.test.ts',
+    killedBy: 'test/lib/time/cautious-clock.test.ts',
   },
   {
     name: 'tombstones deleted by the wall clock',
     guard: 'A deleted record stays readable for seven days, whatever the wall clock shows (ADR 13)',
-    file: 'lib/cautious-clock.ts',
+    file: 'lib/time/cautious-clock.ts',
     changes: [{ in: 'CautiousClock.nowMs', replace: 'this.read().atMs', by: 'this.#clock.nowMs()' }],
     killedBy: 'simulation',
   },
@@ -74,15 +74,15 @@ export const sharedMutants: readonly Mutant[] = [
   {
     name: 'load without slices',
     guard: 'A load yields to the renewal of the lease (ADR 11)',
-    file: 'lib/slices.ts',
+    file: 'lib/time/slices.ts',
     changes: [{ in: 'createSlices.run.slice', omit: '!isOver()' }],
-    killedBy: 'test/lib/slices.test.ts',
+    killedBy: 'test/lib/time/slices.test.ts',
   },
   {
     name: 'message handled without slices',
     guard: 'The work of a message yields to other work (ADR 11)',
-    file: 'lib/slices.ts',
+    file: 'lib/time/slices.ts',
     changes: [{ in: 'createSlices.startNow', always: 'tookMs < leftMs' }],
-    killedBy: 'test/lib/slices.test.ts',
+    killedBy: 'test/lib/time/slices.test.ts',
   },
 ];

@@ -4,7 +4,7 @@
  */
 import { Answers } from '../../../lib/nats/answers.ts';
 import { PartitionClient, type LaneKind, type Outcome, type Question } from '../../../lib/rpc/partition-client.ts';
-import { sleep } from '../../../lib/backoff.ts';
+import { sleep } from '../../../lib/time/backoff.ts';
 import type { ContainerId, OperationId, TenantId } from '../../../schemas/ids.ts';
 import { quietLog, specOf } from '../../actors/support.ts';
 import type { Random } from '../../actors/support/random.ts';

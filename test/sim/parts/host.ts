@@ -6,7 +6,7 @@ import { createWorkload } from '../../../host-agent/workload/workload.ts';
 import { emptyDesired, type DesiredSet } from '../../../host-agent/workload/desired.ts';
 import { noOrphans, type OrphanState } from '../../../host-agent/workload/orphans.ts';
 import { sync, type SyncResult, type SyncTarget } from '../../../host-agent/control-plane/sync/sync.ts';
-import { sleep } from '../../../lib/backoff.ts';
+import { sleep } from '../../../lib/time/backoff.ts';
 import type { ContainerId, HostKey, TenantId } from '../../../schemas/ids.ts';
 import type { HelloAnswer, ReportAnswer, ReportItem } from '../../../schemas/wire/host.ts';
 import { partitionOf, subjects } from '../../../schemas/wire/subjects.ts';

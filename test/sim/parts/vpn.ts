@@ -6,7 +6,7 @@ import { PartitionState } from '../../../actors/domain/state.ts';
 import { records as recordFormat } from '../../../actors/domain/domain.ts';
 import { readPartition } from '../../../actors/runtime/journal/load.ts';
 import { createJetStreamStore } from '../../../actors/runtime/store/jetstream-store.ts';
-import { sleep } from '../../../lib/backoff.ts';
+import { sleep } from '../../../lib/time/backoff.ts';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { buckets } from '../../../schemas/records/buckets.ts';
 import type { OperationId, PeerId, TenantId } from '../../../schemas/ids.ts';

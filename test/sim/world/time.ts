@@ -8,7 +8,7 @@
  */
 import { createHash } from 'node:crypto';
 import { createRequire, syncBuiltinESMExports } from 'node:module';
-import type { Clock } from '../../../lib/clock.ts';
+import type { Clock } from '../../../lib/time/clock.ts';
 
 const timersPromises = createRequire(import.meta.url)('node:timers/promises') as {
   setTimeout: (ms?: number, value?: unknown, options?: { readonly signal?: AbortSignal }) => Promise<unknown>;

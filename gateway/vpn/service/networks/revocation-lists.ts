@@ -6,7 +6,7 @@
 import { limits } from '../../../../schemas/limits.ts';
 import type { NetworkName } from '../../../../schemas/ids.ts';
 import type { RevocationEntry } from '../../../../schemas/api/network.ts';
-import type { Clock } from '../../../../lib/clock.ts';
+import type { Clock } from '../../../../lib/time/clock.ts';
 import type { Asker, VpnActors } from '../actors.ts';
 import { authorityOf } from './authority.ts';
 import type { Keyring } from '../keyring.ts';

@@ -2,7 +2,7 @@
 import { addressAt, parseCidr } from '../../../../schemas/cidr.ts';
 import type { LeaseRecord, NetworkRecord, PeerOnServer } from '../../../../schemas/api/network.ts';
 import { standingOf } from '../../../../schemas/api/peer.ts';
-import type { Clock } from '../../../../lib/clock.ts';
+import type { Clock } from '../../../../lib/time/clock.ts';
 import { serverNftables, type FilteredPeer } from '../../render/wireguard/nftables.ts';
 import { serverSwanctl } from '../../render/strongswan/swanctl.ts';
 import { serverConf, type WireguardPeer } from '../../render/wireguard/wireguard.ts';

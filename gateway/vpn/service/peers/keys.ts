@@ -2,7 +2,7 @@
 import { limits } from '../../../../schemas/limits.ts';
 import type { NetworkRecord } from '../../../../schemas/api/network.ts';
 import type { PeerKeys, PeerRecord } from '../../../../schemas/api/peer.ts';
-import type { Clock } from '../../../../lib/clock.ts';
+import type { Clock } from '../../../../lib/time/clock.ts';
 import type { Asker } from '../actors.ts';
 import type { Keyring } from '../keyring.ts';
 import { authorityOf, crlUrl } from '../networks/authority.ts';

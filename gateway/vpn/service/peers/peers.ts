@@ -9,7 +9,7 @@ import { servesTenant } from '../../../../schemas/api/network.ts';
 import type { NetworkRecord, Reservation, Sealed } from '../../../../schemas/api/network.ts';
 import { standingOf } from '../../../../schemas/api/peer.ts';
 import type { PeerRecord, PeerToken, TokenScope } from '../../../../schemas/api/peer.ts';
-import type { Clock } from '../../../../lib/clock.ts';
+import type { Clock } from '../../../../lib/time/clock.ts';
 import { succeeded } from '../../../http/call.ts';
 import { newPassword, newToken } from '../../pki/secrets.ts';
 import { domainOfPeers } from '../../pki/x509.ts';

@@ -4,7 +4,7 @@
  * count yet. With few of each tenant under way, the next tenant's key waits only for those, and
  * finds an address.
  */
-import type { Clock } from '../../../../lib/clock.ts';
+import type { Clock } from '../../../../lib/time/clock.ts';
 import type { TenantId } from '../../../../schemas/ids.ts';
 import { limits } from '../../../../schemas/limits.ts';
 import { PoolBusy } from '../../pki/pool.ts';

@@ -9,9 +9,9 @@ import {
   type EventOutboxOptions,
 } from '../../../../actors/runtime/events/event-outbox.ts';
 import type { EventSink } from '../../../../actors/runtime/store/store.ts';
-import { sleep } from '../../../../lib/backoff.ts';
-import { systemClock } from '../../../../lib/clock.ts';
-import { runAtOnce } from '../../../../lib/slices.ts';
+import { sleep } from '../../../../lib/time/backoff.ts';
+import { systemClock } from '../../../../lib/time/clock.ts';
+import { runAtOnce } from '../../../../lib/time/slices.ts';
 import { compareEvents, type Event } from '../../../../schemas/api/event.ts';
 import { limits } from '../../../../schemas/limits.ts';
 import type { RecentEvents } from '../../../../schemas/wire/answers.ts';

@@ -2,7 +2,7 @@ import t from 'tap';
 import { createBinding } from '../../../../host-agent/control-plane/identity/binding.ts';
 import type { Credentials } from '../../../../host-agent/control-plane/identity/credentials.ts';
 import type { Offer } from '../../../../host-agent/control-plane/session.ts';
-import { systemClock } from '../../../../lib/clock.ts';
+import { systemClock } from '../../../../lib/time/clock.ts';
 import { quietLog } from '../../../actors/support.ts';
 
 interface World {

@@ -7,7 +7,7 @@ import t from 'tap';
 import { encodeValue } from '../../../../actors/runtime/journal/codec.ts';
 import { createJetStreamStore } from '../../../../actors/runtime/store/jetstream-store.ts';
 import type { StoreWrite } from '../../../../actors/runtime/store/store.ts';
-import { within } from '../../../../lib/backoff.ts';
+import { within } from '../../../../lib/time/backoff.ts';
 import { buckets, keys } from '../../../../schemas/records/buckets.ts';
 import { limits } from '../../../../schemas/limits.ts';
 import type { SyncAnswer } from '../../../../schemas/wire/host.ts';

@@ -12,7 +12,7 @@ import { joinCluster } from '../../../../actors/cluster.ts';
 import { createAccounts } from '../../../../actors/revocation.ts';
 import { startNats, type Nats } from '../../../../dev/servers/nats.ts';
 import { startNatsCluster } from '../../../../dev/servers/nats-cluster.ts';
-import { within } from '../../../../lib/backoff.ts';
+import { within } from '../../../../lib/time/backoff.ts';
 import { connectNats, credentialsFile } from '../../../../lib/nats/connection.ts';
 import type { HostKey, Region } from '../../../../schemas/ids.ts';
 import { subjects } from '../../../../schemas/wire/subjects.ts';

@@ -5,7 +5,7 @@ import { encodeValue } from '../../../../actors/runtime/journal/codec.ts';
 import { createJetStreamStore } from '../../../../actors/runtime/store/jetstream-store.ts';
 import type { StoreWrite } from '../../../../actors/runtime/store/store.ts';
 import { recordKey } from '../../../../actors/domain/records.ts';
-import { sleep } from '../../../../lib/backoff.ts';
+import { sleep } from '../../../../lib/time/backoff.ts';
 import { buckets } from '../../../../schemas/records/buckets.ts';
 import type { ContainerSpec } from '../../../../schemas/api/container.ts';
 import { specOf } from '../../../actors/support.ts';

@@ -11,9 +11,9 @@ import { createJetStreamStore } from '../../../../actors/runtime/store/jetstream
 import type { StoredValue } from '../../../../actors/runtime/store/store.ts';
 import { recordKey } from '../../../../actors/domain/records.ts';
 import { sweep } from '../../../../actors/domain/sweep.ts';
-import { sleep } from '../../../../lib/backoff.ts';
-import { systemClock } from '../../../../lib/clock.ts';
-import { createSlices } from '../../../../lib/slices.ts';
+import { sleep } from '../../../../lib/time/backoff.ts';
+import { systemClock } from '../../../../lib/time/clock.ts';
+import { createSlices } from '../../../../lib/time/slices.ts';
 import { bucketPrefix, buckets, keys } from '../../../../schemas/records/buckets.ts';
 import type { ContainerId, TenantId } from '../../../../schemas/ids.ts';
 import { limits } from '../../../../schemas/limits.ts';

@@ -3,7 +3,7 @@
  * the cause.
  */
 import t from 'tap';
-import { within } from '../../../../lib/backoff.ts';
+import { within } from '../../../../lib/time/backoff.ts';
 import { keys } from '../../../../schemas/records/buckets.ts';
 import { spawnActors, startCluster } from '../support.ts';
 

@@ -3,7 +3,7 @@ import t from 'tap';
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { systemClock } from '../../../../lib/clock.ts';
+import { systemClock } from '../../../../lib/time/clock.ts';
 import { lockHost } from '../../../../host-agent/lock.ts';
 import { startControlPlane } from '../../../host-agent/support/control-plane.ts';
 import { host } from '../../../host-agent/support/control-plane-state.ts';

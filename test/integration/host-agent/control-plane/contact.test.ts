@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { systemClock } from '../../../../lib/clock.ts';
+import { systemClock } from '../../../../lib/time/clock.ts';
 import { limits } from '../../../../schemas/limits.ts';
 import { lastContactMs, machine } from '../../../host-agent/support/machine.ts';
 import { temporaryFolder } from '../../../support/folder.ts';

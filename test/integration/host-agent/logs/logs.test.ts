@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { ContainerId } from '../../../../schemas/ids.ts';
 import type { LogEntry } from '../../../../schemas/api/log.ts';
 import { limits } from '../../../../schemas/limits.ts';
-import { sleep } from '../../../../lib/backoff.ts';
+import { sleep } from '../../../../lib/time/backoff.ts';
 import type { ControlPlane } from '../../../host-agent/support/control-plane.ts';
 import { startRig } from '../../../host-agent/support/rig.ts';
 import { until } from '../../../support/until.ts';

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { TenantTurns } from '../../../../../gateway/vpn/service/peers/turns.ts';
 import { PoolBusy } from '../../../../../gateway/vpn/pki/pool.ts';
-import { systemClock } from '../../../../../lib/clock.ts';
+import { systemClock } from '../../../../../lib/time/clock.ts';
 import type { TenantId } from '../../../../../schemas/ids.ts';
 import { limits } from '../../../../../schemas/limits.ts';
 

@@ -1,5 +1,5 @@
 /** Events of containers, and the stream EVENTS. */
-import { KiB, MiB, seconds, days } from './units.ts';
+import { KiB, MiB, seconds, days } from '../units.ts';
 
 export const events = {
   eventAgeMs: 7 * days,

@@ -1,5 +1,5 @@
 /** HTTP: bodies, connections, requests and their deadlines. */
-import { KiB, MiB, seconds } from './units.ts';
+import { KiB, MiB, seconds } from '../units.ts';
 
 export const http = {
   bodyBytes: 512 * KiB,

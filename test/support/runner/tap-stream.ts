@@ -1,8 +1,8 @@
 /** Finds test files, and reads results from the output of their processes. */
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { repositoryRoot } from '../../dev/paths.ts';
-import { say, took } from '../../dev/steps.ts';
+import { repositoryRoot } from '../../../dev/paths.ts';
+import { say, took } from '../../../dev/steps.ts';
 
 /** Paths of the compiled test files; one whose source was deleted is ignored. */
 export function testFiles(selection: readonly string[]): string[] {

@@ -2,10 +2,10 @@
  * Runs a program as a service manager does: one that ends by itself starts again a moment later.
  * Faults kill, pause and restart it.
  */
-import { startProgram, type Program } from '../../dev/stack/programs.ts';
-import type { Exit, Server } from '../../dev/process/process.ts';
-import { sleep } from '../../lib/backoff.ts';
-import type { Scope } from '../support/machine.ts';
+import { startProgram, type Program } from '../../../dev/stack/programs.ts';
+import type { Exit, Server } from '../../../dev/process/process.ts';
+import { sleep } from '../../../lib/time/backoff.ts';
+import type { Scope } from '../../support/machine.ts';
 
 /** A process that faults can harm and bring back with the same settings. */
 export interface Controlled {

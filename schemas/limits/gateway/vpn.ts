@@ -1,5 +1,5 @@
 /** VPN networks, peers, certificates and files. */
-import { KiB, MiB, seconds, minutes, hours, days } from './units.ts';
+import { KiB, MiB, seconds, minutes, hours, days } from '../units.ts';
 
 export const vpn = {
   networkRoutes: 64,

@@ -1,5 +1,5 @@
 /** Scrub: replicas compared with one another. */
-import { MiB, seconds, minutes } from './units.ts';
+import { MiB, seconds, minutes } from '../units.ts';
 
 export const scrub = {
   scrubIntervalMs: 10 * minutes,

@@ -1,5 +1,5 @@
 /** A partition: turns, journal, checkpoints, loading, what it remembers and for how long. */
-import { KiB, MiB, seconds, minutes, hours, days } from './units.ts';
+import { KiB, MiB, seconds, minutes, hours, days } from '../units.ts';
 
 export const partition = {
   /** Partitions of a new cluster. A cluster keeps the number it was initialised with. */
@@ -109,7 +109,7 @@ export const partition = {
   sweepIntervalMs: 1 * seconds,
   sweepChanges: 200,
   placementHistory: 32,
-  /** Records that a sweep passes in one step (lib/slices.ts). */
+  /** Records that a sweep passes in one step (lib/time/slices.ts). */
   sweepStepRecords: 64,
   /** A process that missed this many sweeps stood still, and heard no heartbeats meanwhile. */
   sweepsMissed: 3,

@@ -5,9 +5,9 @@
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { run } from '../../dev/process/run.ts';
-import { toolHere, type Tool } from '../../dev/fetch/tools.ts';
-import { createMachine, type Machine, type Scope } from '../support/machine.ts';
+import { run } from '../../../dev/process/run.ts';
+import { toolHere, type Tool } from '../../../dev/fetch/tools.ts';
+import { createMachine, type Machine, type Scope } from '../../support/machine.ts';
 
 export const places = ['n1', 'n2', 'n3', 'a1', 'a2', 'g1', 'g2', 'h1'] as const;
 export type Place = (typeof places)[number];

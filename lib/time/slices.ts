@@ -3,7 +3,7 @@
  * that I/O and timers (above all the renewal of a lease) never wait longer than a slice and one
  * step.
  */
-import { limits } from '../schemas/limits.ts';
+import { limits } from '../../schemas/limits.ts';
 
 export interface Slices {
   /**

@@ -14,7 +14,7 @@ t.test('the totals of a run are parsed from tap’s closing comment', (t) => {
 });
 
 t.test('the result of a file is parsed from tap’s line', (t) => {
-  const path = 'dist/test/lib/slices.test.js';
+  const path = 'dist/test/lib/time/slices.test.js';
   t.same(resultOfProcess(`ok 3 - ${path} # time=1234.5ms`), { path, failed: false, ms: 1234.5 });
   t.same(resultOfProcess(`not ok 3 - ${path}`), { path, failed: true, ms: 0 });
   t.equal(resultOfProcess('    not ok 3 - a test'), undefined);
@@ -29,7 +29,7 @@ t.test('the counts of a file are parsed from the line that its worker prints', (
 });
 
 t.test('unit tests need no server and no process of their own', (t) => {
-  t.ok(isUnit('dist/test/lib/slices.test.js'));
+  t.ok(isUnit('dist/test/lib/time/slices.test.js'));
   t.notOk(isUnit('dist/test/integration/lib/coalescer.test.js'));
   t.notOk(isUnit('dist/test/house/imports.test.js'));
   t.end();
@@ -49,8 +49,8 @@ t.test('failures are picked from the output of a file', (t) => {
 });
 
 t.test('files are selected by path, compiled path or part of a path', (t) => {
-  const self = 'dist/test/support/tap-stream.test.js';
-  for (const name of ['test/support/tap-stream.test.ts', './test/support/tap-stream', self, 'tap-stream']) {
+  const self = 'dist/test/support/runner/tap-stream.test.js';
+  for (const name of ['test/support/runner/tap-stream.test.ts', './test/support/runner/tap-stream', self, 'tap-stream']) {
     t.same(testFiles([name]), [self], name);
   }
   t.same(testFiles(['no such file']), []);

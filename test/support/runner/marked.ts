@@ -1,7 +1,7 @@
 /** Marks the processes of a test run, so that none of them outlives the run. */
-import { enter, markVariable, newMark, strike } from '../../dev/process/ledger.ts';
-import { processesMarked } from '../../dev/process/proc.ts';
-import { endProcesses } from '../../dev/process/reap.ts';
+import { enter, markVariable, newMark, strike } from '../../../dev/process/ledger.ts';
+import { processesMarked } from '../../../dev/process/proc.ts';
+import { endProcesses } from '../../../dev/process/reap.ts';
 
 const interruptGraceMs = 10_000;
 

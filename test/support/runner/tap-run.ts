@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { repositoryRoot } from '../../dev/paths.ts';
+import { repositoryRoot } from '../../../dev/paths.ts';
 import { withMarkedProcesses } from './marked.ts';
 import { none, oneFailed, resultOfProcess, sayResult, sum, failureLines, totalsOf, type Totals } from './tap-stream.ts';
 

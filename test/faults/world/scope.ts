@@ -1,5 +1,5 @@
 /** Ends what a run started, in reverse order. */
-import type { Scope } from '../support/machine.ts';
+import type { Scope } from '../../support/machine.ts';
 
 export interface RunScope extends Scope {
   /** Ends everything even if one part fails, then throws the first failure. */

@@ -4,13 +4,13 @@
  * uses the other for a while, as a client behind a load balancer does.
  */
 import { setMaxListeners } from 'node:events';
-import { sleep } from '../../lib/backoff.ts';
-import type { Random } from '../actors/support/random.ts';
-import type { Operation, Request, Result } from './check/history.ts';
+import { sleep } from '../../../lib/time/backoff.ts';
+import type { Random } from '../../actors/support/random.ts';
+import type { Operation, Request, Result } from '../check/history.ts';
 import { createHttpClient, type Heard, type HttpClient } from './client.ts';
 import { callOf, resultOf, sizes } from './requests.ts';
 import { exactTenants, homeOf, quietTenants, tenants } from './tenants.ts';
-import type { Gateway, World } from './world.ts';
+import type { Gateway, World } from '../world/world.ts';
 
 const clientsPerTenant = 4;
 const readers: readonly number[] = [3];

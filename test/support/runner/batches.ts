@@ -3,13 +3,13 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { repositoryRoot } from '../../dev/paths.ts';
-import { took } from '../../dev/steps.ts';
-import { within } from '../../lib/backoff.ts';
+import { repositoryRoot } from '../../../dev/paths.ts';
+import { took } from '../../../dev/steps.ts';
+import { within } from '../../../lib/time/backoff.ts';
 import { withMarkedProcesses } from './marked.ts';
 import { none, oneFailed, sayResult, sum, totalsOfFile, type FileResult, type Totals } from './tap-stream.ts';
 
-const workerPath = join(repositoryRoot, 'dist/test/support/batch-worker.js');
+const workerPath = join(repositoryRoot, 'dist/test/support/runner/batch-worker.js');
 const startDeadlineMs = 120_000;
 const fileDeadlineMs = 300_000;
 /** Time for a worker to exit after its last file. */

@@ -1,5 +1,5 @@
 /** Budgets of hosts, tenants and containers in the streams LOGS and EVENTS. */
-import { KiB, seconds } from './units.ts';
+import { KiB, seconds } from '../units.ts';
 
 export const budgets = {
   budgetIntervalMs: 5 * seconds,

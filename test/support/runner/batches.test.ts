@@ -1,6 +1,6 @@
 import { join, relative } from 'node:path';
 import t, { type Test } from 'tap';
-import { repositoryRoot } from '../../dev/paths.ts';
+import { repositoryRoot } from '../../../dev/paths.ts';
 import { runBatches, type BatchOptions } from './batches.ts';
 import { failureLines, type Totals } from './tap-stream.ts';
 

@@ -4,9 +4,9 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import t from 'tap';
-import { createSlices, runAtOnce, sorting } from '../../lib/slices.ts';
-import { limits } from '../../schemas/limits.ts';
-import { createRandom } from '../actors/support/random.ts';
+import { createSlices, runAtOnce, sorting } from '../../../lib/time/slices.ts';
+import { limits } from '../../../schemas/limits.ts';
+import { createRandom } from '../../actors/support/random.ts';
 
 /** A clock that is a millisecond later at every look. */
 const ticking = () => {

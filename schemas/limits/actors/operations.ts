@@ -1,5 +1,5 @@
 /** Backup and restore, run by an operator. */
-import { KiB, MiB, seconds, minutes } from './units.ts';
+import { KiB, MiB, seconds, minutes } from '../units.ts';
 
 export const operations = {
   /** One message of a stream that is saved or restored. */

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { inspect } from 'node:util';
 import t from 'tap';
-import { repositoryRoot } from '../../dev/paths.ts';
+import { repositoryRoot } from '../../../dev/paths.ts';
 import { markOfFile, none, oneFailed, type Totals } from './tap-stream.ts';
 
 function failFile(why: string): Totals {

@@ -1,5 +1,5 @@
 /** Tokens, issuers, revocations, rate limits and Redis. */
-import { KiB, MiB, seconds, minutes, days } from './units.ts';
+import { KiB, MiB, seconds, minutes, days } from '../units.ts';
 
 export const auth = {
   tokenBytes: 8 * KiB,

@@ -5,7 +5,7 @@
  * something stamped by the wall clock is a week old by this clock only after a week has passed,
  * however wrong any clock was meanwhile (ADR 13).
  */
-import { limits } from '../schemas/limits.ts';
+import { limits } from '../../schemas/limits.ts';
 import type { Clock } from './clock.ts';
 
 /**

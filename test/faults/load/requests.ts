@@ -1,9 +1,9 @@
 /** Turns requests of the workload into HTTP calls, and answers into results of the history. */
 import Type from 'typebox';
-import { decoder } from '../../lib/decode.ts';
-import { Container, ContainerStatusView } from '../../schemas/api/container.ts';
-import { QuotaView } from '../../schemas/api/tenant.ts';
-import { seenOf, type Quota, type Request, type Result, type Told } from './check/history.ts';
+import { decoder } from '../../../lib/decode.ts';
+import { Container, ContainerStatusView } from '../../../schemas/api/container.ts';
+import { QuotaView } from '../../../schemas/api/tenant.ts';
+import { seenOf, type Quota, type Request, type Result, type Told } from '../check/history.ts';
 import type { Heard, HttpCall } from './client.ts';
 import { exactTenants } from './tenants.ts';
 

@@ -8,18 +8,18 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect, credsAuthenticator, type NatsConnection } from '@nats-io/transport-node';
-import { createApi } from '../../dev/api.ts';
-import { startNatsCluster, type NatsCluster } from '../../dev/servers/nats-cluster.ts';
-import { describeExit, freePort, type Exit } from '../../dev/process/process.ts';
-import type { Program, ProgramName } from '../../dev/stack/programs.ts';
-import { devAudience, devIssuer, prepareTokenIssuer } from '../../dev/tokens.ts';
-import { within } from '../../lib/backoff.ts';
-import { createRandom, type Random } from '../actors/support/random.ts';
-import type { Scope } from '../support/machine.ts';
-import { startTroubledEngine, type TroubledEngine } from './engine/engine.ts';
+import { createApi } from '../../../dev/api.ts';
+import { startNatsCluster, type NatsCluster } from '../../../dev/servers/nats-cluster.ts';
+import { describeExit, freePort, type Exit } from '../../../dev/process/process.ts';
+import type { Program, ProgramName } from '../../../dev/stack/programs.ts';
+import { devAudience, devIssuer, prepareTokenIssuer } from '../../../dev/tokens.ts';
+import { within } from '../../../lib/time/backoff.ts';
+import { createRandom, type Random } from '../../actors/support/random.ts';
+import type { Scope } from '../../support/machine.ts';
+import { startTroubledEngine, type TroubledEngine } from '../engine/engine.ts';
 import { layWire, type Place, type Wire } from './wire.ts';
 import { supervise, type Controlled } from './supervise.ts';
-import { unluckyTenant } from './tenants.ts';
+import { unluckyTenant } from '../load/tenants.ts';
 
 export const programPlaces = ['a1', 'a2', 'g1', 'g2', 'h1'] as const;
 export type ProgramPlace = (typeof programPlaces)[number];
@@ -125,7 +125,7 @@ export async function startWorld(scope: Scope, options: WorldOptions): Promise<W
     });
 
   const clockFile = (place: Place): string => join(folder, `clock-${place}`);
-  const preload = pathToFileURL(join(import.meta.dirname, 'clock-preload.js')).href;
+  const preload = pathToFileURL(join(import.meta.dirname, '../clock-preload.js')).href;
   const processes = new Map<Place, Controlled>();
   const endings: string[] = [];
   for (const { name } of nats.nodes) processes.set(name as NatsPlaceName, nodeOf(nats, name));

@@ -6,7 +6,7 @@
  */
 import { createHttpClient } from './client.ts';
 import { caps, homeOf, quietTenants, tenants } from './tenants.ts';
-import type { Gateway, World } from './world.ts';
+import type { Gateway, World } from '../world/world.ts';
 
 export type ProbeKind = 'read' | 'write';
 

@@ -1,5 +1,5 @@
 /** Members (actors processes), their leases, and hand-overs. */
-import { seconds, hours } from './units.ts';
+import { seconds, hours } from '../units.ts';
 
 export const members = {
   /**

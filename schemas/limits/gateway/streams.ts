@@ -1,5 +1,5 @@
 /** Server-Sent Events, waits, and the reads of JetStream streams behind them. */
-import { KiB, seconds } from './units.ts';
+import { KiB, seconds } from '../units.ts';
 
 export const streams = {
   streamsPerTenant: 32,

@@ -1,8 +1,8 @@
 /** What is deleted by time is deleted when the time has certainly come. */
 import fc from 'fast-check';
 import t from 'tap';
-import { CautiousClock, type ClockReading } from '../../lib/cautious-clock.ts';
-import { limits } from '../../schemas/limits.ts';
+import { CautiousClock, type ClockReading } from '../../../lib/time/cautious-clock.ts';
+import { limits } from '../../../schemas/limits.ts';
 
 const day = 86_400_000;
 function clockOf(startMs = 1000 * day) {
